@@ -309,7 +309,7 @@ def as_array(column: Any) -> Any:
 
 
 def value_key(value: Any) -> tuple[Any, Any]:
-    """Return the kind and value by which values are told apart: 1 and 1.0 are one, and True is another."""
+    """Return the key of a value: 1 and 1.0 have the same key, and True has another."""
     if isinstance(value, bool | np.bool_):
         return bool, bool(value)
     if isinstance(value, str):

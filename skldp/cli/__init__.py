@@ -2,17 +2,24 @@
 
 import shlex
 import sys
+import traceback
 from collections.abc import Iterable
+from pathlib import Path
 
 from skldp._texts import escaped
 
 __all__ = ["main"]
 
+_OF_OTHERS = (
+    "Another library raised {}; its text is not printed, because it may contain a value. "
+    "python -X dev -m skldp shows it."
+)
+
 
 def main(arguments: Iterable[str] | None = None) -> None:
     """Run the command line and exit. An error about the input is one line on stderr, with exit code 2.
 
-    The line has the text of the error, as Python prints it. Only texts of skldp are free of values.
+    The text of an error that another library raised may contain a cell and is not printed.
 
     Parameters
     ----------
@@ -39,8 +46,12 @@ def main(arguments: Iterable[str] | None = None) -> None:
         there = "There is no file" if isinstance(error, FileNotFoundError) else "There is already a file"
         # Other libraries name it in their own words.
         message = f"{there} {error.filename}." if error.filename else str(error)
-    except (LedgerError, ImportError, OSError, ValueError) as error:
-        message = str(error) or type(error).__name__
+    except (LedgerError, ImportError, OSError) as error:
+        message = str(error)
+    except ValueError as error:
+        message = str(error) if _is_own(error) else _OF_OTHERS.format(type(error).__name__)
+        if sys.flags.dev_mode:
+            raise
     except Exception as error:
         # What typer says of an option; its class has no public name in all of its versions.
         if not hasattr(error, "format_message"):
@@ -48,3 +59,14 @@ def main(arguments: Iterable[str] | None = None) -> None:
         message = error.format_message()
     print(f"skldp: {escaped(' '.join(message.split()))}", file=sys.stderr)
     raise SystemExit(2)
+
+
+def _is_own(error: BaseException) -> bool:
+    """Return whether skldp made the text: a class of skldp, or a raise statement in a file of skldp.
+
+    Without the source, as in a zipped package, a text counts as another library's and is not printed.
+    """
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    # An error from compiled code ends at our line that called it, which is no raise statement.
+    raised_here = (last.line or "").startswith("raise ") and Path(__file__).parents[1] in Path(last.filename).parents
+    return type(error).__module__.startswith("skldp.") or raised_here

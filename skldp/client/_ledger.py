@@ -128,24 +128,6 @@ class DeviceLedger:
             connection.execute("BEGIN IMMEDIATE")
             self._spend(connection, policy, _new_units(connection, charges))
 
-    def wave_report(self, wave: str) -> bytes | None:
-        """Return the report that was kept for a wave, None where there is none yet.
-
-        Parameters
-        ----------
-        wave : str
-            A digest of policy, person and wave.
-
-        Raises
-        ------
-        BudgetExhaustedError
-            If the limit did not admit the wave when it was first asked.
-        LedgerError
-            If the file cannot be read.
-        """
-        with self._opened() as connection:
-            return self._kept_report(connection, wave)
-
     def keep_wave(self, policy: str, wave: str, charges: Mapping[str, float], report: bytes) -> bytes:
         """Charge and keep the first report of a wave, and return the one that is kept.
 

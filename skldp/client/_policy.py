@@ -283,9 +283,6 @@ class Policy:
         if self.has_waves and ledger is None:
             raise ValueError("Laws of two steps need a ledger, which keeps the report of each wave. Got none.")
         whose = b"" if person is None else person_bytes(person)
-        asked = "" if wave is None else _wave_digest(self.sha256, whose, wave)
-        if ledger is not None and asked and (kept_before := ledger.wave_report(asked)) is not None:
-            return kept_before
         encoded = self._encode(record)
         if secret is None:
             if ledger is not None:
@@ -294,8 +291,8 @@ class Policy:
         own = bytes.fromhex(self.sha256)
         kept = kept_report(self._kept, encoded, secret, policy=own, person=whose, wave=wave or "")
         report = self._pack(kept.report_id, kept.answers)
-        if ledger is not None and asked:
-            return ledger.keep_wave(self.sha256, asked, kept.charges, report)
+        if ledger is not None and wave is not None:
+            return ledger.keep_wave(self.sha256, _wave_digest(self.sha256, whose, wave), kept.charges, report)
         if ledger is not None:
             ledger.charge_once(self.sha256, kept.charges)
         return report

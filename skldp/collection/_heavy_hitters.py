@@ -57,7 +57,7 @@ class HeavyHitters:
         How many prefixes a group is asked about at most, up to 2^18. A larger number needs fewer groups, of more people
         each, and longer documents.
     false_positives : float, default=0.05
-        The largest probability that any word is found that nobody of the last group has. It assumes honest reports:
+        The largest probability of finding any word that no person of the last group has. It assumes honest reports:
         forged ones for a word have it found from a share of about :attr:`least_share`.
 
     Raises

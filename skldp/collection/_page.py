@@ -116,7 +116,7 @@ def _bars(estimate: SurveyEstimate) -> str:
     ]
     shown = [label if len(label) <= 20 else label[:19] + "…" for label in estimate.labels]
     if len(set(shown)) < len(shown):
-        # What is cut may read alike; the table below has the rows in full.
+        # Two cut labels may be equal; the table below shows them in full.
         shown = [f"row {i + 1}" for i in range(len(shown))]
     rows = zip(shown, estimate.values, estimate.low, estimate.high, strict=True)
     for i, (short, value, low, high) in enumerate(rows):

@@ -19,7 +19,7 @@ _STREAM = b"\xff\xff\xff\xff"
 # Rows that are converted at a time, and bytes that are read at a time.
 _ROWS = 1 << 16
 _BYTES = 1 << 20
-# Of Arrow's messages: their format since Arrow 1.0.
+# The version of Arrow's messages since Arrow 1.0.
 _V5 = 4
 
 
@@ -175,7 +175,7 @@ def _read_arrow(policy: Policy, path: str | PathLike[str]) -> Iterator[Found]:
 
 
 def _is_plain(message: bytes) -> bool:
-    """Whether a record batch is in the format of Arrow 1.0 without compression, by the schema of Arrow's messages."""
+    """Return whether a message is an uncompressed record batch of version V5."""
 
     def place(table: int, number: int) -> int:
         """Return where a field of a flatbuffer table stands; 0 if it is absent."""

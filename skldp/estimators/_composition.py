@@ -155,9 +155,9 @@ class _Composite:
         self.claims: list[str] = []
         self.notes: list[str] = []
         self.passing: tuple[str, ...] = ()
-        # Whether a guarantee of records covers the target.
+        # True if a guarantee of records covers the target.
         self.of_targets = False
-        # Whether a private step that is not counted has a seed.
+        # True if a private step that is not counted has a seed.
         self.seeded = False
 
     def visit(self, name: str, step: Any, given: _Given) -> _Given:

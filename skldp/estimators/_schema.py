@@ -100,7 +100,7 @@ class DeclaredColumn:
         refused = (Unread.UNREADABLE, Unread.UNKNOWN) if unknown == "error" else (Unread.UNREADABLE,)
         cells.check(values, f"Column {name!r}", self._rule, *refused, first_row=first_row)
         if isinstance(self.domain, Categories):
-            # What is unknown is missing here.
+            # A table counts an unknown value as missing.
             return np.where(cells.state > 0, len(self.domain.values), cells.values)
         middle = self.domain.low / 2 + self.domain.high / 2
         return np.where(missing, np.nan if self.missing == "category" else middle, cells.values)

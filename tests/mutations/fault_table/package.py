@@ -7,7 +7,7 @@ __all__ = ["MUTATIONS"]
 MUTATIONS = [
     Mutation("_arrays.py", "if not dated and array", "if array", "test_arrays.py"),
     Mutation("_arrays.py", "except (ValueError, TypeError, OverflowError):", "except TypeError:", "test_arrays.py"),
-    Mutation("cli/__init__.py", " or type(error).__name__", "", "cli/test_command_messages.py"),
+    Mutation("cli/__init__.py", '(last.line or "").startswith("raise ") and ', "", "cli/test_command_messages.py"),
     Mutation("_tables.py", "{in_html(text)}", "{text}", "mechanisms/test_guarantee.py"),
     # Texts of any sender: invisible characters are refused in documents, and escaped where they are printed.
     Mutation("_texts.py", 'or category in ("Zl", "Zp")', "", "test_texts.py"),
