@@ -284,7 +284,7 @@ def number_of(value: Any, *, text: bool = False) -> Any:
         digits = value.strip()
         value = int(digits) if _WHOLE.fullmatch(digits) else float(digits) if _DECIMAL.fullmatch(digits) else None
     # numpy calls spans of time integers.
-    if isinstance(value, bool | np.bool_ | np.timedelta64) or not isinstance(value, Real | Decimal):
+    if isinstance(value, bool | np.timedelta64) or not isinstance(value, Real | Decimal):
         return None
     try:
         return value if math.isfinite(value) else None

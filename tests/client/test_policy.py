@@ -223,6 +223,8 @@ def test_answers_that_no_client_gives_are_refused():
         (city(), None, 2),
         (city(), float("nan"), 2),
         (city(unknown="Bonn"), "Paris", 0),
+        (city(unknown="Bonn"), None, 2),
+        (city(unknown="Bonn"), float("nan"), 2),
         (city(unknown="Bonn"), [1], 0),
         (city(unknown=None), 17, 2),
         (POLICY.fields[5], True, 0),

@@ -160,6 +160,9 @@ def test_scores_of_codes_are_without_bias(mechanism):
     table = np.array([parts.scores(answers, code) for code in range(n)])
     np.testing.assert_allclose(table.min(axis=1), parts.low)
     np.testing.assert_allclose(table.max(axis=1), parts.high)
+    # Intervals of two-valued scores are those of a binomial number.
+    is_end = np.isclose(table, parts.low[:, None]) | np.isclose(table, parts.high[:, None])
+    assert bool(is_end.all()) == parts.two_valued
     for code in range(n):
         np.testing.assert_allclose(table @ code_chances(law, code, mechanism), np.arange(n) == code, rtol=0, atol=1e-12)
 

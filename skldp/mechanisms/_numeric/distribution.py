@@ -155,13 +155,8 @@ class Ramps:
     def variances(self, shares: _Floats) -> _Floats:
         """Return the least variance of an unbiased score of one report, given the shares below the ramps."""
         before, after = self._chances + self._gain * np.stack([shares, 1 - shares])
-        # Of the cells before, of those after, and their covariance.
-        one, two, both = (x / self._gain**2 for x in (before * (1 - before), after * (1 - after), before * after))
-        spread = one + two - 2 * both
-        # Where a ramp of m cells leaves no others, both scores are the same.
-        differ = spread > 1e-9 * (one + two)
-        least = (one * two - both**2) / np.where(differ, spread, 1.0)
-        return np.asarray(np.where(differ, least, np.minimum(one, two)))
+        # An answer is in one of both at most, so that their covariance is minus the product of their chances.
+        return np.asarray(before * after / (before + after) / self._gain**2)
 
 
 def lattice_response(law: LatticeLaw, knots: _Floats, *, spread: bool = False) -> tuple[npt.NDArray[np.int64], _Floats]:

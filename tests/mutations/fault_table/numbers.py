@@ -232,8 +232,8 @@ MUTATIONS = [
     ),
     Mutation(
         "mechanisms/_numeric/distribution.py",
-        "before * (1 - before), after * (1 - after), before * after)",
-        "before, after, 0.0)",
+        "before * after / (before + after) / self._gain**2",
+        "np.minimum(before, after) / self._gain**2",
         "mechanisms/test_square_wave.py",
     ),
     Mutation(
