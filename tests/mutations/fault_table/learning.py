@@ -253,7 +253,7 @@ MUTATIONS = [
         "learning/_answer_scores.py",
         "law, law.n_answers == law.block_size",
         "law, True",
-        "collection/test_collected_laws.py",
+        "learning/test_answer_scores.py",
     ),
     Mutation(
         "learning/_survey_estimates.py",
