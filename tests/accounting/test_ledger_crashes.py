@@ -105,10 +105,10 @@ def run_processes(path, rule, n_queries, n_people, epsilon):
     assert report["loss_quantiles"]["1"] <= 1.0
 
 
-@pytest.mark.parametrize("rule", ["basic", "bayesian"])
+@pytest.mark.parametrize(("rule", "epsilon"), [("basic", 0.2), ("bayesian", 0.5)])
 @forked
-def test_four_processes_never_overspend(place, rule):
-    run_processes(place, rule, n_queries=8, n_people=5, epsilon=0.2)
+def test_four_processes_never_overspend(place, rule, epsilon):
+    run_processes(place, rule, n_queries=8, n_people=5, epsilon=epsilon)
 
 
 @pytest.mark.statistical
