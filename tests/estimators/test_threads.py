@@ -11,21 +11,23 @@ from joblib import Parallel, cpu_count, delayed, parallel_config
 from skldp.estimators._base import in_threads
 
 
-def most_at_once(n_jobs, n_calls=12):
-    """How many threads the calls are in."""
+def are_in_threads(expected, n_jobs, n_calls=12):
+    """Whether the calls are in so many threads: the first call of each waits for those of the others."""
     used = set()
+    all_began = threading.Barrier(expected, timeout=30)
 
     def call(_):
-        used.add(threading.get_ident())
-        time.sleep(0.01)
+        if threading.get_ident() not in used:
+            used.add(threading.get_ident())
+            all_began.wait()
 
     in_threads(call, range(n_calls), n_jobs=n_jobs)
-    return len(used)
+    return len(used) == expected
 
 
 @pytest.mark.parametrize(("n_jobs", "expected"), [(None, 1), (1, 1), (2, 2), (5, 5), (-1, min(12, cpu_count()))])
 def test_as_many_threads_as_asked_for(n_jobs, expected):
-    assert most_at_once(n_jobs) == expected
+    assert are_in_threads(expected, n_jobs)
 
 
 def test_two_calls_run_at_the_same_time():
@@ -36,11 +38,11 @@ def test_two_calls_run_at_the_same_time():
 @pytest.mark.parametrize(("backend", "expected"), [("threading", 3), ("sequential", 1)])
 def test_joblibs_configuration_counts(backend, expected):
     with parallel_config(backend, n_jobs=3):
-        assert most_at_once(None) == expected
+        assert are_in_threads(expected, None)
 
 
 def test_no_more_threads_than_calls():
-    assert most_at_once(9, n_calls=2) == 2
+    assert are_in_threads(2, 9, n_calls=2)
     assert in_threads(abs, [], n_jobs=2) == []
 
 
@@ -52,13 +54,13 @@ def test_results_are_in_order_and_the_first_error_is_raised():
 
 def test_no_jobs_are_refused():
     with pytest.raises(ValueError, match="n_jobs"):
-        most_at_once(0)
+        in_threads(abs, [1, 2], n_jobs=0)
 
 
 def in_daemon(queue):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        queue.put((most_at_once(2), [str(warning.message) for warning in caught]))
+        queue.put((are_in_threads(2, 2), [str(warning.message) for warning in caught]))
 
 
 def test_daemonic_processes_have_threads_too_and_no_warning():
@@ -66,9 +68,9 @@ def test_daemonic_processes_have_threads_too_and_no_warning():
     queue = context.Queue()
     child = context.Process(target=in_daemon, args=(queue,), daemon=True)
     child.start()
-    assert queue.get(timeout=120) == (2, [])
+    assert queue.get(timeout=120) == (True, [])
     child.join()
 
 
 def test_within_joblibs_workers():
-    assert Parallel(n_jobs=2)(delayed(most_at_once)(2) for _ in range(2)) == [2, 2]
+    assert Parallel(n_jobs=2)(delayed(are_in_threads)(2, 2) for _ in range(2)) == [True, True]
