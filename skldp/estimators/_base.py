@@ -67,7 +67,7 @@ def in_threads(function, *arguments, n_jobs):
     if len(arguments[0]) <= 1:
         return list(map(function, *arguments))
     backend, configured = get_active_backend(require="sharedmem")
-    n_threads = min(backend.effective_n_jobs(configured if n_jobs is None else n_jobs), len(arguments[0]))
+    n_threads = backend.effective_n_jobs(configured if n_jobs is None else n_jobs)
     if n_threads == 1:
         return list(map(function, *arguments))
     # joblib's own threads take 12 ms to start, in which millions of numbers are released.

@@ -20,6 +20,8 @@ def are_in_threads(expected, n_jobs, n_calls=12):
         if threading.get_ident() not in used:
             used.add(threading.get_ident())
             all_began.wait()
+        # Long enough that a thread too many would take a call as well.
+        time.sleep(0.01)
 
     in_threads(call, range(n_calls), n_jobs=n_jobs)
     return len(used) == expected
