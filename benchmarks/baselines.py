@@ -1,9 +1,9 @@
-"""What else could be done at the same epsilon: released rows, one gradient a person, public rows, a trusted collector.
+"""Compare regressions at the same epsilon: released rows, one gradient per person, public rows, a trusted collector.
 
-Every method is fitted in one process, on the same people, with the same seeds: ``python benchmarks/baselines.py --data
-diamonds.csv``. Each cell is the mean R2 on people who were not asked, and the worst in brackets. With
-``--data none`` the made-up designs alone are run; with ``--cut`` it is the classes of the cut instead, and
-accuracies. With diffprivlib installed its regression stands beside our own central one.
+All methods use one process, the same people and the same seeds: ``python benchmarks/baselines.py --data
+diamonds.csv``. Each cell is the mean R2 on a test set, with the worst in brackets. ``--data none`` runs only
+simulated designs; ``--cut`` reports accuracies for the classes of the cut. If diffprivlib is installed, its regression
+is a second central baseline.
 """
 
 import argparse
@@ -12,6 +12,7 @@ import warnings
 
 import numpy as np
 from learning import BOUNDS, TARGET_BOUNDS, read_diamonds
+from one_gradient import OneGradientClassifier, OneGradientRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -28,7 +29,7 @@ from skldp import (
 from skldp.exceptions import OutOfDomainWarning, SeededNoiseWarning, TooFewPeopleWarning
 from skldp.learning import sufficiency
 from skldp.mechanisms import MultivariateLaplace, noise_from
-from skldp.study import OneGradientClassifier, OneGradientRegressor, ReleasedRowsRegressor
+from skldp.study import ReleasedRowsRegressor
 
 EPSILONS = (1.0, 2.0, 4.0, 8.0)
 GRADIENTS = ("duchi", "piecewise", "hybrid", "privunit")
@@ -163,7 +164,7 @@ def methods(table, n_seeds, *, hindsight):
         )
         for protocol in ("rounds", "once")
     }
-    rivals = {
+    baselines = {
         f"rows by {name}": lambda epsilon, seed, name=name: released(name, epsilon, seed, d)
         for name in ("best", "privunit")
     } | {
@@ -179,7 +180,7 @@ def methods(table, n_seeds, *, hindsight):
     except (ImportError, AttributeError, TypeError, ValueError):
         # Not there, or it does not run with this scikit-learn.
         pass
-    for name, make in (models | rivals | central).items():
+    for name, make in (models | baselines | central).items():
         yield name, lambda epsilon, make=make: of_seeds(table, lambda seed: make(epsilon, seed), n_seeds)
     if hindsight:
         yield "gradients, with hindsight", lambda epsilon: gradients_with_hindsight(table, epsilon, n_seeds)

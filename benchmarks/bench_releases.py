@@ -1,9 +1,9 @@
-"""The time of each release for pytest-benchmark, which keeps it and compares it with what it kept before.
+"""Measure the time of each release with pytest-benchmark, which saves the times and compares them.
 
     python -m pytest benchmarks/bench_releases.py --benchmark-autosave
     python -m pytest benchmarks/bench_releases.py --benchmark-compare --benchmark-compare-fail=min:10%
 
-run.py measures the same beside the floor and the peers.
+run.py compares the same releases with a lower bound and with other libraries.
 """
 
 import time

@@ -1,10 +1,10 @@
-"""BitRand beside the plain numpy way: time, ratio, floor and peak memory, in one process.
+"""Compare BitRand with plain numpy: time, ratio, lower bound and peak memory, in one process.
 
     python benchmarks/bitrand.py --rows 5000 --features 768 --bits 10
 
-The plain way draws one uniform number for every bit, an array of shape (rows, features, bits). The floor is what no
-release can avoid: one copy of the rows and two random bytes for every feature. Where numba is installed, the release
-is measured with numpy's steps and with compiled ones, in turns with the floor.
+Plain numpy draws one uniform number for every bit, an array of shape (rows, features, bits). The lower bound is one
+copy of the rows and two random bytes for every feature. If numba is installed, the release is measured with numpy and
+with compiled code, alternating with the lower bound.
 """
 
 import argparse
@@ -16,8 +16,8 @@ import numpy as np
 from measure import numpy_steps
 
 from skldp.mechanisms import bitrand
-from skldp.mechanisms._bits.kernels import compiled_loops
 from skldp.mechanisms._noise import noise_from
+from skldp.mechanisms.bits._mask_sampling import compiled_loops
 
 
 def plain_equations(X, flip_probabilities, rng):

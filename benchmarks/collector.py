@@ -1,4 +1,4 @@
-"""How often the intervals of a collector hold the truth, and what consistency takes from the error of large domains.
+"""Measure the coverage of a collector's intervals, and the effect of consistency on the error of large domains.
 
 Usage: python benchmarks/collector.py [--surveys 2000] [--people 5000] [--seed 0] [--only coverage|errors|quantiles]
                                       [--named quantiles]
@@ -25,23 +25,12 @@ from scipy.stats import beta, norm
 
 from skldp import Collector
 from skldp.client import CategoryField, NumberField, Policy
-from skldp.collection._arrow import batch_of_columns
-from skldp.collection._columns import ReportColumns, answer_bytes
+from skldp.collection._report_tables import ReportColumns, answer_bytes, batch_of_columns
 from skldp.collection._survey_fields import distribution_of
 from skldp.exceptions import SeededNoiseWarning
-from skldp.mechanisms import (
-    Duchi,
-    HadamardResponse,
-    Hybrid,
-    LocalHashing,
-    Piecewise,
-    RandomizedResponse,
-    SquareWave,
-    SubsetSelection,
-    UnaryEncoding,
-    integer_law,
-    noise_from,
-)
+from skldp.mechanisms import Duchi, Hybrid, LocalHashing, Piecewise, RandomizedResponse, SquareWave, noise_from
+from skldp.mechanisms.categorical._hadamard import HadamardResponse
+from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
 
 MECHANISMS = {
     "age": SquareWave(1.0),
@@ -75,7 +64,7 @@ TURN = 250
 
 def law_field(name):
     """The field of a policy."""
-    law = integer_law(MECHANISMS[name])
+    law = MECHANISMS[name].integer_law
     if name in BOUNDS:
         return NumberField(name, *BOUNDS[name], law, whole=name in ("kids", "yes", "years"))
     return CategoryField(name, tuple(f"{name} {i}" for i in range(law.n_codes)), law)
@@ -111,7 +100,7 @@ def columns_of_people(records, seed, ids):
     answers = []
     for i, (name, mechanism) in enumerate(MECHANISMS.items()):
         noise = noise_from(np.random.default_rng([seed, i]))
-        law = integer_law(mechanism)
+        law = mechanism.integer_law
         if name in BOUNDS:
             low, high = BOUNDS[name]
             rows = ((records[name] - (low + high) / 2) / ((high - low) / 2))[:, None]
@@ -279,7 +268,7 @@ def distances(n, seed):
     print(f"{'':36}{'raw':>8}{'project':>9}{'likelihood':>12}{'bytes':>7}")
     kinds = RandomizedResponse, UnaryEncoding, SubsetSelection, LocalHashing, HadamardResponse
     for mechanism in (kind(1.0, k) for kind in kinds):
-        law = integer_law(mechanism)
+        law = mechanism.integer_law
         field = CategoryField("shop", tuple(range(k)), law)
         policy = Policy("a test", (field,))
         released = mechanism.release(codes[:, None], noise_from(np.random.default_rng([seed, 1]))).rows
@@ -308,7 +297,7 @@ def quantiles(seed):
         "tens": np.rint(10 * spread) / 10,
         "30% at .25": np.where(np.arange(20_000) % 10 < 3, 0.25, spread),
     }
-    field = NumberField("x", 0, 1, integer_law(SquareWave(1.0, 16)))
+    field = NumberField("x", 0, 1, SquareWave(1.0, 16).integer_law)
     law, levels = field.law, (0.5, 0.9)
     total = law.n_cells * law.base + law.n_inner * law.extra
     print(f"\nQuantiles, epsilon 1, seed {seed}: bias over the spread of estimates")

@@ -1,4 +1,4 @@
-"""How often intervals of coefficients learnt under local privacy hold the truth, where they should 95 times of 100.
+"""Measure the coverage of 95% intervals for coefficients learnt under local privacy.
 
 Usage: python benchmarks/coverage.py [--designs normal skewed ...] [--features 3 5 10] [--people 20000 100000]
 [--epsilon 1 2 4 8] [--protocol once rounds] [--seeds 200] [--out table.txt]
@@ -23,7 +23,9 @@ from pathlib import Path
 import numpy as np
 
 from skldp.exceptions import SeededNoiseWarning
-from skldp.learning import InferenceProtocol, Task, simulate
+from skldp.learning import Task
+from skldp.learning._inference import InferenceProtocol
+from skldp.learning._person import simulate
 from skldp.mechanisms import noise_from
 
 NAMES = ("normal", "low", "heavy", "unequal", "onehot", "rare", "skewed", "tied")

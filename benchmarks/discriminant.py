@@ -1,13 +1,13 @@
-"""What linear discriminants learn of vectors and their classes together, each person releasing once.
+"""Measure linear discriminants learnt from joint releases of vector and class, one release per person.
 
 Usage: python benchmarks/discriminant.py [--data ag_news_minilm.npz] [--seeds 10] [--public 0 200 1000] [--digits]
 
 The embeddings are not part of the project: 8,000 news of four topics, of which some are taken as public and not asked,
 and 2,000 others to test on. With --digits the table is scikit-learn's instead, 1,500 images of 64 pixels to learn from
 and the other 297 to test on. Epsilon is that of the whole record with its class; means of fresh seeds, which choose
-the public vectors and the images too, the worst in brackets. Below the news without public vectors stands what would be
-reached if all 8,000 told the tensor, with nobody left to tell anything else, and the nearest class mean were taken;
-and if besides the centre of all were known, for nothing.
+the public vectors and the images too, the worst in brackets. The last lines are upper bounds
+without public vectors: all 8,000 people release the tensor, for the nearest class mean; and the same with a known
+centre.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from sklearn.preprocessing import normalize
 
 from skldp import PrivateDiscriminant
 from skldp.exceptions import OutOfDomainWarning, SeededNoiseWarning
-from skldp.mechanisms import PrivUnitBall
+from skldp.mechanisms.vector._privunit import PrivUnitBall
 
 
 def show(title, scores):

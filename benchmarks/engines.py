@@ -1,4 +1,4 @@
-"""One survey in the engines that people have, with a task in each that dies after it released, and is executed again.
+"""Run one survey in several engines, with a task in each that fails after its releases and is retried.
 
 Usage: python benchmarks/engines.py [--people 20000] [--only polars duckdb dask spark ray]
 
@@ -27,15 +27,15 @@ from pyarrow import parquet
 
 from skldp import Collector, ReleaseKey, release_batches
 from skldp.client import CategoryField, NumberField, Policy
-from skldp.mechanisms import RandomizedResponse, SquareWave, integer_law
+from skldp.mechanisms import RandomizedResponse, SquareWave
 
 CITIES = ("Bonn", "Kiel", "Ulm")
 PARTS = 4
 POLICY = Policy(
     "where people of which age live",
     (
-        NumberField("age", 0, 100, integer_law(SquareWave(1.0))),
-        CategoryField("city", CITIES, integer_law(RandomizedResponse(1.0, 3))),
+        NumberField("age", 0, 100, SquareWave(1.0).integer_law),
+        CategoryField("city", CITIES, RandomizedResponse(1.0, 3).integer_law),
     ),
 )
 
@@ -168,7 +168,8 @@ def in_dask(rows, key, folder):
     import distributed
     import pandas as pd
 
-    from skldp import FieldKey, TablePrivatizer, release_dask
+    from skldp import TablePrivatizer, release_dask
+    from skldp.mechanisms import FieldKey
 
     frame = pd.DataFrame(rows).set_index("person")
     table = TablePrivatizer(2.0, schema={"age": (0, 100), "city": list(CITIES)}).fit(frame[:1])

@@ -1,9 +1,9 @@
-"""What a regression learns of few people, beside one gradient a person by other rules: the same people, the same seeds.
+"""Compare regressions of few people with one-gradient rules, on the same people and seeds.
 
 ``python benchmarks/few_people.py [--data diamonds.csv] [--seeds 10] [--epsilon 1] [--sufficiencies 8 16 32 48]``
 
-Each cell is the mean R2 on people who were not asked, and the worst in brackets, at as many people as give that
-sufficiency J. Tables that are smaller than that are drawn from with replacement, and made-up ones are drawn anew.
+Each cell is the mean R2 on a test set, with the worst in brackets, at the number of people with that sufficiency J.
+Smaller tables are sampled with replacement, and simulated ones are drawn anew.
 ``--tables`` without ``diamonds`` needs no file.
 """
 
@@ -14,13 +14,13 @@ import warnings
 import numpy as np
 from baselines import GRADIENTS, mechanism, shown
 from learning import BOUNDS, TARGET_BOUNDS, read_diamonds
+from one_gradient import OneGradientRegressor
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.linear_model import LinearRegression
 
 from skldp import PrivateLinearRegression
 from skldp.exceptions import OutOfDomainWarning, SeededNoiseWarning, TooFewPeopleWarning
 from skldp.learning import sufficiency
-from skldp.study import OneGradientRegressor
 
 N_TEST = 5_000
 

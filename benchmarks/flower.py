@@ -1,4 +1,4 @@
-"""A discriminant of three classes, learnt over Flower, beside the same protocol in one process.
+"""Compare a three-class discriminant over Flower with the same protocol in one process.
 
 Usage: python benchmarks/flower.py [--people 600] [--runs 10] [--epsilon 4]
 
@@ -22,8 +22,9 @@ import numpy as np
 
 from skldp.client import DeviceLedger
 from skldp.exceptions import SeededNoiseWarning
-from skldp.learning import DiscriminantProtocol, Report
-from skldp.learning._simulation import simulate
+from skldp.learning import Report
+from skldp.learning._discriminant import DiscriminantProtocol
+from skldp.learning._person import simulate
 from skldp.mechanisms import noise_from
 
 # The programs of Flower's, and what a node and a server are told.
@@ -39,7 +40,7 @@ import numpy as np
 
 from skldp import flower_client_app, flower_server_app
 from skldp.client import DeviceLedger
-from skldp.learning import DiscriminantProtocol
+from skldp.learning._discriminant import DiscriminantProtocol
 
 FOLDER = Path({folder!r})
 RUN = (FOLDER / "run").read_text()

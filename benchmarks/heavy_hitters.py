@@ -1,4 +1,4 @@
-"""Which of the codes that many people have are found, of a domain of 2^32 or 2^64 that nobody lists.
+"""Measure precision and recall of heavy hitters in a domain of 2^32 or 2^64 codes.
 
     python benchmarks/heavy_hitters.py
     python benchmarks/heavy_hitters.py --bits 64 --epsilons 2 --seeds 3 --kept 64 --candidates 65536
@@ -18,10 +18,9 @@ import numpy as np
 
 from skldp import HeavyHitters
 from skldp.client import PrefixDomain
-from skldp.collection._arrow import batch_of_columns
-from skldp.collection._columns import ReportColumns, answer_bytes
+from skldp.collection._report_tables import ReportColumns, answer_bytes, batch_of_columns
 from skldp.exceptions import SeededNoiseWarning
-from skldp.mechanisms import LocalHashing, RandomizedResponse, integer_law, noise_from
+from skldp.mechanisms import LocalHashing, RandomizedResponse, noise_from
 
 # Of the population.
 N_CODES, EXPONENT = 100_000, 1.5
@@ -42,7 +41,7 @@ def reports_of(hitters, codes, seed):
     own = np.array([place.get(task.domain.prefix(int(code), task.length), len(place)) for code in codes])
     law = task.policy.fields[0].law
     made = [kind(hitters.epsilon, law.n_codes) for kind in (RandomizedResponse, LocalHashing)]
-    mechanism = next(one for one in made if integer_law(one) == law)
+    mechanism = next(one for one in made if one.integer_law == law)
     answers = mechanism.release(own[:, None], noise_from(seed)).rows[:, 0]
     ids = np.random.default_rng([seed, 7]).integers(0, 256, (len(codes), 16)).astype(np.uint8)
     columns = ReportColumns(ids, (answers.astype(f"u{answer_bytes(law.n_answers)}"),))

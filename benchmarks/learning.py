@@ -1,4 +1,4 @@
-"""What linear models learn under local privacy, and how fast, each person releasing once.
+"""Measure score and time of linear models under local privacy, one release per person.
 
 Usage: python benchmarks/learning.py [--data diamonds.csv] [--seeds 10] [--people 44000] [--only cut]
         [--speed 1000000] [--device 9 50 [--beside ../old]]

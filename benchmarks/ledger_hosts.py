@@ -1,4 +1,4 @@
-"""A ledger in a file beside one on a PostgreSQL server: processes that ask the same people at once.
+"""Compare a ledger in a file with one on PostgreSQL: concurrent processes query the same people.
 
 python benchmarks/ledger_hosts.py                                        # 4 processes x 100 queries x 50 people
 python benchmarks/ledger_hosts.py --queries 500 --repeats 3

@@ -1,4 +1,4 @@
-"""What the benchmarks share: medians of several runs, peak memory, and the load they ran under."""
+"""Helpers of the benchmarks: medians of several runs, peak memory, and the system load."""
 
 import os
 import time
@@ -36,7 +36,7 @@ def peak_mib(call):
 
 def numpy_steps():
     """A context in which releases do not run compiled, even where numba is installed."""
-    return patch("skldp.mechanisms._bits.kernels.compiled_loops", lambda: None)
+    return patch("skldp.mechanisms.bits._mask_sampling.compiled_loops", lambda: None)
 
 
 def load():

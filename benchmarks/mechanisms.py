@@ -1,4 +1,4 @@
-"""How many numbers a second each numeric mechanism releases, beside diffprivlib and OpenDP where they have the like.
+"""Measure the throughput of numeric mechanisms, with diffprivlib and OpenDP for comparison.
 
 All in one process, by its own processor time, the best of several runs. "each" releases every number with the whole
 epsilon (the joint mechanisms: a row), "sampled" one number a row as NumericPrivatizer does; "others" are single numbers
@@ -19,10 +19,10 @@ import warnings
 import numpy as np
 
 from skldp.mechanisms._noise import noise_from
-from skldp.mechanisms._numeric.bounded_features import BoundedFeatures
-from skldp.mechanisms._numeric.catalogue import (
+from skldp.mechanisms.numeric._bounded_features import (
     JOINT_MECHANISMS,
     NUMERIC_MECHANISMS,
+    BoundedFeatures,
     automatic_n_sampled,
     make_mechanism,
 )

@@ -1,4 +1,4 @@
-"""What mean and covariance under local privacy are off by, what follows from them, and whether intervals hold.
+"""Measure errors of mean and covariance under local privacy, of regressions on them, and coverage of intervals.
 
 Usage: python benchmarks/moments.py [--data diamonds.csv] [--seeds 10] [--people 44000] [--coverage 2000] [--rows]
 [--kinds normal skewed ...] [--epsilons 1 2 4 8]
@@ -19,7 +19,8 @@ from sklearn.linear_model import LinearRegression
 
 from skldp import NoiseAwareLinearRegression, NumericPrivatizer, PrivateLinearRegression, PrivateMoments
 from skldp.exceptions import OutOfDomainWarning, SeededNoiseWarning, TooFewPeopleWarning
-from skldp.learning import MomentsProtocol, simulate
+from skldp.learning import MomentsProtocol
+from skldp.learning._person import simulate
 from skldp.mechanisms import Noise
 
 EPSILONS = (1.0, 2.0, 4.0, 8.0)

@@ -1,4 +1,4 @@
-"""How many log-link questions a budget admits, what planning finds, and what linked records lose.
+"""Measure the number of log-link questions within a budget, planned epsilons, and losses of linked records.
 
 ``python benchmarks/questions.py [runs]`` prints three tables; everything is drawn from fixed seeds.
 """
@@ -8,14 +8,8 @@ import warnings
 
 import numpy as np
 
-from skldp.accounting import (
-    BasicPrivacyFilter,
-    BayesianPrivacyFilter,
-    Belief,
-    Household,
-    RegressionQuery,
-    knowledge_gain,
-)
+from skldp.accounting import BayesianPrivacyFilter, Belief, Household, RegressionQuery
+from skldp.accounting._filters import BasicPrivacyFilter
 from skldp.exceptions import SeededNoiseWarning
 from skldp.mechanisms import noise_from
 from skldp.study import plan_questions
@@ -49,10 +43,10 @@ def rents():
     rent = RegressionQuery("linear", coef=[1.0, 0.0], intercept=0.0, output_bounds=(0, 1), epsilon=1.0)
     home = Household(4, 2, shared=[0])
     prior = Belief([0.001, 0.999], points=[[1.0, 0.0], [0.0, 0.0]])
-    separate = knowledge_gain(prior, [(rent, 1)] * 4, [1.0, 0.0])
+    separate = prior.knowledge_gain([(rent, 1)] * 4, [1.0, 0.0])
     points = np.zeros((2, home.n_record))
     points[0, 0] = 1.0
-    together = knowledge_gain(Belief([0.001, 0.999], points), [(home.query(0, rent), 1)], [1.0, 0.0])
+    together = Belief([0.001, 0.999], points).knowledge_gain([(home.query(0, rent), 1)], [1.0, 0.0])
     return separate, together
 
 

@@ -1,12 +1,12 @@
-"""Every release beside the plain numpy way, the floor and its peers: one table, one process, medians of several runs.
+"""Compare every release with plain numpy, a lower bound and other libraries: medians of several runs in one process.
 
     python benchmarks/run.py                                   # about a minute
     python benchmarks/run.py --rows 5000 --features 768 --bits 10 --growth
 
-The floor is what no release can avoid: a copy of the input and the random bytes that its law needs (2 a number, or 8).
-Peers are measured where they are installed: diffprivlib and OpenDP for numbers, pure-ldp and multi-freq-ldpy for
+The lower bound is a copy of the input and the random bytes of the mechanism (2 or 8 a number).
+Other libraries are measured if installed: diffprivlib and OpenDP for numbers, pure-ldp and multi-freq-ldpy for
 categories.
-The other files of this directory go deeper into one subject each.
+The other files of this directory each measure one subject in detail.
 """
 
 import argparse
@@ -26,9 +26,9 @@ from skldp.estimators._labels import LabelRR
 from skldp.estimators._numeric import NumericPrivatizer
 from skldp.estimators._random_projection import RandomProjectionPrivatizer
 from skldp.estimators._vector import PrivUnitTransformer
-from skldp.mechanisms._bits.kernels import compiled_loops
 from skldp.mechanisms._noise import noise_from
-from skldp.mechanisms._numeric.catalogue import make_mechanism
+from skldp.mechanisms.bits._mask_sampling import compiled_loops
+from skldp.mechanisms.numeric._bounded_features import make_mechanism
 
 
 class Table:

@@ -1,4 +1,4 @@
-"""What a trusted shuffler is worth: published figures, bound for any law, the sampled law's own, and a lower bound.
+"""Compare central guarantees of a trusted shuffler: published, for any mechanism, for a mechanism's law, lower bound.
 
 Run ``python benchmarks/shuffling.py``. Published are a formula and two sums over clones: the first of Feldman et al.
 (FOCS 2021), in whose program 100,000 people at epsilon 4 and delta 1e-6 are the example, the second of SODA 2023. The
@@ -17,9 +17,10 @@ from scipy.stats import binom
 
 from skldp import PrivacyGuarantee
 from skldp.accounting import shuffled, shuffled_closed_form
-from skldp.accounting._blanket_laws import pair_laws
-from skldp.mechanisms import Duchi, Hybrid, Piecewise, PrivUnit, RandomizedResponse, UnaryEncoding
-from skldp.mechanisms._shuffling import BlanketLaw, shuffled_epsilon
+from skldp.mechanisms import Duchi, Hybrid, Piecewise, PrivUnit, RandomizedResponse
+from skldp.mechanisms.categorical._unary import UnaryEncoding
+from skldp.shuffle._blanket_laws import pair_laws
+from skldp.shuffle._shuffle_bounds import BlanketLaw, shuffled_epsilon
 
 DRAWS = 100_000
 
@@ -117,8 +118,8 @@ def table(epsilon, n, delta):
     print(f"\nepsilon {epsilon:g} each, {n:,} people, delta {delta:g}: closed form {published}", end=", ")
     clones = (of_clones(epsilon, share, n, delta) for share in (math.exp(-epsilon), 2 / (math.exp(epsilon) + 1)))
     print("clones {:.4f}, stronger clones {:.4f}, any law".format(*clones), end=" ")
-    took = milliseconds(lambda: anyone.shuffled(n, delta))
-    print(f"{anyone.shuffled(n, delta).epsilon:.4f} ({took:.0f} ms)")
+    took = milliseconds(lambda: shuffled(anyone, n, delta))
+    print(f"{shuffled(anyone, n, delta).epsilon:.4f} ({took:.0f} ms)")
     print(f"{'':<20} {'own law':>8} {'lower bound':>12} {'variation-ratio':>16} {'ms':>5}")
     for name, mechanism, beta in mechanisms(epsilon):
         own = shuffled(mechanism, n, delta).epsilon
@@ -133,7 +134,7 @@ def rounds(epsilon, n, delta):
     law, anyone = Piecewise(epsilon), PrivacyGuarantee(epsilon)
     for times in (1, 10, 100, 1_000):
         own, alone = (shuffled(one, n, delta, rounds=times).epsilon for one in (law, anyone))
-        added = anyone.shuffled(n, delta / times).epsilon * times
+        added = shuffled(anyone, n, delta / times).epsilon * times
         closed = shuffled_closed_form(epsilon, n, delta / times) * times
         took = milliseconds(lambda times=times: shuffled(law, n, delta, rounds=times))
         print(f"{times:>7,} {own:>9.4f} {alone:>9.4f} {added:>13.4f} {closed:>17.4f} {took:>5.0f}")

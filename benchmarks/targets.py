@@ -1,4 +1,4 @@
-"""What a regressor learns from released targets, by mechanism, and a classifier from a whole released table.
+"""Measure regressors on released targets, by mechanism, and classifiers on released tables.
 
 Usage: python benchmarks/targets.py [--seeds 5] [--diamonds path/to/diamonds.csv]
 
@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 
 from skldp import BoundsScaler, LabelPrivateRegressor, NumericPrivatizer, PrivUnitTransformer, TargetPrivatizer
 from skldp.exceptions import OutOfDomainWarning, SeededNoiseWarning
-from skldp.mechanisms import ResponseOnBins
+from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
 
 EPSILONS = (1.0, 2.0, 4.0, 8.0)
 TARGETS = {

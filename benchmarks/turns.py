@@ -1,4 +1,4 @@
-"""The table of run.py for two checkouts in turns: the machine's slow minutes fall on both.
+"""Compare two checkouts with run.py, alternating so that changes in machine load affect both.
 
     python benchmarks/turns.py ../old . --rounds 5
     python benchmarks/turns.py ../old . --rounds 3 -- --only bits --repeats 15

@@ -1,4 +1,4 @@
-"""How far a value walks through the package: files, functions, and moves between files, of four calls.
+"""Count files, functions and moves between files in four calls of the package.
 
     python benchmarks/walks.py                       # this checkout
     python benchmarks/walks.py --list                # and every step

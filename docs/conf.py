@@ -6,13 +6,15 @@ import warnings
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
+# Tables and figures of the papers.
+sys.path.insert(1, str(Path(__file__).parents[1] / "examples" / "papers"))
 
 from sphinx.errors import ExtensionError
 from sphinx.pycode import ModuleAnalyzer
 from sphinx.util.nodes import make_refnode
 
 import skldp
-from skldp.estimators import _diagram
+from skldp.estimators import _guarantee_mixin
 
 project = "skldp"
 copyright = "2026, the skldp founders"
@@ -84,7 +86,7 @@ warnings.filterwarnings("ignore", message=".*is non-interactive.*")
 
 
 # The boxes in the examples' diagrams lead to this site's own pages.
-_diagram.documentation = lambda: ".."
+_guarantee_mixin.documentation = lambda: ".."
 
 
 def skip_scikit_learns_own(app, what, name, obj, skip, options):

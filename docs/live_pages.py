@@ -20,7 +20,7 @@ from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
 from skldp.cli import main
-from skldp.estimators import _diagram
+from skldp.estimators import _guarantee_mixin
 
 # What is seen whole beside two menus on a screen of 1,280 pixels.
 _MOST_COLUMNS = 98
@@ -131,7 +131,7 @@ class RunPython(_Live):
         if "show" in self.options:
             # Links in its boxes lead to this site, from wherever the page is in it.
             depth = self.env.docname.count("/")
-            _diagram.documentation = lambda: "/".join([".."] * depth) or "."
+            _guarantee_mixin.documentation = lambda: "/".join([".."] * depth) or "."
             shown = eval(self.options["show"], self.names)._repr_html_()
             parts.append(nodes.raw("", f'<div class="shown">{shown}</div>', format="html"))
         return parts

@@ -4,13 +4,15 @@ import math
 import warnings
 
 import numpy as np
+from bit_laws import baseline_laws, error_probabilities
+from bit_laws import expected_error as expected_error_bound
+from theory_errors import expected_errors, mean_errors
+from theory_figures import bit_flips, corrected_ratios
 
 from skldp import BitRandTransformer, LabelLaplace
 from skldp.exceptions import PrivacyGuaranteeWarning
-from skldp.mechanisms import FixedPoint, default_width, gordon_delta, projected_dimension
-from skldp.study import bit_flips, corrected_ratios, expected_errors, mean_errors, rival_laws
-from skldp.study import expected_error as expected_error_bound
-from skldp.study._theory.bit_laws import error_probabilities
+from skldp.mechanisms import FixedPoint, gordon_delta, projected_dimension
+from skldp.mechanisms.vector._gaussian_width import default_width
 
 
 def suspicion():
@@ -40,7 +42,7 @@ def bitrand_flips():
         part = table.where(mechanism=name).columns
         rows.append([name, _number(part["exact_epsilon"][0]), *(f"{q:.3f}" for q in part["q"])])
         if name.startswith("LATENT"):
-            (latent,) = rival_laws(1.0, 1000, 10)[name]
+            (latent,) = baseline_laws(1.0, 1000, 10)[name]
             rows.append(
                 ["its q_X (Eq. 27), a 0 alone", rows[-1][1], *(f"{q * 2.0**-64:.3f}" for q in latent.from_zero)]
             )
@@ -116,7 +118,7 @@ def theorem_4():
     values = encoding.decode(codes)
     rows = []
     for epsilon in (0.1, 1.0, 2.0, 5.0, 10.0):
-        laws = rival_laws(epsilon, 1000, 10)["f-RR"]
+        laws = baseline_laws(epsilon, 1000, 10)["f-RR"]
         q = error_probabilities(laws)
         masks = np.where(bits == 1, q, 1 - q).prod(axis=1)
         true = sum(masks[mask] * np.abs(values[codes ^ mask] - values).mean() for mask in codes)

@@ -3,9 +3,9 @@
 Is the epsilon true?
 =======================
 
-A guarantee is a claim about a program. An audit attacks the program: it releases two inputs many times, tells the
-outputs apart as well as it can, and proves a lower bound on epsilon from how often it was right. A bound above the
-claimed epsilon refutes it; a bound near it says that the claim is tight.
+A guarantee is a claim about a program. An audit attacks the program: it releases two inputs many times, guesses
+the input from the output, and computes a lower bound on epsilon from the number of right guesses. A bound above the
+claimed epsilon refutes it; a bound near it shows that the claim is tight.
 """
 
 # %%

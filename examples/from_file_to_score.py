@@ -2,11 +2,11 @@
 From a file to a score in ten lines
 ===================================
 
-Four files, each with something that stops a model elsewhere: islands and gaps, a number to predict, dates. Each
-function below goes from the file to a fitted model and its score, in at most ten lines.
+Four files with categories, missing values, a numeric target or dates. Each function below goes from the file to a
+fitted model and its score, in at most ten lines.
 
-Diabetes is scikit-learn's own. The other three are made up, with columns, types and gaps like those of the tables that
-they are named for: 2,000 penguins, 500 tips in a restaurant, 50,000 customers.
+Diabetes is scikit-learn's own. The other three are simulated, with columns, types and missing values of the tables that
+they are named after: 2,000 penguins, 500 tips in a restaurant, 50,000 customers.
 """
 
 import tempfile

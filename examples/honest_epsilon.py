@@ -2,9 +2,8 @@
 What is reachable at an honest epsilon
 ======================================
 
-Two tasks on people who were made up, 20,000 of them. Every epsilon below is exact: the worst-case log-likelihood ratio
-of everything that one person releases, features and target together. An honest one is at most 4, where the picture is
-green.
+Two tasks on 20,000 simulated people. Every epsilon below is exact: the worst-case log-likelihood ratio of everything
+that one person releases, features and target together. Values of at most 4 are green in the figure.
 """
 
 # %%

@@ -2,8 +2,8 @@
 Private labels inside an imbalanced-learn pipeline
 ==================================================
 
-A rare class, private labels, and a sampler that balances the classes: the labels are randomized first, everything
-behind that step sees only what was released.
+A rare class, private labels, and a sampler that balances the classes: the labels are randomized first, later
+steps see only released labels.
 """
 
 # %%

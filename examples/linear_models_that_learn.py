@@ -3,10 +3,10 @@
 Linear models that learn, and how many they ask
 ===============================================
 
-A released row is a poor thing to learn from: at an epsilon that protects anybody, an ordinary regression on such rows
-predicts the mean. :class:`~skldp.PrivateLinearRegression` and :class:`~skldp.PrivateLogisticRegression` ask each person
-one question instead, made for the model, at the same exact epsilon of the same whole record, its target included. What
-that takes is people: this example shows how many.
+Released rows carry little information: at a protective epsilon, an ordinary regression on them predicts the mean.
+:class:`~skldp.PrivateLinearRegression` and :class:`~skldp.PrivateLogisticRegression` ask each person one question
+instead, made for the model, at the same exact epsilon of the same whole record, its target included. This example shows
+how many people they need.
 """
 
 # %%

@@ -3,8 +3,8 @@ A survey team asks the same people one regression after another
 ===============================================================
 
 Five teams each want to know one thing about the same 300 patients. Each has trained a regression on other, public data,
-and wants the mean of its predictions over these patients. Every patient has one privacy budget for all that they ever
-answer, kept in a ledger that survives crashes, copies and cross-validation, by the patient's name.
+and wants the mean of its predictions over these patients. Every patient has one privacy budget for all
+answers, kept by name in a ledger that survives crashes, copies and cross-validation.
 
 .. code-block:: bash
 

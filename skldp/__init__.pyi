@@ -1,47 +1,43 @@
-from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
+from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
+from skldp.client._policy import Policy
 from skldp.collection._batches import release_batches
 from skldp.collection._collector import Collector
 from skldp.collection._flower import flower_client_app, flower_server_app
 from skldp.collection._heavy_hitters import HeavyHitters
-from skldp.collection._policy import Policy
+from skldp.domains._domain import Domain
 from skldp.estimators._bayesian_filter import BayesianFilter
 from skldp.estimators._bitrand import BitRandTransformer, LatentTransformer, OMETransformer
 from skldp.estimators._bounds_scaler import BoundsScaler
 from skldp.estimators._categorical import CategoricalPrivatizer
-from skldp.estimators._coefficient_errors import RegressionSummary
 from skldp.estimators._composition import privacy_guarantee
 from skldp.estimators._from_estimator import query_from_estimator
-from skldp.estimators._label_matrix import LabelMatrixRR
+from skldp.estimators._label_private import LabelPrivateRegressor, LabelSampler
 from skldp.estimators._label_private_classifier import LabelPrivateClassifier
-from skldp.estimators._label_private_regressor import LabelPrivateRegressor
-from skldp.estimators._label_sampler import LabelSampler
-from skldp.estimators._label_vector import LabelLaplaceVector
+from skldp.estimators._label_vectors import LabelLaplaceVector, LabelMatrixRR
 from skldp.estimators._labels import LabelLaplace, LabelRR
-from skldp.estimators._noise_aware_discriminant import NoiseAwareDiscriminant
-from skldp.estimators._noise_aware_regression import NoiseAwareLinearRegression
+from skldp.estimators._noise_aware import NoiseAwareDiscriminant, NoiseAwareLinearRegression
 from skldp.estimators._numeric import NumericPrivatizer
 from skldp.estimators._out_of_core import release_blocks, release_dask
 from skldp.estimators._private_discriminant import PrivateDiscriminant
 from skldp.estimators._private_linear import PrivateLinearRegression
 from skldp.estimators._private_logistic import PrivateLogisticRegression
 from skldp.estimators._private_moments import PrivateMoments
-from skldp.estimators._query_results import QueryPreview, QueryResult
 from skldp.estimators._random_projection import RandomProjectionPrivatizer
 from skldp.estimators._table import TablePrivatizer
 from skldp.estimators._targets import TargetPrivatizer
+from skldp.estimators._transformer_domain import domain_from_transformer
 from skldp.estimators._vector import MultivariateLaplacePrivatizer, PrivUnitTransformer
-from skldp.mechanisms._domain import Domain
-from skldp.mechanisms._field_key import FieldKey
+from skldp.laws._release_key import ReleaseKey
 from skldp.mechanisms._guarantee import PrivacyGuarantee
-from skldp.mechanisms._release_key import ReleaseKey
 from skldp.study import (
     PrivacyUtilityDisplay,
     audit_epsilon,
     privacy_utility_curve,
     recommend,
     smallest_epsilon,
-    with_exact_epsilon,
 )
+
+__version__: str
 
 __all__ = [
     "BayesianFilter",
@@ -50,7 +46,6 @@ __all__ = [
     "CategoricalPrivatizer",
     "Collector",
     "Domain",
-    "FieldKey",
     "HeavyHitters",
     "LabelLaplace",
     "LabelLaplaceVector",
@@ -74,14 +69,12 @@ __all__ = [
     "PrivateLinearRegression",
     "PrivateLogisticRegression",
     "PrivateMoments",
-    "QueryPreview",
-    "QueryResult",
     "RandomProjectionPrivatizer",
-    "RegressionSummary",
     "ReleaseKey",
     "TablePrivatizer",
     "TargetPrivatizer",
     "audit_epsilon",
+    "domain_from_transformer",
     "flower_client_app",
     "flower_server_app",
     "privacy_guarantee",
@@ -92,7 +85,4 @@ __all__ = [
     "release_blocks",
     "release_dask",
     "smallest_epsilon",
-    "with_exact_epsilon",
 ]
-
-__version__: str

@@ -6,21 +6,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["as_numbers", "kind_of", "where_not_numbers"]
+__all__ = ["Bools", "Floats", "Ints", "Words", "as_numbers", "kind_of", "where_not_numbers"]
+
+Bools = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Words = npt.NDArray[np.uint64]
 
 _DATES = (np.datetime64, np.timedelta64)
 
 
 def kind_of(values: Any) -> str:
-    """Describe data by type and shape.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skldp._arrays import kind_of
-    >>> kind_of(np.array([["secret"]])), kind_of([1, 2])
-    ('ndarray of str_ with shape (1, 1)', 'list of length 2')
-    """
+    """Describe data by type and shape."""
     name, dtype, shape = type(values).__name__, getattr(values, "dtype", None), getattr(values, "shape", None)
     if isinstance(dtype, np.dtype):
         # The name of a string dtype contains the length of the longest value.
@@ -31,7 +28,7 @@ def kind_of(values: Any) -> str:
 
 
 def where_not_numbers(values: Any) -> str:
-    """Name the first column that holds something else than real numbers, and its types; empty if none is found."""
+    """Name the first column with other values than real numbers, and their types; empty if there is none."""
     try:
         if hasattr(values, "columns"):
             table = values.iloc if hasattr(values, "iloc") else values
@@ -41,7 +38,7 @@ def where_not_numbers(values: Any) -> str:
             table = array.T if array.ndim == 2 else [array.reshape(-1)]
             columns = [(f"column {j}" if array.ndim == 2 else "it", part.tolist()) for j, part in enumerate(table)]
     except Exception:
-        # A ragged list, for example, has no columns: its type alone describes it.
+        # A ragged list, for example, has no columns.
         return ""
     for place, column in columns:
         strange = sorted({type(value).__name__ for value in column if not isinstance(value, Real)})
@@ -51,26 +48,7 @@ def where_not_numbers(values: Any) -> str:
 
 
 def as_numbers(values: npt.ArrayLike, name: str = "values", dtype: npt.DTypeLike = np.float64) -> np.ndarray:
-    """Convert values to an array of real numbers.
-
-    Parameters
-    ----------
-    values : array-like
-    name : str, default="values"
-        The name of the values in the error.
-    dtype : float dtype, default=float64
-
-    Raises
-    ------
-    ValueError
-        If a value is not a real number. The message names types and columns.
-
-    Examples
-    --------
-    >>> from skldp._arrays import as_numbers
-    >>> as_numbers([1, 2])
-    array([1., 2.])
-    """
+    """Convert values to an array of real numbers."""
     if isinstance(values, np.ndarray) and values.dtype == dtype:
         return values
     try:

@@ -1,4 +1,4 @@
-"""Readers of declared values: one number, date or category, or a column of them."""
+"""Readers of numbers, dates and categories: one value, or a column."""
 
 import math
 import re
@@ -31,19 +31,19 @@ __all__ = [
 _EPOCH = date(1970, 1, 1)
 FIRST_DAY, LAST_DAY = (date.min - _EPOCH).days, (date.max - _EPOCH).days
 _DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})(?:[T ]|\Z)")
-# Python reads no longer integers; a double is infinite there.
+# Longer integers exceed the largest double, and Python may refuse them.
 _WHOLE = re.compile(r"[+-]?[0-9]{1,400}")
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _BOOLEANS = {text: value for value in (False, True) for text in (str(value), str(value).lower(), str(value).upper())}
 _NA_TYPES = ("NAType", "NaTType")
 # Beyond it, doubles are not all integers.
 _EXACT = 2**53
-# Values of these types are read once each. Equal times of two zones may be of different days, and are not among them.
+# Equal values of these types are read once. Equal times of two zones may be of different days.
 _PLAIN = {str, int, float, bool, date, type(None)}
 
 
 class Unread(IntEnum):
-    """Why a cell has no number or code."""
+    """Reason why a cell has no number or code."""
 
     MISSING = 1
     UNREADABLE = 2
@@ -53,22 +53,14 @@ class Unread(IntEnum):
 class Cells(NamedTuple):
     """A column that was read.
 
-    Attributes
-    ----------
-    values : ndarray of shape (n,)
-        Numbers, days since 1970, or codes; 0 where nothing was read.
-    state : ndarray of shape (n,) and uint8
-        0 where a value was read, else a member of :class:`Unread`.
+    Shapes: `values` (n,); `state` (n,) and uint8.
     """
 
     values: np.ndarray
     state: npt.NDArray[np.uint8]
 
     def check(self, given: Any, name: str, rule: str, *unread: Unread, first_row: int | None = None) -> None:
-        """Raise ValueError if cells are of such a state. No value is shown.
-
-        Rows count from `first_row`, those of an array (None) are positions from 0.
-        """
+        """Raise ValueError for cells of these states, with their row from `first_row` or position, and no value."""
         strange = np.flatnonzero(np.isin(self.state, unread))
         if strange.size:
             first = int(strange[0])
@@ -80,13 +72,7 @@ class Cells(NamedTuple):
 
 
 class Reader(ABC):
-    """Reader of one kind of values.
-
-    Parameters
-    ----------
-    text : bool, default=False
-        Whether cells are those of a text file, where 1 is written "1" or "1.0". Elsewhere a text is no number.
-    """
+    """Reader of one kind of values."""
 
     dtype: type = np.float64
 
@@ -94,9 +80,9 @@ class Reader(ABC):
         self.text = text
 
     def read(self, value: Any) -> Any:
-        """Return the number or code of a value, or why there is none. Never raises."""
+        """Return the number or code of a value, or Unread. Never raises."""
         try:
-            # A scalar of Arrow is no number.
+            # Arrow has scalars of its own.
             value = value.as_py() if hasattr(value, "as_py") else value
             return Unread.MISSING if is_missing(value) else self._read(value)
         except Exception:
@@ -104,12 +90,12 @@ class Reader(ABC):
             return Unread.UNREADABLE
 
     def read_all(self, values: Any) -> Cells:
-        """Read a column, an array or a sequence of values, as :meth:`read` does each."""
-        # Subclasses may hide cells; as lists these are None.
+        """Read each value of an array or a sequence as :meth:`read` does."""
+        # A masked array as a list has None for hidden cells.
         found = self._of_array(values) if type(values) is np.ndarray else None
         if found is not None:
             return found
-        # numpy makes integers of times as objects.
+        # tolist makes integers of times.
         cells = values.tolist() if isinstance(values, np.ndarray) and values.dtype.kind not in "mM" else list(values)
         kinds = set(map(type, cells))
         # 1, 1.0 and True are equal keys of a dict, but different values.
@@ -125,7 +111,7 @@ class Reader(ABC):
         """Read a value that is not missing."""
 
     def _of_array(self, values: np.ndarray) -> Cells | None:
-        """Read an array of a type that needs no Python objects; None of other types."""
+        """Read an array without Python objects; returns None for other types."""
         if values.dtype.kind not in "biufmM":
             return None
         missing = values != values
@@ -141,14 +127,7 @@ class Reader(ABC):
 
 
 class NumberReader(Reader):
-    """Reader of finite real numbers. A bool is none.
-
-    Examples
-    --------
-    >>> from skldp._reading import NumberReader
-    >>> NumberReader().read(1.0), NumberReader().read("1"), NumberReader(text=True).read("1")
-    (1.0, <Unread.UNREADABLE: 2>, 1.0)
-    """
+    """Reader of finite real numbers. A bool is none."""
 
     def _read(self, value: Any) -> Any:
         number = number_of(value, text=self.text)
@@ -168,14 +147,7 @@ class NumberReader(Reader):
 
 
 class DayReader(Reader):
-    """Reader of dates, as days since 1970: dates, times, and texts such as "2024-02-29", a time behind them or not.
-
-    Examples
-    --------
-    >>> from skldp._reading import DayReader
-    >>> DayReader().read("1970-01-02"), DayReader().read(1)
-    (1.0, <Unread.UNREADABLE: 2>)
-    """
+    """Reader of dates, times and texts such as "2024-02-29" or "2024-02-29T12:00", as days since 1970."""
 
     def _read(self, value: Any) -> Any:
         if isinstance(value, np.datetime64):
@@ -196,31 +168,10 @@ class DayReader(Reader):
 
 
 class CodeReader(Reader):
-    """Reader of declared values, as their places in the list.
+    """Reader of declared values, as codes.
 
-    Parameters
-    ----------
-    values : sequence
-        Different ones. None among them is no value to be read: what is missing is left to the caller.
-    text : bool, default=False
-
-    Raises
-    ------
-    ValueError
-        If one text would be two of the values, or one of them and a missing one.
-
-    Notes
-    -----
-    A value is unknown if its kind is declared, else unreadable; kinds are texts, numbers and booleans. In a text file a
-    declared text comes first, then "true", "True", "TRUE" and "false" of a declared boolean, then numbers.
-
-    Examples
-    --------
-    >>> from skldp._reading import CodeReader
-    >>> [CodeReader((0, 1)).read(value) for value in (1, 1.0, 2, True)]
-    [1, 1, <Unread.UNKNOWN: 3>, <Unread.UNREADABLE: 2>]
-    >>> [CodeReader((False, True), text=True).read(value) for value in ("TRUE", "true", "1")]
-    [1, 1, <Unread.UNREADABLE: 2>]
+    Another value is unknown if values of its kind (text, number, boolean) are declared, else unreadable. A cell of a
+    text file is first compared as text, then as "true", "True", "TRUE" or "false", then as a number.
     """
 
     dtype = np.int64
@@ -237,19 +188,19 @@ class CodeReader(Reader):
             kind is str and (value == "" or self._written(value) in self._codes) for kind, value in self._codes
         ):
             raise ValueError(
-                "Values must be written differently in a text file, where 1 may be '1' or '1.0', and '' is missing. "
-                "Got a text among them that is another one's; use a Parquet or Arrow file."
+                "Values must differ as texts of a text file, where 1 may be '1' or '1.0', and '' is missing. "
+                "Got a text that reads as another value; use a Parquet or Arrow file."
             )
 
     def _read(self, value: Any) -> Any:
         key = value_key(value)
         if self.text and key[0] is str and key not in self._codes:
             key = self._written(value) or key
-        # A value of another kind may not even have a hash.
+        # A value of another kind may have no hash.
         return self._codes.get(key, Unread.UNKNOWN) if key[0] in self._kinds else Unread.UNREADABLE
 
     def _written(self, text: str) -> Any:
-        """Return the kind and value of a text that a boolean or a number is written as, where such are declared."""
+        """Return the key of the boolean or number that a text is written as, if such values are declared."""
         if bool in self._kinds and text in _BOOLEANS:
             return bool, _BOOLEANS[text]
         number = number_of(text, text=True) if Real in self._kinds else None
@@ -279,11 +230,11 @@ def is_missing(value: Any) -> bool:
 
 
 def number_of(value: Any, *, text: bool = False) -> Any:
-    """Return a finite real number as it is, or None; with `text`, also of a text in decimal digits."""
+    """Return a finite real number, else None; with `text`, a decimal text is a number."""
     if text and isinstance(value, str):
         digits = value.strip()
         value = int(digits) if _WHOLE.fullmatch(digits) else float(digits) if _DECIMAL.fullmatch(digits) else None
-    # numpy calls spans of time integers.
+    # numpy.timedelta64 is a numpy integer.
     if isinstance(value, bool | np.timedelta64) or not isinstance(value, Real | Decimal):
         return None
     try:
@@ -294,15 +245,15 @@ def number_of(value: Any, *, text: bool = False) -> Any:
 
 
 def as_array(column: Any) -> Any:
-    """Return a column of pandas, polars, Arrow or numpy, or a sequence, as an array or list of its own values.
+    """Return a column of pandas, polars, Arrow or numpy as an array or a list.
 
-    Times lose their zone: the day is that of the clock that they were written by.
+    Times lose their zone: the day is the local one.
     """
     for zone, without in (("tz", "tz_localize"), ("time_zone", "replace_time_zone")):
         if getattr(getattr(column, "dtype", None), zone, None) is not None:
             column = getattr(column.dt, without)(None)
     if hasattr(column, "to_pylist"):
-        # Arrow's integers beside nulls would be doubles.
+        # Integers with nulls would become doubles.
         of_numbers = str(column.type).startswith(("int", "uint", "float", "double", "halffloat"))
         return column.to_numpy(zero_copy_only=False) if of_numbers and not column.null_count else column.to_pylist()
     return column.to_numpy() if hasattr(column, "to_numpy") else column

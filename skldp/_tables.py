@@ -1,4 +1,4 @@
-"""A result as a table: of HTML, for notebooks, and of pandas, where that is installed."""
+"""Results as HTML tables for notebooks and as pandas frames."""
 
 import html
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,18 +8,12 @@ from skldp._texts import escaped
 
 __all__ = ["as_frame", "html_table", "in_html"]
 
-# A longer table is for its frame.
+# Longer tables are cut; their frame has all rows.
 _MOST_ROWS = 20
 
 
 def as_frame(columns: Mapping[str, Any] | Sequence[Mapping[str, Any]], index: Any = None) -> Any:
-    """A pandas DataFrame, of columns or of rows by name.
-
-    Raises
-    ------
-    ImportError
-        If pandas is missing.
-    """
+    """Return a pandas DataFrame of columns or rows by name."""
     try:
         from pandas import DataFrame
     except ImportError:
@@ -28,26 +22,7 @@ def as_frame(columns: Mapping[str, Any] | Sequence[Mapping[str, Any]], index: An
 
 
 def html_table(caption: str, rows: Iterable[Sequence[str]], head: Sequence[str] = ()) -> str:
-    """A table whose first column names each row, with every text escaped.
-
-    Parameters
-    ----------
-    caption : str
-    rows : iterable of sequences of str
-        The first twenty are shown, and how many there are beside them.
-    head : sequence of str, default=()
-        Names of the columns.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> from skldp._tables import html_table
-    >>> "<td>&lt; 18</td>" in html_table("Ages", [("low", "< 18")]).replace(' style="text-align:left"', "")
-    True
-    """
+    """Return a table whose first column names each row; every text is escaped."""
     every = list(rows)
     lines = ["".join(_cell("th", name) for name in head)] if head else []
     for name, *cells in every[:_MOST_ROWS]:
@@ -59,7 +34,7 @@ def html_table(caption: str, rows: Iterable[Sequence[str]], head: Sequence[str] 
 
 
 def in_html(text: str) -> str:
-    """Return the text for HTML: its special characters and invisible ones are escaped."""
+    """Escape special and invisible characters of a text for HTML."""
     return html.escape(escaped(text))
 
 

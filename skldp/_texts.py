@@ -1,10 +1,10 @@
-"""Texts in documents and on screens: characters that show nothing or move others."""
+"""Detection and escape of invisible characters in texts."""
 
 import unicodedata
 
 __all__ = ["escaped", "is_visible"]
 
-# Persian, Indic scripts and emoji are spelled with them: zero width non-joiner and joiner.
+# Zero width non-joiner and joiner, which spell Persian, Indic scripts and emoji.
 _JOINERS = "\u200c\u200d"
 
 
@@ -13,25 +13,12 @@ def is_visible(text: str) -> bool:
 
     These are Unicode's categories C (control, format, surrogate, private use, unassigned), Zl and Zp. A joiner is
     allowed directly after a letter, mark or symbol beyond ASCII.
-
-    Examples
-    --------
-    >>> from skldp._texts import is_visible
-    >>> is_visible("Größe, 年齢, می\u200cخواهم"), is_visible("in euros\u202e"), is_visible("age\u200c")
-    (True, False, False)
     """
     return text.isprintable() or escaped(text) == text
 
 
 def escaped(text: str) -> str:
-    r"""Return the text with such characters written as escapes.
-
-    Examples
-    --------
-    >>> from skldp._texts import escaped
-    >>> print(escaped("in euros\u202e\n"))
-    in euros\u202e\n
-    """
+    r"""Return the text with such characters written as escapes."""
     shown = []
     for before, one in zip(" " + text, text, strict=False):
         category = unicodedata.category(one)

@@ -20,7 +20,7 @@ class PrivacyGuaranteeWarning(UserWarning):
 
 
 class SeededNoiseWarning(UserWarning):
-    """Noise comes from a seed: repeatable, and no protection against whoever knows the seed."""
+    """Noise comes from a seed: it is repeatable, and void for anyone who knows the seed."""
 
 
 class OutOfDomainWarning(UserWarning):
@@ -36,7 +36,7 @@ class RowIdentityWarning(UserWarning):
 
 
 class RepeatedReleaseWarning(UserWarning):
-    """What is executed again releases its rows again; the text says how it would be the same release."""
+    """A task that is executed again releases its rows again; the text names the parameters that make it one release."""
 
 
 class TooFewPeopleWarning(UserWarning):
@@ -44,7 +44,7 @@ class TooFewPeopleWarning(UserWarning):
 
 
 class BudgetExhaustedWarning(UserWarning):
-    """Nobody's privacy budget admits a question; the text says why."""
+    """All people are refused; the text names the reason."""
 
 
 class LedgerError(RuntimeError):

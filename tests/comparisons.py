@@ -3,7 +3,9 @@
 from dataclasses import replace
 from functools import cache
 
-from skldp.study import ComparisonSettings, compare_mechanisms, load_study_data
+from skldp.study import load_study_data
+from skldp.study._comparison import compare_mechanisms
+from skldp.study._pipelines import ComparisonSettings
 
 NAMES = ("bitrand", "bitrand-exact", "duchi", "piecewise", "hybrid", "privunit", "gaussian", "multivariate-laplace")
 NASTY = "<img src=x onerror=alert(1)> & \"quotes\" 'too'"

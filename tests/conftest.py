@@ -8,12 +8,18 @@ import hashlib
 import importlib.util
 import itertools
 import os
+import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 from postgres_server import PostgresServer, find_programs
 
-from skldp.mechanisms import _integer_laws, _noise
+from skldp.laws import _integers as _integer_laws
+from skldp.mechanisms import _noise
+
+# Figures of the papers are scripts that run from a checkout.
+sys.path.append(str(Path(__file__).parents[1] / "examples" / "papers"))
 
 settings.register_profile("fixed", derandomize=True, deadline=None, database=None)
 settings.register_profile("fresh", derandomize=False, deadline=None, database=None, print_blob=True)

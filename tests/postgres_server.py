@@ -136,5 +136,5 @@ def edit_as_no_program_should(place, *statements):
         return
     triggers = run_at(place, "SELECT name FROM sqlite_master WHERE type = 'trigger'")
     run_at(place, *(f"DROP TRIGGER {name}" for (name,) in triggers), *statements, "SELECT 1")
-    # The companion is told to believe what it finds.
+    # The lock file is told to believe what it finds.
     os.truncate(f"{place}.lock", 0)

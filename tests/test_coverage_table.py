@@ -41,7 +41,8 @@ def test_what_the_table_points_to_is_there(rows):
         path, _, test = pointer.split(" ")[0].partition("::")
         assert (ROOT / path).is_file(), pointer
         if test:
-            assert re.search(rf"^def {test}\(", (ROOT / path).read_text(encoding="utf-8"), re.MULTILINE), pointer
+            found = re.search(rf"^(def|class) {test}\b", (ROOT / path).read_text(encoding="utf-8"), re.MULTILINE)
+            assert found, pointer
         for option in re.findall(r"--[a-z-]+", pointer):
             assert f'"{option}"' in (ROOT / path).read_text(encoding="utf-8"), pointer
 

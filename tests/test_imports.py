@@ -29,11 +29,13 @@ print(json.dumps([sorted(asked), sorted(name for name in sys.modules if name.sta
 """
 
 
+@pytest.mark.slow
 def test_extras_are_imported_only_where_they_are_used():
     done = subprocess.run([sys.executable, "-c", WATCH], capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == [[], []]
 
 
+@pytest.mark.slow
 def test_the_core_works_without_the_extras():
     extras = ["matplotlib", "jinja2", "typer", "polars", "dask", "imblearn", "numba"]
     blocked = f"import sys; sys.modules.update(dict.fromkeys({extras}));"

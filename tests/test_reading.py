@@ -108,7 +108,7 @@ def test_a_declared_text_comes_before_what_it_may_be_written_for():
 @pytest.mark.parametrize("values", [(1, "1"), (1, "1.0"), (True, "TRUE"), (0.5, "5e-1"), ("", "a"), ("1", 2, 1.0)])
 def test_two_values_that_are_written_alike_are_no_column_of_a_text_file(values):
     assert CodeReader(values).read(values[0]) == 0
-    with pytest.raises(ValueError, match="written differently in a text file"):
+    with pytest.raises(ValueError, match="differ as texts of a text file"):
         CodeReader(values, text=True)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from skldp.exceptions import PrivacyGuaranteeWarning
-from skldp.study import FEATURE_MECHANISMS, LABEL_MECHANISMS, feature_mechanism, label_mechanism
+from skldp.study._pipelines import FEATURE_MECHANISMS, LABEL_MECHANISMS, feature_mechanism, label_mechanism
 
 README = Path(__file__).parent.parent / "README.md"
 TABLE = re.compile(r"(<!-- guarantees: .*? -->\n)(.*?)(<!-- end of guarantees -->)", re.DOTALL)

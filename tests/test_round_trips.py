@@ -5,30 +5,23 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-import skldp.client._schema
+import skldp.client._policy
 from skldp import HeavyHitters
-from skldp.accounting import (
-    ClassQuery,
-    FiniteQuery,
-    RegressionQuery,
-    ReleaseQuery,
-    SoftmaxQuery,
-    query_from_json,
-)
-from skldp.client import CategoryField, NumberField, NumbersField, Policy, PrefixDomain, PrefixTask
-from skldp.client._columns import NumberColumn
+from skldp.accounting import ClassQuery, FiniteQuery, RegressionQuery, SoftmaxQuery
+from skldp.accounting._query import ReleaseQuery, query_from_json
+from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField, Policy, PrefixDomain, PrefixTask
+from skldp.domains._columns import Categories, Columns, Integers, Interval, OrMissing, domain_from_json
+from skldp.domains._domain import Anywhere, Ball, Box, Codes, FiniteSet
+from skldp.laws._numbers import SampledLaw
 from skldp.learning import Report, Task
-from skldp.mechanisms import Duchi, RandomizedResponse, domain_from_json, integer_law
-from skldp.mechanisms._columns import Categories, Columns, Integers, Interval, OrMissing
-from skldp.mechanisms._domain import Anywhere, Ball, Box, Codes, FiniteSet
-from skldp.mechanisms._group_laws import SampledLaw
+from skldp.mechanisms import Duchi, RandomizedResponse
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 WHOLE = st.integers(-(2**64), 2**64)
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Zl", "Zp"]), max_size=5)
 VALUES = st.one_of(st.none(), st.booleans(), TEXTS, st.integers(-(2**53) - 2, 2**53 + 2))
 BOUNDS = st.one_of(st.floats(-1.1e100, 1.1e100), st.integers(-(2**64), 2**64))
-LAW = integer_law(Duchi(1.0))
+LAW = Duchi(1.0).integer_law
 
 
 def made(build, *given_, **more):
@@ -59,7 +52,7 @@ def test_policies(text, ends, values, expires, whole, is_permanent, kind):
             (made(NumberColumn, text + "3", low, high), NumberColumn("4", -0.0, 1)),
             SampledLaw(2, 1, LAW),
         ),
-        made(CategoryField, text + "5", tuple(values), integer_law(RandomizedResponse(1.0, len(values)))),
+        made(CategoryField, text + "5", tuple(values), RandomizedResponse(1.0, len(values)).integer_law),
     )
     policy = made(Policy, text + "6", fields, expires)
     policy = policy.permanent(kind(64)) if is_permanent else policy
@@ -69,10 +62,10 @@ def test_policies(text, ends, values, expires, whole, is_permanent, kind):
 
 
 def test_a_policy_that_is_too_long_to_be_read_cannot_be_made(monkeypatch):
-    law = integer_law(RandomizedResponse(1.0, 2))
+    law = RandomizedResponse(1.0, 2).integer_law
     sizes = [len(Policy("x" * n, (CategoryField("a", ("b", "c"), law),)).to_json()) for n in (1, 2)]
     assert sizes[1] - sizes[0] == 1
-    monkeypatch.setattr(skldp.client._schema, "_MOST_CHARACTERS", sizes[0])
+    monkeypatch.setattr(skldp.client._policy, "_MOST_CHARACTERS", sizes[0])
     policy = Policy("x", (CategoryField("a", ("b", "c"), law),))
     assert Policy.from_json(policy.to_json()) == policy
     with pytest.raises(ValueError, match="at most"):

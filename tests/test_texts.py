@@ -6,13 +6,12 @@ import unicodedata
 import pytest
 
 from skldp import Collector
+from skldp._documents import canonical_text, digest
 from skldp._tables import html_table, in_html
 from skldp._texts import escaped, is_visible
-from skldp.client import CategoryField, NumberField, NumbersField, Policy, PrefixDomain
-from skldp.client._columns import NumberColumn
-from skldp.client._schema import canonical_text, digest
-from skldp.mechanisms import Duchi, RandomizedResponse, integer_law
-from skldp.mechanisms._group_laws import SignsLaw
+from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField, Policy, PrefixDomain
+from skldp.laws._numbers import SignsLaw
+from skldp.mechanisms import Duchi, RandomizedResponse
 
 # One of each category that shows nothing or moves others, and those that forged a page.
 HIDDEN = [
@@ -40,7 +39,7 @@ ORDINARY = [
     "👩\u200d🚀 👩🏽\u200d⚕️",
     "e\u0301t\u0301e",
 ]
-YES = integer_law(RandomizedResponse(1.0, 2))
+YES = RandomizedResponse(1.0, 2).integer_law
 
 
 @pytest.mark.parametrize("text", ORDINARY)
@@ -68,10 +67,10 @@ def build(place, text):
     texts = dict.fromkeys(("purpose", "number", "unit", "group", "column", "column unit", "category", "value"), "ok")
     texts |= {place: text}
     fields = (
-        NumberField(texts["number"] + "1", 0, 1, integer_law(Duchi(1.0)), unit=texts["unit"]),
+        NumberField(texts["number"] + "1", 0, 1, Duchi(1.0).integer_law, unit=texts["unit"]),
         NumbersField(
             texts["group"] + "2",
-            (NumberColumn(texts["column"] + "3", 0, 1, texts["column unit"]), NumberColumn("4", 0, 1)),
+            (NumberColumn(texts["column"] + "3", 0, 1, unit=texts["column unit"]), NumberColumn("4", 0, 1)),
             SignsLaw(2, 2**63 + 2**61),
         ),
         CategoryField(texts["category"] + "5", (texts["value"], "no"), YES),

@@ -1,16 +1,15 @@
-"""What is public is offered by a door and stands in the reference; all else has an underscore in its path."""
+"""What is public is exported by a package and stands in the reference; every module has an underscore in its path."""
 
 import importlib
 import pkgutil
 import re
-import sys
 from pathlib import Path
 
 import pytest
 
 import skldp
 
-DOORS = (
+PUBLIC = (
     "skldp",
     "skldp.mechanisms",
     "skldp.accounting",
@@ -19,42 +18,28 @@ DOORS = (
     "skldp.client",
     "skldp.exceptions",
 )
-# Floors whose names are offered by the front door, or by the command line.
-FLOORS = ("skldp.estimators", "skldp.collection", "skldp.cli")
-MODULES = ["skldp", *(found.name for found in pkgutil.walk_packages(skldp.__path__, "skldp."))]
+FOUND = [("skldp", True), *((m.name, m.ispkg) for m in pkgutil.walk_packages(skldp.__path__, "skldp."))]
 REFERENCE = Path(skldp.__file__).parent.parent / "docs" / "reference.rst"
 
 
-def is_private(module):
-    return any(part.startswith("_") for part in module.split("."))
+def test_every_module_has_an_underscore():
+    plain = {name for name, is_package in FOUND if not is_package and not name.rpartition(".")[2].startswith("_")}
+    assert plain == {"skldp.exceptions"}
 
 
-def test_every_module_without_an_underscore_is_a_door():
-    assert {name for name in MODULES if not is_private(name)} == {*DOORS, *FLOORS}
+def test_other_packages_export_nothing():
+    packages = {name for name, is_package in FOUND if is_package} - {*PUBLIC, "skldp.cli"}
+    assert {name for name in packages if getattr(importlib.import_module(name), "__all__", [])} == set()
+    assert importlib.import_module("skldp.cli").__all__ == ["main"]
 
 
-def test_a_floor_offers_no_names_of_its_own():
-    offered = {floor: getattr(importlib.import_module(floor), "__all__", []) for floor in FLOORS}
-    assert offered == {"skldp.estimators": [], "skldp.collection": [], "skldp.cli": ["main"]}
-
-
-def test_no_package_shadows_its_own_module():
-    shadowed = []
-    for name in MODULES[1:]:
-        package, _, last = name.rpartition(".")
-        if last != "__main__":
-            module = importlib.import_module(name)
-            shadowed += [name] * (getattr(sys.modules[package], last) is not module)
-    assert shadowed == []
-
-
-@pytest.mark.parametrize("door", DOORS)
-def test_a_door_offers_what_it_lists(door):
-    module = importlib.import_module(door)
+@pytest.mark.parametrize("package", PUBLIC)
+def test_a_package_exports_what_it_lists(package):
+    module = importlib.import_module(package)
     assert len(set(module.__all__)) == len(module.__all__)
     assert all(hasattr(module, name) for name in module.__all__)
-    if door != "skldp.exceptions":
-        below = {name.rpartition(".")[2] for name in MODULES}
+    if package != "skldp.exceptions":
+        below = {name.rpartition(".")[2] for name, _ in FOUND}
         unlisted = {name for name in vars(module) if not name.startswith("_")} - {*module.__all__, *below}
         assert unlisted == set()
 
@@ -71,12 +56,14 @@ def documented_names():
             yield f"{module}.{line.strip()}"
 
 
-def test_the_reference_names_what_the_doors_offer():
-    modules = {door: importlib.import_module(door) for door in DOORS}
+def test_the_reference_names_what_the_packages_export():
+    modules = {package: importlib.import_module(package) for package in PUBLIC}
     named = set(documented_names())
-    offered = {f"{door}.{name}": getattr(modules[door], name) for door in DOORS for name in modules[door].__all__}
-    assert named - set(offered) == set(), "in the reference, but no door offers it"
-    # What two doors offer, such as PrivacyLedger, is described once.
-    described = [offered[name] for name in named]
-    missing = {name for name, value in offered.items() if not any(value is other for other in described)}
-    assert missing == set(), "offered, but not in the reference"
+    exported = {
+        f"{name}.{entry}": getattr(module, entry) for name, module in modules.items() for entry in module.__all__
+    }
+    assert named - set(exported) == set(), "in the reference, but no package exports it"
+    # What two packages export, such as PrivacyLedger, is described once.
+    described = [exported[name] for name in named]
+    missing = {name for name, value in exported.items() if not any(value is other for other in described)}
+    assert missing == set(), "exported, but not in the reference"

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, OneToOneFeatureMixin, clone
 
+from skldp.domains._domain import Anywhere
 from skldp.estimators._base import LocalTransformer
-from skldp.mechanisms import Anywhere, PrivacyGuarantee, RowMechanism, noise_from
+from skldp.mechanisms import PrivacyGuarantee, RowMechanism, noise_from
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Which class a linear model sees a person in, answered by k-ary randomized response."""
+"""Queries of a linear classifier: its class by k-ary randomized response, or the probability of one class."""
 
 import hashlib
 import json
@@ -11,14 +11,16 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from skldp.accounting._finite_query import output_index, read_only
-from skldp.accounting._limits import LARGEST, checked_epsilon, saturated
-from skldp.mechanisms._categorical.frequency import estimate_frequencies
-from skldp.mechanisms._categorical.randomized_response import RandomizedResponse
+from skldp._checks import check_integer
+from skldp.accounting._regression_query import RegressionQuery
+from skldp.accounting._units import LARGEST, checked_epsilon, saturated
+from skldp.domains._norms import weighted_sums
+from skldp.mechanisms._finite_query import output_index, read_only
 from skldp.mechanisms._noise import Noise
-from skldp.mechanisms._row_sums import weighted_sums
+from skldp.mechanisms.categorical._frequency import estimate_frequencies
+from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
 
-__all__ = ["ClassQuery", "checked_classes", "loss_of_classes"]
+__all__ = ["ClassQuery", "SoftmaxQuery", "answers_by_question", "checked_classes", "loss_of_classes"]
 
 _MOST_CLASSES = 1000
 
@@ -26,19 +28,9 @@ _MOST_CLASSES = 1000
 def checked_classes(
     given: npt.ArrayLike, of_classes: npt.ArrayLike
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Refuse coefficients and intercepts that are not those of a linear model with a row for each class.
+    """Return checked coefficients and intercepts of a linear model with a row per class.
 
-    Parameters
-    ----------
-    given, of_classes : array-like of shape (n_classes, n_features) and (n_classes,)
-
-    Returns
-    -------
-    coef, intercept : ndarray
-
-    Raises
-    ------
-    ValueError
+    Shapes: `given, of_classes` (n_classes, n_features) and (n_classes,).
     """
     coef = np.array(given, dtype=np.float64) + 0.0
     intercept = np.array(of_classes, dtype=np.float64) + 0.0
@@ -54,15 +46,20 @@ def checked_classes(
     # NaN is not small.
     if not is_small:
         raise ValueError(
-            "A query must be finite with room to spare, whoever is asked: coefficients that add up to at most "
+            "A query must be finite with room to spare: coefficients that add up to at most "
             f"{LARGEST:g}, and intercepts of at most that size. Got {given!r} and {of_classes!r} instead."
         )
     return coef, intercept
 
 
+def _scores(query: "ClassQuery | SoftmaxQuery", X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Return the score of each class for each row, the same alone as in any batch."""
+    return weighted_sums(saturated(X, query.n_features), query.coef, query.intercept)
+
+
 @dataclass(frozen=True, eq=False)
 class ClassQuery:
-    r"""The class that a linear classifier predicts of a person, answered with one of k classes.
+    r"""Query for the class that a linear classifier predicts, answered with one of k classes.
 
     Parameters
     ----------
@@ -85,7 +82,7 @@ class ClassQuery:
     Raises
     ------
     ValueError
-        If a parameter is not as described.
+        If a parameter is invalid.
 
     Notes
     -----
@@ -141,22 +138,22 @@ class ClassQuery:
 
     @property
     def output_values(self) -> tuple[int, ...]:
-        """The outputs are positions of classes."""
+        """Outputs, which are positions of classes."""
         return tuple(range(self.n_outputs))
 
     @property
     def output_bounds(self) -> tuple[float, float]:
-        """Those of a share."""
+        """Bounds of a share, (0, 1)."""
         return 0.0, 1.0
 
     @cached_property
     def mechanism(self) -> RandomizedResponse:
-        """What draws the answers."""
+        """Mechanism that draws the answers."""
         return RandomizedResponse(self.epsilon, self.n_outputs)
 
     @cached_property
     def exact_epsilon(self) -> float:
-        """The worst log-ratio of the integers that are sampled, rounded up: at most `epsilon`."""
+        """Largest log-ratio of the sampled integers, rounded up; at most `epsilon`."""
         return min(self.epsilon, self.mechanism.exact_epsilon)
 
     @cached_property
@@ -170,9 +167,8 @@ class ClassQuery:
         return json.dumps({"kind": self.kind, **fields}, separators=(",", ":"))
 
     def classes(self, X: npt.ArrayLike) -> npt.NDArray[np.int64]:
-        """The predicted class of each row, shape (n_samples,); every row of numbers has one."""
-        scores = weighted_sums(saturated(X, self.n_features), self.coef, self.intercept)
-        classes: npt.NDArray[np.int64] = scores.argmax(axis=1).astype(np.int64)
+        """Return the predicted class of each row, shape (n_samples,)."""
+        classes: npt.NDArray[np.int64] = _scores(self, X).argmax(axis=1).astype(np.int64)
         return classes
 
     def log_likelihood(self, output: int, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
@@ -233,7 +229,7 @@ class ClassQuery:
         Returns
         -------
         shares, standard_errors : ndarray of shape (n_classes,)
-            NaN if nobody answered; the errors are infinite for a single answer.
+            NaN without answers; the errors are infinite for a single answer.
         """
         answers = np.asarray(outputs, dtype=np.int64)
         n = len(answers)
@@ -246,7 +242,7 @@ class ClassQuery:
         return found.frequencies, found.standard_errors
 
     def expected_error(self, n_people: int, mean: npt.ArrayLike | None = None) -> float:
-        """The largest standard error of a class's share to expect when so many people answer.
+        """Return the largest expected standard error of a class's share among `n_people` answers.
 
         Parameters
         ----------
@@ -257,7 +253,7 @@ class ClassQuery:
         Returns
         -------
         float
-            Infinity for nobody.
+            Infinity for 0 people.
         """
         kept, other = self.mechanism.support_probabilities()
         reported = np.array([0.5]) if mean is None else other + (kept - other) * np.clip(mean, 0.0, 1.0)
@@ -266,21 +262,200 @@ class ClassQuery:
 
 
 def loss_of_classes(answers: Iterable[tuple[ClassQuery, int]]) -> float:
-    """Bound what answers to class questions have cost together: rounded up.
-
-    Parameters
-    ----------
-    answers : iterable of (ClassQuery, int)
-
-    Returns
-    -------
-    float
-        Of each question, its epsilon times what the most frequent answer is ahead of the rarest, added up.
-    """
+    """Bound what answers to class questions have cost together: rounded up."""
     counts: dict[str, tuple[float, npt.NDArray[np.int64]]] = {}
     for query, output in answers:
         of_query = counts.setdefault(query.key, (query.exact_epsilon, np.zeros(query.n_outputs, dtype=np.int64)))
         of_query[1][output] += 1
-    # As many terms as answers, each exact: their sum is rounded once.
+    # One exact term per answer; fsum rounds once.
     terms = [epsilon for epsilon, count in counts.values() for _ in range(int(np.ptp(count)))]
     return math.nextafter(math.fsum(terms), math.inf) if terms else 0.0
+
+
+_UNIT = 2.0**-53
+
+
+@dataclass(frozen=True, eq=False)
+class SoftmaxQuery:
+    r"""Query for the probability of one class in a softmax model, answered with 0 or 1.
+
+    Parameters
+    ----------
+    coef : array-like of shape (n_classes, n_features)
+        :math:`\theta_c` of each class.
+    intercept : array-like of shape (n_classes,)
+        :math:`\gamma_c`.
+    position : int
+        Which class, from 0.
+    epsilon : float
+        Natural-log budget of the one answer, above 0 and at most 30.
+
+    Attributes
+    ----------
+    n_features, n_outputs : int
+        There are 2 outputs: 0 and 1.
+    output_bounds, output_values : tuple of two floats
+        (0, 1).
+    key : str
+        SHA-256 of the content: two queries with the same key are the same release.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is invalid.
+
+    See Also
+    --------
+    ClassQuery : Which class the model sees a person in.
+
+    Notes
+    -----
+    The answer is drawn from
+
+    .. math:: P(1 \mid x) = \frac{1}{e^\varepsilon + 1} + \frac{e^\varepsilon - 1}{e^\varepsilon + 1} p(x), \quad
+              p(x) = \frac{e^{\theta_k x + \gamma_k}}{\sum_c e^{\theta_c x + \gamma_c}}.
+
+    **What answers cost.** All answers to one question depend on the one number p(x), from 0 to 1, as those to the
+    linear question y = p do, whose loss over that interval is certified. It is added to the certified loss of all
+    other answers: each such question is a group of its own (Appendix C of the paper), so that it never helps, nor is
+    helped by, another one. One answer costs at most its epsilon.
+
+    **Rounding.** Products are added one after another, feature by feature, so that the scores of a record are the same
+    on every machine. Exponentials are taken to be right within 4 units in the last place, so that two computations of
+    p differ by at most :math:`(4 n_{classes} + 32)\, 2^{-53}`; what that can move a log-likelihood by is counted.
+
+    References
+    ----------
+    M. Pan, "Actual Knowledge Gain as Privacy Loss in Local Privacy Accounting", 2025, Eq. 5 and Appendix C.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldp.accounting import SoftmaxQuery, realized_loss
+    >>> query = SoftmaxQuery(coef=[[1.0], [0.0], [-1.0]], intercept=[0.0, 0.0, 0.0], position=0, epsilon=np.log(3))
+    >>> query.unit_response([[-1.0], [0.0], [1.0]]).round(3)
+    array([0.09 , 0.333, 0.665])
+    >>> [round(realized_loss([query] * len(answers), answers).upper, 3) for answers in ([1], [1, 1], [1, 0])]
+    [1.099, 2.197, 0.288]
+    """
+
+    coef: npt.NDArray[np.float64]
+    intercept: npt.NDArray[np.float64]
+    position: int
+    epsilon: float
+
+    kind: ClassVar[str] = "softmax"
+
+    def __post_init__(self) -> None:
+        coef, intercept = checked_classes(self.coef, self.intercept)
+        check_integer("position", self.position, least=0, most=len(coef) - 1)
+        object.__setattr__(self, "coef", read_only(coef))
+        object.__setattr__(self, "intercept", read_only(intercept))
+        object.__setattr__(self, "position", int(self.position))
+        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
+
+    @property
+    def n_features(self) -> int:
+        """Number of features that the query reads."""
+        return int(self.coef.shape[1])
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of different answers."""
+        return 2
+
+    @property
+    def output_values(self) -> tuple[float, float]:
+        """Values of the outputs 0 and 1."""
+        return 0.0, 1.0
+
+    @property
+    def output_bounds(self) -> tuple[float, float]:
+        """Bounds of a probability, (0, 1)."""
+        return 0.0, 1.0
+
+    @cached_property
+    def share(self) -> RegressionQuery:
+        """Regression query y = p about the probability itself, with the same law."""
+        return RegressionQuery("linear", np.ones(1), 0.0, (0.0, 1.0), self.epsilon)
+
+    @property
+    def exact_epsilon(self) -> float:
+        """Largest log-ratio of the sampled integers, rounded up; at most `epsilon`."""
+        return self.share.exact_epsilon
+
+    @cached_property
+    def rounding(self) -> float:
+        """Bound the difference of two computations of one log-likelihood."""
+        return math.expm1(self.epsilon) * (4 * len(self.coef) + 32) * _UNIT * (1 + 2.0**-20)
+
+    @cached_property
+    def key(self) -> str:
+        """SHA-256 of the content, in hexadecimal."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
+
+    def to_json(self) -> str:
+        """Write the query as JSON; every float survives exactly."""
+        fields = {"coef": self.coef.tolist(), "intercept": self.intercept.tolist(), "position": self.position}
+        return json.dumps({"kind": self.kind, **fields, "epsilon": self.epsilon}, separators=(",", ":"))
+
+    def unit_response(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Return the probability of the class for each row, shape (n_samples,)."""
+        scores = _scores(self, X)
+        with np.errstate(all="ignore"):
+            odds = np.exp(scores - scores.max(axis=1, keepdims=True))
+            total = np.zeros(len(scores))
+            for of_class in odds.T:
+                total += of_class
+            found: npt.NDArray[np.float64] = odds[:, self.position] / total
+        return found
+
+    def log_likelihood(self, output: int, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Log-probability of an output, given each row.
+
+        Parameters
+        ----------
+        output : {0, 1}
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self.share.log_likelihood(output_index(output, 2), self.unit_response(X)[:, None])
+
+    def sample(self, X: npt.ArrayLike, noise: Noise) -> npt.NDArray[np.int8]:
+        """Draw every person's answer.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        noise : Noise
+
+        Returns
+        -------
+        ndarray of int8, shape (n_samples,)
+        """
+        return self.share.sample(self.unit_response(X)[:, None], noise)
+
+    def estimate(self, outputs: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Turn answers into unbiased estimates of the probabilities, as :meth:`RegressionQuery.estimate` does."""
+        return self.share.estimate(outputs)
+
+    def estimate_mean(self, outputs: npt.ArrayLike) -> tuple[float, float]:
+        """Unbiased mean of the probabilities and its standard error, as :meth:`RegressionQuery.estimate_mean`."""
+        return self.share.estimate_mean(outputs)
+
+    def expected_error(self, n_people: int, mean: float | None = None) -> float:
+        """Return the expected standard error of the mean, as :meth:`RegressionQuery.expected_error`."""
+        return self.share.expected_error(n_people, mean)
+
+
+def answers_by_question(
+    answers: Iterable[tuple[SoftmaxQuery, int]],
+) -> list[tuple[SoftmaxQuery, list[int]]]:
+    """Return the outputs of each distinct query, in a fixed order."""
+    found: dict[str, tuple[SoftmaxQuery, list[int]]] = {}
+    for query, output in answers:
+        found.setdefault(query.key, (query, []))[1].append(output)
+    return [found[key] for key in sorted(found)]

@@ -1,12 +1,11 @@
-"""The one decision: whether people with these histories may answer one more query.
+"""Decide whether people with given histories may answer one more query.
 
-A decision sees queries and recorded outputs, never a person's values: that somebody is refused tells nothing new. It
-is a function of the multiset of answers and the query, so that it is the same in whatever order the answers came, on
-every machine, and however often it was made before.
+A decision depends on queries and recorded outputs, never on a person's values, so a refusal reveals nothing new.
+It is a function of the multiset of answers and the query: the same for any order of the answers and on every machine.
 
-:func:`decide` makes it, for one person or a million; the filters and the ledger ask there, and a ledger's verification
-decides for itself. What it rests on is sums of epsilons that are rounded up, and losses that the independent check of
-:mod:`~skldp.accounting._extrema.certificate` has proved. What cannot be proved is refused.
+:func:`decide` serves the filters and the ledger; a ledger's verification decides independently. Decisions use sums of
+epsilons, rounded up, and losses proved by the check of :mod:`~skldp.accounting.losses._certificate`. A query whose loss
+cannot be proved to be within the budget is refused.
 """
 
 import math
@@ -20,24 +19,31 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._checks import check_positive
-from skldp.accounting._composition import OutputIndependentRule, advanced_composition, loss_of_zcdp, zcdp_budget
-from skldp.accounting._extrema.linear_cohort import History, LinearTable, linear_decisions
-from skldp.accounting._extrema.lost_already import have_lost_more
-from skldp.accounting._extrema.point_cohort import PointTable
-from skldp.accounting._extrema.realized_loss import LossBounds, realized_loss
-from skldp.accounting._extrema.region import region_of
-from skldp.accounting._extrema.sampled_law import Bounds
-from skldp.accounting._query import Query, RegressionQuery
-from skldp.accounting._release_query import ReleaseQuery, charge_of, released_loss, zcdp_of
+from skldp.accounting._query import (
+    Query,
+    RegressionQuery,
+    ReleaseQuery,
+    charge_of,
+    charge_parts,
+    released_loss,
+    zcdp_of,
+)
 from skldp.accounting._units import (
-    as_parts,
+    OutputIndependentRule,
+    advanced_composition,
+    loss_of_zcdp,
     nats_above,
     nats_below,
     saturated_sum,
     units_above,
     units_below,
     within,
+    zcdp_budget,
 )
+from skldp.accounting.losses._cohorts import History, LinearTable, PointTable, linear_decisions
+from skldp.accounting.losses._lost_already import have_lost_more
+from skldp.accounting.losses._realized_loss import LossBounds, realized_loss
+from skldp.accounting.losses._region import Bounds, region_of
 
 __all__ = [
     "RULES",
@@ -55,41 +61,17 @@ __all__ = [
 RuleName = Literal["basic", "simplified", "bayesian", "approximate"]
 RULES: tuple[RuleName, ...] = get_args(RuleName)
 Answers = tuple[Sequence[Query], Sequence[int]]
-# The realized loss of some answers, within bounds that need not be closer than a threshold asks for.
+# Bounds on the realized loss of some answers; at a threshold, only tight enough to decide.
 Loss = Callable[[Sequence[Query], Sequence[int], float | None], LossBounds]
-# The built-in map, or that of an executor.
+# The built-in map, or the map of an executor.
 Workers = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A person's budget, and the way of accounting for it.
+    """Budget of a person and its accounting rule.
 
-    Parameters
-    ----------
-    name : {"basic", "simplified", "bayesian", "approximate"}
-        ``"basic"`` adds up epsilons; ``"simplified"`` adds the next query's epsilon to the certified realized loss;
-        ``"bayesian"`` certifies the realized loss after each output that the next query could have;
-        ``"approximate"`` does so only where composition that looks at epsilons alone no longer accepts.
-    epsilon : float
-        The whole budget, in nats.
-    bounds : tuple (low, high) or Domain, default=None
-        The box of x, or another domain of its columns.
-    tol : float, default=1e-3
-        Width that the bounds of a loss are to have, in nats; the upper one decides.
-    domain : array-like of shape (n_points, n_features), default=None
-        A finite domain instead of a box.
-    group_size : int, default=None
-        See :func:`skldp.accounting.realized_loss`.
-    delta : float, default=None
-        For ``"approximate"``: above 0 and below 1/e.
-    composition : {"whitehouse", "rogers", "basic"}, default="whitehouse"
-        For ``"approximate"``: see :func:`skldp.accounting.advanced_composition`.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is not as described; the box and the domain are checked where they are used.
+    Shapes: `domain` (n_points, n_features).
     """
 
     name: RuleName
@@ -118,12 +100,12 @@ class Rule:
 
     @cached_property
     def budget(self) -> int:
-        """The whole budget in units of 2^-60 nats, rounded down."""
+        """Budget in units of 2^-60 nats, rounded down."""
         return units_below(self.epsilon)
 
     @cached_property
     def zcdp_budget(self) -> int | None:
-        """The room for zero-concentrated privacy, in units; None where no delta is allowed, or another composition."""
+        """Budget of zCDP in units; None without a delta or with another composition."""
         if self.name != "approximate" or self.composition != "whitehouse" or self.delta is None:
             return None
         return zcdp_budget(self.epsilon, self.delta)
@@ -147,7 +129,7 @@ class Rule:
         )
 
     def composed_loss(self, queries: Sequence[Query]) -> float:
-        """What epsilons and delta alone say that answers have cost, but with probability delta; infinite beyond it."""
+        """Return the (epsilon, delta) loss from the sum of rho; infinite above the zCDP budget."""
         rho = sum(zcdp_of(query) for query in queries)
         if self.zcdp_budget is None or self.delta is None or rho > self.zcdp_budget:
             return math.inf
@@ -165,39 +147,15 @@ class Rule:
 
 
 def surely_admits(rule: Rule, spent: npt.NDArray[np.int64], query: Query) -> npt.NDArray[np.bool_]:
-    """Whether sums of charges alone are small enough for :func:`decide` to admit, whatever was answered.
-
-    Parameters
-    ----------
-    rule : Rule
-    spent : ndarray of int64, shape (n, 4)
-        What :func:`added` has added up of everybody's answers, from zeros.
-    query : RegressionQuery, FiniteQuery or ReleaseQuery
-
-    Returns
-    -------
-    ndarray of bool, shape (n,)
-    """
+    """Return a mask of the histories whose sums of charges alone are within the budget."""
     after = added(spent, query)
     admitted = within(after[:, :2], rule.budget)
     return admitted if rule.zcdp_budget is None else admitted | within(after[:, 2:], rule.zcdp_budget)
 
 
 def added(spent: npt.NDArray[np.int64], query: Query) -> npt.NDArray[np.int64]:
-    """Add one more answer of everybody to what their charges and their zero-concentrated privacy add up to.
-
-    Parameters
-    ----------
-    spent : ndarray of int64, shape (n, 4)
-        Two sums, each in two parts.
-    query : RegressionQuery, FiniteQuery or ReleaseQuery
-
-    Returns
-    -------
-    ndarray of int64, shape (n, 4)
-    """
-    parts = np.stack([as_parts(charge_of(query)), as_parts(zcdp_of(query))])
-    return saturated_sum(spent.reshape(-1, 2, 2), parts).reshape(-1, 4)
+    """Add the charge and the rho of one more answer to each person's sums."""
+    return saturated_sum(spent.reshape(-1, 2, 2), charge_parts(query)).reshape(-1, 4)
 
 
 def decide(
@@ -211,38 +169,9 @@ def decide(
     workers: Workers = map,
     after: npt.NDArray[np.float64] | None = None,
 ) -> list[bool]:
-    """Decide for each history whether one more answer, whatever it will be, is within the budget.
+    """Decide for each history whether every output of one more answer is within the budget.
 
-    Parameters
-    ----------
-    rule : Rule
-    queries : sequence of RegressionQuery, FiniteQuery or ReleaseQuery
-        Those that the histories speak of, by their position.
-    histories : sequence of tuple (positions, outputs)
-    query : RegressionQuery, FiniteQuery or ReleaseQuery
-        What is to be asked.
-    table : LinearTable or PointTable, default=None
-        That of :meth:`Rule.table_for`, kept from call to call. None searches for every history by itself.
-    loss : callable, default=None
-        In place of :meth:`Rule.loss_bounds`, for somebody who remembers losses.
-    workers : map-like callable, default=map
-        Applies a function to the histories that need a search, in order.
-    after : ndarray of shape (n_histories, n_bounds(query)), default=None
-        Takes, where the table of linear queries admits and nothing was released, what it has certified of the loss
-        after each output, up to rounding.
-
-    Returns
-    -------
-    list of bool
-
-    Examples
-    --------
-    >>> from skldp.accounting._decide import Rule, decide
-    >>> from skldp.accounting import RegressionQuery
-    >>> query = RegressionQuery("linear", coef=[1.0], intercept=0.0, output_bounds=(-1, 1), epsilon=0.5)
-    >>> histories = [([], []), ([0, 0], [0, 1]), ([0, 0], [1, 1])]
-    >>> [decide(Rule(name, 0.6, (-1, 1)), [query], histories, query) for name in ("basic", "bayesian")]
-    [[True, False, False], [True, True, False]]
+    Shapes: `after` (n_histories, n_bounds(query)).
     """
     costs = [_Cost.of(one) for one in queries]
     admitted = [
@@ -253,13 +182,13 @@ def decide(
     rooms: dict[float, list[int]] = {}
     for position, already in enumerate(admitted):
         if not already:
-            # The losses of the answers have what the releases leave.
+            # The budget that the releases leave bounds the losses of the answers.
             rooms.setdefault(_room(rule, queries, histories[position], query), []).append(position)
     left: list[tuple[int, Rule, Answers]] = []
     for room, positions in rooms.items():
         if room <= 0:
             for position in positions:
-                # What fits to the last unit is a release of who has answered nothing.
+                # A release may use the last unit if there is no other answer.
                 numbers, _ = _answered(histories[position], costs)
                 admitted[position] = room == 0 and isinstance(query, ReleaseQuery) and not numbers
             continue
@@ -284,7 +213,7 @@ def decide(
 
 
 def n_bounds(query: Query) -> int:
-    """How many losses a table can certify of a history before the next answer: none of a release, told by infinity."""
+    """Return the number of losses that a table certifies per history; a release has one, infinite."""
     return 1 if isinstance(query, ReleaseQuery) else query.n_outputs
 
 
@@ -296,7 +225,7 @@ def _by_table(
     table: LinearTable | PointTable | None,
     losses: npt.NDArray[np.float64],
 ) -> Sequence[bool | None]:
-    """What the table decides, if there is one; None where it does not. It may bound losses after each output."""
+    """Return the decisions of the table, None where it has none, and fill `losses`."""
     if table is None or isinstance(query, ReleaseQuery):
         return [None] * len(histories)
     if isinstance(table, PointTable):
@@ -314,7 +243,7 @@ def _by_table(
 
 
 def _room(rule: Rule, queries: Sequence[Query], history: History, query: Query) -> float:
-    """How many units releases leave of the budget, with the next one, whatever it will be, if it is one."""
+    """Return the units that remain after all releases, including the worst output of the next one."""
     pairs = [(queries[number], output) for number, output in zip(*history, strict=True)]
     released = [(one, output) for one, output in pairs if isinstance(one, ReleaseQuery)]
     asked, outputs = [one for one, _ in released], [output for _, output in released]
@@ -327,7 +256,7 @@ def _room(rule: Rule, queries: Sequence[Query], history: History, query: Query) 
 
 
 class _Cost(NamedTuple):
-    """What one answer to a query counts where its output is not looked at."""
+    """Charges of one answer, independent of its output."""
 
     charge: float
     zcdp: int
@@ -340,7 +269,7 @@ class _Cost(NamedTuple):
 
 
 def _answered(history: History, costs: Sequence[_Cost]) -> History:
-    """What of a history has a likelihood that is known."""
+    """Keep the answers whose likelihood is known."""
     numbers, outputs = history
     if not any(costs[number].is_release for number in numbers):
         return history
@@ -349,7 +278,7 @@ def _answered(history: History, costs: Sequence[_Cost]) -> History:
 
 
 def _surely_refused(rule: Rule, answers: Sequence[Answers], query: Query) -> npt.NDArray[np.bool_]:
-    """Whether two points are known already between which a history, with one more answer, loses too much."""
+    """Return a mask of the histories that exceed the budget between two known points."""
     no = np.zeros(len(answers), dtype=bool)
     if not answers or rule.domain is not None or rule.bounds is None or not isinstance(query, RegressionQuery):
         return no
@@ -365,7 +294,7 @@ def _surely_refused(rule: Rule, answers: Sequence[Answers], query: Query) -> npt
 
 
 def _epsilons_admit(rule: Rule, costs: Sequence[_Cost]) -> bool:
-    """Whether answers of these costs are within the budget, whatever they are."""
+    """Return whether the charges alone are within the budget."""
     if sum(cost.charge for cost in costs) <= rule.budget:
         return True
     if rule.zcdp_budget is not None:
@@ -374,7 +303,7 @@ def _epsilons_admit(rule: Rule, costs: Sequence[_Cost]) -> bool:
         return False
     epsilons = [cost.epsilon for cost in costs]
     spent = advanced_composition(epsilons, epsilon=rule.epsilon, delta=rule.delta, rule=rule.composition)
-    # A few sums, products and roots are right within far less.
+    # The rounding error of a few operations is far smaller.
     return spent * (1 + 2.0**-40) <= rule.epsilon
 
 
@@ -383,12 +312,12 @@ def _searched(loss: Loss, query: Query, item: tuple[Rule, Answers]) -> bool:
 
 
 def _losses_admit(rule: Rule, loss: Loss, query: Query, answers: Answers) -> bool:
-    """Whether the certified losses of a history leave room for one more answer."""
+    """Return whether the certified losses of a history admit one more answer."""
     queries, outputs = answers
     if isinstance(query, ReleaseQuery):
         return _is_at_most(loss(queries, outputs, rule.epsilon), rule.budget)
     room = rule.budget - charge_of(query)
-    # Where the present loss leaves room for the whole epsilon, every output does; one search instead of several.
+    # One search suffices if the present loss and epsilon together are within the budget.
     if room >= 0 and _is_at_most(loss(queries, outputs, nats_below(int(room))), room):
         return True
     if rule.name == "simplified":
@@ -400,5 +329,5 @@ def _losses_admit(rule: Rule, loss: Loss, query: Query, answers: Answers) -> boo
 
 
 def _is_at_most(loss: LossBounds, room: float) -> bool:
-    """Whether a loss is certainly at most so many units."""
+    """Return whether a loss is proved to be at most `room` units."""
     return math.isfinite(loss.upper) and units_above(loss.upper) <= room

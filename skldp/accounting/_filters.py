@@ -1,39 +1,37 @@
-"""Privacy filters, which decide whether a person may answer one more query: one person's view of the one decision."""
+"""Privacy filters of one person and of a household: whether one more query may be answered."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import numpy.typing as npt
 
-from skldp.accounting._composition import OutputIndependentRule
+from skldp._arrays import kind_of
+from skldp._checks import check_integer, is_integer
 from skldp.accounting._decide import Rule, decide
-from skldp.accounting._extrema.realized_loss import LossBounds
-from skldp.accounting._extrema.sampled_law import Bounds
-from skldp.accounting._finite_query import output_index
-from skldp.accounting._query import Query, checked_query
+from skldp.accounting._query import Query, RegressionQuery, checked_query
+from skldp.accounting._units import OutputIndependentRule
+from skldp.accounting.losses._realized_loss import LossBounds
+from skldp.accounting.losses._region import Bounds, checked_box
+from skldp.mechanisms._finite_query import output_index
 
 if TYPE_CHECKING:
-    from skldp.accounting._extrema.linear_cohort import LinearTable
-    from skldp.accounting._extrema.point_cohort import PointTable
+    from skldp.accounting.losses._cohorts import LinearTable, PointTable
 
 __all__ = [
     "ApproximateBayesianPrivacyFilter",
     "BasicPrivacyFilter",
     "BayesianPrivacyFilter",
+    "Household",
     "PrivacyFilter",
     "SimplifiedBayesianPrivacyFilter",
 ]
 
 
 class PrivacyFilter(ABC):
-    """What every filter can do.
-
-    Parameters
-    ----------
-    rule : Rule
-        The person's whole budget, and how it is accounted for.
-    """
+    """Base class of privacy filters."""
 
     @abstractmethod
     def __init__(self, rule: Rule) -> None:
@@ -45,12 +43,12 @@ class PrivacyFilter(ABC):
 
     @property
     def epsilon(self) -> float:
-        """The person's whole budget, in nats."""
+        """Budget of the person, in nats."""
         return self._rule.epsilon
 
     @property
     def history(self) -> tuple[tuple[Query, int], ...]:
-        """The recorded (query, output) pairs, in order."""
+        """Recorded (query, output) pairs, in order."""
         return tuple(zip(self._queries, self._outputs, strict=True))
 
     @property
@@ -60,16 +58,16 @@ class PrivacyFilter(ABC):
 
     @property
     def realized_loss(self) -> float:
-        """The odometer: a certified upper bound on the loss of the recorded answers, or their epsilons added up."""
+        """Certified upper bound on the loss of the recorded answers (odometer), or the sum of their epsilons."""
         return self.loss_bounds.upper
 
     @property
     def remaining(self) -> float:
-        """What is left of the budget, in nats: never negative."""
+        """Remaining budget in nats, at least 0."""
         return max(0.0, self.epsilon - self.realized_loss)
 
     def admits(self, query: Query) -> bool:
-        """Whether one more answer to this query, whatever it will be, is within the budget. Changes nothing.
+        """Return whether every output of one more answer is within the budget, without recording anything.
 
         Parameters
         ----------
@@ -91,9 +89,9 @@ class PrivacyFilter(ABC):
         return decide(self._rule, self._queries, [history], query, table=self._table, loss=self._loss)[0]
 
     def record(self, query: Query, output: int) -> None:
-        """Take down an answer that was given.
+        """Record an answer.
 
-        It is recorded whether :meth:`admits` would allow it or not: an answer that is out has its cost.
+        It is recorded even if :meth:`admits` would refuse it: a released answer has its cost.
 
         Parameters
         ----------
@@ -108,7 +106,7 @@ class PrivacyFilter(ABC):
         """
         self._outputs.append(output_index(output, checked_query(query).n_outputs))
         self._queries.append(query)
-        # Of all that was looked at before this answer, only what it leads to will be asked for again.
+        # Only the loss of the new history can be needed again.
         if self._known:
             now = self._answers(self._queries, self._outputs)
             self._known = {known: loss for known, loss in self._known.items() if known[0] == now}
@@ -126,24 +124,7 @@ class PrivacyFilter(ABC):
 
 
 class BasicPrivacyFilter(PrivacyFilter):
-    """Basic composition: accept while the epsilons add up to at most the budget.
-
-    Parameters
-    ----------
-    epsilon : float
-        The person's whole budget, in nats.
-
-    Examples
-    --------
-    >>> from skldp.accounting import BasicPrivacyFilter, RegressionQuery
-    >>> query = RegressionQuery("linear", coef=[1.0], intercept=0.0, output_bounds=(-1, 1), epsilon=0.5)
-    >>> person = BasicPrivacyFilter(0.9)
-    >>> person.admits(query)
-    True
-    >>> person.record(query, 1)
-    >>> person.admits(query)
-    False
-    """
+    """Basic composition: accept while the epsilons add up to at most the budget."""
 
     def __init__(self, epsilon: float) -> None:
         super().__init__(Rule("basic", epsilon))
@@ -155,7 +136,7 @@ class SimplifiedBayesianPrivacyFilter(PrivacyFilter):
     Parameters
     ----------
     epsilon : float
-        The person's whole budget, in nats.
+        Budget of the person, in nats.
     bounds : tuple (low, high) or Domain, default=None
         The box of x, each side a number or one per feature, or another domain, as in
         :func:`skldp.accounting.realized_loss`. Not needed for finite queries.
@@ -189,7 +170,7 @@ class BayesianPrivacyFilter(PrivacyFilter):
     Parameters
     ----------
     epsilon : float
-        The person's whole budget, in nats.
+        Budget of the person, in nats.
     bounds : tuple (low, high) or Domain, default=None
         The box of x, each side a number or one per feature, or another domain, as in
         :func:`skldp.accounting.realized_loss`. Not needed for finite queries.
@@ -239,11 +220,11 @@ class ApproximateBayesianPrivacyFilter(PrivacyFilter):
     Parameters
     ----------
     epsilon, delta : float
-        The person's whole budget; delta above 0 and below 1/e.
+        Budget of the person; delta above 0 and below 1/e.
     bounds, domain, tol, group_size
         As in :class:`BayesianPrivacyFilter`.
     rule : {"whitehouse", "rogers", "basic"}, default="whitehouse"
-        The output-independent filter: see :func:`skldp.accounting.advanced_composition`.
+        The output-independent filter: see ``skldp.accounting._units.advanced_composition``.
 
     Notes
     -----
@@ -276,6 +257,161 @@ class ApproximateBayesianPrivacyFilter(PrivacyFilter):
 
     @property
     def delta(self) -> float:
-        """The probability with which the budget may be passed."""
+        """Probability that the budget is exceeded."""
         assert self._rule.delta is not None
         return self._rule.delta
+
+
+@dataclass(frozen=True)
+class Household:
+    r"""Several people who have some features in common: one record of them all, which one budget protects.
+
+    Each member's answer reveals shared features. With a budget per member, a statement about them could be learnt at
+    the sum of the budgets. A household is therefore one person, whose record holds the shared features once and then
+    the own features of each member. A query about a member becomes a query about that record, which any filter, ledger
+    or certified loss accepts.
+
+    Parameters
+    ----------
+    n_members : int
+        How many people, at least 1. The same for all households of a ledger; places may be left empty.
+    n_features : int
+        Of one person's record.
+    shared : sequence of int, default=()
+        The positions of the features that all members have in common, from 0.
+
+    Attributes
+    ----------
+    n_record : int
+        Number of features of the common record.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is invalid.
+
+    Notes
+    -----
+    The learning limit then holds for statements about the whole household: "somebody here smokes". Members who share
+    nothing still have one budget. Members whose records are the same in all features are one person who was asked
+    several times.
+
+    References
+    ----------
+    M. Pan, "Actual Knowledge Gain as Privacy Loss in Local Privacy Accounting", 2025, Section 3.2.
+
+    Examples
+    --------
+    Two people of one address, whose rent is shared, and whose age is their own:
+
+    >>> from skldp.accounting import BayesianPrivacyFilter, Household, RegressionQuery
+    >>> home = Household(2, 2, shared=[0])
+    >>> rent = RegressionQuery("linear", coef=[1.0, 0.0], intercept=0.0, output_bounds=(0, 1), epsilon=0.5)
+    >>> together = BayesianPrivacyFilter(0.6, bounds=home.bounds((0, 1)))
+    >>> together.record(home.query(0, rent), 1)
+    >>> together.admits(home.query(1, rent))
+    False
+    """
+
+    n_members: int
+    n_features: int
+    shared: Sequence[int] = ()
+
+    def __post_init__(self) -> None:
+        check_integer("n_members", self.n_members, least=1)
+        check_integer("n_features", self.n_features, least=1)
+        places = list(self.shared)
+        wrong = [place for place in places if not is_integer(place) or not 0 <= place < self.n_features]
+        if wrong or len(set(places)) != len(places):
+            raise ValueError(
+                f"shared must be different positions from 0 to {self.n_features - 1}. Got {self.shared!r} instead."
+            )
+        object.__setattr__(self, "shared", tuple(sorted(int(place) for place in places)))
+
+    @property
+    def n_record(self) -> int:
+        """Number of features of the common record."""
+        return len(self.shared) + self.n_members * len(self._own)
+
+    @property
+    def _own(self) -> list[int]:
+        return [place for place in range(self.n_features) if place not in self.shared]
+
+    def _places(self, member: int) -> npt.NDArray[np.intp]:
+        """Return the position of each feature of a member in the common record."""
+        n_own = len(self._own)
+        places = np.empty(self.n_features, dtype=np.intp)
+        places[list(self.shared)] = np.arange(len(self.shared))
+        places[self._own] = len(self.shared) + member * n_own + np.arange(n_own)
+        return places
+
+    def query(self, member: int, query: RegressionQuery) -> RegressionQuery:
+        """Convert a query about one member to a query about the common record.
+
+        Parameters
+        ----------
+        member : int
+            From 0.
+        query : RegressionQuery
+            About one person's record.
+
+        Returns
+        -------
+        RegressionQuery
+            With the same answers, of the same law.
+
+        Raises
+        ------
+        ValueError
+            If there is no such member, or the query has another number of features.
+        """
+        check_integer("member", member, least=0, most=self.n_members - 1)
+        if not isinstance(query, RegressionQuery) or query.n_features != self.n_features:
+            raise ValueError(f"query must be a RegressionQuery of {self.n_features} features. Got {query!r} instead.")
+        coef = np.zeros(self.n_record)
+        coef[self._places(member)] = query.coef
+        return replace(query, coef=coef)
+
+    def bounds(self, bounds: Bounds) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Return the domain of the common record, given that of a person's record.
+
+        Parameters
+        ----------
+        bounds : tuple (low, high)
+            Each a number, or one number per feature of a person.
+
+        Returns
+        -------
+        low, high : ndarray of shape (n_record,)
+        """
+        box = checked_box(bounds, n_features=self.n_features)
+        low, high = (np.concatenate([side[list(self.shared)], *[side[self._own]] * self.n_members]) for side in box)
+        return low, high
+
+    def records(self, X: Any) -> npt.NDArray[np.float64]:
+        """Return the common record of each household.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_households, n_members, n_features)
+            Row of each member. Shared features are taken from the first member.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_households, n_record)
+
+        Raises
+        ------
+        ValueError
+            If X has another shape. The message contains no value of X.
+        """
+        rows = np.asarray(X)
+        if rows.ndim != 3 or rows.shape[1:] != (self.n_members, self.n_features) or rows.dtype.kind not in "iufb":
+            raise ValueError(
+                f"X must be numbers of shape (n_households, {self.n_members}, {self.n_features}). "
+                f"Got {kind_of(rows)} instead."
+            )
+        common = np.empty((len(rows), self.n_record))
+        for member in reversed(range(self.n_members)):
+            common[:, self._places(member)] = rows[:, member]
+        return common

@@ -1,4 +1,4 @@
-r"""What somebody has learnt about a person from their answers (Pan 2025, Sections 2 and 3).
+r"""Beliefs about a person after their answers (Pan 2025, Sections 2 and 3).
 
 An adversary's :class:`Belief` is a probability :math:`Q(x)` for each of some values x that the person may have.
 Answers y turn it into :math:`Q(x \mid y)`, by Bayes' rule; a statement f about the person is believed with
@@ -10,8 +10,9 @@ the realized loss:
 (Lemma 3.1), which some belief and statement come as near as one likes (Lemma 3.2).
 """
 
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,12 +20,140 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._checks import check_fraction
-from skldp.accounting._extrema.sampled_law import Bounds, Floats
-from skldp.accounting._finite_query import read_only
-from skldp.accounting._odometer import History, loss_of, pairs_of
-from skldp.accounting._query import ClassQuery, FiniteQuery, ReleaseQuery, SoftmaxQuery
+from skldp.accounting._query import ClassQuery, FiniteQuery, Query, ReleaseQuery, SoftmaxQuery, checked_query
+from skldp.accounting.losses._realized_loss import LossBounds, realized_loss
+from skldp.accounting.losses._region import Bounds, Floats
+from skldp.mechanisms._finite_query import output_index, read_only
 
-__all__ = ["Belief", "knowledge_gain", "learning_limit", "realized_g_leakage", "sharpest_belief"]
+__all__ = [
+    "Belief",
+    "History",
+    "LossHistory",
+    "Utilization",
+    "budget_utilization",
+    "learning_limit",
+    "loss_history",
+    "loss_of",
+    "pairs_of",
+    "sharpest_belief",
+]
+
+#: Pairs of a query and its output, as filters keep them, or what a ledger's ``history`` returns.
+History = Sequence[tuple[Query, int]] | Sequence[Mapping[str, Any]]
+_MOST_COMBINATIONS = 4096
+
+
+def pairs_of(history: History) -> list[tuple[Query, int]]:
+    """Return the checked queries and outputs of a history."""
+    pairs = [(one["query"], one["output"]) if isinstance(one, Mapping) else one for one in history]
+    return [(checked_query(query), output_index(output, query.n_outputs)) for query, output in pairs]
+
+
+def loss_of(history: History, bounds: Bounds | None, domain: npt.ArrayLike | None, tol: float) -> LossBounds:
+    """Bound what the answers of a history have cost together."""
+    pairs = pairs_of(history)
+    queries, outputs = [query for query, _ in pairs], [output for _, output in pairs]
+    return realized_loss(queries, outputs, bounds=bounds, domain=domain, tol=tol)
+
+
+@dataclass(frozen=True)
+class Utilization:
+    """Utilization: the share of each query's epsilon that its outputs really cost.
+
+    Attributes
+    ----------
+    least, most : float
+        The smallest and the largest realized loss over all outputs, in nats, each a certified upper bound.
+    epsilon : float
+        Sum of the epsilons of the queries, in nats.
+    """
+
+    least: float
+    most: float
+    epsilon: float
+
+    @property
+    def share(self) -> float:
+        """Smallest loss divided by epsilon: 1 for queries that fully utilize their budget (Definition 3.3)."""
+        return min(1.0, self.least / self.epsilon)
+
+
+def budget_utilization(
+    queries: Sequence[Query],
+    *,
+    bounds: Bounds | None = None,
+    domain: npt.ArrayLike | None = None,
+    tol: float = 1e-3,
+) -> Utilization:
+    """Return the loss of every output of some queries, compared with their epsilons.
+
+    M. Pan, "Actual Knowledge Gain as Privacy Loss in Local Privacy Accounting", 2025, Definition 3.3.
+    """
+    n_combinations = math.prod(checked_query(query).n_outputs for query in queries)
+    if not queries or n_combinations > _MOST_COMBINATIONS:
+        raise ValueError(
+            f"queries must have from 2 to {_MOST_COMBINATIONS:,} combinations of outputs. Got {n_combinations:,}."
+        )
+    losses = [
+        realized_loss(queries, outputs, bounds=bounds, domain=domain, tol=tol).upper
+        for outputs in itertools.product(*(range(query.n_outputs) for query in queries))
+    ]
+    return Utilization(min(losses), max(losses), _added_up([query.exact_epsilon for query in queries]))
+
+
+@dataclass(frozen=True)
+class LossHistory:
+    """Privacy loss of a person after each of their answers, in nats.
+
+    Attributes
+    ----------
+    realized : ndarray of shape (n_answers + 1,)
+        Certified upper bound of the realized loss, from no answer on.
+    added_up : ndarray of shape (n_answers + 1,)
+        The sum of the queries' epsilons, rounded up: what basic composition charges.
+    """
+
+    realized: Floats
+    added_up: Floats
+
+
+def loss_history(
+    history: History, *, bounds: Bounds | None = None, domain: npt.ArrayLike | None = None, tol: float = 1e-3
+) -> LossHistory:
+    """Return a person's privacy loss after each answer: the odometer of Section 4.2.
+
+    Parameters
+    ----------
+    history : sequence of (query, output), or what a ledger's ``history`` returns
+        In the order in which the answers were given.
+    bounds, domain, tol
+        As in :func:`realized_loss`.
+
+    Returns
+    -------
+    LossHistory
+
+    References
+    ----------
+    M. Pan, "Actual Knowledge Gain as Privacy Loss in Local Privacy Accounting", 2025, Definition 4.5.
+
+    Examples
+    --------
+    >>> from skldp.accounting import RegressionQuery, loss_history
+    >>> query = RegressionQuery("linear", coef=[1.0], intercept=0.0, output_bounds=(-1, 1), epsilon=0.5)
+    >>> losses = loss_history([(query, output) for output in (1, 1, 0)], bounds=(-1, 1))
+    >>> losses.realized.round(2).tolist(), losses.added_up.round(2).tolist()
+    ([0.0, 0.5, 1.0, 0.5], [0.0, 0.5, 1.0, 1.5])
+    """
+    pairs = pairs_of(history)
+    known = [loss_of(pairs[:n], bounds, domain, tol).upper for n in range(len(pairs) + 1)]
+    epsilons = [query.exact_epsilon for query, _ in pairs]
+    return LossHistory(np.array(known), np.array([_added_up(epsilons[:n]) for n in range(len(pairs) + 1)]))
+
+
+def _added_up(epsilons: Sequence[float]) -> float:
+    return math.nextafter(math.fsum(epsilons), math.inf) if epsilons else 0.0
+
 
 #: How true a statement is at each value: probabilities, or a function that takes the values and returns them.
 Statement = npt.ArrayLike | Callable[[Any], npt.ArrayLike]
@@ -32,7 +161,7 @@ Statement = npt.ArrayLike | Callable[[Any], npt.ArrayLike]
 
 @dataclass(frozen=True, eq=False)
 class Belief:
-    r"""What somebody believes about a person's values.
+    r"""Belief about a person's values: a distribution on points.
 
     Parameters
     ----------
@@ -96,7 +225,7 @@ class Belief:
         object.__setattr__(self, "points", read_only(points))
 
     def after(self, history: History) -> "Belief":
-        """What is believed once some answers are known: Bayes' rule, Eq. 2 of the paper.
+        """Return the posterior after some answers: Bayes' rule, Eq. 2 of the paper.
 
         Parameters
         ----------
@@ -108,14 +237,14 @@ class Belief:
         Belief
             About the same points.
         """
-        # Divided by the largest, so that a long history does not underflow.
+        # Divide by the largest, so that a long history does not underflow.
         likelihood = self._log_likelihood(history)
         most = likelihood[self.probabilities > 0].max()
         weights = self.probabilities * np.exp(np.minimum(likelihood - most, 0.0))
         return replace(self, probabilities=weights / math.fsum(weights))
 
     def confidence(self, statement: Statement) -> float:
-        """How far a statement is believed: Q(f).
+        """Return the confidence in a statement: Q(f).
 
         Parameters
         ----------
@@ -131,7 +260,7 @@ class Belief:
         return min(1.0, math.fsum(self.probabilities * self._truth(statement)))
 
     def odds(self, statement: Statement) -> float:
-        """How much likelier a statement is believed to be true than false: Q(f) / (1 - Q(f)); infinity if certain.
+        """Return the odds of a statement: Q(f) / (1 - Q(f)); infinity if certain.
 
         Parameters
         ----------
@@ -147,7 +276,7 @@ class Belief:
         return math.fsum(self.probabilities * truth) / against if against > 0 else math.inf
 
     def vulnerability(self, gain: npt.ArrayLike | None = None) -> float:
-        r"""What the best guess is expected to gain: :math:`V_g(Q) = \max_w \sum_x Q(x) g(w, x)`.
+        r"""Return the expected gain of the best guess: :math:`V_g(Q) = \max_w \sum_x Q(x) g(w, x)`.
 
         Parameters
         ----------
@@ -170,6 +299,79 @@ class Belief:
             raise ValueError("gain must be finite numbers >= 0, since a leakage is a ratio. Got some that are not.")
         return float((gains @ self.probabilities).max())
 
+    def knowledge_gain(self, history: History, statement: Statement) -> float:
+        r"""Return the factor by which answers change the confidence in a statement: :math:`Q(f \mid y) / Q(f)`.
+
+        Parameters
+        ----------
+        history : sequence of (query, output), or what a ledger's ``history`` returns
+        statement : array-like of shape (n_points,), or callable
+            As in :meth:`confidence`.
+
+        Returns
+        -------
+        float
+            Within :func:`learning_limit`, for every belief and statement (Lemma 3.1).
+
+        Raises
+        ------
+        ValueError
+            If the confidence in the statement is 0.
+
+        References
+        ----------
+        M. Pan, "Actual Knowledge Gain as Privacy Loss in Local Privacy Accounting", 2025, Section 2.2 and Lemma 3.1.
+
+        Examples
+        --------
+        >>> from skldp.accounting import Belief, RegressionQuery
+        >>> query = RegressionQuery("linear", coef=[1.0], intercept=0.0, output_bounds=(-1, 1), epsilon=0.5)
+        >>> prior = Belief([0.25, 0.25, 0.25, 0.25], points=[[-1.0], [-0.5], [0.5], [1.0]])
+        >>> is_positive = lambda points: points[:, 0] > 0
+        >>> [round(prior.knowledge_gain([(query, 1)] * n, is_positive), 4) for n in (0, 1, 5)]
+        [1.0, 1.1837, 1.7234]
+        """
+        before = self.confidence(statement)
+        if before == 0:
+            raise ValueError("The statement must have a confidence above 0 before the answers. Got 0.")
+        return self.after(history).confidence(statement) / before
+
+    def g_leakage(self, history: History, gain: npt.ArrayLike | None = None) -> float:
+        r"""Return the factor by which answers change the gain of the best guess: :math:`V_g(Q \mid y) / V_g(Q)`.
+
+        Parameters
+        ----------
+        history : sequence of (query, output), or what a ledger's ``history`` returns
+        gain : array-like of shape (n_guesses, n_points), default=None
+            As in :meth:`vulnerability`.
+
+        Returns
+        -------
+        float
+            At most :func:`g_leakage_bound` of the realized loss, for every gain and belief (Theorem 3.3).
+
+        Raises
+        ------
+        ValueError
+            If the best guess gains 0 before the answers.
+
+        References
+        ----------
+        M. Pan, "Actual Knowledge Gain as Privacy Loss in Local Privacy Accounting", 2025, Section 2.3 and Theorem 3.3.
+
+        Examples
+        --------
+        >>> from skldp.accounting import Belief, RegressionQuery
+        >>> query = RegressionQuery("linear", coef=[1.0], intercept=0.0, output_bounds=(-1, 1), epsilon=0.5)
+        >>> prior = Belief([0.25, 0.5, 0.25], points=[[-1.0], [0.0], [1.0]])
+        >>> [round(prior.g_leakage([(query, output) for output in answers]), 4) for answers in ([1], [1] * 8)]
+        [1.0, 1.4652]
+        """
+        before = self.vulnerability(gain)
+        if before == 0:
+            raise ValueError("The gain must be above 0 for a guess and a possible point. Got none.")
+        return self.after(history).vulnerability(gain) / before
+
     def _log_likelihood(self, history: History) -> Floats:
         total = np.zeros(len(self.probabilities))
         for query, output in pairs_of(history):
@@ -182,7 +384,7 @@ class Belief:
                 total += query.log_likelihood(output, np.arange(len(total)))
             elif isinstance(query, ReleaseQuery):
                 raise ValueError(
-                    "What a release told is not recorded, and changes no belief that could be computed. Got a history "
+                    "The outputs of releases are not recorded, so their effect on a belief is unknown. Got a history "
                     "with one: its learning_limit counts it in full."
                 )
             elif self.points is None:
@@ -204,88 +406,10 @@ class Belief:
         return truth
 
 
-def knowledge_gain(prior: Belief, history: History, statement: Statement) -> float:
-    r"""How much a person's answers changed the confidence in a statement: :math:`Q(f \mid y) / Q(f)`.
-
-    Parameters
-    ----------
-    prior : Belief
-        Before the first answer.
-    history : sequence of (query, output), or what a ledger's ``history`` returns
-    statement : array-like of shape (n_points,), or callable
-        As in :meth:`Belief.confidence`.
-
-    Returns
-    -------
-    float
-        Within :func:`learning_limit`, whatever the belief and the statement (Lemma 3.1).
-
-    Raises
-    ------
-    ValueError
-        If nobody believed the statement possible.
-
-    References
-    ----------
-    M. Pan, "Actual Knowledge Gain as Privacy Loss in Local Privacy Accounting", 2025, Section 2.2 and Lemma 3.1.
-
-    Examples
-    --------
-    >>> from skldp.accounting import Belief, RegressionQuery, knowledge_gain
-    >>> query = RegressionQuery("linear", coef=[1.0], intercept=0.0, output_bounds=(-1, 1), epsilon=0.5)
-    >>> prior = Belief([0.25, 0.25, 0.25, 0.25], points=[[-1.0], [-0.5], [0.5], [1.0]])
-    >>> is_positive = lambda points: points[:, 0] > 0
-    >>> [round(knowledge_gain(prior, [(query, 1)] * n, is_positive), 4) for n in (0, 1, 5)]
-    [1.0, 1.1837, 1.7234]
-    """
-    before = prior.confidence(statement)
-    if before == 0:
-        raise ValueError("A statement must be believed possible beforehand. Got one of confidence 0.")
-    return prior.after(history).confidence(statement) / before
-
-
-def realized_g_leakage(prior: Belief, history: History, gain: npt.ArrayLike | None = None) -> float:
-    r"""How much a person's answers changed what the best guess gains: :math:`V_g(Q \mid y) / V_g(Q)`.
-
-    Parameters
-    ----------
-    prior : Belief
-    history : sequence of (query, output), or what a ledger's ``history`` returns
-    gain : array-like of shape (n_guesses, n_points), default=None
-        As in :meth:`Belief.vulnerability`.
-
-    Returns
-    -------
-    float
-        At most :func:`g_leakage_bound` of the realized loss, for every gain and every prior (Theorem 3.3).
-
-    Raises
-    ------
-    ValueError
-        If there was nothing to gain beforehand.
-
-    References
-    ----------
-    M. Pan, "Actual Knowledge Gain as Privacy Loss in Local Privacy Accounting", 2025, Section 2.3 and Theorem 3.3.
-
-    Examples
-    --------
-    >>> from skldp.accounting import Belief, RegressionQuery, realized_g_leakage
-    >>> query = RegressionQuery("linear", coef=[1.0], intercept=0.0, output_bounds=(-1, 1), epsilon=0.5)
-    >>> prior = Belief([0.25, 0.5, 0.25], points=[[-1.0], [0.0], [1.0]])
-    >>> [round(realized_g_leakage(prior, [(query, output) for output in answers]), 4) for answers in ([1], [1] * 8)]
-    [1.0, 1.4652]
-    """
-    before = prior.vulnerability(gain)
-    if before == 0:
-        raise ValueError("A gain must be above 0 for a guess and a point that is believed in. Got none.")
-    return prior.after(history).vulnerability(gain) / before
-
-
 def learning_limit(
     history: History, *, bounds: Bounds | None = None, domain: npt.ArrayLike | None = None, tol: float = 1e-3
 ) -> tuple[float, float]:
-    r"""The factors within which a person's answers can have changed anybody's confidence in any statement.
+    r"""Bound the change of any confidence in any statement by a person's answers.
 
     Parameters
     ----------
@@ -316,7 +440,7 @@ def learning_limit(
     (0.6065, 1.6487)
     """
     loss = loss_of(history, bounds, domain, tol).upper
-    # The exponential is right within far less.
+    # The rounding error of exp is far smaller.
     return math.exp(-loss) * (1 - 2.0**-50), math.exp(loss) * (1 + 2.0**-50)
 
 
@@ -328,37 +452,11 @@ def sharpest_belief(
     chance: float = 1e-6,
     tol: float = 1e-3,
 ) -> tuple[Belief, Floats]:
-    """A belief and a statement that these very answers change as much as they can change any: Lemma 3.2.
+    """Return a belief and a statement that these answers change the most: Lemma 3.2.
 
-    Parameters
-    ----------
-    history : sequence of (query, output), or what a ledger's ``history`` returns
-    bounds, domain, tol
-        As in :func:`learning_limit`.
-    chance : float, default=1e-6
-        What is believed of the statement beforehand: the smaller, the nearer its gain comes to the limit.
+    Shapes: `statement` (n_points,).
 
-    Returns
-    -------
-    belief : Belief
-        That the person has one of two values (of all values, with finite queries alone): where the answers are
-        likeliest, with probability `chance`, or where they are least likely.
-    statement : ndarray of shape (n_points,)
-        That it is the first one.
-
-    References
-    ----------
     M. Pan, "Actual Knowledge Gain as Privacy Loss in Local Privacy Accounting", 2025, Lemma 3.2 and Appendix A.3.
-
-    Examples
-    --------
-    >>> from skldp.accounting import RegressionQuery, knowledge_gain, learning_limit, sharpest_belief
-    >>> query = RegressionQuery("linear", coef=[1.0], intercept=0.0, output_bounds=(-1, 1), epsilon=0.5)
-    >>> answers = [(query, 1), (query, 0), (query, 1)]
-    >>> belief, statement = sharpest_belief(answers, bounds=(-1, 1))
-    >>> gain = knowledge_gain(belief, answers, statement)
-    >>> round(gain, 4), round(learning_limit(answers, bounds=(-1, 1))[1], 4)
-    (1.6487, 1.6487)
     """
     check_fraction("chance", chance)
     pairs = pairs_of(history)

@@ -1,19 +1,33 @@
-"""What a person can be asked: every kind of query, each a locally private release whose law is known exactly.
+"""Queries: locally private releases with exactly known laws.
 
 All give the log-likelihood of an output, or what it can cost at most, which is all that the accounting of many releases
 needs.
 """
 
+import hashlib
 import json
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from itertools import permutations, starmap
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from skldp.accounting._class_query import ClassQuery
-from skldp.accounting._finite_query import FiniteQuery
+from skldp._checks import check_integer
+from skldp._documents import parsing, read_json
+from skldp.accounting._class_query import ClassQuery, SoftmaxQuery
 from skldp.accounting._regression_query import KINDS, RegressionQuery
-from skldp.accounting._release_query import ReleaseQuery
-from skldp.accounting._softmax_query import SoftmaxQuery
+from skldp.accounting._units import as_parts, nats_above, units_above, zcdp_of_pure
+from skldp.laws._odds import TWO_64, log_ratio
+from skldp.mechanisms._finite_query import FiniteQuery
+from skldp.mechanisms._rows import RowMechanism
+from skldp.mechanisms.categorical._catalogue import CategoricalRecord
+from skldp.mechanisms.categorical._randomized_response import GeneralizedRandomizedResponse
+from skldp.mechanisms.categorical._unary import UnaryEncoding
 
 __all__ = [
     "ClassQuery",
@@ -22,55 +36,284 @@ __all__ = [
     "RegressionQuery",
     "ReleaseQuery",
     "SoftmaxQuery",
+    "charge_of",
+    "charge_parts",
     "checked_query",
     "query_from_json",
+    "released_loss",
+    "zcdp_of",
 ]
+
+_ERASED = "erased answers"
+# A set of codes is stored in a signed 64-bit integer.
+_MOST_BITS = 62
+_Law = tuple[int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class ReleaseQuery:
+    r"""Released rows of a person, charged at full epsilon, or a released code of a named part, charged by its value.
+
+    Make one with :meth:`of`.
+
+    One output's log-likelihood differs between any two records by at most epsilon. So the realized loss of a history
+    is at most that of the other answers plus the charges of its releases.
+
+    Randomized response over the codes c of a part has two probabilities, whose log-ratio is the charge. So has a
+    unary encoding, whose log-likelihood of a set of codes is that of its bit c,
+    :math:`\ln \frac{p (1 - q)}{q (1 - p)} = \varepsilon` more where that is 1, and the same for all c but for that. So
+    the log-likelihood of releases y is, but for a constant, :math:`S(c) = \sum_{i: c \in y_i} \varepsilon_i`, and they
+    have cost :math:`\max_c S(c) - \min_c S(c)`: exactly, in integers. A set that holds all codes, or none, costs
+    nothing.
+
+    An epsilon-LDP release has :math:`\rho = \varepsilon^2 / 2`; the discrete Gaussian of standard deviation
+    :math:`\sigma` and Euclidean sensitivity :math:`\Delta` has :math:`\rho = \Delta^2 / (2 \sigma^2)`.
+
+    M. Bun and T. Steinke, "Concentrated Differential Privacy", TCC 2016, Proposition 1.4; C. Canonne, G. Kamath and T.
+    Steinke, "The Discrete Gaussian for Differential Privacy", NeurIPS 2020, Theorem 14.
+    """
+
+    mechanism: str
+    row_charge: int | None
+    row_zcdp: int
+    n_rows: int = 1
+    part: str | None = None
+    n_classes: int = 1
+    other_count: int = 0
+    own_count: int = 0
+    kind: str = field(default="release", init=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.mechanism, str):
+            raise ValueError(f"mechanism must be a name. Got {self.mechanism!r} instead.")
+        if self.row_charge is not None:
+            check_integer("row_charge", self.row_charge, least=0)
+        check_integer("row_zcdp", self.row_zcdp, least=0)
+        check_integer("n_rows", self.n_rows, least=1)
+        named = isinstance(self.part, str) and self.n_rows == 1 and self.row_charge is not None
+        if not named and self.part is not None:
+            raise ValueError(f"part must be the name of what one released code is about. Got {self.part!r} instead.")
+        check_integer("own_count", self.own_count, least=0, most=TWO_64 - 1 if named else 0)
+        most = _MOST_BITS if self.own_count else None
+        check_integer("n_classes", self.n_classes, least=2 if named else 1, most=most if named else 1)
+        most = self.own_count or TWO_64 // self.n_classes
+        check_integer("other_count", self.other_count, least=int(named), most=most if named else 0)
+        if named and self.row_charge != units_above(log_ratio(*self._odds)):
+            raise ValueError(
+                f"row_charge of a part must be the log-ratio of its probabilities. Got {self.row_charge!r} instead."
+            )
+        pure = self.row_charge is not None and not self.is_erasure
+        if pure and self.row_zcdp != zcdp_of_pure(self.row_charge or 0):
+            raise ValueError(
+                f"row_zcdp of a pure release must be half of its epsilon's square. Got {self.row_zcdp!r} instead."
+            )
+
+    @classmethod
+    def of(cls, mechanism: RowMechanism, *, n_rows: int = 1, part: str | None = None) -> "ReleaseQuery":
+        r"""Make the query of a mechanism's release from its guarantee."""
+        if not isinstance(mechanism, RowMechanism):
+            raise ValueError(f"mechanism must be a RowMechanism. Got a {type(mechanism).__name__} instead.")
+        guarantee, name = mechanism.guarantee(), type(mechanism).__name__
+        # Add the inner mechanism's name: all numeric mechanisms share the outer one.
+        inside = getattr(mechanism, "mechanism", None)
+        name += f" of {type(inside).__name__}" if isinstance(inside, RowMechanism) else ""
+        if guarantee.model == "local" and guarantee.delta == 0 and math.isfinite(guarantee.plain_epsilon):
+            charge = units_above(guarantee.plain_epsilon)
+            law = (1, 0, 0) if part is None else _law_of_codes(mechanism)
+            return cls(name, charge, zcdp_of_pure(charge), int(n_rows), part, *law)
+        if mechanism.zcdp is not None:
+            return cls(name, None, units_above(mechanism.zcdp), int(n_rows))
+        raise ValueError(
+            "A ledger counts releases with a finite epsilon and no delta, or Gaussian ones: for one per unit of "
+            f"distance, declare the largest distance (radius); classes and categories too. Got {guarantee} instead."
+        )
+
+    @classmethod
+    def in_place_of(cls, query: Any) -> "ReleaseQuery":
+        """Return the release that replaces an answer with an unknown output."""
+        if isinstance(query, ReleaseQuery) and query.part is None:
+            return query
+        charge = int(charge_of(query))
+        return cls("an answer that is not told", charge, zcdp_of_pure(charge))
+
+    @classmethod
+    def erasure(cls, queries: Sequence[Any], loss: float | None) -> "ReleaseQuery":
+        """Return the release that replaces erased answers, with their certified loss or epsilons, and their rhos.
+
+        A loss holds for one output only, an epsilon for all: half of the loss's square would be too small a rho.
+        """
+        charges = sum(charge_of(query) for query in queries) if loss is None else units_above(loss)
+        charge = int(charges) if math.isfinite(charges) else None
+        return cls(_ERASED, charge, sum(zcdp_of(query) for query in queries))
+
+    @property
+    def is_erasure(self) -> bool:
+        """Whether this release replaces erased answers."""
+        return self.mechanism == _ERASED
+
+    @cached_property
+    def charge(self) -> int | None:
+        """Epsilon of all rows, in units of 2^-60 nats."""
+        return None if self.row_charge is None else self.n_rows * self.row_charge
+
+    @cached_property
+    def zcdp(self) -> int:
+        """Rho of all rows, in the same units."""
+        return self.n_rows * self.row_zcdp
+
+    @property
+    def _odds(self) -> tuple[int, int]:
+        """Odds of an output for the codes that it supports, against the others."""
+        if not self.own_count:
+            return TWO_64 - (self.n_classes - 1) * self.other_count, self.other_count
+        return self.own_count * (TWO_64 - self.other_count), self.other_count * (TWO_64 - self.own_count)
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of codes of a part, or of sets of codes; 1 without a part."""
+        return 2**self.n_classes if self.own_count else self.n_classes
+
+    @property
+    def output_values(self) -> Sequence[int]:
+        """Outputs, which are their own indices."""
+        return range(self.n_outputs)
+
+    def worst_outputs(self, queries: Sequence[Any], outputs: Sequence[int]) -> Sequence[int]:
+        """Outputs of which one leads to the largest loss after these answers: those for a single code.
+
+        All codes that were never released are alike, and one of them stands for them.
+        """
+        if self.part is None:
+            return range(1)
+        seen = {
+            code
+            for query, output in zip(queries, outputs, strict=True)
+            if isinstance(query, ReleaseQuery) and query.part == self.part
+            for code in query.codes_of(output)
+        }
+        unseen = next((code for code in range(self.n_classes) if code not in seen), None)
+        codes = sorted(seen) if unseen is None else [*sorted(seen), unseen]
+        return [1 << code for code in codes] if self.own_count else codes
+
+    def codes_of(self, output: int) -> Sequence[int]:
+        """Return the codes that an output supports."""
+        return [code for code in range(self.n_classes) if output >> code & 1] if self.own_count else [output]
+
+    def outputs_of(self, rows: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        """Return the recorded outputs of the released rows of a part, shape (n,)."""
+        bits = np.int64(1) << np.arange(self.n_classes, dtype=np.int64)
+        found: npt.NDArray[np.int64] = rows.astype(np.int64) @ bits if self.own_count else rows[:, 0].astype(np.int64)
+        return found
+
+    @cached_property
+    def epsilon(self) -> float:
+        """Epsilon of all rows in nats, rounded up; infinite for a Gaussian release."""
+        return math.inf if self.charge is None else nats_above(self.charge)
+
+    @property
+    def exact_epsilon(self) -> float:
+        """Same as `epsilon`, which is computed from the mechanism's integers."""
+        return self.epsilon
+
+    @cached_property
+    def key(self) -> str:
+        """SHA-256 of the content, in hexadecimal."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
+
+    def to_json(self) -> str:
+        """Write the query as JSON, with charges as the integers that they are."""
+        names = ("kind", "mechanism", "row_charge", "row_zcdp", "n_rows", "part", "n_classes", "other_count")
+        # `own_count` is left out if 0, to keep the key of older records.
+        fields = {name: getattr(self, name) for name in names}
+        return json.dumps(fields | ({"own_count": self.own_count} if self.own_count else {}), separators=(",", ":"))
+
+    @classmethod
+    def from_fields(cls, fields: dict[str, Any]) -> "ReleaseQuery":
+        """Make a query from the fields of :meth:`to_json`."""
+        return cls(**{name: value for name, value in fields.items() if name != "kind"})
+
+
+def _law_of_codes(mechanism: RowMechanism) -> tuple[int, int, int]:
+    """Return the number of codes of a mechanism and the two counts of a :class:`ReleaseQuery`."""
+    if isinstance(mechanism, CategoricalRecord) and len(mechanism.columns) == 1:
+        (mechanism,) = mechanism.columns
+    if isinstance(mechanism, GeneralizedRandomizedResponse):
+        return mechanism.n_classes, mechanism.other_count, 0
+    if isinstance(mechanism, UnaryEncoding):
+        return mechanism.n_classes, mechanism.other_count, mechanism.own_count
+    raise ValueError(
+        "`part` needs randomized response or a unary encoding of one code, such as `mechanism_` of a "
+        "CategoricalPrivatizer of one column by 'krr', 'sue' or 'oue'; without `part` any mechanism counts in full. "
+        f"Got {type(mechanism).__name__} instead."
+    )
+
+
+def charge_of(query: Any) -> float:
+    """Return the query's epsilon in units of 2^-60 nats, rounded up: an integer or infinity."""
+    if isinstance(query, ReleaseQuery):
+        return math.inf if query.charge is None else query.charge
+    return units_above(query.exact_epsilon)
+
+
+def zcdp_of(query: Any) -> int:
+    """Return the query's zCDP parameter rho in the same units, rounded up."""
+    return query.zcdp if isinstance(query, ReleaseQuery) else zcdp_of_pure(units_above(query.exact_epsilon))
+
+
+@lru_cache(maxsize=16)
+def charge_parts(query: Any) -> npt.NDArray[np.int64]:
+    """Return the epsilon and the zCDP rho of an answer, each split by :func:`as_parts`."""
+    charge = charge_of(query)
+    zcdp = query.zcdp if isinstance(query, ReleaseQuery) else zcdp_of_pure(int(charge))
+    parts = np.stack([as_parts(charge), as_parts(zcdp)])
+    parts.setflags(write=False)
+    return parts
+
+
+def released_loss(queries: Sequence[ReleaseQuery], outputs: Sequence[int]) -> float:
+    """Return the loss of releases in units: in full, or for each part by its released codes; possibly infinite."""
+    total = sum(charge_of(query) for query in queries if query.part is None)
+    parts: dict[str, tuple[int, Counter[tuple[_Law, int, int]]]] = {}
+    for query, output in zip(queries, outputs, strict=True):
+        if query.part is not None:
+            _, counts = parts.setdefault(query.part, (query.n_classes, Counter()))
+            law, charge = (query.other_count, query.own_count), int(charge_of(query))
+            counts.update((law, charge, code) for code in query.codes_of(output))
+    return total + sum(starmap(_loss_of_part, parts.values()))
+
+
+def _loss_of_part(n_classes: int, counts: Counter[tuple[_Law, int, int]]) -> int:
+    """Return the largest log-ratio of two codes, in units, from the support counts of each law and charge."""
+    laws, seen = {(law, charge) for law, charge, _ in counts}, {code for _, _, code in counts}
+    # Codes that were never released are equivalent; one represents them.
+    codes = [*seen, *([] if len(seen) == n_classes else [-1])]
+    worst = 0
+    for one, other in permutations(codes, 2):
+        more = ((charge, counts[law, charge, one] - counts[law, charge, other]) for law, charge in laws)
+        # A charge is the log-ratio rounded up to a float, and then to a unit.
+        worst = max(worst, sum(n * (charge if n > 0 else charge - (charge >> 51) - 2) for charge, n in more))
+    return worst
 
 
 def query_from_json(text: str) -> "Query":
-    """Read back what ``to_json`` of a query wrote.
-
-    Parameters
-    ----------
-    text : str
-
-    Returns
-    -------
-    RegressionQuery, ClassQuery, SoftmaxQuery, FiniteQuery or ReleaseQuery
-        With the same `key`.
-
-    Raises
-    ------
-    ValueError
-        If the text is no query.
-
-    Examples
-    --------
-    >>> from skldp.accounting import RegressionQuery, query_from_json
-    >>> query = RegressionQuery("linear", coef=[0.1, 0.2], intercept=0.3, output_bounds=(0, 1), epsilon=0.5)
-    >>> query_from_json(query.to_json()).key == query.key
-    True
-    """
-    fields = json.loads(text)
+    """Read a query from its JSON."""
+    fields = read_json(text)
     kind = fields.get("kind") if isinstance(fields, dict) else None
-    try:
+    with parsing("A query"):
         if kind == "finite":
             return FiniteQuery(np.array(fields["weights"], dtype=np.uint64))
-        if kind == "classes":
-            return ClassQuery(**{name: value for name, value in fields.items() if name != "kind"})
-        if kind == "softmax":
-            return SoftmaxQuery(**{name: value for name, value in fields.items() if name != "kind"})
+        if kind in ("classes", "softmax"):
+            del fields["kind"]
+            return (ClassQuery if kind == "classes" else SoftmaxQuery)(**fields)
         if kind in KINDS:
             return RegressionQuery(**fields)
         if kind == "release":
             return ReleaseQuery.from_fields(fields)
-    except (KeyError, TypeError, OverflowError):
-        pass
     raise ValueError(f"The text must be the JSON of a query. Got {text[:80]!r} instead.")
 
 
 def checked_query(query: Any) -> "Query":
-    """Refuse what is no query."""
+    """Raise ValueError unless the argument is a query."""
     if not isinstance(query, Query):
         raise ValueError(
             f"A query must be a RegressionQuery, a ClassQuery, a SoftmaxQuery or a FiniteQuery. Got {query!r} instead."

@@ -1,4 +1,4 @@
-r"""A regression asked of a person, as a locally private release with an exactly known law.
+r"""Regression query: a locally private release with an exactly known law.
 
 A :class:`RegressionQuery` is a regression :math:`y = f(\theta x + c)` answered with one of two values, a or b
 (Pan 2025, Eq. 5):
@@ -9,20 +9,20 @@ A :class:`RegressionQuery` is a regression :math:`y = f(\theta x + c)` answered 
 import hashlib
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, cast, get_args
+from typing import ClassVar, Literal, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
 from skldp._arrays import as_numbers
-from skldp.accounting._finite_query import output_index, read_only
-from skldp.accounting._limits import LARGEST, checked_epsilon, finite_number, saturated
+from skldp.accounting._units import LARGEST, checked_epsilon, finite_number, saturated
+from skldp.domains._norms import weighted_sums
+from skldp.laws._odds import flip_threshold, threshold_log_odds
+from skldp.mechanisms._finite_query import output_index, read_only
 from skldp.mechanisms._noise import Noise
-from skldp.mechanisms._odds import flip_threshold, threshold_log_odds
-from skldp.mechanisms._row_sums import weighted_sums
 
 __all__ = ["KINDS", "MAX_GROWTH", "Kind", "RegressionQuery"]
 
@@ -30,13 +30,13 @@ Kind = Literal["linear", "truncated", "logistic", "exponential"]
 KINDS = get_args(Kind)
 
 _SMALLEST_SPAN = 1e-100
-# Between them, the exponential's rounding is within what the accounting allows for.
+# Within these limits the allowance covers the rounding of the exponential.
 _LEAST_GROWTH, MAX_GROWTH = 9e-7, 30.0
 
 
 @dataclass(frozen=True, eq=False)
 class RegressionQuery:
-    r"""A regression asked of a person, answered with one of two values.
+    r"""Regression query, answered with one of two values.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class RegressionQuery:
     Raises
     ------
     ValueError
-        If a parameter is not as described.
+        If a parameter is invalid.
 
     Notes
     -----
@@ -75,9 +75,9 @@ class RegressionQuery:
     answer is drawn from integers: :math:`P(b \mid x) = T(x) / 2^{64}`, where T is kept between the integers
     :math:`\lceil 2^{64} / (e^\varepsilon + 1) \rceil` and its complement.
 
-    Every row of numbers has an answer, and none raises, warns or gives NaN: whether a question fails would be a second
-    answer, which nobody accounts for. So parameters of more than 1e100 are refused when the query is made, values
-    beyond 1e100 are taken for 1e100, and NaN for -1e100. (scikit-learn's checks refuse NaN before anybody is asked.)
+    Every row of numbers has an answer, and none raises, warns or gives NaN: a failure would be a second answer without
+    a charge. So parameters above 1e100 are refused when the query is made, values are clipped to 1e100, and NaN becomes
+    -1e100. (scikit-learn's checks refuse NaN before any answer is drawn.)
 
     References
     ----------
@@ -97,6 +97,8 @@ class RegressionQuery:
     intercept: float
     output_bounds: tuple[float, float]
     epsilon: float
+    n_features: int = field(init=False, repr=False)
+    n_outputs: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -125,47 +127,42 @@ class RegressionQuery:
             largest = max(float(np.abs(coef).sum()), abs(intercept), abs(low), abs(high))
         if largest > LARGEST or high - low < _SMALLEST_SPAN:
             raise ValueError(
-                "A query must be finite with room to spare, whoever is asked: coefficients that add up to at most "
+                "A query must be finite with room to spare: coefficients that add up to at most "
                 f"{LARGEST:g}, an intercept and output bounds of at most that size, and output bounds at least "
                 f"{_SMALLEST_SPAN:g} apart. Got the coefficients {self.coef!r}, the intercept {self.intercept!r} and "
                 f"the output bounds {self.output_bounds!r} instead."
             )
         object.__setattr__(self, "coef", read_only(coef))
+        object.__setattr__(self, "n_features", coef.size)
         object.__setattr__(self, "intercept", intercept)
         object.__setattr__(self, "output_bounds", (low, high))
         object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
 
     @property
-    def n_features(self) -> int:
-        """Number of features that the query reads."""
-        return self.coef.size
-
-    @property
-    def n_outputs(self) -> int:
-        """Number of different answers."""
-        return 2
-
-    @property
     def output_values(self) -> tuple[float, float]:
-        """What the outputs 0 and 1 stand for."""
+        """Values of the outputs 0 and 1."""
         return self.output_bounds
 
     @cached_property
     def argument_bounds(self) -> tuple[float, float]:
-        r"""Where :math:`\theta x + c` takes the prediction to a and to b; of a logistic query, (0, 1)."""
+        r"""Values of :math:`\theta x + c` at which the prediction is a and b; (0, 1) if logistic."""
         low, high = self.output_bounds
         return (math.log(low), math.log(high)) if self.kind == "exponential" else (low, high)
 
     @cached_property
     def growth(self) -> float:
-        """The logarithm of b / a for an exponential query, else 0."""
+        """Logarithm of b / a for an exponential query, else 0."""
         low, high = self.argument_bounds
         return high - low if self.kind == "exponential" else 0.0
 
     @cached_property
+    def _least_threshold(self) -> npt.NDArray[np.uint64]:
+        return flip_threshold(self.epsilon)
+
+    @cached_property
     def exact_epsilon(self) -> float:
-        """The worst log-ratio of the integers that are sampled, rounded up: at most `epsilon`."""
-        return min(self.epsilon, float(threshold_log_odds(flip_threshold(self.epsilon))))
+        """Largest log-ratio of the sampled integers, rounded up; at most `epsilon`."""
+        return min(self.epsilon, float(threshold_log_odds(self._least_threshold)))
 
     @cached_property
     def key(self) -> str:
@@ -185,17 +182,9 @@ class RegressionQuery:
             separators=(",", ":"),
         )
 
-    @classmethod
-    def from_json(cls, text: str) -> "RegressionQuery":
-        """Read back what :meth:`to_json` wrote."""
-        fields = json.loads(text)
-        if not isinstance(fields, dict) or fields.get("kind") not in KINDS:
-            raise ValueError(f"The text must be the JSON of a RegressionQuery. Got {text[:80]!r} instead.")
-        return cls(**fields)
-
     def unit_response(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Where the prediction lies between a (0) and b (1), clipped."""
-        return self._unit_response(1, X)
+        """Rescale the clipped prediction from [a, b] to [0, 1]."""
+        return self._unit_response(1, self._argument(X))
 
     def probability_of_high(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Probability of the output 1 (the value b).
@@ -209,7 +198,7 @@ class RegressionQuery:
         ndarray of shape (n_samples,)
             Between 1/(e^epsilon + 1) and e^epsilon/(e^epsilon + 1).
         """
-        return self._probability(1, X)
+        return self._probability(1, self._argument(X))
 
     def log_likelihood(self, output: int, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Log-probability of an output, given each row.
@@ -223,7 +212,7 @@ class RegressionQuery:
         -------
         ndarray of shape (n_samples,)
         """
-        return np.log(self._probability(output_index(output, 2), X))
+        return np.log(self._probability(output_index(output, 2), self._argument(X)))
 
     def sample(self, X: npt.ArrayLike, noise: Noise) -> npt.NDArray[np.int8]:
         """Draw every person's answer.
@@ -251,10 +240,11 @@ class RegressionQuery:
         -------
         ndarray of uint64, shape (n_samples,)
         """
-        low, high = self._probability(0, X), self._probability(1, X)
-        # From the rarer answer: 1 less its probability has lost the digits that its log-likelihood is made of.
+        z = self._argument(X)
+        low, high = self._probability(0, z), self._probability(1, z)
+        # Computed from the rarer answer: 1 - p cancels the digits of its log-likelihood.
         rarer = (np.minimum(low, high) * 2.0**64).astype(np.uint64)
-        rarer = np.clip(rarer, flip_threshold(self.epsilon), np.uint64(2**63))
+        rarer = np.clip(rarer, self._least_threshold, np.uint64(2**63))
         # 2^64 - t in unsigned arithmetic is the two's complement of t, which is never 0.
         return np.where(high <= low, rarer, ~rarer + np.uint64(1))
 
@@ -291,7 +281,7 @@ class RegressionQuery:
         Returns
         -------
         mean : float
-            NaN if nobody answered.
+            NaN without answers.
         standard_error : float
             As an estimate of the mean over the population that these people were drawn from.
 
@@ -325,7 +315,7 @@ class RegressionQuery:
         return float(estimates.mean()), math.sqrt(variance / n)
 
     def expected_error(self, n_people: int, mean: float | None = None) -> float:
-        r"""The standard error of the mean to expect when so many people answer.
+        r"""Expected standard error of the mean of `n_people` answers.
 
         Parameters
         ----------
@@ -336,7 +326,7 @@ class RegressionQuery:
         Returns
         -------
         float
-            Infinity for nobody.
+            Infinity for 0 people.
 
         Notes
         -----
@@ -354,20 +344,22 @@ class RegressionQuery:
         low, high = self.output_bounds
         away = 0.0 if mean is None else abs(min(max(finite_number(mean, "mean"), low), high) - (low + high) / 2)
         largest = (high - low) / (2 * math.tanh(self.epsilon / 2))
-        # As a product: squares could overflow.
+        # A product, since squares could overflow.
         return math.sqrt(largest - away) * math.sqrt(largest + away) / math.sqrt(n_people) if n_people else math.inf
 
-    def _probability(self, output: int, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    def _argument(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        rows = saturated(X, self.n_features)
+        # The limits on parameters exclude overflow. Underflow must not raise under the caller's numpy settings.
+        with np.errstate(all="ignore"):
+            return weighted_sums(rows, self.coef[None], np.array([self.intercept]))[:, 0]
+
+    def _probability(self, output: int, z: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         smallest = float(expit(-self.epsilon))
         with np.errstate(all="ignore"):
-            return smallest + (1 - 2 * smallest) * self._unit_response(output, X)
+            return smallest + (1 - 2 * smallest) * self._unit_response(output, z)
 
-    def _unit_response(self, output: int, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        rows = saturated(X, self.n_features)
-        # Nothing overflows here, by the limits above; what underflows, and what the caller told numpy to raise on,
-        # must not be an answer either.
+    def _unit_response(self, output: int, z: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         with np.errstate(all="ignore"):
-            z = weighted_sums(rows, self.coef[None], np.array([self.intercept]))[:, 0]
             if self.kind == "logistic":
                 return cast("npt.NDArray[np.float64]", expit(z if output == 1 else -z))
             low, high = self.argument_bounds

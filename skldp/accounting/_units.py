@@ -1,126 +1,216 @@
-r"""Budgets and charges as integers of :math:`2^{-60}` nats: sums of them are exact, in whatever order they come.
-
-A charge is rounded up and a budget down, each by less than 1e-18 nats, so that nobody is asked past a budget by a
-rounding, and nobody is refused for one that adds up.
-"""
+r"""Units in which budgets are added up, and composition of epsilons and of zero-concentrated privacy."""
 
 import math
+from collections.abc import Sequence
+from decimal import Context, Decimal, localcontext
 from fractions import Fraction
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from skldp.mechanisms._odds import round_down, round_up
+from skldp._checks import is_number
+from skldp.laws._odds import round_down, round_up, sum_above
 
 __all__ = [
     "BEYOND_SUMS",
+    "LARGEST",
+    "MAX_EPSILON",
+    "OutputIndependentRule",
+    "advanced_composition",
     "as_parts",
+    "checked_epsilon",
+    "finite_number",
+    "loss_of_zcdp",
     "nats_above",
     "nats_below",
     "nats_of_sums",
+    "saturated",
     "saturated_sum",
     "units_above",
     "units_below",
     "within",
+    "zcdp_budget",
+    "zcdp_of_pure",
 ]
 
+# A sum of products of two such numbers, divided by a span of 1e-100, stays below 1e301: nothing can overflow.
+LARGEST = 1e100
+# Beyond this a 64-bit threshold no longer resolves 1 / (e^epsilon + 1) to the accuracy that the accounting allows for.
+MAX_EPSILON = 30.0
+
+
+def saturated(X: Any, n_features: int) -> npt.NDArray[np.float64]:
+    """Turn rows into numbers of at most 1e100; NaN becomes -1e100.
+
+    Shapes: `X` (n_samples, n_features).
+    """
+    with np.errstate(all="ignore"):
+        try:
+            rows = np.asarray(X, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):
+            raise ValueError(f"X must be an array of numbers. Got {type(X).__name__} instead.") from None
+        if rows.ndim != 2 or rows.shape[1] != n_features:
+            raise ValueError(
+                f"X must have shape (n_samples, {n_features}), one column per coefficient of the query. "
+                f"Got shape {rows.shape} instead."
+            )
+        return np.nan_to_num(np.clip(rows, -LARGEST, LARGEST), copy=False, nan=-LARGEST)
+
+
+def finite_number(value: Any, name: str) -> float:
+    """Return a finite number as a float; -0.0 becomes 0.0. Raise ValueError otherwise."""
+    if not is_number(value):
+        raise ValueError(f"{name} must be a finite number. Got {value!r} instead.")
+    return float(value) + 0.0
+
+
+def checked_epsilon(value: Any) -> float:
+    """Return a valid epsilon of a query as a float. Raise ValueError otherwise."""
+    epsilon = finite_number(value, "epsilon")
+    if not 0 < epsilon <= MAX_EPSILON:
+        raise ValueError(f"epsilon must be above 0 and at most {MAX_EPSILON:g}. Got {value!r} instead.")
+    return epsilon
+
+
 UNITS = 2**60
-# Sums of many people are kept in two parts, of which the lower one has so many bits.
+# Bits of the lower of the two parts of a sum.
 _LOW_BITS = 30
-# From this sum on, more than a billion nats, the upper part stays where it is.
+# The upper part saturates here, above a billion nats.
 _MOST_HIGH = 2**60
 BEYOND_SUMS = _MOST_HIGH << _LOW_BITS
 
 
 def units_above(nats: float | Fraction) -> int:
-    """The least number of units that is not below so many nats.
-
-    Examples
-    --------
-    >>> from skldp.accounting._units import units_above, units_below
-    >>> units_above(1.0) == units_below(1.0) == 2**60, units_above(1e-300), units_below(1e-300)
-    (True, 1, 0)
-    """
+    """Convert nats to units, rounded up."""
     return math.ceil(Fraction(nats) * UNITS)
 
 
 def units_below(nats: float | Fraction) -> int:
-    """The largest number of units that is not above so many nats."""
+    """Convert nats to units, rounded down."""
     return math.floor(Fraction(nats) * UNITS)
 
 
+def zcdp_of_pure(charge: int) -> int:
+    """Return the zCDP rho of a pure epsilon, half of its square, in units, rounded up."""
+    return -(-charge * charge // (2 * UNITS))
+
+
 def nats_above(units: int) -> float:
-    """The least float of nats that is not below so many units."""
+    """Convert units to nats, rounded up."""
     return round_up(Fraction(units, UNITS))
 
 
 def nats_below(units: int) -> float:
-    """The largest float of nats that is not above so many units, of which there are at least 0."""
+    """Convert a non-negative number of units to nats, rounded down."""
     return round_down(Fraction(units, UNITS))
 
 
 def as_parts(units: float) -> npt.NDArray[np.int64]:
-    """Split a number of units into two int64, an upper and a lower part; from :data:`BEYOND_SUMS` on it is that."""
+    """Split a number of units into an upper and a lower int64, at most :data:`BEYOND_SUMS`."""
     if units >= BEYOND_SUMS:
         return np.array([_MOST_HIGH, 0], dtype=np.int64)
     return np.array(divmod(int(units), 1 << _LOW_BITS), dtype=np.int64)
 
 
 def saturated_sum(sums: npt.NDArray[np.int64], parts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Add the parts of numbers, last axis, to sums of such: exact below :data:`BEYOND_SUMS`, and never back below it.
-
-    Parameters
-    ----------
-    sums : ndarray of int64, shape (..., 2)
-        Of at most :math:`2^{33}` numbers.
-    parts : ndarray of int64, shape (..., 2)
-
-    Returns
-    -------
-    ndarray of int64, shape (..., 2)
-    """
+    """Add split numbers, last axis, to split sums; exact below :data:`BEYOND_SUMS`, saturated above."""
     limited: npt.NDArray[np.int64] = np.minimum(sums + parts, [_MOST_HIGH, 2**63 - 1])
     return limited
 
 
 def nats_of_sums(sums: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """Sums in nats, rounded up; infinite where they are not exact.
+    """Convert split sums to nats, rounded up; infinite where they are saturated.
 
-    Parameters
-    ----------
-    sums : ndarray of int64, shape (n, 2)
-        What :func:`saturated_sum` has added up.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skldp.accounting._units import as_parts, nats_of_sums, units_above
-    >>> nats_of_sums(np.stack([as_parts(units_above(0.25)), as_parts(units_above(1e30))]))
-    array([0.25,  inf])
+    Shapes: result (n,).
     """
     units = [(high << _LOW_BITS) + low for high, low in sums.tolist()]
     return np.array([math.inf if one >= BEYOND_SUMS else nats_above(one) for one in units], dtype=np.float64)
 
 
 def within(sums: npt.NDArray[np.int64], budget: int) -> npt.NDArray[np.bool_]:
-    """Whether sums are at most a budget; no sum that is not exact is.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skldp.accounting._units import as_parts, saturated_sum, units_above, units_below, within
-    >>> quarter, sums = as_parts(units_above(0.25)), np.zeros((1, 2), dtype=np.int64)
-    >>> for _ in range(4):
-    ...     sums = saturated_sum(sums, quarter)
-    >>> [within(total, units_below(1.0)).tolist() for total in (sums, saturated_sum(sums, as_parts(1)))]
-    [[True], [False]]
-    """
+    """Return a mask of the sums that are at most a budget; a saturated sum never is."""
     high, low = as_parts(min(budget, BEYOND_SUMS - 1)).tolist()
     carried = sums[..., 0] + (sums[..., 1] >> _LOW_BITS)
     rest = sums[..., 1] & ((1 << _LOW_BITS) - 1)
     within_budget: npt.NDArray[np.bool_] = (carried < high) | ((carried == high) & (rest <= low))
     return within_budget
+
+
+OutputIndependentRule = Literal["basic", "rogers", "whitehouse"]
+
+
+def advanced_composition(
+    epsilons: Sequence[float], *, epsilon: float, delta: float, rule: OutputIndependentRule
+) -> float:
+    r"""Return the privacy spent by the given queries under an output-independent rule.
+
+    With :math:`s = \sum_i \varepsilon_i^2`: ``"basic"`` is :math:`\sum_i \varepsilon_i`, ``"whitehouse"`` is
+
+    .. math:: \sqrt{2 \ln(1/\delta) s} + s/2,
+
+    and ``"rogers"``, with :math:`H = \varepsilon_g^2 / (28.04 \ln(1/\delta))`, is
+
+    .. math:: \sum_i \varepsilon_i (e^{\varepsilon_i} - 1)/2
+              + \sqrt{2 (s + H) (1 + \tfrac12 \ln(s/H + 1)) \ln(2/\delta)}.
+
+    Both hold for every pair x, x' by martingales. Let :math:`L_k` be the log-ratio after k answers and
+    :math:`V_k = \sum_{i \le k} \varepsilon_i^2`. One answer's log-ratio lies in :math:`[-\varepsilon, \varepsilon]` and
+    drifts by at most :math:`\varepsilon \tanh(\varepsilon/2)`, which is below both :math:`\varepsilon^2/2` and
+    :math:`\varepsilon (e^\varepsilon - 1)/2`. So, with :math:`X_k` for :math:`L_k` without its drift,
+    :math:`e^{\lambda X_k - \lambda^2 V_k / 2}` is a supermartingale. A :math:`\lambda` fixed by the largest V that is
+    accepted gives ``"whitehouse"``. A normal mixture over :math:`\lambda` with variance 1/H gives
+    :math:`X_k^2 \le 2 (V_k + H)(\ln(1/\delta) + \tfrac12 \ln(V_k/H + 1))` for all k at once, with any H that is fixed
+    beforehand: ``"rogers"`` is a looser form of it wherever :math:`\ln(2/\delta) \ge 1`.
+
+    R. Rogers, A. Roth, J. Ullman and S. Vadhan, "Privacy Odometers and Filters", NeurIPS 2016, Theorem 5.1.
+    J. Whitehouse, A. Ramdas, R. Rogers and Z. S. Wu, "Fully Adaptive Composition in Differential Privacy", 2022.
+    """
+    values = list(epsilons)
+    if not values:
+        return 0.0
+    squares = math.fsum(value * value for value in values)
+    if rule == "basic":
+        total = sum_above(*values)
+    elif rule == "whitehouse":
+        total = math.sqrt(2 * math.log(1 / delta) * squares) + squares / 2
+    elif rule == "rogers":
+        floor = epsilon**2 / (28.04 * math.log(1 / delta))
+        drift = math.fsum(value * math.expm1(value) / 2 for value in values)
+        spread = 2 * (squares + floor) * (1 + math.log1p(squares / floor) / 2) * math.log(2 / delta)
+        total = drift + math.sqrt(spread)
+    else:
+        raise ValueError(f"rule must be 'basic', 'rogers' or 'whitehouse'. Got {rule!r} instead.")
+    return total if rule == "basic" else total * (1 + 2.0**-48)
+
+
+# Decimal precision, and a bound on the relative error of a few operations.
+_DECIMALS = Context(prec=80)
+_DECIMAL_ERROR = Decimal(10) ** -60
+
+
+def zcdp_budget(epsilon: float, delta: float) -> int:
+    r"""Return the zCDP budget of an (epsilon, delta) budget, in units, rounded down.
+
+    A filter that accepts while the :math:`\rho` of all queries, chosen adaptively, add up to at most this keeps the
+    log-ratio of the outputs' probabilities at most epsilon, with probability at least :math:`1 - \delta`, for each pair
+    of values: with :math:`\alpha` fixed, :math:`e^{(\alpha - 1)(L_k - \alpha (\rho_1 + \dots + \rho_k))}` is a
+    supermartingale. Where every :math:`\rho_i` is :math:`\varepsilon_i^2 / 2` it is ``"whitehouse"`` of
+    :func:`advanced_composition`. Solved for :math:`\rho`, the room is
+    :math:`(\sqrt{\varepsilon + \ln(1/\delta)} - \sqrt{\ln(1/\delta)})^2`.
+
+    M. Bun and T. Steinke, "Concentrated Differential Privacy", TCC 2016, Lemma 3.5; J. Whitehouse, A. Ramdas, R. Rogers
+    and Z. S. Wu, "Fully Adaptive Composition in Differential Privacy", 2022.
+    """
+    with localcontext(_DECIMALS):
+        inverse = -Decimal(delta).ln()
+        # epsilon / (sum of the roots) is their difference without cancellation.
+        root = Decimal(epsilon) / ((inverse + Decimal(epsilon)).sqrt() + inverse.sqrt())
+        return math.floor(root * root * UNITS * (1 - _DECIMAL_ERROR))
+
+
+def loss_of_zcdp(rho: int, delta: float) -> float:
+    r"""Give :math:`\rho + 2 \sqrt{\rho \ln(1/\delta)}` in nats, rounded up, for a rho in units."""
+    with localcontext(_DECIMALS):
+        loss = Decimal(rho) / UNITS
+        return round_up(Fraction((loss + 2 * (loss * -Decimal(delta).ln()).sqrt()) * (1 + _DECIMAL_ERROR)))

@@ -1,4 +1,4 @@
-"""The command line: ``skldp study``, ``skldp guarantee`` and the other commands."""
+"""Command line: ``skldp study``, ``skldp guarantee`` and the other commands."""
 
 import shlex
 import sys
@@ -27,7 +27,7 @@ def main(arguments: Iterable[str] | None = None) -> None:
         None takes those of the process.
     """
     try:
-        import rich  # noqa: F401 -- only asked whether it is there, before the commands import it
+        import rich  # noqa: F401 -- fails early if it is missing
         import typer
     except ImportError:
         print('The command line needs typer and rich: pip install "skldp[study]".', file=sys.stderr)
@@ -44,7 +44,7 @@ def main(arguments: Iterable[str] | None = None) -> None:
         message = "stopped"
     except (FileNotFoundError, FileExistsError) as error:
         there = "There is no file" if isinstance(error, FileNotFoundError) else "There is already a file"
-        # Other libraries name it in their own words.
+        # Other libraries have other messages.
         message = f"{there} {error.filename}." if error.filename else str(error)
     except (LedgerError, ImportError, OSError) as error:
         message = str(error)
@@ -53,7 +53,7 @@ def main(arguments: Iterable[str] | None = None) -> None:
         if sys.flags.dev_mode:
             raise
     except Exception as error:
-        # What typer says of an option; its class has no public name in all of its versions.
+        # An error of typer about an option; its class has no public name in all versions.
         if not hasattr(error, "format_message"):
             raise
         message = error.format_message()
@@ -62,11 +62,8 @@ def main(arguments: Iterable[str] | None = None) -> None:
 
 
 def _is_own(error: BaseException) -> bool:
-    """Return whether skldp made the text: a class of skldp, or a raise statement in a file of skldp.
-
-    Without the source, as in a zipped package, a text counts as another library's and is not printed.
-    """
+    """Return whether skldp raised the error, by its class or by a raise statement in the source of skldp."""
     last = traceback.extract_tb(error.__traceback__)[-1]
-    # An error from compiled code ends at our line that called it, which is no raise statement.
+    # An error of compiled code ends at our call, which is no raise statement.
     raised_here = (last.line or "").startswith("raise ") and Path(__file__).parents[1] in Path(last.filename).parents
     return type(error).__module__.startswith("skldp.") or raised_here

@@ -1,4 +1,4 @@
-"""The commands by name. One is imported when it is called, so that the list of them comes at once."""
+"""Commands by name, each imported when it is called."""
 
 from collections.abc import Sequence
 from importlib import import_module
@@ -12,15 +12,7 @@ __all__ = ["COMMANDS", "Command", "app_of"]
 
 
 class Command(NamedTuple):
-    """A command, or a group of some, before it is imported.
-
-    Attributes
-    ----------
-    module : str
-        Where it is, under its own name.
-    line : str
-        What it does, as the first line of its own help says.
-    """
+    """Module and help line of a command or a group, before its import."""
 
     module: str
     line: str
@@ -44,18 +36,18 @@ COMMANDS = {
         "Train by FedSGD over many clients under local privacy, and compare what is perturbed.",
     ),
     "policy": Command(
-        "skldp.cli._policies", "Make, show and check policies: what a person's device releases, by which integers."
+        "skldp.cli._policies", "Make, show and check policies: what a device releases, by which integers."
     ),
     "release": Command(
-        "skldp.cli._releases",
-        "Release a table: one report for each row, and nothing that the policy does not name.",
+        "skldp.cli._policies",
+        "Release a table: one report for each row, without columns that the policy does not name.",
     ),
     "collect": Command(
-        "skldp.cli._releases",
-        "Collect reports of a policy, each once, and estimate with intervals what they tell of all people.",
+        "skldp.cli._policies",
+        "Collect reports of a policy, each once, and print estimates with confidence intervals.",
     ),
     "ledger": Command(
-        "skldp.cli._ledgers", "Report what was asked, answered and refused, and what is left of the budgets."
+        "skldp.cli._policies", "Report the queries, answers and refusals of a ledger, and the budgets that are left."
     ),
 }
 
@@ -75,20 +67,11 @@ def _root(
 
 
 def _named_only() -> None:
-    """Stands in the list for a command that is not called."""
+    """Placeholder of a command that is not called."""
 
 
 def app_of(arguments: Sequence[str]) -> typer.Typer:
-    """The commands, of which the one that the arguments call is imported.
-
-    Parameters
-    ----------
-    arguments : sequence of str
-
-    Returns
-    -------
-    Typer
-    """
+    """Return the app, with the called command imported."""
     app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
     app.callback()(_root)
     for name, command in COMMANDS.items():

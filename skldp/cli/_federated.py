@@ -1,11 +1,14 @@
 """``skldp federated``: federated learning with features, gradients or labels perturbed, over epsilon."""
 
+import csv
+import math
 import warnings
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from joblib import Parallel, delayed
 from rich.console import Console
 from sklearn.model_selection import train_test_split
 
@@ -22,23 +25,16 @@ from skldp.cli._options import (
     TargetOption,
     printable,
     progress_bar,
+    rich_table,
     writable,
 )
 from skldp.exceptions import SeededNoiseWarning
-from skldp.study._catalogue import FEATURE_MECHANISMS, LABEL_MECHANISMS, feature_mechanism, label_mechanism
+from skldp.mechanisms._noise import noise_from
 from skldp.study._comparison import notes_on_table
 from skldp.study._datasets import BUNDLED, load_study_data
-from skldp.study._extras import require
-from skldp.study._federated.settings import (
-    FederatedSetting,
-    features_perturbed,
-    gradients_anonymised,
-    gradients_perturbed,
-    labels_perturbed,
-    noiseless,
-)
-from skldp.study._federated.study import FEDERATED_AXES, FederatedDisplay, FederatedTable, federated_study
-from skldp.study._tables import TABLE_FILES
+from skldp.study._federated_learning import federated_learning, summary_of_runs
+from skldp.study._pipelines import FEATURE_MECHANISMS, LABEL_MECHANISMS, feature_mechanism, label_mechanism
+from skldp.study._table_files import TABLE_FILES
 
 __all__ = ["federated"]
 
@@ -59,7 +55,7 @@ def _names(about: str) -> Any:
 
 
 def federated(
-    data: Annotated[str, typer.Argument(help=f"{', '.join(_CLASSES)}, or a {TABLE_FILES} or .npz file.")] = "digits",
+    data: Annotated[str, typer.Argument(help=f"{', '.join(_CLASSES)}, or a {TABLE_FILES} file.")] = "digits",
     target: TargetOption = None,
     bounds: BoundsOption = None,
     columns: ColumnsOption = None,
@@ -74,24 +70,19 @@ def federated(
     label_epsilon: Annotated[float, typer.Option(help="The budget of the label.")] = 1.0,
     only_labels: Annotated[Names, _names(f"Labels alone: none, {', '.join(LABEL_MECHANISMS)}.")] = _NONE,
     epsilons: Annotated[Epsilons, typer.Option(help="Budgets, with commas.", parser=Epsilons)] = _EPSILONS,
-    clients: Annotated[int, typer.Option(help="Clients that the training rows are dealt to.", min=1)] = 200,
+    clients: Annotated[int, typer.Option(help="Clients that share the training rows.", min=1)] = 200,
     rounds: Annotated[int, typer.Option(help="Rounds of gradients.", min=1)] = 20,
-    gradient_bound: Annotated[float, typer.Option(help="Where a perturbed gradient's coordinates are clipped.")] = 0.1,
-    delta: Annotated[float, typer.Option(help="Of the shuffled guarantee.")] = 1e-6,
-    model: Annotated[Model, typer.Option(help="What is trained.")] = Model.SOFTMAX,
+    gradient_bound: Annotated[float, typer.Option(help="Bound of a perturbed gradient's coordinates.")] = 0.1,
+    delta: Annotated[float, typer.Option(help="Delta of the shuffled guarantee.")] = 1e-6,
+    model: Annotated[Model, typer.Option(help="The model to train.")] = Model.SOFTMAX,
     seeds: Annotated[int, typer.Option(help="Trainings of each setting at each epsilon.", min=1)] = 3,
     seed: Annotated[int | None, typer.Option(help="Make the study repeatable.", min=0)] = None,
-    jobs: Annotated[int | None, typer.Option(help="Trainings at once; -1 takes all cores.")] = None,
+    jobs: Annotated[int | None, typer.Option(help="Parallel trainings; -1 uses all cores.")] = None,
     csv_path: Annotated[
         Path, typer.Option("--csv", help="Where to write the table.", parser=writable(), metavar="PATH")
     ] = Path("federated.csv"),
-    png_path: Annotated[
-        Path, typer.Option("--png", help="Where to write the picture.", parser=writable(), metavar="PATH")
-    ] = Path("federated.png"),
 ) -> None:
     """Train by FedSGD over many clients under local privacy, and compare what is perturbed."""
-    # Asked before hours of work.
-    require("matplotlib")
     loaded = load_study_data(
         data,
         target=target,
@@ -106,36 +97,43 @@ def federated(
     X = loaded.scaled()[0]
     settings = _settings(features, gradients, anonymised, labels, label_epsilon, only_labels, loaded.classes)
     X, X_test, y, y_test = train_test_split(X, loaded.y, test_size=0.25, stratify=loaded.y, random_state=0)
-    with progress_bar(Console()) as progress, warnings.catch_warnings():
-        # The last line says that the noise comes from a seed.
+    # Without a mechanism there is no epsilon to vary.
+    points = [(*one, epsilon) for one in settings.items() for epsilon in (epsilons if one[1] else epsilons[:1])]
+    learning = {
+        "n_clients": clients,
+        "n_rounds": rounds,
+        "gradient_bound": gradient_bound,
+        "delta": delta,
+        "model": model.value,
+    }
+    console = Console()
+    with progress_bar(console) as progress, warnings.catch_warnings():
+        # The last line states that the noise is seeded.
         warnings.simplefilter("ignore", SeededNoiseWarning)
-        bar = progress.add_task("federated learning", total=None)
-        table = federated_study(
-            X,
-            y,
-            X_test,
-            y_test,
-            settings,
-            epsilons=epsilons,
-            n_seeds=seeds,
-            n_jobs=jobs,
-            seed=seed,
-            progress=lambda done, total: progress.update(bar, completed=done, total=total),
-            n_clients=clients,
-            n_rounds=rounds,
-            gradient_bound=gradient_bound,
-            delta=delta,
-            model=model.value,
+        n_runs = len(points) * seeds
+        run_seeds = [None] * n_runs if seed is None else noise_from(seed).integers(2**31, n_runs).tolist()
+        bar = progress.add_task("federated learning", total=n_runs)
+        calls = (
+            delayed(federated_learning)(X, y, X_test, y_test, **given, epsilon=epsilon, **learning, seed=run_seed)
+            for (_, given, epsilon), run_seed in zip((p for p in points for _ in range(seeds)), run_seeds, strict=True)
         )
-    # Before anything is printed, which a terminal may refuse.
-    table.to_csv(csv_path)
-    _draw(table, loaded.name, png_path)
-    typer.echo("\n".join(map(printable, str(table).split("\n"))))
+        runs = []
+        for run in Parallel(n_jobs=jobs, return_as="generator")(calls):
+            runs.append(run)
+            progress.update(bar, completed=len(runs))
+    rows = [_row(*point, runs[i * seeds : (i + 1) * seeds]) for i, point in enumerate(points)]
+    # A terminal may refuse to print; the file is written first.
+    with csv_path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    headings = ("setting", "eps", "published", "exact local", "per", "shuffled", "accuracy", "AUC")
+    console.print(rich_table("Federated learning", headings, [_cells(row) for row in rows]))
     for line in notes_on_table(loaded):
         typer.echo(printable(line))
     if seed is not None:
-        typer.echo(f"The noise comes from seed {seed}: void against whoever knows it.")
-    typer.echo(printable(f"Wrote {csv_path} and {png_path}."))
+        typer.echo(f"The noise comes from seed {seed}: void for anyone who knows it.")
+    typer.echo(printable(f"Wrote {csv_path}."))
 
 
 def _settings(
@@ -146,35 +144,42 @@ def _settings(
     label_epsilon: float,
     only_labels: Names,
     classes: Any,
-) -> list[FederatedSetting]:
+) -> dict[str, dict[str, Any]]:
+    """Return the arguments of `federated_learning` for each setting by name."""
     label = None if labels == "none" else label_mechanism(labels, epsilon=label_epsilon, classes=classes)
-    return [
-        noiseless(),
-        *(
-            features_perturbed(feature_mechanism(name, transform_noise=False), label_mechanism=label, name=name)
-            for name in _without_none(features)
-        ),
-        *(gradients_perturbed(feature_mechanism(n), name=f"{n} on gradients") for n in _without_none(gradients)),
-        *(gradients_anonymised(feature_mechanism(n), name=f"{n} anonymised") for n in _without_none(anonymised)),
-        *(
-            labels_perturbed(label_mechanism(name, classes=classes), name=f"{name} on labels")
-            for name in _without_none(only_labels)
-        ),
-    ]
+    found: dict[str, dict[str, Any]] = {"noiseless": {}}
+    for name in features:
+        mechanism = None if name == "none" else feature_mechanism(name, transform_noise=False)
+        found[name] = {"perturbs": "features", "mechanism": mechanism, "label_mechanism": label}
+    for names, suffix, perturbs in (
+        (gradients, "on gradients", "gradients"),
+        (anonymised, "anonymised", "anonymised coordinates"),
+    ):
+        for name in names:
+            mechanism = None if name == "none" else feature_mechanism(name)
+            found[name if mechanism is None else f"{name} {suffix}"] = {"perturbs": perturbs, "mechanism": mechanism}
+    for name in only_labels:
+        own = None if name == "none" else label_mechanism(name, classes=classes)
+        found[name if own is None else f"{name} on labels"] = {"label_mechanism": own}
+    found.pop("none", None)
+    return found
 
 
-def _without_none(named: Names) -> list[str]:
-    return [name for name in named if name != "none"]
+def _row(name: str, given: dict[str, Any], epsilon: float, runs: list[Any]) -> dict[str, Any]:
+    perturbs = given.get("perturbs", "nothing")
+    unit = "label" if given and perturbs == "nothing" else "record"
+    return {
+        "setting": name,
+        "perturbs": perturbs,
+        "unit": unit if perturbs in ("nothing", "features") else "client",
+        "epsilon": epsilon if given else math.inf,
+        **summary_of_runs(runs),
+    }
 
 
-def _draw(table: FederatedTable, title: str, path: Path) -> None:
-    columns = table.to_dict()
-    axes = [axis for axis, (column, _) in FEDERATED_AXES.items() if (columns[column] < 1e300).any()] or ["exact"]
-    figure = require("matplotlib.figure").Figure(figsize=(5 * len(axes), 8), layout="constrained")
-    grid = figure.subplots(2, len(axes), sharey="row", squeeze=False)
-    for row, metric in zip(grid, ("accuracy", "auc"), strict=True):
-        for ax, axis in zip(row, axes, strict=True):
-            FederatedDisplay.from_frame(table, metric=metric, epsilon_axis=axis, ax=ax)
-    # The name of a file is no formula, whatever dollar signs it has.
-    figure.suptitle(f"{title}: federated learning under local privacy", parse_math=False)
-    figure.savefig(path, dpi=150)
+def _cells(row: dict[str, Any]) -> list[str]:
+    """Return a row of the printed table; the file has more columns."""
+    epsilons = (row[f"{name}_epsilon"] for name in ("published", "exact", "shuffled"))
+    published, exact, mixed = ("" if math.isnan(epsilon) else f"{epsilon:,.4g}" for epsilon in epsilons)
+    scores = [f"{row['accuracy_mean']:.3f}", f"{row['auc_mean']:.3f}"]
+    return [row["setting"], f"{row['epsilon']:g}", published, exact, row["unit"], mixed, *scores]

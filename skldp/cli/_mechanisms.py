@@ -1,32 +1,75 @@
-"""``skldp guarantee`` and ``skldp audit``: what a mechanism promises, and whether its outputs keep it."""
+"""``skldp guarantee`` and ``skldp audit``: the guarantee of a mechanism, and an audit of its outputs."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Annotated
+from dataclasses import dataclass
+from typing import Annotated, Any
 
+import numpy as np
 import typer
 
-from skldp.cli._options import Names
-from skldp.exceptions import PrivacyGuaranteeWarning, SeededNoiseWarning
-from skldp.study._audit.pairs import audit_estimator
-from skldp.study._catalogue import FEATURE_MECHANISMS, LABEL_MECHANISMS, takes_delta
-from skldp.study._features import read_study_schema
-from skldp.study._guarantees import GUARANTEED, Sizes, fitted_mechanism
-from skldp.study._tables import StudyInputError
+from skldp.cli._options import Names, made_up_row
+from skldp.estimators._categorical import CategoricalPrivatizer
+from skldp.estimators._label_vectors import LabelLaplaceVector, LabelMatrixRR
+from skldp.estimators._private_moments import PrivateMoments
+from skldp.estimators._schema import read_schema
+from skldp.estimators._table import TablePrivatizer
+from skldp.estimators._targets import TargetPrivatizer
+from skldp.estimators._validation import check_epsilon
+from skldp.exceptions import PrivacyGuaranteeWarning, SeededNoiseWarning, TooFewPeopleWarning
+from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS
+from skldp.study._audited_pairs import audit_estimator
+from skldp.study._pipelines import (
+    FEATURE_MECHANISMS,
+    LABEL_MECHANISMS,
+    PRIVATE_MODELS,
+    feature_mechanism,
+    label_mechanism,
+    private_model,
+    takes_delta,
+)
+from skldp.study._table_files import StudyInputError, read_study_schema
 
-__all__ = ["audit", "guarantee"]
+__all__ = ["GUARANTEED", "Sizes", "audit", "fitted_mechanism", "guarantee"]
 
+_MODELS = {name: task for task, models in PRIVATE_MODELS.items() for name in models}
+_OF_CATEGORIES = (*CATEGORICAL_MECHANISMS, "best-categories")
+_OF_TARGETS = {f"target-{name.replace('_', '-')}": name for name in ("bins", "unbiased_bins", "best")}
+# Names of all that have a guarantee, by the kind of their input.
+GUARANTEED: dict[str, tuple[str, ...]] = {
+    "rows of numbers": tuple(FEATURE_MECHANISMS),
+    "categories": _OF_CATEGORIES,
+    "tables with a --schema": ("table",),
+    "labels": (*LABEL_MECHANISMS, "label-matrix", "label-laplace-vector"),
+    "targets": tuple(_OF_TARGETS),
+    "models": (*_MODELS, "moments"),
+}
+# Few rows: nothing is learnt from them.
+_MADE_UP = 60
 _AUDITED = (*FEATURE_MECHANISMS, *LABEL_MECHANISMS)
 _NAMES = ", ".join(_AUDITED)
 _ALL = Names("all")
 _GUARANTEED = "; ".join(f"of {what}: {', '.join(names)}" for what, names in GUARANTEED.items())
 
-Epsilon = Annotated[float, typer.Option(help="What is asked for: natural log, one record or one label.")]
+Epsilon = Annotated[float, typer.Option(help="The budget of one record or one label, natural log.")]
 Features = Annotated[int, typer.Option(help="Numeric features of one record.", min=1)]
 Bits = Annotated[int, typer.Option(help="Bits per feature, for the bit-flipping mechanisms.")]
 Low = Annotated[float, typer.Option(help="Least value of a feature.")]
 High = Annotated[float, typer.Option(help="Largest value of a feature.")]
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Public sizes that a guarantee may depend on."""
+
+    n_features: int = 64
+    n_classes: int = 2
+    low: float = -1.0
+    high: float = 1.0
+    n_bits: int = 10
+    delta: float | None = None
+    schema: Mapping[str, Any] | None = None
 
 
 def guarantee(
@@ -38,12 +81,12 @@ def guarantee(
     low: Low = -1.0,
     high: High = 1.0,
     delta: Annotated[
-        float | None, typer.Option(help="Only for gaussian and best.", show_default="1e-06 for gaussian, else 0")
+        float | None, typer.Option(help="Delta, for gaussian and best.", show_default="1e-06 for gaussian, else 0")
     ] = None,
-    schema: Annotated[str | None, typer.Option(help="Of a table: a .json file, or its text.")] = None,
+    schema: Annotated[str | None, typer.Option(help="The columns of a table: a .json file, or its text.")] = None,
 ) -> None:
     """Print the guarantee of a mechanism, or of a model that learns, at given sizes: stated beside exact."""
-    # From the middle of the bounds to a corner.
+    # Distance from the middle of the bounds to a corner.
     radius = (high - low) / 2 * features**0.5 if low < high else None
     columns = None if schema is None else read_study_schema(schema)
     sizes = Sizes(features, classes, low, high, bits, delta, columns)
@@ -61,9 +104,9 @@ def audit(
     classes: Annotated[int, typer.Option(help="Number of classes, for labels.", min=2)] = 2,
     low: Low = -1.0,
     high: High = 1.0,
-    trials: Annotated[int, typer.Option(help="Outputs to look at.")] = 20_000,
-    confidence: Annotated[float, typer.Option(help="Of every lower bound.")] = 0.9999,
-    delta: Annotated[float | None, typer.Option(help="For mechanisms that have one; without, their default.")] = None,
+    trials: Annotated[int, typer.Option(help="Number of outputs.")] = 20_000,
+    confidence: Annotated[float, typer.Option(help="Confidence level of every lower bound.")] = 0.9999,
+    delta: Annotated[float | None, typer.Option(help="Delta, for mechanisms that have one.")] = None,
 ) -> None:
     """Bound the epsilon of a mechanism from below, from its outputs alone; exit code 1 if a claim is refuted."""
     everything = mechanism == _ALL
@@ -73,7 +116,7 @@ def audit(
     refuted = False
     with _both_figures_are_printed():
         for name in _AUDITED if everything else mechanism:
-            # With all of them, it is for those that have one.
+            # With all mechanisms, delta is only for those that have one.
             given = None if everything and not takes_delta(name) else delta
             fitted = fitted_mechanism(name, epsilon, Sizes(features, classes, low, high, bits, given))
             delta_claimed = fitted.privacy_guarantee_.delta
@@ -86,8 +129,61 @@ def audit(
 
 @contextmanager
 def _both_figures_are_printed() -> Iterator[None]:
-    """The stated epsilon stands beside the exact one in the line that is printed."""
+    """Silence warnings: the printed line shows both epsilons."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyGuaranteeWarning)
         warnings.simplefilter("ignore", SeededNoiseWarning)
         yield
+
+
+def fitted_mechanism(name: str, epsilon: float, sizes: Sizes, **options: Any) -> Any:
+    """Fit a mechanism or a model to made-up rows of given sizes."""
+    check_epsilon(epsilon)
+    known = [one for names in GUARANTEED.values() for one in names]
+    if name not in known:
+        raise StudyInputError(f"The mechanism must be one of {', '.join(known)}. Got {name!r} instead.")
+    if sizes.delta is not None and not takes_delta(name):
+        having = ", ".join(filter(takes_delta, FEATURE_MECHANISMS))
+        raise StudyInputError(f"--delta is for {having}; {name} has none.")
+    if name == "table" and sizes.schema is None:
+        raise StudyInputError("table needs --schema: what its columns may hold.")
+    if name != "table" and sizes.schema is not None:
+        raise StudyInputError(f"--schema is for table; {name} has none.")
+    with warnings.catch_warnings():
+        # The guarantee shows both epsilons, and nothing is learnt.
+        for category in (PrivacyGuaranteeWarning, SeededNoiseWarning, TooFewPeopleWarning):
+            warnings.simplefilter("ignore", category)
+        return _fitted(name, epsilon, sizes, options)
+
+
+def _fitted(name: str, epsilon: float, sizes: Sizes, options: dict[str, Any]) -> Any:
+    classes, shape = np.arange(sizes.n_classes), (max(_MADE_UP, sizes.n_classes), sizes.n_features)
+    rows, labels = np.full(shape, sizes.low / 2 + sizes.high / 2), np.arange(shape[0]) % sizes.n_classes
+    bounds = (sizes.low, sizes.high)
+    if name in FEATURE_MECHANISMS:
+        if sizes.delta is not None:
+            options = options | {"delta": sizes.delta}
+        made = feature_mechanism(name, epsilon=epsilon, bounds=bounds, n_bits=sizes.n_bits, **options)
+        return made.fit(rows[:1])
+    if name in _OF_CATEGORIES:
+        own: Any = "best" if name == "best-categories" else name
+        categories = [classes] * sizes.n_features
+        return CategoricalPrivatizer(epsilon, mechanism=own, categories=categories).fit(np.zeros(shape, dtype=int)[:1])
+    if name == "table":
+        schema = dict(sizes.schema or {})
+        return TablePrivatizer(epsilon, schema=schema).fit(
+            made_up_row(read_schema(schema, list(schema), [None] * len(schema))[0])
+        )
+    if name in LABEL_MECHANISMS:
+        return label_mechanism(name, epsilon=epsilon, classes=classes).fit(classes)
+    if name == "label-matrix":
+        return LabelMatrixRR(epsilon, classes=classes).fit(np.zeros(shape, dtype=int)[:1])
+    if name == "label-laplace-vector":
+        return LabelLaplaceVector(epsilon, classes=classes).fit(classes)
+    if name in _OF_TARGETS:
+        return TargetPrivatizer(epsilon, bounds=bounds, mechanism=_OF_TARGETS[name]).fit(rows[:, 0])
+    if name == "moments":
+        return PrivateMoments(epsilon, bounds=bounds).fit(rows)
+    if _MODELS[name] == "regression":
+        return private_model(name, epsilon=epsilon, bounds=bounds, target_bounds=bounds).fit(rows, rows[:, 0])
+    return private_model(name, epsilon=epsilon, bounds=bounds, classes=classes).fit(rows, labels)

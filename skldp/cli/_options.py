@@ -1,11 +1,12 @@
-"""What the commands share: parsers of options, a progress bar, and tables."""
+"""Shared options of commands, their parsers, a progress bar, and tables."""
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Self
 
+import numpy as np
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -13,7 +14,9 @@ from rich.table import Table
 from rich.text import Text
 
 from skldp._texts import escaped
+from skldp.domains._declared_columns import DeclaredColumn, NumberColumn
 from skldp.estimators._validation import check_epsilon
+from skldp.study._results import require
 
 __all__ = [
     "FILE_OPTIONS",
@@ -27,18 +30,19 @@ __all__ = [
     "SchemaOption",
     "SepOption",
     "TargetOption",
+    "made_up_row",
     "printable",
     "progress_bar",
     "rich_table",
     "writable",
 ]
 
-# For terminals that have no more than ASCII.
+# Replacements for ASCII terminals.
 _IN_ASCII = str.maketrans({"ε": "eps", "δ": "delta", "≤": "<=", "±": "+-", "–": "-"})
 
 
 class Epsilons(tuple[float, ...]):
-    """Epsilons, ``"0.5,1,2"``: sorted, without repetitions."""
+    """Epsilons from text such as ``"0.5,1,2"``: sorted, without repetitions."""
 
     def __new__(cls, text: Any) -> Self:
         try:
@@ -55,7 +59,7 @@ class Epsilons(tuple[float, ...]):
 
 
 class Names(tuple[str, ...]):
-    """Names, ``"bitrand,bitrand-exact"``: without repetitions."""
+    """Names from text such as ``"bitrand,bitrand-exact"``: without repetitions."""
 
     def __new__(cls, text: Any) -> Self:
         found = dict.fromkeys(part.strip() for part in str(text).split(",") if part.strip())
@@ -68,13 +72,13 @@ class Names(tuple[str, ...]):
 
 
 class Missing(StrEnum):
-    """What becomes of missing values."""
+    """Treatments of missing values."""
 
     REFUSE = "refuse"
     FILL = "fill"
 
 
-#: Where a command's help lists those of its files.
+# Panel of the help for options of files.
 FILE_OPTIONS = "File options"
 
 
@@ -82,7 +86,7 @@ def _of_files(about: str, **more: Any) -> Any:
     return typer.Option(help=about, rich_help_panel=FILE_OPTIONS, **more)
 
 
-TargetOption = Annotated[str | None, _of_files("The column (or npz array) of the target.")]
+TargetOption = Annotated[str | None, _of_files("The column of the target.")]
 BoundsOption = Annotated[
     str | None, _of_files("The declared bounds of the features: low,high or a .csv file of column,low,high.")
 ]
@@ -90,32 +94,22 @@ ColumnsOption = Annotated[Names | None, _of_files("The features, with commas; wi
 SchemaOption = Annotated[
     str | None,
     _of_files(
-        "What columns may hold, as of TablePrivatizer: a .json file or its text. Categories that it does not declare "
-        "are taken from the file."
+        "The declared columns, as of TablePrivatizer: a .json file or its text. Other categories are taken from the "
+        "file."
     ),
 ]
 MissingOption = Annotated[
-    Missing, _of_files("fill: for missing values stands the middle of the bounds, or a category of its own.")
+    Missing, _of_files("fill: a missing value counts as the middle of the bounds, or as a category of its own.")
 ]
 SepOption = Annotated[
     str | None,
-    _of_files("What stands between the cells of a .csv file.", show_default="a comma; in a .tsv file a tabulator"),
+    _of_files("Separator of the cells of a .csv file.", show_default="a comma; a tab in a .tsv file"),
 ]
-EncodingOption = Annotated[str, _of_files("Of a .csv file.")]
+EncodingOption = Annotated[str, _of_files("Encoding of a .csv file.")]
 
 
 def writable(*endings: str) -> Callable[[Any], Path]:
-    """Make the parser of a file to write: what is wrong with its place is said before hours of work.
-
-    Parameters
-    ----------
-    *endings : str
-        Those that its name may have; any, if none are given.
-
-    Returns
-    -------
-    callable
-    """
+    """Return the parser of a path to write, which fails early."""
 
     def path(text: Any) -> Path:
         found = Path(text)
@@ -128,27 +122,34 @@ def writable(*endings: str) -> Callable[[Any], Path]:
     return path
 
 
+def made_up_row(columns: Sequence[DeclaredColumn]) -> Any:
+    """Return a frame of one row of declared columns: low bounds, and first categories."""
+    ends = [np.array([column.low if isinstance(column, NumberColumn) else 0.0]) for column in columns]
+    cells = {column.name: column.from_numbers(end) for column, end in zip(columns, ends, strict=True)}
+    return require("pandas").DataFrame(cells)
+
+
 def printable(text: str) -> str:
-    """Return the text as the terminal shows it, invisible characters as escapes and symbols in its encoding."""
+    """Return the text for the terminal: invisible characters are escaped, symbols fit its encoding."""
     text = escaped(text)
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     try:
         text.encode(encoding)
     except UnicodeEncodeError:
-        # A name of a file may hold anything.
+        # The name of a file may hold any character.
         return text.translate(_IN_ASCII).encode(encoding, "backslashreplace").decode(encoding)
     return text
 
 
 def progress_bar(console: Console) -> Progress:
-    """A bar that counts and goes away; none where nobody watches."""
+    """Return a transient progress bar, disabled if the output is not a terminal."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     return _Bar(*columns, console=console, transient=True, disable=not console.is_terminal)
 
 
 class _Bar(Progress):
     def stop(self) -> None:
-        """Stop it; older versions of rich leave an empty line also where no bar was shown."""
+        """Stop the bar; older versions of rich print an empty line for a hidden bar."""
         if not self.disable:
             super().stop()
 
@@ -160,30 +161,15 @@ def rich_table(
     bold: Iterable[tuple[int, int]] = (),
     ends: Iterable[int] = (),
 ) -> Table:
-    """A table of plain text for a terminal.
-
-    Parameters
-    ----------
-    title : str
-    headings : iterable of str
-    rows : iterable of iterable of str
-    bold : iterable of (int, int), default=()
-        Row and column of the cells that stand out.
-    ends : iterable of int, default=()
-        Rows with a line below them.
-
-    Returns
-    -------
-    rich.table.Table
-    """
+    """Return a table of plain text for a terminal."""
     names, cells_of = [printable(heading) for heading in headings], [list(row) for row in rows]
-    # A terminal of 80 columns has no room for what is empty, nor for headings that are longer than their numbers.
+    # Empty columns and long headings do not fit a terminal of 80 columns.
     shown = [j for j in range(len(names)) if not cells_of or any(row[j] for row in cells_of)]
     table = Table(title=printable(title))
     for j in shown:
         too_long = j and len(names[j]) > max((len(printable(row[j])) for row in cells_of), default=0)
         heading = names[j].replace(" ", "\n") if too_long else names[j]
-        # A name that does not fit goes on below: of bitrand and bitrand-exact, both would be "bit…".
+        # Long names are folded: an ellipsis would make bitrand and bitrand-exact equal.
         table.add_column(heading, justify="right" if j else "left", no_wrap=j > 0, overflow="ellipsis" if j else "fold")
     for i, row in enumerate(cells_of):
         cells = [Text(printable(row[j]), style="bold" if (i, j) in bold else "") for j in shown]

@@ -1,6 +1,9 @@
-"""``skldp policy new|show|check``: what people's own devices are to release, as one document."""
+"""``skldp policy``, ``release``, ``collect`` and ``ledger``: from a schema to reports, estimates and budgets."""
 
 import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,21 +12,25 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from skldp.cli._options import printable, writable
-from skldp.client import CategoryField, NumberColumn, NumbersField
+from skldp._reading import is_missing
+from skldp.accounting import ledger_report
+from skldp.cli._options import EncodingOption, SepOption, made_up_row, printable, progress_bar, rich_table, writable
+from skldp.client import CategoryField, NumberColumn, NumbersField, Policy
 from skldp.client._fields import AnyField
-from skldp.collection._policy import Policy
-from skldp.estimators._schema import DeclaredColumn, read_schema
+from skldp.collection._batches import check_secret, released_batch
+from skldp.collection._collector import Collector
+from skldp.collection._report_tables import report_schema, require_arrow
+from skldp.estimators._ledgers import joblib_workers
+from skldp.estimators._schema import read_schema, schema_by_column
 from skldp.estimators._table import TablePrivatizer
-from skldp.mechanisms._columns import Categories, Columns, domain_from_json, strict_json
-from skldp.mechanisms._release_key import ReleaseKey
-from skldp.study._extras import require
+from skldp.laws._release_key import ReleaseKey
+from skldp.study._table_files import is_text_file, table_chunks
 
-__all__ = ["policy"]
+__all__ = ["collect", "ledger", "policy", "release"]
 
 policy = typer.Typer()
 
-# A list of categories is shown as so many of them.
+# Number of categories that are shown.
 _MOST_SHOWN = 4
 
 File = Annotated[Path, typer.Argument(help="The policy, a .json file.", metavar="POLICY")]
@@ -32,32 +39,32 @@ File = Annotated[Path, typer.Argument(help="The policy, a .json file.", metavar=
 @policy.command()
 def new(
     schema: Annotated[
-        str, typer.Argument(help="What columns may hold, as of TablePrivatizer: a .json file, or its text.")
+        str, typer.Argument(help="The declared columns, as of TablePrivatizer: a .json file, or its text.")
     ],
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Where to write it.", parser=writable(".json"), metavar="PATH")
     ],
-    purpose: Annotated[str, typer.Option(help="What the collection is for, to be shown to people.")],
-    epsilon: Annotated[float, typer.Option(help="Of one record with all its columns: natural log.")] = 1.0,
-    mechanism: Annotated[str, typer.Option(help="Of numbers and dates, as of TablePrivatizer.")] = "best",
+    purpose: Annotated[str, typer.Option(help="Purpose of the collection, shown to people.")],
+    epsilon: Annotated[float, typer.Option(help="The budget of one record with all its columns, natural log.")] = 1.0,
+    mechanism: Annotated[str, typer.Option(help="Mechanism of numbers and dates, as of TablePrivatizer.")] = "best",
     unit: Annotated[
-        list[str] | None, typer.Option(help="Of a number, to be shown: age=years. May be given several times.")
+        list[str] | None, typer.Option(help="Unit of a number, for display: age=years. May be given several times.")
     ] = None,
     permanent: Annotated[
-        bool, typer.Option("--permanent", help="The same record is to give the same report again, by a secret.")
+        bool, typer.Option("--permanent", help="The same record gives the same report, by a secret.")
     ] = False,
     expires: Annotated[
-        str | None, typer.Option(help="After which nothing is released, in UTC: 2027-01-31T00:00:00Z.")
+        str | None, typer.Option(help="UTC time after which nothing is released: 2027-01-31T00:00:00Z.")
     ] = None,
 ) -> None:
-    """Make a policy from declared columns: their epsilon is shared out equally.
+    """Make a policy from declared columns, which share epsilon equally.
 
-    A missing number counts as the middle of its bounds. A missing or unknown category counts as missing where the
+    A missing number counts as the middle of its bounds. A missing or unknown category counts as missing if the
     schema declares that ("missing": "category"), else as the first value.
     """
     text = Path(schema).read_text(encoding="utf-8") if schema.endswith(".json") else schema
     units = dict(_pair(one) for one in unit or [])
-    table = TablePrivatizer(epsilon, schema=text, mechanism=mechanism).fit(_public_rows(text))
+    table = TablePrivatizer(epsilon, schema=text, mechanism=mechanism).fit(_public_row(text))
     made = Policy.from_estimator(table, purpose=purpose, units=units, expires=expires)
     made = made.permanent() if permanent else made
     made.save(output)
@@ -66,9 +73,9 @@ def new(
 
 @policy.command()
 def show(file: File) -> None:
-    """Show what a policy has people release, and at which exact epsilon; it is checked first."""
+    """Check and show a policy: its fields, laws and exact epsilons."""
     policy = Policy.load(file)
-    # Texts of the policy stay in cells of their own, so that none looks like a line of this command.
+    # Texts of the policy stay in table cells: they must not look like lines of this command.
     console = Console(highlight=False, markup=False)
     console.print(_cells(["purpose"], [[policy.purpose]]))
     rows = [[one.name, _values(one), one.law.name, f"{one.epsilon:.4g}"] for one in policy.fields]
@@ -86,7 +93,7 @@ def show(file: File) -> None:
 def secret(
     file: Annotated[Path, typer.Argument(help="A new file, for its owner alone.", metavar="PATH")],
 ) -> None:
-    """Draw a release secret, once, for whoever releases under a permanent policy: it stays with them."""
+    """Draw a release secret for permanent policies, once. It stays with the party that releases."""
     ReleaseKey.create(file)
     typer.echo(printable(f"Wrote {file}. Keep it apart from records and reports; a lost one cannot be made again."))
 
@@ -94,11 +101,11 @@ def secret(
 @policy.command()
 def check(
     file: File,
-    most: Annotated[float | None, typer.Option("--most", help="The largest epsilon of a record that is right.")] = None,
+    most: Annotated[float | None, typer.Option("--most", help="The largest accepted epsilon of a record.")] = None,
 ) -> None:
-    """Check that a policy is one, and that its integers give the epsilon that it claims; exit code 2 if not."""
+    """Check a policy, and that its integers give the epsilons that it claims; exit code 2 if not."""
     policy = Policy.load(file)
-    # Of one step, a lifetime of one value costs what one report does; of two, more.
+    # The lifetime epsilon of one value exceeds that of a report for laws of two steps.
     if most is not None and not policy.lifetime_epsilon <= most:
         raise ValueError(
             f"The epsilon of the policy must be at most {most:g}. Got {policy.lifetime_epsilon:.6g} instead."
@@ -128,26 +135,18 @@ def _pair(text: str) -> tuple[str, str]:
     return name, unit
 
 
-def _public_rows(text: str) -> Any:
-    """A frame of one row of the declared columns, that anybody may know."""
+def _public_row(text: str) -> Any:
+    """Return a frame of one row of the declared columns, without private data."""
     try:
-        content = strict_json(text)
-    except json.JSONDecodeError:
+        names = list(schema_by_column(text, []))
+    except ValueError as error:
         raise ValueError(
             'The schema must be a .json file, or JSON such as {"age": {"type": "interval", "low": 0, "high": 100}, '
-            '"city": ["Bonn", "Ulm"]}. Got another text instead.'
+            f'"city": ["Bonn", "Ulm"]}}. {error}'
         ) from None
-    domain = domain_from_json(text) if isinstance(content, dict) and content.get("type") == "columns" else None
-    names = list(domain.names) if isinstance(domain, Columns) else list(content) if isinstance(content, dict) else []
     if not names:
-        raise ValueError("The schema must declare columns by their names. Got none instead.")
-    columns, _ = read_schema(text, names, [None] * len(names))
-    return require("pandas").DataFrame({name: _least(one) for name, one in zip(names, columns, strict=True)})
-
-
-def _least(column: DeclaredColumn) -> Any:
-    np = require("numpy")
-    return column.from_numbers(np.array([0 if isinstance(column.domain, Categories) else column.domain.low]))
+        raise ValueError("The schema must declare columns by their names; got none.")
+    return made_up_row(read_schema(text, names, [None] * len(names))[0])
 
 
 def _values(field: AnyField) -> str:
@@ -157,7 +156,7 @@ def _values(field: AnyField) -> str:
         return ", ".join(shown) + more + f"; others count as {_quoted(field.unknown)}"
     if isinstance(field, NumbersField):
         return "; ".join(f"{_quoted(one.name)} {_bounds(one)}" for one in field.columns)
-    return _bounds(field.column)
+    return _bounds(field)
 
 
 def _quoted(value: Any) -> str:
@@ -169,3 +168,170 @@ def _bounds(column: NumberColumn) -> str:
     low, high, missing = column.as_texts()
     unit = f" {_quoted(column.unit)}" if column.unit else ""
     return f"{low} to {high}{unit}; missing ones count as {missing}"
+
+
+# A single report has no standard error.
+_LEAST_REPORTS = 2
+
+
+def release(
+    policy_file: Annotated[Path, typer.Argument(help="The policy, a .json file.", metavar="POLICY")],
+    table: Annotated[
+        Path,
+        typer.Argument(help="A row for each person: .csv, .tsv (also with .gz), .parquet or .arrow.", metavar="TABLE"),
+    ],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", help="Where to write reports.", parser=writable(".arrow", ".parquet"), metavar="PATH"
+        ),
+    ],
+    sep: SepOption = None,
+    encoding: EncodingOption = "utf-8",
+    secret: Annotated[
+        Path | None,
+        typer.Option(
+            help="The file of a release secret, as of skldp policy secret: the same rows are the same reports again. "
+            "For a permanent policy, which needs one.",
+            metavar="PATH",
+        ),
+    ] = None,
+    ids: Annotated[
+        str | None, typer.Option(help="The column that says whose each row is; with --secret, and only then.")
+    ] = None,
+    count_unknown: Annotated[
+        bool,
+        typer.Option("--count-unknown", help="Count categories that the policy does not declare as it says: no error."),
+    ] = False,
+    chunk: Annotated[int, typer.Option(help="Rows that are in memory at a time.", min=1)] = 65_536,
+) -> None:
+    """Release a table: one report for each row, without columns that the policy does not name.
+
+    If a cell cannot be read or is no declared value, nothing is written. Without a secret, noise is fresh, and each run
+    is another release of the same people.
+    """
+    policy = Policy.load(policy_file)
+    key = None if secret is None else ReleaseKey.from_file(secret)
+    check_secret(policy, key, ids)
+    wanted = policy.names if ids is None else [*policy.names, ids]
+    chunks = table_chunks(table, columns=wanted, separator=sep, encoding=encoding, n_rows=chunk, as_texts=True)
+    text = is_text_file(table)
+    n, repeated = 0, False
+    with progress_bar(Console()) as progress, _written(output, report_schema(policy)) as write:
+        bar = progress.add_task("releasing", total=None)
+        for frame in chunks:
+            people = None if ids is None else _ids(frame[ids])
+            how: dict[str, Any] = {
+                "text": text,
+                "first_row": n + 1,
+                "handle_unknown": "policy" if count_unknown else "error",
+            }
+            write(released_batch(policy, {name: frame[name] for name in policy.names}, key, people, **how))
+            repeated = repeated or (people is not None and len(set(people)) < len(people))
+            n += len(frame)
+            progress.update(bar, completed=n)
+    typer.echo(printable(f"Released {n:,} records at epsilon {policy.epsilon:.6g} each: {output}."))
+    # Repeated ids are detected within a chunk.
+    if repeated:
+        typer.echo(
+            "Some ids are those of several rows: whose records differ pays for each, and equal ones are one report."
+        )
+
+
+def collect(
+    policy_file: Annotated[Path, typer.Argument(help="The policy, a .json file.", metavar="POLICY")],
+    files: Annotated[
+        list[Path], typer.Argument(help="Reports: .arrow or .parquet files, or bytes one after the other.")
+    ],
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            "--report", help="Where to write a page of all estimates.", parser=writable(".html"), metavar="PATH"
+        ),
+    ] = None,
+    csv_path: Annotated[
+        Path | None,
+        typer.Option("--csv", help="Where to write released values, for training.", parser=writable(), metavar="PATH"),
+    ] = None,
+) -> None:
+    """Collect reports of a policy, each once, and print estimates with confidence intervals."""
+    collector = Collector(Policy.load(policy_file))
+    with progress_bar(Console()) as progress:
+        bar = progress.add_task("collecting", total=len(files))
+        for path in files:
+            collector.add_file(path)
+            progress.advance(bar)
+    counts = ", ".join(f"{number:,} {name}" for name, number in collector.counts._asdict().items())
+    if collector.n_reports < _LEAST_REPORTS:
+        raise ValueError(f"Estimates need at least {_LEAST_REPORTS} reports of this policy. Got reports {counts}.")
+    estimates = [one for field in collector.policy.fields for one, _ in collector._usual_estimates(field)]
+    # A terminal may refuse to print; files are written first.
+    if report is not None:
+        report.write_text(collector.page(), encoding="utf-8")
+    if csv_path is not None:
+        collector.to_frame().to_csv(csv_path, index=False)
+    typer.echo(printable(f"{collector.policy.purpose}: reports {counts}; epsilon {collector.policy.epsilon:.6g} each."))
+    for estimate in estimates:
+        typer.echo("\n".join(["", *map(printable, str(estimate).split("\n"))]))
+    for path in filter(None, (report, csv_path)):
+        typer.echo(printable(f"Wrote {path}."))
+
+
+@contextmanager
+def _written(output: Path, schema: Any) -> Iterator[Callable[[Any], None]]:
+    """Yield the writer of a file that is moved into place when complete."""
+    arrow = require_arrow("pyarrow.parquet") if output.suffix.lower() == ".parquet" else require_arrow()
+    part = output.with_name(output.name + ".part")
+    try:
+        of_file = arrow.ParquetWriter if output.suffix.lower() == ".parquet" else arrow.ipc.new_file
+        with of_file(str(part), schema) as writer:
+            yield writer.write_batch
+        os.replace(part, output)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _ids(column: Any) -> list[str]:
+    """Return ids as texts: 7 in a Parquet file equals 7 in a CSV file."""
+    cells = column.tolist()
+    if any(is_missing(cell) for cell in cells):
+        raise ValueError(f"Every row must have an id; got one without {column.name!r}.")
+    return [str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell) for cell in cells]
+
+
+_SETTINGS = ("epsilon", "delta", "rule", "bounds", "head", "people", "answers", "refused", "exhausted")
+
+
+def ledger(
+    file: Annotated[str, typer.Argument(help="The ledger: a file, or the URL of a PostgreSQL database.")],
+    verify: Annotated[
+        bool,
+        typer.Option("--verify", help="Check every decision again from the raw answers; exit code 1 if one fails."),
+    ] = False,
+    jobs: Annotated[int | None, typer.Option(help="Processes; -1 takes all cores.")] = None,
+    head: Annotated[
+        str | None,
+        typer.Option(help="A head that this report once showed: refuse a ledger that has lost anything since."),
+    ] = None,
+) -> None:
+    """Report the queries, answers and refusals of a ledger, and the budgets that are left."""
+    console = Console(highlight=False, markup=False)
+    found = ledger_report(file, verify=verify, workers=joblib_workers(jobs), head=head)
+    for name in _SETTINGS:
+        # A narrow terminal must not break the head, which users copy.
+        console.print(printable(f"{name}: {found[name]}"), soft_wrap=True)
+    for name in ("loss_quantiles", "remaining_quantiles", "zcdp_quantiles"):
+        if found[name] and (name != "zcdp_quantiles" or found["delta"] is not None):
+            shares = ", ".join(f"{share}: {value:.4g}" for share, value in dict(found[name]).items())
+            console.print(f"{name.replace('_', ' ')}: {shares}")
+    if found["queries"]:
+        columns = [name for name in found["queries"][0] if name not in ("key", "first_asked")]
+        rows = [[f"{row[name]}" for name in columns] for row in found["queries"]]
+        console.print(rich_table("Queries", [name.replace("_", " ") for name in columns], rows))
+    if verify:
+        verification = found["verification"]
+        for problem in verification["problems"]:
+            console.print(printable(f"problem: {problem}"))
+        console.print("verified: every decision was right" if verification["ok"] else "NOT verified")
+        if not verification["ok"]:
+            raise typer.Exit(1)

@@ -1,4 +1,4 @@
-"""``skldp study``: what privacy costs on a data set, with nothing to write."""
+"""``skldp study``: cost of privacy on a data set."""
 
 from collections.abc import Iterator
 from enum import StrEnum
@@ -19,33 +19,33 @@ from skldp.cli._options import (
     Names,
     SchemaOption,
     SepOption,
+    TargetOption,
     printable,
     progress_bar,
     rich_table,
     writable,
 )
-from skldp.estimators._encoded_table import TABLE_MECHANISMS
-from skldp.study._catalogue import FEATURE_MECHANISMS, LABEL_MECHANISMS, PRIVATE_MODELS
-from skldp.study._comparison import PROTECTS, ComparisonSettings, MechanismComparison, compare_mechanisms
+from skldp.estimators._table_encoding import TABLE_MECHANISMS
+from skldp.study._comparison import PROTECTS, MechanismComparison, compare_mechanisms
 from skldp.study._datasets import BUNDLED, load_study_data
-from skldp.study._extras import require
-from skldp.study._report import TextTable, also_rankings, html_report, plot_comparison, points, ranking
-from skldp.study._tables import TABLE_FILES
+from skldp.study._pipelines import FEATURE_MECHANISMS, LABEL_MECHANISMS, PRIVATE_MODELS, ComparisonSettings
+from skldp.study._report import TextTable, html_report, plot_comparison, points, ranking
+from skldp.study._results import require
+from skldp.study._table_files import TABLE_FILES
 
 __all__ = ["study"]
 
-# For all mechanisms, less of each: half a minute on the digits instead of several minutes.
+# Fewer epsilons and folds for all mechanisms: half a minute on the digits instead of several minutes.
 _ALL, _FEW_EPSILONS, _FEW_FOLDS = Names("all"), Epsilons("1,2,5,10,20"), 3
 _MECHANISMS, _EPSILONS, _FOLDS = Names("discriminant,privunit,bitrand-exact,bitrand"), Epsilons("0.5,1,2,5,10,20"), 5
 _OF_REGRESSION = Names("linear-rounds,linear-once,piecewise,privunit")
-_OF_ATTRIBUTES = Names("privunit,bitrand-exact,bitrand")
 _MODELS = ", ".join(dict.fromkeys(name for models in PRIVATE_MODELS.values() for name in models))
-# Above, a line for every point is more than a screen.
+# With more mechanisms, a line for every point exceeds a screen.
 _FEW_MECHANISMS = 4
 
 
-class Task(StrEnum):
-    """What is learnt."""
+class StudyTask(StrEnum):
+    """Tasks of a study."""
 
     AUTO = "auto"
     CLASSIFICATION = "classification"
@@ -54,17 +54,11 @@ class Task(StrEnum):
 
 def study(
     context: typer.Context,
-    data: Annotated[str, typer.Argument(help=f"{', '.join(BUNDLED)}, or a {TABLE_FILES} or .npz file.")] = "digits",
-    target: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="The column (or npz array) of the target. Given several times: attributes with two classes each.",
-            rich_help_panel=FILE_OPTIONS,
-        ),
-    ] = None,
+    data: Annotated[str, typer.Argument(help=f"{', '.join(BUNDLED)}, or a {TABLE_FILES} file.")] = "digits",
+    target: TargetOption = None,
     task: Annotated[
-        Task, typer.Option(help="auto is a regression where the target holds fractions or many different numbers.")
-    ] = Task.AUTO,
+        StudyTask, typer.Option(help="auto is a regression if the target has fractions or many different numbers.")
+    ] = StudyTask.AUTO,
     target_bounds: Annotated[
         str | None,
         typer.Option(
@@ -79,21 +73,13 @@ def study(
     missing: MissingOption = Missing.REFUSE,
     sep: SepOption = None,
     encoding: EncodingOption = "utf-8",
-    radius: Annotated[
-        float | None,
-        typer.Option(
-            help="Declares that rows have norms of at most this, for mechanisms of distances. Without, it is that of "
-            "the corner of the bounds.",
-            rich_help_panel=FILE_OPTIONS,
-        ),
-    ] = None,
     mechanism: Annotated[
         Names | None,
         typer.Option(
             help=f"all, or one or more with commas. Models that learn without rows: {_MODELS}. Releases of rows: none, "
             f"{', '.join(FEATURE_MECHANISMS)}; of tables with categories {', '.join(TABLE_MECHANISMS)}.",
             parser=Names,
-            show_default=f"{_MECHANISMS}; for a regression {_OF_REGRESSION}; for attributes {_OF_ATTRIBUTES}",
+            show_default=f"{_MECHANISMS}; for a regression {_OF_REGRESSION}",
         ),
     ] = None,
     labels: Annotated[
@@ -120,7 +106,7 @@ def study(
         bool,
         typer.Option(
             "--clean-test/--private-test",
-            help="Whether test rows stay with their people (encoded, without noise), as in the papers, or are "
+            help="Whether test rows are encoded without noise, as in the papers, or are "
             "released like the training rows.",
         ),
     ] = True,
@@ -128,11 +114,11 @@ def study(
         str | None,
         typer.Option(
             help="A score of scikit-learn, such as f1_macro.",
-            show_default="accuracy; for a regression r2, beside the mean absolute error",
+            show_default="accuracy; for a regression r2",
         ),
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Make the noise repeatable. Folds always are.", min=0)] = None,
-    jobs: Annotated[int | None, typer.Option(help="Fits at once; -1 takes all cores.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Make the noise repeatable; folds always are.", min=0)] = None,
+    jobs: Annotated[int | None, typer.Option(help="Parallel fits; -1 uses all cores.")] = None,
     csv_path: Annotated[
         Path, typer.Option("--csv", help="Where to write the table.", parser=writable(), metavar="PATH")
     ] = Path("study.csv"),
@@ -158,7 +144,7 @@ def study(
 ) -> None:
     """Train a linear model on private features and targets over a range of epsilon, and compare."""
     console = Console()
-    # Asked before hours of work.
+    # Fail before the fits, which may take hours.
     require("matplotlib")
     if report_path is not None:
         require("jinja2")
@@ -173,11 +159,10 @@ def study(
         clean_test=clean_test,
         scoring=scoring,
         seed=seed,
-        radius=radius,
     )
     loaded = load_study_data(
         data,
-        target=target[0] if target and len(target) == 1 else target or None,
+        target=target,
         bounds=bounds,
         folds=settings.folds,
         task=task.value,
@@ -189,11 +174,8 @@ def study(
         encoding=encoding,
     )
     if everything:
-        # The models learn one target of a record.
-        named = [*([] if loaded.attributes else PRIVATE_MODELS[loaded.task]), *FEATURE_MECHANISMS]
+        named = [*PRIVATE_MODELS[loaded.task], *FEATURE_MECHANISMS]
         named += TABLE_MECHANISMS if len(set(loaded.of_column)) < len(loaded.of_column) else []
-    elif mechanism is None and loaded.attributes:
-        named = list(_OF_ATTRIBUTES)
     else:
         named = list(mechanism or (_OF_REGRESSION if loaded.task == "regression" else _MECHANISMS))
     with progress_bar(console) as progress:
@@ -208,7 +190,7 @@ def study(
                 bar, description=name.ljust(20), completed=done, total=total
             ),
         )
-    # Before anything is printed, which a terminal may refuse.
+    # A terminal may refuse to print; files are written first.
     found.to_csv(csv_path)
     plot_comparison(found).savefig(picture_path, dpi=150)
     written = [str(csv_path), str(picture_path)]
@@ -226,14 +208,13 @@ def study(
 def _tables(found: MechanismComparison) -> Iterator[TextTable]:
     if len(found.curves) <= _FEW_MECHANISMS:
         first, weaker = ranking(found, within=PROTECTS), found.weaker_than_stated()
-        # What is guaranteed comes first, and what was published with what it guarantees last.
+        # Mechanisms that keep their stated epsilon come first.
         if any(found.ranking(PROTECTS)):
             yield first
         kept = [name for name in found.curves if name not in weaker]
         yield points(found, [*kept, *weaker], title="Every point: asked for, stated, exact")
         return
     yield ranking(found)
-    yield from also_rankings(found)
     weaker = found.weaker_than_stated()
     if weaker:
         yield points(found, weaker, title="Weaker than stated")

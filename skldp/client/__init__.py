@@ -1,12 +1,12 @@
-"""On a person's own device: policies that are checked before they are believed, reports, and an account."""
+"""Release on a device: policies that are checked, reports, and an account."""
 
 import typing as _typing
 
-from skldp.client._columns import NumberColumn
 from skldp.client._fields import CategoryField, NumberField, NumbersField
 from skldp.client._ledger import DeviceLedger
 from skldp.client._policy import Policy, Report
-from skldp.mechanisms._release_key import ReleaseKey
+from skldp.domains._declared_columns import NumberColumn
+from skldp.laws._release_key import ReleaseKey
 
 if _typing.TYPE_CHECKING:
     from skldp.client._prefixes import PrefixDomain, PrefixTask
@@ -26,7 +26,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> _typing.Any:
-    # A device that releases records waits for nothing else.
+    # Imported on use: a device that releases records does not need it.
     if name in ("PrefixDomain", "PrefixTask"):
         from skldp.client import _prefixes
 

@@ -1,382 +1,299 @@
-"""The fields of a policy: what a value may be on a person's own device, and the law that answers for it."""
+"""Fields of a policy: declared columns, each with the integer law that answers for it."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-import numpy as np
+from skldp._checks import check_integer, is_integer, is_number
+from skldp.domains._declared_columns import CategoryColumn, NumberColumn
+from skldp.laws._integers import CodeLaw, GroupLaw, TwoStepLaw, UnitLaw, law_from_dict
 
-from skldp._checks import check_whole, is_whole
-from skldp._reading import CodeReader, Unread, value_key
-from skldp.client._columns import NumberColumn, column_from_dict
-from skldp.mechanisms._integer_laws import CodeLaw, GroupLaw, IntegerLaw, TwoStepLaw, UnitLaw
-from skldp.mechanisms._law_documents import law_from_dict
+__all__ = ["MOST_NAME", "AnyField", "CategoryField", "NumberField", "NumbersField", "check_text", "field_from_dict"]
 
-__all__ = ["AnyField", "CategoryField", "NumberField", "NumbersField", "field_from_dict"]
-
-_LARGEST_WHOLE = 2**53
+MOST_NAME = 200
+_MOST_VALUES, _MOST_LETTERS, _LARGEST_INTEGER = 2**20, 1000, 2**53
+# Squares of larger numbers, such as variances, would leave the range of doubles.
+_MOST = 1e100
 
 
-@dataclass(frozen=True)
+def check_text(name: str, value: Any, most: int = MOST_NAME) -> None:
+    """Raise ValueError unless a value is a text of 1 to `most` characters."""
+    if not isinstance(value, str) or not 1 <= len(value) <= most:
+        raise ValueError(f"{name} must be a text of 1 to {most} characters; got {value!r:.40}.")
+
+
 class Field(ABC):
-    """What of a record is answered for at once. A subclass is a frozen dataclass."""
+    """Base class of fields. Subclasses are frozen dataclasses."""
 
     name: str
+    law: Any
+    steps: int | None = None
 
     @property
     def epsilon(self) -> float:
-        """The exact epsilon of the field's answer, from the integers of its law."""
-        return self._law.epsilon
+        """The exact epsilon of an answer, from the integers of the law."""
+        return float(self.law.epsilon)
 
     @property
     def lifetime_epsilon(self) -> float:
-        """The exact epsilon of all answers to one value together, under the memo rule ``"permanent"``."""
-        return self._law.lifetime_epsilon
+        """The exact epsilon of all answers to one value under the memo rule ``"permanent"``."""
+        return float(self.law.lifetime_epsilon)
 
     @property
     def two_steps(self) -> TwoStepLaw | None:
-        """The law, where it has a permanent answer that every report randomises again."""
-        return self._law if isinstance(self._law, TwoStepLaw) else None
+        """The law, if it has a permanent answer that every report randomizes again."""
+        return self.law if isinstance(self.law, TwoStepLaw) else None
+
+    @property
+    def needs_steps(self) -> bool:
+        """Whether fractions must be rounded to steps before they have a permanent answer."""
+        return False
 
     @property
     def n_answers(self) -> int:
-        """Answers are whole numbers from 0 to below this."""
-        return self._law.n_answers
-
-    @abstractmethod
-    def encode(self, value: Any) -> Any:
-        """Return what the law takes for a value of the record, None where it is missing; or for several, by name."""
-
-    @abstractmethod
-    def encode_all(self, columns: Mapping[str, Any], text: bool, first_row: int | None, unknown: bool) -> Sequence[Any]:
-        """Return what the law takes for each row of a table, an array or a sequence for each name.
-
-        `text` says that cells are those of a text file, `unknown` whether such categories count as `unknown`.
-
-        Raises
-        ------
-        ValueError
-            If a cell cannot be read, or is unknown; no value is shown. Its row counts from `first_row`, or is a
-            position from 0.
-        """
-
-    @abstractmethod
-    def draw(self, encoded: Any, words: Iterator[int]) -> int:
-        """Answer for what :meth:`encode` gave."""
-
-    @abstractmethod
-    def to_dict(self) -> dict[str, Any]:
-        """Describe the field as it stands in a policy."""
+        """Answers are integers from 0 to below this."""
+        return int(self.law.n_answers)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the record calls its values."""
+        """The names of the values in a record."""
         return (self.name,)
 
-    def is_answer(self, answer: int) -> bool:
-        """Whether a number, perhaps a stranger's, is an answer of the field."""
-        return self._law.is_answer(answer)
-
-    @property
     @abstractmethod
-    def _law(self) -> IntegerLaw:
-        """The law."""
+    def encode(self, value: Any) -> Any:
+        """Return the law's input for a value of a record, or for several by name."""
+
+    @abstractmethod
+    def encode_all(self, columns: Mapping[str, Any], refuse_unknown: bool, **reading: Any) -> Sequence[Any]:
+        """Return the law's input for each row of a table, which has a column for each name."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Return the field as a policy writes it."""
+
+    def draw(self, encoded: Any, words: Iterator[int]) -> int:
+        """Draw the answer to an encoded value."""
+        return int(self.law.draw(encoded, words))
+
+    def is_answer(self, answer: int) -> bool:
+        """Return whether a number is an answer of the field."""
+        return bool(self.law.is_answer(answer))
 
     def _law_and_epsilons(self) -> dict[str, Any]:
-        """What every field says of its law."""
-        own = {"law": self._law.to_dict(), "epsilon": repr(self.epsilon)}
-        return own if self.two_steps is None else own | {"lifetime_epsilon": repr(self.lifetime_epsilon)}
+        own = {"law": self.law.to_dict(), "epsilon": repr(self.epsilon)}
+        own |= {} if self.two_steps is None else {"lifetime_epsilon": repr(self.lifetime_epsilon)}
+        return own if self.steps is None else own | {"steps": str(self.steps)}
 
 
 @dataclass(frozen=True)
-class NumberField(Field):
-    r"""A number within declared bounds, or a date.
+class NumberField(NumberColumn, Field):
+    r"""A number or a date within declared bounds, with its law.
 
     Parameters
     ----------
     name : str
     low, high : float
-        From -1e100 to 1e100, and ``low < high``. Of a date, days since 1970.
-    law : IntegerLaw
-        For numbers in [-1, 1].
-    unit : str, default=None
-        Of the number, to be shown.
-    whole : bool, default=False
-        Round to a whole number first, half to even.
-    missing : float, default=None
-        Stand-in for a missing value, within the bounds. None is the middle of the bounds.
-    is_date : bool, default=False
-        Take dates, or texts such as ``"2024-02-29"``, and no numbers; `whole` then.
+        From -1e100 to 1e100, ``low < high``. The bounds of a date are days since 1970-01-01.
+    law : UnitLaw
+        Law of numbers in [-1, 1].
+    unit, whole, missing, is_date
+        As of :class:`NumberColumn`; `missing` is a number.
     steps : int, default=None
-        Into how many equal steps the bounds are divided under the memo rule ``"permanent"``, from 1 to 2^30.
+        The number of equal steps between the bounds under the memo rule ``"permanent"``, from 1 to 2^30.
 
     Raises
     ------
     ValueError
-        If a parameter is not as above.
+        If a parameter is out of range.
 
     Notes
     -----
-    In IEEE double precision, with :math:`c` the sum of the halves of both bounds, and :math:`r` their difference, the
-    law is given :math:`(x - c) / r`, moved into [-1, 1].
+    The law is given :math:`(x - c) / r` in IEEE double precision, clipped to [-1, 1], where :math:`c` is the middle of
+    the bounds and :math:`r` half their distance.
     """
 
-    low: float
-    high: float
     law: UnitLaw
-    unit: str | None = None
-    whole: bool = False
-    missing: Any = None
-    is_date: bool = False
-    steps: int | None = None
+    steps: int | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        for end in ("low", "high", "missing"):
-            object.__setattr__(self, end, getattr(self.column, end))
+        super().__post_init__()
+        _check_column(self)
+        _check_steps(self.steps)
         if not isinstance(self.law, UnitLaw):
             raise ValueError(f"The law of a number must be one for [-1, 1]. Got {self.law!r} instead.")
-        _check_steps(self.steps)
         if self.steps is not None and self.two_steps is not None:
-            raise ValueError(
-                f"A law of two steps moves numbers itself, and needs no steps. Got {self.steps!r} instead."
-            )
+            raise ValueError(f"A law of two steps rounds numbers itself and needs no steps; got {self.steps!r}.")
 
     @cached_property
-    def trembles(self) -> bool:
-        """Whether it takes numbers of any digits, each of which would be a value of its own."""
+    def needs_steps(self) -> bool:
+        """Whether it takes fractions, each of which would be a value of its own."""
         return self.steps is None and not self.whole and self.two_steps is None
 
-    @cached_property
-    def column(self) -> NumberColumn:
-        """The number without its law."""
-        bounds = self.low, self.high
-        return NumberColumn(self.name, *bounds, self.unit, self.whole, self.missing, self.is_date)
-
-    def encode(self, value: Any) -> float:
-        """The place of a number in [-1, 1]."""
-        return self.column.encode(value)
-
-    def encode_all(
-        self, columns: Mapping[str, Any], text: bool, first_row: int | None, unknown: bool
-    ) -> Sequence[float]:
+    def encode_all(self, columns: Mapping[str, Any], refuse_unknown: bool, **reading: Any) -> Sequence[float]:
         """Return the place of each number in [-1, 1]."""
-        return self.column.encode_all(columns[self.name], text, first_row)
-
-    def draw(self, encoded: float, words: Iterator[int]) -> int:
-        """Answer for a place in [-1, 1]."""
-        return self.law.draw(encoded, words)
+        return self.places(columns[self.name], **reading)
 
     def value(self, answer: int) -> float:
-        """The number that an answer stands for, without bias."""
-        return float(self.column.number(self.law.value(answer)))
+        """Return the unbiased number of an answer."""
+        return float(self.number(self.law.value(answer)))
 
     def to_dict(self) -> dict[str, Any]:
-        """Describe the field."""
-        own = self.column.to_dict() | self._law_and_epsilons()
-        return own if self.steps is None else own | {"steps": str(self.steps)}
-
-    @property
-    def _law(self) -> IntegerLaw:
-        return self.law
+        """Return the field as a policy writes it."""
+        return super().to_dict() | self._law_and_epsilons()
 
 
 @dataclass(frozen=True)
 class NumbersField(Field):
-    """Several numbers of a record that are answered for together, or of which some are chosen and told.
+    """Several numbers of a record with one law: all are answered for together, or some that are drawn.
 
     Parameters
     ----------
     name : str
-        Of the answer; the record has the names of the columns.
+        Name of the answer. A record has the names of the columns.
     columns : tuple of NumberColumn
-        Of different names.
+        Columns of different names.
     law : GroupLaw
-        For as many numbers in [-1, 1].
+        Law of as many numbers in [-1, 1].
     steps : int, default=None
-        Into how many equal steps the bounds of each number that is not whole are divided under the memo rule
+        The number of equal steps between the bounds of each number that is not whole under the memo rule
         ``"permanent"``, from 1 to 2^30.
 
     Raises
     ------
     ValueError
-        If a parameter is not as above.
+        If a parameter is out of range.
     """
 
+    name: str
     columns: tuple[NumberColumn, ...]
     law: GroupLaw
     steps: int | None = None
 
     def __post_init__(self) -> None:
+        check_text("The name of a field", self.name)
         if not isinstance(self.columns, tuple) or not all(isinstance(one, NumberColumn) for one in self.columns):
             raise ValueError(f"columns must be a tuple of columns of numbers. Got {self.columns!r} instead.")
+        for column in self.columns:
+            _check_column(column)
         if not isinstance(self.law, GroupLaw) or self.law.n_values != len(self.columns):
             raise ValueError(f"The law must be of {len(self.columns)} numbers. Got {self.law!r} instead.")
         _check_steps(self.steps)
 
     @cached_property
-    def trembles(self) -> bool:
-        """Whether it takes numbers of any digits, each of which would be a value of its own."""
+    def needs_steps(self) -> bool:
+        """Whether it takes fractions, each of which would be a value of its own."""
         return self.steps is None and not all(column.whole for column in self.columns)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Those of the columns."""
+        """The names of the columns."""
         return tuple(column.name for column in self.columns)
 
     def encode(self, value: Mapping[str, Any]) -> tuple[float, ...]:
-        """The places of the numbers of a record in [-1, 1]."""
+        """Return the places of the numbers of a record in [-1, 1]."""
         return tuple(column.encode(value.get(column.name)) for column in self.columns)
 
     def encode_all(
-        self, columns: Mapping[str, Any], text: bool, first_row: int | None, unknown: bool
+        self, columns: Mapping[str, Any], refuse_unknown: bool, **reading: Any
     ) -> Sequence[tuple[float, ...]]:
         """Return the places of the numbers of each row in [-1, 1]."""
-        each = (one.encode_all(columns[one.name], text, first_row) for one in self.columns)
-        return list(zip(*each, strict=True))
-
-    def draw(self, encoded: tuple[float, ...], words: Iterator[int]) -> int:
-        """Answer for places in [-1, 1]."""
-        return self.law.draw(encoded, words)
+        return list(zip(*(one.places(columns[one.name], **reading) for one in self.columns), strict=True))
 
     def values(self, answer: int) -> dict[str, float]:
-        """The numbers that an answer stands for, each without bias; what was not chosen stands in the middle."""
+        """Return the unbiased numbers of an answer; those that were not drawn are in the middle of their bounds."""
         pairs = zip(self.columns, self.law.values(answer), strict=True)
         return {column.name: column.number(place) for column, place in pairs}
 
     def to_dict(self) -> dict[str, Any]:
-        """Describe the field."""
-        own = {
-            "name": self.name,
-            "type": "numbers",
-            "columns": [column.to_dict() for column in self.columns],
-        } | self._law_and_epsilons()
-        return own if self.steps is None else own | {"steps": str(self.steps)}
-
-    @property
-    def _law(self) -> IntegerLaw:
-        return self.law
+        """Return the field as a policy writes it."""
+        columns = [column.to_dict() for column in self.columns]
+        return {"name": self.name, "type": "numbers", "columns": columns} | self._law_and_epsilons()
 
 
 @dataclass(frozen=True)
-class CategoryField(Field):
-    """One of a list of values.
+class CategoryField(CategoryColumn, Field):
+    """A category with declared values, with its law.
 
     Parameters
     ----------
     name : str
     values : tuple of str, int, bool or None
-        All different, at least two; None is the category of missing values.
-    law : IntegerLaw
-        For codes, as many as there are values.
+        At least two, all different; None is the category of missing values.
+    law : CodeLaw
+        Law of as many codes as there are values.
     unknown : str, int, bool or None, default=...
-        The one of `values` that any other value counts as, a missing one too where None is not among them. An ellipsis
-        is None where that is among the values, else the first value.
+        The one of `values` that any other value counts as, a missing one too if None is not among them. An ellipsis is
+        None if that is among the values, else the first value.
 
     Raises
     ------
     ValueError
-        If a parameter is not as above.
+        If a parameter is out of range.
     """
 
-    values: tuple[str | int | bool | None, ...]
     law: CodeLaw
-    unknown: Any = ...
 
     def __post_init__(self) -> None:
+        check_text("The name of a field", self.name)
         if not isinstance(self.values, tuple) or not all(map(_is_value, self.values)):
-            raise ValueError("values must be a tuple of texts, whole numbers, booleans and None. Got others instead.")
-        if len(self._codes) < len(self.values):
-            raise ValueError("values must all be different. Got one twice instead.")
+            raise ValueError("values must be a tuple of texts, integers, booleans and None. Got others instead.")
+        if not self.values or len(self.values) > _MOST_VALUES:
+            raise ValueError(f"values must be 1 to {_MOST_VALUES}; got {len(self.values)}.")
+        super().__post_init__()
         if not isinstance(self.law, CodeLaw) or self.law.n_codes != len(self.values):
             raise ValueError(f"The law of a category must be of {len(self.values)} codes. Got {self.law!r} instead.")
-        if self.unknown is ...:
-            object.__setattr__(self, "unknown", None if None in self.values else self.values[0])
-        if not _is_value(self.unknown) or value_key(self.unknown) not in self._codes:
-            raise ValueError(f"unknown must be one of the values. Got {self.unknown!r} instead.")
 
-    def encode(self, value: Any) -> int:
-        """Return the place of a value in the list: any value has one."""
-        found = self._reader.read(value)
-        if isinstance(found, Unread):
-            return self._missing if found is Unread.MISSING else self._unknown
-        return int(found)
-
-    def encode_all(self, columns: Mapping[str, Any], text: bool, first_row: int | None, unknown: bool) -> Sequence[int]:
-        """Return the place of each value in the list."""
-        values = columns[self.name]
-        cells = CodeReader(self.values, text=text).read_all(values)
-        refused = [Unread.UNREADABLE, *([] if unknown else [Unread.UNKNOWN])]
-        refused += [] if unknown or None in self.values else [Unread.MISSING]
-        rule = f"only the declared {len(self.values)} values"
-        cells.check(values, f"Column {self.name!r}", rule, *refused, first_row=first_row)
-        instead = np.where(cells.state == Unread.MISSING, self._missing, self._unknown)
-        codes: list[int] = np.where(cells.state > 0, instead, cells.values).tolist()
+    def encode_all(self, columns: Mapping[str, Any], refuse_unknown: bool, **reading: Any) -> Sequence[int]:
+        """Return the code of each value."""
+        codes: list[int] = self.as_numbers(columns[self.name], refuse_unknown=refuse_unknown, **reading).tolist()
         return codes
 
-    def draw(self, encoded: int, words: Iterator[int]) -> int:
-        """Answer for a code."""
-        return self.law.draw(encoded, words)
-
     def to_dict(self) -> dict[str, Any]:
-        """Describe the field."""
-        return {
-            "name": self.name,
-            "type": "category",
-            "values": list(self.values),
-            "unknown": self.unknown,
-        } | self._law_and_epsilons()
-
-    @cached_property
-    def _codes(self) -> dict[Any, int]:
-        return {value_key(value): code for code, value in enumerate(self.values)}
-
-    @cached_property
-    def _unknown(self) -> int:
-        return self._codes[value_key(self.unknown)]
-
-    @cached_property
-    def _missing(self) -> int:
-        return self._codes.get(value_key(None), self._unknown)
-
-    @cached_property
-    def _reader(self) -> CodeReader:
-        return CodeReader(self.values)
-
-    @property
-    def _law(self) -> IntegerLaw:
-        return self.law
+        """Return the field as a policy writes it."""
+        return super().to_dict() | self._law_and_epsilons()
 
 
 AnyField = NumberField | NumbersField | CategoryField
 
 
 def field_from_dict(given: dict[str, Any]) -> AnyField:
-    """Read a field of a document that the schema has let pass.
-
-    Raises
-    ------
-    ValueError
-        If its parameters do not fit together, or its integers are those of no law.
-    """
-    name, law = given["name"], law_from_dict(given["law"])
+    """Read a field of a document."""
+    # Each class checks that the law is one of its own.
+    law: Any = law_from_dict(given["law"])
     if given["type"] == "category":
-        assert isinstance(law, CodeLaw)
-        return CategoryField(name, tuple(given["values"]), law, given["unknown"])
+        return CategoryField(given["name"], tuple(given["values"]), law, unknown=given["unknown"])
     steps = int(given["steps"]) if "steps" in given else None
     if given["type"] == "numbers":
-        assert isinstance(law, GroupLaw)
-        return NumbersField(name, tuple(map(column_from_dict, given["columns"])), law, steps)
-    assert isinstance(law, UnitLaw)
-    own = column_from_dict(given)
-    return NumberField(name, own.low, own.high, law, own.unit, own.whole, own.missing, own.is_date, steps)
+        columns = tuple(NumberColumn(**_number_from_dict(one)) for one in given["columns"])
+        return NumbersField(given["name"], columns, law, steps)
+    return NumberField(law=law, steps=steps, **_number_from_dict(given))
+
+
+def _number_from_dict(given: dict[str, Any]) -> dict[str, Any]:
+    numbers = {end: float(given[end]) for end in ("low", "high", "missing")}
+    kind = {"whole": given["type"] != "number", "is_date": given["type"] == "date"}
+    return {"name": given["name"], "unit": given["unit"]} | numbers | kind
+
+
+def _check_column(column: NumberColumn) -> None:
+    check_text("The name of a column", column.name)
+    if column.unit is not None:
+        check_text("unit", column.unit)
+    if abs(column.low) > _MOST or abs(column.high) > _MOST:
+        raise ValueError(f"Bounds must be numbers from {-_MOST:g} to {_MOST:g}; got {(column.low, column.high)!r}.")
+    if not is_number(column.missing):
+        raise ValueError(f"missing must be None or a number within the bounds; got {column.missing!r}.")
 
 
 def _check_steps(steps: Any) -> None:
     if steps is not None:
-        check_whole("steps", steps, least=1, most=2**30)
+        check_integer("steps", steps, least=1, most=2**30)
 
 
 def _is_value(value: Any) -> bool:
-    return value is None or isinstance(value, str | bool) or (is_whole(value) and abs(value) <= _LARGEST_WHOLE)
+    is_short = isinstance(value, str) and len(value) <= _MOST_LETTERS
+    return (
+        value is None or is_short or isinstance(value, bool) or (is_integer(value) and abs(value) <= _LARGEST_INTEGER)
+    )

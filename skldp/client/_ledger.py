@@ -1,4 +1,4 @@
-"""What a person's own device has released, kept in one file, and the limit that the person has set."""
+"""Account of the releases of one person's device, in an SQLite file."""
 
 import math
 import os
@@ -13,12 +13,12 @@ from skldp.exceptions import BudgetExhaustedError, LedgerError
 
 __all__ = ["DeviceLedger"]
 
-# Epsilons are counted in whole units of 2^-40, so that sums are exact; a 64-bit integer holds eight million.
+# Epsilons are integers in units of 2^-40: sums are exact, and 64 bits hold eight million.
 _UNITS = 2**40
 _MOST = Fraction(2**62, _UNITS)
 _TABLE = "CREATE TABLE IF NOT EXISTS spent (policy TEXT PRIMARY KEY, units INTEGER NOT NULL, reports INTEGER NOT NULL)"
 _KEPT = "CREATE TABLE IF NOT EXISTS kept (tag TEXT PRIMARY KEY)"
-# A wave whose report the limit did not admit has none, and keeps it so: NULL.
+# NULL marks a wave whose report the limit did not admit.
 _WAVES = "CREATE TABLE IF NOT EXISTS waves (wave TEXT PRIMARY KEY, report BLOB)"
 _CHARGE = (
     "INSERT INTO spent VALUES (?, ?, 1) "
@@ -27,26 +27,26 @@ _CHARGE = (
 
 
 class DeviceLedger:
-    """What one person has released from this device, and how much they ever want to.
+    """Account of one person's releases from a device, with a limit.
 
     Parameters
     ----------
     path : str or path-like
-        A file of the person's own, made for its owner alone if there is none (on a disk that has hard links). It
-        holds the digests of policies, numbers of reports, epsilons and the reports of waves, and no value. Deleting it
-        forgets what was released.
+        File, created for its owner alone if there is none (on a file system with hard links). It holds digests of
+        policies, numbers of reports, epsilons and the reports of waves, and no values. Deleting it forgets what was
+        released.
     lifetime_epsilon : float
-        Natural log: the most that all reports together may spend. It is the person's, and no policy's.
+        Largest total epsilon (natural log) of all reports, set by the person.
 
     Raises
     ------
     ValueError
-        If `lifetime_epsilon` is no finite number > 0.
+        If `lifetime_epsilon` is not a finite number > 0.
 
     Notes
     -----
-    A charge is on the disk before anything is drawn: a crash may lose a report, never its cost. It is rounded up to a
-    whole multiple of :math:`2^{-40}`. Several processes may share the file.
+    A charge is on the disk before anything is drawn: a crash may lose a report, never its cost. Charges are rounded up
+    to a multiple of :math:`2^{-40}`. Several processes may share the file.
 
     Examples
     --------
@@ -61,66 +61,39 @@ class DeviceLedger:
 
     def __init__(self, path: str | PathLike[str], *, lifetime_epsilon: float) -> None:
         check_epsilon(lifetime_epsilon)
-        # Wherever the process goes: another file would know of nothing, and so would what SQLite keeps in memory.
+        # Absolute: the process may change its directory, and SQLite takes ":memory:" for no file.
         self.path = os.path.abspath(path)
         self.lifetime_epsilon = float(lifetime_epsilon)
 
     @property
     def spent(self) -> float:
-        """The sum of all epsilons that were charged."""
+        """The sum of all charged epsilons."""
         with self._opened() as connection:
             return float(Fraction(_total(connection), _UNITS))
 
     def charge(self, policy: str, epsilon: float) -> None:
-        """Charge one report.
-
-        Parameters
-        ----------
-        policy : str
-            The SHA-256 of its policy.
-        epsilon : float
+        """Charge one report of the policy with this SHA-256.
 
         Raises
         ------
         BudgetExhaustedError
-            If it would exceed the lifetime limit; nothing is charged then.
+            If it would exceed the limit; nothing is charged then.
         ValueError
-            If epsilon is no finite number > 0.
+            If epsilon is not a finite number > 0.
         LedgerError
-            If the file cannot be read or written: on a full disk, or where it is another file. Nothing is drawn then.
+            If the file cannot be read or written, or is another file; nothing is drawn then.
         """
         check_epsilon(epsilon)
         with self._opened() as connection:
-            # Nobody else charges between the reading of the sum and the writing of the charge.
+            # Locks out other writers between the read of the sum and the write of the charge.
             connection.execute("BEGIN IMMEDIATE")
             self._spend(connection, policy, _units(epsilon))
 
     def charge_once(self, policy: str, charges: Mapping[str, float]) -> None:
-        """Charge one report for those of its answers that were never charged before.
+        """Charge one report for the answers that were never charged before.
 
-        Parameters
-        ----------
-        policy : str
-            The SHA-256 of its policy.
-        charges : dict of str to float
-            The epsilon of each answer by its tag, which a secret makes of the value: it is kept, and tells nothing
-            without the secret.
-
-        Raises
-        ------
-        BudgetExhaustedError, ValueError, LedgerError
-            As :meth:`charge`.
-
-        Examples
-        --------
-        >>> import os, tempfile
-        >>> from skldp.client import DeviceLedger
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     ledger = DeviceLedger(os.path.join(folder, "mine.sqlite"), lifetime_epsilon=2.0)
-        ...     ledger.charge_once("a digest", {"a tag": 1.5})
-        ...     ledger.charge_once("another digest", {"a tag": 1.5, "another tag": 0.25})
-        ...     ledger.spent
-        1.75
+        `charges` has the epsilon of each answer by its tag, a keyed hash of the value that is kept in the file. Errors
+        are those of :meth:`charge`.
         """
         for epsilon in charges.values():
             check_epsilon(epsilon)
@@ -129,29 +102,28 @@ class DeviceLedger:
             self._spend(connection, policy, _new_units(connection, charges))
 
     def keep_wave(self, policy: str, wave: str, charges: Mapping[str, float], report: bytes) -> bytes:
-        """Charge and keep the first report of a wave, and return the one that is kept.
+        """Charge and store the first report of a wave, and return the stored one.
 
         Parameters
         ----------
         policy : str
-            The SHA-256 of its policy.
+            SHA-256 of the policy.
         wave : str
-            A digest of policy, person and wave.
+            Digest of policy, person and wave.
         charges : dict of str to float
             As of :meth:`charge_once`.
         report : bytes
-            Kept, and charged for, if the wave has none.
+            Stored and charged if the wave has none.
 
         Returns
         -------
         bytes
-            The report to send. It is on the disk.
+            The stored report, which is on the disk.
 
         Raises
         ------
         BudgetExhaustedError
-            If it would exceed the lifetime limit, now or when the wave was first asked. The wave has no report then,
-            whatever is asked later.
+            If the limit does not admit it, or did not when the wave was first asked. The wave never has a report then.
         ValueError, LedgerError
             As of :meth:`charge`.
         """
@@ -174,7 +146,7 @@ class DeviceLedger:
             return report
 
     def reports(self) -> dict[str, int]:
-        """How many reports were charged, by the SHA-256 of their policy."""
+        """Return the number of charged reports by the SHA-256 of their policy."""
         with self._opened() as connection:
             return dict(connection.execute("SELECT policy, reports FROM spent ORDER BY policy").fetchall())
 
@@ -182,7 +154,7 @@ class DeviceLedger:
         return f"DeviceLedger({self.path!r}, lifetime_epsilon={self.lifetime_epsilon!r})"
 
     def _kept_report(self, connection: Any, wave: str) -> bytes | None:
-        """Return the report of a wave, None where it was not asked; raise where it was refused."""
+        """Return the report of a wave, or None; raises BudgetExhaustedError if it was refused."""
         row = connection.execute("SELECT report FROM waves WHERE wave = ?", (wave,)).fetchone()
         if row is None:
             return None
@@ -191,9 +163,9 @@ class DeviceLedger:
         return bytes(row[0])
 
     def _spend(self, connection: Any, policy: str, units: int) -> None:
-        """End a transaction with a charge, or leave it to be rolled back."""
+        """Charge within a transaction; an error rolls it back."""
         limit = math.floor(min(Fraction(self.lifetime_epsilon), _MOST) * _UNITS)
-        # What was charged before is admitted, even where the person has set a lower limit since.
+        # A report without new charges is admitted even if the limit was lowered.
         if units and _total(connection) + units > limit:
             raise BudgetExhaustedError(
                 f"A report must stay within the lifetime limit of {self.lifetime_epsilon:g} that is set on this "
@@ -227,7 +199,7 @@ def _create(path: str) -> None:
         return
     from tempfile import TemporaryDirectory
 
-    # Under its own name only once it is closed: closing a file ends the process's locks on it.
+    # Linked after it is closed: closing a file drops the locks of the process on it.
     with TemporaryDirectory(prefix=".skldp-", dir=os.path.dirname(path)) as folder:
         draft = os.path.join(folder, "account")
         os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
@@ -236,7 +208,7 @@ def _create(path: str) -> None:
 
 
 def _new_units(connection: Any, charges: Mapping[str, float]) -> int:
-    """Keep the tags of charges, and return the units of those that were never charged before."""
+    """Store the tags of charges, and return the units of the new ones."""
     known = "SELECT 1 FROM kept WHERE tag = ?"
     new = [tag for tag in charges if connection.execute(known, (tag,)).fetchone() is None]
     connection.executemany("INSERT INTO kept VALUES (?)", [(tag,) for tag in new])

@@ -1,4 +1,4 @@
-"""Reports that are the same again for the same record: what is drawn is a function of secret, law, field and value."""
+"""Permanent answers: random words are a function of secret, person, law, field and value."""
 
 import hashlib
 import math
@@ -6,29 +6,18 @@ import struct
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from skldp._documents import canonical_text
 from skldp.client._fields import AnyField, CategoryField, NumbersField
-from skldp.client._schema import canonical_text
-from skldp.mechanisms._release_key import ReleaseKey
+from skldp.laws._release_key import ReleaseKey
 
-__all__ = ["Kept", "KeptField", "kept_report"]
+__all__ = ["Kept", "KeptField", "kept_report", "wave_digest"]
 
-# Raised when a draw comes to read its words in another way.
+# Incremented when a draw reads its words in another way.
 _VERSION = b"1"
 
 
 class Kept(NamedTuple):
-    """A report that can be made again.
-
-    Parameters
-    ----------
-    report_id : bytes
-        Sixteen, the same again for the same record under the same policy; of a wave, for the same person and wave.
-    answers : list of int
-        Of the fields in their order.
-    charges : dict of str to float
-        The epsilon of each field's permanent answer by a tag, which is the same again for the same value under the
-        same law.
-    """
+    """Report with permanent answers, and its charges by tag."""
 
     report_id: bytes
     answers: list[int]
@@ -36,16 +25,7 @@ class Kept(NamedTuple):
 
 
 class KeptField(NamedTuple):
-    """A field with what its answers are bound to, beside the value.
-
-    Parameters
-    ----------
-    field : NumberField, NumbersField or CategoryField
-    meaning, law : bytes
-        Digests of what a code or a place in [-1, 1] stands for, and of the law.
-    epsilon : float
-        Of the permanent answer to one value.
-    """
+    """Field with the digests that its answers are a function of, beside the value."""
 
     field: AnyField
     meaning: bytes
@@ -54,7 +34,7 @@ class KeptField(NamedTuple):
 
     @classmethod
     def of(cls, field: AnyField) -> "KeptField":
-        """Make it; what is shown, and what moves other values to a place, is left out."""
+        """Digest the field without units and stand-ins."""
         own = field.to_dict()
         meaning = _meaning(own)
         if isinstance(field, NumbersField):
@@ -71,36 +51,10 @@ def kept_report(
     person: bytes,
     wave: str = "",
 ) -> Kept:
-    """Answer for encoded values with the noise that is theirs.
-
-    Parameters
-    ----------
-    fields : sequence of KeptField
-    encoded : sequence
-        What the fields make of the values.
-    key : ReleaseKey
-    policy : bytes
-        The SHA-256 of the policy, on which the report's id depends, and the second step of laws of two steps.
-    person : bytes
-        Whose record it is.
-    wave : str, default=""
-        The name of the one in which laws of two steps report their permanent answers.
-
-    Examples
-    --------
-    >>> import os
-    >>> from skldp.client import CategoryField
-    >>> from skldp.client._memo import KeptField, kept_report
-    >>> from skldp.mechanisms import RandomizedResponse, ReleaseKey, integer_law
-    >>> city = KeptField.of(CategoryField("city", ("Bonn", "Ulm"), integer_law(RandomizedResponse(1.0, 2))))
-    >>> key = ReleaseKey(os.urandom(32))
-    >>> one, again = (kept_report([city], [1], key, policy=bytes(32), person=b"") for _ in range(2))
-    >>> one == again
-    True
-    """
+    """Answer for encoded values."""
     answers, values, charges = [], [], {}
     for one, given in zip(fields, encoded, strict=True):
-        own = _Own(one, key, person)
+        own = _Answer(one, key, person)
         if one.field.two_steps is None:
             answer, tag, packed = own.answer(given)
             values.append(packed)
@@ -113,15 +67,15 @@ def kept_report(
     return Kept(key.subkey("skldp report", _VERSION, policy, person, *about)[:16], answers, charges)
 
 
-class _Own(NamedTuple):
-    """One person's noise for one field."""
+class _Answer(NamedTuple):
+    """Answer of one person for one field."""
 
     kept: KeptField
     key: ReleaseKey
     person: bytes
 
     def answer(self, given: Any) -> tuple[int, str, bytes]:
-        """The permanent answer, the tag of its charge, and what the id of the report is made of."""
+        """Return the permanent answer, the tag of its charge, and the packed value."""
         value = self._stepped(given)
         packed = _packed(self.kept.field, value)
         about = self._about(packed)
@@ -136,7 +90,7 @@ class _Own(NamedTuple):
         seen = law.see(given, choice)
         about = self._about(_whole(seen))
         permanent = law.keep(seen, choice, _words(self.key.subkey("skldp answer", *about)))
-        # Waves of two policies are distinct waves: with one noise, a change between them would be seen at once.
+        # Waves of two policies have noise of their own; with equal noise a change between them would show.
         again = (*of_person, _whole(permanent), policy, _wave(wave))
         return law.report(permanent, choice, _words(self.key.subkey("skldp wave", *again))), self._tag(about)
 
@@ -148,7 +102,7 @@ class _Own(NamedTuple):
         return self.key.subkey("skldp tag", *about).hex()
 
     def _stepped(self, given: Any) -> Any:
-        """Numbers at their field's steps, by thresholds of the person's own, so that the mean is that of all."""
+        """Round numbers to steps, by thresholds of the person: the mean over people is unbiased."""
         field = self.kept.field
         if isinstance(field, CategoryField) or field.steps is None:
             return given
@@ -172,7 +126,7 @@ def _digest(content: Any) -> bytes:
 
 
 def _packed(field: AnyField, value: Any) -> bytes:
-    """What the law is given, as bytes; minus zero is zero."""
+    """Return the input of the law as bytes; minus zero is zero."""
     if isinstance(field, CategoryField):
         return struct.pack(">q", value)
     places = value if isinstance(field, NumbersField) else (value,)
@@ -195,8 +149,14 @@ def _at_step(place: float, steps: int, shift: bytes) -> float:
 
 
 def _words(key: bytes) -> Iterator[int]:
-    """Random words of a key, as many as are asked for."""
+    """Yield random words of a key."""
     block = 0
     while True:
         yield from struct.unpack(">8Q", hashlib.blake2b(block.to_bytes(8, "big"), key=key).digest())
         block += 1
+
+
+def wave_digest(policy: str, person: bytes, wave: str) -> str:
+    """Return the digest of a person's wave, which does not depend on the secret."""
+    parts = (policy.encode(), person, _wave(wave))
+    return hashlib.sha256(b"".join(len(part).to_bytes(8, "big") + part for part in parts)).hexdigest()

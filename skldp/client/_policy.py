@@ -1,103 +1,102 @@
-"""Policies: what a person's own device is told to release, checked before anything is believed."""
+"""Policies: documents that state what a device releases of a record, by which laws and at which epsilon."""
 
-import hashlib
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import cached_property
 from os import PathLike
-from typing import Any, Literal, NamedTuple, Self, TypeGuard
+from typing import Any, Literal, Self
 
+from skldp._documents import canonical_text, check_names, digest, parsing, read_document
 from skldp._reading import as_array
-from skldp.client._fields import AnyField, NumberField, NumbersField, field_from_dict
+from skldp._texts import escaped, is_visible
+from skldp.client._fields import MOST_NAME, AnyField, CategoryField, NumbersField, check_text, field_from_dict
 from skldp.client._ledger import DeviceLedger
-from skldp.client._memo import KeptField, kept_report
-from skldp.client._reports import pack, unpack
-from skldp.client._schema import canonical_text, digest, policy_error, read_json
-from skldp.mechanisms._integer_laws import secure_words, words_of
-from skldp.mechanisms._odds import round_up
-from skldp.mechanisms._release_key import ReleaseKey, person_bytes
+from skldp.client._memo import KeptField, kept_report, wave_digest
+from skldp.client._reports import Report, pack, unpack
+from skldp.laws._integers import secure_words, words_of
+from skldp.laws._odds import round_up
+from skldp.laws._release_key import ReleaseKey, person_bytes
 
 __all__ = ["Policy", "Report"]
 
-# Of all fields together: what a device has room and time for.
-_MOST_BITS = 2**17
+# A device has room and time for so many fields and bits of answers, and for documents of this length.
+_MOST_FIELDS, _MOST_NUMBERS, _MOST_BITS, _MOST_CHARACTERS = 1000, 1024, 2**17, 2**24
 _VERSION = 2
-_TIME = "%Y-%m-%dT%H:%M:%SZ"
-
-
-class Report(NamedTuple):
-    """What a report says.
-
-    Parameters
-    ----------
-    report_id : str
-        32 hexadecimal signs; random, and of one report alone.
-    answers : dict of str to int
-        The released integer of each field.
-    """
-
-    report_id: str
-    answers: dict[str, int]
+_NAMES = {"purpose", "fields", "epsilon", "delta", "memo", "expires", "sha256"}
+_EXPIRES = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
+_NAME = re.compile(f"(?s:.{{1,{MOST_NAME}}})")
+_DOUBLE = re.compile(r"(?!.{33})-?[0-9]+(\.[0-9]+)?(e[+-][0-9]+)?")
+_INTEGER = re.compile("(?!.{21})(0|-?[1-9][0-9]*)")
+# The parameters of estimators; after the fourth they are optional.
+_FORMS = {
+    "estimator": _NAME,
+    "epsilon": _DOUBLE,
+    "mechanism": _NAME,
+    "n_fields": _INTEGER,
+    "name": _NAME,
+    "n_sampled": _INTEGER,
+    "n_bits": _INTEGER,
+    "numbers": _DOUBLE,
+}
 
 
 @dataclass(frozen=True)
 class Policy:
-    """What is released of one person's record, by which laws, and at which exact epsilon.
+    """Fields of a record that are released, their laws, and their exact epsilon, as a JSON document.
 
     Parameters
     ----------
     purpose : str
-        What the collection is for, to be shown to the person.
+        Purpose of the collection, shown to the person.
     fields : tuple of NumberField, NumbersField or CategoryField
     expires : str, default=None
-        A time of UTC such as ``"2027-01-31T00:00:00Z"``, after which nothing is released; None is never.
+        UTC time such as ``"2027-01-31T00:00:00Z"`` after which nothing is released.
     asked : list of dict, default=None
-        What the integers were made from, where estimators made them: their parameters. It is no part of the law.
+        Parameters of the estimators that the integers were made from. They are no part of the law.
     memo : {"fresh", "permanent"}, default="fresh"
-        Whether every report is drawn anew, or is a function of a secret of the person's own, the laws and the values,
-        so that the same record gives the same report again. Numbers that are not whole need `steps` then. Laws of two
-        steps, such as that of a LongitudinalCategories, need ``"permanent"``.
+        ``"fresh"`` draws every report independently. ``"permanent"`` makes it a function of a secret of the person, the
+        law and the value: the same record gives the same report. Numbers that are not whole need `steps` then. Laws of
+        two steps, such as that of longitudinal_categories, need ``"permanent"``.
 
     Raises
     ------
     ValueError
-        If a parameter is not as above.
+        If a parameter is out of range.
 
     See Also
     --------
-    DeviceLedger : What a person has released, and their own limit.
+    DeviceLedger : Account of a person's releases, with a limit.
 
     Notes
     -----
-    A policy is a JSON document of one form, to the byte, for one content, and its ``"sha256"`` is that of this text.
-    Whoever loads one believes nothing of it: it is checked by the JSON Schema that is shipped with the package, the
-    epsilons are computed anew from the integers that are sampled, and every text is compared. Loading runs no code.
+    The document has one form, to the byte, for one content, and holds the SHA-256 of that text. A loaded document is
+    not trusted: every name, type and text is checked, and every epsilon is computed from the integers that are sampled.
+    Loading runs no code.
 
-    Under the memo rule ``"permanent"``, `epsilon` is that of all reports together as long as no value changes: however
-    often they are asked for, by whatever policies of the same laws, fields and steps, they are equal, and there is
-    nothing to average. Of a field that has had k different values there are k independent answers, so that a person's
-    lifetime epsilon is the sum, over the fields, of k times the field's epsilon, which some answers reach; a ledger
-    charges just that. What no epsilon counts is that two reports are equal or not: who gets both learns whether
-    the record changed, and equal reports link a person over time. See :class:`~skldp.mechanisms.FieldKey`.
+    Under the memo rule ``"permanent"``, `epsilon` is that of all reports together while no value changes: repeated
+    reports are equal, for any policies with the same laws, fields and steps. A field that has had k values costs k
+    times its epsilon; a ledger charges exactly that. No epsilon covers whether two reports are equal: an observer of
+    both learns whether the record changed, and equal reports link a person over time. See
+    :class:`~skldp.mechanisms.FieldKey`.
 
-    A law of two steps hides that: each value has a permanent answer, and every wave reports a new randomization of
-    it. A wave is one of this policy and has one report; another policy with the same laws asks distinct waves. Then
-    `epsilon` is that of one report, by both steps, and `lifetime_epsilon` that of all reports together as long as no
-    value changes. A ledger charges it at the first report, and again for each value that is seen as another one. No
-    charge counts what many waves reveal in the end: at which of them another value is seen. What a person chose once,
-    a hash function or some buckets, is in all their reports, and may link them.
+    A law of two steps hides changes: each value has a permanent answer, and every wave reports a new randomization of
+    it. `epsilon` is that of one report, `lifetime_epsilon` that of all reports while no value changes. A ledger charges
+    the lifetime epsilon for each value that is seen. Not covered: from many waves, the times of changes can be
+    estimated; and a hash function or buckets that a person drew once are in all their reports, and may link them.
+    A wave belongs to one policy; another policy with the same laws has waves of its own.
 
-    Several numbers that are answered for together are one value: where one of them changes, all are answered for anew.
+    Numbers with one law are one value: if one of them changes, all are answered for anew.
 
     Examples
     --------
     >>> from skldp.client import CategoryField, Policy
-    >>> from skldp.mechanisms import RandomizedResponse, integer_law
-    >>> city = CategoryField("city", ("Bonn", "Ulm", None), integer_law(RandomizedResponse(1.0, 3)))
+    >>> from skldp.mechanisms import RandomizedResponse
+    >>> city = CategoryField("city", ("Bonn", "Ulm", None), RandomizedResponse(1.0, 3).integer_law)
     >>> policy = Policy("where people live", (city,))
     >>> round(policy.epsilon, 6), policy.n_bytes
     (1.0, 30)
@@ -120,63 +119,139 @@ class Policy:
                 raise ValueError(f"Fields must have different names. Got {names!r} instead.")
         if not math.isfinite(self.epsilon):
             raise ValueError("The fields must have a finite epsilon together. Got an infinite one instead.")
-        if self.memo == "fresh" and any(_has_steps(one) for one in self.fields):
+        if self.memo == "fresh" and any(one.steps is not None for one in self.fields):
             raise ValueError("steps are for the memo rule 'permanent'. Got a field with some under 'fresh'.")
         if self.memo == "fresh" and self.has_waves:
             raise ValueError("Laws of two steps are for the memo rule 'permanent'. Got one under 'fresh'.")
-        if self.memo == "permanent" and any(_trembles(one) for one in self.fields):
+        if self.memo == "permanent" and any(one.needs_steps for one in self.fields):
             raise ValueError("Under the memo rule 'permanent', numbers that are not whole must have steps. Got none.")
         if sum(one.n_answers.bit_length() for one in self.fields) > _MOST_BITS:
             raise ValueError(f"A report must have at most {_MOST_BITS} bits of answers. Got a policy of more instead.")
-        # Whoever made it may change what they passed.
+        check_text("purpose", self.purpose, 1000)
+        if len(self.fields) > _MOST_FIELDS or self.memo not in ("fresh", "permanent"):
+            raise ValueError(
+                f"A policy must have at most {_MOST_FIELDS} fields and the memo rule 'fresh' or 'permanent'; "
+                f"got {len(self.fields)} fields and {self.memo!r:.40}."
+            )
+        # The caller may change the list later.
         object.__setattr__(self, "asked", deepcopy(self.asked))
-        # Refuses what is no time.
+        if self.asked is not None:
+            _check_asked(self.asked)
+        # Raises if it is not a time.
         _ = self._expiry
-        if error := policy_error(self._document):
-            raise ValueError(f"A policy must keep to its schema: {error}. Got another one instead.")
+        hidden = next((text for text in _texts(self._document) if not is_visible(text)), None)
+        if hidden is not None:
+            raise ValueError(
+                "Texts of a policy must have no control, format or other invisible characters; "
+                f"got '{escaped(hidden[:60])}'."
+            )
+        if len(self.to_json()) > _MOST_CHARACTERS:
+            raise ValueError(f"A policy must be a document of at most {_MOST_CHARACTERS} characters; got a longer one.")
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        *,
+        purpose: str,
+        units: dict[str, str] | None = None,
+        expires: str | None = None,
+    ) -> Self:
+        """Make a policy from a fitted estimator; needs scikit-learn.
+
+        Parameters
+        ----------
+        estimator : estimator
+            Fitted, with declared categories and bounds: a TablePrivatizer, a NumericPrivatizer (not ``"laplace"`` or
+            ``"gaussian"``), a BitRandTransformer with ``calibration="exact", debias=True``, a CategoricalPrivatizer, a
+            TargetPrivatizer (field ``"target"``), a LabelRR or a LabelLaplace (``"label"``); a ColumnTransformer of
+            these; or a Pipeline whose first step is one of these.
+        purpose : str
+            Purpose of the collection, shown to the person.
+        units : dict by column, default=None
+            Units of numbers, for display.
+        expires : str, default=None
+            As of the class.
+
+        Returns
+        -------
+        Policy
+            Its releases use secure randomness, whatever the estimator's `seed`.
+
+        Raises
+        ------
+        ValueError
+            If the estimator is of another kind, has learnt a domain from rows, or a column has no law of integers.
+
+        Notes
+        -----
+        Mechanisms that draw real numbers (PrivUnit, Gaussian and Laplace vectors, random projections) have no policy:
+        clients could not agree bit for bit, and a device could not compute its epsilon. Numbers with one law become one
+        `NumbersField`.
+
+        A device clips numbers to their bounds. A missing number is the middle of its bounds. A missing or unknown
+        category is the missing category if the schema declares one, else the first value. Stand-ins bias an estimate
+        by the share of people without a value; a missing category shows that share. ``dataclasses.replace`` of a field
+        sets other stand-ins.
+        """
+        from skldp.collection._conversion import exported
+
+        fields, asked = exported(estimator, dict(units or {}))
+        return cls(purpose, fields, expires, asked)
+
+    def to_estimator(self) -> Any:
+        """Make the estimator, not fitted, that samples with the integers of this policy; needs scikit-learn.
+
+        Returns
+        -------
+        estimator
+            A ColumnTransformer takes its columns by the names of the fields.
+
+        Raises
+        ------
+        ValueError
+            If the policy was not made from an estimator, or its parameters give other integers.
+        """
+        from skldp.collection._conversion import estimator_of
+
+        return estimator_of(self)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
-        """Read a policy from a file, which may be a stranger's; see :meth:`from_json`."""
+        """Read a policy from a file; see :meth:`from_json`."""
         with open(path, encoding="utf-8") as file:
             return cls.from_json(file.read())
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Read a policy from a text, which may be a stranger's.
-
-        Parameters
-        ----------
-        text : str
-            Spaces and the order of names are free.
+        """Read a policy from JSON, which is not trusted.
 
         Raises
         ------
         ValueError
-            If it is no policy of this version, its integers do not give the epsilon that it claims, or it is not the
+            If it is no policy of this version, its integers do not give the epsilons that it claims, or it is not the
             document of its SHA-256.
         """
-        given = read_json(text)
-        if isinstance(given, dict) and given.get("version") in range(_VERSION):
-            raise ValueError(f"A policy must be of version {_VERSION}. Got an older version instead.")
-        if error := policy_error(given):
-            raise ValueError(f"A policy must keep to its schema: {error}. Got another document instead.")
+        if isinstance(text, str) and len(text) > _MOST_CHARACTERS:
+            raise ValueError(f"A policy must be a document of at most {_MOST_CHARACTERS} characters; got a longer one.")
+        given = read_document(text, "policy", _VERSION, _NAMES, {"asked", "lifetime_epsilon"}, integers=True)
         if digest(given) != given["sha256"]:
             raise ValueError("A policy must be the document of its own sha256. Got another one instead.")
-        fields = tuple(map(field_from_dict, given["fields"]))
-        own = cls(given["purpose"], fields, given["expires"], given.get("asked"), given["memo"])
-        claims = [_claimed(one) for one in (*given["fields"], given)]
+        with parsing("A policy"):
+            fields = tuple(map(field_from_dict, given["fields"][: _MOST_FIELDS + 1]))
+            own = cls(given["purpose"], fields, given["expires"], given.get("asked"), given["memo"])
+            claims = [_claimed(one) for one in (*given["fields"], given)]
         if claims != [_claimed(one) for one in (*own._document["fields"], own._document)]:
             raise ValueError(
-                f"A policy must claim the epsilon that its integers give, {own.epsilon!r} in all. "
-                f"Got claims of {given['epsilon']} in all, or another one for a field or a lifetime."
+                f"A policy must claim the epsilon that its integers give, {own.epsilon!r} in all, and those of its "
+                "fields and of a lifetime; got another claim."
             )
         if own.sha256 != given["sha256"]:
-            raise ValueError("The numbers of a policy must be in their only text. Got another one instead.")
+            raise ValueError("A policy must be in the only form that to_json writes; got another form.")
         return own
 
     def to_json(self) -> str:
-        """The document, in its only form."""
+        """Return the document in its only form."""
         return canonical_text(self._document)
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -186,7 +261,7 @@ class Policy:
 
     @cached_property
     def epsilon(self) -> float:
-        """The exact epsilon of one report: the sum of its fields', rounded up."""
+        """The exact epsilon of a report: the sum over its fields, rounded up."""
         return round_up(sum((Fraction(field.epsilon) for field in self.fields), Fraction(0)))
 
     @cached_property
@@ -196,12 +271,12 @@ class Policy:
 
     @cached_property
     def has_waves(self) -> bool:
-        """Whether a law has two steps, so that permanent answers are reported in waves."""
+        """Whether a law has two steps, so that reports come in waves."""
         return any(one.two_steps is not None for one in self.fields)
 
     @property
     def names(self) -> list[str]:
-        """What a record calls its values."""
+        """The names of the values of a record."""
         return [name for field in self.fields for name in field.names]
 
     @property
@@ -211,22 +286,15 @@ class Policy:
 
     @property
     def n_bytes(self) -> int:
-        """The size of each report."""
+        """The size of a report in bytes."""
         return len(self._pack(bytes(16), [0] * len(self.fields)))
 
     def permanent(self, steps: int = 1024) -> Self:
-        """The same policy under the memo rule ``"permanent"``.
-
-        Parameters
-        ----------
-        steps : int, default=1024
-            Of each number that is not whole.
-
-        Returns
-        -------
-        Policy
-        """
-        fields = tuple(replace(one, steps=steps) if _trembles(one) else one for one in self.fields)
+        """Return the same policy under the memo rule ``"permanent"``, with `steps` for each number that needs them."""
+        fields = tuple(
+            replace(one, steps=steps) if one.needs_steps and not isinstance(one, CategoryField) else one
+            for one in self.fields
+        )
         return replace(self, fields=fields, memo="permanent")
 
     def release(
@@ -238,23 +306,23 @@ class Policy:
         person: int | str | None = None,
         wave: str | None = None,
     ) -> bytes:
-        """Release one record as one report, with fresh noise or with that of the secret.
+        """Release one record as one report.
 
         Parameters
         ----------
         record : dict
-            A value for each field by its name; a field that is not there is missing.
+            A value for each field by its name. An absent value is missing.
         ledger : DeviceLedger, default=None
             Charged before the report is returned; under the memo rule ``"permanent"``, once for each value of each
-            field. A value that the limit does not admit sends no report, which reveals a change. Laws of two steps need
-            a ledger, which keeps the report of each wave. None, for others, keeps no account.
+            field. A value beyond the limit sends no report, which reveals a change. Laws of two steps need a ledger,
+            which keeps the report of each wave.
         secret : ReleaseKey, default=None
             Needed under the memo rule ``"permanent"``, and only then.
         person : int or str, default=None
-            Whose record it is, where one secret serves several people; None is the one whose device it is.
+            Id of the person, if one secret serves several people; None means the owner of the device.
         wave : str, default=None
-            The name of the time at which laws of two steps report: needed for these, and for them only. The ledger
-            keeps the first report of a wave of this policy; the same wave again returns it, whatever the record is.
+            Name of the wave, for laws of two steps only. The same wave again returns its first report, whatever the
+            record is.
 
         Returns
         -------
@@ -268,7 +336,7 @@ class Policy:
         TypeError
             If the record is no mapping. Nothing is charged in any of these cases.
         BudgetExhaustedError
-            If the ledger does not admit it, or did not admit the wave when it was first asked.
+            If the limit of the ledger does not admit the report, or did not admit this wave.
         """
         self._check_not_expired()
         if (secret is None) is not (self.memo == "fresh") or not isinstance(secret, ReleaseKey | None):
@@ -292,34 +360,10 @@ class Policy:
         kept = kept_report(self._kept, encoded, secret, policy=own, person=whose, wave=wave or "")
         report = self._pack(kept.report_id, kept.answers)
         if ledger is not None and wave is not None:
-            return ledger.keep_wave(self.sha256, _wave_digest(self.sha256, whose, wave), kept.charges, report)
+            return ledger.keep_wave(self.sha256, wave_digest(self.sha256, whose, wave), kept.charges, report)
         if ledger is not None:
             ledger.charge_once(self.sha256, kept.charges)
         return report
-
-    def release_all(self, records: Iterable[Mapping[str, Any]]) -> list[bytes]:
-        """Release the records of several people with fresh noise, as a report each, or nothing at all.
-
-        Parameters
-        ----------
-        records : iterable of dict
-            As of :meth:`release`.
-
-        Returns
-        -------
-        list of bytes
-
-        Raises
-        ------
-        ValueError
-            As of :meth:`release`, before anything is drawn.
-        """
-        self._check_not_expired()
-        if self.memo != "fresh":
-            raise ValueError(f"Several records at once are released with fresh noise. Got the rule {self.memo!r}.")
-        encoded = [self._encode(record) for record in records]
-        words = secure_words()
-        return [self._draw(one, words) for one in encoded]
 
     def release_table(
         self,
@@ -331,23 +375,23 @@ class Policy:
         text: bool = False,
         first_row: int | None = None,
     ) -> list[bytes]:
-        """Release the rows of a table, as a report each, or nothing at all.
+        """Release the rows of a table, one report each, or nothing if an error is raised.
 
         Parameters
         ----------
         columns : dict of str to array or sequence
-            Of equal lengths, one for each name of the policy; columns of pandas, polars and Arrow too.
+            Columns of equal length by name, also of pandas, polars and Arrow.
         secret : ReleaseKey, default=None
             Needed under the memo rule ``"permanent"``, and only then.
         people : sequence of int or str, default=None
-            Ids of the people whose rows they are, with a secret.
+            Ids of the people of the rows, with a secret.
         handle_unknown : {"error", "policy"}, default="error"
-            Whether a category that is not declared, or is missing and has no category, is an error, or counts as the
+            Whether a category that is not declared, or is missing and has no category, is an error or counts as the
             policy says. A value of a type that no category has is an error in any case.
         text : bool, default=False
             Whether cells are those of a text file, where the integer 1 is written ``"1"`` or ``"1.0"``.
         first_row : int, default=None
-            Number of the first row in an error. None counts positions from 0.
+            Number of the first row in errors. None counts positions from 0.
 
         Returns
         -------
@@ -356,9 +400,9 @@ class Policy:
         Raises
         ------
         ValueError
-            Before anything is drawn, if the policy has expired, the memo rule and the secret do not fit together, or a
-            cell cannot be read or is no declared value, with its row and column; no value is shown. A device counts
-            such a value as missing or unknown; the holder of a table can correct it.
+            If the policy has expired, the memo rule and the secret do not fit together, or a cell cannot be read or is
+            not declared; the error names the row and column, and no value. A device counts such a value as missing or
+            unknown; the holder of a table can correct it.
         """
         if handle_unknown not in ("error", "policy"):
             raise ValueError(f"handle_unknown must be 'error' or 'policy'. Got {handle_unknown!r} instead.")
@@ -368,7 +412,8 @@ class Policy:
                 "A secret and ids are for the memo rule 'permanent' and laws of one step. Got another combination."
             )
         own = {name: as_array(columns[name]) for name in self.names}
-        each = [field.encode_all(own, text, first_row, handle_unknown == "policy") for field in self.fields]
+        reading = {"text": text, "first_row": first_row}
+        each = [field.encode_all(own, handle_unknown == "error", **reading) for field in self.fields]
         rows = list(zip(*each, strict=True))
         if secret is None or people is None:
             words = secure_words()
@@ -378,33 +423,15 @@ class Policy:
         return [self._pack(one.report_id, one.answers) for one in kept]
 
     def vector(self, record: Mapping[str, Any], random_bytes: bytes) -> bytes:
-        """The report that chosen random bytes give: a test vector for other clients, which protects nothing.
+        """Return the report of chosen random bytes: a test vector for other clients, without privacy.
 
-        Parameters
-        ----------
-        record : dict
-        random_bytes : bytes
-            Of which each eight are a word: two of the report's id, then those of each field in their order.
-
-        Returns
-        -------
-        bytes
-
-        Raises
-        ------
-        ValueError
-            If the record is refused, or the bytes are too few.
+        Each 8 bytes are a word: two of the report's id, then those of each field in order. Raises ValueError if there
+        are too few.
         """
         return self._draw(self._encode(record), words_of(random_bytes))
 
     def read(self, report: bytes) -> Report:
-        """Read a report of this policy.
-
-        Raises
-        ------
-        ValueError
-            If it is broken, or of another policy or version.
-        """
+        """Read a report; raises ValueError if it is broken or of another policy or version."""
         report_id, answers = unpack(report, bytes.fromhex(self.sha256), [field.n_answers for field in self.fields])
         if not all(field.is_answer(answer) for field, answer in zip(self.fields, answers, strict=True)):
             raise ValueError("The answers of a report must be those of its policy. Got others instead.")
@@ -436,9 +463,13 @@ class Policy:
         if self.expires is None:
             return None
         try:
-            return datetime.strptime(self.expires, _TIME).replace(tzinfo=UTC)
+            if not _EXPIRES.fullmatch(self.expires):
+                raise ValueError
+            return datetime.strptime(self.expires, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
         except (TypeError, ValueError):
-            raise ValueError(f"expires must be a time such as 2027-01-31T00:00:00Z. Got {self.expires!r}.") from None
+            raise ValueError(
+                f"expires must be a time such as 2027-01-31T00:00:00Z; got {self.expires!r:.30}."
+            ) from None
 
     def _check_not_expired(self) -> None:
         if self._expiry is not None and datetime.now(UTC) >= self._expiry:
@@ -458,10 +489,27 @@ class Policy:
         return pack(bytes.fromhex(self.sha256), report_id, answers, [field.n_answers for field in self.fields])
 
 
-def _wave_digest(policy: str, person: bytes, wave: str) -> str:
-    """Return the digest by which a ledger keeps the report of a person's wave: it does not depend on the secret."""
-    parts = (policy.encode(), person, wave.encode("utf-8", "surrogatepass"))
-    return hashlib.sha256(b"".join(len(part).to_bytes(8, "big") + part for part in parts)).hexdigest()
+def _check_asked(asked: Sequence[Mapping[str, Any]]) -> None:
+    """Raise ValueError unless parameters of estimators are texts of their forms."""
+    if not isinstance(asked, list | tuple) or not 1 <= len(asked) <= _MOST_FIELDS:
+        raise ValueError(f"asked must be a list of 1 to {_MOST_FIELDS} parts; got {type(asked).__name__}.")
+    required, optional = list(_FORMS)[:4], list(_FORMS)[4:]
+    for part in asked:
+        check_names(part, "Each part of asked", required, optional)
+        for name, given in part.items():
+            texts = given if isinstance(given, list) else [given]
+            fits = all(isinstance(text, str) and _FORMS[name].fullmatch(text) for text in texts)
+            if not fits or isinstance(given, list) is not (name == "numbers") or len(texts) > _MOST_NUMBERS:
+                raise ValueError(f"{name!r} in asked must be a text of its form, or a list of such; got another value.")
+
+
+def _texts(content: Any) -> Iterator[str]:
+    """Yield every text of a document."""
+    if isinstance(content, str):
+        yield content
+    elif isinstance(content, dict | list):
+        for one in content.values() if isinstance(content, dict) else content:
+            yield from _texts(one)
 
 
 def _value(record: Mapping[str, Any], name: str) -> Any:
@@ -469,17 +517,9 @@ def _value(record: Mapping[str, Any], name: str) -> Any:
     try:
         return record.get(name)
     except Exception:
-        # A mapping that reads its values when it is asked may raise anything; an error would reveal the value.
+        # A lazy mapping may raise anything; an error would reveal the value.
         return None
 
 
 def _claimed(given: Mapping[str, Any]) -> tuple[str, str | None]:
     return given["epsilon"], given.get("lifetime_epsilon")
-
-
-def _has_steps(one: AnyField) -> bool:
-    return isinstance(one, NumberField | NumbersField) and one.steps is not None
-
-
-def _trembles(one: AnyField) -> TypeGuard[NumberField | NumbersField]:
-    return isinstance(one, NumberField | NumbersField) and one.trembles

@@ -1,4 +1,4 @@
-"""Words of a declared alphabet, and tasks about their beginnings: how one person's device answers for a prefix."""
+"""Domains of words over an alphabet, and tasks that ask a device for a prefix of its word."""
 
 import json
 from collections.abc import Iterator
@@ -8,43 +8,43 @@ from itertools import pairwise, product
 from os import PathLike
 from typing import Any, Self
 
-from skldp._checks import check_whole, is_whole
+from skldp._checks import check_integer
+from skldp._documents import canonical_text, read_document
 from skldp._reading import number_of
 from skldp._texts import is_visible
 from skldp.client._fields import CategoryField
 from skldp.client._ledger import DeviceLedger
 from skldp.client._policy import Policy
-from skldp.client._schema import canonical_text, read_json
 
 __all__ = ["PREFIX", "PrefixDomain", "PrefixTask"]
 
-# What the one field of a task's policy is called.
+# Name of the field of a task's policy.
 PREFIX = "prefix"
 _MOST_SYMBOLS, _LONGEST = 1024, 256
-_NAMES = {"skldp", "version", "symbols", "word_length", "fixed", "length", "policy"}
+_NAMES = {"symbols", "word_length", "fixed", "length", "policy"}
 
 
 @dataclass(frozen=True)
 class PrefixDomain:
-    """Words over an alphabet, or codes of so many bits.
+    """Words over an alphabet, or codes of some bits.
 
     Parameters
     ----------
     symbols : str
-        The alphabet: 2 to 1,024 signs, all different.
+        The alphabet: 2 to 1,024 different characters.
     length : int
-        Of the longest word, from 1 to 256.
+        Length of the longest word, from 1 to 256.
     fixed : bool, default=False
-        Whether all words are as long. Fixed words over ``"01"`` are codes: whole numbers stand for them too.
+        Whether all words have this length. Fixed words over ``"01"`` are codes: integers stand for them too.
 
     Raises
     ------
     ValueError
-        If a parameter is not as above.
+        If a parameter is out of range.
 
     Notes
     -----
-    A prefix of length l is the first l signs of a word, or a whole word of fewer.
+    The prefix of length l of a shorter word is the word.
 
     Examples
     --------
@@ -65,32 +65,26 @@ class PrefixDomain:
     def __post_init__(self) -> None:
         n = len(self.symbols) if isinstance(self.symbols, str) else 0
         if not 2 <= n <= _MOST_SYMBOLS or len(set(self.symbols)) < n:
-            raise ValueError(f"symbols must be 2 to {_MOST_SYMBOLS} different signs. Got another alphabet instead.")
+            raise ValueError(f"symbols must be 2 to {_MOST_SYMBOLS} different characters; got another alphabet.")
         if not all(map(is_visible, self.symbols)):
             raise ValueError("symbols must not be control, format or other invisible characters. Got one of them.")
-        check_whole("length", self.length, least=1, most=_LONGEST)
+        check_integer("length", self.length, least=1, most=_LONGEST)
         object.__setattr__(self, "length", int(self.length))
         if not isinstance(self.fixed, bool):
             raise ValueError(f"fixed must be True or False. Got {self.fixed!r} instead.")
 
     @classmethod
     def of_bits(cls, n_bits: int) -> Self:
-        """Codes of so many bits: whole numbers from 0 to below 2 to their power."""
+        """Make the domain of the integers from 0 to below ``2 ** n_bits``."""
         return cls("01", n_bits, fixed=True)
 
     @property
     def is_codes(self) -> bool:
-        """Whether words are the binary digits of whole numbers."""
+        """Whether words are the binary digits of integers."""
         return self.fixed and self.symbols == "01"
 
     def prefix(self, value: Any, length: int) -> str | None:
-        """The prefix of a value, or None where it is no word of the domain.
-
-        Parameters
-        ----------
-        value : str or int
-        length : int
-        """
+        """Return the prefix of a word or an integer, None if it is not in the domain."""
         try:
             number = number_of(value) if self.is_codes else None
             if number is not None:
@@ -102,30 +96,23 @@ class PrefixDomain:
             return None
 
     def value(self, word: str) -> str | int:
-        """The word as people have it: of codes a whole number."""
+        """Return the value of a word: an integer for codes."""
         return int(word, 2) if self.is_codes else word
 
     def is_prefix(self, text: str, length: int) -> bool:
-        """Whether a text is the prefix of some word."""
+        """Return whether a text is the prefix of some word."""
         fits = len(text) == length if self.fixed else len(text) <= length
         return fits and self._alphabet.issuperset(text)
 
     def n_extensions(self, prefix: str, length: int, longer: int) -> int:
-        """How many prefixes of a larger length a prefix becomes."""
+        """Return the number of extensions of a prefix to a larger length."""
         if not self.fixed and len(prefix) < length:
             return 1
         n, steps = len(self.symbols), longer - length
         return n**steps if self.fixed else sum(n**i for i in range(steps + 1))
 
     def extensions(self, prefix: str, length: int, longer: int) -> Iterator[str]:
-        """The prefixes of a larger length that a prefix becomes: all of a word that ended before is itself.
-
-        Parameters
-        ----------
-        prefix : str
-            Of the length `length`.
-        length, longer : int
-        """
+        """Yield the extensions of a prefix to a larger length; a word that ended is its only one."""
         ended = not self.fixed and len(prefix) < length
         least = longer - length if self.fixed else 0
         for n_more in range(least, (0 if ended else longer - length) + 1):
@@ -139,29 +126,29 @@ class PrefixDomain:
 
 @dataclass(frozen=True)
 class PrefixTask:
-    """What one group of people is asked: which of some candidates their word begins with, or none of them.
+    """Task of one group of people: which of some candidate prefixes their word has, or none.
 
     Parameters
     ----------
     domain : PrefixDomain
     length : int
-        Of the prefixes.
+        Length of the prefixes.
     policy : Policy
-        Of one category, ``"prefix"``: the candidates in ascending order, and None for all other words.
+        Policy of one category, ``"prefix"``: the candidates in ascending order, and None for all other words.
 
     Raises
     ------
     ValueError
-        If a parameter is not as above.
+        If a parameter is out of range.
 
     See Also
     --------
-    skldp.HeavyHitters : Who makes such tasks, and learns from the reports.
+    skldp.HeavyHitters : Makes such tasks and estimates from their reports.
 
     Notes
     -----
-    A task may be a stranger's. Whatever its candidates are, a report costs the exact epsilon of its policy, which is
-    computed from the integers that are sampled; a device that answers two tasks is charged for both.
+    A task is not trusted. A report costs the exact epsilon of its policy, from the integers that are sampled, for any
+    candidates; a device that answers two tasks is charged for both.
 
     Examples
     --------
@@ -179,7 +166,7 @@ class PrefixTask:
     policy: Policy
 
     def __post_init__(self) -> None:
-        check_whole("length", self.length, least=1, most=self.domain.length)
+        check_integer("length", self.length, least=1, most=self.domain.length)
         object.__setattr__(self, "length", int(self.length))
         fields = self.policy.fields
         field = fields[0]
@@ -187,7 +174,7 @@ class PrefixTask:
             raise ValueError("A task about prefixes must be of one category 'prefix'. Got another policy instead.")
         if self.policy.memo != "fresh":
             raise ValueError(f"A task about prefixes is answered once, and afresh. Got {self.policy.memo!r} instead.")
-        # None is among the values, where it stands for unknown ones.
+        # None among the values means unknown ones.
         candidates = self.candidates
         are_all = len(candidates) == len(field.values) - 1
         if not are_all or not all(self.domain.is_prefix(one, self.length) for one in candidates):
@@ -197,31 +184,19 @@ class PrefixTask:
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
-        """Read a task from a file, which may be a stranger's; see :meth:`from_json`."""
+        """Read a task from a file; see :meth:`from_json`."""
         with open(path, encoding="utf-8") as file:
             return cls.from_json(file.read())
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Read a task from a text, which may be a stranger's. No code is run.
-
-        Raises
-        ------
-        ValueError
-            If it is no task of this version, or its policy is refused.
-        """
-        given = read_json(text)
-        if not isinstance(given, dict) or set(given) != _NAMES or given["skldp"] != "prefix task":
-            raise ValueError(
-                f"A task about prefixes must have the names {sorted(_NAMES)}. Got another document instead."
-            )
-        if not is_whole(given["version"]) or given["version"] != 1:
-            raise ValueError("A task about prefixes must be of version 1. Got another one instead.")
+        """Read a task from JSON, which is not trusted; raises ValueError if it is no task or its policy is refused."""
+        given = read_document(text, "prefix task", 1, _NAMES, integers=True)
         domain = PrefixDomain(given["symbols"], given["word_length"], given["fixed"])
         return cls(domain, given["length"], Policy.from_json(canonical_text(given["policy"])))
 
     def to_json(self) -> str:
-        """The document, in its only form."""
+        """Return the document in its only form."""
         own = {"symbols": self.domain.symbols, "word_length": self.domain.length, "fixed": self.domain.fixed}
         policy = json.loads(self.policy.to_json())
         return canonical_text({"skldp": "prefix task", "version": 1, "length": self.length, "policy": policy} | own)
@@ -233,30 +208,13 @@ class PrefixTask:
 
     @property
     def candidates(self) -> tuple[str, ...]:
-        """The prefixes that are asked about."""
+        """The candidate prefixes."""
         return tuple(one for one in self._field.values[:-1] if isinstance(one, str))
 
     def release(self, value: Any, *, ledger: DeviceLedger | None = None) -> bytes:
-        """Release one person's word as one report with fresh noise.
+        """Release one person's word as one report with fresh noise; a word outside the domain counts as no candidate.
 
-        Parameters
-        ----------
-        value : str or int
-            What is no word of the domain is answered for as a word that no candidate begins, without telling.
-        ledger : DeviceLedger, default=None
-            Charged before anything is handed out.
-
-        Returns
-        -------
-        bytes
-            Of the same size for every word.
-
-        Raises
-        ------
-        ValueError
-            If the policy has expired.
-        BudgetExhaustedError
-            If the ledger does not admit it.
+        The ledger is charged before the report is returned. Errors are those of :meth:`~skldp.Policy.release`.
         """
         return self.policy.release({PREFIX: self.domain.prefix(value, self.length)}, ledger=ledger)
 

@@ -1,10 +1,11 @@
-"""The bytes of a report: its version, its policy's tag, an id of its own, the answers, and a check of them all."""
+"""Bytes of a report: version, tag of the policy, id, answers and checksum."""
 
 import math
 import zlib
 from collections.abc import Sequence
+from typing import NamedTuple
 
-__all__ = ["header", "pack", "unpack"]
+__all__ = ["Report", "header", "pack", "unpack"]
 
 _VERSION = 1
 _TAG = 8
@@ -12,30 +13,28 @@ _ID = 16
 _CHECK = 4
 
 
+class Report(NamedTuple):
+    """Content of a report.
+
+    Parameters
+    ----------
+    report_id : str
+        32 hexadecimal digits, unique to the report.
+    answers : dict of str to int
+        The released integer of each field.
+    """
+
+    report_id: str
+    answers: dict[str, int]
+
+
 def header(policy: bytes) -> bytes:
-    """What every report of a policy, given by its SHA-256, begins with: the version and the tag."""
+    """Return the first bytes of every report of a policy, given by its SHA-256: version and tag."""
     return bytes([_VERSION]) + policy[:_TAG]
 
 
 def pack(policy: bytes, report_id: bytes, answers: Sequence[int], sizes: Sequence[int]) -> bytes:
-    """Write a report.
-
-    Parameters
-    ----------
-    policy : bytes
-        The SHA-256 of the policy, of which the first eight are its tag.
-    report_id : bytes
-        Sixteen.
-    answers, sizes : sequence of int
-        Of every field the answer, and how many different ones there are: the digits of one number, the first field's
-        the highest.
-
-    Examples
-    --------
-    >>> from skldp.client._reports import pack
-    >>> pack(bytes(32), bytes(16), [1, 2], [2, 3])[25:26].hex()
-    '05'
-    """
+    """Write a report."""
     number = 0
     for answer, size in zip(answers, sizes, strict=True):
         number = number * size + answer
@@ -44,18 +43,7 @@ def pack(policy: bytes, report_id: bytes, answers: Sequence[int], sizes: Sequenc
 
 
 def unpack(report: bytes, policy: bytes, sizes: Sequence[int]) -> tuple[bytes, list[int]]:
-    """Read a report, which may be a stranger's.
-
-    Returns
-    -------
-    report_id : bytes
-    answers : list of int
-
-    Raises
-    ------
-    ValueError
-        If it is of another version or policy, or broken.
-    """
+    """Read a report, which is not trusted."""
     if not isinstance(report, bytes | bytearray | memoryview):
         raise ValueError(f"A report must be bytes. Got {type(report).__name__} instead.")
     given = bytes(report)

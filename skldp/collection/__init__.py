@@ -1,1 +1,1 @@
-"""Floor 4: policies from estimators and back."""
+"""Policies made from estimators, and estimates made from reports."""

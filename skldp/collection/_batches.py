@@ -1,11 +1,11 @@
-"""Tables in, reports out: a policy applied to Arrow record batches, or to columns of any kind, row by row."""
+"""Release of Arrow record batches and tables by a policy, row by row."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from skldp.client import Policy
-from skldp.collection._arrow import batch_of_bytes, batch_of_reports, bytes_schema, report_schema, require_arrow
-from skldp.mechanisms._release_key import ReleaseKey
+from skldp.collection._report_tables import batch_of_bytes, batch_of_reports, bytes_schema, report_schema, require_arrow
+from skldp.laws._release_key import ReleaseKey
 
 __all__ = ["check_secret", "release_batches", "released_batch"]
 
@@ -18,28 +18,27 @@ def release_batches(
     as_bytes: bool = False,
     handle_unknown: Literal["error", "policy"] = "error",
 ) -> Callable[[Iterable[Any]], Iterator[Any]]:
-    """Make the function that releases a stream of Arrow record batches, for the engines that take one.
+    """Make a function that releases a stream of Arrow record batches, for engines such as Spark.
 
     Parameters
     ----------
     policy : Policy
     secret : ReleaseKey, default=None
-        Needed under the memo rule ``"permanent"``, and only then: what is executed twice gives the same reports again,
-        ids and all, of which a collector counts one. For other processes, of a file or a function.
+        Needed under the memo rule ``"permanent"``, and only then: a repeated execution gives equal reports with equal
+        ids, of which a collector counts one. Other processes need a key from a file or a function.
     ids : str, default=None
-        The column of whole numbers or texts that says whose each row is; needed with a `secret`, and only then.
+        Column of integer or text ids of people; needed with a `secret`, and only then.
     as_bytes : bool, default=False
-        Whether reports are one column of bytes, as devices send them: for Spark and others that keep neither an Arrow
-        schema's metadata nor unsigned numbers.
+        Whether reports are one column of bytes, as devices send them: for engines that keep neither the metadata of a
+        schema nor unsigned integers.
     handle_unknown : {"error", "policy"}, default="error"
-        As of :meth:`~skldp.client.Policy.release_table`.
+        As of :meth:`~skldp.Policy.release_table`.
 
     Returns
     -------
     callable
-        From an iterable of ``pyarrow.RecordBatch``, whose rows are people, to an iterator of as many, with a report
-        for every row in its order; their schema is the attribute ``schema`` of the function. Columns that the policy
-        does not name are left out. It can be pickled.
+        From an iterable of ``pyarrow.RecordBatch`` to an iterator of as many, with a report for every row in its order
+        and no other columns. Its attribute ``schema`` is their schema. It can be pickled.
 
     Raises
     ------
@@ -47,25 +46,24 @@ def release_batches(
         If pyarrow is missing.
     ValueError
         If the memo rule, `secret` and `ids` do not fit together, or a law has two steps. From the iterator: if a batch
-        has not all the columns, the policy has expired, or it refuses a value. Then nothing of the batch is released,
-        and no value is shown.
+        misses a column, the policy has expired, or a value is refused. Nothing of the batch is released then, and no
+        value is shown.
     TypeError
-        From the iterator: if an id is no whole number and no text.
+        From the iterator: if an id is neither an integer nor text.
 
     Notes
     -----
-    Without a secret every call draws anew: what an engine computes twice, such as a lazy plan that is asked again, a
-    retried task or a lost cache, is released twice, at twice the epsilon. Write the result to a file, once, and go on
-    from that. With one, equal rows of a person are one report, and different ones cost that person each their own
-    epsilon; see :class:`~skldp.client.Policy` for what this protects and what it does not.
+    Without a secret every call draws anew. A lazy plan that is evaluated twice, a retried task or a lost cache releases
+    twice, at twice the epsilon: write the result to a file once. With a secret, equal rows of a person are one report,
+    and different rows each cost that person their epsilon; see :class:`~skldp.Policy`.
 
     Examples
     --------
     >>> import pyarrow as pa
     >>> from skldp import release_batches
     >>> from skldp.client import CategoryField, Policy
-    >>> from skldp.mechanisms import RandomizedResponse, integer_law
-    >>> city = CategoryField("city", ("Bonn", "Ulm"), integer_law(RandomizedResponse(1.0, 2)))
+    >>> from skldp.mechanisms import RandomizedResponse
+    >>> city = CategoryField("city", ("Bonn", "Ulm"), RandomizedResponse(1.0, 2).integer_law)
     >>> release = release_batches(Policy("where people live", (city,)))
     >>> people = pa.table({"name": ["a", "b"], "city": ["Ulm", "Bonn"]})
     >>> reports = pa.Table.from_batches(release(people.to_batches()), schema=release.schema)
@@ -76,7 +74,7 @@ def release_batches(
 
 
 class _Release:
-    """What :func:`release_batches` gives: a class, so that engines can send it to other processes."""
+    """Function of :func:`release_batches`, as a class that can be pickled."""
 
     def __init__(
         self, policy: Policy, secret: ReleaseKey | None, ids: str | None, as_bytes: bool, unknown: Any
@@ -84,14 +82,14 @@ class _Release:
         check_secret(policy, secret, ids)
         self.policy, self.secret, self.ids, self.as_bytes = policy, secret, ids, as_bytes
         self.handle_unknown = unknown
-        # Refuses at once where pyarrow is missing, or a field has the name of the reports' id.
+        # Fails early if pyarrow is missing or a field has the name of the reports' id.
         self.schema = bytes_schema(policy) if as_bytes else report_schema(policy)
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
         pa = require_arrow()
         for batch in batches:
             if not isinstance(batch, pa.RecordBatch):
-                raise ValueError(f"People must be in pyarrow.RecordBatch. Got {type(batch).__name__} instead.")
+                raise ValueError(f"A batch must be a pyarrow.RecordBatch; got {type(batch).__name__}.")
             names = batch.schema.names
             own = [*self.policy.names, *([] if self.ids is None else [self.ids])]
             _check_names(own, names)
@@ -113,53 +111,25 @@ def released_batch(
     as_bytes: bool = False,
     **options: Any,
 ) -> Any:
-    """Release rows, given by columns, as one record batch.
-
-    Parameters
-    ----------
-    policy : Policy
-    columns : dict of str to sequence
-        Of equal lengths, those that the policy names among them.
-    secret : ReleaseKey, default=None
-    people : sequence of int or str, default=None
-        Whose row each is, with a secret.
-    as_bytes : bool, default=False
-    **options
-        As of :meth:`~skldp.client.Policy.release_table`.
-
-    Returns
-    -------
-    pyarrow.RecordBatch
-
-    Raises
-    ------
-    ValueError, TypeError
-        As of :func:`release_batches`; nothing is handed out then.
-    """
+    """Release the rows of columns as one record batch."""
     _check_names(policy.names, list(columns))
     reports = policy.release_table(columns, secret=secret, people=people, **options)
     return (batch_of_bytes if as_bytes else batch_of_reports)(policy, reports)
 
 
 def check_secret(policy: Policy, secret: ReleaseKey | None, ids: str | None) -> None:
-    """Refuse a secret or a column of ids that does not fit to the policy's memo rule, and a policy of waves.
-
-    Raises
-    ------
-    ValueError
-        If they do not.
-    """
+    """Raise ValueError if the secret and the ids do not fit the policy's memo rule, or it has waves."""
     kept = policy.memo == "permanent"
     if kept is not isinstance(secret, ReleaseKey) or (secret is None) is not (ids is None):
         raise ValueError(
-            "A secret, and the column of ids that says whose each row is, are for the memo rule 'permanent', which "
-            f"needs both. Got {'no secret' if secret is None else type(secret).__name__} and "
+            "The memo rule 'permanent' needs a secret and a column of ids; other rules take neither. "
+            f"Got {'no secret' if secret is None else type(secret).__name__} and "
             f"{'no ids' if ids is None else 'ids'} for the rule {policy.memo!r}."
         )
     if policy.has_waves:
         raise ValueError(
-            "Laws of two steps report in waves, which Policy.release is told: tables are released by laws of one step. "
-            "Got a policy of two steps."
+            "Tables are released by laws of one step; got a policy of two steps, which reports in waves by "
+            "Policy.release."
         )
 
 
@@ -167,5 +137,5 @@ def _check_names(wanted: Sequence[str], names: Sequence[str]) -> None:
     missing = sorted(set(wanted) - set(names))
     twice = sorted({name for name in wanted if names.count(name) > 1})
     if missing or twice:
-        what = f"without {missing}" if missing else f"with {twice} more than once"
-        raise ValueError(f"A table must have every column that the policy names, once. Got one {what}.")
+        what = f"misses {missing}" if missing else f"has {twice} more than once"
+        raise ValueError(f"A table must have every column of the policy once; it {what}.")

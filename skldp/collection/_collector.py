@@ -1,7 +1,9 @@
-"""The collector: reports of a policy in, of which each person's counts once, and estimates with intervals out."""
+"""Collector of the reports of a policy, and estimates with confidence intervals."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -9,11 +11,12 @@ import numpy.typing as npt
 
 from skldp._checks import check_fraction
 from skldp._value_labels import number_label, value_labels
-from skldp.client import CategoryField, NumberField, NumbersField
-from skldp.collection._frames import frame_of
+from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField
+from skldp.client._fields import AnyField
 from skldp.collection._page import notebook_view, page_of
-from skldp.collection._report_store import ReportStore
-from skldp.collection._survey_fields import bins_of, center_and_radius, distribution_of, parts_of, weights_of
+from skldp.collection._report_files import ReportStore
+from skldp.collection._report_tables import frame_of
+from skldp.collection._survey_fields import bins_of, distribution_of, parts_of, weights_of
 from skldp.learning._answer_scores import (
     PartScores,
     Scores,
@@ -34,7 +37,7 @@ from skldp.learning._survey_estimates import (
     quotients,
     variance,
 )
-from skldp.mechanisms._categorical.frequency import project_onto_simplex
+from skldp.mechanisms.categorical._frequency import project_onto_simplex
 
 __all__ = ["Collector"]
 
@@ -42,7 +45,7 @@ _Consistent = Literal["project", "likelihood"] | None
 
 
 class Collector(ReportStore):
-    r"""Reports of one policy, and what can be estimated from them.
+    r"""Store of the reports of a policy that estimates statistics of the population.
 
     Parameters
     ----------
@@ -50,27 +53,24 @@ class Collector(ReportStore):
 
     See Also
     --------
-    skldp.client.Policy : What people release.
+    skldp.Policy : The document that reports answer.
 
     Notes
     -----
-    A report counts once, by its id. Of several with one id the first counts, whatever they answer; in a merge, that of
-    the earlier collector. Equal answers of two people are two reports.
+    A report counts once, by its id. The first of several reports with one id counts; in a merge, that of the earlier
+    collector. Equal answers of two people are two reports.
 
-    All estimates are of those whom people were drawn from at random; noise and who was asked are both in the standard
-    errors. A mean is that of the unbiased numbers that answers stand for. Frequencies invert the response matrix of the
-    field. With scores :math:`s` whose mean given the record is 1 in a group and 0 outside, whatever the group's own
-    noise, a mean within it is :math:`\sum s_i y_i / \sum s_i`, and a filter is a product of such scores: grouping by a
-    private field is possible, and costs precision. Intervals of the shares of categories are exact (Clopper and
-    Pearson's), and so are all others that follow from a count of answers. Those of other means, and of quotients
-    (Fieller's), are by Student's law, which is approximate, and infinite where the reports do not show that anybody is
-    left.
+    Estimates are of the population that people were sampled from; standard errors include noise and sampling. A mean
+    is that of the unbiased numbers of the answers. Frequencies invert the response matrix of the field. A group or a
+    filter gives each report a score :math:`s` with mean 1 inside and 0 outside; a mean within it is
+    :math:`\sum s_i y_i / \sum s_i`. Grouping by a private field is possible, and costs precision. Intervals of
+    estimates that follow from a count of answers are exact (Clopper-Pearson). Those of other means and of quotients
+    (Fieller) use Student's law, which is approximate, and are infinite if the group may be empty.
 
-    A number of a bin is counted without supposing how numbers are spread: one just below an inner edge counts for both
-    bins, in proportion to its place in a ramp, whose width vanishes as reports grow. The bias is below a fifth of a
-    standard error, unless many numbers are heaped within a ramp, just below an edge: then intervals of both bins do not
-    hold either. An edge at such a heap avoids this. A policy's replacements are counted as values: a
-    missing number as its stand-in, a number outside the bounds as the nearer bound.
+    A histogram makes no assumption about the distribution. A number just below an inner edge counts for both bins, in
+    proportion to its place in a ramp whose width vanishes as reports grow. The bias is below a fifth of a standard
+    error unless many numbers lie within a ramp, just below an edge; put an edge at such a heap. A missing number
+    counts as its stand-in, a number outside the bounds as the nearer bound.
 
     References
     ----------
@@ -82,9 +82,9 @@ class Collector(ReportStore):
     --------
     >>> from skldp import Collector
     >>> from skldp.client import CategoryField, NumberField, Policy
-    >>> from skldp.mechanisms import RandomizedResponse, SquareWave, integer_law
-    >>> age = NumberField("age", 0, 100, integer_law(SquareWave(1.0)))
-    >>> city = CategoryField("city", ("Bonn", "Ulm"), integer_law(RandomizedResponse(1.0, 2)))
+    >>> from skldp.mechanisms import RandomizedResponse, SquareWave
+    >>> age = NumberField("age", 0, 100, SquareWave(1.0).integer_law)
+    >>> city = CategoryField("city", ("Bonn", "Ulm"), RandomizedResponse(1.0, 2).integer_law)
     >>> policy = Policy("where people of which age live", (age, city))
     >>> collector = Collector(policy)
     >>> for age in range(100):
@@ -105,12 +105,11 @@ class Collector(ReportStore):
         ----------
         field : str
         by : str, default=None
-            Another field, for the mean of each of its categories, or its usual bins.
+            Field to group by: its categories, or its default bins.
         where : dict by name, default=None
-            For those alone whose records are so in further fields: of a category a value or a list of values, of a
-            number the ends ``(low, high)`` between which it is.
+            Filter by other fields: a value or a list of values of a category, bounds ``(low, high)`` of a number.
         level : float, default=0.95
-            How often an interval holds the truth.
+            Confidence level of the intervals.
 
         Returns
         -------
@@ -119,13 +118,13 @@ class Collector(ReportStore):
         Raises
         ------
         ValueError
-            If there are fewer than two reports, or a parameter is not as above.
+            If there are fewer than two reports, or a parameter is out of range.
         """
-        own, scores, center, radius = self._number_scores(field)
+        own, scores, column = self._number_scores(field)
 
         def one(weights: Scores) -> SurveyEstimate:
             raw = quotients(Sums.of(scores, weights), self.n_reports, level, f"mean of {field}", (field,))
-            return raw.scaled(radius, center)
+            return raw.scaled(column.radius, column.center)
 
         return self._grouped(one, (own,), by, where, level)
 
@@ -134,29 +133,14 @@ class Collector(ReportStore):
     ) -> SurveyEstimate:
         """Estimate the variance of a number, in the square of its unit.
 
-        Parameters
-        ----------
-        field : str
-            Whose law is one of a lattice, such as ``"piecewise"``, or mixes one in.
-        by, where, level
-            As of :meth:`mean`.
-
-        Returns
-        -------
-        SurveyEstimate
-            Without bias, and so perhaps below 0.
-
-        Raises
-        ------
-        ValueError
-            If the law does not identify it, there are fewer than two reports, or a parameter is not as above.
+        Parameters and errors are those of :meth:`mean`. The law of `field` must be one of a lattice, such as
+        ``"piecewise"``, or mix one in. The estimate is unbiased, and may be below 0.
         """
         number, answers = self._number(field), self._answers[field]
         scores = numbers(number.law, answers), squares(number.law, answers)
-        _, radius = center_and_radius(number)
 
         def one(weights: Scores) -> SurveyEstimate:
-            return variance(*scores, weights, level, f"variance of {field}").scaled(radius**2)
+            return variance(*scores, weights, level, f"variance of {field}").scaled(number.radius**2)
 
         return self._grouped(one, (field,), by, where, level)
 
@@ -169,24 +153,10 @@ class Collector(ReportStore):
         where: Mapping[str, Any] | None = None,
         level: float = 0.95,
     ) -> SurveyEstimate:
-        """Estimate the correlation of two numbers, freed of what noise takes from it.
+        """Estimate the correlation of two numbers, corrected for the noise.
 
-        Parameters
-        ----------
-        field, other : str
-            Both of laws of a lattice, such as ``"piecewise"``, or that mix one in.
-        by, where, level
-            As of :meth:`mean`.
-
-        Returns
-        -------
-        SurveyEstimate
-            Perhaps outside [-1, 1], where the interval ends; all of that where the reports do not tell.
-
-        Raises
-        ------
-        ValueError
-            If a law does not identify it, there are fewer than two reports, or a parameter is not as above.
+        Parameters and errors are those of :meth:`variance`. The estimate may lie outside [-1, 1]; its interval does
+        not, and is all of [-1, 1] if there are too few reports.
         """
         scores = []
         for name in (field, other):
@@ -214,27 +184,26 @@ class Collector(ReportStore):
         ----------
         field : str
         consistent : {"project", "likelihood"}, default=None
-            None is without bias, with shares below 0 and another sum than 1. ``"project"`` takes the nearest shares
-            that are none below 0 and sum to 1 (Norm-Sub): with many rare categories far nearer to the truth, and
-            biased. ``"likelihood"`` takes those under which the reports are likeliest, which is nearer still, slower,
-            and of all reports alone.
+            None is unbiased: shares may be below 0, and need not sum to 1. ``"project"`` takes the nearest distribution
+            (Norm-Sub), which is biased and far more precise with many rare categories. ``"likelihood"`` takes the
+            distribution of largest likelihood, which is slower and more precise, and takes no `by` and `where`.
         by, where, level
             As of :meth:`mean`.
 
         Returns
         -------
         SurveyEstimate
-            Standard errors are those of the raw shares; intervals of consistent ones are the raw ones within [0, 1],
-            widened where the share lies outside.
+            Standard errors are those of the unbiased shares. Intervals of consistent shares are the unbiased ones
+            within [0, 1], widened to hold the share.
 
         Raises
         ------
         ValueError
-            If there are fewer than two reports, or a parameter is not as above.
+            As of :meth:`mean`.
         """
         category = self._field(field)
         if not isinstance(category, CategoryField):
-            raise ValueError(f"Frequencies are of categories; of a number, see histogram. Got {field!r} instead.")
+            raise ValueError(f"`frequencies` needs a category; use `histogram` for number {field!r}.")
         scores, answers = code_scores(category.law), self._answers[field]
 
         def likeliest() -> npt.NDArray[np.float64]:
@@ -259,9 +228,9 @@ class Collector(ReportStore):
         Parameters
         ----------
         field : str
-            Whose law is one of a lattice, best ``"square_wave"``, or mixes one in.
+            Its law must be one of a lattice, best ``"square_wave"``, or mix one in.
         bins : int or sequence of float, default=None
-            How many equal ones, or their edges. None is 8, or one for each of up to 64 whole numbers.
+            Number of equal bins, or their edges. None is 8, or a bin for each of up to 64 integers.
         consistent, by, where, level
             As of :meth:`frequencies`.
 
@@ -272,15 +241,14 @@ class Collector(ReportStore):
         Raises
         ------
         ValueError
-            If the law does not tell so many bins apart, there are fewer than two reports, or a parameter is not as
-            above.
+            As of :meth:`mean`, or if the law does not identify so many bins.
         """
         number, answers = self._number(field), self._answers[field]
         own = bins_of(number, bins, self.n_reports)
 
         def likeliest() -> npt.NDArray[np.float64]:
             found, *_ = distribution_of(number, answers)
-            # The share of a whole number is spread around it.
+            # The share of an integer is spread around it.
             inner = np.ceil(own.edges[1:-1]) - 0.5 if number.whole else own.edges[1:-1]
             return np.diff(found.cumulative(inner), prepend=0.0, append=1.0)
 
@@ -296,22 +264,9 @@ class Collector(ReportStore):
         where: Mapping[str, Any] | None = None,
         level: float = 0.95,
     ) -> SurveyEstimate:
-        """Estimate the share of a number below each edge of bins, by deconvolution.
+        """Estimate the share of a number below each inner edge of bins, by deconvolution.
 
-        Parameters
-        ----------
-        field, bins, by, where, level
-            As of :meth:`histogram`.
-
-        Returns
-        -------
-        SurveyEstimate
-            Perhaps outside [0, 1], and not ascending. A number at an edge is not below it.
-
-        Raises
-        ------
-        ValueError
-            As of :meth:`histogram`.
+        Parameters and errors are those of :meth:`histogram`. Shares may lie outside [0, 1] and need not ascend.
         """
         own = bins_of(self._number(field), bins, self.n_reports)
         labels = tuple(f"< {number_label(edge)}" for edge in own.edges[1:-1])
@@ -323,23 +278,22 @@ class Collector(ReportStore):
     def quantiles(
         self, field: str, levels: Sequence[float] = (0.25, 0.5, 0.75), *, level: float = 0.95
     ) -> SurveyEstimate:
-        """Estimate quantiles of a number, from the likeliest distribution.
+        """Estimate quantiles of a number, from the distribution of largest likelihood.
 
         Parameters
         ----------
         field : str
             As of :meth:`histogram`.
         levels : sequence of float, default=(0.25, 0.5, 0.75)
-            The shares of numbers below them, inside (0, 1).
+            Levels of the quantiles, inside (0, 1).
         level : float, default=0.95
 
         Returns
         -------
         SurveyEstimate
-            Of the likeliest distribution, so that its bias is not 0, and vanishes as reports grow: the number of knots
-            follows from theirs and epsilon. An interval holds every number that the raw shares up to knots do not
-            refute, however numbers are heaped, and the truth more often than it says. Standard errors are its length
-            over that of a normal one. A law of buckets gives no more than a bucket, which is all in the interval.
+            The bias vanishes as reports grow. An interval holds every number that the unbiased cumulative shares do not
+            refute, for any distribution; it is conservative. Standard errors are derived from its length. A law of
+            buckets locates a quantile to a bucket, all of which is in the interval.
 
         Raises
         ------
@@ -360,44 +314,56 @@ class Collector(ReportStore):
         return replace(estimate, **{name: np.rint(getattr(estimate, name)) for name in ("values", "low", "high")})
 
     def to_frame(self) -> Any:
-        """The released values, for training: one row a report, in the order of their ids.
+        """Return the released values as a pandas DataFrame, one row a report, in the order of their ids.
 
-        Returns
-        -------
-        pandas.DataFrame
-            Of a number the unbiased one that its answer stands for, of a category that is answered for by another one
-            that one, of rows of bits a column for each bit, such as ``"city=Bonn"``, and of hashes and Hadamard's
-            reports their number.
+        A number is the unbiased one of its answer. A category is the answered one, or a column for each bit, such as
+        ``"city=Bonn"``, or the integer of a hash or a Hadamard code.
 
         Raises
         ------
         ImportError
             If pandas is missing.
         ValueError
-            If a field has the name of another one's column of bits.
+            If two columns have one name.
         """
         return frame_of(self.policy, self._columns)
 
     def page(self) -> str:
-        """A self-contained HTML page of all fields, with pictures.
-
-        Returns
-        -------
-        str
-            A whole document, which loads nothing and runs nothing.
+        """Return an HTML page with tables and pictures of all fields, which loads and runs nothing.
 
         Raises
         ------
         ValueError
             If there are fewer than two reports.
         """
-        return page_of(self)
+        self._check_number_of_reports()
+        return page_of(
+            self.policy, self.counts, [(field, self._usual_estimates(field)) for field in self.policy.fields]
+        )
 
     def __repr__(self) -> str:
         return f"Collector({self.policy.purpose!r}, {self.counts})"
 
     def _repr_html_(self) -> str:
-        return notebook_view(self)
+        return notebook_view(self.policy, self.counts)
+
+    def _usual_estimates(self, field: AnyField) -> list[tuple[SurveyEstimate, bool]]:
+        """Return the default estimates of a field, each with whether it is drawn."""
+        if isinstance(field, CategoryField):
+            return [(self.frequencies(field.name, consistent="project"), True)]
+        if isinstance(field, NumbersField):
+            return [(one, False) for one in self._group_means(field)]
+        found = []
+        for estimate, drawn in (
+            (self.mean, False),
+            (partial(self.histogram, consistent="project"), True),
+            (self.quantiles, False),
+            (self.variance, False),
+        ):
+            # A law may not identify an estimate.
+            with suppress(ValueError):
+                found.append((estimate(field.name), drawn))
+        return found
 
     @property
     def _answers(self) -> dict[str, npt.NDArray[np.unsignedinteger[Any]]]:
@@ -406,39 +372,39 @@ class Collector(ReportStore):
 
     def _check_number_of_reports(self) -> None:
         if self.n_reports < 2:
-            raise ValueError(f"Estimates need at least 2 reports. Got {self.n_reports} instead.")
+            raise ValueError(f"Estimates need at least 2 reports; got {self.n_reports}.")
 
     def _field(self, name: str) -> CategoryField | NumberField:
         fields = {field.name: field for field in self.policy.fields}
         found = fields.get(name)
         if found is None or isinstance(found, NumbersField):
             if name in self.policy.names:
-                raise ValueError(f"Of numbers that are answered for together, means alone are known. Got {name!r}.")
-            raise ValueError(f"A field must be one of {sorted(self.policy.names)}. Got {name!r} instead.")
+                raise ValueError(f"Only `mean` is known for numbers that are answered for together; got {name!r}.")
+            raise ValueError(f"A field must be one of {sorted(self.policy.names)}; got {name!r}.")
         return found
 
     def _number(self, name: str) -> NumberField:
         field = self._field(name)
         if not isinstance(field, NumberField):
-            raise ValueError(f"This is estimated of numbers; of a category, see frequencies. Got {name!r} instead.")
+            raise ValueError(f"This estimate needs a number; use `frequencies` for category {name!r}.")
         return field
 
-    def _number_scores(self, name: str) -> tuple[str, Scores, float, float]:
-        """The field that a number is of, its scores in [-1, 1], and the middle and half the length of its bounds."""
+    def _number_scores(self, name: str) -> tuple[str, Scores, NumberColumn]:
+        """Return the field of a number, its scores in [-1, 1], and its column."""
         for field in self.policy.fields:
             if isinstance(field, NumbersField) and name in field.names:
                 place = field.names.index(name)
                 scores = grouped_number(field.law, self._answers[field.name], place)
-                return field.name, scores, *center_and_radius(field.columns[place])
+                return field.name, scores, field.columns[place]
         number = self._number(name)
-        return name, numbers(number.law, self._answers[name]), *center_and_radius(number)
+        return name, numbers(number.law, self._answers[name]), number
 
     def _group_means(self, field: NumbersField) -> list[SurveyEstimate]:
         """Estimate the mean of each number of a group, from one pass over the reports."""
         n, names, ones = self.n_reports, field.names, np.ones(len(field.columns))
         a, aa, largest = grouped_sums(field.law, self._answers[field.name])
         raw = quotients(Sums(a, aa, a, n, n, -largest * ones, largest * ones, 1.0, 1.0), n, 0.95, "", names)
-        center, radius = np.array([center_and_radius(column) for column in field.columns]).T
+        center, radius = np.array([(column.center, column.radius) for column in field.columns]).T
         means = raw.scaled(radius, center)
         return [means.only([i], [name], f"mean of {name}") for i, name in enumerate(names)]
 
@@ -446,18 +412,8 @@ class Collector(ReportStore):
         w = weights.values
         a, _ = scores.sums(answers, w)
         ab, aa = scores.sums(answers, w**2)
-        return Sums(
-            a,
-            aa,
-            ab,
-            float(w.sum()),
-            float(w @ w),
-            scores.low,
-            scores.high,
-            weights.low,
-            weights.high,
-            scores.two_valued,
-        )
+        ends = scores.low, scores.high, weights.low, weights.high
+        return Sums(a, aa, ab, float(w.sum()), float(w @ w), *ends, scores.two_valued)
 
     def _shares(
         self,
@@ -469,7 +425,7 @@ class Collector(ReportStore):
         consistent: _Consistent,
         likeliest: Callable[[], npt.NDArray[np.float64]] | None,
     ) -> Callable[[Scores], SurveyEstimate]:
-        """What estimates the shares of parts, given weights."""
+        """Return the function that estimates the shares of parts, given weights."""
         if consistent not in (None, "project", "likelihood"):
             raise ValueError(f"consistent must be None, 'project' or 'likelihood'. Got {consistent!r} instead.")
 
@@ -480,7 +436,7 @@ class Collector(ReportStore):
             if consistent is None or not np.isfinite(raw.values).all():
                 return raw
             if consistent == "project":
-                # The nearest shares move no further than the raw ones do, all together.
+                # The projection moves no further than all raw shares together.
                 moved = np.full(len(labels), np.sqrt((raw.moved**2).sum()))
                 return made_consistent(raw, project_onto_simplex(raw.values[None])[0], moved)
             assert likeliest is not None
@@ -499,16 +455,16 @@ class Collector(ReportStore):
         several: bool = False,
         whole: bool = False,
     ) -> SurveyEstimate:
-        """Estimate for all, or for each group, of those that a filter leaves."""
+        """Estimate for all filtered reports, or for each group."""
         check_fraction("level", level)
         asked = dict(where or {})
         others = [*([] if by is None else [by]), *asked]
         fields, names = {name: self._field(name) for name in others}, [*used, *others]
         if len(set(names)) < len(names):
-            # The noise of one answer is not independent of itself.
-            raise ValueError(f"Fields, group and filter must all be different fields. Got {names!r} instead.")
+            # Scores multiply only if their noise is independent.
+            raise ValueError(f"Field, group and filter must be different fields; got {names!r}.")
         if whole and len(names) > len(used):
-            raise ValueError("consistent='likelihood' is of all reports. Got a group or a filter as well.")
+            raise ValueError("consistent='likelihood' takes no group and no filter; got one.")
         self._check_number_of_reports()
         answers = self._answers
         weights = weights_of(fields, answers, asked, self.n_reports)
@@ -520,7 +476,3 @@ class Collector(ReportStore):
         found = [estimate(weights.times(parts.of(answers[by], [i]))) for i in range(len(labels))]
         what = found[0].what
         return joined(labels, found, f"{what} by {by}{filtered}", several=several)
-
-
-def _ones(n: int) -> Scores:
-    return Scores(np.ones(n), 1.0, 1.0)

@@ -1,4 +1,4 @@
-"""Rounds over Flower: a person's one answer is a report of the model's, and their own device says that it was given."""
+"""Rounds of a protocol over Flower. Each person answers once, which the ledger of their device records."""
 
 import hashlib
 import json
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from skldp._checks import check_positive, check_whole
+from skldp._checks import check_integer, check_positive
 from skldp.client._ledger import DeviceLedger
 from skldp.exceptions import BudgetExhaustedError
 from skldp.learning._person import Person
@@ -23,27 +23,26 @@ from skldp.mechanisms._noise import noise_from
 
 __all__ = ["flower_client_app", "flower_server_app"]
 
-# What is called so in Flower's messages.
+# Name of the record in messages of Flower.
 _RECORD = "skldp"
-# So often the nodes that are connected are asked for, while there are none.
+# Seconds between polls for connected nodes.
 _PAUSE = 0.5
-# So many cohorts in a row that no node answers are no accident.
+# Cohorts in a row without any answer before the run fails.
 _PATIENCE = 10
 
 _People = Iterable[tuple[npt.ArrayLike, Any, DeviceLedger]]
 
 
 def flower_client_app(people: Callable[[Any], _People], *, purpose: str) -> Any:
-    """Make a Flower ``ClientApp`` that answers the tasks of a protocol, every person of the node once.
+    """Make a Flower ``ClientApp`` that answers the tasks of a protocol, each person of the node once.
 
     Parameters
     ----------
     people : callable
-        Given Flower's context, it yields of everybody whose records are on this node the features, the target, and the
-        :class:`~skldp.client.DeviceLedger` with their own limit. A node of one person yields one.
+        Takes Flower's context and yields the features, the target and the :class:`~skldp.client.DeviceLedger` of each
+        person of this node.
     purpose : str
-        What people were told that they take part in. It is the node's own: whatever the server calls its tasks, a
-        person takes part in the same purpose once.
+        Purpose that people agreed to. A person takes part in a purpose once, whatever the server calls its tasks.
 
     Returns
     -------
@@ -54,19 +53,18 @@ def flower_client_app(people: Callable[[Any], _People], *, purpose: str) -> Any:
     ImportError
         If Flower is not installed: ``pip install "skldp[flower]"``.
     ValueError
-        If `purpose` is no text.
+        If `purpose` is empty or no text.
 
     See Also
     --------
     flower_server_app : The other side.
-    skldp.learning.Person : What checks a task and answers it.
+    skldp.learning.Person : Checks and answers a task.
 
     Notes
     -----
-    A task is hostile input: that it is one, about such records and within the person's limit, is checked before the
-    record is looked at. The answer's cost is in the ledger's file before anything is drawn, so that a node which is
-    killed may lose an answer and never gives a second one. What a node sends is the sum of its people's reports, and
-    how many of them have not taken part.
+    A task is not trusted: its form, its domain and its epsilon are checked before the record is read. The cost of an
+    answer is in the ledger's file before anything is drawn: a crash may lose an answer, and never repeats one. A node
+    sends the sum of its people's reports, and how many people have not taken part.
 
     Examples
     --------
@@ -82,8 +80,8 @@ def flower_client_app(people: Callable[[Any], _People], *, purpose: str) -> Any:
     # Its decorators, and those of the server, have types in some versions of Flower alone.
     app = flower.clientapp.ClientApp()
 
-    def reply(message: Any, told: dict[str, Any]) -> Any:
-        content = flower.app.RecordDict({_RECORD: flower.app.ConfigRecord(told)})
+    def reply(message: Any, answer: dict[str, Any]) -> Any:
+        content = flower.app.RecordDict({_RECORD: flower.app.ConfigRecord(answer)})
         return flower.app.Message(content, reply_to=message)
 
     @app.query()  # type: ignore[untyped-decorator, unused-ignore]
@@ -106,19 +104,18 @@ def flower_server_app(
     least_nodes: int = 1,
     timeout: float = 60.0,
 ) -> Any:
-    """Make a Flower ``ServerApp`` that carries a protocol out: it asks cohorts, averages, and goes on.
+    """Make a Flower ``ServerApp`` that runs a protocol.
 
     Parameters
     ----------
     protocol : callable
-        Given Flower's context, it makes the protocol, such as a :class:`~skldp.learning.RegressionProtocol`.
+        Takes Flower's context and makes the protocol, such as a :class:`~skldp.learning.RegressionProtocol`.
     state : str or path-like
-        A file that the protocol's state is in after every step, as ``to_json`` writes it; the model is read from it by
-        ``from_json``. If it is there at the beginning, the protocol goes on from it.
+        File of the protocol's state after every step, as ``to_json`` writes it. A run resumes from it if it exists.
     least_nodes : int, default=1
-        So many must be connected before a cohort is asked.
+        Number of nodes that must be connected before a cohort is asked.
     timeout : float, default=60.0
-        Seconds that a node may take to answer. One that takes longer is asked again in the next step.
+        Seconds to wait for answers. A node that takes longer is asked again in the next step.
 
     Returns
     -------
@@ -129,7 +126,7 @@ def flower_server_app(
     ImportError
         If Flower is not installed: ``pip install "skldp[flower]"``.
     ValueError
-        If a number is out of its range.
+        If a number is out of range.
 
     See Also
     --------
@@ -137,12 +134,10 @@ def flower_server_app(
 
     Notes
     -----
-    Everything that the server has is public. How many people a node has it says itself, and a report is of no more
-    people than were asked for; one that is none of the open task is left out. Whoever may connect to the server decides
-    how much a made-up node can do: see Flower's authentication of SuperNodes. A node that is killed and comes back has
-    those people left whose own devices say so; a cohort that answers in part teaches less. Where nobody of a cohort
-    answers, others are asked, as long as there are any; if no node answers ten cohorts in a row, the run ends with an
-    error.
+    Everything on the server is public. A node states its number of people; its report counts at most the people that
+    were asked, and is dropped if it is not of the open task. Authenticate nodes to limit the effect of forged ones: see
+    Flower's authentication of SuperNodes. If no node of a cohort answers, others are asked; after ten such cohorts in a
+    row the run raises RuntimeError.
 
     Examples
     --------
@@ -152,14 +147,14 @@ def flower_server_app(
     ...
     ValueError: timeout must be a finite number > 0. Got 0 instead.
     """
-    check_whole("least_nodes", least_nodes, least=1)
+    check_integer("least_nodes", least_nodes, least=1)
     check_positive("timeout", timeout)
     flower = _flower()
     app = flower.serverapp.ServerApp()
 
     @app.main()  # type: ignore[untyped-decorator, unused-ignore]
     def main(grid: Any, context: Any) -> None:
-        def exchange(kind: str, told: dict[int, dict[str, Any]]) -> dict[int, Any]:
+        def exchange(kind: str, requests: dict[int, dict[str, Any]]) -> dict[int, Any]:
             messages = [
                 flower.app.Message(
                     flower.app.RecordDict({_RECORD: flower.app.ConfigRecord(one)}),
@@ -167,10 +162,10 @@ def flower_server_app(
                     message_type=kind,
                     ttl=timeout,
                 )
-                for node, one in told.items()
+                for node, one in requests.items()
             ]
             replies = grid.send_and_receive(messages, timeout=timeout)
-            return {one.metadata.src_node_id: _told(one) for one in replies if one.has_content()}
+            return {one.metadata.src_node_id: _content(one) for one in replies if one.has_content()}
 
         def connected() -> list[int]:
             while len(nodes := list(grid.get_node_ids())) < least_nodes:
@@ -183,7 +178,7 @@ def flower_server_app(
 
 
 def answers_of_node(people: _People, purpose: str, task: str, wanted: int) -> tuple[Report | None, int]:
-    """The report of so many of a node's people, chosen by chance, and how many of them have not taken part."""
+    """Return the report of randomly chosen people of a node, and how many have not taken part."""
     waiting = _not_yet(people, purpose)
     secrets.SystemRandom().shuffle(waiting)
     total: Report | None = None
@@ -195,7 +190,7 @@ def answers_of_node(people: _People, purpose: str, task: str, wanted: int) -> tu
         try:
             text = Person(x, y, epsilon=ledger.lifetime_epsilon, spend=_taking_part(ledger, purpose)).answer(task)
         except BudgetExhaustedError:
-            # Their own limit says no, and others are asked.
+            # Beyond the person's limit; others are asked.
             continue
         report = Report.from_json(text)
         total = report if total is None else total + report
@@ -208,23 +203,7 @@ def learn(
     connected: Callable[[], list[int]],
     exchange: Callable[[str, dict[int, dict[str, Any]]], dict[int, Any]],
 ) -> None:
-    """Carry a protocol out, with the state in a file after every step.
-
-    Parameters
-    ----------
-    protocol : Protocol
-    state : str or path-like
-    connected : callable
-        Gives the nodes.
-    exchange : callable
-        Sends every node what it is told, and gives what the ones that answered say: a kind of message, and by node
-        what is told.
-
-    Raises
-    ------
-    RuntimeError
-        If no node answers ten cohorts in a row.
-    """
+    """Run a protocol, with the state in a file after every step."""
     left: dict[int, int] = {}
     n_unanswered = 0
     new: dict[int, dict[str, Any]]
@@ -233,7 +212,7 @@ def learn(
         new = {node: {} for node in nodes if node not in left}
         unknown = exchange("query", new) if new else {}
         left = {node: n for node, n in left.items() if node in nodes}
-        left |= {node: _people_left(told, protocol) for node, told in unknown.items()}
+        left |= {node: _people_left(reply, protocol) for node, reply in unknown.items()}
         if not left:
             continue
         reports: list[Report] = []
@@ -244,11 +223,11 @@ def learn(
             n_unanswered = 0 if answers else n_unanswered + 1
             if n_unanswered >= _PATIENCE:
                 raise RuntimeError(
-                    f"Of {_PATIENCE} cohorts in a row, some node must answer. Got none: see what the nodes log, "
-                    "such as another version of skldp. The state that was reached is in its file."
+                    f"No node answered {_PATIENCE} cohorts in a row; see the logs of the nodes, which may have another "
+                    "version of skldp. The state is in its file."
                 )
             for node, n in asked.items():
-                # Whoever says nothing is asked for the number of their people again.
+                # Retry nodes that did not report their client count.
                 del left[node]
                 if node in answers:
                     left[node] = _people_left(answers[node], protocol)
@@ -260,18 +239,18 @@ def learn(
 
 
 def opened(protocol: Protocol, state: str | PathLike[str]) -> Protocol:
-    """The protocol as a file says that it was left, if there is one, else the one that was made."""
+    """Return the protocol of the state file if there is one, else the given one."""
     path = Path(state)
     if not path.exists():
         return protocol
     found = type(protocol).from_json(path.read_text(encoding="utf-8"))
     if json.loads(found.to_json())["settings"] != json.loads(protocol.to_json())["settings"]:
-        raise ValueError("The state must be that of the same protocol. Got one of other settings instead.")
+        raise ValueError("The state must be of the same protocol; got one with other settings.")
     return found
 
 
 def save(protocol: Protocol, state: str | PathLike[str]) -> None:
-    """Write the state so that whoever is killed meanwhile leaves the one before."""
+    """Write the state atomically: a crash leaves the previous state intact."""
     path = Path(state)
     written = path.with_name(path.name + ".part")
     with open(written, "w", encoding="utf-8") as file:
@@ -286,7 +265,7 @@ def _key(purpose: str) -> str:
 
 
 def _not_yet(people: _People, purpose: str) -> list[tuple[npt.ArrayLike, Any, DeviceLedger]]:
-    """Those who have not taken part."""
+    """Return the people who have not reported yet."""
     key = _key(purpose)
     return [one for one in people if key not in one[2].reports()]
 
@@ -296,18 +275,18 @@ def _taking_part(ledger: DeviceLedger, purpose: str) -> Callable[[float], None]:
 
     def spend(epsilon: float) -> None:
         ledger.charge(key, epsilon)
-        # Of two processes on a device the second one is too late, whatever it read before.
+        # Another process of the device may have charged after the check.
         if ledger.reports()[key] > 1:
-            raise BudgetExhaustedError("Every person takes part once. Got a task after the one that was answered.")
+            raise BudgetExhaustedError("A person takes part once; got a task after the one that was answered.")
 
     return spend
 
 
 def _cohort(left: dict[int, int], wanted: int) -> dict[int, int]:
-    """How many people of every node are asked, everybody who is left being as likely."""
+    """Draw a cohort uniformly from the people who are left; returns the number of people by node."""
     counts = np.array(list(left.values()), dtype=np.int64)
     total = int(counts.sum())
-    # Those who are fewer are drawn one after another, which keeps memory to a cohort's: who is asked, or who is not.
+    # The smaller of the cohort and the rest is drawn, so that memory is that of the smaller.
     n_drawn = min(wanted, max(0, total - wanted))
     places, noise = np.empty(0, dtype=np.int64), noise_from()
     while places.size < n_drawn:
@@ -317,15 +296,15 @@ def _cohort(left: dict[int, int], wanted: int) -> dict[int, int]:
     return {node: int(n) for node, n in zip(left, chosen, strict=True) if n}
 
 
-def _people_left(told: Any, protocol: Protocol) -> int:
-    """What a node says of itself, as far as it can be."""
-    left = told.get("left") if isinstance(told, dict) else None
+def _people_left(reply: Any, protocol: Protocol) -> int:
+    """Return the number of people that a node states, within what is possible."""
+    left = reply.get("left") if isinstance(reply, dict) else None
     return min(left, protocol.n_people) if type(left) is int and left > 0 else 0
 
 
-def _checked(task: Any, told: Any, n_asked: int) -> Iterator[Report]:
-    """The report of a node, if it is one of this task and of no more people than were asked."""
-    text = told.get("report") if isinstance(told, dict) else None
+def _checked(task: Any, reply: Any, n_asked: int) -> Iterator[Report]:
+    """Yield the report of a node if it is of this task and of at most the people that were asked."""
+    text = reply.get("report") if isinstance(reply, dict) else None
     if not isinstance(text, str) or not text:
         return
     try:
@@ -337,8 +316,8 @@ def _checked(task: Any, told: Any, n_asked: int) -> Iterator[Report]:
         yield report
 
 
-def _told(message: Any) -> Any:
-    """What a node says, as a dictionary; None if it says nothing of the kind."""
+def _content(message: Any) -> Any:
+    """Return the content of a message as a dict, or None."""
     record = message.content.get(_RECORD)
     return None if record is None else dict(record)
 
@@ -349,5 +328,5 @@ def _flower() -> Any:
         import flwr.clientapp
         import flwr.serverapp
     except ImportError as error:
-        raise ImportError('Rounds over Flower need it: pip install "skldp[flower]".') from error
+        raise ImportError('Flower is not installed: pip install "skldp[flower]".') from error
     return flwr

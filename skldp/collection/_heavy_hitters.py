@@ -1,4 +1,4 @@
-r"""Heavy hitters of a domain that is far too large to be listed, by prefixes: a group of people for each length."""
+"""Heavy hitters of a domain that is too large to be listed, by prefixes: one group of people for each length."""
 
 from typing import Any, NamedTuple, Self
 
@@ -6,32 +6,35 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import binom
 
-from skldp._checks import check_epsilon, check_fraction, check_whole
+from skldp._checks import check_epsilon, check_fraction, check_integer
+from skldp._documents import canonical_text, parsing, read_document
 from skldp.client import CategoryField, Policy, PrefixDomain, PrefixTask
 from skldp.client._prefixes import PREFIX
-from skldp.client._schema import canonical_text, read_json
 from skldp.collection._collector import Collector
+from skldp.laws._integers import CodeLaw
 from skldp.learning._answer_scores import SupportScores, code_scores
 from skldp.learning._survey_estimates import SurveyEstimate
-from skldp.mechanisms import LocalHashing, OneHotRandomizedResponse, integer_law
-from skldp.mechanisms._integer_laws import CodeLaw
+from skldp.mechanisms import LocalHashing
+from skldp.mechanisms.categorical._unary import OneHotRandomizedResponse
 
 __all__ = ["HeavyHitters", "Round"]
 
 _MOST_CANDIDATES = 2**18
+_NAMES = {
+    "symbols",
+    "word_length",
+    "fixed",
+    "epsilon",
+    "purpose",
+    "n_kept",
+    "n_candidates",
+    "false_positives",
+    "rounds",
+}
 
 
 class Round(NamedTuple):
-    """What a group of people told.
-
-    Parameters
-    ----------
-    length : int
-        Of the prefixes that it was asked about.
-    n_reports : int
-    kept : tuple of str
-        The prefixes that are gone on with, in ascending order.
-    """
+    """Closed round: length of the prefixes, number of reports, and the kept prefixes."""
 
     length: int
     n_reports: int
@@ -39,10 +42,10 @@ class Round(NamedTuple):
 
 
 class HeavyHitters:
-    r"""Find the words or codes that many people have, of a domain that nobody can list.
+    r"""Find frequent words or codes of a domain that is too large to be listed.
 
-    People are divided into groups, each of which answers once, about prefixes of one length. What many of a group begin
-    with is extended, and the next group is asked about the extensions; the last one about whole words.
+    People are divided into groups. Each group answers once about prefixes of one length; the most frequent prefixes are
+    extended for the next group, and the last group answers about complete words.
 
     Parameters
     ----------
@@ -50,43 +53,42 @@ class HeavyHitters:
     epsilon : float
         Natural-log budget of one person, who is in one group.
     purpose : str
-        To be shown to people.
+        Purpose of the collection, shown to people.
     n_kept : int, default=32
-        How many prefixes are gone on with at most: above the number of words that are looked for.
+        Largest number of prefixes that are extended; more than the number of words that are searched.
     n_candidates : int, default=4096
-        How many prefixes a group is asked about at most, up to 2^18. A larger number needs fewer groups, of more people
-        each, and longer documents.
+        Largest number of prefixes in a task, up to 2^18. A larger number needs fewer groups, of more people each, and
+        longer documents.
     false_positives : float, default=0.05
-        The largest probability of finding any word that no person of the last group has. It assumes honest reports:
-        forged ones for a word have it found from a share of about :attr:`least_share`.
+        Largest probability of finding any word that no person of the last group has, if reports are honest. A share of
+        forged reports of about :attr:`least_share` suffices to have a word found.
 
     Raises
     ------
     ValueError
-        If a parameter is not as above, or `n_candidates` is too small for even one more sign of each kept prefix.
+        If a parameter is out of range, or `n_candidates` is too small to extend each kept prefix by one character.
 
     See Also
     --------
-    skldp.client.PrefixTask : What a person's own device is told.
-    Collector : Who takes the reports of a group.
+    skldp.client.PrefixTask : The task that a device answers.
+    Collector : Store of the reports of a group.
 
     Notes
     -----
-    A round's candidates are categories, and "none of these" one more, for which randomized response answers, or local
-    hashing where that has the smaller variance: laws of integers, of which the exact epsilon is that of each report.
-    Who is in which group must not depend on what they have; groups of one size are what the protocol was analysed for.
+    The candidates of a round and "none of these" are the categories of a policy, answered by randomized response or
+    local hashing, whichever has the smaller variance. Groups must not depend on what people have, and should have equal
+    sizes.
 
-    A report supports a candidate that its sender does not have with one probability q, exactly. Of n reports of a group
-    in which nobody has it, its support is therefore binomial, and a word is found if its support is at least
+    A report supports a candidate that its sender does not have with one probability q. Without senders, the support
+    among n reports is binomial, and a word is found if its support is at least
 
     .. math:: t = \min \{ t : P(\mathrm{Bin}(n, q) \ge t) \le \alpha / K \}
 
-    with :math:`\alpha` of `false_positives` and K candidates, which bounds the probability of any false one. Of the
-    groups before the last, the `n_kept` largest are gone on with, and all that is lost there is lost. A word whose
-    share is :attr:`least_share` is found about every other time; this falls as one over the root of a group's size.
+    with :math:`\alpha` of `false_positives` and K candidates, which bounds the probability of any false positive.
+    Earlier groups keep the `n_kept` most frequent prefixes; others are lost. A word with share :attr:`least_share` is
+    found in about half of all runs; this share falls with the root of a group's size.
 
-    Tasks depend on reports of earlier groups alone, and are public, as states are; the same reports in any order give
-    the same.
+    Tasks and states are public and depend on reports only. The order of reports does not matter.
 
     References
     ----------
@@ -126,8 +128,8 @@ class HeavyHitters:
         if not isinstance(domain, PrefixDomain):
             raise ValueError(f"domain must be a PrefixDomain. Got {type(domain).__name__} instead.")
         check_epsilon(epsilon)
-        check_whole("n_candidates", n_candidates, least=2, most=_MOST_CANDIDATES)
-        check_whole("n_kept", n_kept, least=1, most=n_candidates)
+        check_integer("n_candidates", n_candidates, least=2, most=_MOST_CANDIDATES)
+        check_integer("n_kept", n_kept, least=1, most=n_candidates)
         check_fraction("false_positives", false_positives)
         self.domain, self.epsilon, self.purpose = domain, float(epsilon), purpose
         self.n_kept, self.n_candidates = int(n_kept), int(n_candidates)
@@ -139,29 +141,23 @@ class HeavyHitters:
 
     @property
     def task(self) -> PrefixTask | None:
-        """What the next group is to be asked; None when all is done."""
+        """The task of the next group; None after the last round."""
         return self._task
 
     @property
     def collector(self) -> Collector:
-        """Where the reports of the open task go.
-
-        Raises
-        ------
-        ValueError
-            If all rounds are closed.
-        """
+        """The collector of the open task; raises ValueError after the last round."""
         if self._collector is None:
-            raise ValueError("All rounds are closed. Got a question for the collector of one more.")
+            raise ValueError("There is no collector: all rounds are closed.")
         return self._collector
 
     def close_round(self) -> None:
-        """Learn from the reports that came, and open the next round, if there is one.
+        """Keep prefixes by the reports of the round, and open the next round.
 
         Raises
         ------
         ValueError
-            If there are fewer than two reports, or all rounds are closed; then nothing has changed.
+            If there are fewer than two reports, or all rounds are closed; nothing changes then.
         """
         task, collector = self._task, self.collector
         assert task is not None
@@ -170,7 +166,7 @@ class HeavyHitters:
         if is_last:
             chosen = np.flatnonzero(self._support(collector)[:-1] >= self._threshold(collector))
         else:
-            # Of equal ones, those that come first.
+            # Ties keep the first ones.
             chosen = np.argsort(-values, kind="stable")[: self.n_kept]
         kept = tuple(candidates[i] for i in sorted(chosen))
         self.rounds = (*self.rounds, Round(task.length, collector.n_reports, kept))
@@ -179,50 +175,37 @@ class HeavyHitters:
 
     @property
     def found(self) -> tuple[str | int, ...]:
-        """The words, or the codes as whole numbers, that were found.
-
-        Raises
-        ------
-        ValueError
-            If a round is open.
-        """
+        """The words that were found, codes as integers; raises ValueError if a round is open."""
         if self._task is not None:
-            raise ValueError(f"Words are found by {len(self.lengths)} rounds. Got {len(self.rounds)} closed ones.")
+            raise ValueError(f"Words are found after {len(self.lengths)} rounds; got {len(self.rounds)} closed ones.")
         return tuple(map(self.domain.value, self.rounds[-1].kept))
 
     @property
     def least_share(self) -> float:
-        """The estimated share from which on the last group's reports find a word: what has less stays unseen.
-
-        Raises
-        ------
-        ValueError
-            As of :meth:`estimate`.
-        """
+        """The smallest estimated share that is found; raises ValueError as :meth:`estimate`."""
         last = self._reports()
         scores = _scores(last)
         return (self._threshold(last) / last.n_reports - scores.q) / (scores.p - scores.q)
 
     def estimate(self, level: float = 0.95) -> SurveyEstimate:
-        """The shares of what was found, by the last group alone.
+        """Estimate the shares of the words that were found, from the last group.
 
         Parameters
         ----------
         level : float, default=0.95
-            How often all intervals of all candidates of the last group hold their shares together. The same reports
-            say what is found and how large it is, so that those that were found are too large on average; intervals
-            that hold for all candidates hold for those as well. They are Clopper and Pearson's, exact however few
-            reports there are: so far out normal ones miss several times as often as they say.
+            Joint confidence level of the intervals of all candidates of the last group. The same reports select and
+            estimate, so estimates are too large on average; joint intervals remain valid. They are exact
+            (Clopper-Pearson).
 
         Returns
         -------
         SurveyEstimate
-            In descending order; its own level is that of each interval alone.
+            In descending order, with the level of each interval.
 
         Raises
         ------
         ValueError
-            If a round is open, or this was made from a state, which holds no reports.
+            If a round is open, or this was read from a state, which has no reports.
         """
         check_fraction("level", level)
         last, found = self._reports(), self.found
@@ -237,10 +220,7 @@ class HeavyHitters:
         return whole.only(own[order].tolist(), labels, f"shares of what was found for {self.purpose!r}")
 
     def to_json(self) -> str:
-        """The public state: what was asked for, and what the closed rounds left.
-
-        Reports of an open round are in its collector, and in no state.
-        """
+        """Return the public state of the closed rounds; the reports of an open round are in no state."""
         domain = {"symbols": self.domain.symbols, "word_length": self.domain.length, "fixed": self.domain.fixed}
         settings = {"epsilon": repr(self.epsilon), "purpose": self.purpose, "n_kept": self.n_kept}
         more = {"n_candidates": self.n_candidates, "false_positives": repr(self.false_positives)}
@@ -249,57 +229,47 @@ class HeavyHitters:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Go on from a state, which may be a stranger's. No code is run.
-
-        Raises
-        ------
-        ValueError
-            If it is none that such rounds can have led to.
-        """
-        given = read_json(text)
-        try:
-            epsilon, false_positives = float(given["epsilon"]), float(given["false_positives"])
+        """Read a state, which is not trusted; raises ValueError for a state that no rounds lead to."""
+        given = read_document(text, "heavy hitters", 1, _NAMES, integers=True)
+        with parsing(f"A state of {cls.__name__}"):
             own = cls(
                 PrefixDomain(given["symbols"], given["word_length"], given["fixed"]),
-                epsilon,
+                float(given["epsilon"]),
                 given["purpose"],
                 n_kept=given["n_kept"],
                 n_candidates=given["n_candidates"],
-                false_positives=false_positives,
+                false_positives=float(given["false_positives"]),
             )
             for one in given["rounds"]:
                 own._go_on(one["n_reports"], one["kept"])
-            # Once: the policy of a round that is closed is needed by nobody, and there may be hundreds.
+            # Once: there may be hundreds of closed rounds, whose policies are not needed.
             own._begin()
-        # Of integers that are too large for any float, the last one.
-        except (KeyError, TypeError, AttributeError, OverflowError) as error:
-            raise ValueError(f"A state must be one that {cls.__name__} wrote. Got another document instead.") from error
-        # No other names, types or texts of numbers.
+        # Types and texts of numbers have one form.
         if own.to_json() != canonical_text(given):
             raise ValueError(f"A state must be in the only form of {cls.__name__}. Got another one instead.")
         return own
 
     def _go_on(self, n_reports: Any, kept: Any) -> None:
-        """Close a round as a state says that it was."""
+        """Close a round by a state."""
         if len(self.rounds) == len(self.lengths) or not isinstance(kept, list):
-            raise ValueError("A state must have as many rounds as there are lengths at most. Got more instead.")
-        check_whole("n_reports", n_reports, least=2)
+            raise ValueError("A state must have at most one round for each length. Got others instead.")
+        check_integer("n_reports", n_reports, least=2)
         length, candidates = self._asked()
         is_last = length == self.domain.length
         n_kept = len(kept) if is_last else min(self.n_kept, len(candidates))
         chosen = set(kept)
         if len(kept) != n_kept or kept != [one for one in candidates if one in chosen]:
-            raise ValueError("What a round left must be some of its candidates, in their order. Got others instead.")
+            raise ValueError("A round must keep some of its candidates, in their order. Got others instead.")
         self.rounds = (*self.rounds, Round(length, int(n_reports), tuple(kept)))
 
     def _asked(self) -> tuple[int, list[str]]:
-        """The length of the prefixes that the round after the closed ones is about, and these."""
+        """Return the length and the candidates of the next round."""
         length = self.lengths[len(self.rounds)]
         before, kept = (self.rounds[-1].length, self.rounds[-1].kept) if self.rounds else (0, ("",))
         return length, sorted(word for one in kept for word in self.domain.extensions(one, before, length))
 
     def _begin(self) -> None:
-        """Open the round that comes next."""
+        """Open the next round."""
         self._task: PrefixTask | None = None
         self._collector: Collector | None = None
         if len(self.rounds) == len(self.lengths):
@@ -307,27 +277,27 @@ class HeavyHitters:
         length, candidates = self._asked()
         n = len(candidates) + 1
         response, hashing = OneHotRandomizedResponse(self.epsilon, n), LocalHashing(self.epsilon, n)
-        law = integer_law(response if response.worst_case_variance <= hashing.worst_case_variance else hashing)
+        law = (response if response.worst_case_variance <= hashing.worst_case_variance else hashing).integer_law
         assert isinstance(law, CodeLaw)
         field = CategoryField(PREFIX, (*candidates, None), law, unknown=None)
         self._task = PrefixTask(self.domain, length, Policy(self.purpose, (field,)))
         self._collector = Collector(self._task.policy)
 
     def _reports(self) -> Collector:
-        """Those of the last group."""
+        """Return the collector of the last group."""
         _ = self.found
         if self._last is None:
-            raise ValueError("Shares are estimated where the last reports were taken. Got a state without reports.")
+            raise ValueError("Shares are estimated from the last reports. Got a state without reports.")
         return self._last
 
     def _support(self, collector: Collector) -> npt.NDArray[np.int64]:
         return _scores(collector).counts(collector._answers[PREFIX])
 
     def _threshold(self, collector: Collector) -> int:
-        """The least support of what is found."""
+        """Return the smallest support that is found."""
         scores = _scores(collector)
         chance = self.false_positives / (scores.n_parts - 1)
-        # The survival function is of more than a number.
+        # The survival function is P(X > k).
         threshold = int(binom.isf(chance, collector.n_reports, scores.q)) + 1
         while binom.sf(threshold - 1, collector.n_reports, scores.q) > chance:
             threshold += 1
@@ -343,18 +313,18 @@ def _scores(collector: Collector) -> SupportScores:
 
 
 def _lengths(domain: PrefixDomain, n_kept: int, n_candidates: int) -> tuple[int, ...]:
-    """The lengths of prefixes, in as few rounds as there can be, with even steps after the first one."""
+    """Return the lengths of prefixes for the fewest rounds, in even steps after the first."""
     first = _furthest(domain, 0, 1, n_candidates)
     step = _furthest(domain, 1, n_kept, n_candidates)
     left = domain.length - first
     if not first or (left and not step):
-        raise ValueError(f"n_candidates must be enough for one more sign of {n_kept} prefixes. Got {n_candidates}.")
+        raise ValueError(f"n_candidates must suffice to extend {n_kept} prefixes by a character. Got {n_candidates}.")
     n_more = -(-left // step) if left else 0
     return tuple(first + left * i // max(1, n_more) for i in range(n_more + 1))
 
 
 def _furthest(domain: PrefixDomain, length: int, n_prefixes: int, n_candidates: int) -> int:
-    """How many signs so many prefixes can be extended by."""
+    """Return how many characters to add per round."""
     steps = range(1, domain.length - length + 1)
     prefix = domain.symbols[0] * length
     fitting = [s for s in steps if n_prefixes * domain.n_extensions(prefix, length, length + s) <= n_candidates]

@@ -1,23 +1,20 @@
-"""What a collector shows of itself: a table in a notebook, and one HTML page with pictures."""
+"""HTML of a collector: a table for notebooks, and a page with pictures."""
 
-from contextlib import suppress
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import Any
 
 from skldp._tables import in_html
-from skldp.client import CategoryField, NumberField, NumbersField
+from skldp.client import NumberField, Policy
 from skldp.client._fields import AnyField
 from skldp.learning._survey_estimates import SurveyEstimate
 
-if TYPE_CHECKING:
-    from skldp.collection._collector import Collector
-
-__all__ = ["notebook_view", "page_of", "usual_estimates"]
+__all__ = ["notebook_view", "page_of"]
 
 # More bars than this are no picture.
 _MOST_BARS = 40
 _BAR, _LABELS, _WIDTH = 18, 150, 620
 _SCROLLED = '<div class="scroll" tabindex="0">{}</div>'
-# Nothing may be fetched or run, whatever a name of a field holds.
+# The policy forbids to fetch or run anything, whatever a name of a field holds.
 _HEAD = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
@@ -45,9 +42,8 @@ svg rect {{ fill: var(--bar); }} svg line {{ stroke: var(--ink); }}
 """
 
 
-def notebook_view(collector: "Collector") -> str:
-    """A small table: the policy, what it costs a person, and what came."""
-    policy, counts = collector.policy, collector.counts
+def notebook_view(policy: Policy, counts: Any) -> str:
+    """Return a table of the policy, its epsilon, and the number of reports."""
     rows = {
         "purpose": policy.purpose,
         "fields": ", ".join(field.name for field in policy.fields),
@@ -63,50 +59,30 @@ def notebook_view(collector: "Collector") -> str:
     return f"<table><caption>Collector</caption>{''.join(lines)}</table>"
 
 
-def page_of(collector: "Collector") -> str:
-    """A page of every field's estimates."""
-    title = in_html(collector.policy.purpose)
-    if collector.n_reports < 2:
-        raise ValueError(f"A page needs at least 2 reports. Got {collector.n_reports} instead.")
-    parts = [_HEAD.format(title=title), f"<h1>{title}</h1>", _SCROLLED.format(notebook_view(collector))]
-    for field in collector.policy.fields:
+def page_of(
+    policy: Policy, counts: Any, estimates: Sequence[tuple[AnyField, Sequence[tuple[SurveyEstimate, bool]]]]
+) -> str:
+    """Return a page of the estimates of every field, some of which are drawn."""
+    title = in_html(policy.purpose)
+    parts = [_HEAD.format(title=title), f"<h1>{title}</h1>", _SCROLLED.format(notebook_view(policy, counts))]
+    for field, tables in estimates:
         unit = f" in {field.unit}" if isinstance(field, NumberField) and field.unit else ""
         parts.append(f"<section><h2>{in_html(field.name + unit)}</h2>")
-        for estimate, drawn in usual_estimates(collector, field):
+        for estimate, drawn in tables:
             if drawn and len(estimate.labels) <= _MOST_BARS:
                 parts.append(_bars(estimate))
             parts.append(_SCROLLED.format(estimate._repr_html_()))
-            # Of one report in a hundred; where it may be anything, nothing is said.
+            # Without a bound on the effect of 1% forged reports, none is shown.
             moved = estimate.moved_by(0.01)
             if (moved < estimate.most).all():
                 parts.append(f"<p>If 1% of the reports were forged, a number moves by at most {moved.max():.4g}.</p>")
         parts.append("</section>")
-    parts.append("<p>Intervals hold the truth of the whole population, each alone, as often as they say.</p>")
+    parts.append("<p>Each interval holds the true value of the population at its own level.</p>")
     return "\n".join([*parts, "</body></html>\n"])
 
 
-def usual_estimates(collector: "Collector", field: AnyField) -> list[tuple[SurveyEstimate, bool]]:
-    """What is estimated of a field where nobody asks for more, and whether it is one for a picture."""
-    name = field.name
-    if isinstance(field, CategoryField):
-        return [(collector.frequencies(name, consistent="project"), True)]
-    if isinstance(field, NumbersField):
-        return [(one, False) for one in collector._group_means(field)]
-    tables = []
-    for estimate, drawn in (
-        (lambda: collector.mean(name), False),
-        (lambda: collector.histogram(name, consistent="project"), True),
-        (lambda: collector.quantiles(name), False),
-        (lambda: collector.variance(name), False),
-    ):
-        # What a law does not tell is left out.
-        with suppress(ValueError):
-            tables.append((estimate(), drawn))
-    return tables
-
-
 def _bars(estimate: SurveyEstimate) -> str:
-    """A bar for each share, with the interval as a line."""
+    """Draw a bar for each share, with its interval as a line."""
     room = _WIDTH - _LABELS
     most = float(max(estimate.high.max(), estimate.values.max(), 1e-9))
     height = _BAR * len(estimate.labels)

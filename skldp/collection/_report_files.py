@@ -1,17 +1,26 @@
-"""Reports in files: one after the other as devices sent them, or as Arrow and Parquet; whatever else is there too."""
+"""Reader of reports in files, record batches and bytes, none of which is trusted, and the store of reports."""
 
 import os
 import struct
 from collections.abc import Iterator
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from skldp.client import Policy, Report
 from skldp.client._reports import header
-from skldp.collection._arrow import RefusedFileError, check_layout, columns_of_batch, own_columns, require_arrow
-from skldp.collection._columns import ReportColumns, columns_of
+from skldp.collection._report_tables import (
+    RefusedFileError,
+    ReportColumns,
+    check_layout,
+    columns_of,
+    columns_of_batch,
+    join,
+    own_columns,
+    require_arrow,
+    sorted_once,
+)
 
-__all__ = ["Found", "read_batch", "read_file", "read_one"]
+__all__ = ["Found", "ReportCounts", "ReportStore", "read_batch", "read_file", "read_one"]
 
 _ARROW = b"ARROW1"
 _PARQUET = b"PAR1"
@@ -24,18 +33,7 @@ _V5 = 4
 
 
 class Found(NamedTuple):
-    """Reports of a policy, and how much was none.
-
-    Parameters
-    ----------
-    columns : ReportColumns
-    foreign : int
-        What is of another policy or version, or no report at all.
-    broken : int
-        What begins as a report of this policy, and is none.
-    report : Report, default=None
-        The one that there is, in the place of columns.
-    """
+    """Parsed reports and the number of rejected ones."""
 
     columns: ReportColumns
     foreign: int
@@ -44,7 +42,7 @@ class Found(NamedTuple):
 
 
 def read_one(policy: Policy, report: bytes) -> Found:
-    """Read what should be one report."""
+    """Read one report."""
     if not isinstance(report, bytes | bytearray | memoryview):
         raise TypeError(f"A report must be bytes. Got {type(report).__name__} instead.")
     given = bytes(report)
@@ -56,7 +54,7 @@ def read_one(policy: Policy, report: bytes) -> Found:
 
 
 def read_batch(policy: Policy, batch: Any) -> Iterator[Found]:
-    """Read an Arrow record batch or table in parts; rows of another schema are foreign."""
+    """Read an Arrow record batch or table in parts. Rows of another schema are foreign."""
     pa = require_arrow()
     if isinstance(batch, pa.Table):
         for part in batch.to_batches():
@@ -66,7 +64,7 @@ def read_batch(policy: Policy, batch: Any) -> Iterator[Found]:
         raise TypeError(f"Reports must be a pyarrow.RecordBatch or pyarrow.Table; got {type(batch).__name__}.")
     try:
         kept = batch.select(own_columns(policy, batch.schema))
-        # Buffers that are shorter than they say are refused before they are read.
+        # Refuses buffers that are shorter than their length says.
         kept.validate(full=True)
     except ValueError:
         yield Found(columns_of(policy, []), batch.num_rows, 0)
@@ -81,25 +79,14 @@ def read_batch(policy: Policy, batch: Any) -> Iterator[Found]:
 
 
 def _read_all(policy: Policy, reports: list[bytes]) -> Found:
-    """Read reports as devices sent them."""
+    """Read a list of reports."""
     found = [read_one(policy, report) for report in reports]
     whole = columns_of(policy, [one.report for one in found if one.report is not None])
     return Found(whole, sum(one.foreign for one in found), sum(one.broken for one in found))
 
 
 def read_file(policy: Policy, path: str | PathLike[str]) -> Iterator[Found]:
-    """Read a file in parts; its first bytes say its format.
-
-    Raises
-    ------
-    ImportError
-        If it is of Arrow or Parquet, and pyarrow is missing.
-    OSError
-        If it cannot be read.
-    ValueError
-        If its size in memory cannot be bounded, its reports are no column of bytes, or it is an Arrow file without a
-        stream.
-    """
+    """Read a file in parts; its first bytes say its format."""
     with open(path, "rb") as file:
         first = file.read(len(_ARROW))
     if not first.startswith((_ARROW, _PARQUET, _STREAM)):
@@ -111,8 +98,7 @@ def read_file(policy: Policy, path: str | PathLike[str]) -> Iterator[Found]:
         yield from read(policy, path)
     except RefusedFileError:
         raise
-    # A part that pyarrow cannot read counts once as broken; the parts before it count. A length of petabytes and an
-    # unknown type have errors of their own.
+    # A part that pyarrow cannot read counts once as broken; the parts before it count.
     except (ValueError, OSError, pa.ArrowException):
         yield Found(columns_of(policy, []), 0, 1)
 
@@ -122,7 +108,7 @@ def _read_parquet(policy: Policy, path: str | PathLike[str]) -> Iterator[Found]:
     parquet = require_arrow("pyarrow.parquet").ParquetFile(path)
     try:
         n_rows, most = parquet.metadata.num_rows, max(os.path.getsize(path), _ROWS)
-        # Ids are random bytes, which no encoding shortens: only repeated reports take less than a byte each.
+        # Random ids cannot be compressed: only repeated reports take less than a byte each.
         if n_rows > most:
             raise RefusedFileError(
                 f"A Parquet file of this size must have at most {most:,} rows; got {n_rows:,}. Drop repeated reports "
@@ -145,9 +131,9 @@ def _read_arrow(policy: Policy, path: str | PathLike[str]) -> Iterator[Found]:
     pa, ipc = require_arrow(), require_arrow("pyarrow.ipc")
     with pa.OSFile(str(path)) as file:
         is_file = file.read(len(_ARROW)) == _ARROW
-        # A file is a stream between eight bytes and an index, which may point anywhere.
+        # A file is a stream between eight bytes and an index, which is not trusted.
         file.seek(8 if is_file else 0)
-        # Polars writes the schema into the index alone, and so no stream.
+        # Polars writes the schema to the index only, and no stream.
         if is_file and file.read(len(_STREAM)) != _STREAM:
             raise RefusedFileError("An Arrow file must begin with a stream; got another. Write Parquet instead.")
         file.seek(8 if is_file else 0)
@@ -164,7 +150,7 @@ def _read_arrow(policy: Policy, path: str | PathLike[str]) -> Iterator[Found]:
                     "IpcWriteOptions(compression=None), or as Parquet."
                 )
             batch = ipc.read_record_batch(message, schema)
-            # Columns of no width, and columns that share their bytes, are larger in memory than in the file.
+            # Columns of width 0 or with shared bytes are larger in memory than in the file.
             if batch.nbytes > message.body.size or batch.num_rows > message.body.size:
                 raise RefusedFileError("Every column of an Arrow file must hold its own bytes; got fewer bytes.")
             yield from read_batch(policy, batch)
@@ -178,7 +164,7 @@ def _is_plain(message: bytes) -> bool:
     """Return whether a message is an uncompressed record batch of version V5."""
 
     def place(table: int, number: int) -> int:
-        """Return where a field of a flatbuffer table stands; 0 if it is absent."""
+        """Return the offset of a field of a flatbuffer table, 0 if it is absent."""
         fields = table - struct.unpack_from("<i", message, table)[0]
         slot = 4 + 2 * number
         is_known = slot < struct.unpack_from("<H", message, fields)[0]
@@ -193,10 +179,10 @@ def _is_plain(message: bytes) -> bool:
 
 
 def _read_bytes(policy: Policy, path: str | PathLike[str]) -> Iterator[Found]:
-    """Read reports one after the other, in time that is linear in the size of the file.
+    """Read concatenated reports in time linear in the size of the file.
 
-    A broken report ends where the next one begins. Each costs a check of a report's length: if there are more than the
-    file has room for, each ends after a report's length.
+    After a broken report, the next header is searched from the next byte, or from a report's length on if there are
+    more broken ones than the file has room for.
     """
     start, size = header(bytes.fromhex(policy.sha256)), policy.n_bytes
     held, is_strange, ended = b"", False, False
@@ -220,7 +206,148 @@ def _read_bytes(policy: Policy, path: str | PathLike[str]) -> Iterator[Found]:
                 n_failed, is_strange = n_failed + is_own, True
                 skipped = 1 if n_failed * size <= n_read else size
                 following = held.find(start, place + skipped)
-                # The next one may begin at the end of what is read so far.
+                # A header may begin at the end of the buffer.
                 place = following if following >= 0 else max(place + 1, len(held) - len(start) + 1)
             held = held[place:]
             yield Found(columns_of(policy, reports), foreign, broken)
+
+
+# Single reports that are collected before they are converted to columns.
+_WAITING = 1 << 14
+
+
+class ReportCounts(NamedTuple):
+    """Number of reports of a collector by outcome."""
+
+    accepted: int
+    foreign: int
+    broken: int
+    doubled: int
+
+
+class ReportStore:
+    """Store of the reports of a policy, each id once."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+        self._parts: list[ReportColumns] = [columns_of(policy, [])]
+        self._waiting: list[Report] = []
+        self._foreign = self._broken = self._read = 0
+
+    def add(self, report: bytes) -> bool:
+        """Add one report, which is not trusted.
+
+        Returns
+        -------
+        bool
+            Whether it is one of the policy. A repeated id counts as doubled.
+
+        Raises
+        ------
+        TypeError
+            If it is not bytes.
+        """
+        found = read_one(self.policy, report)
+        self._foreign, self._broken = self._foreign + found.foreign, self._broken + found.broken
+        if found.report is None:
+            return False
+        self._read += 1
+        self._waiting.append(found.report)
+        if len(self._waiting) >= _WAITING:
+            self._put_away()
+        return True
+
+    def add_batch(self, batch: Any) -> None:
+        """Add an Arrow record batch or table, which is not trusted.
+
+        Parameters
+        ----------
+        batch : pyarrow.RecordBatch or pyarrow.Table
+            All rows are foreign unless the schema and its metadata are those of the policy's reports. A column of
+            bytes must have the type binary or large_binary.
+
+        Raises
+        ------
+        ImportError
+            If pyarrow is missing.
+        TypeError
+            If it is neither.
+        """
+        for found in read_batch(self.policy, batch):
+            self._take(found)
+
+    def add_file(self, path: str | PathLike[str]) -> None:
+        """Add a file: concatenated reports, an Arrow file or stream, or Parquet, by its first bytes.
+
+        The file is read in parts, in time linear in its size; a repeated report takes no memory. Bytes between reports
+        are skipped. Arrow must have no compression and no dictionary columns, Parquet at most as many rows as bytes.
+
+        Parameters
+        ----------
+        path : str or path-like
+            A page of a small Parquet file may take 2 GB of memory: read Parquet only from your own systems.
+
+        Raises
+        ------
+        ImportError
+            If it is Arrow or Parquet, and pyarrow is missing.
+        OSError
+            If it cannot be read.
+        ValueError
+            If it is compressed, larger in memory than in the file, or an Arrow file without a stream (as polars writes
+            it), or its column of reports is not of bytes.
+        """
+        for found in read_file(self.policy, path):
+            self._take(found)
+
+    def merge(self, *others: Self) -> Self:
+        """Return a collector of the reports of this one and others of the same policy.
+
+        The first report of an id counts. Raises ValueError if a collector has another policy.
+        """
+        every = (self, *others)
+        if any(one.policy.sha256 != self.policy.sha256 for one in every):
+            raise ValueError("Collectors must have the same policy; got another one.")
+        merged = type(self)(self.policy)
+        merged._parts = [one._columns for one in every]
+        for name in ("_foreign", "_broken", "_read"):
+            setattr(merged, name, sum(getattr(one, name) for one in every))
+        return merged
+
+    @property
+    def counts(self) -> ReportCounts:
+        """The number of accepted, foreign, broken and repeated reports."""
+        n = self.n_reports
+        return ReportCounts(n, self._foreign, self._broken, self._read - n)
+
+    @property
+    def n_reports(self) -> int:
+        """The number of accepted reports."""
+        return len(self._columns.ids)
+
+    @property
+    def _columns(self) -> ReportColumns:
+        """All accepted reports in the order of their ids: estimates do not depend on the order of arrival."""
+        self._put_away()
+        if len(self._parts) > 1:
+            self._parts = [sorted_once(join(self._parts))]
+        return self._parts[0]
+
+    def _put_away(self) -> None:
+        if self._waiting:
+            waiting, self._waiting = self._waiting, []
+            self._keep(columns_of(self.policy, waiting))
+
+    def _keep(self, columns: ReportColumns) -> None:
+        """Append reports; drop repeated ones once they may be half of all."""
+        self._parts.append(columns)
+        known, *more = (len(part.ids) for part in self._parts)
+        if sum(more) > max(known, _WAITING):
+            self._parts = [sorted_once(join(self._parts))]
+
+    def _take(self, found: Found) -> None:
+        # Single reports arrived before these.
+        self._put_away()
+        self._foreign, self._broken = self._foreign + found.foreign, self._broken + found.broken
+        self._read += len(found.columns.ids)
+        self._keep(found.columns)

@@ -1,4 +1,4 @@
-"""The fields of a policy as a survey asks for them: scores of their answers, and the names of their parts."""
+"""Bins, distributions, filters and scores of the fields of a policy."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from skldp._checks import is_number, is_whole
+from skldp._checks import is_integer, is_number
 from skldp._reading import CodeReader, Unread
 from skldp._value_labels import number_label, value_labels
 from skldp.client import CategoryField, NumberField
-from skldp.client._columns import NumberColumn
+from skldp.laws._longitudinal_laws import LongitudinalHistogramLaw
 from skldp.learning._answer_scores import (
     Answers,
     CellScores,
@@ -23,8 +23,7 @@ from skldp.learning._answer_scores import (
     number_parts,
 )
 from skldp.learning._bucket_scores import BucketScores
-from skldp.mechanisms._longitudinal_laws import LongitudinalHistogramLaw
-from skldp.mechanisms._numeric.distribution import (
+from skldp.mechanisms.numeric._distribution import (
     DistributionEstimate,
     Ramps,
     likeliest_shares,
@@ -43,20 +42,7 @@ _MOST_BINS = 256
 class Bins:
     """Bins of a number's bounds.
 
-    Parameters
-    ----------
-    field : NumberField
-    edges : ndarray of shape (n_bins + 1,)
-        Ascending, from the lower bound to the upper one. A number is in the bin that begins at it.
-    n : int
-        Number of reports, which the width of the ramp below each inner edge follows from: a number in it counts for
-        both bins, in proportion.
-
-    Attributes
-    ----------
-    labels : tuple of str
-    scores, cumulative : PartScores
-        Of the bins, and of the shares below the inner edges.
+    Shapes: `edges` (n_bins + 1,).
     """
 
     scores: PartScores
@@ -78,7 +64,7 @@ class Bins:
         lattice, share = lattice_of(field.law, "Distributions")
         tops = np.ceil(edges[1:-1]) if field.whole else edges[1:-1]
         width = (field.high - field.low) * ramp_width(lattice, share * n)
-        # A ramp takes at most half of its bin, and less where no whole numbers lie within it.
+        # A ramp takes at most half of its bin.
         widths = np.minimum(width, np.diff(edges)[:-1] / 2)
         if field.whole:
             widths = np.maximum(np.rint(widths), 1.0)
@@ -91,36 +77,19 @@ def _exact_scores(field: NumberField) -> tuple[_Floats, CellScores | BucketScore
     if isinstance(field.law, LongitudinalHistogramLaw):
         return bucket_edges(field, field.law)[:-1], BucketScores(field.law)
     places = np.arange(field.low, field.high + 1) if _is_short(field) else np.empty(0)
-    return (places, number_parts(field.law, _of_unit(field, places))) if len(places) else None
+    return (places, number_parts(field.law, field.unit_places(places))) if len(places) else None
 
 
 def _ramps(field: NumberField, tops: _Floats, widths: _Floats) -> Ramps:
     """Return the ramps below places of a number."""
     lattice, share = lattice_of(field.law, "Distributions")
-    _, radius = center_and_radius(field)
-    return Ramps(lattice, _of_unit(field, tops), widths / radius, share)
-
-
-def _of_unit(field: NumberField, places: _Floats) -> _Floats:
-    center, radius = center_and_radius(field)
-    return np.clip((places - center) / radius, -1.0, 1.0)
+    return Ramps(lattice, field.unit_places(tops), widths / field.radius, share)
 
 
 def distribution_of(field: NumberField, answers: Answers) -> tuple[DistributionEstimate, _Floats, _Floats, _Floats]:
     """Estimate the likeliest distribution of a number.
 
-    Parameters
-    ----------
-    field : NumberField
-    answers : ndarray of shape (n,)
-
-    Returns
-    -------
-    found : DistributionEstimate
-    errors : ndarray of shape (n_knots - 1,)
-        Standard errors of unbiased shares up to each knot but the last one.
-    low, high : ndarray of shape (n_knots,)
-        A place below which no more than the share up to a knot lies, and one up to which no less does.
+    Shapes: `answers` (n,); `errors` (n_knots - 1,); `low, high` (n_knots,).
     """
     n = len(answers)
     if (exact := _exact_scores(field)) is not None:
@@ -133,15 +102,14 @@ def distribution_of(field: NumberField, answers: Answers) -> tuple[DistributionE
             return DistributionEstimate(edges, shares, n), errors, edges[:-1], edges[1:]
         return DistributionEstimate.around(places, shares, n), errors, places, places
     lattice, share = lattice_of(field.law, "Distributions")
-    center, radius = center_and_radius(field)
-    places = center + radius * quantile_knots(lattice, share * n)
+    places = field.center + field.radius * quantile_knots(lattice, share * n)
     if field.whole:
         places = np.clip(np.rint(places), np.ceil(field.low), np.floor(field.high))
-    # Narrow bounds far from 0 have fewer doubles than knots.
+    # Narrow bounds far from 0 may have fewer doubles than knots.
     places = np.unique(places)
-    # Between neighbouring whole numbers there is none.
+    # There is no integer between neighbours.
     is_exact = field.whole and bool((np.diff(places) == 1).all())
-    knots = number_parts(field.law, _of_unit(field, places), spread=not is_exact)
+    knots = number_parts(field.law, field.unit_places(places), spread=not is_exact)
     found = DistributionEstimate.around(places, likeliest_shares(knots.counts(answers), knots.response), n)
     ramps = _ramps(field, places[1:], np.diff(places))
     errors = np.sqrt(ramps.variances(np.cumsum(found.shares)[:-1]) / n)
@@ -150,38 +118,19 @@ def distribution_of(field: NumberField, answers: Answers) -> tuple[DistributionE
     return found, errors, np.append(places[:1], places[:-1]), np.append(places[1:], places[-1:])
 
 
-def center_and_radius(field: NumberField | NumberColumn) -> tuple[float, float]:
-    """The middle of a number's bounds, and half their distance."""
-    return field.low / 2 + field.high / 2, field.high / 2 - field.low / 2
-
-
 def bucket_edges(field: NumberField, law: LongitudinalHistogramLaw) -> _Floats:
-    """The edges of a law's buckets, between the bounds of its number."""
+    """Return the edges of a law's buckets within the bounds."""
     return np.linspace(field.low, field.high, law.n_buckets + 1)
 
 
 def bins_of(field: NumberField, bins: int | Sequence[float] | None, n_reports: int) -> Bins:
-    """Bins of a number.
-
-    Parameters
-    ----------
-    field : NumberField
-    bins : int, sequence of float or None
-        How many equal ones, or their ascending edges, to which the bounds are added where they miss. None is one for
-        each of up to 64 whole numbers, else 8.
-    n_reports : int
-
-    Raises
-    ------
-    ValueError
-        If there are too many, edges do not ascend within the bounds, or the law does not tell so many apart.
-    """
+    """Return the bins of a number."""
     if isinstance(field.law, LongitudinalHistogramLaw):
         return _bins_of_buckets(field, bucket_edges(field, field.law), bins, n_reports)
     if bins is None and _is_short(field):
         return Bins(field, np.arange(field.low, field.high + 2), n_reports)
     n = _SHOWN if bins is None else bins
-    if isinstance(n, int | np.integer) and is_whole(n):
+    if isinstance(n, int | np.integer) and is_integer(n):
         if not 1 <= n <= _MOST_BINS:
             raise ValueError(f"bins must be from 1 to {_MOST_BINS}. Got {bins!r} instead.")
         return Bins(field, np.linspace(field.low, field.high, int(n) + 1), n_reports)
@@ -200,7 +149,7 @@ def bins_of(field: NumberField, bins: int | Sequence[float] | None, n_reports: i
 
 def _bins_of_buckets(field: NumberField, edges: _Floats, bins: int | Sequence[float] | None, n_reports: int) -> Bins:
     n = len(edges) - 1 if bins is None else bins
-    if is_whole(n) and isinstance(n, int | np.integer) and n >= 1 and (len(edges) - 1) % n == 0:
+    if is_integer(n) and isinstance(n, int | np.integer) and n >= 1 and (len(edges) - 1) % n == 0:
         return Bins(field, edges[:: (len(edges) - 1) // int(n)], n_reports)
     if isinstance(n, Sequence | np.ndarray) and np.isin(n, edges).all() and (np.diff(n) > 0).all():
         return Bins(field, np.unique([field.low, *n, field.high]), n_reports)
@@ -208,13 +157,7 @@ def _bins_of_buckets(field: NumberField, edges: _Floats, bins: int | Sequence[fl
 
 
 def category_code(field: CategoryField, value: Any) -> int:
-    """The place of a value in the list of a field.
-
-    Raises
-    ------
-    ValueError
-        If it is not in there.
-    """
+    """Return the code of a category."""
     found = CodeReader(field.values).read(value)
     if found is Unread.MISSING and None in field.values:
         return field.values.index(None)
@@ -224,7 +167,7 @@ def category_code(field: CategoryField, value: Any) -> int:
 
 
 def parts_of(field: CategoryField | NumberField, n_reports: int) -> tuple[tuple[str, ...], PartScores]:
-    """The names and scores of categories, or of the usual bins."""
+    """Return the labels and scores of categories or default bins."""
     if isinstance(field, CategoryField):
         return value_labels(field.values), code_scores(field.law)
     bins = bins_of(field, None, n_reports)
@@ -237,21 +180,7 @@ def weights_of(
     where: Mapping[str, Any],
     n: int,
 ) -> Scores:
-    """The scores of whether records are as asked: the product of those of each field.
-
-    Parameters
-    ----------
-    fields, answers : dict by name
-    where : dict by name
-        Of a category a value or a list of values, of a number the ends (low, high) between which it is.
-    n : int
-        How many reports there are.
-
-    Raises
-    ------
-    ValueError
-        If something else is asked.
-    """
+    """Return the scores of a filter: the product over its fields."""
     weights = Scores(np.ones(n), 1.0, 1.0)
     for name, wanted in where.items():
         field = fields[name]
@@ -278,6 +207,6 @@ def weights_of(
 
 
 def _is_short(field: NumberField) -> bool:
-    """Whether it has so few whole numbers that each is a bin, which buckets need not follow."""
+    """Return whether each integer of the field is a bin."""
     ends = field.low.is_integer() and field.high.is_integer() and not isinstance(field.law, LongitudinalHistogramLaw)
     return field.whole and ends and field.high - field.low < _MOST_WHOLE

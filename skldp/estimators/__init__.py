@@ -1,1 +1,1 @@
-"""Floor 3: scikit-learn estimators over the mechanisms and the accounting."""
+"""Scikit-learn estimators over mechanisms, ledgers and learning."""

@@ -1,6 +1,7 @@
-"""A regression asked of people, each of whom answers until their own privacy budget is really used."""
+"""BayesianFilter: ask people a regression, each until their own privacy budget is used."""
 
 import hashlib
+import math
 import warnings
 from numbers import Integral
 from typing import Any, Self
@@ -14,17 +15,19 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from skldp._arrays import as_numbers
-from skldp._checks import is_whole
+from skldp._checks import is_integer
 from skldp.accounting._decide import RULES
-from skldp.accounting._extrema.region import region_of
-from skldp.accounting._ledger.identity import distinct_ids
-from skldp.accounting._ledger.plan import check_key
-from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
 from skldp.accounting._query import SoftmaxQuery
+from skldp.accounting.ledger._ledger_answers import check_key
+from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
+from skldp.accounting.ledger._records import distinct_ids
+from skldp.accounting.losses._region import region_of
+from skldp.domains._columns import check_column_names
+from skldp.domains._domain import Domain
 from skldp.estimators._from_estimator import imputed_values, query_from_estimator
 from skldp.estimators._guarantee_mixin import GuaranteeMixin
-from skldp.estimators._ledgers import ChoosesLedger, split_ids, whole_numbers
-from skldp.estimators._query_results import PreviewsQueries, QueryResult, prior_of, warn_of_nobody
+from skldp.estimators._ledgers import LedgerMixin, integer_ids, split_ids
+from skldp.estimators._query_results import QueryPreview, QueryResult, prior_of, warn_of_nobody
 from skldp.estimators._validation import (
     BOUNDS,
     EPSILON,
@@ -37,23 +40,21 @@ from skldp.estimators._validation import (
     fit_context,
     validate_finite,
 )
-from skldp.exceptions import RowIdentityWarning
-from skldp.mechanisms._columns import check_column_names
-from skldp.mechanisms._domain import Domain
+from skldp.exceptions import RowIdentityWarning, TooFewPeopleWarning
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import noise_from
 
 __all__ = ["BayesianFilter"]
 
 
-_WAYS = (
+_ID_SOURCES = (
     "pass ids to query, predict or score; or name a column of X, or its index, with BayesianFilter(ids=...); or "
     "simulate without a ledger"
 )
 
 
-class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimatorMixin, RegressorMixin, BaseEstimator):
-    r"""Ask people a regression, and protect each with a budget for all that they ever answer.
+class BayesianFilter(GuaranteeMixin, LedgerMixin, MetaEstimatorMixin, RegressorMixin, BaseEstimator):
+    r"""Ask people a regression under one privacy budget per person for all their answers.
 
     `fit` trains a linear or logistic model on the analyst's own public data. `predict` and `query` ask the people in
     X: each answers with one of two values, drawn so that the answer alone is `epsilon`-LDP, or is refused when another
@@ -62,20 +63,19 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
     Parameters
     ----------
     estimator : estimator
-        The regression: any model with ``coef_`` and ``intercept_``, also a Poisson, gamma or Tweedie regression; a
-        binary logistic regression; a LinearSVC, of which the decision is asked; a linear classifier with more classes,
-        of which the predicted class is asked; or a Pipeline, a search or a TransformedTargetRegressor around one, as
-        :func:`~skldp.query_from_estimator` takes it. Models that are fitted already come as a
+        A linear, Poisson, gamma, Tweedie or binary logistic regression, a LinearSVC (its decision is asked), a linear
+        classifier of more classes (the predicted class is asked), or a Pipeline, a search or a
+        TransformedTargetRegressor around one, as for :func:`~skldp.query_from_estimator`. Wrap a fitted model in a
         :class:`~sklearn.frozen.FrozenEstimator`.
     epsilon : float, default=1.0
         Budget (natural log) of one answer.
     total_epsilon : float, default=None
         Each person's budget for all answers. None takes the ledger's; without a ledger, `epsilon`.
     bounds : tuple (low, high) or Domain, default=None
-        The domain of X: a number or one number per feature each, or a :class:`~skldp.mechanisms.Domain`: intervals,
+        Domain of X: a number or one number per feature each, or a :class:`~skldp.Domain`: intervals,
         whole numbers and one-hot blocks side by side as :class:`~skldp.mechanisms.Columns`, with or without linear
-        inequalities. None takes those of the ledger if it has any, else the range of the public X of `fit`. What lies
-        outside is moved inside, and nobody is told.
+        inequalities. None takes those of the ledger if it has any, else the range of the public X of `fit`. Values
+        outside are clipped, without a warning.
     output_bounds : tuple (a, b), default=None
         The two values of an answer. None takes the range of the model over `bounds`, and (0, 1) for a classifier.
         A model that can leave them is truncated to them, with a warning.
@@ -83,44 +83,44 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
         Of a softmax model with more than two classes, such as a LogisticRegression: the class whose predicted
         probability is asked, between 0 and 1. None asks which class is predicted.
     ledger : PrivacyLedger, default=None
-        Where answers are recorded. Models that share a ledger share its budgets, which are people's by their ids. None
-        keeps one in memory, which all clones of this estimator share: for simulations.
+        Record of the answers. Models that share a ledger share its budgets, which are kept by id. None
+        keeps a ledger in memory, shared by all clones of this estimator, for simulations.
     ids : int or str, default=None
-        Where X tells who its rows are: the name of a column of a DataFrame, or of an index level of a pandas
-        DataFrame, or a column's position, from 0. The column is taken out before the model sees X, in `fit` as well. A
-        named index passes train_test_split, cross-validation, searches, and steps before this one that give pandas
-        output. None expects ids as an argument of `query`, `predict` and `score`.
+        Ids within X: the name of a column of a DataFrame or of an index level of a pandas DataFrame, or a column's
+        position, from 0. The column is removed before the model sees X. A named index passes train_test_split,
+        cross-validation, searches, and steps with pandas output. None expects ids as an argument of `query`, `predict`
+        and `score`.
     rule : {"basic", "simplified", "bayesian"}, default="bayesian"
-        How histories are accounted for where `ledger` is None; a ledger brings its own.
+        Rule of accounting if `ledger` is None; a ledger has its own.
     tol : float, default=1e-3
-        The certified gap aimed at where `ledger` is None; a ledger brings its own.
+        Certified gap to aim at if `ledger` is None; a ledger has its own.
     on_refusal : {"prior", "nan", "raise"}, default="prior"
         What `predict` gives for people who are refused: ``prior_``; NaN; or a
-        :class:`~skldp.exceptions.BudgetExhaustedError` before anybody is asked.
+        :class:`~skldp.exceptions.BudgetExhaustedError` before any answer.
     seed : None, int, Generator or RandomState, default=None
-        None draws secure noise anew in every call. Anything else is for tests and studies, and voids the guarantee
-        against whoever knows it. An int gives noise that depends on it and on the query.
+        None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
+        An int gives noise that depends on it and on the query.
     n_jobs : int, default=None
         Processes or threads, as in joblib, for decisions about people with different histories.
     verbose : bool, default=False
-        Show a progress bar while histories that need a search are certified; needs ``pip install "skldp[study]"``.
+        Show a progress bar while histories are certified; needs ``pip install "skldp[study]"``.
 
     Attributes
     ----------
     estimator_ : estimator
         The fitted model.
     query_ : RegressionQuery, ClassQuery or SoftmaxQuery
-        What is asked.
+        The query.
     bounds_ : tuple of two ndarrays of shape (n_features,), or Domain
     ledger_ : PrivacyLedger
     prior_ : float, or ndarray of shape (n_classes,)
-        The mean prediction on the public X, which needs no answer.
+        Mean prediction on the public X.
     privacy_guarantee_ : PrivacyGuarantee
-        What holds for each person over all models that share the ledger.
+        Guarantee for each person over all models that share the ledger.
     n_features_in_ : int
         Not counting a column of ids.
     feature_names_in_ : ndarray of str
-        Where X of `fit` had names; without that of the ids.
+        Defined if X of `fit` had column names; without that of the ids.
 
     Raises
     ------
@@ -133,36 +133,33 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
 
     .. math:: \frac{1}{e^\varepsilon + 1} + \frac{e^\varepsilon - 1}{e^\varepsilon + 1} \frac{y - a}{b - a}.
 
-    Somebody asked the same query a second time is handed their recorded answer, so that `predict` can be repeated,
-    cross-validated and scored without cost. ``query(X, repeat=True)`` asks afresh.
+    A person who is asked the same query again returns the recorded answer, so that `predict` can be repeated,
+    cross-validated and scored without cost. ``query(X, repeat=True)`` draws anew.
 
-    **People have names.** With a `ledger`, everybody needs an id, in one of three ways: ``query(X, ids=...)``, and the
-    same of `predict` and `score` (which scikit-learn routes: ``set_predict_request(ids=True)``,
-    ``set_score_request(ids=True)``); the parameter `ids`, which names a column of X or its index; or the ledger is left
-    out. Then everything ends with the process, and without ids every row of a table is a person of its own, found again
-    in another table by a hash whose key is in memory alone. A row that was scaled, rounded or converted is somebody
-    new, with a new budget. That simulates people; it protects none. Whoever makes up ids makes up budgets: they must
-    come from where the people are, and all be integers or all strings, since ``7`` and ``"7"`` would be two people.
+    **Ids.** With a `ledger`, every person needs an id: by ``query(X, ids=...)``, and the same of `predict` and `score`
+    (``set_predict_request(ids=True)``, ``set_score_request(ids=True)``), or by the parameter `ids`. Ids must come from
+    where the people are, and all be integers or all strings. Without a ledger and ids every row is a person of its
+    own, recognised by a keyed hash until the process ends: a row that was scaled, rounded or converted has a new
+    budget. That simulates people and protects none.
 
-    **What the analyst sees** depends on queries and recorded outputs alone, apart from the duration of a call: all that
-    can be refused is refused before a value is looked at, and nothing warns of values. Only a table with NaN or
-    infinity, which are no records, is refused as a whole, before anybody is asked.
+    **The analyst's view** depends on queries and recorded outputs alone, apart from the duration of a call: refusals
+    precede any look at a value, and no warning depends on values. Only a table with NaN or infinity is refused as a
+    whole.
 
-    **Missing values.** Behind a :class:`~sklearn.frozen.FrozenEstimator` around a fitted SimpleImputer, or around the
-    pipeline that it begins, people with NaN are asked: their record is what the imputer makes of them, moved into the
-    domain. What it fills in is declared to the ledger, so that no other model takes the same people for other records.
+    **Missing values.** Behind a :class:`~sklearn.frozen.FrozenEstimator` around a fitted SimpleImputer, or around a
+    pipeline that begins with one, people with NaN are asked: their record is what the imputer makes of them, clipped
+    to the domain. The imputed values are declared to the ledger, so that no other model imputes the same people
+    differently.
 
-    The realized loss is about one record. Whoever is asked again must answer from the same values, and all models
-    that share a ledger must have the same features in the same order: names are compared where X has them. A scaler
-    that is fitted anew belongs into `estimator`, not before this step, where it changes everybody's record. For values
-    that change over time, take a ledger with ``rule="basic"``.
+    The realized loss is about one record: a person must answer from the same values each time, and all models that
+    share a ledger must have the same features in the same order. A scaler that is fitted again belongs into
+    `estimator`, not before this step. For values that change over time, use a ledger with ``rule="basic"``.
 
-    **Progress.** Besides `verbose`, scikit-learn's own callbacks (1.9 and later) are told of each history that a
-    question needs certified: ``survey.set_callbacks(ProgressBar())``. They are told of no row and no answer. One that
-    raises stops the question, and nobody has answered then.
+    **Progress.** Besides `verbose`, scikit-learn's callbacks (1.9 and later) are notified of each history that is
+    certified: ``survey.set_callbacks(ProgressBar())``. A callback that raises stops the query before any answer.
 
-    A fitted filter that has asked people stays with its ledger: fitting it again with another one is refused, since
-    answers of one person would then count against two budgets. Clone it for another, unrelated, population.
+    A fitted filter that has asked people cannot be fitted with another ledger, where their budgets would begin anew.
+    Clone it for another population.
 
     References
     ----------
@@ -182,7 +179,7 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
     (200, 0.6)
     """
 
-    # Whether the ledger is the same one is asked in other words.
+    # `_check_same_ledger` checks the ledger.
     _may_change = frozenset({"ledger", "n_jobs", "on_refusal", "verbose"})
 
     _parameter_constraints: dict = {
@@ -236,14 +233,14 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any = None, **fit_params: Any) -> Self:
-        """Train the model on the analyst's own, public data. Nobody is asked.
+        """Train the model on the analyst's own, public data.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Ids may be in it and need not: public rows are nobody's.
+            A column of ids is optional, and ignored.
         y : array-like of shape (n_samples,)
-            Not needed for a FrozenEstimator.
+            Optional for a FrozenEstimator.
         **fit_params : dict
             Passed to the model; with metadata routing, what it requests.
 
@@ -278,7 +275,7 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
             basis=f"budget of each {who}, whatever they are asked; rule {ledger.rule!r}",
             seeded=self.seed is not None,
         )
-        self._tell_of_fit()
+        self._notify_fit()
         return self
 
     def query(
@@ -291,14 +288,13 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
         X : array-like of shape (n_samples, n_features)
             One private row per person.
         ids : array-like of int or str, shape (n_samples,), default=None
-            Who they are, all by integers or all by strings. None reads them where the parameter `ids` says; without
-            that and without a ledger, each row is somebody.
+            Distinct ids, all integers or all strings. None reads them from X by the parameter `ids`; without that and
+            without a ledger, each row is a person.
         repeat : bool, default=False
-            Ask for fresh answers, at their full cost, also where there are recorded ones.
+            Draw new answers, at their full cost, also where some are recorded.
         idempotency_key : str, default=None
-            A name for this call that nobody can guess, such as ``uuid.uuid4().hex``, of people with ids. A call whose
-            connection or process was lost is made again with it: what was recorded is handed out, at no second cost,
-            also with ``repeat=True``.
+            Unguessable name of this call, such as ``uuid.uuid4().hex``, for people with ids. A lost call can be
+            repeated with it: recorded answers are returned at no second cost, also with ``repeat=True``.
 
         Returns
         -------
@@ -307,18 +303,18 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
         Raises
         ------
         ValueError
-            If there are no ids though there is a ledger, if one occurs twice or is not in one form, or if X has NaN or
-            infinity; if the key can be guessed, or people are their rows. Nobody is asked then.
+            If ids are missing with a ledger, occur twice or are of mixed types; if X has NaN or infinity; if the key is
+            guessable or comes without ids. Nothing is asked then.
         LedgerError
-            If the ledger is about other bounds or features, or cannot be written, or the key was that of another call.
-            Nothing is released then.
+            If the ledger has other bounds or features or cannot be written, or the key belongs to another call. Nothing
+            is released then.
 
         Warns
         -----
         RowIdentityWarning
-            If people are their rows.
+            If rows stand for people.
         BudgetExhaustedWarning
-            If all are refused; the text says why. `preview` says what is left.
+            If all are refused, with the reason.
         """
         result = self._ask(X, ids, repeat=repeat, all_or_none=False, key=idempotency_key)
         if result.ids and not result.accepted.any():
@@ -326,21 +322,21 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
         return result
 
     def predict(self, X: Any, ids: Any = None) -> np.ndarray:
-        """Ask the people in X, and estimate each one's prediction without bias.
+        """Ask the people in X, and return an unbiased estimate of each prediction.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             One private row per person.
         ids : array-like of int or str, shape (n_samples,), default=None
-            Who they are, all by integers or all by strings. None reads them where the parameter `ids` says; without
-            that and without a ledger, each row is somebody.
+            Distinct ids, all integers or all strings. None reads them from X by the parameter `ids`; without that and
+            without a ledger, each row is a person.
 
         Returns
         -------
         y : ndarray of float64, shape (n_samples,) or (n_samples, n_classes)
-            Far outside `output_bounds` where `epsilon` is small. People who are refused have `on_refusal`. Of more
-            than two classes, whether each is the person's: 1 or 0, in the mean.
+            Far outside `output_bounds` for small `epsilon`; `on_refusal` for people who are refused. For more than two
+            classes, the estimated indicator of each.
         """
         result = self._ask(X, ids, repeat=False, all_or_none=self.on_refusal == "raise")
         if self.on_refusal == "prior":
@@ -349,7 +345,7 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
         return result.estimates
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, ids: Any = None) -> float:
-        """Ask the people in X, and give the coefficient of determination of the estimates.
+        """Ask the people in X, and return the coefficient of determination of the estimates.
 
         Parameters
         ----------
@@ -362,11 +358,11 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
         Returns
         -------
         float
-            R². It is often negative, since one person's estimate is mostly noise. With ``on_refusal="nan"`` it is that
-            of the people who answered, and NaN where they are fewer than two.
+            R², often negative, since one person's estimate is mostly noise. With ``on_refusal="nan"``, of those who
+            answered; NaN for fewer than two.
         """
         check_is_fitted(self)
-        # What is wrong with y is said before anybody is asked.
+        # Refuse y before any answer is drawn.
         check_consistent_length(X, y, sample_weight)
         y = column_or_1d(y, warn=True)
         y = self._positive(y) if is_classifier(self.estimator_) else as_numbers(y, "y")
@@ -383,8 +379,70 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
             sample_weight = None if sample_weight is None else sample_weight[answered]
         return r2_score(y, predicted, sample_weight=sample_weight)
 
+    def preview(self, ids: Any, *, repeat: bool = False) -> QueryPreview:
+        """Predict who would answer, at what cost and with what error. Nothing is asked or recorded.
+
+        Parameters
+        ----------
+        ids : array-like of int or str, shape (n_people,)
+            People with answers in the ledger, to this query or another; others are refused. So previews reveal who has
+            answered.
+        repeat : bool, default=False
+            As in `query`.
+
+        Returns
+        -------
+        QueryPreview
+
+        Raises
+        ------
+        ValueError
+            If an id occurs twice, or ids are of mixed types.
+        LedgerError
+            If an id has no answer, or the ledger has another domain.
+
+        Warns
+        -----
+        BudgetExhaustedWarning
+            If all would be refused, with the reason.
+        TooFewPeopleWarning
+            If the expected error exceeds half of the output bounds' width.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.linear_model import LinearRegression
+        >>> from skldp import BayesianFilter, PrivacyLedger
+        >>> public_X = np.array([[0.0], [0.5], [1.0]])
+        >>> ledger = PrivacyLedger(1.0, bounds=(0, 1), rule="basic")
+        >>> first = BayesianFilter(LinearRegression(), epsilon=0.6, ledger=ledger).fit(public_X, [0.0, 1.0, 2.0])
+        >>> result = first.query(np.linspace(0, 1, 200)[:, None], ids=range(200))
+        >>> second = BayesianFilter(LinearRegression(), epsilon=0.4, ledger=ledger).fit(public_X, [1.0, 0.0, 0.0])
+        >>> second.preview(range(200))
+        QueryPreview(200 of 200 would answer, 0 of them again, standard_error=0.179)
+        """
+        self._check_unchanged()
+        self._check_same_ledger()
+        self.ledger_.declare(**self._declaration())
+        found = self.ledger_.would_answer(self.query_, ids, repeat=repeat, workers=self._workers())
+        n_people, n_answers = found.accepted.size, int(np.count_nonzero(found.accepted))
+        remaining = np.maximum(self.ledger_.epsilon - found.losses, 0.0)
+        error = self.query_.expected_error(n_answers, self.prior_)
+        if n_people and not n_answers:
+            warn_of_nobody(self.query_, self.ledger_.epsilon, n_people, remaining.max())
+        low, high = self.query_.output_bounds
+        if n_answers and error > (high - low) / 2:
+            needed = math.ceil(n_answers * (2 * error / (high - low)) ** 2)
+            warnings.warn(
+                f"{n_answers:,} answers at epsilon={self.query_.epsilon:g} tell the mean with a standard error of "
+                f"{error:.3g}, more than half of the output bounds' {high - low:.3g}: it takes {needed:,} people.",
+                TooFewPeopleWarning,
+                stacklevel=2,
+            )
+        return QueryPreview(found.accepted, found.recorded, found.costs, remaining, error)
+
     def get_metadata_routing(self) -> MetadataRouter:
-        """Say which metadata this estimator and its model use.
+        """Return the metadata routing of this estimator and its model.
 
         Returns
         -------
@@ -398,25 +456,26 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
         )
 
     def _ask(self, X, ids, *, repeat, all_or_none, key=None):
-        # What can be refused without looking at a value is refused before one is looked at. Once the table is known to
-        # be of numbers, nothing here or in the ledger depends on them but the answers.
+        # Refusals come before the first look at a value. After validation, only the answers depend on values.
         self._check_unchanged()
         self._check_same_ledger()
         check_key(key)
         if key is not None and ids is None and self.ids is None:
-            # Whether the rows are those of the first call would be told by whether the key is taken.
+            # A key that is taken would reveal that the rows are those of the first call.
             raise ValueError("An idempotency key goes with people who have ids: without, a row is a person.")
         workers = self._workers()
         noise = self._noise()
         X, people = self._people(X, ids)
-        # numpy's own warnings tell of values, and numpy.seterr(all="raise") makes errors of them.
+        # numpy's warnings reveal values; numpy.seterr(all="raise") turns them into errors.
         with np.errstate(all="ignore"):
             X = validate_finite(self, X, reset=False, ensure_all_finite=False)
             if people is not None and len(people) != len(X):
                 raise ValueError(f"ids must have one id for each of the {len(X)} rows. Got {len(people)} instead.")
             if people is not None and self.ledger is None:
                 self._own_ledgers().keep_names(self.ledger_)
-            self._declare()
+            declaration = self._declaration()
+            # Before NaN is refused: the ledger's refusal must not depend on values.
+            self.ledger_._new_settings(**declaration)
             X = X if self._missing is None else np.where(np.isnan(X), self._missing, X)
             check_finite(self, X)
             people = self._own_ledgers().row_identities(X) if people is None else people
@@ -428,16 +487,17 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
                 all_or_none=all_or_none,
                 workers=workers,
                 idempotency_key=key,
+                declare=declaration,
             )
         return QueryResult.of(self.query_, self.ledger_, answers, people)
 
-    def _declare(self):
-        """Bind the ledger to what a record is: its domain, its features, and what stands for those that are missing."""
+    def _declaration(self):
+        """Return the domain, features and imputed values that the ledger declares."""
         names = getattr(self, "feature_names_in_", None)
-        self.ledger_.declare(bounds=self.bounds_, features=names, missing=self._missing)
+        return {"bounds": self.bounds_, "features": names, "missing": self._missing}
 
     def _positive(self, y):
-        """Labels as what is asked: probabilities are 0 or 1, decisions -1 or 1, classes a column each."""
+        """Return labels on the scale of the query: 0 or 1, -1 or 1 for decisions, indicators of classes."""
         if self.query_.kind == "classes":
             return (y[:, None] == self.estimator_.classes_).astype(np.float64)
         if isinstance(self.query_, SoftmaxQuery):
@@ -446,20 +506,22 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
         return positive if self.query_.kind == "logistic" else 2 * positive - 1
 
     def _people(self, X, ids):
-        """The features of X, and who its rows are: None where each is somebody."""
+        """Return the features of X, and its ids or None."""
         X, in_X = split_ids(X, self.ids)
         if ids is not None and in_X is not None:
             raise ValueError(f"Ids must come once. Got them as an argument and in X, where ids={self.ids!r} says.")
-        ids = whole_numbers(in_X) if ids is None else ids
+        ids = integer_ids(in_X) if ids is None else ids
         if ids is not None:
             return X, distinct_ids(ids)
         if self.ids is not None:
             raise ValueError(f"X must have a column or an index of ids. Got X without ids={self.ids!r}.")
         if self.ledger is not None:
-            raise ValueError(f"With a ledger people need ids, since budgets are kept by name: {_WAYS}. Got no ids.")
+            raise ValueError(
+                f"With a ledger people need ids, since budgets are kept by name: {_ID_SOURCES}. Got no ids."
+            )
         warnings.warn(
             "Without ids every row is a person of its own, in a simulation in memory: a row that was scaled, rounded "
-            "or converted is somebody new, with a new budget. For real people pass ids to query, predict or score, or "
+            "or converted is a new person, with a new budget. For real people pass ids to query, predict or score, or "
             "name a column of X, or its index, with BayesianFilter(ids=...).",
             RowIdentityWarning,
             stacklevel=2,
@@ -477,9 +539,8 @@ class BayesianFilter(PreviewsQueries, GuaranteeMixin, ChoosesLedger, MetaEstimat
         return process_routing(self, "fit", **fit_params)["estimator"]["fit"]
 
     def _noise(self):
-        if is_whole(self.seed):
-            # One seed for every query would give all of them the same uniforms, and a study of many queries would
-            # see answers that move together.
+        if is_integer(self.seed):
+            # With the same uniforms for every query, answers to many queries would be correlated.
             seed = hashlib.sha256(f"{self.seed} {self.query_.key}".encode()).digest()
             return noise_from(int.from_bytes(seed, "big"))
         return noise_from(self.seed)

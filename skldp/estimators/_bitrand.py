@@ -1,4 +1,4 @@
-"""LATENT and OME: bits that are 1 and bits that are 0 are randomized unequally."""
+"""BitRand, LATENT and OME: numbers as binary codes whose bits are flipped."""
 
 from numbers import Integral, Real
 from typing import Any, Literal
@@ -6,19 +6,19 @@ from typing import Any, Literal
 from sklearn.base import OneToOneFeatureMixin
 
 from skldp.accounting import PrivacyLedger
-from skldp.estimators._base import BoundedTransformer
-from skldp.estimators._charged import LEDGER, ChargesLedger
-from skldp.estimators._validation import Interval, Seed, StrOptions
-from skldp.mechanisms._bits.bit_flip import bitrand, latent, ome
+from skldp.estimators._base import LEDGER, LocalTransformer
+from skldp.estimators._validation import BOUNDS_BY_COLUMN, Interval, Seed, StrOptions
+from skldp.mechanisms.bits._bit_flip import bitrand, latent, ome
 
 __all__ = ["BitFlipTransformer", "BitRandTransformer", "LatentTransformer", "OMETransformer"]
 
 
-class BitFlipTransformer(ChargesLedger, OneToOneFeatureMixin, BoundedTransformer):
-    """What BitRand, LATENT and OME share: parameters, and a `_recipe` that makes the mechanism from them."""
+class BitFlipTransformer(OneToOneFeatureMixin, LocalTransformer):
+    """Base of BitRand, LATENT and OME: their parameters. Subclasses set `_recipe`, which makes the mechanism."""
 
     _parameter_constraints: dict = {
-        **BoundedTransformer._parameter_constraints,
+        **LocalTransformer._parameter_constraints,
+        "bounds": BOUNDS_BY_COLUMN,
         "n_bits": [Interval(Integral, 2, 64, closed="both")],
         "n_integer_bits": [Integral, StrOptions({"auto"})],
         "calibration": [StrOptions({"published", "exact"})],
@@ -71,22 +71,21 @@ class BitFlipTransformer(ChargesLedger, OneToOneFeatureMixin, BoundedTransformer
 
 
 class BitRandTransformer(BitFlipTransformer):
-    r"""Release every feature as a binary code whose bits are flipped, the important ones less (BitRand, f-RR).
+    r"""Release every feature as a binary code whose bits are flipped, high bits less often (BitRand, f-RR).
 
     Parameters
     ----------
     epsilon : float, default=1.0
         Budget (natural log) of one record, all its features together.
     n_bits : int, default=10
-        Bits of a feature, from 2 to 64, the sign among them.
+        Bits of a feature, 2 to 64, including the sign.
     n_integer_bits : int or "auto", default="auto"
-        How many of them stand before the binary point; may be negative. "auto" takes the least that holds `bounds`.
+        Bits before the binary point; may be negative. "auto" takes the least number that holds `bounds`.
     bounds : (low, high), default=(-1, 1)
-        The declared domain, each end a number or one number per feature. What lies outside is moved to the nearest end.
-        Or a dict that names every column of a frame, like ``{"age": (0, 100), "weight": (30, 200)}``, or a list of one
-        such pair per feature.
+        Declared domain, each end a number or one number per feature; also a dict of pairs by column name, or a list of
+        one pair per feature. Values outside are clipped.
     calibration : {"published", "exact"}, default="published"
-        "published" flips as the paper says, which protects far less than `epsilon` says; `fit` warns with both
+        "published" flips as in the paper, which protects far less than `epsilon`; `fit` warns with both
         figures. "exact" flips so that the exact worst-case loss is `epsilon`, with the least expected error.
     alpha : float, default=None
         The paper's parameter, for "published" only. None takes Theorem 2's bound.
@@ -98,28 +97,22 @@ class BitRandTransformer(BitFlipTransformer):
         Decode so that the mean of a release is the value. As published, of the value rounded to the code; with
         "exact", of the value itself, with the least worst-case variance, which serves most models best.
     transform_noise : bool, default=True
-        False: only `fit_transform` adds noise. `transform` then gives the same encoding without it.
+        If False, `transform` returns the same encoding without noise; `fit_transform` still adds it.
     seed : None, int, Generator or RandomState, default=None
-        None draws secure noise anew in every call. Anything else is for tests and studies, and voids the guarantee
-        against whoever knows it.
+        None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
     n_jobs : int, default=None
-        Threads, as joblib counts them.
+        Number of threads, as in joblib.
     ledger : PrivacyLedger, default=None
-        Charges each person's budget for their row, at its exact epsilon, before it is handed out. Whoever releases
-        then names the people, by `ids`; if anybody is refused, nothing is released.
+        Charges each person's budget the exact epsilon before a release, which then requires `ids`.
 
     Attributes
     ----------
     privacy_guarantee_ : PrivacyGuarantee
-        What a release really promises, beside what was asked for.
+        Exact guarantee of a release, beside the stated one.
     bounds_ : tuple of ndarray of shape (n_features,)
-        The declared domain.
     mechanism_ : BitFlip or UnbiasedBitFlip
-        The mechanism of one release.
     n_features_in_ : int
-        Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, where X has them.
 
     See Also
     --------
@@ -131,7 +124,7 @@ class BitRandTransformer(BitFlipTransformer):
 
     .. math:: q_i = \frac{\alpha e^{i \varepsilon / l}}{1 + \alpha e^{i \varepsilon / l}}
 
-    In the standard definition this releases with an epsilon of :math:`r \sum_i |\ln(\alpha e^{i \varepsilon / l})|`
+    In the standard definition the release has an epsilon of :math:`r \sum_i |\ln(\alpha e^{i \varepsilon / l})|`
     over r features, because Theorem 2 bounds another quantity.
 
     References
@@ -167,11 +160,10 @@ class LatentTransformer(BitFlipTransformer):
     n_bits : int, default=10
         Bits of a feature, from 2 to 64, the sign among them.
     n_integer_bits : int or "auto", default="auto"
-        How many of them stand before the binary point; may be negative. "auto" takes the least that holds `bounds`.
+        Bits before the binary point; may be negative. "auto" takes the least number that holds `bounds`.
     bounds : (low, high), default=(-1, 1)
-        The declared domain, each end a number or one number per feature. What lies outside is moved to the nearest end.
-        Or a dict that names every column of a frame, like ``{"age": (0, 100), "weight": (30, 200)}``, or a list of one
-        such pair per feature.
+        Declared domain, each end a number or one number per feature; also a dict of pairs by column name, or a list of
+        one pair per feature. Values outside are clipped.
     calibration : {"published", "exact"}, default="published"
         "exact" chooses the share of one bit so that the exact worst-case loss is `epsilon`, with `alpha` kept.
     alpha : float, default=7.0
@@ -182,28 +174,22 @@ class LatentTransformer(BitFlipTransformer):
     debias : bool, default=False
         Decode without bias, at the price of a larger variance.
     transform_noise : bool, default=True
-        False: only `fit_transform` adds noise. `transform` then gives the same encoding without it.
+        If False, `transform` returns the same encoding without noise; `fit_transform` still adds it.
     seed : None, int, Generator or RandomState, default=None
-        None draws secure noise anew in every call. Anything else is for tests and studies, and voids the guarantee
-        against whoever knows it.
+        None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
     n_jobs : int, default=None
-        Threads, as joblib counts them.
+        Number of threads, as in joblib.
     ledger : PrivacyLedger, default=None
-        Charges each person's budget for their row, at its exact epsilon, before it is handed out. Whoever releases
-        then names the people, by `ids`; if anybody is refused, nothing is released.
+        Charges each person's budget the exact epsilon before a release, which then requires `ids`.
 
     Attributes
     ----------
     privacy_guarantee_ : PrivacyGuarantee
-        What a release really promises, beside what was asked for and what the BitRand paper calls corrected.
+        Exact guarantee of a release, beside the stated one and the BitRand paper's corrected figure.
     bounds_ : tuple of ndarray of shape (n_features,)
-        The declared domain.
     mechanism_ : BitFlip
-        The mechanism of one release.
     n_features_in_ : int
-        Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, where X has them.
 
     See Also
     --------
@@ -278,11 +264,10 @@ class OMETransformer(BitFlipTransformer):
     n_bits : int, default=10
         Bits of a feature, from 2 to 64, the sign among them.
     n_integer_bits : int or "auto", default="auto"
-        How many of them stand before the binary point; may be negative. "auto" takes the least that holds `bounds`.
+        Bits before the binary point; may be negative. "auto" takes the least number that holds `bounds`.
     bounds : (low, high), default=(-1, 1)
-        The declared domain, each end a number or one number per feature. What lies outside is moved to the nearest end.
-        Or a dict that names every column of a frame, like ``{"age": (0, 100), "weight": (30, 200)}``, or a list of one
-        such pair per feature.
+        Declared domain, each end a number or one number per feature; also a dict of pairs by column name, or a list of
+        one pair per feature. Values outside are clipped.
     calibration : {"published", "exact"}, default="published"
         "exact" chooses the share of one bit so that the exact worst-case loss is `epsilon`, with `alpha` kept.
     alpha : float, default=1.0
@@ -293,28 +278,22 @@ class OMETransformer(BitFlipTransformer):
     debias : bool, default=False
         Decode without bias, at the price of a larger variance.
     transform_noise : bool, default=True
-        False: only `fit_transform` adds noise. `transform` then gives the same encoding without it.
+        If False, `transform` returns the same encoding without noise; `fit_transform` still adds it.
     seed : None, int, Generator or RandomState, default=None
-        None draws secure noise anew in every call. Anything else is for tests and studies, and voids the guarantee
-        against whoever knows it.
+        None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
     n_jobs : int, default=None
-        Threads, as joblib counts them.
+        Number of threads, as in joblib.
     ledger : PrivacyLedger, default=None
-        Charges each person's budget for their row, at its exact epsilon, before it is handed out. Whoever releases
-        then names the people, by `ids`; if anybody is refused, nothing is released.
+        Charges each person's budget the exact epsilon before a release, which then requires `ids`.
 
     Attributes
     ----------
     privacy_guarantee_ : PrivacyGuarantee
-        What a release really promises, beside what was asked for and what the BitRand paper calls corrected.
+        Exact guarantee of a release, beside the stated one and the BitRand paper's corrected figure.
     bounds_ : tuple of ndarray of shape (n_features,)
-        The declared domain.
     mechanism_ : BitFlip
-        The mechanism of one release.
     n_features_in_ : int
-        Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, where X has them.
 
     See Also
     --------

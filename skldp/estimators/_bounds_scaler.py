@@ -1,4 +1,4 @@
-"""BoundsScaler: a scaler that learns nothing, because the bounds of the features are declared."""
+"""BoundsScaler: scale features from declared bounds."""
 
 from typing import Any, Self
 
@@ -6,8 +6,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from skldp.domains._domain import Box, round_inward
 from skldp.estimators._base import outside_by_name, warn_out_of_domain
-from skldp.estimators._diagram import DocumentedMixin
+from skldp.estimators._guarantee_mixin import doc_link
 from skldp.estimators._validation import (
     BOUNDS_BY_COLUMN,
     FLOATS,
@@ -17,41 +18,38 @@ from skldp.estimators._validation import (
     input_names,
     validate_finite,
 )
-from skldp.mechanisms._domain import Box, round_inward
 
 __all__ = ["BoundsScaler"]
 
 
-class BoundsScaler(DocumentedMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    r"""Scale every feature from declared bounds to a common range, and learn nothing.
+class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    r"""Scale every feature from declared bounds to a common range.
 
-    A StandardScaler or a MinMaxScaler in front of a private step learns from the private rows, which no epsilon
-    covers. This one takes its scale from public knowledge, so that it may stand there.
+    A StandardScaler or MinMaxScaler in front of a private step learns from private rows, which no epsilon covers; this
+    scaler learns nothing.
 
     Parameters
     ----------
     bounds : (low, high), default=(-1, 1)
-        The declared domain, each end a number or one number per feature. What lies outside is moved to the nearest end.
-        Or a dict that names every column of a frame, like ``{"age": (0, 100), "weight": (30, 200)}``, or a list of one
-        such pair per feature.
+        Declared domain, each end a number or one number per feature; also a dict of pairs by column name, or a list of
+        one pair per feature. Values outside are clipped.
     feature_range : (low, high), default=(-1, 1)
-        What they are scaled to, each end a number or one number per feature.
+        Range after scaling, each end a number or one number per feature.
 
     Attributes
     ----------
     bounds_ : tuple of ndarray of shape (n_features,)
     scale_ : ndarray of shape (n_features,)
-        What each feature is multiplied by.
+        Factor of each feature.
     max_stretch_ : float
-        How far a Euclidean distance between two rows can be stretched, at most.
+        Bound on the stretch of a Euclidean distance between two rows.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Where X has them.
 
     Warns
     -----
     OutOfDomainWarning
-        With the number of values that were moved into the bounds.
+        With the number of clipped values.
 
     See Also
     --------
@@ -74,6 +72,7 @@ class BoundsScaler(DocumentedMixin, OneToOneFeatureMixin, TransformerMixin, Base
     1.0
     """
 
+    _get_doc_link = doc_link
     _parameter_constraints: dict = {"bounds": BOUNDS_BY_COLUMN, "feature_range": BOUNDS_BY_COLUMN}
 
     def __init__(self, bounds: Any = (-1, 1), *, feature_range: Any = (-1, 1)) -> None:
@@ -96,18 +95,18 @@ class BoundsScaler(DocumentedMixin, OneToOneFeatureMixin, TransformerMixin, Base
         self : object
         """
         validate_finite(self, X, reset=True)
-        # Both before either is set: of two fits, halves stretch distances by another factor.
+        # Check both before setting either: a failed fit must not mix two fits.
         bounds = check_bounds_by_column(self.bounds, self)
         feature_range = check_bounds_by_column(self.feature_range, self, "feature_range")
         self.bounds_, self.feature_range_ = bounds, feature_range
         widths = [high / 2 - low / 2 for low, high in (bounds, feature_range)]
         self.scale_ = widths[1] / widths[0]
-        # Three roundings of halves of the least digit; the bound lies on the safe side.
+        # Three roundings of half a unit in the last place, rounded to the safe side.
         self.max_stretch_ = float(self.scale_.max() * (1 + 2**-50))
         return self
 
     def transform(self, X: Any) -> Any:
-        """Move every row into the bounds, and scale it.
+        """Clip every row to the bounds, and scale it.
 
         Parameters
         ----------
@@ -119,12 +118,12 @@ class BoundsScaler(DocumentedMixin, OneToOneFeatureMixin, TransformerMixin, Base
         """
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=FLOATS, ensure_all_finite=False)
-        # The box refuses NaN and infinity when it looks at the numbers.
+        # The box refuses NaN and infinity.
         box = Box.of(*self.bounds_)
         inside = box.clip(X)
         warn_out_of_domain(inside.n_moved, X.size, names=lambda: outside_by_name(X, box, input_names(self)))
         scaled = _mapped(inside.rows, self.bounds_, self.feature_range_).astype(X.dtype, copy=False)
-        # What left the range by one rounding would be clipped, and counted, by the step behind.
+        # A value outside the range by rounding would be clipped, and counted, by the next step.
         low, high = self.feature_range_
         return np.clip(scaled, *round_inward(low, high, X.dtype))
 
@@ -134,7 +133,7 @@ class BoundsScaler(DocumentedMixin, OneToOneFeatureMixin, TransformerMixin, Base
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            What lies outside of `feature_range`, as released numbers may, comes to lie outside of `bounds`.
+            Values outside `feature_range`, as released numbers may be, map outside `bounds`.
 
         Returns
         -------
@@ -153,6 +152,6 @@ class BoundsScaler(DocumentedMixin, OneToOneFeatureMixin, TransformerMixin, Base
 
 
 def _mapped(X, source, target):
-    """The affine map that takes the ends of `source` to those of `target`, in halves that cannot overflow."""
+    """Map `source` affinely to `target`, in halves that cannot overflow."""
     share = (X / 2 - source[0] / 2) / (source[1] / 2 - source[0] / 2)
     return target[0] * (1 - share) + target[1] * share

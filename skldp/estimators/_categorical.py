@@ -1,15 +1,14 @@
-"""Local differential privacy for columns of categories, released one-hot."""
+"""CategoricalPrivatizer: columns of categories, released one-hot."""
 
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skldp._arrays import kind_of
 from skldp._value_labels import value_labels
 from skldp.accounting import PrivacyLedger
-from skldp.estimators._charged import LEDGER, ChargesLedger
+from skldp.estimators._base import LEDGER, LocalTransformer
 from skldp.estimators._class_codes import declared_values, encode, warn_learnt
 from skldp.estimators._guarantee_mixin import attach_guarantee
 from skldp.estimators._validation import (
@@ -23,14 +22,13 @@ from skldp.estimators._validation import (
     input_names,
     validate_finite,
 )
-from skldp.mechanisms._categorical.catalogue import CATEGORICAL_MECHANISMS
-from skldp.mechanisms._categorical.frequency import FrequencyEstimate, estimate_frequencies
-from skldp.mechanisms._categorical.record import CategoricalRecord
+from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS, CategoricalRecord
+from skldp.mechanisms.categorical._frequency import FrequencyEstimate, estimate_frequencies
 
 __all__ = ["CategoricalPrivatizer"]
 
 
-class CategoricalPrivatizer(ChargesLedger, BaseEstimator):
+class CategoricalPrivatizer(LocalTransformer):
     r"""Release columns of categories one-hot, under local differential privacy.
 
     Parameters
@@ -39,25 +37,21 @@ class CategoricalPrivatizer(ChargesLedger, BaseEstimator):
         Budget (natural log) of one record, all its columns together: split equally over the columns that have at least
         two categories.
     mechanism : {"krr", "sue", "oue", "subset", "hashing", "hadamard", "best"}, default="krr"
-        ``"krr"``: randomized response, exactly one 1 in each column's part. ``"sue"`` (RAPPOR's) and ``"oue"``: one
-        noisy bit per category, which estimates frequencies better when a column has more than about
-        :math:`3 e^\varepsilon + 2` categories. ``"subset"``: about one in :math:`e^\varepsilon + 1` categories,
-        and at least one, which is ``"krr"`` where there are few; it estimates frequencies no worse than ``"krr"`` and
-        ``"oue"``, but takes longer where there are hundreds. ``"hashing"``: the categories that one linear hash
-        function takes to a bucket, for columns of very many categories; nearly as good as ``"subset"``.
-        ``"hadamard"``: about half of the categories, for small epsilon. ``"best"``: for each column the one of these
-        whose report is shortest, of those within 1.05 times the least variance.
+        ``"krr"``: randomized response, one 1 per column. ``"sue"`` (RAPPOR's) and ``"oue"``: one noisy bit per
+        category, better for more than about :math:`3 e^\varepsilon + 2` categories. ``"subset"``: about one in
+        :math:`e^\varepsilon + 1` categories, at least one; no worse than ``"krr"`` and ``"oue"``, but slower for
+        hundreds. ``"hashing"``: the categories of one bucket of a linear hash function, for very many categories;
+        nearly as good as ``"subset"``. ``"hadamard"``: about half of the categories, for small epsilon. ``"best"``:
+        for each column the shortest report among those within 1.05 times the least variance.
     categories : "auto" or list of array-like, default="auto"
-        The declared categories of each column, from public knowledge. ``"auto"`` takes those seen at fit, with a
-        warning: which categories occur is a fact about private data.
+        Declared categories of each column, from public knowledge. ``"auto"`` learns them at fit, with a warning and an
+        infinite guarantee.
     transform_noise : bool, default=True
-        False: only `fit_transform` adds noise. `transform` then gives the one-hot encoding.
+        If False, `transform` returns the one-hot encoding without noise; `fit_transform` still adds it.
     seed : None, int, Generator or RandomState, default=None
-        None draws secure noise anew in every call. Anything else is for tests and studies, and voids the guarantee
-        against whoever knows it.
+        None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
     ledger : PrivacyLedger, default=None
-        Charges each person's budget for their row, at its exact epsilon, before it is handed out. Whoever releases
-        then names the people, by `ids`; if anybody is refused, nothing is released.
+        Charges each person's budget the exact epsilon before a release, which then requires `ids`.
 
     Attributes
     ----------
@@ -68,7 +62,6 @@ class CategoricalPrivatizer(ChargesLedger, BaseEstimator):
         Exact, per record; infinite where the categories were learnt.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Where X has names that are all strings.
 
     Raises
     ------
@@ -165,8 +158,7 @@ class CategoricalPrivatizer(ChargesLedger, BaseEstimator):
         X_released : array-like of shape (n_samples, n_features_out)
             What ``transform`` released with noise.
         of : {"sample", "population"}, default="sample"
-            Whether the standard errors are those of the frequencies among these people, or in the population that
-            they were drawn from at random.
+            Whether standard errors refer to these people or to the population that they are a random sample of.
 
         Returns
         -------
@@ -190,7 +182,7 @@ class CategoricalPrivatizer(ChargesLedger, BaseEstimator):
         ]
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Names of the released columns: the column's name, an underscore, the category.
+        """Return the names of the released columns: the column's name, an underscore, the category.
 
         Parameters
         ----------
@@ -213,7 +205,7 @@ class CategoricalPrivatizer(ChargesLedger, BaseEstimator):
         )
 
     def _fit_rows(self, X):
-        """Set what is known after fit, and give the codes of X."""
+        """Set the fitted attributes, and return the codes of X."""
         self._forget_guarantee()
         check_epsilon(self.epsilon)
         columns = _columns(self, X, reset=True)
@@ -256,21 +248,21 @@ class CategoricalPrivatizer(ChargesLedger, BaseEstimator):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.non_deterministic = self.seed is None
+        tags.transformer_tags.preserves_dtype = ["float64"]
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
 
 
 def _columns(estimator, X, *, reset):
-    """The columns of a data frame or array, each in its own dtype."""
+    """Return the columns of X, each with its own dtype."""
     if hasattr(X, "columns") and hasattr(X, "shape"):
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         if not X.shape[0] or not X.shape[1]:
             raise ValueError(f"Found array with shape {X.shape} while a minimum of 1 sample and 1 feature is required.")
         frame = X.iloc if hasattr(X, "iloc") else X
         return [frame[:, j].to_numpy() for j in range(X.shape[1])]
-    # Left to itself, numpy would turn a list of mixed types into strings.
+    # numpy would turn a list of mixed types into strings.
     dtype = None if hasattr(X, "dtype") or np.asarray(X).dtype.kind != "U" else object
     array = validate_finite(estimator, X, reset=reset, dtype=dtype)
     return list(array.T)

@@ -18,13 +18,7 @@ _NUMERIC = "biuf"
 
 
 def labels_1d(y: Any) -> np.ndarray:
-    """Labels as an array of shape (n_samples,), at least one of them.
-
-    Raises
-    ------
-    ValueError
-        If `y` is missing, empty or not one-dimensional.
-    """
+    """Return labels as a non-empty array of shape (n_samples,)."""
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None")
     shape = tuple(getattr(y, "shape", ()))
@@ -40,20 +34,9 @@ def labels_1d(y: Any) -> np.ndarray:
 
 
 def declared_values(values: Any, name: str, *, learnt: bool = False) -> np.ndarray:
-    """Declared classes or categories as an array without duplicates, sorted where they can be.
+    """Return declared classes or categories as a distinct array, sorted if possible.
 
-    Parameters
-    ----------
-    values : array-like of shape (n_classes,)
-    name : str
-        How the error calls them.
-    learnt : bool, default=False
-        Whether they come from private data, and no error may show them.
-
-    Raises
-    ------
-    ValueError
-        If they are not one-dimensional, empty, hold missing or infinite values, or list one twice.
+    Shapes: `values` (n_classes,).
     """
     declared = _as_array(values)
     got = kind_of(values) if learnt else repr(values)
@@ -73,7 +56,7 @@ def declared_values(values: Any, name: str, *, learnt: bool = False) -> np.ndarr
 
 
 def learnt_values(y):
-    """The classes seen in y, sorted; y must be discrete."""
+    """Return the sorted classes of a discrete y."""
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         raise ValueError("Labels must be finite. Input y contains NaN or infinity.")
     check_classification_targets(y)
@@ -81,9 +64,9 @@ def learnt_values(y):
 
 
 def warn_learnt(what, how):
-    """Warn that a domain was learnt from private data, and say how to declare it."""
+    """Warn that a domain was learnt from private data, and how to declare it."""
     warnings.warn(
-        f"{what} were learnt from private data, which releases which of them occur: nobody's epsilon covers that. "
+        f"{what} were learnt from private data, which releases which of them occur: no epsilon covers that. "
         f"Declare them from public knowledge: {how}.",
         LearntDomainWarning,
         stacklevel=3,
@@ -91,35 +74,20 @@ def warn_learnt(what, how):
 
 
 def encode(values: np.ndarray, domain: np.ndarray, name: str) -> np.ndarray:
-    """Codes of values in a declared domain.
+    """Return the codes of values in a declared domain.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_samples,)
-    domain : ndarray of shape (n_classes,)
-        From :func:`declared_values`.
-    name : str
-        What the values are, for the error.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_samples,)
-
-    Raises
-    ------
-    ValueError
-        If a value is not in the domain.
+    Shapes: `values` (n_samples,); `domain` (n_classes,).
     """
-    # numpy makes integers of times as objects.
+    # numpy turns times as objects into integers.
     reader = CodeReader(list(domain) if domain.dtype.kind in "mM" else domain.tolist())
     cells = reader.read_all(values)
-    # Neither the value nor the domain, which may have been learnt.
+    # The message shows neither the value nor the domain, which may be learnt.
     cells.check(values, name, f"only the declared {domain.size} values", *Unread)
     return cells.values
 
 
 def decoded_dtype(domain, dtype):
-    """The dtype that private values had, where it can hold the whole domain; else the domain's."""
+    """Return the dtype of the private values if it holds the domain, else the domain's."""
     if dtype.kind == "O" or (
         dtype.kind in _NUMERIC and domain.dtype.kind in _NUMERIC and (domain.astype(dtype) == domain).all()
     ):
@@ -128,7 +96,7 @@ def decoded_dtype(domain, dtype):
 
 
 def decode(codes, domain, dtype):
-    """Values of codes, in the dtype that the private values had, where it can hold the whole domain."""
+    """Return the values of codes, in the dtype of :func:`decoded_dtype`."""
     return domain.astype(decoded_dtype(domain, dtype), copy=False)[codes]
 
 
@@ -138,7 +106,7 @@ def _is_missing(value):
 
 def _as_array(values):
     array = np.asarray(values)
-    # numpy turns [1, "a"] into strings, which no label equals.
+    # numpy turns [1, "a"] into strings, which equal no label.
     if array.dtype.kind == "U" and not all(isinstance(value, str) for value in values):
         return np.array(list(values), dtype=object)
     return array

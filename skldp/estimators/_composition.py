@@ -1,4 +1,4 @@
-"""The guarantee of a composite estimator: the sum of what its private parts release about one record."""
+"""Guarantee of a composite estimator: the sum over its private parts."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -18,13 +18,10 @@ from sklearn.utils.validation import check_is_fitted
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, holds_guarantee, own_guarantee
 from skldp.estimators._label_private import LabelPrivate
 from skldp.estimators._labels import LabelPrivatizer
-from skldp.estimators._noise_aware_discriminant import NoiseAwareDiscriminant
-from skldp.estimators._noise_aware_regression import NoiseAwareLinearRegression
-from skldp.estimators._public_steps import declared_public, effect_of_public, ignores_labels
-from skldp.estimators._selected_columns import repeats, selects_none
-from skldp.mechanisms._guarantee import PrivacyGuarantee
-from skldp.mechanisms._guarantee_steps import GuaranteeStep, sentence
-from skldp.mechanisms._odds import float_above, product_above
+from skldp.estimators._noise_aware import NoiseAwareDiscriminant, NoiseAwareLinearRegression
+from skldp.estimators._public_steps import declared_public, effect_of_public, ignores_labels, repeats, selects_none
+from skldp.laws._odds import float_above, product_above
+from skldp.mechanisms._guarantee import GuaranteeStep, PrivacyGuarantee, sentence
 
 __all__ = ["privacy_guarantee"]
 
@@ -43,9 +40,9 @@ def privacy_guarantee(
     estimator : fitted estimator
         A skldp estimator, or a composite of scikit-learn that holds some.
     public : iterable of str, or dict of str to float, default=()
-        Steps that you declare to have learnt nothing from private rows, and to transform each row by itself, by the
-        names that ``get_params`` gives them (``"columntransformer__num__standardscaler"``). A dict also bounds the
-        factor by which each stretches the distance of two rows, or says None. The guarantee repeats the claim.
+        Steps, by their names in ``get_params`` (``"columntransformer__num__standardscaler"``), that you declare to have
+        learnt nothing from private rows and to transform each row alone. A dict also bounds the factor by which each
+        stretches distances, or says None. The guarantee repeats the claim.
 
     Returns
     -------
@@ -65,29 +62,26 @@ def privacy_guarantee(
 
     Notes
     -----
-    Releases add up by basic composition, as if the output of every step were published; branches that read the same
-    record add up as well. Learning from what is released costs nothing: any estimator may follow the private step, an
-    ensemble or a search too. Epsilon is infinite if
+    Releases add up by basic composition, as if every step's output were published, over branches as well. Any
+    estimator may follow the private step at no cost. Epsilon is infinite if
 
     - a private step is inside an ensemble, a search, or any other estimator that holds estimators, such as
-      TransformedTargetRegressor, FrozenEstimator, a subclass of Pipeline, or imbalanced-learn's Pipeline, which
-      duplicates records. Release once, before it: ``make_pipeline(private, BaggingClassifier())``, or
-      ``LabelPrivateClassifier(BaggingClassifier())``. The estimator that a search chose has a figure of its own,
-      ``privacy_guarantee(search.best_estimator_)``, which says nothing about the choice;
+      TransformedTargetRegressor, FrozenEstimator, or imbalanced-learn's Pipeline. Release once, before it:
+      ``make_pipeline(private, BaggingClassifier())``, or ``LabelPrivateClassifier(BaggingClassifier())``.
+      ``privacy_guarantee(search.best_estimator_)`` covers one fit, not the choice;
     - a step gets raw rows before the first private one and is not public. Public are
       :class:`~skldp.BoundsScaler`, ``FunctionTransformer()``, Normalizer, and with all that they could learn declared
       OneHotEncoder (``categories=[...], handle_unknown="ignore"``), OrdinalEncoder
       (``handle_unknown="use_encoded_value"``) and SimpleImputer (``strategy="constant", keep_empty_features=True``);
       also the steps named in `public` and a FrozenEstimator, which `basis` calls public by the caller's word;
     - columns pass unprotected, or a label is promised a guarantee and another step had it before;
-    - one private object stands in two places: only its last fit is known;
+    - one private object occurs twice: only its last fit is known;
     - a step before a guarantee per unit of distance stretches distances by an unknown factor, and the mechanism's
       domain has no diameter (else the guarantee is counted over it);
     - a Pipeline has a `memory`, whose files hold the raw rows and labels, or a `transform_input`;
     - classes or categories were learnt from private data.
 
-    Predictions for new people are further releases, of their records. Parameters of scikit-learn's own estimators are
-    read as they are now.
+    Predictions for new people are further releases of their records.
 
     Examples
     --------
@@ -120,18 +114,7 @@ def privacy_guarantee(
 
 @dataclass(frozen=True)
 class _Given:
-    """Input of a step.
-
-    Parameters
-    ----------
-    raw : tuple of str
-        Branches whose columns are not released yet; empty where all are.
-    labels_raw : bool
-    stretch : float or None
-        Upper bound of the factor by which steps before stretched distances; None if unknown.
-    sparse : bool
-        Whether a step may have made a sparse matrix of it.
-    """
+    """Input of a step."""
 
     raw: tuple[str, ...] = ("the input",)
     labels_raw: bool = True
@@ -161,7 +144,7 @@ class _Composite:
         self.seeded = False
 
     def visit(self, name: str, step: Any, given: _Given) -> _Given:
-        """Note what a step does with its input, and return what it gives on."""
+        """Record what a step does with its input, and return its output."""
         if step is None or isinstance(step, str):
             return given
         guarantee = own_guarantee(step)
@@ -182,7 +165,7 @@ class _Composite:
         return given
 
     def total(self) -> PrivacyGuarantee:
-        """Return the guarantee of all that was noted."""
+        """Return the guarantee of all recorded releases and leaks."""
         parts = self.parts
         if len({part.unit for _, part in parts}) > 1:
             parts = [(name, _of_the_record(part)) for name, part in parts]
@@ -218,7 +201,7 @@ class _Composite:
             self.notes.append(f"{_title(name, step)} states its guarantee itself")
         of_releases = isinstance(step, NoiseAwareDiscriminant | NoiseAwareLinearRegression)
         if of_releases and not given.raw:
-            # The rows' release was counted where it happened.
+            # The release of the rows is counted already.
             labels = step.label_guarantee_
             if labels is not None:
                 self.parts.append((_join(name, "label_mechanism"), labels))
@@ -239,7 +222,7 @@ class _Composite:
             self.notes.append(f"{_title(name, step)} works on what is released already")
         if isinstance(step, LabelPrivate):
             if getattr(step, "stages", 1) > 1 and holds_guarantee(step.estimator_):
-                # Each stage fits a clone to the rows of the stages before.
+                # Each stage fits a clone to the rows of earlier stages.
                 return self._repeats(name, step)
             within = self.visit(_join(name, "estimator"), step.estimator_, replace(given, labels_raw=False))
             return replace(within, labels_raw=given.labels_raw)
@@ -249,7 +232,7 @@ class _Composite:
         return replace(given, raw=(), stretch=1.0, sparse=False)
 
     def _of_the_input(self, name: str, step: Any, guarantee: PrivacyGuarantee, given: _Given) -> PrivacyGuarantee:
-        """Turn distances of what the step gets into those of the record."""
+        """Convert distances between inputs of the step into distances between records."""
         if given.stretch == 1:
             return guarantee
         if given.stretch is not None:
@@ -271,7 +254,7 @@ class _Composite:
         return replace(guarantee, basis=basis).over_diameter()
 
     def _repeats(self, name: str, step: Any) -> _Given:
-        """Note a private step inside an estimator that may give it a record several times."""
+        """Record a private step inside an estimator that may pass it a record several times."""
         self.seeded |= any(
             value is not None for key, value in step.get_params().items() if key.split("__")[-1] == "seed"
         )
@@ -286,7 +269,7 @@ class _Composite:
         return _Given(raw=(), labels_raw=False)
 
     def _plain(self, name: str, step: Any, given: _Given) -> _Given:
-        """Note whether a step without a private part had rows or labels that are not released yet."""
+        """Record a leak if a step without a private part reads rows or labels that are not released."""
         frozen = type(step) is FrozenEstimator
         if given.labels_raw and not frozen and not ignores_labels(step):
             self.label_leaks.append(f"{_title(name, step)} had the labels before they were randomised")
@@ -306,7 +289,7 @@ class _Composite:
 
     def _pipeline(self, name: str, pipeline: Any, given: _Given) -> _Given:
         if getattr(pipeline.memory, "location", pipeline.memory) is not None:
-            # The released values in the cache are those that are counted.
+            # The cache holds released values, which are counted.
             kept = "memory= keeps on disk, unprotected, what the steps were given"
             self.row_leaks += [kept] if given.raw else []
             self.label_leaks += [kept] if given.labels_raw else []
@@ -334,7 +317,7 @@ class _Composite:
     def _branches(
         self, name: str, branches: list[tuple[str, Any, _Given]], weights: dict[str, float] | None, given: _Given
     ) -> _Given:
-        """Note branches that read the same rows, and return their outputs side by side."""
+        """Record branches that read the same rows, and return their outputs side by side."""
         outs = [
             (inner, self.visit(_join(name, inner), branch, each))
             for inner, branch, each in branches
@@ -365,12 +348,12 @@ def _join(name: str, inner: str) -> str:
 
 
 def _product_above(stretch: float | None, factor: float | None) -> float | None:
-    """No less than the exact product of two numbers >= 0; None where one is not known."""
+    """Return an upper bound of the product of two numbers >= 0; None if one is unknown."""
     return None if stretch is None or factor is None else product_above(stretch, float_above(factor))
 
 
 def _norm_above(stretches: list[float | None]) -> float | None:
-    """No less than the exact Euclidean norm, from which ``math.hypot`` is less than one unit in the last place away."""
+    """Return an upper bound of the Euclidean norm; ``math.hypot`` errs by less than one unit in the last place."""
     known = [stretch for stretch in stretches if stretch is not None]
     if len(known) < len(stretches):
         return None

@@ -19,23 +19,22 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from skldp.accounting._extrema.region import Region, region_of
-from skldp.accounting._extrema.sampled_law import Bounds
 from skldp.accounting._query import ClassQuery, RegressionQuery, SoftmaxQuery
 from skldp.accounting._regression_query import MAX_GROWTH, Kind
+from skldp.accounting.losses._region import Bounds, Region, region_of
 from skldp.exceptions import OutOfDomainWarning
 
 __all__ = ["imputed_values", "query_from_estimator"]
 
 _ROUNDING = 2.0**-50
 _Link = Literal["identity", "decision", "log", "logistic"]
-# What a question is called: where the model stays within its output bounds, and where it may leave them.
+# Kind of query if the model stays within its output bounds, and if it may leave them.
 _KINDS: dict[_Link, tuple[Kind, Kind]] = {
     "identity": ("linear", "truncated"),
     "decision": ("linear", "truncated"),
     "log": ("exponential", "exponential"),
 }
-# Beyond it e^z is no number that a query takes.
+# Largest exponent of a query.
 _LARGEST_EXPONENT = 200.0
 
 
@@ -63,7 +62,7 @@ def query_from_estimator(
     epsilon : float
         Natural-log budget of one answer.
     bounds : tuple (low, high) or Domain, default=None
-        The domain of x: a number or one per feature each, or a :class:`~skldp.mechanisms.Domain` as in
+        The domain of x: a number or one per feature each, or a ``Domain`` as in
         :func:`~skldp.accounting.realized_loss`.
     output_bounds : tuple (a, b), default=None
         The range of the two-valued answer. For a regressor, None takes the exact range of the prediction over
@@ -152,19 +151,7 @@ def query_from_estimator(
 
 
 def imputed_values(estimator: Any) -> npt.NDArray[np.float64] | None:
-    """What a frozen SimpleImputer before all else puts in the place of NaN, shape (n_features,), or None without one.
-
-    Examples
-    --------
-    >>> from sklearn.frozen import FrozenEstimator
-    >>> from sklearn.impute import SimpleImputer
-    >>> from sklearn.linear_model import Ridge
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from skldp.estimators._from_estimator import imputed_values
-    >>> imputer = FrozenEstimator(SimpleImputer().fit([[0.0, 1.0], [1.0, 3.0]]))
-    >>> imputed_values(make_pipeline(imputer, Ridge())).tolist(), imputed_values(imputer.estimator)
-    ([0.5, 2.0], None)
-    """
+    """Values of a frozen SimpleImputer that is the first step, shape (n_features,), or None without one."""
     is_frozen = False
     while True:
         if isinstance(estimator, FrozenEstimator):
@@ -181,8 +168,8 @@ def imputed_values(estimator: Any) -> npt.NDArray[np.float64] | None:
 
 
 def _folded(steps: list[Any], coef: Any, intercept: Any) -> tuple[Any, Any]:
-    """Coefficients and intercepts, of one linear form or a row each, with the steps' maps before them."""
-    # What overflows here is refused by the query, in its own words, before anything is predicted.
+    """Fold the maps of the steps into coefficients and intercepts of one or several linear forms."""
+    # The query refuses overflowed coefficients.
     with np.errstate(all="ignore"):
         for step in reversed(steps):
             scale, shift = _step_map(step, coef.shape[-1])
@@ -201,7 +188,7 @@ def _class_query(
     output_bounds: tuple[float, float] | None,
     of_class: Any,
 ) -> ClassQuery | SoftmaxQuery:
-    """The query of which class a model predicts, or of the probability of one."""
+    """Return the query of the predicted class, or of the probability of one."""
     if output_bounds is not None:
         raise ValueError(f"A question about classes has no output_bounds. Got {output_bounds!r} instead.")
     name, n_classes = type(model).__name__, len(model.classes_)
@@ -231,7 +218,7 @@ def _class_query(
 def _softmax_query(
     estimator: Any, model: Any, query: ClassQuery, points: npt.NDArray[np.float64], of_class: Any
 ) -> SoftmaxQuery:
-    """The query of the probability of one class, if the model's is that of the softmax."""
+    """Return the query of one class's probability; raise ValueError unless the model is a softmax."""
     classes = list(model.classes_)
     if of_class not in classes:
         raise ValueError(f"of_class must be one of the model's classes {classes!r}. Got {of_class!r} instead.")
@@ -293,7 +280,7 @@ def _with_target(
 
 
 def _link_of(model: Any) -> _Link:
-    """How the prediction comes out of the linear form."""
+    """Return the link between the linear form and the prediction."""
     if is_classifier(model):
         return "logistic" if hasattr(model, "predict_proba") else "decision"
     if isinstance(model, PoissonRegressor | GammaRegressor):
@@ -304,7 +291,7 @@ def _link_of(model: Any) -> _Link:
 
 
 def _exponentials(low: float, high: float) -> tuple[float, float]:
-    """The range of the exponential, rounded outward, if it is one that can be asked."""
+    """Return the range of the exponential, rounded outward; raise ValueError if it is too wide."""
     if not -_LARGEST_EXPONENT <= low <= high <= _LARGEST_EXPONENT or high - low > MAX_GROWTH:
         raise ValueError(
             f"The model's predictions over the bounds reach from e^{low:.6g} to e^{high:.6g}: too far apart for a "
@@ -329,7 +316,7 @@ def _model_map(model: Any) -> tuple[npt.NDArray[np.float64], float, _Link]:
 
 
 def _step_map(step: Any, n_features: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Scale and shift of an elementwise affine step: x goes to scale * x + shift."""
+    """Return scale and shift of an elementwise affine step, x -> scale * x + shift."""
     ones, zeros = np.ones(n_features), np.zeros(n_features)
     if isinstance(step, FrozenEstimator):
         step = step.estimator
@@ -354,13 +341,13 @@ def _step_map(step: Any, n_features: int) -> tuple[npt.NDArray[np.float64], npt.
     if isinstance(step, MinMaxScaler):
         return step.scale_, step.min_
     scale = ones if getattr(step, "scale_", None) is None else 1.0 / step.scale_
-    # StandardScaler keeps a mean_ even where it does not subtract it.
+    # StandardScaler has a mean_ even if it does not subtract it.
     center = step.mean_ if isinstance(step, StandardScaler) and step.with_mean else getattr(step, "center_", None)
     return scale, zeros if center is None else -center * scale
 
 
 def _imputer_map(step: SimpleImputer, n_features: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """An imputer of NaN does nothing to a row without it, and a row with it is filled in before it is asked."""
+    """Return the identity for an imputer of NaN: rows are imputed before the query."""
     check_is_fitted(step)
     marks_nan = isinstance(step.missing_values, float) and math.isnan(step.missing_values)
     values = _statistics(step)
@@ -373,19 +360,19 @@ def _imputer_map(step: SimpleImputer, n_features: int) -> tuple[npt.NDArray[np.f
 
 
 def _statistics(step: SimpleImputer) -> npt.NDArray[np.float64]:
-    """What an imputer fills in; a constant is kept by scikit-learn as a Python object."""
+    """Return the imputed values; scikit-learn keeps a constant as a Python object."""
     return np.asarray(step.statistics_, dtype=np.float64)
 
 
 def _output_range(coef: np.ndarray, intercept: float, region: Region) -> tuple[float, float]:
-    """Range of the prediction over the domain, rounded outward."""
+    """Return the range of the prediction over the domain, rounded outward."""
     slack = _ROUNDING * coef.size * (np.abs(coef * region.box).max(axis=0).sum() + abs(intercept))
     low, high = region.range_of(coef)
     return float(low + intercept - slack), float(high + intercept + slack)
 
 
 def _probes(box: np.ndarray | None, n_features: int) -> npt.NDArray[np.float64]:
-    """A few points of the domain."""
+    """Return a few points of the domain."""
     low, high = (np.zeros(n_features), np.ones(n_features)) if box is None else box
     fractions = np.linspace(0, 1, 5)
     points: npt.NDArray[np.float64] = low + (high - low) * np.stack(
@@ -396,7 +383,7 @@ def _probes(box: np.ndarray | None, n_features: int) -> npt.NDArray[np.float64]:
 
 @contextmanager
 def _without_names() -> Iterator[None]:
-    """The probe is an array even where the model was trained on a data frame."""
+    """Ignore warnings of feature names: probes are arrays."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*feature names", category=UserWarning)
         yield
@@ -418,9 +405,9 @@ def _check_predictions(estimator: Any, coef: np.ndarray, intercept: float, link:
             ours, theirs = z, np.log(theirs)
         else:
             ours = z
-    # What a log link has taken beyond the numbers has no logarithm to compare.
-    told = np.isfinite(theirs) if link == "log" else np.ones(len(z), dtype=bool)
-    if not told.any() or not (np.abs(ours - theirs) <= 1e-5 * magnitude)[told].all():
+    # Overflow and underflow of a log link cannot be compared.
+    comparable = np.isfinite(theirs) if link == "log" else np.ones(len(z), dtype=bool)
+    if not comparable.any() or not (np.abs(ours - theirs) <= 1e-5 * magnitude)[comparable].all():
         raise ValueError(
             "The model's predictions must be theta x + c, or the logistic function or the exponential of it. "
             f"Got other predictions from {estimator!r} instead."

@@ -1,10 +1,13 @@
-"""The guarantee that an estimator gives at fit: kept as long as what it depends on, and shown in notebooks."""
+"""Guarantee of a fitted estimator: valid until a parameter changes, and shown in notebooks."""
 
 import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
+from importlib import metadata
 from inspect import getattr_static
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,42 +16,84 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from skldp._tables import in_html
-from skldp.estimators._diagram import DocumentedMixin, box
 from skldp.exceptions import ChangedAfterFitError, PrivacyGuaranteeWarning
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 
-__all__ = ["GuaranteeMixin", "attach_guarantee", "holds_guarantee", "own_guarantee"]
+__all__ = [
+    "GuaranteeMixin",
+    "attach_guarantee",
+    "box",
+    "doc_link",
+    "documentation",
+    "holds_guarantee",
+    "own_guarantee",
+]
+
+
+@cache
+def documentation() -> str:
+    """Return the address of the documentation in the package's metadata, or ""."""
+    try:
+        declared = metadata.metadata("skldp").get_all("Project-URL") or []
+    except metadata.PackageNotFoundError:
+        return ""
+    return dict(entry.split(", ", 1) for entry in declared).get("Documentation", "").rstrip("/")
+
+
+def doc_link(estimator: Any) -> str:
+    """Return the address of an estimator's page in the reference, or ""."""
+    # A class that a user derives has no page.
+    known = documentation() if type(estimator).__module__.startswith("skldp.") else ""
+    return known and f"{known}/reference/generated/skldp.{type(estimator).__name__}.html"
+
+
+def box(estimator: Any, caption: str) -> Any:
+    """Return the diagram box of an estimator with a caption, above those of inner estimators."""
+    name = type(estimator).__name__
+    own = _block("single", estimator, name, str(estimator), caption)
+    held = {
+        key: part
+        for key, part in estimator.get_params(deep=False).items()
+        if hasattr(part, "get_params") and hasattr(part, "fit") and not isinstance(part, type)
+    }
+    if not held:
+        return own
+    names = [f"{key}: {type(part).__name__}" for key, part in held.items()]
+    parts = _block("parallel", list(held.values()), names, [str(part) for part in held.values()])
+    return _block("serial", [own, parts], [None, None], [None, None])
+
+
+def _block(kind: str, estimators: Any, names: Any, details: Any, caption: str | None = None) -> Any:
+    block = SimpleNamespace(
+        kind=kind,
+        estimators=estimators,
+        names=names,
+        name_details=details,
+        name_caption=caption,
+        doc_link_label=None,
+        dash_wrapped=False,
+    )
+    block._sk_visual_block_ = lambda: block
+    return block
+
 
 _MOST_COPIED = 2**20
 
 
-class GuaranteeMixin(DocumentedMixin):
-    """Mix-in for ``privacy_guarantee_``: refused once a parameter that it depends on was changed, shown by notebooks.
+class GuaranteeMixin:
+    """Mix-in for ``privacy_guarantee_``, refused once a parameter of the law was changed, and shown in notebooks.
 
-    Setting ``privacy_guarantee_`` in ``fit`` copies the parameters, so that an edit of a list or array in place is a
-    change. An array above 1 MiB is kept by reference: an edit in place alters neither the law, which has its own copy,
-    nor its guarantee. Whatever releases something calls ``_check_unchanged`` first. Parameters in ``_may_change``
-    have no influence on what is released.
-
-    It stands before scikit-learn's ``BaseEstimator`` among the bases, and puts the guarantee under that one's picture
-    of a fitted estimator, and its figures into the estimator's box in a larger picture. What is shown as text
-    (``sklearn.set_config(display="text")``) is left as it is.
-
-    Examples
-    --------
-    >>> from skldp import LabelRR
-    >>> label_rr = LabelRR(epsilon=1.0, classes=["no", "yes"])
-    >>> "Privacy guarantee" in label_rr._repr_html_()
-    False
-    >>> "Privacy guarantee" in label_rr.fit(["no", "yes"])._repr_html_()
-    True
+    Setting ``privacy_guarantee_`` in ``fit`` copies the parameters, so that an edit in place is a change. An array
+    above 1 MiB is kept by reference: the law has its own copy. Every release calls ``_check_unchanged`` first.
+    Parameters in ``_may_change`` have no influence on releases. The mix-in precedes ``BaseEstimator`` among the bases.
     """
 
     _may_change = frozenset({"n_jobs", "verbose"})
+    _get_doc_link = doc_link
 
     @property
     def privacy_guarantee_(self) -> PrivacyGuarantee:
-        """What was guaranteed at fit.
+        """Guarantee declared by fit.
 
         Raises
         ------
@@ -68,7 +113,7 @@ class GuaranteeMixin(DocumentedMixin):
         self._guarantee_at_fit = (guarantee, _copied(self._guarantee_parameters()))
 
     def _forget_guarantee(self) -> None:
-        """What a fit does first that sets one thing after the other: where it fails, they belong to no one law."""
+        """Remove the guarantee of an earlier fit, so that a fit that fails leaves none."""
         vars(self).pop("_guarantee_at_fit", None)
 
     def _guarantee_parameters(self) -> dict[str, Any]:
@@ -77,7 +122,7 @@ class GuaranteeMixin(DocumentedMixin):
         return {name: value for name, value in parameters.items() if name not in self._may_change}
 
     def _check_unchanged(self) -> None:
-        """Refuse to go on without a fit, or with parameters other than those of fit."""
+        """Raise unless fitted with the present parameters."""
         if "_guarantee_at_fit" not in vars(self):
             raise NotFittedError(
                 f"This {type(self).__name__} has no privacy_guarantee_ before a fit, nor after one that failed."
@@ -94,7 +139,7 @@ class GuaranteeMixin(DocumentedMixin):
 
     @property
     def _repr_html_(self) -> Any:
-        # A property, as scikit-learn's: it raises AttributeError where the estimator is to be shown as text.
+        # A property, as scikit-learn's, which raises AttributeError for display as text.
         draw = super()._repr_html_  # type: ignore[misc]  # of BaseEstimator, beside it among the bases
         return lambda: draw() + _guarantee_html(self)
 
@@ -106,7 +151,7 @@ class GuaranteeMixin(DocumentedMixin):
         return lambda: box(self, caption)
 
     def _get_fitted_attr_html(self, *args: Any, **kwargs: Any) -> Any:
-        # Where scikit-learn shows fitted attributes: what was learnt from people is kept, and not shown.
+        # Attributes learnt from people are not shown.
         shown = super()._get_fitted_attr_html(*args, **kwargs)  # type: ignore[misc]  # as above
         for name in ("classes_", "categories_"):
             shown.pop(name, None)
@@ -120,25 +165,7 @@ class GuaranteeMixin(DocumentedMixin):
 
 
 def attach_guarantee(estimator, guarantee, learnt=""):
-    """Set ``privacy_guarantee_``, and warn where it is weaker than the epsilon that was asked for.
-
-    Parameters
-    ----------
-    estimator : estimator with a `seed`
-    guarantee : PrivacyGuarantee
-    learnt : str, default=""
-        What of the domain was learnt from private data, such as "the classes": then there is no guarantee.
-
-    Raises
-    ------
-    ValueError
-        If there is a ledger beside a seed.
-
-    Warns
-    -----
-    PrivacyGuaranteeWarning
-        With both figures, if the exact epsilon is larger than the stated one.
-    """
+    """Set ``privacy_guarantee_``, and warn if it is weaker than the stated epsilon."""
     if getattr(estimator, "ledger", None) is not None and estimator.seed is not None:
         raise ValueError(f"A ledger charges for secure noise: seed must be None. Got {estimator.seed!r} instead.")
     basis = guarantee.basis
@@ -173,7 +200,7 @@ def own_guarantee(step: Any) -> PrivacyGuarantee | None:
 
 
 def holds_guarantee(thing: Any, seen: set[int] | None = None) -> bool:
-    """Whether anything with a guarantee is among the parameters and attributes of an estimator, however deep."""
+    """Return whether an estimator holds a private part among its parameters and attributes, at any depth."""
     seen = set() if seen is None else seen
     if id(thing) in seen:
         return False
@@ -191,7 +218,7 @@ def holds_guarantee(thing: Any, seen: set[int] | None = None) -> bool:
 
 
 def _copied(value: Any) -> Any:
-    """Copy containers and array-likes, however nested; other objects stand for themselves."""
+    """Copy containers and array-likes at any depth; return other objects unchanged."""
     if isinstance(value, Mapping):
         return {name: _copied(one) for name, one in value.items()}
     if isinstance(value, list | tuple):
@@ -199,9 +226,9 @@ def _copied(value: Any) -> Any:
     if hasattr(value, "__array__"):
         array = np.asarray(value)
         if array.nbytes > _MOST_COPIED:
-            # A vocabulary, for example, is too large to be read at every release.
+            # Too large to be read at every release.
             return value
-        # Bytes, unlike numbers, are equal where NaN is.
+        # Bytes of NaN are equal, NaN is not.
         content = _copied(array.tolist()) if array.dtype.hasobject else array.tobytes()
         return type(value), array.dtype, array.shape, content
     return set(value) if isinstance(value, set) else value
@@ -218,7 +245,7 @@ def _same(before: Any, now: Any) -> bool:
     if isinstance(before, list | tuple):
         return len(before) == len(now) and all(map(_same, before, now))
     equal = np.array_equal(before, now) if isinstance(before, np.ndarray) else before == now
-    # What compares in another way than yes or no (a frame) is taken as changed.
+    # A comparison without a truth value (a frame) counts as a change.
     return isinstance(equal, bool | np.bool_) and bool(equal)
 
 
@@ -229,7 +256,7 @@ def _guarantee_caption(estimator: GuaranteeMixin) -> str | None:
         return "no privacy guarantee: changed after fit"
     except AttributeError:
         return None
-    return guarantee.headline() + ("; void against whoever knows the seed" if guarantee.seeded else "")
+    return guarantee.headline() + ("; void for anyone who knows the seed" if guarantee.seeded else "")
 
 
 def _guarantee_html(estimator: GuaranteeMixin) -> str:

@@ -1,24 +1,28 @@
-"""What trains a model of scikit-learn on targets that were released first, whatever the kind of model."""
+"""Models that see released targets only: their base, the regressor, and a step for imbalanced-learn."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import numpy.typing as npt
 from sklearn import get_config
-from sklearn.base import MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone, is_classifier
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from skldp.estimators._guarantee_mixin import GuaranteeMixin
-from skldp.estimators._validation import fit_context
+from skldp.estimators._labels import LabelReleaser, LabelRR
+from skldp.estimators._targets import TargetPrivatizer
+from skldp.estimators._validation import HasMethods, fit_context
 
-__all__ = ["HasTargetMechanism", "LabelPrivate", "inner_has", "takes_batches"]
+__all__ = ["HasTargetMechanism", "LabelPrivate", "LabelPrivateRegressor", "LabelSampler", "inner_has", "takes_batches"]
 
 
 def inner_has(name: str) -> Callable[[Any], bool]:
-    """Whether the model inside has a method, for ``available_if``."""
+    """Return a check for ``available_if`` that the inner model has a method."""
 
     def check(self: Any) -> bool:
         getattr(getattr(self, "estimator_", self.estimator), name)
@@ -28,31 +32,25 @@ def inner_has(name: str) -> Callable[[Any], bool]:
 
 
 def takes_batches(self: Any) -> bool:
-    """Whether there is a ``partial_fit``, for ``available_if``."""
+    """Return whether there is a ``partial_fit``, for ``available_if``."""
     if getattr(self, "stages", 1) > 1:
         raise AttributeError("There is no partial_fit with stages, which divide the people of one fit.")
     return inner_has("partial_fit")(self)
 
 
 class HasTargetMechanism(GuaranteeMixin, ABC):
-    """Base of what applies a clone of a parameter to y, on which its guarantee depends.
-
-    Attributes
-    ----------
-    _mechanism_name : str
-        The parameter; the fitted clone has its name with an underscore behind.
-    """
+    """Base of estimators that apply a clone of a private mechanism, a parameter, to y."""
 
     _mechanism_name: ClassVar[str] = "label_mechanism"
 
     @abstractmethod
     def _default_mechanism(self) -> Any:
-        """What is applied where the parameter is None."""
+        """Return the mechanism for a parameter of None."""
 
     def _new_mechanism(self) -> Any:
         given = getattr(self, self._mechanism_name)
         if not isinstance(given, GuaranteeMixin | None):
-            # Its errors could show targets, which it would not protect either.
+            # Its errors could show targets.
             raise ValueError(
                 f"{self._mechanism_name} must be a private one, such as {type(self._default_mechanism()).__name__}. "
                 f"Got {type(given).__name__} instead."
@@ -66,13 +64,7 @@ class HasTargetMechanism(GuaranteeMixin, ABC):
 
 
 class LabelPrivate(HasTargetMechanism, MetaEstimatorMixin):
-    """Base of the classifier and the regressor whose inner `estimator` sees released targets only.
-
-    Attributes
-    ----------
-    _domain_name : str
-        The parameter of the mechanism that declares what a target may be.
-    """
+    """Base class of the classifier and the regressor whose inner `estimator` sees released targets only."""
 
     _domain_name: ClassVar[str] = "classes"
     estimator: Any
@@ -81,14 +73,14 @@ class LabelPrivate(HasTargetMechanism, MetaEstimatorMixin):
 
     @abstractmethod
     def _check_inner(self) -> None:
-        """Refuse an inner estimator that does not fit, before a target is looked at."""
+        """Raise ValueError for an unsuitable inner estimator, before a target is read."""
 
     def _targets(self, y: Any) -> Any:
-        """Targets as the mechanism is given them."""
+        """Return targets in the form that the mechanism takes."""
         return y
 
     def _partly(self, mechanism: Any) -> dict[str, Any]:
-        """What the first ``partial_fit`` of the inner estimator is told beside rows and targets."""
+        """Return further arguments of the inner estimator's first ``partial_fit``."""
         return {}
 
     def _train(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Self:
@@ -102,15 +94,15 @@ class LabelPrivate(HasTargetMechanism, MetaEstimatorMixin):
     @available_if(takes_batches)
     @fit_context(prefer_skip_nested_validation=False)
     def partial_fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
-        """Release the targets of a batch of other people, and train on them as well.
+        """Release the targets of a batch of other people, and continue the training with them.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Handed to `estimator` unprotected.
+            Passed to `estimator` unprotected.
         y : array-like of shape (n_samples,)
-            The private targets of this batch. The guarantee is that of one release: of somebody who is in several
-            batches it holds for each of them, and their epsilons add up.
+            The private targets of this batch. The guarantee is of one release: a person in several batches spends the
+            epsilon of each.
         **fit_params : dict
             For ``estimator.partial_fit``.
 
@@ -121,7 +113,7 @@ class LabelPrivate(HasTargetMechanism, MetaEstimatorMixin):
         Raises
         ------
         ValueError
-            If the mechanism does not declare what a target may be, which a batch cannot tell.
+            If the mechanism does not declare its classes or bounds, which a batch does not show.
         """
         first = "estimator_" not in vars(self)
         if first:
@@ -141,7 +133,7 @@ class LabelPrivate(HasTargetMechanism, MetaEstimatorMixin):
         return self._keep(mechanism, estimator)
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Routing of metadata: what is passed to ``fit`` goes to ``estimator.fit``, and so for ``partial_fit``.
+        """Return the metadata routing: ``fit`` and ``partial_fit`` pass to those of `estimator`.
 
         Returns
         -------
@@ -177,4 +169,214 @@ class LabelPrivate(HasTargetMechanism, MetaEstimatorMixin):
         inner = get_tags(self.estimator)
         tags.non_deterministic = inner.non_deterministic or get_tags(self._new_mechanism()).non_deterministic
         tags.input_tags = inner.input_tags
+        return tags
+
+
+class LabelPrivateRegressor(LabelPrivate, RegressorMixin, BaseEstimator):
+    """Train any regressor on targets that were released under local differential privacy.
+
+    Only the targets are protected, not X.
+
+    Parameters
+    ----------
+    estimator : regressor
+        Cloned and fitted on the released targets. ``partial_fit`` is there where it has it.
+    target_mechanism : TargetPrivatizer, default=None
+        Cloned and applied to y in `fit`. None is ``TargetPrivatizer()``, which learns the bounds of y.
+
+    Attributes
+    ----------
+    estimator_ : the fitted regressor of released targets
+    target_mechanism_ : the fitted mechanism
+    privacy_guarantee_ : PrivacyGuarantee
+        Exact, per label; infinite where the mechanism learnt its bounds.
+    n_features_in_ : int
+        If `estimator` sets it.
+    feature_names_in_ : ndarray of shape (n_features,)
+        If `estimator` sets it.
+
+    Raises
+    ------
+    ValueError
+        If `estimator` is a classifier.
+
+    Warns
+    -----
+    LearntDomainWarning
+        If the mechanism learns its bounds from y.
+
+    See Also
+    --------
+    LabelPrivateClassifier : The same for classes.
+    PrivateLinearRegression : Where the features are private as well.
+    sklearn.compose.TransformedTargetRegressor : Takes a TargetPrivatizer too, without a finite guarantee of the whole.
+
+    Notes
+    -----
+    A model that minimises square errors is consistent with unbiased mechanisms, that is, all but ``"bins"``. That one
+    shrinks targets towards their middle and has far less noise: better for few rows, but a bias that stays.
+
+    Further arguments of ``fit`` go to ``estimator.fit`` (by metadata routing if enabled). Those that hold true targets,
+    or were computed from them (weights, an evaluation set), are not protected.
+
+    References
+    ----------
+    Ghazi, Kamath, Kumar, Leeman, Manurangsi, Varadarajan and Zhang, "Regression with label differential privacy", ICLR
+    2023.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.linear_model import Ridge
+    >>> from skldp import LabelPrivateRegressor, TargetPrivatizer
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> progression = TargetPrivatizer(epsilon=4.0, bounds=(0, 350))
+    >>> regressor = LabelPrivateRegressor(Ridge(), target_mechanism=progression).fit(X, y)
+    >>> regressor.predict(X).shape, regressor.privacy_guarantee_.epsilon
+    ((442,), 4.0)
+    """
+
+    _parameter_constraints: dict = {
+        "estimator": [HasMethods(["fit"])],
+        "target_mechanism": [HasMethods(["fit_transform"]), None],
+    }
+    _mechanism_name = "target_mechanism"
+    _domain_name = "bounds"
+
+    def __init__(self, estimator: BaseEstimator, *, target_mechanism: BaseEstimator | None = None) -> None:
+        self.estimator = estimator
+        self.target_mechanism = target_mechanism
+
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: Any, y: npt.ArrayLike, **fit_params: Any) -> Self:
+        """Release the targets and train the regressor on them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Passed to `estimator` unprotected.
+        y : array-like of shape (n_samples,)
+            The private targets.
+        **fit_params : dict
+            Such as `sample_weight`, for ``estimator.fit``.
+
+        Returns
+        -------
+        self : object
+        """
+        return self._train(X, y, fit_params)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the target.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        return self._ask("predict", X)
+
+    def _default_mechanism(self) -> Any:
+        return TargetPrivatizer()
+
+    def _targets(self, y: Any) -> Any:
+        return None if y is None else column_or_1d(y, warn=True)
+
+    def _check_inner(self) -> None:
+        if is_classifier(self.estimator):
+            raise ValueError(
+                "estimator must be a regressor; LabelPrivateClassifier trains classifiers on released classes. "
+                f"Got {type(self.estimator).__name__} instead."
+            )
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        if inner.regressor_tags is not None:
+            tags.regressor_tags.poor_score = inner.regressor_tags.poor_score
+        return tags
+
+
+class LabelSampler(HasTargetMechanism, BaseEstimator):
+    """A label mechanism as a step of an imbalanced-learn pipeline, which calls ``fit_resample``.
+
+    Parameters
+    ----------
+    label_mechanism : LabelRR or LabelLaplace, default=None
+        Cloned and applied to y in `fit`. None is ``LabelRR()``.
+
+    Attributes
+    ----------
+    label_mechanism_ : the fitted mechanism
+    privacy_guarantee_ : PrivacyGuarantee
+        Exact, per label. X passes unprotected.
+
+    Examples
+    --------
+    >>> from skldp import LabelRR, LabelSampler
+    >>> sampler = LabelSampler(LabelRR(epsilon=2.0, classes=[0, 1]))
+    >>> X, y_released = sampler.fit_resample([[0.1], [0.2]], [0, 1])
+    >>> sampler.privacy_guarantee_.epsilon
+    2.0
+    """
+
+    _parameter_constraints: dict = {"label_mechanism": [LabelReleaser, None]}
+
+    def __init__(self, label_mechanism: BaseEstimator | None = None) -> None:
+        self.label_mechanism = label_mechanism
+
+    def _default_mechanism(self):
+        return LabelRR()
+
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit the label mechanism.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Not used.
+        y : array-like of shape (n_samples,)
+            The private labels.
+
+        Returns
+        -------
+        self : object
+        """
+        check_consistent_length(X, y)
+        self.label_mechanism_ = self._new_mechanism().fit(y)
+        self.privacy_guarantee_ = self.label_mechanism_.privacy_guarantee_
+        return self
+
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit_resample(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+        """Return X unchanged, and release every label.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            The private labels.
+
+        Returns
+        -------
+        X : as it came in
+        y_released : ndarray of shape (n_samples,)
+        """
+        check_consistent_length(X, y)
+        self.label_mechanism_ = self._new_mechanism()
+        released = self.label_mechanism_.fit_transform(y)
+        self.privacy_guarantee_ = self.label_mechanism_.privacy_guarantee_
+        return X, released
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        # X passes unchanged.
+        tags.input_tags.two_d_array = False
+        tags.input_tags.sparse = tags.input_tags.allow_nan = tags.input_tags.string = True
+        tags.target_tags.required = True
         return tags

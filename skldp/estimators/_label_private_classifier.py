@@ -1,34 +1,126 @@
-"""A classifier that sees only randomized labels, and can predict the true ones through the known flip matrix."""
+"""LabelPrivateClassifier: a classifier on randomized labels, corrected by the known flip matrix."""
 
+import math
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin, is_regressor
+from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_regressor
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from skldp.estimators._label_matrix import LabelMatrixRR
+from skldp.estimators._class_codes import decode, encode, labels_1d
 from skldp.estimators._label_private import LabelPrivate, inner_has
-from skldp.estimators._label_stages import guarantee_of_stages, of_all_classes, train_in_stages
+from skldp.estimators._label_vectors import LabelMatrixRR
 from skldp.estimators._labels import LabelRR
 from skldp.estimators._validation import HasMethods, Interval, StrOptions, fit_context
-from skldp.mechanisms._categorical.frequency import clean_probabilities
+from skldp.mechanisms._guarantee import PrivacyGuarantee
+from skldp.mechanisms._noise import Noise, noise_from
+from skldp.mechanisms.categorical._frequency import clean_probabilities
+from skldp.mechanisms.categorical._label_laws import RowPriorResponse, as_priors
 
-__all__ = ["LabelPrivateClassifier"]
+__all__ = [
+    "LabelPrivateClassifier",
+    "cohorts",
+    "guarantee_of_stages",
+    "of_all_classes",
+    "of_people",
+    "rows_of",
+    "train_in_stages",
+]
+
+
+def cohorts(n: int, stages: int, noise: Noise) -> list[npt.NDArray[np.int64]]:
+    """Divide people at random into cohorts of nearly equal size: the order of rows may reveal labels."""
+    return [np.sort(part) for part in np.array_split(noise.permutation(n), stages)]
+
+
+def rows_of(table: Any, places: npt.NDArray[np.int64]) -> Any:
+    """Return some rows of a frame, an array, a sparse matrix or a list."""
+    if hasattr(table, "iloc"):
+        return table.iloc[places]
+    if isinstance(table, list | tuple):
+        return [table[place] for place in places.tolist()]
+    if hasattr(table, "tocsr"):
+        return table.tocsr()[places]
+    return (table if hasattr(table, "__getitem__") else np.asarray(table))[places]
+
+
+def of_people(fit_params: dict[str, Any], n: int, places: npt.NDArray[np.int64]) -> dict[str, Any]:
+    """Slice sample-aligned fit parameters to a subset of the samples."""
+    return {name: rows_of(value, places) if _one_each(value, n) else value for name, value in fit_params.items()}
+
+
+def _one_each(value: Any, n: int) -> bool:
+    if hasattr(value, "shape"):
+        return bool(value.shape) and value.shape[0] == n
+    return isinstance(value, list | tuple) and len(value) == n
+
+
+def of_all_classes(probabilities: np.ndarray, model: Any, classes: np.ndarray) -> np.ndarray:
+    """Add columns of zeros for classes that a model has not seen."""
+    seen = np.isin(classes, model.classes_)
+    if seen.all():
+        return probabilities
+    full = np.zeros((probabilities.shape[0], classes.size), dtype=probabilities.dtype)
+    full[:, seen] = probabilities
+    return full
+
+
+def guarantee_of_stages(of_labels: PrivacyGuarantee, response: RowPriorResponse) -> PrivacyGuarantee:
+    """Return the guarantee of one label in any stage; infinite if that of the label mechanism is."""
+    if math.isinf(of_labels.epsilon):
+        return of_labels
+    return replace(response.guarantee(), seeded=of_labels.seeded)
+
+
+def train_in_stages(
+    estimator: Any, mechanism: Any, X: Any, y: Any, n_stages: int, fit_params: dict[str, Any]
+) -> tuple[list[Any], RowPriorResponse]:
+    """Release the labels cohort by cohort, and train a model after each on all releases so far.
+
+    Shapes: `X` (n_samples, n_features); `y` (n_samples,).
+    """
+    y = labels_1d(y)
+    check_consistent_length(X, y)
+    if len(y) < n_stages:
+        raise ValueError(f"There must be a person for each of {n_stages} stages. Got n_samples = {len(y)} instead.")
+    classes = mechanism.fit(y).classes_
+    response, models = RowPriorResponse(float(mechanism.epsilon), classes.size), []
+    codes, released = encode(y, classes, "y"), np.empty(len(y), dtype=np.int64)
+    # Separate streams for the cohorts and the releases: independent with a seed, too.
+    split, *noises = noise_from(mechanism.seed).spawn(1 + n_stages)
+    asked, model = np.empty(0, dtype=np.int64), None
+    for cohort, noise in zip(cohorts(len(y), n_stages, split), noises, strict=True):
+        priors = _priors(model, classes, rows_of(X, cohort), cohort.size)
+        released[cohort] = response.release(codes[cohort], priors, noise)
+        asked, model = np.sort(np.concatenate([asked, cohort])), None
+        if asked.size == len(y) or np.ptp(released[asked]) > 0:
+            labels = decode(released[asked], classes, y.dtype)
+            model = clone(estimator).fit(rows_of(X, asked), labels, **of_people(fit_params, len(y), asked))
+        models.append(model)
+    return models, response
+
+
+def _priors(model: Any, classes: np.ndarray, X: Any, n: int) -> np.ndarray:
+    """Return the priors of people with the rows X: uniform without a model."""
+    return as_priors(
+        np.ones((n, classes.size)) if model is None else of_all_classes(model.predict_proba(X), model, classes)
+    )
 
 
 def _decides_on_true_labels(self: Any) -> bool:
-    # A decision function of the randomized labels would contradict the corrected predictions.
+    # Decision values of randomized labels would contradict the corrected predictions.
     return self.correction == "none" and inner_has("decision_function")(self)
 
 
 class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
-    r"""Train any classifier on labels that were randomized under local differential privacy.
+    r"""Train any classifier on labels randomized under local differential privacy.
 
-    Only the labels are protected: the classifier sees X as it is.
+    Only the labels are protected, not X.
 
     Parameters
     ----------
@@ -40,11 +132,10 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
         ``"none"`` predicts what `estimator` learnt: the randomized labels. ``"forward"`` turns its probabilities of
         the randomized labels into those of the true ones, through the known flip matrix.
     stages : int, default=1
-        Into how many cohorts the people are divided at random. Everybody releases once; those of a later cohort answer
-        by randomized response with a prior of their own (LP-MST), which a model of the earlier cohorts' releases
-        gives for their features. For ``LabelRR`` without a prior or a ledger, and classifiers with ``predict_proba``.
-        Each stage fits the classifier to the cohorts before again: a private step of features belongs in front of
-        LabelPrivateClassifier in a Pipeline, or :func:`~skldp.privacy_guarantee` is infinite.
+        Number of random cohorts (LP-MST). Each person releases once; later cohorts answer by randomized response with
+        a prior that a model of the earlier releases predicts from their features. For ``LabelRR`` without a prior or a
+        ledger, and classifiers with ``predict_proba``. Each stage fits the classifier again: put a private step of
+        features in front of LabelPrivateClassifier, or :func:`~skldp.privacy_guarantee` is infinite.
 
     Attributes
     ----------
@@ -52,16 +143,15 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
     label_mechanism_ : the fitted mechanism
         With stages, that of the first cohort.
     stages_ : list of fitted classifiers
-        With stages: the one that was trained after each, on all releases up to then, or None where these were of one
-        class. The last is ``estimator_``.
+        With stages: the model after each, trained on all releases so far; None while these have one class.
     classes_ : ndarray of shape (n_classes,), or list of such
         All classes of the mechanism, also those that no randomized label happened to show.
     privacy_guarantee_ : PrivacyGuarantee
         Exact, per label; infinite where the mechanism learnt its classes.
     n_features_in_ : int
-        Where `estimator` sets it.
+        If `estimator` sets it.
     feature_names_in_ : ndarray of shape (n_features,)
-        Where `estimator` sets it.
+        If `estimator` sets it.
 
     Raises
     ------
@@ -86,13 +176,12 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
     it never changes which class is the most likely. It can be no better than `estimator`'s probabilities of the
     randomized labels are.
 
-    The priors of stages are the model's probabilities of the released labels, as published. Where these are so sure
-    that a single class is worth answering with, a person's answer tells nothing, at no cost. Stages can lose as well
-    as pay: they lose where the first cohort is too small to tell classes apart, and pay most where there are many
-    classes of which few are possible for a person. There is no one T to correct predictions by.
+    The priors of stages are the model's probabilities of the released labels, as published. If only one class is worth
+    answering with, the answer is constant and costs nothing. Stages pay with many classes of which few are possible
+    for a person, and lose if the first cohort is too small. They have no single T to correct predictions by.
 
-    Anything else that is passed to ``fit`` goes to ``estimator.fit`` (by metadata routing where that is enabled).
-    What holds the true labels, or was computed from them (weights, an evaluation set), is not protected there.
+    Further arguments of ``fit`` go to ``estimator.fit`` (by metadata routing if enabled). Those that hold true labels,
+    or were computed from them (weights, an evaluation set), are not protected.
 
     References
     ----------
@@ -140,7 +229,7 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Handed to `estimator` unprotected.
+            Passed to `estimator` unprotected.
         y : array-like of shape (n_samples,)
             The private labels.
         **fit_params : dict
@@ -170,7 +259,7 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
 
     @available_if(inner_has("predict_proba"))
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities of the classes: of the true labels with ``correction="forward"``, else of randomized ones.
+        """Return class probabilities: of true labels with ``correction="forward"``, else of randomized ones.
 
         Parameters
         ----------
@@ -193,7 +282,7 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
 
     @available_if(inner_has("predict_proba"))
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Natural logarithms of :meth:`predict_proba`.
+        """Return the logarithm of :meth:`predict_proba`.
 
         Parameters
         ----------
@@ -209,7 +298,7 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
 
     @available_if(_decides_on_true_labels)
     def decision_function(self, X: Any) -> np.ndarray:
-        """Decision values of the classifier of randomized labels; there are none with a correction.
+        """Return decision values of the classifier of randomized labels; not available with a correction.
 
         Parameters
         ----------
@@ -255,7 +344,7 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
             )
         given = self.label_mechanism
         if self.stages > 1 and not (
-            given is None or (isinstance(given, LabelRR) and given.prior is given.ledger is None)
+            given is None or (isinstance(given, LabelRR) and given.prior is None and given.ledger is None)
         ):
             raise ValueError(
                 "Stages release labels by LabelRR, make their own priors and know no ledger. "

@@ -1,4 +1,4 @@
-"""Label mechanisms: transformers of y that answer with labels, by randomized response or noise on the one-hot label."""
+"""Label mechanisms: transformers of y by randomized response or noise on the one-hot label."""
 
 import json
 from typing import Any, Literal, Self
@@ -9,8 +9,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skldp.accounting import PrivacyLedger
-from skldp.estimators._base import ReleasesRows
-from skldp.estimators._charged import LEDGER
+from skldp.estimators._base import LEDGER, is_charged, release_charged
 from skldp.estimators._class_codes import (
     declared_values,
     decode,
@@ -20,29 +19,30 @@ from skldp.estimators._class_codes import (
     learnt_values,
     warn_learnt,
 )
-from skldp.estimators._guarantee_mixin import attach_guarantee
+from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
 from skldp.estimators._validation import (
     EPSILON,
+    FLOATS,
     NOISE_PARAMETERS,
     Seed,
     check_epsilon,
     fit_context,
 )
-from skldp.mechanisms._categorical.frequency import FrequencyEstimate, estimate_frequencies
-from skldp.mechanisms._categorical.label_laws import LabelLaplaceMechanism, RandomizedResponseWithPrior
-from skldp.mechanisms._categorical.randomized_response import RandomizedResponse
 from skldp.mechanisms._noise import noise_from
+from skldp.mechanisms.categorical._frequency import FrequencyEstimate, estimate_frequencies
+from skldp.mechanisms.categorical._label_laws import LabelLaplaceMechanism, RandomizedResponseWithPrior
+from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
 
 __all__ = ["LabelLaplace", "LabelPrivatizer", "LabelRR", "LabelReleaser"]
 
 
 class LabelReleaser(
-    ReleasesRows,
+    GuaranteeMixin,
     TransformerMixin,
     BaseEstimator,
     auto_wrap_output_keys=None,  # type: ignore[call-arg]  # scikit-learn has no types to say that it takes it
 ):
-    """Base of the transformers of y: labels to codes, and one mechanism.
+    """Base class of the transformers of y: labels to codes, and one mechanism.
 
     A subclass defines ``__init__`` with the parameters `epsilon`, `classes` and `seed` beside its own, and the hooks
     ``_make_mechanism(classes)`` and ``_decoded(answers, dtype)``.
@@ -76,14 +76,14 @@ class LabelReleaser(
         return self
 
     def transform(self, y: Any, ids: Any = None) -> np.ndarray:
-        """Release every label with noise.
+        """Release every label.
 
         Parameters
         ----------
         y : array-like of shape (n_samples,)
             The private labels.
         ids : array-like of int or str, shape (n_samples,), default=None
-            Whose they are, nobody twice: needed with a `ledger`, and only then.
+            Distinct ids of the people; required with a `ledger`, refused without.
 
         Returns
         -------
@@ -95,7 +95,7 @@ class LabelReleaser(
         ValueError
             If a label is not one of the classes; nothing is released then.
         BudgetExhaustedError
-            If the ledger refuses anybody: nothing is released then, and nobody charged.
+            If the ledger refuses a person. Then nothing is released or charged.
         """
         return self._release_into(y, None, ids)
 
@@ -108,7 +108,7 @@ class LabelReleaser(
         y : array-like of shape (n_samples,)
             The private labels.
         ids : array-like of int or str, shape (n_samples,), default=None
-            Whose they are, as in `transform`.
+            Distinct ids of the people, as in `transform`.
 
         Returns
         -------
@@ -119,7 +119,7 @@ class LabelReleaser(
         return self._release_labels(self._declare(y), y.dtype, ids=ids)
 
     def _declare(self, y):
-        """Set what is known after fit, and give the codes of y."""
+        """Set the fitted attributes, and return the codes of y."""
         check_epsilon(self.epsilon)
         learnt = self.classes is None
         classes = self._classes(y)
@@ -133,19 +133,29 @@ class LabelReleaser(
         return codes
 
     def _labels(self, y):
-        """Labels as an array."""
+        """Return labels as an array."""
         return labels_1d(y)
 
     def _classes(self, y):
-        """The declared classes, or those of the labels."""
+        """Return the declared classes, or those of the labels."""
         return learnt_values(y) if self.classes is None else declared_values(self.classes, "classes")
 
     def _codes(self, y, classes):
-        """Codes of labels, shape (n_samples, n_columns)."""
+        """Return the codes of labels, shape (n_samples, n_columns)."""
         return encode(y, classes, "y")[:, None]
 
     def _rows(self, y, *, reset):
         return self._codes(self._labels(y), self.classes_)
+
+    def _encoded(self, released, y):
+        return released
+
+    def _empty_release(self, n_rows, dtype):
+        taken = np.dtype(dtype if dtype in FLOATS else np.float64)
+        return np.empty((n_rows, self.mechanism_.n_outputs), dtype=self.mechanism_.output_dtype(taken))
+
+    def _can_be_written_to(self, dtype):
+        return np.can_cast(self.mechanism_.output_dtype(np.dtype(np.float64)), dtype, "same_kind")
 
     def _release_into(self, y, out, ids=None, keyed=None):
         check_is_fitted(self)
@@ -154,8 +164,8 @@ class LabelReleaser(
         return self._release_labels(self._codes(y, self.classes_), y.dtype, out, ids, keyed)
 
     def _release_labels(self, codes, dtype, out=None, ids=None, keyed=None):
-        if self._is_charged(ids):
-            answers = self._charged(codes, ids)
+        if is_charged(self, ids):
+            answers = release_charged(self, codes, ids)
         elif keyed is not None:
             answers = keyed.key.release(self.mechanism_, codes, keyed.ids).rows
         else:
@@ -175,10 +185,10 @@ class LabelReleaser(
 
 
 class LabelPrivatizer(LabelReleaser):
-    """Base of the transformers of y that answer with labels of the same type."""
+    """Base class of the transformers of y that return labels of the same type."""
 
     def inverse_transform(self, y: Any) -> np.ndarray:
-        """Give released labels back as they are: they are labels already, and their noise cannot be undone.
+        """Return released labels unchanged: they are labels, and their noise cannot be undone.
 
         Parameters
         ----------
@@ -202,8 +212,7 @@ class LabelPrivatizer(LabelReleaser):
         y : array-like of shape (n_samples,)
             Released labels.
         of : {"sample", "population"}, default="sample"
-            Whether the standard errors are those of the frequencies among these people, or in the population that
-            they were drawn from at random.
+            Whether standard errors refer to these people or to the population that they are a random sample of.
 
         Returns
         -------
@@ -223,14 +232,14 @@ class LabelPrivatizer(LabelReleaser):
 
     @property
     def flip_matrix_(self) -> np.ndarray:
-        """The probability of releasing class j (column) when the true class is i (row)."""
+        """Probability of releasing class j (column) if the true class is i (row)."""
         return self.mechanism_.flip_matrix
 
     def _empty_release(self, n_rows, dtype):
         return np.empty(n_rows, dtype=decoded_dtype(self.classes_, dtype))
 
     def _can_be_written_to(self, dtype):
-        # Each class must stay what it is, whatever the type of the labels.
+        # Classes must not depend on the dtype of the labels.
         own = self.classes_.dtype
         same_kind = own.kind == dtype.kind and np.can_cast(own, dtype, "safe")
         return same_kind or decoded_dtype(self.classes_, dtype) == dtype
@@ -240,28 +249,25 @@ class LabelPrivatizer(LabelReleaser):
 
 
 class LabelRR(LabelPrivatizer):
-    r"""Randomized response on labels: each is kept, or replaced by one of the other classes.
+    r"""Randomize labels: keep each, or replace it by one of the other classes.
 
     Parameters
     ----------
     epsilon : float, default=1.0
         Budget (natural log) of one label.
     classes : array-like of shape (n_classes,), default=None
-        The declared classes, from public knowledge. None takes those seen in y, with a warning: which classes occur is
-        a fact about private data.
+        Declared classes, from public knowledge. None learns them from y, with a warning and an infinite guarantee.
     prior : array-like of shape (n_classes,), default=None
-        Public probabilities of the declared classes, in the order of `classes`. The answers are then given by
-        randomized response over the classes that are worth it (RRWithPrior).
+        Public probabilities of the declared classes, in their order, for randomized response over the most probable
+        ones (RRWithPrior).
     seed : None, int, Generator or RandomState, default=None
-        None draws secure noise anew in every call. Anything else is for tests and studies, and voids the guarantee
-        against whoever knows it.
+        None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
     ledger : PrivacyLedger, default=None
-        Charges each person's budget for their label, at its exact epsilon, before it is handed out. Whoever releases
-        then names the people, by `ids`; if anybody is refused, nothing is released.
+        Charges each person's budget the exact epsilon before a release, which then requires `ids`.
     part : str, default=None
-        What the label is of a person, such as ``"employment"``, to a `ledger`: labels of one part and the same classes
-        are then counted together by what was released, so that opposed ones cost little. A person's label must stay
-        the same. None charges each in full. Without a prior.
+        Name of the attribute that the label is, such as ``"employment"``. A `ledger` then accounts for releases of one
+        part and the same classes together, by what was released. A person's label must stay the same. None charges
+        each in full. Not with a prior.
 
     Attributes
     ----------
@@ -269,7 +275,7 @@ class LabelRR(LabelPrivatizer):
         The classes, sorted where they can be.
     mechanism_ : RandomizedResponse or RandomizedResponseWithPrior
     flip_matrix_ : ndarray of shape (n_classes, n_classes)
-        The probability of releasing class j (column) when the true class is i (row).
+        Probability of releasing class j (column) if the true class is i (row).
     privacy_guarantee_ : PrivacyGuarantee
         Exact, per label; infinite where the classes were learnt.
 
@@ -296,7 +302,7 @@ class LabelRR(LabelPrivatizer):
     .. math:: P(y' = y) = \frac{e^\varepsilon}{e^\varepsilon + C - 1}, \quad
               P(y' = z) = \frac{1}{e^\varepsilon + C - 1} \text{ for each } z \ne y
 
-    A single class is released as it is, at epsilon 0.
+    A single class is released unchanged, at epsilon 0.
 
     References
     ----------
@@ -339,7 +345,7 @@ class LabelRR(LabelPrivatizer):
 
     @property
     def _part(self):
-        # A code is another label among other classes, whose releases must not be taken for opposed ones.
+        # The same code is another label among other classes.
         return None if self.part is None else json.dumps([self.part, self.classes_.tolist()], default=str)
 
     def _make_mechanism(self, classes):
@@ -361,25 +367,23 @@ class LabelRR(LabelPrivatizer):
 
 
 class LabelLaplace(LabelPrivatizer):
-    r"""Laplace noise on the one-hot label, of which the arg max is released.
+    r"""Add Laplace noise to the one-hot label, and release the arg max.
 
     Parameters
     ----------
     epsilon : float, default=1.0
         Budget (natural log) of one label, for which the noise is scaled: its scale is :math:`2 / \varepsilon`.
     classes : array-like of shape (n_classes,), default=None
-        The declared classes, from public knowledge. None takes those seen in y, with a warning: which classes occur is
-        a fact about private data.
+        Declared classes, from public knowledge. None learns them from y, with a warning and an infinite guarantee.
     seed : None, int, Generator or RandomState, default=None
-        None draws secure noise anew in every call. Anything else is for tests and studies, and voids the guarantee
-        against whoever knows it.
+        None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
     mechanism_ : LabelLaplaceMechanism
     flip_matrix_ : ndarray of shape (n_classes, n_classes)
-        The probability of releasing class j (column) when the true class is i (row).
+        Probability of releasing class j (column) if the true class is i (row).
     privacy_guarantee_ : PrivacyGuarantee
         Exact, per label: about half of what is stated, because only the arg max is released. Infinite where the
         classes were learnt.

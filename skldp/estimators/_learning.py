@@ -1,4 +1,4 @@
-"""What the estimators that learn under local privacy have in common: more people, and what the analyst is told."""
+"""Functions of the estimators that learn from reports: `partial_fit` and warnings."""
 
 import warnings
 from collections.abc import Sequence
@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 from joblib import effective_n_jobs
 
+from skldp.domains._domain import Box
 from skldp.estimators._base import warn_out_of_domain
 from skldp.exceptions import TooFewPeopleWarning
 from skldp.learning._inference import InferenceProtocol
 from skldp.learning._protocol import Protocol
-from skldp.mechanisms._domain import Box
 from skldp.mechanisms._noise import noise_from
 
 __all__ = [
@@ -25,26 +25,26 @@ __all__ = [
 
 
 def takes_more(estimator: Any) -> bool:
-    """Whether there is a `partial_fit`."""
-    # What has no such parameter asks one question that stays open, as of "once".
+    """Whether `partial_fit` is available."""
+    # An estimator without `protocol` asks one question that stays open, as "once" does.
     if getattr(estimator, "protocol", "once") != "once":
         raise AttributeError("Only protocol='once' has a task that stays open for more people.")
     return True
 
 
 def ask_more(estimator: Any, X: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> None:
-    """Ask more people the task that stays open."""
+    """Ask more people the open task."""
     task = estimator.protocol_.frozen_task
     if task is None:
         raise ValueError("Too few people were asked at first for a question that could stay open: fit with more.")
-    # Of a seed, too, neither the noise of `fit` nor that of a call before.
+    # With a seed, too, the noise differs from that of `fit` and earlier calls.
     noise = noise_from(estimator.seed).spawn(3 + estimator._n_calls)[-1]
     estimator.protocol_.add(task.release(X, y, noise, n_threads=effective_n_jobs(estimator.n_jobs)))
     estimator._n_calls += 1
 
 
 def warn_too_few(protocol: Protocol, what: str) -> None:
-    """Warn where nothing can be learnt, and say how many people it takes."""
+    """Warn if nothing can be learnt, with the number of people needed."""
     if not protocol.is_enough:
         warnings.warn(
             f"With {protocol.n_people:,} people, {protocol.n_features} features and epsilon {protocol.epsilon:.4g} the "
@@ -56,13 +56,13 @@ def warn_too_few(protocol: Protocol, what: str) -> None:
 
 
 def warn_no_errors(protocol: Protocol) -> None:
-    """Warn where errors were asked for and there are none."""
+    """Warn if standard errors were requested and do not exist."""
     if isinstance(protocol, InferenceProtocol) and protocol.refusal:
         warnings.warn(f"There are no intervals. {protocol.refusal}", TooFewPeopleWarning, stacklevel=3)
 
 
 def warn_moved(X: npt.NDArray[np.float64], y: npt.NDArray[np.float64], box: Box, names: Sequence[str]) -> None:
-    """Count what lay outside the declared bounds, column by column, the target last; `names` are those of X."""
+    """Warn of values outside the declared bounds, by column, the target last."""
     ends = zip((*X.T, y), *box.ends, strict=True)
     *moved, targets = [np.count_nonzero((one < low) | (one > high)) for one, low, high in ends]
     wider = f"bounds, and target_bounds for the {targets:,} targets among them," if targets else "bounds"

@@ -1,12 +1,12 @@
-"""How an estimator asks: whom, under whose budgets, and with which workers.
+"""Ledger of an estimator that asks people: ids in X, workers, and progress.
 
-The budgets are those of a given ledger, or its own, which all its clones share and nothing copies.
+Without a given ledger, an estimator and all its clones share ledgers in memory, which nothing copies.
 """
 
 import secrets
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -15,39 +15,31 @@ from joblib import Parallel, delayed
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-from skldp.accounting._ledger.identity import row_identities
-from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
-from skldp.estimators._callbacks import TellsCallbacks
+from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
+from skldp.accounting.ledger._records import row_identities
 from skldp.exceptions import LedgerError
 
-__all__ = ["ChoosesLedger", "OwnLedgers", "joblib_workers", "split_ids", "whole_numbers"]
+# Experimental in scikit-learn 1.9.
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Stand-in for scikit-learn before 1.9, without ``set_callbacks``."""
+
+    def with_callbacks(method: Any) -> Any:
+        """Return the method unchanged."""
+        return method
+
+
+__all__ = ["LedgerMixin", "OwnLedgers", "integer_ids", "joblib_workers", "split_ids"]
 
 
 def joblib_workers(
-    n_jobs: int | None, *, show: bool = False, tell: Callable[..., Any] | None = None
+    n_jobs: int | None, *, show: bool = False, notify: Callable[..., Any] | None = None
 ) -> Callable[..., Any]:
-    """Make what a ledger decides with about many histories: joblib's workers, and a bar on the terminal or notebook.
-
-    Parameters
-    ----------
-    n_jobs : int or None
-        As in joblib.
-    show : bool, default=False
-        Show the bar, while decisions come in.
-    tell : callable, default=None
-        Is handed the decisions as they come in, with their number, and hands them on.
-
-    Returns
-    -------
-    callable
-        Like `map`: takes a function and a list, and gives the function's results in order.
-
-    Raises
-    ------
-    ImportError
-        If rich is to show something and is not installed.
-    """
-    watchers = [watch for watch in (_progress_bar() if show else None, tell) if watch is not None]
+    """Return a map over histories by joblib's workers, with an optional progress bar."""
+    watchers = [watch for watch in (_progress_bar() if show else None, notify) if watch is not None]
 
     def workers(function, items):
         parallel = Parallel(n_jobs=n_jobs, return_as="generator" if watchers else "list")
@@ -73,17 +65,35 @@ def _progress_bar():
     return track
 
 
-class ChoosesLedger(TellsCallbacks, BaseEstimator):
-    """Base of estimators that ask people under a ledger.
+class LedgerMixin(CallbackSupportMixin, BaseEstimator):
+    """Mix-in of estimators that ask people under a ledger: the given one, or one in memory for each set of features.
 
-    It is the given one, or one in memory for each set of features, which all clones share. Such estimators have the
-    parameters `epsilon`, `total_epsilon`, `ledger`, `rule`, `tol`, `n_jobs` and `verbose`, and `ledger_` once they are
-    fitted, with all that they have ever been fitted to ask in `_queries`.
+    They have the parameters `epsilon`, `total_epsilon`, `ledger`, `rule`, `tol`, `n_jobs` and `verbose`, and after fit
+    `ledger_` and `_queries`, the queries of all fits. scikit-learn's callbacks are told how many histories there are
+    and how many are certified: never a row, a decision or an answer.
     """
 
+    def _notify_fit(self) -> None:
+        """Notify callbacks of a finished fit. A search or a pipeline expects it of each step."""
+        if hasattr(self, "_init_callback_context"):
+            self._init_callback_context().call_on_fit_task_begin(estimator=self).call_on_fit_task_end(estimator=self)
+
+    @with_callbacks
+    def _notify_decisions(self, decisions: Iterable[Any], total: int) -> Sequence[Any]:
+        """List decisions as they come in, and notify callbacks of each."""
+        whole = self._init_callback_context("certify", max_subtasks=total).call_on_fit_task_begin(estimator=self)
+        found = []
+        for decision in decisions:
+            found.append(decision)
+            history = whole.subcontext("history").call_on_fit_task_begin(estimator=self)
+            # A callback may request a stop, which a decision cannot obey.
+            history.call_on_fit_task_end(estimator=self)
+        whole.call_on_fit_task_end(estimator=self)
+        return found
+
     def _workers(self):
-        tell = self._tell_of_decisions if self._has_callbacks() else None
-        return joblib_workers(self.n_jobs, show=self.verbose, tell=tell)
+        notify = self._notify_decisions if getattr(self, "_skl_callbacks", ()) else None
+        return joblib_workers(self.n_jobs, show=self.verbose, notify=notify)
 
     def _find_ledger(self):
         if self.ledger is None:
@@ -106,7 +116,7 @@ class ChoosesLedger(TellsCallbacks, BaseEstimator):
         if before is not ledger and any(map(before.was_asked, self._queries)):
             raise LedgerError(
                 f"The filter has asked people with {before}: it stays with it, because with another ledger their "
-                f"budgets would begin anew. Got {ledger} instead. Clone the filter for another population."
+                f"budgets would start again. Got {ledger} instead. Clone the filter for another population."
             )
         return ledger
 
@@ -126,7 +136,7 @@ class ChoosesLedger(TellsCallbacks, BaseEstimator):
         return copy
 
     def __getstate__(self):
-        # A copy made before the first fit shares the budgets as well. With a ledger there are none to share.
+        # A copy made before the first fit shares the budgets as well.
         own = {"_own": self._own_ledgers()} if self.ledger is None else {}
         return {name: value for name, value in super().__getstate__().items() if name != "_own"} | own
 
@@ -134,7 +144,7 @@ class ChoosesLedger(TellsCallbacks, BaseEstimator):
 _BY_TOKEN: "weakref.WeakValueDictionary[str, OwnLedgers]" = weakref.WeakValueDictionary()
 
 
-def _found_again(token):
+def _by_token(token):
     if token not in _BY_TOKEN:
         raise LedgerError(
             "A BayesianFilter without a ledger keeps its budgets in the memory of one process and cannot be pickled to "
@@ -145,10 +155,9 @@ def _found_again(token):
 
 
 class OwnLedgers:
-    """Ledgers in memory, one for each set of features: a row with other columns is another record.
+    """Ledgers in memory, one for each set of features.
 
-    Copying and cloning the estimator leads to the same ledgers, so that neither cross-validation nor a grid search
-    spends a budget twice.
+    Copies and clones of the estimator share them, so that cross-validation and searches spend no budget twice.
     """
 
     def __init__(self):
@@ -156,7 +165,7 @@ class OwnLedgers:
         self._lock = threading.Lock()
         self._ledgers = {}
         self._of_names = None
-        # Only here, where the people are rows: never in a pickle, a file or the ledger that holds the hashes.
+        # Never in a pickle, a file or the ledger that holds the hashes.
         self._row_key = secrets.token_bytes(32)
         _BY_TOKEN[self._token] = self
 
@@ -167,41 +176,28 @@ class OwnLedgers:
         return self
 
     def __reduce__(self):
-        return _found_again, (self._token,)
+        return _by_token, (self._token,)
 
     def __contains__(self, ledger):
         return any(ledger is own for own in self._ledgers.values())
 
     def row_identities(self, X):
-        """Ids of people who are their rows, for the ledgers of this family and no others."""
+        """Return keyed hashes of rows as ids, for the ledgers of this family only."""
         return row_identities(X, self._row_key)
 
     def keep_names(self, ledger):
-        """Remember that people are known by name in this ledger.
-
-        Raises
-        ------
-        LedgerError
-            If they are in another one of the family, since a person's name says nothing of features: there would be
-            a second budget.
-        """
+        """Record that this ledger has people with ids; raise LedgerError if another one has."""
         with self._lock:
             self._of_names = self._of_names or ledger
         if self._of_names is not ledger:
             raise LedgerError(
                 "A BayesianFilter without a ledger, and all its clones, ask people with ids about the same features "
-                "alone, because others would begin their budgets anew. To ask about others, make a new BayesianFilter "
+                "only, because others would start new budgets. To ask about others, make a new BayesianFilter "
                 "for other people."
             )
 
     def get(self, features, *, epsilon, rule, tol):
-        """Find or make the ledger of records with these features: their names, or how many there are.
-
-        Raises
-        ------
-        LedgerError
-            If it was made with other settings.
-        """
+        """Return the ledger of records with these features, by names or number."""
         settings = {"epsilon": float(epsilon), "rule": rule, "tol": float(tol)}
         with self._lock:
             if features not in self._ledgers:
@@ -217,33 +213,14 @@ class OwnLedgers:
         return ledger
 
 
-# Every whole number below this is exact in single precision, and none that is rounded to single precision falls below.
+# Integers below this are exact in single precision, and larger numbers do not round below it.
 _WHOLE_IN_SINGLE = 2.0**24
 
 
 def split_ids(X, where):
-    """Split the table X into what a model sees and the ids of its rows.
+    """Split the table X into features and ids.
 
-    Parameters
-    ----------
-    X : array-like of shape (n_samples, n_columns)
-        A pandas or polars DataFrame where `where` is a name.
-    where : None, int or str
-        The position of the column of ids, or its name, or in pandas the name of an index level.
-
-    Returns
-    -------
-    features : array-like
-        `X` without the column; `X` itself where the ids are in the index, or there are none.
-    ids : iterable or None
-        As they are in X; None where it has no such column or index: public rows need none.
-
-    Raises
-    ------
-    TypeError
-        If `where` is a name and X is no DataFrame.
-    ValueError
-        If a position is outside of X, or a name is no single column or index.
+    Shapes: `X` (n_samples, n_columns).
     """
     if where is None:
         return X, None
@@ -264,22 +241,8 @@ def split_ids(X, where):
     return X, X.index.get_level_values(where) if where in levels else None
 
 
-def whole_numbers(ids):
-    """Read ids off an array that can hold nothing but floats; any others are given back.
-
-    Parameters
-    ----------
-    ids : iterable or None
-
-    Returns
-    -------
-    iterable or None
-
-    Raises
-    ------
-    ValueError
-        If an array of floats holds anything but whole numbers below 2^24, which all floats hold exactly.
-    """
+def integer_ids(ids):
+    """Convert ids in an array of floats to integers; return others unchanged."""
     if not isinstance(ids, np.ndarray) or ids.dtype.kind != "f":
         return ids
     exact = (np.abs(ids) < _WHOLE_IN_SINGLE) & (ids == np.floor(ids))
@@ -296,7 +259,7 @@ def _split_position(X, position):
     if sparse.issparse(X):
         return X, None
     if not hasattr(X, "columns") and not isinstance(X, np.ndarray):
-        # Of a list of lists with strings, numpy would make strings of the numbers as well.
+        # numpy would turn numbers in a list with strings into strings.
         X = np.asarray(X, dtype=object)
     if len(X.shape) != 2:
         return X, None

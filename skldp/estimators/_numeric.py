@@ -1,4 +1,4 @@
-"""NumericPrivatizer: every numeric mechanism of the papers as a transformer."""
+"""NumericPrivatizer: numbers within bounds, by a mechanism chosen by name."""
 
 from numbers import Integral, Real
 from typing import Any, Literal
@@ -7,12 +7,11 @@ from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skldp.accounting import PrivacyLedger
-from skldp.estimators._base import BoundedTransformer
-from skldp.estimators._charged import LEDGER, ChargesLedger
-from skldp.estimators._validation import FLOATS, Interval, Seed, StrOptions, as_table
-from skldp.mechanisms._numeric.bounded_features import BoundedFeatures
-from skldp.mechanisms._numeric.catalogue import (
+from skldp.estimators._base import LEDGER, LocalTransformer
+from skldp.estimators._validation import BOUNDS_BY_COLUMN, FLOATS, Interval, Seed, StrOptions, as_table
+from skldp.mechanisms.numeric._bounded_features import (
     NUMERIC_MECHANISMS,
+    BoundedFeatures,
     best_mechanism,
     make_mechanism,
     number_of_sampled_features,
@@ -21,7 +20,7 @@ from skldp.mechanisms._numeric.catalogue import (
 __all__ = ["NumericPrivatizer"]
 
 
-class NumericPrivatizer(ChargesLedger, OneToOneFeatureMixin, BoundedTransformer):
+class NumericPrivatizer(OneToOneFeatureMixin, LocalTransformer):
     r"""Release numbers within declared bounds, unbiased, through a mechanism chosen by name.
 
     Parameters
@@ -40,9 +39,8 @@ class NumericPrivatizer(ChargesLedger, OneToOneFeatureMixin, BoundedTransformer)
         - ``"gaussian"``: exact discrete Gaussian noise, all features together; it needs `delta`;
         - ``"best"``: whichever has the least worst-case variance of a feature in units of its half-width.
     bounds : (low, high), default=(-1, 1)
-        The declared domain, each end a number or one number per feature. What lies outside is moved to the nearest end.
-        Or a dict that names every column of a frame, like ``{"age": (0, 100), "weight": (30, 200)}``, or a list of one
-        such pair per feature.
+        Declared domain, each end a number or one number per feature; also a dict of pairs by column name, or a list of
+        one pair per feature. Values outside are clipped.
     delta : float, default=0.0
         Above 0 for the Gaussian (and for ``"best"`` if the Gaussian is to be among its candidates), else 0.
     n_sampled_features : "auto", "all" or int, default="auto"
@@ -50,15 +48,13 @@ class NumericPrivatizer(ChargesLedger, OneToOneFeatureMixin, BoundedTransformer)
         scaled up, the others are the middle of their bounds. ``"auto"`` is one for each 2.5 of epsilon, at least one,
         and all for ``"duchi_vector"`` and ``"gaussian"``.
     transform_noise : bool, default=True
-        False: only `fit_transform` adds noise. `transform` then gives the values within the bounds.
+        If False, `transform` returns the clipped values without noise; `fit_transform` still adds it.
     seed : None, int, Generator or RandomState, default=None
-        None draws secure noise anew in every call. Anything else is for tests and studies, and voids the guarantee
-        against whoever knows it.
+        None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
     n_jobs : int, default=None
-        Threads, as joblib counts them.
+        Number of threads, as in joblib.
     ledger : PrivacyLedger, default=None
-        Charges each person's budget for their row, at its exact epsilon, before it is handed out. Whoever releases
-        then names the people, by `ids`; if anybody is refused, nothing is released.
+        Charges each person's budget the exact epsilon before a release, which then requires `ids`.
 
     Attributes
     ----------
@@ -73,17 +69,12 @@ class NumericPrivatizer(ChargesLedger, OneToOneFeatureMixin, BoundedTransformer)
     bounds_ : tuple of two ndarrays of shape (n_features,)
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Where X has them.
 
     Raises
     ------
     ValueError
         At `fit`: delta missing or not wanted, more sampled features than there are, bounds of the wrong length, or
         an epsilon that would round away, with the least usable one.
-
-    See Also
-    --------
-    skldp.mechanisms.best_mechanism : The choice behind ``"best"``.
 
     Notes
     -----
@@ -110,7 +101,8 @@ class NumericPrivatizer(ChargesLedger, OneToOneFeatureMixin, BoundedTransformer)
     """
 
     _parameter_constraints: dict = {
-        **BoundedTransformer._parameter_constraints,
+        **LocalTransformer._parameter_constraints,
+        "bounds": BOUNDS_BY_COLUMN,
         "mechanism": [StrOptions({*NUMERIC_MECHANISMS, "best"})],
         "ledger": LEDGER,
         "delta": [Interval(Real, 0, 1, closed="left")],
@@ -141,7 +133,7 @@ class NumericPrivatizer(ChargesLedger, OneToOneFeatureMixin, BoundedTransformer)
         self.ledger = ledger
 
     def inverse_transform(self, X: Any) -> Any:
-        """Give released numbers back as they are: without bias and in the units of X, they stand for themselves.
+        """Return released numbers unchanged: they are unbiased and in the units of X.
 
         Parameters
         ----------

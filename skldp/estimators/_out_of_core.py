@@ -1,4 +1,4 @@
-"""Release tables that do not fit into memory: block by block from a memory map, or by the workers of dask."""
+"""Releases of tables that do not fit into memory: memory maps in blocks, and dask collections."""
 
 import math
 import sys
@@ -12,24 +12,24 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from skldp.accounting._ledger.identity import canonical_ids
-from skldp.estimators._base import Keyed, ReleasesRows, counted_out_of_domain, in_threads, warn_out_of_domain
+from skldp.accounting.ledger._records import canonical_ids
+from skldp.domains._columns import Columns
+from skldp.domains._domain import check_finite
+from skldp.estimators._base import Keyed, LocalTransformer, counted_out_of_domain, in_threads, warn_out_of_domain
+from skldp.estimators._labels import LabelReleaser
 from skldp.exceptions import RepeatedReleaseWarning
-from skldp.mechanisms._columns import Columns
-from skldp.mechanisms._domain import check_finite
 from skldp.mechanisms._field_key import FieldKey
 
 __all__ = ["release_blocks", "release_dask"]
 
-# What one block takes in and gives out, in bytes: several of them, one a thread, stay far below 64 MB.
+# Bytes of a block: one a thread stays far below 64 MB.
 _BLOCK_BYTES = 1 << 22
-# From this size on, processes gain more than their start costs.
+# Bytes from which on processes are worth their start.
 _WORTH_PROCESSES = 1 << 28
-# What codes, their answers and the labels that these stand for take, however small a label is.
+# Bytes of a label's code, its answer and the released label, at least.
 _LEAST_ROW_BYTES = 24
-# Enough for any number of threads, and few enough to keep in a list.
 _MOST_TASKS = 1024
-# As Python objects, they take some tens of bytes each.
+# Ids are Python objects of some tens of bytes.
 _MOST_IDS = 1 << 16
 
 
@@ -54,11 +54,10 @@ def release_blocks(
     out : ndarray or memory map of shape (n_samples, n_features_out), or (n_samples,) for labels
         Overwritten. Of a type that holds what is released. Must not overlap X.
     release_key : FieldKey, default=None
-        Makes the noise of a row a function of this secret, the law, the person and the value, so that a run that broke
-        off can be begun again, and the table be released again, without a second release of any row that did not
-        change. None draws anew.
+        Makes the noise of a row a function of this secret, the law, the person and the value, so that a run can be
+        repeated without a second release of unchanged rows. None draws anew.
     ids : array-like of int or str, shape (n_samples,), default=None
-        Whose row each is; needed with a `release_key`, and only then.
+        Id of each row's person; required with a `release_key`, refused without.
 
     Returns
     -------
@@ -93,11 +92,11 @@ def release_blocks(
     _check_out(estimator, X, out)
     people = _check_key(estimator, release_key, ids)
     if people is not None:
-        # Left to itself, numpy would turn a list of numbers and strings into strings.
+        # numpy would turn a list of numbers and strings into strings.
         people = np.asarray(people, dtype=object if isinstance(people, list | tuple) else None)
         if people.shape != (len(X),):
             raise ValueError(f"ids must be one for each of {len(X)} rows. Got the shape {people.shape} instead.")
-        # All, before the first is released.
+        # Check all ids before the first release.
         for start in range(0, len(X), _MOST_IDS):
             canonical_ids(people[start : start + _MOST_IDS])
     row_bytes = max(array.dtype.itemsize * math.prod(array.shape[1:]) for array in (X, out))
@@ -107,7 +106,7 @@ def release_blocks(
         try:
             rows = estimator._rows(X[start : start + n_rows], reset=False)
             if isinstance(estimator.mechanism_.domain, Columns):
-                # In which a number may be missing.
+                # Numbers may be missing.
                 estimator.mechanism_.domain.clip(rows)
             elif rows.dtype.kind == "f":
                 check_finite(rows)
@@ -116,9 +115,9 @@ def release_blocks(
                 f"This is about the block of X that begins at row {start}: positions are counted from there."
             )
             raise
-    # A generator is advanced block by block, in their order; a copy in another process would repeat its noise.
+    # A copy of a generator in another process would repeat its noise.
     secure = estimator.seed is None
-    # A secret in memory goes to no other process.
+    # A secret in memory must not reach another process.
     secure_elsewhere = secure and (release_key is None or release_key.key.travels)
     in_files = _is_file(X, "r", "r+", "w+") and _is_file(out, "r+", "w+")
     large = in_files and X.nbytes >= _WORTH_PROCESSES
@@ -127,7 +126,7 @@ def release_blocks(
         return estimator, X[task], out[task], n_rows, release_key, None if people is None else people[task]
 
     if secure_elsewhere and large and not getattr(estimator.mechanism_, "runs_compiled", False):
-        # Few long tasks: a worker makes the mechanism's tables anew for each.
+        # Few long tasks: each makes the mechanism's tables again.
         tasks = _runs(len(X), n_rows, 4 * effective_n_jobs(n_jobs))
         counts = Parallel(n_jobs=n_jobs)(delayed(_release_into)(*part_of(task)) for task in tasks)
     else:
@@ -151,10 +150,10 @@ def release_dask(estimator: BaseEstimator, X: Any, *, release_key: FieldKey | No
     X : dask.array.Array of shape (n_samples, n_features), dask.dataframe.DataFrame, or one column of labels
         The private rows. Columns are brought into one block.
     release_key : FieldKey, default=None
-        Makes the noise of a row a function of this secret, the law, the person and the value. A task that is executed
-        again, a second computation, a worker that died: no row that did not change is released a second time.
+        Makes the noise of a row a function of this secret, the law, the person and the value, so that a repeated task
+        or computation is no second release of unchanged rows.
     ids : dask array or series of int or str, shape (n_samples,), default=None
-        Whose row each is, in partitions like those of a data frame X; needed with a `release_key`, and only then.
+        Id of each row's person, partitioned as a data frame X; required with a `release_key`, refused without.
 
     Returns
     -------
@@ -210,7 +209,7 @@ def release_dask(estimator: BaseEstimator, X: Any, *, release_key: FieldKey | No
         raise ImportError('release_dask needs dask. Install it with: pip install "skldp[dask]"') from error
     if release_key is None and getattr(estimator, "transform_noise", True):
         _warn_of_a_cluster()
-    # A name of its own, so that two calls are two releases and not one result under one name.
+    # A unique name: two calls are two releases, not one cached result.
     common = {"estimator": estimator, "key": release_key, "release": uuid.uuid4().hex}
     if isinstance(X, dask.array.Array):
         empty = _empty(estimator, X._meta)
@@ -232,9 +231,9 @@ def release_dask(estimator: BaseEstimator, X: Any, *, release_key: FieldKey | No
 
 
 def _warn_of_a_cluster():
-    """Warn where a worker may be lost. No setting of the scheduler's makes it refuse to compute again what it held."""
+    """Warn where a worker may be lost: no setting of the scheduler forbids computing its results again."""
     try:
-        # Who has a client has imported it.
+        # A client exists only if distributed is imported.
         sys.modules["distributed"].default_client()
     except (KeyError, ValueError):
         return
@@ -247,7 +246,7 @@ def _warn_of_a_cluster():
 
 
 def _ids_beside(X, ids):
-    """Ids in blocks beside those of X, which has one block of columns."""
+    """Return ids in blocks beside those of X."""
     if not hasattr(ids, "rechunk") or ids.ndim != 1:
         raise TypeError(f"The ids of a dask array must be one of one dimension. Got {type(ids).__name__} instead.")
     if math.isfinite(sum(X.chunks[0]) + sum(ids.chunks[0])):
@@ -258,14 +257,14 @@ def _ids_beside(X, ids):
 
 
 def _check_estimator(estimator):
-    if not isinstance(estimator, ReleasesRows):
+    if not isinstance(estimator, LocalTransformer | LabelReleaser):
         raise TypeError(f"estimator must be a transformer of this package. Got {type(estimator).__name__} instead.")
     check_is_fitted(estimator)
     estimator._check_unchanged()
 
 
 def _check_key(estimator, release_key, ids):
-    """Refuse a key without people, and what draws otherwise than by the key."""
+    """Return ids; raise ValueError for a key without ids, or beside a seed or a ledger."""
     if (release_key is None) != (ids is None):
         raise ValueError(
             "A release_key makes the noise of each person's row, whom ids name: both are needed, or neither. "
@@ -283,7 +282,7 @@ def _check_key(estimator, release_key, ids):
 
 
 def _check_out(estimator, X, out):
-    """Refuse what blocks cannot be written to, and a seed, with which their noise would be one."""
+    """Raise unless blocks can be written to `out`, each with noise of its own."""
     if not isinstance(getattr(X, "dtype", None), np.dtype):
         raise TypeError(f"X must be a numpy array or a memory map. Got {type(X).__name__} instead.")
     if not isinstance(out, np.ndarray):
@@ -306,13 +305,13 @@ def _check_out(estimator, X, out):
 
 
 def _runs(n_total, n_rows, n_tasks):
-    """At most `n_tasks` slices of whole blocks of `n_rows` rows."""
+    """Return at most `n_tasks` slices of entire blocks of `n_rows` rows."""
     rows_each = n_rows * -(-n_total // (n_rows * n_tasks))
     return [slice(start, start + rows_each) for start in range(0, n_total, rows_each or 1)]
 
 
 def _is_file(array, *modes):
-    """Whether other processes can open the memory map, and see the same numbers."""
+    """Return whether other processes can open the memory map and see the same numbers."""
     return isinstance(array, np.memmap) and array.filename is not None and array.mode in modes
 
 
@@ -326,7 +325,7 @@ def _release_into(estimator, X, out, n_rows, key, ids):
 
 
 def _release_array(X, ids=None, *, estimator, key, release):  # noqa: ARG001 -- dask names the task after it
-    # Workers hand over empty blocks after a selection, which scikit-learn refuses.
+    # Workers pass empty blocks after a selection, which scikit-learn refuses.
     if not len(X):
         return _empty(estimator, X)
     return _transformed(estimator, np.asarray(X), key, ids if ids is None else np.asarray(ids).reshape(-1))
@@ -337,7 +336,7 @@ def _release_frame(X, ids=None, *, estimator, key, release):  # noqa: ARG001 -- 
 
 
 def _empty(estimator, X):
-    """What is released of no rows: of the type, the columns and the kind of those that X has."""
+    """Return the release of no rows, in the dtype and kind of container of X."""
     empty = estimator._encoded(estimator._empty_release(0, np.asarray(X).dtype), X)
     if sparse.issparse(empty):
         raise ValueError("Where blocks are released, sparse_output must be False. Got True instead.")
@@ -351,7 +350,7 @@ def _transformed(estimator, X, key, ids):
 
 
 def _frame(estimator, X, released=None):
-    """A data frame or series like X of what was released; an empty one if there is nothing."""
+    """Return released rows as a data frame or series like X."""
     if released is None:
         released = _empty(estimator, X[:0])
     if not isinstance(released, np.ndarray):

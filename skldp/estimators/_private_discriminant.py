@@ -1,4 +1,4 @@
-"""A linear discriminant whose training data never leave the people they are about."""
+"""PrivateDiscriminant: linear discriminant analysis from reports."""
 
 from dataclasses import replace
 from numbers import Real
@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from skldp.domains._domain import Ball
 from skldp.estimators._base import warn_out_of_domain
-from skldp.estimators._linear_classifier import PrivateLinearClassifier
+from skldp.estimators._private_logistic import PrivateLinearClassifier
 from skldp.estimators._validation import (
     BOUNDS_BY_COLUMN,
     EPSILON,
@@ -19,7 +20,6 @@ from skldp.estimators._validation import (
     check_bounds_by_column,
 )
 from skldp.learning._discriminant import DiscriminantProtocol
-from skldp.mechanisms._domain import Ball
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 
 __all__ = ["PrivateDiscriminant"]
@@ -37,25 +37,22 @@ class PrivateDiscriminant(PrivateLinearClassifier):
     epsilon : float, default=1.0
         Budget (natural log) of one whole record: all features and the class.
     bounds : (low, high), default=(-1, 1)
-        The declared domain, each end a number or one number per feature. What lies outside is moved to the nearest end.
-        Or a dict that names every column of a frame, like ``{"age": (0, 100), "weight": (30, 200)}``, or a list of one
-        such pair per feature.
+        Declared domain, each end a number or one number per feature; also a dict of pairs by column name, or a list of
+        one pair per feature. Values outside are clipped.
         Not used with a `radius`.
     radius : float, default=None
-        Declares that the rows have norms of at most this; longer ones are shortened to it. They should be about as
+        Declared bound on the norms of rows; longer rows are scaled down to it. They should be about as
         long, as embeddings of norm 1 are: then nobody needs to tell how long they are.
     classes : array-like of shape (n_classes,), default=None
-        The declared classes, from public knowledge. None takes those seen in y, with a warning: which classes occur is
-        a fact about private data.
+        Declared classes, from public knowledge. None learns them from y, with a warning and an infinite guarantee.
     public : array-like of shape (n_public, n_features), default=None
         Vectors without classes of the same kind, at least 10, that are nobody's secret and not of the people in X: such
         as texts that were published, embedded by the same model. They say in which directions rows differ, and are
         given to classes by what was learnt (self-training).
     seed : None, int, Generator or RandomState, default=None
-        None draws secure noise anew in every call. Anything else is for tests and studies, and voids the guarantee
-        against whoever knows it.
+        None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
     n_jobs : int, default=None
-        Threads, as joblib counts them.
+        Number of threads, as in joblib.
 
     Attributes
     ----------
@@ -68,7 +65,6 @@ class PrivateDiscriminant(PrivateLinearClassifier):
         Of one person's release, record and class together; infinite where the classes were learnt.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Where X has them.
 
     Raises
     ------
@@ -91,9 +87,9 @@ class PrivateDiscriminant(PrivateLinearClassifier):
 
     Notes
     -----
-    `fit` simulates a :class:`~skldp.learning.DiscriminantProtocol`: small parts of the people tell the classes' shares,
-    the centre and the size of rows; the others the tensor. Without public vectors rows are taken to differ as much in
-    all directions, unless there are enough people to tell their products.
+    `fit` simulates the protocol of ``skldp.learning._discriminant``: small parts of the people tell the classes'
+    shares, the centre and the size of rows; the others the tensor. Without public vectors rows are taken to differ as
+    much in all directions, unless there are enough people to tell their products.
 
     References
     ----------
@@ -164,7 +160,7 @@ class PrivateDiscriminant(PrivateLinearClassifier):
     def _promise(self, guarantee: PrivacyGuarantee) -> PrivacyGuarantee:
         if self.public is None:
             return guarantee
-        claim = "`public` is assumed to be nobody's secret, and about none of these people"
+        claim = "`public` is assumed to be public and independent of these people"
         return replace(guarantee, basis=f"{guarantee.basis}; {claim}")
 
     def _warn_moved(self, rows: npt.NDArray[np.float64], codes: npt.NDArray[np.float64]) -> None:

@@ -1,5 +1,7 @@
-"""Linear regression whose training data never leave the people they are about."""
+"""PrivateLinearRegression: linear regression from reports."""
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Literal, Self
 
@@ -12,7 +14,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skldp._arrays import as_numbers
-from skldp.estimators._coefficient_errors import CoefficientErrorsMixin
+from skldp._checks import check_fraction
+from skldp._tables import as_frame, html_table
+from skldp.domains._domain import Box
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
 from skldp.estimators._learning import ask_more, takes_more, warn_moved, warn_no_errors, warn_too_few
 from skldp.estimators._validation import (
@@ -30,12 +34,167 @@ from skldp.estimators._validation import (
     validate_finite,
 )
 from skldp.learning._inference import InferenceProtocol
+from skldp.learning._person import simulate
 from skldp.learning._regression import RegressionProtocol
-from skldp.learning._simulation import simulate
-from skldp.mechanisms._domain import Box
+from skldp.learning._uncertainty import Estimate
 from skldp.mechanisms._noise import noise_from
 
-__all__ = ["PrivateLinearRegression"]
+__all__ = ["CoefficientErrorsMixin", "PrivateLinearRegression", "RegressionSummary"]
+
+
+def _asked_for_errors(self: Any) -> bool:
+    if not self.inference:
+        raise AttributeError("Errors are known only where people were asked for them: fit with inference=True.")
+    return True
+
+
+@dataclass(frozen=True)
+class RegressionSummary:
+    """The coefficients of a regression and their errors: a table as text, in notebooks, and as a frame.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of the terms.
+    estimate : Estimate
+    level : float
+        Of the intervals.
+    title : str
+
+    See Also
+    --------
+    PrivateLinearRegression.summary : Makes it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldp.estimators._private_linear import RegressionSummary
+    >>> from skldp.learning._uncertainty import Estimate
+    >>> estimate = Estimate(np.array([0.5]), np.array([[0.04]]), np.array([0.03]), 49)
+    >>> print(RegressionSummary(["age"], estimate, 0.95, "Least squares"))
+    Least squares
+         coef  std err      t  P>|t|   [0.025  0.975]  due to privacy
+    age   0.5      0.2  2.500  0.016  0.09808  0.9019             50%
+    """
+
+    names: Sequence[str]
+    estimate: Estimate
+    level: float
+    title: str
+
+    def to_dict(self) -> dict[str, npt.NDArray[np.float64]]:
+        """Return the columns, one number per term; the last is the share of the standard error due to privacy."""
+        lower, upper = self.estimate.intervals(self.level).T
+        tail = (1 - self.level) / 2
+        return {
+            "coef": self.estimate.values,
+            "std err": self.estimate.standard_errors,
+            "t": self.estimate.statistics,
+            "P>|t|": self.estimate.p_values,
+            f"[{tail:.4g}": lower,
+            f"{1 - tail:.4g}]": upper,
+            "due to privacy": self.estimate.noise_shares,
+        }
+
+    def to_frame(self) -> Any:
+        """Return the columns as a pandas DataFrame, indexed by term.
+
+        Raises
+        ------
+        ImportError
+            If pandas is missing.
+        """
+        return as_frame(self.to_dict(), index=list(self.names))
+
+    def __str__(self) -> str:
+        head, *rows = self._cells()
+        widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+        lines = [
+            "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in (head, *rows)
+        ]
+        return "\n".join([self.title, *lines])
+
+    def _repr_html_(self) -> str:
+        head, *rows = self._cells()
+        return html_table(self.title, rows, head)
+
+    def _cells(self) -> list[list[str]]:
+        columns = self.to_dict()
+        formats = ["{:.4g}", "{:.4g}", "{:.3f}", "{:.3f}", "{:.4g}", "{:.4g}", "{:.0%}"]
+        rows = zip(*columns.values(), strict=True)
+        return [
+            ["", *columns],
+            *(
+                [name, *(form.format(one) for form, one in zip(formats, row, strict=True))]
+                for name, row in zip(self.names, rows, strict=True)
+            ),
+        ]
+
+
+class CoefficientErrorsMixin:
+    """Mixin with intervals and a summary for estimators with `inference`."""
+
+    # Attributes of the estimator.
+    n_features_in_: int
+    protocol_: Any
+    _check_unchanged: Callable[[], None]
+
+    @available_if(_asked_for_errors)
+    def confidence_intervals(self, level: float = 0.95) -> npt.NDArray[np.float64]:
+        """Return confidence intervals of the coefficients without a ridge.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+
+        Returns
+        -------
+        ndarray of shape (n_terms, 2)
+            Lower and upper ends: of the intercept, where there is one, and the coefficients.
+
+        Raises
+        ------
+        ValueError
+            If the level is not between 0 and 1, or there were too few people for errors to be told, or for features to
+            be told apart.
+        """
+        check_fraction("level", level)
+        return self._estimate().intervals(level)
+
+    @available_if(_asked_for_errors)
+    def summary(self, level: float = 0.95) -> RegressionSummary:
+        """Return the coefficients without a ridge, their errors, and the share of these due to privacy.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Of the intervals.
+
+        Returns
+        -------
+        RegressionSummary
+
+        Raises
+        ------
+        ValueError
+            As of :meth:`confidence_intervals`.
+        """
+        check_fraction("level", level)
+        estimate = self._estimate()
+        n_features = self.n_features_in_
+        names = [*getattr(self, "feature_names_in_", [f"x{i}" for i in range(n_features)])]
+        protocol = self.protocol_
+        title = (
+            f"Least squares of {protocol.n_people:,} people, each under epsilon {protocol.epsilon:.4g}; "
+            f"t with {estimate.degrees} degrees of freedom"
+        )
+        return RegressionSummary(["intercept"] * (len(estimate.values) - n_features) + names, estimate, level, title)
+
+    def _estimate(self) -> Estimate:
+        check_is_fitted(self)
+        self._check_unchanged()
+        estimate: Estimate = self.protocol_.estimate()
+        return estimate
 
 
 def _takes_more(self: Any) -> bool:
@@ -55,9 +214,8 @@ class PrivateLinearRegression(CoefficientErrorsMixin, GuaranteeMixin, RegressorM
     epsilon : float, default=1.0
         Budget (natural log) of the whole record: all features and the target.
     bounds : (low, high), default=(-1, 1)
-        The declared domain, each end a number or one number per feature. What lies outside is moved to the nearest end.
-        Or a dict that names every column of a frame, like ``{"age": (0, 100), "weight": (30, 200)}``, or a list of one
-        such pair per feature.
+        Declared domain, each end a number or one number per feature; also a dict of pairs by column name, or a list of
+        one pair per feature. Values outside are clipped.
     target_bounds : (low, high), default=(-1, 1)
         Declared bounds of the target, two numbers. Predictions are moved into them too.
     protocol : {"rounds", "once"}, default="rounds"
@@ -79,10 +237,9 @@ class PrivateLinearRegression(CoefficientErrorsMixin, GuaranteeMixin, RegressorM
         Asks most of the people for the errors of the coefficients: for :meth:`confidence_intervals` and
         :meth:`summary`. Fewer are left to learn `coef_`, which predicts a little worse.
     seed : None, int, Generator or RandomState, default=None
-        None draws secure noise anew in every call. Anything else is for tests and studies, and voids the guarantee
-        against whoever knows it.
+        None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
     n_jobs : int, default=None
-        Threads, as joblib counts them.
+        Number of threads, as in joblib.
 
     Attributes
     ----------
@@ -101,7 +258,6 @@ class PrivateLinearRegression(CoefficientErrorsMixin, GuaranteeMixin, RegressorM
         Of one person's release, record and target together.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Where X has them.
 
     Raises
     ------
@@ -183,7 +339,7 @@ class PrivateLinearRegression(CoefficientErrorsMixin, GuaranteeMixin, RegressorM
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
-        """Ask everybody once, and learn.
+        """Fit the model; every row is one person who reports once.
 
         Parameters
         ----------
@@ -221,7 +377,7 @@ class PrivateLinearRegression(CoefficientErrorsMixin, GuaranteeMixin, RegressorM
 
     @available_if(_takes_more)
     def partial_fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
-        """Ask more people, who were not asked before, the question that stays open.
+        """Ask more people the open question. Each person may report once.
 
         Parameters
         ----------
@@ -279,6 +435,6 @@ class PrivateLinearRegression(CoefficientErrorsMixin, GuaranteeMixin, RegressorM
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.non_deterministic = self.seed is None
-        # The tables of scikit-learn's checks are of far too few people.
+        # scikit-learn's checks have far too few people.
         tags.regressor_tags.poor_score = True
         return tags

@@ -1,9 +1,22 @@
-"""Logistic regression whose training data never leave the people they are about."""
+"""PrivateLogisticRegression: logistic regression from reports."""
 
+from abc import ABC, abstractmethod
 from numbers import Real
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from skldp.estimators._linear_classifier import PrivateLinearClassifier
+import numpy as np
+import numpy.typing as npt
+from joblib import effective_n_jobs
+from scipy import special
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from skldp.domains._domain import Box
+from skldp.estimators._class_codes import declared_values, encode, labels_1d, learnt_values, warn_learnt
+from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
+from skldp.estimators._learning import ask_more, takes_more, warn_moved, warn_too_few
 from skldp.estimators._validation import (
     BOUNDS_BY_COLUMN,
     EPSILON,
@@ -11,10 +24,203 @@ from skldp.estimators._validation import (
     Interval,
     StrOptions,
     check_bounds_by_column,
+    check_epsilon,
+    fit_context,
+    input_names,
+    validate_finite,
 )
 from skldp.learning._classification import ClassificationProtocol
+from skldp.learning._discriminant import DiscriminantProtocol
+from skldp.learning._person import simulate
+from skldp.mechanisms._guarantee import PrivacyGuarantee
+from skldp.mechanisms._noise import noise_from
 
-__all__ = ["PrivateLogisticRegression"]
+__all__ = ["LinearScores", "PrivateLinearClassifier", "PrivateLogisticRegression"]
+
+
+class LinearScores(ClassifierMixin):
+    """Predictions of a classifier with `classes_`, and the `coef_` and `intercept_` of its logits."""
+
+    classes_: np.ndarray
+    coef_: npt.NDArray[np.float64]
+    intercept_: npt.NDArray[np.float64]
+
+    def decision_function(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Return the logits of the classes; of two classes, the log odds of the second.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+        """
+        check_is_fitted(self)
+        scores: npt.NDArray[np.float64] = self._checked(X) @ self.coef_.T + self.intercept_
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: npt.ArrayLike) -> np.ndarray:
+        """Predict the most likely class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        scores = self.decision_function(X)
+        return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
+
+    def predict_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Return the class probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        return np.exp(self.predict_log_proba(X))
+
+    def predict_log_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Return the logarithm of :meth:`predict_proba`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        scores = self.decision_function(X)
+        both = np.column_stack([np.zeros_like(scores), scores]) if scores.ndim == 1 else scores
+        result: npt.NDArray[np.float64] = special.log_softmax(both, axis=1)
+        return result
+
+    def _checked(self, X: Any) -> npt.NDArray[np.float64]:
+        result: npt.NDArray[np.float64] = validate_finite(self, X, reset=False, dtype=np.float64)
+        return result
+
+    def _learn(
+        self, classes: np.ndarray, coefficients: npt.NDArray[np.float64], intercepts: npt.NDArray[np.float64]
+    ) -> None:
+        """Set the coefficients of every class; of two classes, as in scikit-learn, of the second."""
+        two = len(classes) == 2
+        self.classes_ = classes
+        self.coef_ = np.diff(coefficients, axis=0) if two else coefficients
+        self.intercept_ = np.diff(intercepts) if two else intercepts
+
+
+class PrivateLinearClassifier(GuaranteeMixin, LinearScores, BaseEstimator, ABC):
+    """Base class of classifiers that learn by a protocol, in which every row reports once."""
+
+    epsilon: float
+    bounds: Any
+    classes: Any
+    seed: Any
+    n_jobs: int | None
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
+        """Fit the model; every row is one person who reports once.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The private records.
+        y : array-like of shape (n_samples,)
+            Their private classes.
+
+        Returns
+        -------
+        self : object
+        """
+        return self._fit(X, y, self.classes)
+
+    @available_if(takes_more)
+    @fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: npt.ArrayLike, y: npt.ArrayLike, classes: npt.ArrayLike | None = None) -> Self:
+        """Ask more people the open question. Each person may report once.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        classes : array-like of shape (n_classes,), default=None
+            Declared classes, for a first call where the parameter `classes` is None.
+
+        Returns
+        -------
+        self : object
+        """
+        if "_guarantee_at_fit" not in vars(self):
+            return self._fit(X, y, classes if self.classes is None else self.classes)
+        self._check_unchanged()
+        rows, codes = self._records(X, y, self.classes_, reset=False)
+        ask_more(self, self._prepared(rows), codes)
+        self._warn_moved(rows, codes)
+        self._learn(self.classes_, self.protocol_.coefficients, self.protocol_.intercepts)
+        return self
+
+    def _fit(self, X: Any, y: Any, declared: Any) -> Self:
+        self._forget_guarantee()
+        check_epsilon(self.epsilon)
+        learnt = declared is None
+        rows, codes = self._records(X, y, declared, reset=True)
+        protocol = self._protocol(len(rows))
+        if learnt:
+            warn_learnt("The classes", "classes=[...]")
+        warn_too_few(protocol, "the classes' shares are")
+        prepared, n_threads = self._prepared(rows), effective_n_jobs(self.n_jobs)
+        simulate(protocol, prepared, codes, noise_from(self.seed), n_threads=n_threads)
+        self._warn_moved(rows, codes)
+        self.protocol_, self._n_calls = protocol, 0
+        self._learn(self.classes_, protocol.coefficients, protocol.intercepts)
+        attach_guarantee(self, self._promise(protocol.guarantee()), "the classes" if learnt else "")
+        return self
+
+    def _records(
+        self, X: Any, y: Any, classes: Any, *, reset: bool
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        rows = validate_finite(self, X, reset=reset, dtype=np.float64)
+        labels = labels_1d(y)
+        check_consistent_length(rows, labels)
+        if reset:
+            self.classes_ = learnt_values(labels) if classes is None else declared_values(classes, "classes")
+            if len(self.classes_) < 2:
+                raise ValueError("There must be at least 2 classes. Got one class instead.")
+        return rows, encode(labels, self.classes_, "y").astype(np.float64)
+
+    @abstractmethod
+    def _protocol(self, n_people: int) -> ClassificationProtocol | DiscriminantProtocol:
+        """Return the protocol for this many people."""
+
+    def _prepared(self, rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Return the rows in the form that the protocol takes."""
+        return rows
+
+    def _promise(self, guarantee: PrivacyGuarantee) -> PrivacyGuarantee:
+        """Return the protocol's guarantee and its assumptions."""
+        return guarantee
+
+    def _warn_moved(self, rows: npt.NDArray[np.float64], codes: npt.NDArray[np.float64]) -> None:
+        low, high = check_bounds_by_column(self.bounds, self)
+        box = Box.of(np.append(low, 0), np.append(high, len(self.classes_) - 1))
+        warn_moved(rows, codes, box, input_names(self))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = self.seed is None
+        # scikit-learn's checks have far too few people.
+        tags.classifier_tags.poor_score = True
+        return tags
 
 
 class PrivateLogisticRegression(PrivateLinearClassifier):
@@ -27,12 +233,10 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
     epsilon : float, default=1.0
         Budget (natural log) of the whole record: all features and the class.
     bounds : (low, high), default=(-1, 1)
-        The declared domain, each end a number or one number per feature. What lies outside is moved to the nearest end.
-        Or a dict that names every column of a frame, like ``{"age": (0, 100), "weight": (30, 200)}``, or a list of one
-        such pair per feature.
+        Declared domain, each end a number or one number per feature; also a dict of pairs by column name, or a list of
+        one pair per feature. Values outside are clipped.
     classes : array-like of shape (n_classes,), default=None
-        The declared classes, from public knowledge. None takes those seen in y, with a warning: which classes occur is
-        a fact about private data.
+        Declared classes, from public knowledge. None learns them from y, with a warning and an infinite guarantee.
     protocol : {"rounds", "once"}, default="rounds"
         ``"rounds"`` asks small cohorts one after the other for gradients at the model so far: the most accurate.
         ``"once"`` asks some cohorts for the scale and a first model, and then everybody else one and the same question,
@@ -48,10 +252,9 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         likelihood would where the model holds, and cost nothing. ``"balanced"`` takes one over each class's share,
         which 5% of the people are asked for, who are then asked nothing else.
     seed : None, int, Generator or RandomState, default=None
-        None draws secure noise anew in every call. Anything else is for tests and studies, and voids the guarantee
-        against whoever knows it.
+        None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
     n_jobs : int, default=None
-        Threads, as joblib counts them.
+        Number of threads, as in joblib.
 
     Attributes
     ----------
@@ -64,7 +267,6 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         Of one person's release, record and class together; infinite where the classes were learnt.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Where X has them.
 
     Raises
     ------
@@ -159,7 +361,7 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         )
 
     def _weights(self) -> Literal["balanced"] | list[float] | None:
-        """Of every class, in the order of the classes."""
+        """Return the weights of the classes, in their order."""
         given = self.class_weight
         if not isinstance(given, dict):
             return given

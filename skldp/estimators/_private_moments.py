@@ -1,4 +1,4 @@
-"""Mean and covariance of private records, of which each is released once."""
+"""PrivateMoments: mean and covariance from reports."""
 
 from collections.abc import Sequence
 from numbers import Real
@@ -13,7 +13,8 @@ from sklearn.decomposition import PCA
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from skldp._checks import is_whole
+from skldp._checks import is_integer
+from skldp.domains._domain import Box
 from skldp.estimators._base import outside_by_name, warn_out_of_domain
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
 from skldp.estimators._learning import ask_more, warn_too_few
@@ -28,11 +29,10 @@ from skldp.estimators._validation import (
     input_names,
     validate_finite,
 )
-from skldp.learning._linear_fit import LinearFit
 from skldp.learning._moment_estimates import Correlations
 from skldp.learning._moments import MomentsProtocol
-from skldp.learning._simulation import simulate
-from skldp.mechanisms._domain import Box
+from skldp.learning._person import simulate
+from skldp.learning._uncertainty import LinearFit
 from skldp.mechanisms._noise import noise_from
 
 __all__ = ["PrivateMoments"]
@@ -49,17 +49,15 @@ class PrivateMoments(GuaranteeMixin, EmpiricalCovariance):
     epsilon : float, default=1.0
         Budget (natural log) of one record, all its columns together.
     bounds : (low, high), default=(-1, 1)
-        The declared domain, each end a number or one number per feature. What lies outside is moved to the nearest end.
-        Or a dict that names every column of a frame, like ``{"age": (0, 100), "weight": (30, 200)}``, or a list of one
-        such pair per feature.
+        Declared domain, each end a number or one number per feature; also a dict of pairs by column name, or a list of
+        one pair per feature. Values outside are clipped.
     blocks : sequence of sequences of int or str, default=None
         Columns, by position or name, that are the one-hot code of one category each: of a block exactly one column is 1
         and the others are 0. Whatever `bounds` says, theirs are 0 and 1. Declared blocks are learnt more precisely.
     seed : None, int, Generator or RandomState, default=None
-        None draws secure noise anew in every call. Anything else is for tests and studies, and voids the guarantee
-        against whoever knows it.
+        None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
     n_jobs : int, default=None
-        Threads, as joblib counts them.
+        Number of threads, as in joblib.
 
     Attributes
     ----------
@@ -75,14 +73,13 @@ class PrivateMoments(GuaranteeMixin, EmpiricalCovariance):
     covariance_error_ : ndarray of shape (n_features, n_features)
         Standard errors of `raw_covariance_`, likewise.
     precision_ : ndarray of shape (n_features, n_features)
-        The pseudo-inverse of `covariance_`.
+        Return the pseudo-inverse of `covariance_`.
     protocol_ : MomentsProtocol
         Its public state at the end, with the task that stays open.
     privacy_guarantee_ : PrivacyGuarantee
         Of one person's release, the whole record.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Where X has them.
 
     Raises
     ------
@@ -156,7 +153,7 @@ class PrivateMoments(GuaranteeMixin, EmpiricalCovariance):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: npt.ArrayLike, y: Any = None) -> Self:
-        """Ask everybody once, and learn.
+        """Estimate the moments; every row is one person who reports once.
 
         Parameters
         ----------
@@ -187,7 +184,7 @@ class PrivateMoments(GuaranteeMixin, EmpiricalCovariance):
         return self
 
     def partial_fit(self, X: npt.ArrayLike, y: Any = None) -> Self:
-        """Ask more people, who were not asked before, the question that stays open.
+        """Ask more people the open question. Each person may report once.
 
         Parameters
         ----------
@@ -209,7 +206,7 @@ class PrivateMoments(GuaranteeMixin, EmpiricalCovariance):
         return self
 
     def get_precision(self) -> npt.NDArray[np.float64]:
-        """The pseudo-inverse of `covariance_`.
+        """Return the pseudo-inverse of `covariance_`.
 
         Returns
         -------
@@ -219,7 +216,7 @@ class PrivateMoments(GuaranteeMixin, EmpiricalCovariance):
         return linalg.pinvh(self.covariance_)
 
     def mahalanobis(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Squared Mahalanobis distances of rows to `location_`.
+        """Return the squared Mahalanobis distances of rows to `location_`.
 
         Parameters
         ----------
@@ -235,7 +232,7 @@ class PrivateMoments(GuaranteeMixin, EmpiricalCovariance):
         return result
 
     def score(self, X_test: npt.ArrayLike, y: Any = None) -> float:
-        """The mean log-likelihood of rows under a normal law of `location_` and `covariance_`.
+        """Return the mean log-likelihood of rows under the normal law of `location_` and `covariance_`.
 
         Parameters
         ----------
@@ -253,11 +250,11 @@ class PrivateMoments(GuaranteeMixin, EmpiricalCovariance):
 
     @property
     def precision_(self) -> npt.NDArray[np.float64]:
-        """The pseudo-inverse of `covariance_`."""
+        """Return the pseudo-inverse of `covariance_`."""
         return self.get_precision()
 
     def correlations(self, level: float = 0.95) -> Correlations:
-        """Correlations of all columns, with intervals.
+        """Return the correlations of all columns, with intervals.
 
         Parameters
         ----------
@@ -310,7 +307,7 @@ class PrivateMoments(GuaranteeMixin, EmpiricalCovariance):
         return self._estimates.regress(of_target, others, float(alpha), (box.low[of_target], box.high[of_target]))
 
     def to_pca(self, n_components: int | None = None) -> PCA:
-        """Principal components of `covariance_`, as scikit-learn's fitted estimator.
+        """Return a fitted PCA of `covariance_`.
 
         Parameters
         ----------
@@ -329,11 +326,11 @@ class PrivateMoments(GuaranteeMixin, EmpiricalCovariance):
         check_is_fitted(self)
         d = self.n_features_in_
         kept = d if n_components is None else n_components
-        if not is_whole(kept) or not 1 <= kept <= d:
+        if not is_integer(kept) or not 1 <= kept <= d:
             raise ValueError(f"n_components must be a whole number from 1 to {d}. Got {n_components!r} instead.")
         values, vectors = np.linalg.eigh(self.covariance_)
         values, components = np.maximum(values[::-1], 0), vectors[:, ::-1].T
-        # The largest entry of each is positive, as scikit-learn has it.
+        # The largest entry of each component is positive, as in scikit-learn.
         largest = components[np.arange(d), np.abs(components).argmax(axis=1)]
         components = components * np.sign(largest)[:, None]
         pca = PCA(n_components=n_components)
@@ -348,12 +345,12 @@ class PrivateMoments(GuaranteeMixin, EmpiricalCovariance):
         return pca
 
     def _column(self, named: Any) -> int:
-        """The position of a column that is given by position or name."""
+        """Return the position of a column given by position or name."""
         if isinstance(named, str):
             found = np.flatnonzero(getattr(self, "feature_names_in_", np.array([], dtype=object)) == named)
             if len(found) == 1:
                 return int(found[0])
-        elif is_whole(named) and 0 <= named < self.n_features_in_:
+        elif is_integer(named) and 0 <= named < self.n_features_in_:
             return int(named)
         raise ValueError(f"A column must be one of X's, by its position or its name. Got {named!r} instead.")
 

@@ -1,9 +1,9 @@
-"""Steps that learn nothing from the rows they are fitted on, and steps that do not read labels.
+"""Public steps, which learn nothing from rows, and steps that do not read labels.
 
 A step is public if its fit learns nothing from values, and its transform is a function of one row alone that raises at
 no value but NaN, infinity or one of another type. scikit-learn's tag of stateless estimators is not enough: a
 FunctionTransformer may subtract the mean of a table. Types are compared exactly, because a subclass may do more, and
-what an encoder learnt is compared with what it declares, because a parameter may be set after fit.
+the fitted state of an encoder is compared with its parameters, which may be set after fit.
 """
 
 import math
@@ -19,52 +19,27 @@ from sklearn.utils import get_tags
 
 from skldp._checks import is_number
 from skldp.estimators._bounds_scaler import BoundsScaler
-from skldp.mechanisms._odds import float_above
+from skldp.laws._odds import float_above
 
-__all__ = ["PublicEffect", "declared_public", "effect_of_public", "ignores_labels"]
+__all__ = ["PublicEffect", "declared_public", "effect_of_public", "ignores_labels", "repeats", "selects_none"]
 
 
 @dataclass(frozen=True)
 class PublicEffect:
-    """Effect of a public step on rows.
-
-    Parameters
-    ----------
-    stretch : float, default=None
-        Upper bound of the factor by which it stretches Euclidean distances; None if unknown.
-    sparse : bool, default=False
-        Whether it gives a sparse matrix.
-    """
+    """Effect of a public step on rows."""
 
     stretch: float | None = None
     sparse: bool = False
 
 
 def effect_of_public(step: Any) -> PublicEffect | None:
-    """Return the effect of a fitted public step; None for any other step.
-
-    Examples
-    --------
-    >>> from sklearn.preprocessing import FunctionTransformer, StandardScaler
-    >>> from skldp.estimators._public_steps import effect_of_public
-    >>> effect_of_public(FunctionTransformer())
-    PublicEffect(stretch=1.0, sparse=False)
-    >>> effect_of_public(StandardScaler())
-    """
+    """Return the effect of a fitted public step; None for any other step."""
     effect = _EFFECTS.get(type(step))
     return None if effect is None else effect(step)
 
 
 def declared_public(public: Iterable[str] | Mapping[str, float | None]) -> dict[str, float | None]:
-    """Return the steps that a caller declares to be public, each with the factor by which it stretches distances.
-
-    Raises
-    ------
-    TypeError
-        If it is a single name.
-    ValueError
-        If a stretch is no finite number above 0.
-    """
+    """Return the steps that a caller declares to be public, each with the factor by which it stretches distances."""
     if isinstance(public, str):
         raise TypeError(f"public must be several names of steps, such as ({public!r},). Got a single string instead.")
     declared = dict(public) if isinstance(public, Mapping) else dict.fromkeys(public)
@@ -76,18 +51,27 @@ def declared_public(public: Iterable[str] | Mapping[str, float | None]) -> dict[
     return declared
 
 
+def repeats(columns: Any, n_columns: int) -> bool:
+    """Return whether a branch of a ColumnTransformer lists a column twice, which stretches distances."""
+    is_list = hasattr(columns, "__len__") and not isinstance(columns, str)
+    if not is_list or np.asarray(columns).dtype == bool:
+        return False
+    # The last column is -1 as well.
+    return len({column if isinstance(column, str) else column % n_columns for column in columns}) < len(columns)
+
+
+def selects_none(columns: Any) -> bool:
+    """Return whether a branch of a ColumnTransformer has no column, and so is not fitted."""
+    if not hasattr(columns, "__len__"):
+        return False
+    selected = np.asarray(columns)
+    return not (selected.any() if selected.dtype == bool else selected.size)
+
+
 def ignores_labels(step: Any) -> bool:
-    """Whether the fit of a step does not look at y: scikit-learn's clusterers, and most of its transformers.
+    """Whether the fit of a step ignores y, as in scikit-learn's clusterers and most of its transformers.
 
     The tag that a target is not required is not enough: SelectKBest has it.
-
-    Examples
-    --------
-    >>> from sklearn.feature_selection import SelectKBest
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> from skldp.estimators._public_steps import ignores_labels
-    >>> ignores_labels(StandardScaler()), ignores_labels(SelectKBest())
-    (True, False)
     """
     if type(step) is BoundsScaler:
         return True
@@ -118,7 +102,7 @@ def _identity(step: Any) -> PublicEffect | None:
 
 
 def _declared_one_hot(step: Any) -> PublicEffect | None:
-    # "warn" prints the unknown category, "error" refuses it. With `drop` there is a warning too.
+    # "warn" prints the unknown category, "error" raises for it, and `drop` warns as well.
     if not _has_declared_categories(step) or step.handle_unknown != "ignore" or step.drop is not None:
         return None
     return PublicEffect(sparse=step.sparse_output)
@@ -127,7 +111,7 @@ def _declared_one_hot(step: Any) -> PublicEffect | None:
 def _declared_ordinal(step: Any) -> PublicEffect | None:
     if not _has_declared_categories(step) or step.handle_unknown != "use_encoded_value":
         return None
-    # A code that is NaN is refused by the step behind.
+    # The next step refuses a NaN code.
     missing = any(value is None or value != value for values in step.categories for value in values)
     codes = [step.unknown_value, *([step.encoded_missing_value] if missing else [])]
     return None if any(code != code for code in codes) else PublicEffect()
@@ -144,7 +128,7 @@ def _has_declared_categories(step: Any) -> bool:
 
 
 def _constant_imputer(step: Any) -> PublicEffect | None:
-    # Without keep_empty_features a column is dropped if it has no value at all.
+    # Without keep_empty_features a column without values is dropped.
     if step.strategy != "constant" or not step.keep_empty_features or step.add_indicator:
         return None
     fill_value = step.fill_value
@@ -156,10 +140,10 @@ def _constant_imputer(step: Any) -> PublicEffect | None:
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    # A fitted imputer may hold its constant in single precision.
+    # A fitted imputer may have rounded its constant to single precision.
     if isinstance(one, np.floating) and isinstance(other, Real):
         other = type(one)(other)
-    # NaN is equal to nothing.
+    # NaN equals nothing.
     return one is other or bool(one == other or (one != one and other != other))
 
 

@@ -1,18 +1,16 @@
-"""What a BayesianFilter's question brings, and what it would bring before anybody is asked."""
+"""Results and previews of the queries of a BayesianFilter."""
 
-import math
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from skldp._tables import html_table
 from skldp.accounting import ClassQuery, PrivacyLedger
-from skldp.exceptions import BudgetExhaustedWarning, TooFewPeopleWarning
+from skldp.exceptions import BudgetExhaustedWarning
 
-__all__ = ["PreviewsQueries", "QueryPreview", "QueryResult", "warn_of_nobody"]
+__all__ = ["QueryPreview", "QueryResult", "prior_of", "warn_of_nobody"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -22,18 +20,18 @@ class QueryResult:
     Attributes
     ----------
     accepted : ndarray of bool, shape (n_samples,)
-        Who answered.
+        True where the person answered.
     fresh : ndarray of bool, shape (n_samples,)
-        Whose answer was drawn now; the others who answered are handed their recorded one again, at no cost.
+        True where the answer was drawn now; other answers were recorded before, and cost nothing.
     outputs : ndarray of float, shape (n_samples,)
         The answer, one of the two `output_bounds`, or the position of a class; NaN where refused.
     estimates : ndarray of float, shape (n_samples,) or (n_samples, n_classes)
         The unbiased estimate of each person's prediction; of classes, of whether each is theirs. NaN where refused.
     ids : list of int or str
-        Who was asked; where rows are people, what stands for them in this process.
+        Ids of the people asked; hashes where rows stand for people.
     mean, standard_error : float, or ndarray of shape (n_classes,)
-        Over the people who answered; of classes, their shares. Who is refused depends on earlier answers, so that
-        those who are left need not be like all.
+        Over the people who answered; shares for classes. Refusals depend on earlier answers, so that people who
+        answer may differ from all.
     """
 
     accepted: np.ndarray
@@ -47,11 +45,11 @@ class QueryResult:
 
     @classmethod
     def of(cls, query, ledger, answers, people):
-        """Turn what a ledger handed out for these people into values and estimates."""
+        """Make the result from a ledger's answers."""
         accepted = answers.accepted
         mean, error = query.estimate_mean(answers.outputs[accepted])
         estimates = query.estimate(np.arange(query.n_outputs))
-        # A refusal is output -1: the NaN at the end.
+        # A refusal is output -1, the NaN at the end.
         return cls(
             accepted=accepted,
             fresh=answers.fresh,
@@ -65,7 +63,7 @@ class QueryResult:
 
     @cached_property
     def realized_loss(self):
-        """Certified upper bound on each person's loss, by what is recorded when this is first looked at."""
+        """Certified upper bound on each person's loss, as recorded at the first access."""
         return self._ledger.realized_loss(self.ids)
 
     def __repr__(self):
@@ -89,21 +87,21 @@ class QueryResult:
 
 @dataclass(frozen=True, repr=False)
 class QueryPreview:
-    """What would happen if some people were asked.
+    """Expected result of a query to some people.
 
     Attributes
     ----------
     accepted : ndarray of bool, shape (n_people,)
-        Who would be handed an answer.
+        True where the person would answer.
     recorded : ndarray of bool, shape (n_people,)
-        Whose answer is recorded, and would be handed out again at no cost.
+        True where the answer is recorded, and costs nothing.
     costs : ndarray of float, shape (n_people,)
-        What the answer would add to each one's realized loss at most, in nats; 0 where none would be drawn.
+        Upper bound on the increase of each realized loss, in nats; 0 where no answer would be drawn.
     remaining : ndarray of float, shape (n_people,)
-        What is left of each one's budget now, in nats.
+        Remaining budget of each person, in nats.
     standard_error : float
-        That of the mean, to be expected of those who would answer if their predictions are like those of the public
-        data; infinity if nobody would.
+        Expected standard error of the mean, if predictions are like those of the public data; infinity without
+        answers.
     """
 
     accepted: np.ndarray
@@ -135,7 +133,7 @@ def _short(value, digits):
 
 
 def prior_of(query, X):
-    """The mean prediction on public rows; of classes, their shares."""
+    """Return the mean prediction on public rows, or the shares of classes."""
     if isinstance(query, ClassQuery):
         return np.bincount(query.classes(X), minlength=query.n_outputs) / len(X)
     low, high = query.output_bounds
@@ -143,86 +141,10 @@ def prior_of(query, X):
 
 
 def warn_of_nobody(query, budget, n_people, largest=None):
-    """Say why all of these people refuse a query.
-
-    Parameters
-    ----------
-    query : RegressionQuery
-    budget : float
-    n_people : int
-    largest : float, default=None
-        The most that is left of anybody's budget, where that is known.
-    """
+    """Warn that all people refuse a query, with the reason."""
     if query.exact_epsilon > budget:
         reason = f"epsilon={query.epsilon:g} is above the whole budget of {budget:g}"
     else:
-        left = "what is left of everybody's budget" if largest is None else f"what is left, at most {largest:.4g}"
+        left = "what is left of each budget" if largest is None else f"what is left, at most {largest:.4g}"
         reason = f"epsilon={query.epsilon:g} does not fit into {left}"
     warnings.warn(f"None of {n_people:,} people can answer: {reason}.", BudgetExhaustedWarning, stacklevel=3)
-
-
-class PreviewsQueries:
-    """The dry run of a question."""
-
-    def preview(self: Any, ids: Any, *, repeat: bool = False) -> QueryPreview:
-        """Say who would answer, at what cost and with what error. Nobody is asked, and nothing is recorded.
-
-        Parameters
-        ----------
-        ids : array-like of int or str, shape (n_people,)
-            People who have answered before, this question or another one that shares the ledger. Others are refused:
-            all of them would answer, if `epsilon` is within the budget. So who has answered is no secret from whoever
-            may ask for previews.
-        repeat : bool, default=False
-            As in `query`.
-
-        Returns
-        -------
-        QueryPreview
-
-        Raises
-        ------
-        ValueError
-            If an id occurs twice or is not in one form.
-        LedgerError
-            If there is no answer of somebody, or the ledger is about another domain.
-
-        Warns
-        -----
-        BudgetExhaustedWarning
-            If nobody would answer; the text says why.
-        TooFewPeopleWarning
-            If those who would answer are too few for the noise: the middle of the output bounds is as good a guess.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from sklearn.linear_model import LinearRegression
-        >>> from skldp import BayesianFilter, PrivacyLedger
-        >>> public_X = np.array([[0.0], [0.5], [1.0]])
-        >>> ledger = PrivacyLedger(1.0, bounds=(0, 1), rule="basic")
-        >>> first = BayesianFilter(LinearRegression(), epsilon=0.6, ledger=ledger).fit(public_X, [0.0, 1.0, 2.0])
-        >>> result = first.query(np.linspace(0, 1, 200)[:, None], ids=range(200))
-        >>> second = BayesianFilter(LinearRegression(), epsilon=0.4, ledger=ledger).fit(public_X, [1.0, 0.0, 0.0])
-        >>> second.preview(range(200))
-        QueryPreview(200 of 200 would answer, 0 of them again, standard_error=0.179)
-        """
-        self._check_unchanged()
-        self._check_same_ledger()
-        self._declare()
-        found = self.ledger_.would_answer(self.query_, ids, repeat=repeat, workers=self._workers())
-        n_people, n_answers = found.accepted.size, np.count_nonzero(found.accepted)
-        remaining = np.maximum(self.ledger_.epsilon - found.losses, 0.0)
-        error = self.query_.expected_error(n_answers, self.prior_)
-        if n_people and not n_answers:
-            warn_of_nobody(self.query_, self.ledger_.epsilon, n_people, remaining.max())
-        low, high = self.query_.output_bounds
-        if n_answers and error > (high - low) / 2:
-            needed = math.ceil(n_answers * (2 * error / (high - low)) ** 2)
-            warnings.warn(
-                f"{n_answers:,} answers at epsilon={self.query_.epsilon:g} tell the mean with a standard error of "
-                f"{error:.3g}, more than half of the output bounds' {high - low:.3g}: it takes {needed:,} people.",
-                TooFewPeopleWarning,
-                stacklevel=2,
-            )
-        return QueryPreview(found.accepted, found.recorded, found.costs, remaining, error)

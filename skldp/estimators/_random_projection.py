@@ -1,4 +1,4 @@
-"""RandomProjectionPrivatizer: vectors released in fewer dimensions, after a public projection."""
+"""RandomProjectionPrivatizer: vectors released after a public random projection."""
 
 from numbers import Integral, Real
 from typing import Any, Literal
@@ -10,10 +10,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from skldp.estimators._base import LocalTransformer
 from skldp.estimators._validation import FLOATS, Interval, Seed, StrOptions, as_table
-from skldp.mechanisms._vector.gaussian_width import projected_dimension
-from skldp.mechanisms._vector.projected_release import SENSITIVITIES, ProjectedRelease
-from skldp.mechanisms._vector.projection import RandomProjection
-from skldp.mechanisms._vector.sparse_stretch import square_of_prime
+from skldp.mechanisms.vector._gaussian_width import projected_dimension
+from skldp.mechanisms.vector._projected_release import SENSITIVITIES, ProjectedRelease
+from skldp.mechanisms.vector._projection import RandomProjection, square_of_prime
 
 __all__ = ["RandomProjectionPrivatizer"]
 
@@ -21,8 +20,7 @@ __all__ = ["RandomProjectionPrivatizer"]
 class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransformer):
     r"""Project vectors to fewer dimensions by a public random matrix, and release them there (PRIVEMB, M2).
 
-    The norm of the noise grows with the number of dimensions it is added in, so fewer mean less. Dense rows and sparse
-    ones (bags of words with millions of columns) are both taken; the latter are never made dense.
+    Fewer dimensions need noise of a smaller norm. X may be sparse, and is never made dense.
 
     Parameters
     ----------
@@ -30,17 +28,17 @@ class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransform
         Budget (natural log) per unit of Euclidean distance of the inputs with ``noise="laplace"``, of one record, all
         its features together, with ``noise="privunit"``.
     delta : float, default=1e-6
-        Failure probability that the number of dimensions is chosen for. Only ``sensitivity="gordon"`` and ``"union"``
-        have one, and the guarantee says which is proved.
+        Failure probability for which the number of dimensions is chosen, with ``sensitivity="gordon"`` or ``"union"``;
+        the guarantee states which delta is proved.
     beta : float, default=0.9
         Distortion of distances, in (0, 1). Larger means fewer dimensions and less noise.
     n_components : "auto" or int, default="auto"
         Number of dimensions m. ``"auto"`` follows from `beta`, `delta` and `gaussian_width`.
     gaussian_width : "auto" or float, default="auto"
-        Of the set of vectors, declared from public knowledge, as by :func:`~skldp.mechanisms.sparse_width`.
+        Gaussian width of the set of vectors, from public knowledge, as by :func:`~skldp.mechanisms.sparse_width`.
         ``"auto"`` is the paper's :math:`\sqrt{\log_2 d}`.
     sensitivity : {"gordon", "spectral", "orthonormal", "vocabulary", "union", "sparse"}, default="gordon"
-        How far Phi can stretch a distance, which the Laplace noise is scaled with:
+        Bound on the stretch of a distance by Phi, which scales the Laplace noise:
 
         - ``"gordon"``: :math:`1 + \beta`, as published. It holds with high probability over Phi, and only for records
           whose differences point into a set of directions of small Gaussian width;
@@ -61,29 +59,29 @@ class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransform
         share many rows; m is then the square of a prime (``"auto"``: the next one). Not used with
         ``sensitivity="orthonormal"``.
     projection_seed : int, default=0
-        Of Phi, which is public. Everyone who uses the same seed, d and m uses the same Phi.
+        Seed of Phi, which is public: the same seed, d and m give the same Phi.
     radius : float, default=None
-        Declares that the rows have norms of at most this; longer ones are shortened to it.
+        Declared bound on the norms of rows; longer rows are scaled down to it.
     vocabulary : array-like of shape (n_words, n_features), default=None
-        Declares that the rows are among these public vectors; others are moved to the nearest.
+        Public vectors that the rows are among; other rows are moved to the nearest.
     vocabulary_size : int, default=None
-        Declares that the rows are among so many vectors, which nobody chose by looking at Phi, for ``"union"``.
+        Number of vectors that the rows are among, chosen independently of Phi, for ``"union"``.
     max_nonzeros : int, default=None
-        Declares that no row has more values that are not 0, for ``"sparse"``; of a row that has, the smallest become 0.
+        Maximum number of non-zeros of a row, for ``"sparse"``; beyond it the smallest become 0.
     transform_noise : bool, default=True
-        False: only `fit_transform` adds noise. `transform` then only projects.
+        If False, `transform` only projects; `fit_transform` still adds noise.
     seed : None, int, Generator or RandomState, default=None
-        None draws secure noise anew in every call. Anything else is for tests and studies, and voids the guarantee
-        against whoever knows it. It has no influence on Phi.
+        None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
+        Phi does not depend on it.
     n_jobs : int, default=None
-        Threads, as joblib counts them.
+        Number of threads, as in joblib.
 
     Attributes
     ----------
     n_components_ : int
         m.
     sensitivity_ : float
-        The bound on the stretch of a distance.
+        Bound on the stretch of a distance.
     mechanism_ : ProjectedRelease
     privacy_guarantee_ : PrivacyGuarantee
         In unit "distance" with Laplace noise, "record" with PrivUnit. Its `delta` is the probability over the draw of
@@ -91,7 +89,6 @@ class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransform
         for every two vectors without any.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Where X has them.
 
     Raises
     ------
@@ -108,18 +105,16 @@ class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransform
     .. math:: w = \Phi x + \kappa, \quad p(\kappa) \propto e^{-\varepsilon \|\kappa\| / \Delta}, \quad
               m = \operatorname{round}\Bigl(\frac{(\omega + \sqrt{\ln(1 / \delta)})^2}{\beta^2}\Bigr)
 
-    Where the paper is wrong: Lemma 4 applies Gordon's theorem to the set of differences, whereas it holds for the set
-    of their directions, whose width is :math:`\sqrt d` for every open set of vectors, however small; and with m as
-    above the theorem's failure probability is :math:`\sqrt \delta`. The guarantee says both.
+    The paper's Lemma 4 applies Gordon's theorem to the set of differences; it holds for the set of their directions,
+    whose width is :math:`\sqrt d` for every open set of vectors. With m as above the theorem's failure probability is
+    :math:`\sqrt \delta`. The guarantee states both.
 
-    A Phi of more than 2^25 numbers is never held in memory, but made anew block by block at every call.
+    A Phi of more than 2^25 numbers is generated block by block in every call.
 
-    With ``noise="laplace"`` the guarantee does not resolve distances below the rounding of X. Phi has numbers of single
-    precision; rows keep their type (float32 or float64), and the product with Phi is rounded to it. The noise is drawn
-    and added in double precision (from 16 components on, its direction from words of single precision), and the sum is
-    rounded to multiples of ``mechanism_.inner.step``. In float32 each projected coordinate is off by some 2^-24 of
-    \|x\| times the norm of its row of Phi, and more where many terms cancel (2^-53 in float64): of two rows nearer to
-    each other than that, epsilon times their distance speaks about real numbers and not about what is computed.
+    With ``noise="laplace"`` the guarantee does not resolve distances below the rounding of X. Phi has single precision;
+    rows keep their type (float32 or float64), and the product with Phi is rounded to it. Noise is added in double
+    precision, and the sum rounded to multiples of ``mechanism_.inner.step``. In float32 each projected coordinate has
+    an error of some 2^-24 of \|x\| times the norm of its row of Phi, or more with cancellation (2^-53 in float64).
 
     References
     ----------
@@ -206,12 +201,12 @@ class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransform
 
     @property
     def components_(self):
-        """Phi, of shape (n_components, n_features): an array, or a sparse matrix. A large one is made at every call."""
+        """Phi, an array or sparse matrix of shape (n_components, n_features)."""
         check_is_fitted(self)
         return self.mechanism_.projection.matrix
 
     def inverse_transform(self, X: Any) -> Any:
-        """The vectors of least norm that Phi takes to the rows of X (least squares). No release: X already is one.
+        """Return the vectors of least norm that Phi maps to the rows of X (least squares).
 
         Parameters
         ----------
@@ -259,12 +254,12 @@ class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransform
 
     @property
     def n_components_(self):
-        """How many dimensions are released."""
+        """Number of released dimensions."""
         return self.mechanism_.n_outputs
 
     @property
     def sensitivity_(self):
-        """The bound on the stretch of a distance."""
+        """Bound on the stretch of a distance."""
         return self.mechanism_.stretch
 
     @property

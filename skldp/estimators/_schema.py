@@ -1,24 +1,23 @@
-"""What a table's columns may hold, declared column by column, and its columns as numbers and places of categories."""
+"""Declared columns of a table, and their values as numbers and codes of categories."""
 
 import datetime
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
 from numbers import Number
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from skldp._checks import is_number
-from skldp._reading import CodeReader, DayReader, NumberReader, Reader, Unread, as_array
-from skldp._value_labels import value_labels
+from skldp._documents import read_json
+from skldp._reading import as_array
+from skldp.domains._columns import Categories, Columns, Integers, Interval, OrMissing, domain_from_json
+from skldp.domains._declared_columns import CategoryColumn, DeclaredColumn, NumberColumn
+from skldp.domains._domain import Domain
 from skldp.estimators._validation import check_bounds
-from skldp.mechanisms._columns import Categories, Columns, Integers, Interval, OrMissing, domain_from_json, strict_json
-from skldp.mechanisms._domain import Codes, Domain
 
-__all__ = ["DeclaredColumn", "check_frame", "columns_of", "framed", "read_schema", "schema_by_column"]
+__all__ = ["check_frame", "columns_of", "declared_column", "framed", "read_schema", "schema_by_column"]
 
 _FORMS = (
     "(low, high) of numbers or of dates, a list of categories, a domain of skldp.mechanisms, its JSON form as a dict "
@@ -28,130 +27,10 @@ _FORMS_OF_JSON = (
     'a list of categories such as ["S", "M", "L"], or what holds its type, such as {"type": "interval", "low": 0, '
     '"high": 100}; other types are integers, categories and dates'
 )
-_EPOCH = np.datetime64(0, "D")
-
-
-@dataclass(frozen=True)
-class DeclaredColumn:
-    """One column of a schema.
-
-    Parameters
-    ----------
-    domain : Interval, Integers or Categories
-        For dates, Integers of days since 1970.
-    missing : {"category", "middle"}, default=None
-        What stands for a missing value: a category of its own, or of a number the middle of the bounds. None refuses
-        it.
-    is_date : bool, default=False
-    """
-
-    domain: Interval | Integers | Categories
-    missing: Literal["category", "middle"] | None = None
-    is_date: bool = False
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.domain, Categories):
-            check_bounds((self.domain.low, self.domain.high), 1)
-        fitting = ("category",) if isinstance(self.domain, Categories) else ("category", "middle")
-        if self.missing is not None and self.missing not in fitting:
-            listed = " or ".join(map(repr, fitting))
-            raise ValueError(
-                f"missing must be {listed} for {type(self.domain).__name__}, or left out. Got {self.missing!r}."
-            )
-
-    @property
-    def values(self) -> tuple[Any, ...] | None:
-        """The categories, with None last where missing values are one; None for numbers."""
-        if not isinstance(self.domain, Categories):
-            return None
-        return self.domain.values + ((None,) if self.missing else ())
-
-    @property
-    def coded(self) -> Domain:
-        """The domain of the numbers that stand for the column."""
-        if self.missing != "category":
-            return self.domain
-        if isinstance(self.domain, Categories):
-            return Codes((len(self.domain.values) + 1,))
-        return OrMissing(self.domain)
-
-    def feature_names(self, name: str) -> list[str]:
-        """The names of the columns that it is one-hot: a number and perhaps its being missing, or all categories."""
-        if self.values is None:
-            return [name, f"{name}_missing"] if self.missing == "category" else [name]
-        return [f"{name}_{label}" for label in value_labels(self.values, "missing")]
-
-    def as_numbers(self, values: Any, name: str, *, unknown: str, first_row: int | None = None) -> np.ndarray:
-        """A column as numbers, NaN where being missing is one, or as the places of its categories.
-
-        Raises
-        ------
-        ValueError
-            If something is missing, cannot be read, or is no declared category; it shows no value. Rows count from
-            `first_row`, or positions from 0.
-        """
-        cells = self._reader.read_all(values)
-        missing = cells.state == Unread.MISSING
-        if missing.any() and self.missing is None:
-            raise ValueError(
-                f"Column {name!r} must not have missing values unless its schema says what stands for them. "
-                f"Input contains NaN or None in {int(missing.sum()):,} of {missing.size:,} rows."
-            )
-        refused = (Unread.UNREADABLE, Unread.UNKNOWN) if unknown == "error" else (Unread.UNREADABLE,)
-        cells.check(values, f"Column {name!r}", self._rule, *refused, first_row=first_row)
-        if isinstance(self.domain, Categories):
-            # A table counts an unknown value as missing.
-            return np.where(cells.state > 0, len(self.domain.values), cells.values)
-        middle = self.domain.low / 2 + self.domain.high / 2
-        return np.where(missing, np.nan if self.missing == "category" else middle, cells.values)
-
-    def from_numbers(self, numbers: np.ndarray) -> np.ndarray:
-        """A released column as numbers, dates or categories."""
-        if self.values is not None:
-            table = np.empty(len(self.values), dtype=object)
-            table[:] = self.values
-            return table[numbers.astype(np.int64)]
-        if not self.is_date:
-            return numbers
-        missing = np.isnan(numbers)
-        days = np.rint(np.where(missing, 0, numbers)).astype("timedelta64[D]")
-        return np.where(missing, np.datetime64("NaT", "D"), _EPOCH + days)
-
-    @cached_property
-    def _reader(self) -> Reader:
-        if isinstance(self.domain, Categories):
-            return CodeReader(self.domain.values)
-        return DayReader() if self.is_date else NumberReader()
-
-    @property
-    def _rule(self) -> str:
-        if isinstance(self.domain, Categories):
-            return f"only the declared {len(self.domain.values)} values"
-        return "dates, or texts such as '2024-02-29'" if self.is_date else "finite numbers"
 
 
 def read_schema(schema: Any, names: list[Any], dtypes: list[Any]) -> tuple[list[DeclaredColumn], list[str]]:
-    """Columns in the order of a table, from a schema.
-
-    Parameters
-    ----------
-    schema : dict by column, Columns, the JSON text of either, or (low, high) for all columns
-    names : list
-        The table's columns.
-    dtypes : list
-        Their types in a frame, or None: what ``"dtype"`` in a schema means.
-
-    Returns
-    -------
-    columns : list of DeclaredColumn
-    learnt : list of str
-        Those whose categories are a pandas dtype's of the rows, which were learnt from values as a rule.
-
-    Raises
-    ------
-    ValueError
-        If the schema names other columns, or says of one what is no declaration.
-    """
+    """Return the declared columns in the order of a table."""
     of_json = isinstance(schema, str)
     schema = schema_by_column(schema, names)
     for what, some in (("misses", set(names) - set(schema)), ("names unknown", set(schema) - set(names))):
@@ -164,23 +43,35 @@ def read_schema(schema: Any, names: list[Any], dtypes: list[Any]) -> tuple[list[
         if of_rows and type(dtype).__name__ == "CategoricalDtype":
             learnt.append(str(name))
         try:
-            columns.append(_column(dtype if of_rows else given, of_json))
+            columns.append(_column(str(name), dtype if of_rows else given, of_json))
         except (ValueError, TypeError, KeyError) as error:
-            # The categories of a dtype are values of rows.
+            # The categories of a dtype are learnt from rows.
             got = f"Got the dtype of the column, {type(dtype).__name__}." if of_rows else error
             forms = _FORMS_OF_JSON if of_json else _FORMS
             raise ValueError(f"schema of the column {name!r} must be {forms}. {got}") from None
     return columns, learnt
 
 
-def schema_by_column(schema: Any, names: list[Any]) -> Mapping[Any, Any]:
-    """A schema of any form as a dict by column, of which nothing is checked yet; one (low, high) is that of `names`.
+def declared_column(name: str, domain: Domain, missing: Any = None, *, is_date: bool = False) -> DeclaredColumn:
+    """Return the column of a domain; `missing` is "category", "middle" or, to refuse missing values, None."""
+    if isinstance(domain, OrMissing) and missing is None:
+        domain, missing = domain.number, "category"
+    if not isinstance(domain, Interval | Integers | Categories):
+        raise ValueError(f"Got {type(domain).__name__} instead.")
+    fitting = ("category",) if isinstance(domain, Categories) else ("category", "middle")
+    if missing is not None and missing not in fitting:
+        listed = " or ".join(map(repr, fitting))
+        raise ValueError(f"missing must be {listed} for {type(domain).__name__}, or left out. Got {missing!r}.")
+    if isinstance(domain, Categories):
+        return CategoryColumn(name, domain.values + ((None,) if missing else ()), ordered=domain.ordered)
+    check_bounds((domain.low, domain.high), 1)
+    stand_in = {None: "refuse", "category": "category", "middle": None}[missing]
+    whole = isinstance(domain, Integers)
+    return NumberColumn(name, domain.low, domain.high, whole=whole, missing=stand_in, is_date=is_date)
 
-    Raises
-    ------
-    ValueError
-        If it is a text that is no JSON, or declares columns together.
-    """
+
+def schema_by_column(schema: Any, names: list[Any]) -> Mapping[Any, Any]:
+    """Return a schema of any form as a dict by column, unchecked; one (low, high) is for all `names`."""
     if isinstance(schema, str):
         schema = _of_json(schema)
     if isinstance(schema, Columns):
@@ -191,12 +82,7 @@ def schema_by_column(schema: Any, names: list[Any]) -> Mapping[Any, Any]:
 
 
 def check_frame(X: Any) -> None:
-    """Refuse a frame of another kind than pandas' and polars', or with two columns of one name.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Raise ValueError unless X is a frame of pandas or polars with distinct column names."""
     if not hasattr(X, "iloc") and not hasattr(X, "get_columns"):
         raise ValueError(f"X must be a DataFrame of pandas or polars, or an array. Got {type(X).__name__} instead.")
     names = list(X.columns)
@@ -213,7 +99,7 @@ def columns_of(X: Any) -> list[Any]:
 
 
 def framed(X: Any, columns: list[DeclaredColumn], numbers: np.ndarray) -> Any:
-    """Released columns in a frame of the kind of X, with categories and dates of its own types."""
+    """Return released columns in a frame like X, with its types of categories and dates."""
     of_pandas = hasattr(X, "iloc")
     made: dict[Any, Any] = {}
     for j, (name, column) in enumerate(zip(X.columns, columns, strict=True)):
@@ -233,29 +119,30 @@ def framed(X: Any, columns: list[DeclaredColumn], numbers: np.ndarray) -> Any:
 
 
 def _without_nan(values: np.ndarray) -> Any:
-    """A column of polars, which tells nothing from no number."""
+    """Return a series of polars with null for NaN."""
     import polars
 
     return polars.Series(values, nan_to_null=True)
 
 
-def _column(given: Any, of_json: bool) -> DeclaredColumn:
-    if isinstance(given, DeclaredColumn):
+def _column(name: str, given: Any, of_json: bool) -> DeclaredColumn:
+    # A field of a policy is a column with a law, which a table would ignore.
+    if type(given) in (NumberColumn, CategoryColumn) and given.name == name:
         return given
     if isinstance(given, Domain):
-        return _of_domain(given)
+        return declared_column(name, given)
     if isinstance(given, Mapping):
         fields = dict(given)
         missing = fields.pop("missing", None)
         if fields.get("type") == "dates":
-            return DeclaredColumn(_dates(fields.get("low"), fields.get("high")), missing, is_date=True)
-        # Through JSON, so that a dict means what a file says.
-        return _of_domain(domain_from_json(json.dumps(fields)), missing)
+            return declared_column(name, _dates(fields.get("low"), fields.get("high")), missing, is_date=True)
+        # Through JSON, so that a dict and a file mean the same.
+        return declared_column(name, domain_from_json(json.dumps(fields)), missing)
     if hasattr(given, "categories"):
         values = [value.item() if isinstance(value, np.generic) else value for value in list(given.categories)]
-        return DeclaredColumn(Categories(tuple(values), bool(getattr(given, "ordered", True))))
+        return declared_column(name, Categories(tuple(values), bool(getattr(given, "ordered", True))))
     if isinstance(given, list):
-        # A file of JSON has no tuples, and would declare two dates as all that a column may hold.
+        # JSON has no tuples: two dates would be read as categories.
         of_numbers, of_dates = (len(given) == 2 and all(map(is_one, given)) for is_one in (is_number, _is_iso_date))
         if of_numbers or of_dates:
             what, kind = ("dates", "dates") if of_dates else ("numbers", "interval")
@@ -266,29 +153,21 @@ def _column(given: Any, of_json: bool) -> DeclaredColumn:
                 f'{{"type": "{kind}", "low": {low}, "high": {high}}}, and two categories, for which write '
                 f'{{"type": "categories", "values": [{low}, {high}]}}.'
             )
-        return DeclaredColumn(Categories(tuple(given)))
+        return declared_column(name, Categories(tuple(given)))
     if isinstance(given, tuple) and len(given) == 2:
         if isinstance(given[0], str | datetime.date | np.datetime64):
-            return DeclaredColumn(_dates(*given), is_date=True)
-        return DeclaredColumn(Interval(*given))
+            return declared_column(name, _dates(*given), is_date=True)
+        return declared_column(name, Interval(*given))
     raise ValueError(f"Got {given!r} instead.")
 
 
 def _of_json(text: str) -> Any:
     try:
-        schema = strict_json(text)
-    except json.JSONDecodeError:
-        raise ValueError("schema as a text must be JSON, not the path of a file. Got another text instead.") from None
+        schema = read_json(text)
+    except ValueError as error:
+        raise ValueError(f"schema as a text must be JSON, not the path of a file. {error}") from None
     by_column = isinstance(schema, dict) and schema.get("type") != "columns"
     return schema if by_column else domain_from_json(text)
-
-
-def _of_domain(domain: Domain, missing: Any = None) -> DeclaredColumn:
-    if isinstance(domain, OrMissing) and missing is None:
-        return DeclaredColumn(domain.number, "category")
-    if not isinstance(domain, Interval | Integers | Categories):
-        raise ValueError(f"Got {type(domain).__name__} instead.")
-    return DeclaredColumn(domain, missing)
 
 
 def _is_iso_date(value: Any) -> bool:

@@ -10,8 +10,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skldp._checks import is_number
 from skldp.accounting import PrivacyLedger
-from skldp.estimators._base import LocalTransformer, check_bounds_of_type
-from skldp.estimators._charged import LEDGER
+from skldp.domains._columns import Columns
+from skldp.estimators._base import LEDGER, LocalTransformer, check_bounds_of_type
 from skldp.estimators._class_codes import warn_learnt
 from skldp.estimators._guarantee_mixin import attach_guarantee
 from skldp.estimators._schema import check_frame, columns_of, framed, read_schema
@@ -27,16 +27,15 @@ from skldp.estimators._validation import (
     input_names,
     validate_finite,
 )
-from skldp.mechanisms._categorical.catalogue import CATEGORICAL_MECHANISMS
-from skldp.mechanisms._columns import Columns
-from skldp.mechanisms._numeric.catalogue import JOINT_MECHANISMS, NUMERIC_MECHANISMS
 from skldp.mechanisms._record import MixedRecord, least_variance_weights, share_out
+from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS
+from skldp.mechanisms.numeric._bounded_features import JOINT_MECHANISMS, NUMERIC_MECHANISMS
 
 __all__ = ["TablePrivatizer"]
 
 
 class TablePrivatizer(LocalTransformer):
-    """Release tables of numbers, categories and dates, each record with all its columns for one epsilon.
+    """Release tables of numbers, categories and dates, under one epsilon per record.
 
     Parameters
     ----------
@@ -55,9 +54,8 @@ class TablePrivatizer(LocalTransformer):
 
         One (low, high) alone is that of all columns.
     shares : "equal", "variance" or dict by column, default="equal"
-        How epsilon is shared out: equally; so that the sum of the columns' worst-case variances is least, of a number
-        in half the width of its bounds, and of a category's frequency; or in proportion to weights. A column of one
-        category takes part as well, with little of ``"variance"``.
+        Split of epsilon over the columns: equal; with the least sum of worst-case variances (of a number in half-widths
+        of its bounds, of a category's frequency); or in proportion to weights.
     mechanism : str, default="best"
         Of the numbers and dates: ``"best"`` is that with the least worst-case variance at a column's epsilon, or one by
         name, as of :class:`NumericPrivatizer` for one number.
@@ -71,25 +69,21 @@ class TablePrivatizer(LocalTransformer):
         the same columns without bias, so that their means are the true ones'. ``"columns"``: those of the table, in a
         frame of the kind of X where that is one.
     handle_unknown : {"error", "missing"}, default="error"
-        What becomes of a category that is not declared: an error, before anything is released, or a missing value,
-        where the schema says what stands for one.
+        Treatment of undeclared categories: an error before any release, or a missing value.
     sparse_output : bool, default=False
-        Whether ``encoding="onehot"`` gives a CSR matrix: of a column with thousands of categories, one number is
-        stored.
+        Whether ``encoding="onehot"`` returns a CSR matrix.
     transform_noise : bool, default=True
-        False: only `fit_transform` adds noise. `transform` then gives the same encoding without noise.
+        If False, `transform` returns the same encoding without noise; `fit_transform` still adds it.
     seed : None, int, Generator or RandomState, default=None
-        None draws secure noise anew in every call. Anything else is for tests and studies, and voids the guarantee
-        against whoever knows it.
+        None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
     n_jobs : int, default=None
-        Threads, as joblib counts them.
+        Number of threads, as in joblib.
     ledger : PrivacyLedger, default=None
-        Charges each person's budget for their row, at its exact epsilon, before it is handed out. Whoever releases
-        then names the people, by `ids`; if anybody is refused, nothing is released.
+        Charges each person's budget the exact epsilon before a release, which then requires `ids`.
 
     Attributes
     ----------
-    columns_ : list of DeclaredColumn
+    columns_ : list of NumberColumn or CategoryColumn
         What each column may hold, in the order of the table.
     shares_ : dict by column
         The weights by which epsilon was shared out.
@@ -102,7 +96,6 @@ class TablePrivatizer(LocalTransformer):
         Exact, per record: the sum over the columns. Infinite where categories were learnt.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Where X has them.
 
     Raises
     ------
@@ -113,9 +106,9 @@ class TablePrivatizer(LocalTransformer):
     Warns
     -----
     LearntDomainWarning
-        If the schema takes the dtype of a pandas Categorical, whose categories come from the rows as a rule.
+        If the schema takes the dtype of a pandas Categorical, whose categories usually come from the rows.
     OutOfDomainWarning
-        With the number of values that were moved into their bounds.
+        With the number of clipped values.
 
     See Also
     --------
@@ -125,11 +118,9 @@ class TablePrivatizer(LocalTransformer):
 
     Notes
     -----
-    Columns are released independently, so that their exact epsilons add up: of many columns each has little. Numbers
-    are released without bias, and may lie outside their bounds. Released categories are one-hot with a chance of
-    being others, and so are numbers with a chance of being missing: ``encoding="estimates"`` has the noise's bias taken
-    out, (bit - q) / (p - q) of a category, and counts of a one-hot release are made unbiased by
-    ``estimate_frequencies`` of :mod:`skldp.mechanisms`.
+    Columns are released independently, so their exact epsilons add up. Numbers are unbiased, and may lie outside their
+    bounds. One-hot categories are biased; ``encoding="estimates"`` removes the bias by (bit - q) / (p - q), and
+    ``estimate_frequencies`` of :mod:`skldp.mechanisms` removes it from counts.
 
     Examples
     --------
@@ -193,7 +184,7 @@ class TablePrivatizer(LocalTransformer):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Declare the mechanism of every column, and the guarantee.
+        """Declare the mechanism of every column and the guarantee.
 
         Parameters
         ----------
@@ -210,63 +201,23 @@ class TablePrivatizer(LocalTransformer):
         self._declare(self._rows(X, reset=True))
         return self
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit_transform(self, X: Any, y: Any = None, ids: Any = None) -> Any:
-        """Fit, then release every record.
-
-        Parameters
-        ----------
-        X : DataFrame of pandas or polars, or array-like, of shape (n_samples, n_features)
-            The private table.
-        y : None
-            Ignored.
-        ids : array-like of int or str, shape (n_samples,), default=None
-            Whose they are, nobody twice: needed with a `ledger`, and only then.
-
-        Returns
-        -------
-        X_released : array, sparse matrix or frame
-        """
-        return self._encoded(self._release(self._fit_rows(X), ids=ids), X)
-
-    def transform(self, X: Any, ids: Any = None) -> Any:
-        """Release every record: with noise, or with ``transform_noise=False`` in the same encoding without it.
-
-        Parameters
-        ----------
-        X : DataFrame of pandas or polars, or array-like, of shape (n_samples, n_features)
-            The private table.
-        ids : array-like of int or str, shape (n_samples,), default=None
-            Whose they are, nobody twice: needed with a `ledger`, and only then.
-
-        Returns
-        -------
-        X_released : array, sparse matrix or frame
-
-        Raises
-        ------
-        BudgetExhaustedError
-            If the ledger refuses anybody: nothing is released then, and nobody charged.
-        """
-        return self._release_into(X, None, ids)
-
     def inverse_transform(self, X: Any) -> np.ndarray:
-        """From an encoding back to one column each: numbers as released, the category with the largest entry.
+        """Decode to one column each: numbers as released, the category with the largest entry.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features_out)
-            What was released, or a model made of it.
+            Released rows, or predictions of them.
 
         Returns
         -------
         table : ndarray of shape (n_samples, n_features)
-            Of objects, where there are categories or dates. A number is missing where it is more so than not.
+            Objects, if there are categories or dates. A number is missing if its indicator exceeds 0.5.
 
         Raises
         ------
         ValueError
-            If X has other columns, or some mechanism's answers are sets of categories, of which none is the category.
+            If X has other columns, or a mechanism answers with sets of categories.
         """
         check_is_fitted(self)
         self._refuse_sets("inverse_transform")
@@ -283,7 +234,7 @@ class TablePrivatizer(LocalTransformer):
         return self._as_columns(np.column_stack(numbers))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Names of the released columns: those of the table, and of categories the column's with theirs.
+        """Return the names of released columns: the table's, or a column's and a category's.
 
         Parameters
         ----------
@@ -302,7 +253,7 @@ class TablePrivatizer(LocalTransformer):
         return np.array(listed, dtype=object)
 
     def _rows(self, X, *, reset):
-        """The table as numbers and places of categories; with `reset`, after its schema is read."""
+        """Return the table as numbers and codes of categories; with `reset`, read the schema first."""
         # scikit-learn refuses it as well, when the release is made.
         container = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
         if self.sparse_output and self.encoding == "onehot" and container != "default":
@@ -321,27 +272,27 @@ class TablePrivatizer(LocalTransformer):
             if not X.shape[0] or not X.shape[1]:
                 raise ValueError(f"Found array with shape {X.shape} while a minimum of 1 row and 1 column is required.")
             table, names, dtypes = X, list(X.columns), list(X.dtypes)
-            # scikit-learn compares names that are texts; a schema by number is one by name as well.
+            # scikit-learn compares string names only.
             if not reset and names != self._schema_names and set(names) == set(self._schema_names):
                 raise ValueError("The columns of X must be in the same order as they were in fit. Got another order.")
         else:
-            # Left to itself, numpy would turn a list of mixed types into strings.
+            # numpy would turn a list of mixed types into strings.
             dtype = None if hasattr(X, "dtype") or np.asarray(X).dtype.kind != "U" else object
             table = validate_data(self, X, reset=reset, dtype=dtype, ensure_all_finite=False)
             names, dtypes = input_names(self), [None] * table.shape[1]
         if reset:
             self._read_schema(X, names, dtypes)
-        unknown = self.handle_unknown
+        refuse = self.handle_unknown == "error"
         return np.column_stack(
             [
-                column.as_numbers(values, str(name), unknown=unknown)
-                for column, values, name in zip(self.columns_, columns_of(table), names, strict=True)
+                column.as_numbers(values, refuse_unknown=refuse)
+                for column, values in zip(self.columns_, columns_of(table), strict=True)
             ]
         ).astype(np.float64, copy=False)
 
     def _read_schema(self, X, names, dtypes):
         columns, self._learnt = read_schema(self.schema, names, dtypes)
-        if self.handle_unknown == "missing" and any(c.values and not c.missing for c in columns):
+        if self.handle_unknown == "missing" and any(c.values and c.missing == "refuse" for c in columns):
             raise InvalidParameterError(
                 'handle_unknown=\'missing\' needs "missing": "category" in the schema of every column of categories. '
                 "Got one without it instead."
@@ -382,18 +333,11 @@ class TablePrivatizer(LocalTransformer):
             return dict(zip(names, weights, strict=True))
         return dict.fromkeys(names, 1) if isinstance(self.shares, str) else self.shares
 
-    def _release_into(self, X, out, ids=None, keyed=None):
-        encoded = self._encoded(super()._release_into(X, None, ids, keyed), X, noisy=self.transform_noise)
-        if out is None:
-            return encoded
-        out[...] = encoded
-        return out
-
     def _can_be_written_to(self, dtype):
         return np.can_cast(self._encoded(self._empty_release(0, np.float64), None).dtype, dtype, "same_kind")
 
     def _mechanisms(self, names):
-        """The name of each column's mechanism; that of the numbers alone where categories have the usual one."""
+        """Return the name of each column's mechanism, or one name if categories have the default."""
         given = self.category_mechanism
         if given == "krr":
             return self.mechanism
@@ -416,17 +360,17 @@ class TablePrivatizer(LocalTransformer):
 
     def _release(self, rows, out=None, *, noisy=True, ids=None, keyed=None):
         if rows.dtype == np.float32:
-            # All columns are numbers then, with one pair of bounds.
+            # All columns are numbers with one pair of bounds.
             check_bounds_of_type(self.schema, rows.dtype)
         return super()._release(rows, out, noisy=noisy, ids=ids, keyed=keyed)
 
     def _encoded(self, released, X, *, noisy=True):
-        """What was released as the columns that were asked for."""
+        """Encode released rows as `encoding` says."""
         if self.encoding == "columns":
             return framed(X, self.columns_, released) if hasattr(X, "columns") else self._as_columns(released)
         if self.sparse_output:
             return as_sparse(released, self.mechanism_, self.columns_)
-        # Without noise there is nothing to take out.
+        # Without noise there is no bias to remove.
         encode = as_estimates if self.encoding == "estimates" and noisy else as_one_hot
         return encode(released, self.mechanism_, self.columns_)
 
@@ -439,7 +383,7 @@ class TablePrivatizer(LocalTransformer):
         return table
 
     def _get_fitted_attr_html(self, *args, **kwargs):
-        # Categories that were learnt from people are kept, and not shown.
+        # Attributes learnt from people are not shown.
         shown = super()._get_fitted_attr_html(*args, **kwargs)
         shown.pop("columns_", None)
         return shown

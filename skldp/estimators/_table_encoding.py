@@ -1,4 +1,4 @@
-"""Released columns of a table as numbers: categories one-hot, or everything as unbiased estimates."""
+"""Encoding of released tables for models."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,37 +6,31 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
+from sklearn.base import OneToOneFeatureMixin
 
-from skldp.estimators._schema import DeclaredColumn
-from skldp.mechanisms._categorical.frequency import unbiased_share
-from skldp.mechanisms._categorical.randomized_response import RandomizedResponse
-from skldp.mechanisms._categorical.unary import OneHotMechanism
-from skldp.mechanisms._number_or_missing import NumberOrMissing
-from skldp.mechanisms._record import MixedRecord
+from skldp.domains._columns import Columns
+from skldp.domains._declared_columns import CategoryColumn, DeclaredColumn, NumberColumn
+from skldp.estimators._base import LocalTransformer
+from skldp.estimators._validation import Seed, StrOptions
+from skldp.mechanisms._record import MixedRecord, NumberOrMissing, share_out
 from skldp.mechanisms._rows import RowMechanism
+from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS
+from skldp.mechanisms.categorical._frequency import unbiased_share
+from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
+from skldp.mechanisms.categorical._unary import OneHotMechanism
 
-__all__ = ["as_estimates", "as_one_hot", "as_sparse", "widths"]
+__all__ = ["TABLE_MECHANISMS", "EncodedTablePrivatizer", "as_estimates", "as_one_hot", "as_sparse", "widths"]
 
 
 def widths(columns: Sequence[DeclaredColumn]) -> list[int]:
-    """How many columns each is, encoded."""
+    """Return the number of encoded columns of each."""
     return [len(column.feature_names("")) for column in columns]
 
 
 def as_one_hot(released: np.ndarray, record: MixedRecord, columns: Sequence[DeclaredColumn]) -> np.ndarray:
-    """Numbers as they are, a 1 for each category that is answered, and for a number answered as missing.
+    """Encode released codes one-hot, with an indicator of missing numbers.
 
-    Parameters
-    ----------
-    released : ndarray of shape (n, record.n_outputs)
-        By the mechanism, or encoded as it does without noise.
-    record : MixedRecord
-    columns : sequence of DeclaredColumn
-
-    Returns
-    -------
-    ndarray of shape (n, sum(widths(columns)))
-        `released` itself where nothing is to be written out. For a missing number stands the middle of its bounds.
+    Shapes: `released` (n, record.n_outputs); result (n, sum(widths(columns))).
     """
     sizes = widths(columns)
     if all(size == 1 and column.values is None for size, column in zip(sizes, columns, strict=True)):
@@ -49,13 +43,7 @@ def as_one_hot(released: np.ndarray, record: MixedRecord, columns: Sequence[Decl
 
 
 def as_sparse(released: np.ndarray, record: MixedRecord, columns: Sequence[DeclaredColumn]) -> Any:
-    """What :func:`as_one_hot` gives as a CSR matrix, of which no array is made.
-
-    Returns
-    -------
-    csr_matrix
-        One number is stored for each number and each answered category.
-    """
+    """Encode as :func:`as_one_hot`, as a CSR matrix without a dense array."""
     n_rows = len(released)
     places, entries, starts = [], [], np.zeros(n_rows + 1, dtype=np.int64)
     start = 0
@@ -82,17 +70,9 @@ def as_sparse(released: np.ndarray, record: MixedRecord, columns: Sequence[Decla
 
 
 def as_estimates(released: np.ndarray, record: MixedRecord, columns: Sequence[DeclaredColumn]) -> np.ndarray:
-    """Each number, category and being missing as a number whose mean is the true one's, for what is released noisily.
+    """Encode a noisy release as unbiased estimates of numbers, categories and missing indicators.
 
-    Parameters
-    ----------
-    released : ndarray of shape (n, record.n_outputs)
-    record : MixedRecord
-    columns : sequence of DeclaredColumn
-
-    Returns
-    -------
-    ndarray of shape (n, sum(widths(columns)))
+    Shapes: `released` (n, record.n_outputs); result (n, sum(widths(columns))).
     """
     encoded = as_one_hot(released, record, columns)
     estimates = np.array(encoded, dtype=np.float64)
@@ -108,14 +88,14 @@ def as_estimates(released: np.ndarray, record: MixedRecord, columns: Sequence[De
 
 
 def support_of(part: RowMechanism) -> tuple[float, float] | None:
-    """The probabilities that the true category, and any single other, is answered; None of a number."""
+    """Return the probabilities that the true and another category are answered; None for a number."""
     if isinstance(part, RandomizedResponse):
         return part.support_probabilities()
     return (part.p, part.q) if isinstance(part, OneHotMechanism) else None
 
 
 def _write(part: RowMechanism, released: np.ndarray, out: npt.NDArray[np.float64]) -> None:
-    """Write one column, of which `out` is zero."""
+    """Encode one column into zeros."""
     if isinstance(part, RandomizedResponse):
         np.put_along_axis(out, released.astype(np.int64), 1.0, axis=1)
     elif isinstance(part, NumberOrMissing):
@@ -124,3 +104,72 @@ def _write(part: RowMechanism, released: np.ndarray, out: npt.NDArray[np.float64
         out[:, 1] = missing
     else:
         out[...] = released
+
+
+#: Names in studies of the release of a table by columns, with each mechanism of categories.
+TABLE_MECHANISMS = {f"table-{name}": name for name in (*CATEGORICAL_MECHANISMS, "best")}
+
+
+class EncodedTablePrivatizer(OneToOneFeatureMixin, LocalTransformer):
+    """Release rows that a study has encoded, as :class:`~skldp.TablePrivatizer` with unbiased estimates."""
+
+    _parameter_constraints: dict = {
+        **LocalTransformer._parameter_constraints,
+        "widths": ["array-like"],
+        "category_mechanism": [StrOptions(set(TABLE_MECHANISMS.values()))],
+    }
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        *,
+        widths: Sequence[int] = (1,),
+        category_mechanism: str = "krr",
+        transform_noise: bool = True,
+        seed: Seed = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.widths = widths
+        self.category_mechanism = category_mechanism
+        self.transform_noise = transform_noise
+        self.seed = seed
+        self.n_jobs = n_jobs
+
+    def _encoded(self, released, X, *, noisy=True):
+        encode = as_estimates if noisy else as_one_hot
+        return encode(released, self.mechanism_, self._columns)
+
+    @property
+    def _columns(self) -> list[DeclaredColumn]:
+        return [_declared(int(width)) for width in self.widths]
+
+    def _rows(self, X, *, reset):
+        rows = super()._rows(X, reset=reset)
+        self._check_widths()
+        ends = np.cumsum(self.widths)
+        groups = [rows[:, end - width : end] for end, width in zip(ends, self.widths, strict=True)]
+        return np.column_stack([_column(group) for group in groups]).astype(np.float64)
+
+    def _check_widths(self):
+        if sum(self.widths) != self.n_features_in_:
+            raise ValueError(f"widths must add up to {self.n_features_in_} columns. Got {list(self.widths)} instead.")
+
+    def _make_mechanism(self, X):
+        self._check_widths()
+        named = tuple("best" if width <= 2 else self.category_mechanism for width in self.widths)
+        coded = Columns.of({f"x{j}": column.coded for j, column in enumerate(self._columns)})
+        return MixedRecord(coded, share_out(float(self.epsilon), [1] * len(named)), named)
+
+
+def _declared(width: int) -> DeclaredColumn:
+    if width <= 2:
+        return NumberColumn("", -1.0, 1.0, missing="category" if width == 2 else "refuse")
+    return CategoryColumn("", tuple(range(width)))
+
+
+def _column(group: np.ndarray) -> np.ndarray:
+    """Decode a column of the table."""
+    if group.shape[1] == 1:
+        return group[:, 0]
+    return np.where(group[:, 1] > 0, np.nan, group[:, 0]) if group.shape[1] == 2 else group.argmax(axis=1)

@@ -1,4 +1,4 @@
-"""TargetPrivatizer: numbers to predict, released one by one, for any regressor to be trained on."""
+"""TargetPrivatizer: regression targets, released one by one."""
 
 import warnings
 from dataclasses import replace
@@ -7,12 +7,11 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from skldp._arrays import as_numbers, kind_of
 from skldp._checks import is_number
-from skldp.estimators._base import ReleasesRows, check_bounds_of_type
+from skldp.estimators._base import LocalTransformer, check_bounds_of_type
 from skldp.estimators._guarantee_mixin import attach_guarantee
 from skldp.estimators._validation import (
     BOUNDS,
@@ -30,35 +29,37 @@ from skldp.estimators._validation import (
 )
 from skldp.exceptions import LearntDomainWarning
 from skldp.mechanisms._noise import noise_from
-from skldp.mechanisms._numeric.bounded_features import BoundedFeatures
-from skldp.mechanisms._numeric.catalogue import JOINT_MECHANISMS, NUMERIC_MECHANISMS, best_mechanism, make_mechanism
-from skldp.mechanisms._numeric.private_prior import PriorQuestion
-from skldp.mechanisms._numeric.response_on_bins import ResponseOnBins
 from skldp.mechanisms._record import share_out
+from skldp.mechanisms.numeric._bounded_features import (
+    JOINT_MECHANISMS,
+    NUMERIC_MECHANISMS,
+    BoundedFeatures,
+    best_mechanism,
+    make_mechanism,
+)
+from skldp.mechanisms.numeric._response_on_bins import PriorQuestion, ResponseOnBins
 
 __all__ = ["TargetPrivatizer"]
 
 _ON_BINS = {"bins": False, "unbiased_bins": True}
 _ALONE = set(NUMERIC_MECHANISMS) - set(JOINT_MECHANISMS)
-# Learnt bounds beyond this would be refused as declared ones are, and the refusal would show them.
+# Beyond this, learnt bounds would be refused as declared ones, and the error would show them.
 _LARGEST_LEARNT = 1e60
 
 
 class TargetPrivatizer(
-    ReleasesRows,
-    TransformerMixin,
-    BaseEstimator,
+    LocalTransformer,
     auto_wrap_output_keys=None,  # type: ignore[call-arg]  # scikit-learn has no types to say that it takes it
 ):
-    r"""Release numbers to predict, each within declared bounds, through a mechanism for one number.
+    r"""Release regression targets within declared bounds through a mechanism for one number.
 
     Parameters
     ----------
     epsilon : float, default=1.0
         Budget (natural log) of one target.
     bounds : (low, high), default=None
-        The declared bounds of a target, two numbers from public knowledge. What lies outside is moved to the nearest
-        end. None takes the smallest and the largest y, with a warning: both are somebody's.
+        Declared bounds of a target, from public knowledge; values outside are clipped. None learns them from y, with a
+        warning and an infinite guarantee.
     mechanism : str, default="unbiased_bins"
         - ``"unbiased_bins"``: randomized response on knots, between which a number is rounded at random; unbiased for
           every number, with the least variance under the prior;
@@ -69,12 +70,10 @@ class TargetPrivatizer(
           :class:`NumericPrivatizer`, unbiased;
         - ``"best"``: whichever of these has the least worst-case variance.
     prior : array-like of shape (n_parts,) or float, default=None
-        For the bins: public probabilities of equal parts of the bounds, or the share of epsilon, inside (0, 1), that
-        the people of `fit` spend on telling their part, from which it is learnt. None is uniform. What other people
-        released tells a prior too, see :meth:`estimate_prior`.
+        For bins: public probabilities of equal parts of the bounds, or the share of epsilon in (0, 1) from which `fit`
+        learns them privately. None is uniform. See also :meth:`estimate_prior`.
     seed : None, int, Generator or RandomState, default=None
-        None draws secure noise anew in every call. Anything else is for tests and studies, and voids the guarantee
-        against whoever knows it.
+        None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
 
     Attributes
     ----------
@@ -86,8 +85,7 @@ class TargetPrivatizer(
         The prior that bins were chosen for, learnt or public.
     bounds_ : tuple of two floats
     privacy_guarantee_ : PrivacyGuarantee
-        Exact, per label, of one who was in `fit` and whose target was released once: with a share for the prior, the
-        sum of both. Infinite where the bounds were learnt.
+        Exact, per label, including a share for the prior; infinite if the bounds were learnt.
 
     Raises
     ------
@@ -99,7 +97,7 @@ class TargetPrivatizer(
     LearntDomainWarning
         If `bounds` is None.
     OutOfDomainWarning
-        With the number of targets that were moved into the bounds.
+        With the number of clipped targets.
     SeededNoiseWarning
         If `seed` is not None.
 
@@ -110,9 +108,8 @@ class TargetPrivatizer(
 
     Notes
     -----
-    It is a transformer of y. ``TransformedTargetRegressor(regressor, transformer=TargetPrivatizer(...))`` trains on
-    released targets, but releases some of them twice to check the inverse: ``privacy_guarantee`` of it counts that, and
-    ``check_inverse=False`` spares it.
+    ``TransformedTargetRegressor(regressor, transformer=TargetPrivatizer(...), check_inverse=False)`` trains on released
+    targets; with ``check_inverse=True`` it releases some of them twice.
 
     References
     ----------
@@ -156,8 +153,8 @@ class TargetPrivatizer(
         self.seed = seed
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, y: Any) -> Self:
-        """Declare the mechanism and its guarantee; with a share for the prior, ask these people for it.
+    def fit(self, y: Any) -> Self:  # type: ignore[override]  # a transformer of y
+        """Declare the mechanism and its guarantee; learn the prior privately if it has a share of epsilon.
 
         Parameters
         ----------
@@ -173,7 +170,7 @@ class TargetPrivatizer(
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit_transform(self, y: Any) -> np.ndarray:
+    def fit_transform(self, y: Any) -> np.ndarray:  # type: ignore[override]  # a transformer of y
         """Fit, then release every target.
 
         Parameters
@@ -185,12 +182,9 @@ class TargetPrivatizer(
         -------
         y_released : ndarray of the same shape
         """
-        self._forget_guarantee()
-        rows = self._rows(y, reset=True)
-        self._declare(rows)
-        return self._release(rows).reshape(np.asarray(y).shape)
+        return self._release(self._fit_rows(y)).reshape(np.asarray(y).shape)
 
-    def transform(self, y: Any) -> np.ndarray:
+    def transform(self, y: Any) -> np.ndarray:  # type: ignore[override]  # a transformer of y
         """Release every target.
 
         Parameters
@@ -202,13 +196,10 @@ class TargetPrivatizer(
         -------
         y_released : ndarray of the same shape
         """
-        check_is_fitted(self)
-        self._check_unchanged()
-        rows = self._rows(y, reset=False)
-        return self._release(rows).reshape(np.asarray(y).shape)
+        return self._release_into(y, None).reshape(np.asarray(y).shape)
 
     def inverse_transform(self, y: Any) -> np.ndarray:
-        """Give released targets, or predictions of such, back as they are: they are in the units of y already.
+        """Return released targets, or predictions of them, unchanged: they are in the units of y.
 
         Parameters
         ----------
@@ -222,7 +213,7 @@ class TargetPrivatizer(
         return self._rows(y, reset=False).reshape(np.asarray(y).shape)
 
     def estimate_prior(self, y: Any) -> np.ndarray:
-        """Probabilities of equal parts of the bounds, from released targets: the `prior` of a question to other people.
+        """Estimate probabilities of equal parts of the bounds from released targets, as a `prior` for other people.
 
         Parameters
         ----------
@@ -236,7 +227,7 @@ class TargetPrivatizer(
         Raises
         ------
         ValueError
-            If the mechanism is another, or something was not released by it.
+            If the mechanism is not ``"bins"``, or a value is none of its answers.
         """
         check_is_fitted(self)
         if self.mechanism_name_ != "bins":
@@ -270,10 +261,10 @@ class TargetPrivatizer(
         mechanism, self.mechanism_name_ = self._make_mechanism(epsilon, low, high, None if question else prior)
         guarantee = mechanism.guarantee()
         if question is not None:
-            # How many answers there are, the prior decides; whatever their number, they cost no more than their share.
+            # The prior decides the number of answers; for any number they cost at most their share.
             guarantee = replace(guarantee, epsilon=epsilon, basis="randomized response over the bins of that prior")
             guarantee = replace(question.guarantee() + guarantee, stated=float(self.epsilon))
-            # A stream of its own: a seed gives the same noise at every call.
+            # A separate stream: a seed gives the same noise in every call.
             answers = question.release(rows, noise_from(self.seed).spawn(1)[0]).rows
             mechanism = replace(mechanism, prior=tuple(question.estimate(answers).tolist()))
         self.prior_ = None if getattr(mechanism, "prior", None) is None else np.array(mechanism.prior)
@@ -282,15 +273,11 @@ class TargetPrivatizer(
         if learnt:
             warnings.warn(
                 "The bounds of y were learnt from private data, which releases the smallest and the largest of it: "
-                "nobody's epsilon covers that. Declare them from public knowledge: "
+                "no epsilon covers that. Declare them from public knowledge: "
                 "TargetPrivatizer(bounds=(low, high)).",
                 LearntDomainWarning,
                 stacklevel=2,
             )
-
-    def _release(self, rows, out=None, *, noisy=True, ids=None, keyed=None):
-        check_bounds_of_type(self.bounds_, rows.dtype)
-        return super()._release(rows, out, noisy=noisy, ids=ids, keyed=keyed)
 
     def _make_mechanism(self, epsilon, low, high, prior):
         name = self.mechanism
@@ -304,21 +291,21 @@ class TargetPrivatizer(
         return BoundedFeatures(unit, (low,), (high,), n_sampled=1, stated=epsilon), name
 
     def _get_fitted_attr_html(self, *args, **kwargs):
-        # What was learnt from people is kept, and not shown.
+        # Attributes learnt from people are not shown.
         shown = super()._get_fitted_attr_html(*args, **kwargs)
         shown.pop("bounds_", None)
         return shown
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.non_deterministic = self.seed is None
+        tags.transformer_tags.preserves_dtype = ["float64"]
         tags.input_tags.two_d_array = False
         tags.input_tags.one_d_array = True
         return tags
 
 
 def _learnt_bounds(rows):
-    """The smallest and the largest number, apart from each other."""
+    """Return distinct bounds around the smallest and the largest number."""
     low, high = float(rows.min()), float(rows.max())
     if max(-low, high) > _LARGEST_LEARNT:
         raise ValueError(f"y must be at most {_LARGEST_LEARNT:.0e} in magnitude. Got {kind_of(rows)} beyond it.")

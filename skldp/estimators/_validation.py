@@ -1,4 +1,4 @@
-"""Checks of parameters and input: the only module that touches scikit-learn's private validation."""
+"""Checks of parameters and input; the only module that uses scikit-learn's private validation."""
 
 from collections.abc import Callable
 from numbers import Integral, Real
@@ -37,20 +37,20 @@ __all__ = [
 
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
-# With a type, so that what it decorates keeps its own.
+# Typed, so that decorated methods keep their types.
 fit_context: Callable[..., Callable[[_Method], _Method]] = _fit_context
 
 
 class Interval(_param_validation.Interval):
-    """scikit-learn's interval of numbers, within which a bool never is."""
+    """scikit-learn's interval of numbers, without bools."""
 
     def is_satisfied_by(self, val: Any) -> bool:
-        """Whether `val` is a number of the interval."""
+        """Whether `val` is a number in the interval."""
         return not isinstance(val, bool | np.bool_) and super().is_satisfied_by(val)
 
 
 # Beyond this, or nearer than one over it, products of four leave the range of double precision.
-_ROOM = 1e70
+_MAX_MAGNITUDE = 1e70
 FLOATS = (np.float64, np.float32)
 EPSILON = [Interval(Real, 0, None, closed="neither")]
 BOUNDS = [tuple, list, np.ndarray]
@@ -63,7 +63,7 @@ NOISE_PARAMETERS: dict = {
 
 
 def check_epsilon(epsilon: Any) -> None:
-    """Refuse an epsilon that is no finite number > 0: NaN, infinity, a bool, a string.
+    """Raise ValueError unless epsilon is a finite number > 0.
 
     scikit-learn's own validation accepts True and can be switched off globally; a budget must not be.
     """
@@ -72,26 +72,7 @@ def check_epsilon(epsilon: Any) -> None:
 
 
 def check_bounds(bounds: Any, n_features: int, name: str = "bounds") -> tuple[np.ndarray, np.ndarray]:
-    """Turn declared bounds into two arrays.
-
-    Parameters
-    ----------
-    bounds : (low, high), or a list of one (low, high) per feature
-        Each end a finite number, or with (low, high) one number per feature; low < high throughout. A tuple of two is
-        always (low, high).
-    n_features : int
-    name : str, default="bounds"
-        What the error calls them.
-
-    Returns
-    -------
-    low, high : ndarray of float64, shape (n_features,)
-
-    Raises
-    ------
-    ValueError
-        If the rule is broken, or a list can be read in both ways.
-    """
+    """Return declared bounds as two arrays."""
     if not _are_pairs(bounds, n_features):
         return _from_ends(bounds, n_features, name)
     readings = []
@@ -116,7 +97,7 @@ def check_bounds(bounds: Any, n_features: int, name: str = "bounds") -> tuple[np
 
 
 def _are_pairs(bounds: Any, n_features: int) -> bool:
-    """Whether bounds may be a list of (low, high), one for each feature: a tuple of two is never."""
+    """Return whether bounds may be a list of one (low, high) per feature, which a tuple of two never is."""
     if isinstance(bounds, tuple) and len(bounds) == 2:
         return False
     try:
@@ -134,7 +115,7 @@ def _from_ends(bounds: Any, n_features: int, name: str) -> tuple[np.ndarray, np.
     for end in bounds:
         try:
             values = np.asarray(end)
-            # numpy would read True and "1" as numbers.
+            # numpy reads True and "1" as numbers.
             is_number = values.dtype.kind in "iuf"
             values = values.astype(np.float64)
         except (TypeError, ValueError):
@@ -147,9 +128,9 @@ def _from_ends(bounds: Any, n_features: int, name: str) -> tuple[np.ndarray, np.
     low, high = ends
     if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
         raise InvalidParameterError(f"{rule}. Got {bounds!r} instead.")
-    if max(np.abs(low).max(), np.abs(high).max()) > _ROOM or (high - low).min() < 1 / _ROOM:
+    if max(np.abs(low).max(), np.abs(high).max()) > _MAX_MAGNITUDE or (high - low).min() < 1 / _MAX_MAGNITUDE:
         raise InvalidParameterError(
-            f"bounds must be at most {_ROOM:.0e} in magnitude and at least {1 / _ROOM:.0e} apart. "
+            f"bounds must be at most {_MAX_MAGNITUDE:.0e} in magnitude and at least {1 / _MAX_MAGNITUDE:.0e} apart. "
             f"Got {bounds!r} instead."
         )
     return low, high
@@ -158,25 +139,7 @@ def _from_ends(bounds: Any, n_features: int, name: str) -> tuple[np.ndarray, np.
 def check_bounds_by_column(
     bounds: Any, estimator: BaseEstimator, name: str = "bounds"
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Turn declared bounds, of all features or by column name, into two arrays in the order of the columns.
-
-    Parameters
-    ----------
-    bounds : as for :func:`check_bounds`, or dict of column name to (low, high)
-    estimator : estimator
-        Whose columns were counted, and named if they have names.
-    name : str, default="bounds"
-        What the error calls them.
-
-    Returns
-    -------
-    low, high : ndarray of float64, shape (n_features,)
-
-    Raises
-    ------
-    ValueError
-        If the rule is broken: a dict names every column of a frame, and no other.
-    """
+    """Return declared bounds, of all features or by column name, as two arrays in the order of the columns."""
     if not isinstance(bounds, dict):
         return check_bounds(bounds, estimator.n_features_in_, name)
     names = getattr(estimator, "feature_names_in_", None)
@@ -191,7 +154,7 @@ def check_bounds_by_column(
 
 
 def validate_finite(estimator: BaseEstimator, X: Any, *, reset: bool, **kwargs: Any) -> np.ndarray:
-    """scikit-learn's ``validate_data`` for floats; NaN and infinity are refused whatever the global setting.
+    """Validate floats by scikit-learn's ``validate_data``; refuse NaN and infinity whatever the global setting.
 
     ``sklearn.set_config(assume_finite=True)`` is a promise about speed that a release must not depend on.
     """
@@ -200,19 +163,19 @@ def validate_finite(estimator: BaseEstimator, X: Any, *, reset: bool, **kwargs: 
 
 
 def as_table(X: Any, name: str = "X", **kwargs: Any) -> np.ndarray:
-    """scikit-learn's ``check_array``; NaN and infinity are refused whatever the global setting."""
+    """Validate by scikit-learn's ``check_array``; refuse NaN and infinity whatever the global setting."""
     with config_context(assume_finite=False):
         return check_array(X, input_name=name, **kwargs)
 
 
 def check_finite(estimator: BaseEstimator, X: Any, name: str = "X") -> None:
-    """Refuse NaN and infinity in an array, in scikit-learn's words and whatever the global setting."""
+    """Raise scikit-learn's error for NaN and infinity, whatever the global setting."""
     with config_context(assume_finite=False):
         assert_all_finite(X, estimator_name=type(estimator).__name__, input_name=name)
 
 
 def input_names(estimator: Any, given: Any = None) -> list[Any]:
-    """Names of the columns of X: those of the fit, or x0, x1, ...; others that are given must be the same."""
+    """Return the names of the columns at fit, or x0, x1, ...; `given` names must be the same."""
     default = [f"x{j}" for j in range(estimator.n_features_in_)]
     own = list(getattr(estimator, "feature_names_in_", default))
     names = own if given is None else list(given)

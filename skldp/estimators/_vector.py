@@ -1,4 +1,4 @@
-"""Transformers of vectors: directions, and noise in proportion to the distance."""
+"""Transformers of vectors: PrivUnit, and noise in proportion to the distance."""
 
 from numbers import Real
 from typing import Any, Literal
@@ -9,24 +9,21 @@ from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skldp.accounting import PrivacyLedger
-from skldp.estimators._base import LocalTransformer, check_bounds_of_type
-from skldp.estimators._charged import LEDGER, ChargesLedger
+from skldp.domains._norms import nearest_rows
+from skldp.estimators._base import LEDGER, LocalTransformer
 from skldp.estimators._validation import (
     BOUNDS_BY_COLUMN,
     Interval,
     Seed,
     StrOptions,
-    check_bounds_by_column,
 )
-from skldp.mechanisms._norms import nearest_rows
-from skldp.mechanisms._vector.multivariate_laplace import MultivariateLaplace
-from skldp.mechanisms._vector.privunit import PrivUnit, PrivUnitBall
-from skldp.mechanisms._vector.scaled_rows import ScaledRows
+from skldp.mechanisms.vector._multivariate_laplace import MultivariateLaplace
+from skldp.mechanisms.vector._privunit import PrivUnit, PrivUnitBall, ScaledRows
 
 __all__ = ["MultivariateLaplacePrivatizer", "PrivUnitTransformer"]
 
 
-class PrivUnitTransformer(ChargesLedger, OneToOneFeatureMixin, LocalTransformer):
+class PrivUnitTransformer(OneToOneFeatureMixin, LocalTransformer):
     r"""Release directions, or vectors of bounded norm: unbiased, epsilon-LDP, with the least noise.
 
     Parameters
@@ -34,42 +31,36 @@ class PrivUnitTransformer(ChargesLedger, OneToOneFeatureMixin, LocalTransformer)
     epsilon : float, default=1.0
         Budget (natural log) of one record, all its features together.
     norm : "unit" or float, default="unit"
-        ``"unit"`` releases the direction of each row, and not its norm; a row of zeros comes out as a uniform
-        direction. A number R declares that the rows have norms of at most R, and releases the vectors themselves;
-        longer rows are shortened to R.
+        ``"unit"`` releases the direction of each row; a row of zeros gives a uniform direction. A number R is a
+        declared bound on norms, and releases the vectors; longer rows are scaled down to R.
     bounds : (low, high), default=None
-        Declares bounds of the features, as for :class:`BoundsScaler`: each is scaled from its own to [-1, 1] first, and
-        what is released, and `norm`, is about the scaled rows. So a table of unequal columns needs no scaling by hand.
-        What lies outside is moved to the nearest end.
+        Declared bounds of the features, as for :class:`BoundsScaler`. Rows are clipped and scaled to [-1, 1] first;
+        releases and `norm` refer to the scaled rows.
     transform_noise : bool, default=True
-        False: only `fit_transform` adds noise. `transform` then gives the direction (or the vector) as it is.
+        If False, `transform` returns the direction (or vector) without noise; `fit_transform` still adds it.
     seed : None, int, Generator or RandomState, default=None
-        None draws secure noise anew in every call. Anything else is for tests and studies, and voids the guarantee
-        against whoever knows it.
+        None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
     n_jobs : int, default=None
-        Threads, as joblib counts them.
+        Number of threads, as in joblib.
     ledger : PrivacyLedger, default=None
-        Charges each person's budget for their row, at its exact epsilon, before it is handed out. Whoever releases
-        then names the people, by `ids`; if anybody is refused, nothing is released.
+        Charges each person's budget the exact epsilon before a release, which then requires `ids`.
 
     Attributes
     ----------
     mechanism_ : PrivUnit, PrivUnitBall, or ScaledRows around either
-        With `variance`, and `second_moments`, by which second moments of released data are turned into those of the
-        clean ones.
+        With `variance`, and `second_moments`, which corrects second moments of released data.
     radius_ : float or None
-        R, where it is declared.
+        R, if declared.
     bounds_ : tuple of two ndarrays of shape (n_features,), or None
     privacy_guarantee_ : PrivacyGuarantee
-        Of the law of real numbers; what drawing it in floating point leaves open is in the mechanism's notes.
+        For the law of real numbers; see the mechanism's notes on floating point.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Where X has them.
 
     Raises
     ------
     ValueError
-        At `fit`, if there are fewer than two features.
+        If there are fewer than two features.
 
     See Also
     --------
@@ -138,45 +129,36 @@ class PrivUnitTransformer(ChargesLedger, OneToOneFeatureMixin, LocalTransformer)
         epsilon = float(self.epsilon)
         radius = None if isinstance(self.norm, str) else float(self.norm)
         vectors = PrivUnit(n_features, epsilon) if radius is None else PrivUnitBall(n_features, epsilon, radius)
-        self.bounds_ = None if self.bounds is None else check_bounds_by_column(self.bounds, self)
         if self.bounds_ is None:
             return vectors
         return ScaledRows(vectors, *(tuple(end.tolist()) for end in self.bounds_))
 
-    def _release(self, rows, out=None, *, noisy=True, ids=None, keyed=None):
-        if self.bounds_ is not None:
-            check_bounds_of_type(self.bounds_, rows.dtype)
-        return super()._release(rows, out, noisy=noisy, ids=ids, keyed=keyed)
-
     @property
     def radius_(self):
-        """The declared norm, or None."""
+        """Declared norm, or None."""
         return getattr(getattr(self.mechanism_, "inner", self.mechanism_), "radius", None)
 
 
 class MultivariateLaplacePrivatizer(OneToOneFeatureMixin, LocalTransformer):
     r"""Release vectors with noise calibrated to the Euclidean distance (metric privacy, M1).
 
-    Near vectors are hard to tell apart, far ones are not: `epsilon` is the budget per unit of distance, and nothing is
-    said about a whole record unless a `radius` is declared.
+    `epsilon` is the budget per unit of distance. A record has a finite epsilon only if a `radius` is declared.
 
     Parameters
     ----------
     epsilon : float, default=1.0
         Budget (natural log) per unit of Euclidean distance.
     radius : float, default=None
-        Declares that the rows have norms of at most this; longer ones are shortened to it. The guarantee then shows the
-        plain epsilon over the diameter as well, ``2 * radius * epsilon``.
+        Declared bound on the norms of rows; longer rows are scaled down to it. The guarantee then includes the
+        plain epsilon over the diameter, ``2 * radius * epsilon``.
     vocabulary : array-like of shape (n_words, n_features), default=None
-        Public vectors, such as those of the words of a language. `transform` then returns the one nearest to the
-        noisy vector.
+        Public vectors, such as those of words. `transform` then returns the one nearest to the noisy vector.
     transform_noise : bool, default=True
-        False: only `fit_transform` adds noise. `transform` then gives the same vectors without it.
+        If False, `transform` returns the same vectors without noise; `fit_transform` still adds it.
     seed : None, int, Generator or RandomState, default=None
-        None draws secure noise anew in every call. Anything else is for tests and studies, and voids the guarantee
-        against whoever knows it.
+        None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
     n_jobs : int, default=None
-        Threads, as joblib counts them.
+        Number of threads, as in joblib.
 
     Attributes
     ----------
@@ -187,12 +169,11 @@ class MultivariateLaplacePrivatizer(OneToOneFeatureMixin, LocalTransformer):
         In unit "distance".
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Where X has them.
 
     Raises
     ------
     ValueError
-        If the vocabulary has another width, or is not finite.
+        If the vocabulary has another number of columns, or is not finite.
 
     See Also
     --------
@@ -205,13 +186,10 @@ class MultivariateLaplacePrivatizer(OneToOneFeatureMixin, LocalTransformer):
 
     The noise has a norm of about :math:`d / \varepsilon`.
 
-    The guarantee does not resolve distances below the rounding of X. Rows keep their type (float32 or float64, all
-    else becomes float64); what a `radius` shortens is rounded to it. The noise (from 16 dimensions on, with a direction
-    from words of single precision) is added in double precision, and the sum rounded to multiples of
-    ``mechanism_.step``, at most 2^-14 of the noise's standard deviation, before it takes the type of the rows. A row of
-    float32 is itself known to 2^-24 of its size only, and one of float64 to 2^-53: of two rows nearer to each other
-    than that, epsilon times their distance speaks about real numbers and not about what is computed. Pass float64, or
-    subtract a public centre, where such distances matter.
+    The guarantee does not resolve distances below the rounding of X: 2^-24 of a row's size in float32, 2^-53 in
+    float64. Rows keep their type (float32 or float64). Noise is added in double precision, and the sum rounded to
+    multiples of ``mechanism_.step``, at most 2^-14 of the noise's standard deviation, then to the type of the rows.
+    Pass float64, or subtract a public centre, if such distances matter.
 
     References
     ----------
@@ -252,9 +230,9 @@ class MultivariateLaplacePrivatizer(OneToOneFeatureMixin, LocalTransformer):
         self.n_jobs = n_jobs
 
     def nearest_indices(self, X: Any) -> np.ndarray:
-        """Release, of every row, the index in the vocabulary of the word nearest to the noisy row.
+        """Release the index of the vocabulary's vector nearest to each noisy row.
 
-        Each call is a release of its own, with fresh noise.
+        Each call is a separate release.
 
         Parameters
         ----------
@@ -284,5 +262,5 @@ class MultivariateLaplacePrivatizer(OneToOneFeatureMixin, LocalTransformer):
 
     @property
     def radius_(self):
-        """The declared radius, or None."""
+        """Declared radius, or None."""
         return self.mechanism_.radius

@@ -1,4 +1,4 @@
-r"""Multinomial logistic regression learnt from people who each release once."""
+r"""Protocol of multinomial logistic regression, one release per person."""
 
 import math
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from skldp._checks import check_whole, is_number
+from skldp._checks import check_integer, is_number
 from skldp.learning._likelihood import Likelihood, normal_people, step
 from skldp.learning._protocol import (
     CENTER_RADIUS,
@@ -25,33 +25,31 @@ from skldp.learning._vectors import contrasts, n_products, symmetric_matrix
 
 __all__ = ["ClassificationProtocol"]
 
-# The part of the people who tell products, in stages that leave each a sufficiency of this many times the number of
-# terms, and no more than that many. Where few tasks are asked products always pay: a step that is too long in some
-# direction would have nothing after it that takes it back.
+# Fraction of people in product stages, sufficiency of a stage in units of the number of terms, and maximum number of
+# stages. A protocol with few tasks always asks for products: no later step corrects an overlong one.
 _PRODUCT_SHARE, _STAGE_SUFFICIENCY, _MOST_STAGES = 0.3, 0.4, 6
-# The floor of the whitening, in units of the largest eigenvalue that noise alone has.
+# Smallest eigenvalue kept by the whitening, in units of the largest noise eigenvalue.
 _FLOOR = 0.35
-# Few people are cut into fewer cohorts, so that each tells something.
+# Number of cohorts, and the number below this sufficiency.
 _N_COHORTS, _N_COHORTS_OF_FEW, _FEW = 20, 10, 100.0
-# Of those who tell gradients in "once", the part at whose model all the others are asked.
+# Fraction of the gradient cohorts of "once" that fix the model at which the others are asked.
 _FIRST_MODEL = 0.35
-# What a radius cuts off is more than the noise where there is little of it: from this sufficiency on radii grow.
+# Radii grow from this sufficiency on, where truncation bias exceeds the noise.
 _LOOSE = 100.0
-# The part of the people who tell the classes' shares, where weights need them; and where gradients alone are asked of
-# few, who would not tell a rare class from their noise; and then the part who tell how wide features lie.
+# Fractions of people who report class shares, the same with few people (rare classes need more reports), and feature
+# widths.
 _SHARES_SHARE, _SHARES_OF_FEW, _WIDTH_SHARE = 0.05, 0.1, 0.05
-# How wide that is expected to be, in units of what the bounds allow, and how well its logarithm is known; how far it is
-# told, above and below.
+# Prior of feature widths in units of the bounds: mean, standard deviation of the logarithm, largest width, and its
+# ratio to the smallest.
 _EXPECTED_WIDTH, _LOG_ERROR, _WIDEST, _WIDTH_RATIO = 1 / 3, 0.7, 1.2, 24.0
-# The radius of few people's gradients in units of their usual norm: a shorter one spares noise, and is further from
-# what normal people would tell, which is taken off.
+# Radius of gradients with few people, in units of their typical norm; the bias of a normal model is corrected.
 _TIGHTNESS = 0.7
-# For what is 0 where it may not be.
+# Floor of divisors.
 _NOTHING = 1e-6
 
 
 class ClassificationProtocol(Protocol):
-    r"""Who is asked what, one task after the other, until a multinomial logistic regression is learnt.
+    r"""Interactive protocol of multinomial logistic regression: cohorts answer one task after the other.
 
     Parameters
     ----------
@@ -103,7 +101,8 @@ class ClassificationProtocol(Protocol):
     Examples
     --------
     >>> import numpy as np
-    >>> from skldp.learning import ClassificationProtocol, simulate
+    >>> from skldp.learning import ClassificationProtocol
+    >>> from skldp.learning._person import simulate
     >>> from skldp.mechanisms import noise_from
     >>> X = np.random.default_rng(0).uniform(-1, 1, (4_000, 2))
     >>> protocol = ClassificationProtocol(2, 4_000, 2, epsilon=4.0, low=[-1, -1], high=[1, 1])
@@ -128,7 +127,7 @@ class ClassificationProtocol(Protocol):
         ridge: float = 4.0,
         class_weight: Literal["balanced"] | Sequence[float] | None = None,
     ) -> None:
-        check_whole("n_classes", n_classes, least=2)
+        check_integer("n_classes", n_classes, least=2)
         low, high = np.append(low, 0.0), np.append(high, n_classes - 1.0)
         super().__init__(n_features, n_people, epsilon, low, high, kind)
         if not is_number(ridge) or ridge < 0:
@@ -141,7 +140,7 @@ class ClassificationProtocol(Protocol):
         self._steps = self._plan()
         n_terms = n_features + self.fit_intercept
         root = math.sqrt(n_features + 1)
-        # Without an intercept, records are counted from the zero of their own scale.
+        # Without an intercept, records are relative to the zero of their own scale.
         origin = np.zeros(n_features) if self.fit_intercept else -self._box.center[:-1] / self._box.radius[:-1]
         self._state = {
             "step": 0,
@@ -161,18 +160,18 @@ class ClassificationProtocol(Protocol):
 
     @property
     def sufficiency(self) -> float:
-        """As of a regression, over the number of contrasts between the classes."""
+        """Sufficiency of the regression, divided by the number of contrasts between classes."""
         return super().sufficiency / (self.n_classes - 1)
 
     @property
     def coefficients(self) -> npt.NDArray[np.float64]:
-        """Of every feature, in the units of the declared bounds, for every class: shape (n_classes, n_features)."""
+        """Coefficients in the units of the declared bounds, shape (n_classes, n_features)."""
         result: npt.NDArray[np.float64] = self._logits()[:, -self.n_features :] / self._box.radius[:-1]
         return result
 
     @property
     def intercepts(self) -> npt.NDArray[np.float64]:
-        """Of every class, in the units of the declared bounds: shape (n_classes,)."""
+        """Intercepts in the units of the declared bounds, shape (n_classes,)."""
         if not self.fit_intercept:
             return np.zeros(self.n_classes)
         center = np.array(self._state["center"])[:-1] + self._box.center[:-1] / self._box.radius[:-1]
@@ -194,14 +193,14 @@ class ClassificationProtocol(Protocol):
 
     @property
     def _is_plain(self) -> bool:
-        """Whether nothing but gradients is asked for: before products pay, whose noise does not grow with classes."""
-        # A gradient tells half of what a regression's does, or less: of a class the variance is no more.
+        """Whether all tasks are gradients: the noise of products does not grow with classes, but needs more people."""
+        # The curvature of a class is at most half that of least squares.
         pays = self._knows_sizes and self._products_pay(2 * (self.n_classes - 1))
         return self.kind == "rounds" and not pays
 
     @property
     def _room(self) -> float:
-        """How far features can be from the middle of their bounds, or without an intercept from their zero."""
+        """Largest distance of a feature from the middle of its bounds, or from zero without an intercept."""
         offsets = 0 if self.fit_intercept else self._box.center[:-1] / self._box.radius[:-1]
         return float(np.linalg.norm(np.ones(self.n_features) + np.abs(offsets)))
 
@@ -215,7 +214,7 @@ class ClassificationProtocol(Protocol):
             "n_people": self.n_people,
             "n_classes": self.n_classes,
             "epsilon": self.epsilon,
-            # The target's bounds are made again of the number of classes.
+            # Recompute the bounds of the target from the number of classes.
             "low": self._box.low[:-1],
             "high": self._box.high[:-1],
             "kind": self.kind,
@@ -225,12 +224,12 @@ class ClassificationProtocol(Protocol):
         }
 
     def _vector_lengths(self) -> set[int]:
-        # A vector is at least two numbers long.
+        # PrivUnit needs d >= 2.
         n_terms = max(2, self.n_features + self.fit_intercept)
         return {max(2, self.n_features), n_terms * (self.n_classes - 1), 2 * (self.n_classes - 1), n_products(n_terms)}
 
     def _plan(self) -> list[tuple[str, int]]:
-        """The steps, each with how many people it wants, from public numbers alone."""
+        """Return the steps with their numbers of people, from public numbers only."""
         n = self.n_people
         if not self.is_enough:
             return [("shares", n)]
@@ -259,7 +258,7 @@ class ClassificationProtocol(Protocol):
         return steps
 
     def _terms(self) -> npt.NDArray[np.float64]:
-        """The functionals of the model's terms: the constant where there is one, and the features."""
+        """Return the functionals of the terms of the model: the constant, if any, and the features."""
         return np.eye(self.n_features + 2)[1 - self.fit_intercept : -1]
 
     def _task_of(self, name: str) -> Task:
@@ -311,13 +310,13 @@ class ClassificationProtocol(Protocol):
         )
 
     def _center(self, task: Task, report: Report) -> npt.NDArray[np.float64]:
-        # The class has none.
+        # The class has no people.
         return np.append(super()._center(task, report)[: self.n_features], 0.0)
 
     def _take_shares(self, task: Task, report: Report) -> None:
-        """The classes' shares, and as long as nothing else is known a model that says nothing else."""
+        """Set the class shares, and the initial model without slopes."""
         told = task.mean(report).reshape(self.n_classes - 1, 2)[:, 0]
-        # As far from 0 as the noise lets them be told.
+        # Bound shares away from 0 by their noise.
         shares = np.maximum(1 / self.n_classes + contrasts(self.n_classes) @ told, task.standard_error(report.n_people))
         shares /= shares.sum()
         self._state["shares"] = shares.tolist()
@@ -326,7 +325,7 @@ class ClassificationProtocol(Protocol):
             beta[:, 0] = np.log(shares) @ contrasts(self.n_classes)
             self._state["beta"] = beta.tolist()
             if self._is_plain:
-                # Of their logarithms, as far as the noise of the shares is small beside them.
+                # Intercepts are log shares, shrunk by the noise of the shares.
                 of_logs = contrasts(self.n_classes).T / shares @ contrasts(self.n_classes)
                 of_logs *= task.standard_error(report.n_people)
                 self._state["of_constant"] = (of_logs @ of_logs).tolist()
@@ -337,7 +336,7 @@ class ClassificationProtocol(Protocol):
             self._state["spread"] = told
             return
         expected, error = math.log(_EXPECTED_WIDTH * self._room), task.log_error(report.n_people)
-        # The same for all features, which are then each of a size of about 1.
+        # One scale for all features, which makes them of size about 1.
         scale = math.sqrt(self.n_features) / math.exp(weighed(math.log(told), error, expected, _LOG_ERROR))
         self._state["whitening"] = np.diag([1.0] * self.fit_intercept + [scale] * self.n_features).tolist()
 
@@ -346,14 +345,14 @@ class ClassificationProtocol(Protocol):
         n_terms = self.n_features + self.fit_intercept
         functionals = np.array(task.matrix)
         functionals[:, 0] += functionals[:, 1:] @ np.array(state["center"])
-        # Of the terms alone, without what makes a vector of one number two.
+        # Drop the padding of a vector of one number.
         functionals = functionals[:n_terms, 1 - self.fit_intercept : -1]
         moments = symmetric_matrix(task.mean(report), len(task.matrix))[:n_terms, :n_terms]
         state["told"] = [*state["told"], [functionals.tolist(), moments.tolist(), task.standard_error(report.n_people)]]
         moments, variances = as_shown_by(functionals, state["told"])
         values, vectors = np.linalg.eigh(nearest_positive(moments))
         edge = math.sqrt(np.mean(variances) * 2 * n_terms)
-        # What is below the rounding of the largest is nothing.
+        # Drop eigenvalues below the rounding of the largest one.
         floor = values + max(_FLOOR * edge, _NOTHING * max(1.0, values[-1]))
         state["whitening"] = (np.array(state["whitening"]) @ vectors / np.sqrt(floor)).tolist()
         state["spread"] = math.sqrt(max(_NOTHING, (values / floor).sum()))
@@ -361,16 +360,16 @@ class ClassificationProtocol(Protocol):
     def _take_gradient(self, task: Task, report: Report) -> None:
         state = self._state
         beta, whitening = np.array(state["beta"]), np.array(state["whitening"])
-        # Whitened features have second moments of 1, or the noise would have shown.
+        # Whitened features have second moments of at least 1.
         root = np.linalg.pinv(whitening)
         people = normal_people(root.T @ root, self.fit_intercept)
         expected, curvature = Likelihood(people @ whitening, self.n_classes).expected(people @ beta.T, task.radius)
         gradient = task.mean(report).reshape(self.n_classes - 1, -1)[:, : beta.shape[1]] - expected
-        # The gradients themselves differ from person to person.
+        # Gradients vary between people, besides the noise.
         variance = task.standard_error(report.n_people) ** 2 + task.radius**2 / (gradient.size * report.n_people)
         moved, covariance = step(np.array(state["covariance"]), gradient, curvature, variance)
         if state["of_constant"]:
-            # Where terms are not mixed, the constant's error is another one.
+            # Without mixing of terms, the error of the constant differs.
             moved[:, :1], left = step(np.array(state["of_constant"]), gradient[:, :1], curvature, variance)
             state["of_constant"] = left.tolist()
         state["beta"] = (beta + moved @ whitening.T).tolist()
@@ -382,12 +381,12 @@ class ClassificationProtocol(Protocol):
             self._shrink()
 
     def _shrink(self) -> None:
-        """Shrink slopes that are smaller than was expected, as James and Stein do."""
+        """Shrink slopes below their expected size (James and Stein)."""
         state, least = self._state, max(self.ridge, _NOTHING)
         beta, covariance = np.array(state["beta"]), np.array(state["covariance"])
         slopes = beta[:, -self.n_features :]
         size = ((slopes / np.diag(state["whitening"])[-self.n_features :]) ** 2).sum()
-        # The filter has gone this part of the way to what it was told, and what slopes would be if all were 0.
+        # Fraction of the filter's correction so far, and the expected slopes if all were 0.
         way = 1 - least * np.trace(covariance) / len(covariance)
         noise = (np.trace(covariance) - least * (covariance**2).sum()) / len(covariance)
         if size and way > 0:
@@ -414,6 +413,6 @@ def _checked_weights(given: Any, n_classes: int) -> str | tuple[float, ...] | No
 
 
 def _at_least_two(functionals: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """With a row of zeros where there is one row alone, which no vector's mechanism would release."""
+    """Append a row of zeros to a single row, since PrivUnit needs d >= 2."""
     missing = np.zeros((max(0, 2 - len(functionals)), functionals.shape[1]))
     return np.vstack([functionals, missing])

@@ -1,4 +1,4 @@
-r"""A linear discriminant learnt from people who each release once: their vector and their class as one tensor."""
+r"""Protocol of a linear discriminant, one release per person of the tensor of vector and class."""
 
 import math
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._arrays import as_numbers, kind_of
-from skldp._checks import check_whole
+from skldp._checks import check_integer
 from skldp.learning._linear_rule import (
     clear_shares,
     likeliest_numbers,
@@ -22,85 +22,41 @@ from skldp.learning._vectors import contrasts, n_products, symmetric_matrix
 
 __all__ = ["DiscriminantProtocol"]
 
-# Parts of the people who tell the classes' shares, the size of records, their size about the centre, and of the scores;
-# the mean score; and where they pay, products.
+# Fractions of people who report class shares, norms, centred norms, scores, the mean score, and products.
 _SHARES_SHARE, _LENGTH_SHARE, _SPREAD_SHARE, _BREADTH_SHARE = 0.03, 0.01, 0.02, 0.01
 _LEVEL_SHARE, _PRODUCT_SHARE = 0.1, 0.25
-# Where the people suffice this far, more of them tell the shares, by which all that the others tell is divided.
+# From this sufficiency on, more people report the shares, which divide all other estimates.
 _MANY, _SHARES_SHARE_OF_MANY = 30.0, 0.1
-# The part who tell the centre lies between these, and counts this part of its error: the rest is corrected at the end.
+# Bounds of the fraction who report the centre, and the weight of its error, which is corrected at the end.
 _LEAST_CENTER_SHARE, _MOST_CENTER_SHARE, _LASTING_ERROR = 0.02, 0.25, 0.6
-# Of a record's norm, the largest that is told over the smallest: a wider range would need more noise.
+# Ratio of the largest to the smallest reported norm; a wider range needs more noise.
 _NORM_RANGE = 4.0
-# The radius in units of the vectors' usual norm, and the floor of the whitening in units of the largest eigenvalue that
-# noise alone has.
+# Radius in units of the typical norm of vectors, and smallest eigenvalue of the whitening in units of the largest noise
+# eigenvalue.
 _TIGHTNESS, _FLOOR = 0.85, 0.5
-# Products pay where errors of a whitening by them are small beside what it makes equal: from this sufficiency of a
-# regression on, in units of its terms.
+# Products are asked for from this sufficiency of a regression on, in units of its terms.
 _PRODUCTS_PAY = 100.0
-# Directions that public vectors do not show are none.
+# Smallest eigenvalue of public vectors that counts as a direction.
 _NOTHING = 1e-9
-# Fewer public vectors show hardly a direction.
+# Minimum number of public vectors.
 _LEAST_PUBLIC = 10
-# Of the variance of everybody, at least this part lies within the classes.
+# Smallest fraction of the variance that lies within classes.
 _LEAST_WITHIN = 0.25
 
 
 class DiscriminantProtocol(Protocol):
-    r"""Who is asked what, one task after the other, until a linear discriminant is learnt.
+    r"""Interactive protocol of a linear discriminant: cohorts answer one task after the other.
 
-    Parameters
-    ----------
-    n_features : int
-    n_people : int
-    n_classes : int
-        K, at least 2. Targets are classes counted from 0.
-    epsilon : float
-        Natural log, of the whole record with its class.
-    low, high : array-like of shape (n_features,)
-        Declared bounds of the features.
-    in_ball : bool, default=False
-        Whether records lie in the ball within the bounds, and near its surface, as embeddings of norm 1 do: then their
-        size and centre need not be told.
-    public : array-like of shape (n_public, n_features), default=None
-        Vectors without classes of the same kind as the records, at least 10, that are nobody's secret. They tell the
-        centre, in which directions records differ, and by how much, and are given to classes by what people told.
+    Shapes: `low, high` (n_features,); `public` (n_public, n_features).
 
-    Attributes
-    ----------
-    task : Task or None
-        The task that is open; None when all is done.
-    n_wanted : int
-        How many people are to be asked it.
-
-    Raises
-    ------
-    ValueError
-        If anything is not as above.
-
-    Notes
-    -----
     Nearly everybody releases the tensor of a vector u and what their class differs by from the classes' shares. Its
     mean is :math:`\pi_k (\mu_k - \mu)` for every class k: K - 1 times as many numbers as u has, at the whole epsilon,
     whatever the number of classes. u is the record less its centre; with public vectors, in their main directions, each
     divided by the square root of its standard deviation, halfway between telling what differs most and telling all
     alike.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skldp.learning import DiscriminantProtocol, simulate
-    >>> from skldp.mechanisms import noise_from
-    >>> rng = np.random.default_rng(0)
-    >>> y = rng.integers(3, size=6_000)
-    >>> X = rng.normal(np.eye(3, 8)[y], 0.5)
-    >>> protocol = DiscriminantProtocol(8, 6_000, 3, epsilon=2.0, low=[-2] * 8, high=[2] * 8)
-    >>> simulate(protocol, X, y.astype(float), noise_from())
-    >>> bool(np.mean((X @ protocol.coefficients.T + protocol.intercepts).argmax(axis=1) == y) > 0.7)
-    True
     """
 
-    # Below it the tensor's noise leaves nothing that a record could be told by.
+    # Below this sufficiency the noise of the tensor exceeds its signal.
     least_sufficiency = 0.5
     _stays_open = "tensor"
     _told_later = ("breadth", "level")
@@ -117,7 +73,7 @@ class DiscriminantProtocol(Protocol):
         in_ball: bool = False,
         public: npt.ArrayLike | None = None,
     ) -> None:
-        check_whole("n_classes", n_classes, least=2)
+        check_integer("n_classes", n_classes, least=2)
         low, high = np.append(low, 0.0), np.append(high, n_classes - 1.0)
         super().__init__(n_features, n_people, epsilon, low, high, "once")
         self.n_classes, self.in_ball = int(n_classes), bool(in_ball)
@@ -143,7 +99,7 @@ class DiscriminantProtocol(Protocol):
         self._steps = self._plan()
 
     def _public_inside(self, rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Public vectors, in the units in which the bounds are -1 and 1."""
+        """Return public vectors in the units in which the bounds are -1 and 1."""
         if rows.ndim != 2 or rows.shape[1] != self.n_features or len(rows) < _LEAST_PUBLIC:
             raise ValueError(
                 f"public must be at least {_LEAST_PUBLIC} vectors of {self.n_features} numbers. "
@@ -155,7 +111,7 @@ class DiscriminantProtocol(Protocol):
         return result
 
     def _look_at_public(self, rows: npt.NDArray[np.float64]) -> None:
-        """Centre, axes, and how many of these are to be told, from public numbers alone."""
+        """Return the centre, the axes and the number of axes to report, from public numbers only."""
         values, vectors = np.linalg.eigh(shrunk_covariance(rows))
         values, vectors = values[::-1], vectors[:, ::-1]
         seen = values > _NOTHING * max(values[0], _NOTHING)
@@ -173,14 +129,14 @@ class DiscriminantProtocol(Protocol):
         state["spread"] = float(np.exp(np.log(np.maximum(norms, _NOTHING)).mean()))
 
     def _public_points(self, rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Public vectors along the axes."""
+        """Return public vectors along the axes."""
         center, axes = np.array(self._state["center"]), np.array(self._state["axes"])
         result: npt.NDArray[np.float64] = (rows - center[:-1]) @ axes
         return result
 
     @property
     def sufficiency(self) -> float:
-        """The people over the noise of the tensor's mean: n over its length times the variance of each number."""
+        """Sufficiency of the tensor: n over its length times the variance of each number."""
         length = self._tensor_length
         return self.n_people / (length * noise_variance(length, self.epsilon))
 
@@ -191,13 +147,13 @@ class DiscriminantProtocol(Protocol):
 
     @property
     def coefficients(self) -> npt.NDArray[np.float64]:
-        """Of every feature, in the units of the declared bounds, for every class: shape (n_classes, n_features)."""
+        """Coefficients in the units of the declared bounds, shape (n_classes, n_features)."""
         result: npt.NDArray[np.float64] = self._rule[0] / self._box.radius[:-1]
         return result
 
     @property
     def intercepts(self) -> npt.NDArray[np.float64]:
-        """Of every class, in the units of the declared bounds."""
+        """Intercepts in the units of the declared bounds."""
         slopes, at_origin = self._rule
         result: npt.NDArray[np.float64] = at_origin - slopes @ (self._box.center[:-1] / self._box.radius[:-1])
         return result
@@ -208,7 +164,7 @@ class DiscriminantProtocol(Protocol):
             "n_people": self.n_people,
             "n_classes": self.n_classes,
             "epsilon": self.epsilon,
-            # The target's bounds are made again of the number of classes.
+            # Recompute the bounds of the target from the number of classes.
             "low": self._box.low[:-1],
             "high": self._box.high[:-1],
             "in_ball": self.in_ball,
@@ -227,13 +183,13 @@ class DiscriminantProtocol(Protocol):
             return [("shares", n)]
         steps = []
         n_shares = int((_SHARES_SHARE_OF_MANY if self.sufficiency > _MANY else _SHARES_SHARE) * n)
-        # Where even shares of half as many or twice would not show, all are taken as equal.
+        # Use equal shares if the noise would hide shares half or twice as large.
         if n_shares and self._task_of("shares").standard_error(n_shares) < 1 / (2 * self.n_classes):
             steps = [("shares", n_shares)]
         ends: list[tuple[str, int]] = []
         if self._public is None:
             if not self.in_ball:
-                # An error of the centre adds to the vectors' size as those add to their noise who do not tell it.
+                # Balance the error of the centre with the noise from fewer tensor reports.
                 noise = _LASTING_ERROR * d * noise_variance(max(2, d), self.epsilon) / n
                 share = np.clip(math.sqrt(noise**2 + noise) - noise, _LEAST_CENTER_SHARE, _MOST_CENTER_SHARE)
                 steps += [("length", int(_LENGTH_SHARE * n)), ("center", int(share * n))]
@@ -245,7 +201,7 @@ class DiscriminantProtocol(Protocol):
         return [*steps, ("tensor", n - sum(wanted for _, wanted in [*steps, *ends])), *ends]
 
     def _along(self) -> npt.NDArray[np.float64]:
-        """Functionals that give the vector that is told."""
+        """Return the functionals of the reported vector."""
         axes = np.array(self._state["axes"])[:, : self._state["told"]].T
         nothing = np.zeros(len(axes))
         return np.column_stack([nothing, axes, nothing])
@@ -255,7 +211,7 @@ class DiscriminantProtocol(Protocol):
         root = math.sqrt(d)
         form, answer, least, classes = "linear", "vector", 0.0, 0
         if name == "shares":
-            # A vector is at least two numbers long.
+            # PrivUnit needs d >= 2.
             functionals = np.zeros((1 + (n_classes == 2) + n_classes, d + 2))
             functionals[0, 0] = 1.0
             form, radius, classes = "class_gradient", math.sqrt(1 - 1 / n_classes), n_classes
@@ -273,7 +229,7 @@ class DiscriminantProtocol(Protocol):
             logits[:, 0] = np.log(shares)
             along = self._along()
             functionals = np.vstack([_long_enough(along) if n_classes == 2 else along, logits])
-            # Of the class that differs most from the shares.
+            # Worst case over the classes.
             farthest = math.sqrt(np.max((1 - shares) ** 2 - shares**2 + shares @ shares))
             form, radius, classes = "class_gradient", _TIGHTNESS * farthest * state["spread"], n_classes
         else:
@@ -288,13 +244,13 @@ class DiscriminantProtocol(Protocol):
     def _take_shares(self, task: Task, report: Report) -> None:
         n_classes = self.n_classes
         told = task.mean(report).reshape(n_classes - 1, -1)[:, 0]
-        # Of the release, and of who happened to be asked.
+        # Variance of the release and of the sample.
         noise = (n_classes - 1) * (task.standard_error(report.n_people) ** 2 + 1 / (n_classes * report.n_people))
         self._state["shares"] = clear_shares(1 / n_classes + contrasts(n_classes) @ told, noise).tolist()
 
     def _center(self, task: Task, report: Report) -> npt.NDArray[np.float64]:
         told = task.mean(report)[: self.n_features]
-        # The class has none.
+        # The class has no people.
         return np.append(likeliest_numbers(told, task.standard_error(report.n_people)), 0.0)
 
     def _take_spread(self, task: Task, report: Report) -> None:
@@ -317,21 +273,21 @@ class DiscriminantProtocol(Protocol):
         self._state["breadth"] = float(task.mean(report)[0])
 
     def _take_level(self, task: Task, report: Report) -> None:
-        """By how much the centre is off, in the directions in which it matters: those of the tensor."""
+        """Return the error of the centre in the directions of the tensor."""
         told, error = task.mean(report)[: self.n_classes - 1], task.standard_error(report.n_people)
         size = float(told @ told)
         kept = max(0.0, 1 - len(told) * error**2 / size) if size > 0 else 0.0
         self._state["level"] = np.linalg.lstsq(self._contrast(), kept * told, rcond=None)[0].tolist()
 
     def _contrast(self) -> npt.NDArray[np.float64]:
-        """The tensor's mean as a matrix of norm 1, or 0 where nobody told it."""
+        """Return the mean tensor as a matrix of norm 1, or 0 without reports."""
         tensor = np.array(self._state["tensor"])
         result: npt.NDArray[np.float64] = tensor / max(np.linalg.norm(tensor), _NOTHING)
         return result
 
     @property
     def _rule(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Slopes and intercepts of the logits, in the units in which the bounds are -1 and 1."""
+        """Return slopes and intercepts of the logits, in the units in which the bounds are -1 and 1."""
         state, shares = self._state, np.array(self._state["shares"])
         tensor, error = np.array(state["tensor"]), state["error"]
         if not error:
@@ -355,7 +311,7 @@ class DiscriminantProtocol(Protocol):
             points = self._public_points(self._public_inside(self._public))
             means, noise, within = self_trained(points, means, noise, np.array(state["variances"]), shares)
         elif state["variances"] is not None:
-            # The products are of everybody: what lies between the classes is taken off, and the rest made equal.
+            # Products are of all people: subtract the variance between classes, then whiten the rest.
             between = (means.T * shares) @ means - np.diag(shares @ noise)
             values, vectors = np.linalg.eigh(np.diag(np.array(state["variances"])) - between)
             turn = vectors / np.sqrt(np.maximum(values, _LEAST_WITHIN))
@@ -368,7 +324,7 @@ class DiscriminantProtocol(Protocol):
 
 
 def _long_enough(functionals: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """With a row of zeros where there is one row only: a vector is at least two numbers long."""
+    """Append a row of zeros to a single row, since PrivUnit needs d >= 2."""
     result: npt.NDArray[np.float64] = np.vstack(
         [functionals, np.zeros((max(0, 2 - len(functionals)), functionals.shape[1]))]
     )

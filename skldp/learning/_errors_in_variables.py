@@ -1,4 +1,4 @@
-r"""Least squares of rows that were released one by one, corrected for the noise of their release."""
+r"""Least squares on released rows, corrected for the noise of the release."""
 
 import math
 from dataclasses import dataclass
@@ -10,9 +10,9 @@ from skldp.mechanisms._rows import RowMechanism
 
 __all__ = ["ReleasedFit", "least_squares_of_releases"]
 
-# Moments are computed group by group, by whose scatter their errors are told.
+# Number of groups of moments, whose spread estimates the errors.
 _MOST_GROUPS = 200
-# A direction counts as known where its variance is so many standard errors above 0.
+# A direction is known if its variance is this many standard errors above 0.
 _CLEAR = 5.0
 
 _Array = npt.NDArray[np.float64]
@@ -20,16 +20,9 @@ _Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class ReleasedFit:
-    """Coefficients that are corrected for the noise of released rows.
+    """Coefficients corrected for the noise of released rows.
 
-    Parameters
-    ----------
-    coef : ndarray of shape (n_features,)
-    intercept : float
-    covariance : ndarray of shape (n_features + 1, n_features + 1)
-        Of the errors of intercept and coefficients; NaN where the noise hides what is needed.
-    n_needed : int
-        How many people it takes at least before every direction of the rows is clear of noise.
+    Shapes: `coef` (n_features,); `covariance` (n_features + 1, n_features + 1).
     """
 
     coef: _Array
@@ -41,7 +34,7 @@ class ReleasedFit:
 def least_squares_of_releases(
     rows: _Array, target: _Array, mechanism: RowMechanism, *, together: bool, fit_intercept: bool
 ) -> ReleasedFit:
-    r"""Regress a target on rows of which releases are at hand.
+    r"""Regress a target on released rows.
 
     Shapes: rows (n, n_features), target (n,).
 
@@ -68,13 +61,13 @@ def least_squares_of_releases(
     weights = np.array([len(rows[start::n_groups]) for start in range(n_groups)]) / n
     mean = weights @ moments.reshape(n_groups, -1)
     whole = mean.reshape(d + 2, d + 2)
-    # About the means, which makes the constant's part of the solve a sum.
+    # Centred moments separate the constant from the solve.
     shift = np.eye(d + 2)
     if fit_intercept:
         shift[1:, 0] = -whole[0, 1:]
     about = shift @ moments @ shift.T
     gram, products = np.tensordot(weights, about, 1)[1:-1, 1:-1], np.tensordot(weights, about, 1)[1:-1, -1]
-    # In units in which a release has variance 1: what is left of it is a direction's reliability.
+    # Units in which the release has variance 1: the remainder is the reliability of a direction.
     deviations = rows.std(axis=0) if fit_intercept else np.sqrt((rows**2).mean(axis=0))
     scale = np.where(deviations > 0, deviations, 1.0)
     values, vectors = np.linalg.eigh(gram / np.outer(scale, scale))
@@ -83,7 +76,7 @@ def least_squares_of_releases(
     least = np.maximum(_CLEAR * np.sqrt(np.diag(errors)), 1e-12)
     coef = turned @ ((turned.T @ products) / np.maximum(values, least))
     clear = bool((values >= least).all())
-    # People needed grow with the square of the error; of what is below its own error, it is all that is known.
+    # The required number of people grows with the squared error; below its own error only that bound is known.
     share = float((least / np.maximum(values, least / _CLEAR)).max())
     n_needed = n if clear else max(n + 1, math.ceil(n * share**2))
     constant = whole[0, -1] - coef @ whole[0, 1:-1] if fit_intercept else 0.0
@@ -100,7 +93,7 @@ def least_squares_of_releases(
 
 
 def _moments(rows: _Array, target: _Array, mechanism: RowMechanism, together: bool) -> _Array:
-    """Second moments of (1, x, y), of the true rows."""
+    """Return the second moments of (1, x, y) of the true rows."""
     table = np.column_stack([np.ones(len(rows)), rows, target])
     result = table.T @ table / len(rows)
     last = result.shape[0] if together else result.shape[0] - 1
@@ -110,7 +103,7 @@ def _moments(rows: _Array, target: _Array, mechanism: RowMechanism, together: bo
 
 
 def _error_of_mean(of_groups: _Array) -> _Array:
-    """The covariance of the mean of groups that are as large as each other, but for one."""
+    """Return the covariance of the mean of groups of equal size, except one."""
     n_groups = len(of_groups)
     centred = of_groups - of_groups.mean(axis=0)
     result: _Array = centred.T @ centred / (n_groups * max(1, n_groups - 1))

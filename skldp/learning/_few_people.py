@@ -1,4 +1,4 @@
-r"""What a regression asks of few people: where records lie and how far they reach, and then gradients alone."""
+r"""Regression with few people: location and scale of the records, then gradients only."""
 
 import math
 
@@ -10,8 +10,8 @@ from skldp.learning._tasks import Report, Task
 
 __all__ = ["FewPeople", "kalman_steps"]
 
-# Parts of all people who tell, one after the other, where targets lie and how far they are from there, the second time
-# nearer; how long records are, their centre, and how wide features lie about it.
+# Fractions of people who report, in turn, the target's location, its spread, both again more precisely, the norms, the
+# centre, and the feature widths.
 _SHARES = (
     ("location", 0.04),
     ("reach", 0.04),
@@ -22,28 +22,27 @@ _SHARES = (
     ("width", 0.05),
 )
 _N_COHORTS = 20
-# Bounds are declared with room: targets are expected to deviate by this part of half their range, and the logarithm of
-# that to be known this well.
+# Prior of the target's deviation, in units of half the range: mean, and standard deviation of the logarithm.
 _EXPECTED_DEVIATION, _LOG_ERROR = 1 / 3, 0.7
-# How far people's own logarithms are apart, normal distances being told: pi / sqrt(8).
+# Standard deviation of the logarithm of a normal distance: pi / sqrt(8).
 _LOG_SPREAD = 1.1
-# Targets are cut off so many deviations from the centre so far: a location needs no more, whose noise grows with it.
+# Truncation of targets, in deviations from the current centre; a location needs no more.
 _LOCATION_DEVIATIONS = 1.5
-# How far the reach of targets is told, above and below what is known of it; and the widths of features, in units of
-# what the declared bounds allow, above and below.
+# Reported range of the target's reach, as factors above and below its estimate; largest feature width in units of the
+# bounds, and its ratio to the smallest.
 _REACH_ABOVE, _REACH_BELOW, _WIDEST, _WIDTH_RATIO = 4.0, 8.0, 1.2, 24.0
-# The radius of gradients in units of their usual norm. What it cuts off costs way and spares noise, in the same measure
-# for any radius of less than about one; and a short one does no harm where the norm was told too large.
+# Radius of gradients in units of their typical norm. Below about 1, truncation shortens steps as much
+# as it reduces noise.
 _TIGHTNESS = 0.35
-# The part of the target's variance that features are expected to tell.
+# Prior of R2.
 _EXPECTED = 0.5
-# The longest steps of the constant and of slopes, which are also no longer than 2 over the number of terms: features
-# that are all alike have that second moment together, and beyond it steps diverge.
+# Longest steps of the constant and of slopes, also at most 2 over the number of terms: steps diverge beyond that if all
+# features are equal.
 _LONGEST_OF_CONSTANT, _LONGEST = 0.3, 0.2
 
 
 class FewPeople(Protocol):
-    """The part of a regression's protocol that is carried out where products would be noise.
+    """Steps of a regression protocol for few people, where products would be noise.
 
     Notes
     -----
@@ -61,7 +60,7 @@ class FewPeople(Protocol):
     fit_intercept: bool
 
     def _plan_of_few(self) -> list[tuple[str, int]]:
-        """The steps, each with how many people it wants."""
+        """Return the steps with their numbers of people."""
         centered = ("location", "length", "middle")
         shares = [(name, share) for name, share in _SHARES if self.fit_intercept or name not in centered]
         steps = [(name, int(share * self.n_people)) for name, share in shares]
@@ -69,7 +68,7 @@ class FewPeople(Protocol):
         return steps + [("step", people) for people in cut(left, _N_COHORTS)]
 
     def _asked_of_few(self, name: str) -> tuple[npt.NDArray[np.float64], str, str, float, float]:
-        """Of a step's task the functionals, its form and answer, the radius and the least norm."""
+        """Return the functionals of a step's task, its form and answer, the radius and the smallest norm."""
         state, width = self._state, self.n_features + 1
         each = np.eye(width + 1)[1:]
         if name == "location":
@@ -86,36 +85,36 @@ class FewPeople(Protocol):
             return each[:-1], "linear", "log_norm", radius, radius / _WIDTH_RATIO
         beta, terms = np.array(state["beta"]), np.eye(width + 1)[1 - self.fit_intercept : -1]
         functionals = np.vstack([np.array(state["whitening"]).T @ terms, each[-1] - beta @ terms])
-        # What the model so far does not tell of the target, as far as the filter knows.
+        # Residual deviation of the target, as estimated by the filter.
         unknown = (1 - _EXPECTED) * self._deviation**2 + float(self._variances().sum())
         radius = _TIGHTNESS * LOG_SCALE * math.sqrt(unknown * len(terms))
         return functionals, "gradient", "vector", radius, 0.0
 
     @property
     def _room(self) -> npt.NDArray[np.float64]:
-        """How far every number can be from the middle of its bounds, or without an intercept from its zero."""
+        """Return the largest distance of each number from the middle of its bounds, or without intercept from zero."""
         offsets = self._box.center / self._box.radius
         return np.ones(len(offsets)) if self.fit_intercept else 1 + np.abs(offsets)
 
     @property
     def _expected_reach(self) -> float:
-        """Of targets, before anybody is asked: the geometric mean of their distances."""
+        """Prior geometric mean of the distances of targets."""
         return LOG_SCALE * _EXPECTED_DEVIATION * float(self._room[-1])
 
     @property
     def _deviation(self) -> float:
-        """Of the target, about its centre so far."""
+        """Return the geometric mean of the target's distances from its current centre."""
         return float(self._state["residual"]) / LOG_SCALE
 
     def _take_location(self, task: Task, report: Report) -> None:
-        # By how much the mean of what is left grows with the error.
+        # Growth of the mean residual with the error.
         slope = math.erf(_LOCATION_DEVIATIONS / math.sqrt(2))
         self._move_target(task, report, slope, self._deviation**2 / report.n_people)
 
     def _move_target(self, task: Task, report: Report, slope: float = 1.0, of_people: float = 0.0) -> None:
         state = self._state
         before, error = state["target_error"] ** 2, (task.standard_error(report.n_people) / slope) ** 2 + of_people
-        # What is known already counts too, which at first is that a target lies within its bounds.
+        # The prior counts as well; initially it is that a target lies within its bounds.
         moved = state["center"][-1] + float(task.mean(report)[0]) / slope * before / (before + error)
         state["center"] = [*state["center"][:-1], float(np.clip(moved, -1, 1))]
         state["target_error"] = math.sqrt(before * error / (before + error))
@@ -127,10 +126,10 @@ class FewPeople(Protocol):
 
     def _take_middle(self, task: Task, report: Report) -> None:
         told, error = task.mean(report), task.standard_error(report.n_people)
-        # All together by the part of their size that noise has (James and Stein): each alone would show nothing.
+        # Shrink all together (James and Stein); the noise would hide each alone.
         kept = max(0.0, 1 - len(told) * error**2 / max(float(told @ told), error**2))
         center = np.array(self._state["center"]) + kept * told
-        # The target's was told alone, and better.
+        # The target has its own, better estimate.
         self._state["center"] = [*center[:-1].tolist(), self._state["center"][-1]]
 
     def _take_width(self, task: Task, report: Report) -> None:
@@ -139,23 +138,23 @@ class FewPeople(Protocol):
         self._state["whitening"] = np.diag(constants + [scale] * self.n_features).tolist()
 
     def _variances(self) -> npt.NDArray[np.float64]:
-        """Of what the errors of the terms can be, in units in which features are of a size of about 1."""
+        """Return the covariance of the errors of the terms, in units in which features are of size about 1."""
         state = self._state
         if state["variances"]:
             return np.array(state["variances"])
         total = _EXPECTED * self._deviation**2
-        # The reach was told with the target's centre as far off as it may be.
+        # The reach was reported with the largest possible error of the centre.
         constants = [min(state["target_error"] ** 2, total)] if self.fit_intercept else []
         of_slopes = max(total - sum(constants), total / 10) / self.n_features
         return np.array(constants + [of_slopes] * self.n_features)
 
     def _take_step(self, task: Task, report: Report) -> None:
         state = self._state
-        # By how much a gradient grows with the error: the part of normal residuals that is not cut off.
+        # Growth of a gradient with the error: the untruncated fraction of normal residuals.
         slope = math.erf(_TIGHTNESS * LOG_SCALE / math.sqrt(2))
         longest = np.full(len(state["beta"]), min(_LONGEST, 2 / len(state["beta"])))
         longest[: len(longest) - self.n_features] = _LONGEST_OF_CONSTANT
-        # The gradients themselves differ from person to person, and are no longer than the radius.
+        # Gradients vary between people and are at most as long as the radius.
         of_people = task.radius**2 / (len(longest) * report.n_people)
         noise = (task.standard_error(report.n_people) ** 2 + of_people) / slope**2
         steps, left = kalman_steps(self._variances(), noise, longest)
@@ -167,7 +166,7 @@ class FewPeople(Protocol):
 def kalman_steps(
     variances: npt.NDArray[np.float64], noise: float, longest: npt.NDArray[np.float64]
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """How far to move towards what was told of some numbers, and the variances of what is then left of their errors.
+    """Return the update towards a report, and the variances of the remaining errors.
 
     Shapes: variances (n,), longest (n,); returns steps, left (n,).
     """

@@ -1,4 +1,4 @@
-"""A regression protocol whose last cohorts tell how far the coefficients can be from the truth."""
+"""Regression protocol whose last cohorts estimate the errors of the coefficients."""
 
 import math
 import sys
@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from skldp.learning._protocol import as_shown_by, cut
 from skldp.learning._regression import RegressionProtocol
-from skldp.learning._tails import deviation_of_tail, mean_excess, radius_that_keeps
 from skldp.learning._tasks import Report, Task, noise_variance
 from skldp.learning._uncertainty import (
     Estimate,
@@ -19,57 +18,43 @@ from skldp.learning._uncertainty import (
     scatter,
     semicircle,
 )
-from skldp.learning._vectors import n_products, symmetric_matrix
+from skldp.learning._vectors import deviation_of_tail, mean_excess, n_products, radius_that_keeps, symmetric_matrix
 
 __all__ = ["InferenceProtocol", "n_people_for_intervals"]
 
-# Of all people: those who learn the model; each cohort of those who tell a scale; those who tell the terms' sizes; each
-# cohort that tells their second moments, so many times, in the scale that the one before found. The others tell steps
-# of the model, and of these so many the first one.
+# Fractions of people: for the model, for each scale cohort, for the sizes of terms, for each of several cohorts of
+# second moments, and of the rest, for the first Newton step.
 _MODEL_SHARE, _SCALE_SHARE, _SIZES_SHARE, _GRAM_SHARE = 0.33, 0.012, 0.05, 0.09
 _N_GRAMS, _FIRST_PART = 2, 0.2
-# Cohorts of the two steps together, whose scatter is their error, and the fewest people of one.
+# Number of cohorts of the two steps, whose spread is their error, and the smallest cohort.
 _N_COHORTS, _LEAST_PEOPLE = 50, 20
-# No errors are asked for where the second moments' noise is above this, in a scale in which they are 1, at the radius
-# of the terms' usual norm; at the radius that follows from their tail it is at most the second.
+# Largest noise of second moments, in a scale in which they are 1, for which errors are estimated: at the typical
+# radius, and at the radius from their tail.
 _MOST_EDGE, _MOST_NOISE = 0.12, 0.25
-# There are no intervals where what radii cut off squared norms is told to be more than this in the mean, of terms whose
-# second moments are about 1: all of it may lie in one direction, and the error of the first step grows where that is
-# above a third of the moment.
+# Largest reported mean truncation of squared norms for which there are intervals; the first step diverges if a third of
+# a moment in one direction is cut.
 _MOST_CUT = 0.4
-# A feature is named as one that noise hides from this part of the largest squared weight on.
+# Smallest largest squared weight at which a feature is named as hidden by noise.
 _HIDES = 0.1
-# How far the logarithms of norms are told: around the usual norm, by this factor up, and its square down.
+# Range of reported log norms around the typical norm: this factor up, its square down.
 _REACH = 4.0
-# Shares of the people who tell the tail of the gradients' norms, and each time that of the terms': by how much their
-# logarithms exceed that of so many times the usual norm, which is counted up to eight times as far.
+# Fractions of people who report the tails of gradient norms and of term norms: the excess of the logarithm over this
+# many typical norms, truncated at eight times that.
 _TAIL_SHARE, _TAIL_START, _TERMS_TAIL_SHARE, _TERMS_TAIL_START, _TAIL_WIDTH = 0.03, 3.0, 0.015, 1.5, 8.0
-# Of those who tell how much is cut off products, each time; up to which multiple of the radius they tell it; and by
-# which factor numbers are two and not one that was rounded.
+# Fraction of people who report the truncation of products, the largest reported multiple of the radius, and the factor
+# from which two numbers differ by more than rounding.
 _BEYOND_SHARE, _BEYOND, _APART = 0.02, 2.0, 1 + 1e-9
-# What is cut off in the mean, at most: of a gradient in units of the noise's own standard error, of products in units
-# of the largest eigenvalue that noise alone has.
+# Largest mean truncation: of a gradient in standard errors of the noise, of products in the largest noise eigenvalue.
 _GRADIENT_CUT, _GRAM_CUT = 0.2, 0.3
 
 
 class InferenceProtocol(RegressionProtocol):
-    r"""Who is asked what until a linear regression is learnt, and the errors of its coefficients.
+    r"""Interactive protocol of linear regression with standard errors of its coefficients.
 
     Some of the people learn the model, as they would in a :class:`RegressionProtocol`. The others are asked in radii at
     which little is cut off, for two Newton steps without a ridge: a part of them for the features' second moments,
     the last fifty cohorts for gradients at the model and where the first ten of them lead, whose scatter is the error.
 
-    Parameters
-    ----------
-    n_features, n_people, epsilon, low, high, kind, fit_intercept, ridge
-        As of :class:`RegressionProtocol`. Of `kind` and `ridge` the errors do not depend.
-
-    See Also
-    --------
-    RegressionProtocol : All people learn the model, which therefore predicts better.
-
-    Notes
-    -----
     The intervals are for the coefficients of least squares of records moved into their bounds. Gradients
     :math:`P'x (y - x'\beta)` are cut off at a radius beyond which their norms reach in the mean by a fifth of the
     noise's standard error, which the intervals count. How far norms reach some people tell: by how much their
@@ -82,20 +67,6 @@ class InferenceProtocol(RegressionProtocol):
     is further out. Up to a third of a moment the second step, which is no whole one, takes it back (see
     ``newton_steps``). Where more is told to be cut off, in the mean of everybody and whatever the direction, there are
     no intervals; nor where the second moments of some direction do not stand out of the noise. :attr:`refusal` says so.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skldp.learning import InferenceProtocol, simulate
-    >>> from skldp.mechanisms import noise_from
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.uniform(-1, 1, (20_000, 2))
-    >>> y = 0.5 * X[:, 0] - 0.2 * X[:, 1] + 0.1 + 0.1 * rng.standard_normal(20_000)
-    >>> protocol = InferenceProtocol(2, 20_000, epsilon=8.0, low=[-1] * 3, high=[1] * 3)
-    >>> simulate(protocol, X, y, noise_from())
-    >>> estimate = protocol.estimate()
-    >>> estimate.degrees, bool(estimate.standard_errors.max() < 0.05)
-    (48, True)
     """
 
     def __init__(
@@ -136,12 +107,12 @@ class InferenceProtocol(RegressionProtocol):
 
     @property
     def asks_for_errors(self) -> bool:
-        """Whether there are enough people: else all of them learn the model."""
+        """Whether there are enough people for errors; otherwise all of them fit the model."""
         return self._n_model < self.n_people
 
     @property
     def refusal(self) -> str:
-        """Why there is no estimate; empty where there is one."""
+        """Reason for a missing estimate, or an empty text."""
         told = [self._state[name] for name in ("first", "second")]
         if not self.asks_for_errors:
             needed = n_people_for_intervals(self)
@@ -168,17 +139,7 @@ class InferenceProtocol(RegressionProtocol):
         return self._n_model
 
     def estimate(self) -> Estimate:
-        """The coefficients without a ridge, and their errors.
-
-        Returns
-        -------
-        Estimate
-
-        Raises
-        ------
-        ValueError
-            If there are too few people for it, too few cohorts answered, or features cannot be told apart.
-        """
+        """Coefficients without a ridge, with their errors."""
         if self.refusal:
             raise ValueError(self.refusal)
         state = self._state
@@ -198,7 +159,7 @@ class InferenceProtocol(RegressionProtocol):
         return self.n_features + self.fit_intercept
 
     def _hidden(self) -> list[int]:
-        """The features that directions in the noise are made of, counted from 0."""
+        """Indices of the features of directions that the noise hides."""
         _, unknown = inverse_where_known(*self._gram())
         if not unknown.size:
             return []
@@ -206,7 +167,7 @@ class InferenceProtocol(RegressionProtocol):
         return np.flatnonzero(weights >= weights.max() * _HIDES).tolist()
 
     def _in_units(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """What makes the model's own terms into those of the data: a matrix, and what is added."""
+        """Return the affine map from the model's terms to those of the data."""
         middle, radius = self._box.center, self._box.radius
         shift, matrix = np.zeros(self._n_terms), np.zeros((self._n_terms,) * 2)
         slopes = slice(self._n_terms - self.n_features, None)
@@ -218,9 +179,9 @@ class InferenceProtocol(RegressionProtocol):
         return shift, matrix
 
     def _gram(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """The second moments of the scaled terms, and the variances of the noise in them."""
+        """Return the second moments of the scaled terms, and the variances of their noise."""
         gram, variances = as_shown_by(np.array(self._state["scaling"]).T, self._state["grams"])
-        # Which are those of the products as they are released: off the diagonal, times the square root of 2.
+        # Released products are scaled by sqrt(2) off the diagonal.
         return gram, variances * (1 + np.eye(self._n_terms)) / 2
 
     def _plan(self) -> list[tuple[str, int]]:
@@ -230,7 +191,7 @@ class InferenceProtocol(RegressionProtocol):
         model = self._plan_of_model(int(_MODEL_SHARE * n))
         if not (
             n * _SCALE_SHARE >= 1
-            # Of one term there is one product, which is no vector.
+            # PrivUnit needs d >= 2.
             and self._n_terms > 1
             and any(name == "products" for name, _ in model)
             and gram_edge(self._n_terms, self._n_terms, self.epsilon, _N_GRAMS * n_gram) <= _MOST_EDGE
@@ -268,12 +229,12 @@ class InferenceProtocol(RegressionProtocol):
             form, answer, least = "linear", "log_norm", _TERMS_TAIL_START * state["norm"]
             radius = _TAIL_WIDTH * least
         elif name == "sizes":
-            # Of which nothing is cut off: what few people have would look smaller than it is, and be stretched too far.
+            # No truncation: a too small estimate would stretch the scale.
             form, radius = "squares", math.inf
         elif name == "beyond":
             furthest = self._furthest(self._matrix(functionals), "products")
             cut_at = min(self._gram_radius(), furthest)
-            # Where no record reaches further, nothing is told either.
+            # No record exceeds the bounds.
             end = furthest if cut_at * _APART < furthest < cut_at * _BEYOND else cut_at * _BEYOND
             form, answer, radius, least = "linear", "log_norm", math.sqrt(end), math.sqrt(cut_at)
         elif name == "gram":
@@ -299,25 +260,25 @@ class InferenceProtocol(RegressionProtocol):
         return Task(self.epsilon, self._box.low, self._box.high, form, matrix, answer, radius, least)
 
     def _wanted(self, *names: str) -> int:
-        """The people who are to be asked tasks of these names."""
+        """Return the number of people of tasks with these names."""
         return sum(people for name, people in self._steps if name in names)
 
     def _furthest(self, matrix: tuple[tuple[float, ...], ...], form: str) -> float:
-        """The norm beyond which no record within its bounds reaches."""
+        """Return the largest norm of a record within its bounds."""
         furthest = np.abs(matrix).sum(axis=1)
         largest = math.hypot(*furthest[: self._n_terms])
         most = {"products": largest**2, "gradient": largest * furthest[-1], "squares": math.hypot(*furthest**2)}
         return float(most[form])
 
     def _gram_radius(self) -> float:
-        """Of products, if records reach as far."""
+        """Return the radius of products, at most that of the bounds."""
         state = self._state
         noise = gram_edge(1.0, self._n_terms, self.epsilon, self._wanted("gram") // _N_GRAMS)
         radius = radius_that_keeps(state["norm"] ** 2, 2 * state["terms_tail"], _GRAM_CUT, noise)
         return min(radius, _MOST_NOISE / noise * math.sqrt(_N_GRAMS))
 
     def _take_sizes(self, task: Task, report: Report) -> None:
-        # A size that is hidden is taken to be as large as what hides it.
+        # A hidden size is taken to be as large as the noise.
         squares = np.maximum(task.mean(report), 2 * task.standard_error(report.n_people))
         self._state["scaling"] = np.diag(1 / np.sqrt(squares)).tolist()
 
@@ -327,14 +288,14 @@ class InferenceProtocol(RegressionProtocol):
     def _take_beyond(self, task: Task, report: Report) -> None:
         state, start, end = self._state, task.least**2, task.radius**2
         told = math.log(float(task.mean(report)[0]) / task.least) + task.log_error(report.n_people)
-        # Of all squared norms up to the end, the straight line above their logarithms' exponential.
+        # Bound squared norms by a chord above the exponential of their logarithms.
         cut = told / math.log(task.radius / task.least) * (end - start)
         if self._furthest(task.matrix, "products") > end * _APART:
             cut += mean_excess(state["norm"] ** 2, 2 * state["terms_tail"], end)
         state["terms_cut"] += cut / _N_GRAMS
 
     def _miss_beyond(self) -> None:
-        # What nobody told may be anything.
+        # Without reports the value is unbounded.
         self._state["terms_cut"] = sys.float_info.max
 
     def _take_gram(self, task: Task, report: Report) -> None:
@@ -344,7 +305,7 @@ class InferenceProtocol(RegressionProtocol):
         state["grams"] = [*state["grams"], told]
         moments, variances = self._gram()
         values, vectors = np.linalg.eigh(moments)
-        # Directions that do not stand out are stretched as far as the noise lets them.
+        # Directions that do not stand out are scaled by the noise.
         state["scaling"] = (scaling @ vectors / np.sqrt(np.maximum(values, 0) + semicircle(variances))).tolist()
 
     def _take_reach(self, task: Task, report: Report) -> None:
@@ -370,16 +331,16 @@ class InferenceProtocol(RegressionProtocol):
 
 
 def _deviation(task: Task, report: Report, start: float) -> float:
-    """Of the logarithms of norms, by how much they exceed so many times the usual norm."""
+    """Return the mean excess of log norms over a multiple of the typical norm."""
     width = math.log(_TAIL_WIDTH)
     told = math.log(float(task.mean(report)[0]) / task.least)
-    # Too wide a radius costs some noise, too tight a one the truth: the upper end of what was told.
+    # The upper confidence limit: a too wide radius adds noise, a too tight one adds bias.
     error = math.sqrt(task.log_error(report.n_people) ** 2 + width * told / report.n_people)
     return deviation_of_tail(told + error, math.log(start), math.log(start) + width)
 
 
 def n_people_for_intervals(protocol: InferenceProtocol) -> int | None:
-    """How many people it takes before errors are asked for; None where no number of them does."""
+    """Return the number of people from which errors are estimated, or None."""
     settings: dict[str, Any] = protocol._settings()
 
     def enough(n: int) -> bool:

@@ -1,4 +1,4 @@
-r"""What gradients of a multinomial likelihood tell, each shortened to a radius, and how they are put together.
+r"""Truncated gradients of a multinomial likelihood, and a Kalman filter of models that uses them.
 
 A gradient is told at the model so far. What it would be if that model were true, and how it grows with the model's
 error, is taken from made-up public people, whose features are normal with moments that are known; so that no person is
@@ -15,16 +15,16 @@ from skldp.mechanisms._noise import public_stream
 
 __all__ = ["Likelihood", "normal_people", "step"]
 
-# Made-up people: what a curvature differs by between so many and more is small beside what it may be wrong by.
+# Number of simulated people for a curvature; more would change it less than its error.
 _N_PEOPLE = 1_000
-# What is divided by is no smaller.
+# Floor of divisors.
 _LEAST = 1e-12
-# The part of a step that the curvature along it may be wrong by.
+# Relative error of the curvature along a step.
 _CURVATURE_ERROR = 0.5
 
 
 def normal_people(moments: npt.NDArray[np.float64], has_constant: bool) -> npt.NDArray[np.float64]:
-    """Public made-up people, the same ones every time, with some second moments, in pairs about their mean.
+    """Return fixed simulated people with given second moments, in pairs around their mean.
 
     Shapes: moments (n_terms, n_terms); returns (1,000, n_terms).
     """
@@ -42,12 +42,9 @@ def normal_people(moments: npt.NDArray[np.float64], has_constant: bool) -> npt.N
 
 
 class Likelihood:
-    r"""Of classes, given some people's terms.
+    r"""Return the class probabilities, given terms of people.
 
-    Parameters
-    ----------
-    terms : ndarray of shape (n, n_terms)
-    n_classes : int
+    Shapes: `terms` (n, n_terms).
     """
 
     def __init__(self, terms: npt.NDArray[np.float64], n_classes: int) -> None:
@@ -57,30 +54,18 @@ class Likelihood:
     def expected(
         self, logits: npt.NDArray[np.float64], radius: float
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        r"""The mean of shortened gradients where a model is true, and how it grows as the truth moves away.
+        r"""Return the mean truncated gradient at the true model, and its derivative.
 
-        Parameters
-        ----------
-        logits : ndarray of shape (n, n_classes - 1)
-            The model's, of every person, in contrasts between the classes.
-        radius : float
+        Shapes: `logits` (n, n_classes - 1); `mean` (n_classes - 1, n_terms); `curvature` (n_classes - 1, n_classes -
+        1).
 
-        Returns
-        -------
-        mean : ndarray of shape (n_classes - 1, n_terms)
-            0 but for the shortening, which is not the same for all classes.
-        curvature : ndarray of shape (n_classes - 1, n_classes - 1)
-            Its derivative by the true coefficients, a mean over the terms.
-
-        Notes
-        -----
         With probabilities p of the classes and gradients :math:`g_k = C'(e_k - p) \otimes w`, each times
         :math:`c_k = \min(1, r / \|g_k\|)`, the mean is :math:`\sum_k p_k c_k g_k`, and since
         :math:`\partial p_k = p_k g_k`, its derivative is :math:`\sum_k p_k c_k g_k g_k'`.
         """
         n, n_terms = self._terms.shape
         probabilities = special.softmax(logits @ self._contrasts.T, axis=1)
-        # Of every person and class: person, class told, contrast.
+        # Axes: person, reported class, contrast.
         errors = self._contrasts[None] - (probabilities @ self._contrasts)[:, None]
         norms = np.sqrt(np.einsum("nki,nki->nk", errors, errors)) * self._norms[:, None]
         shortened = probabilities * np.minimum(1, radius / np.maximum(norms, _LEAST))
@@ -96,16 +81,16 @@ def step(
     curvature: npt.NDArray[np.float64],
     variance: float,
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """One step of a Kalman filter.
+    """Return one step of a Kalman filter.
 
     Shapes: covariance (n_contrasts, n_contrasts), gradient (n_contrasts, n_terms), curvature (n_contrasts,
     n_contrasts); returns step (n_contrasts, n_terms), covariance (n_contrasts, n_contrasts).
     """
     spread = curvature @ covariance @ curvature + variance * np.eye(len(curvature))
-    # Where classes are told apart without a doubt there is no curvature left.
+    # Perfectly separated classes have no curvature.
     gain = (np.linalg.pinv(spread, hermitian=True) @ curvature @ covariance).T
     moved = gain @ gradient
     left = covariance - gain @ curvature @ covariance
-    # The curvature holds where it was taken: the longer the step, the less is known of its end.
+    # The curvature is local: a longer step has a larger error.
     unknown = _CURVATURE_ERROR**2 * float(np.mean(moved**2))
     return moved, (left + left.T) / 2 + unknown * np.eye(len(curvature))

@@ -1,4 +1,4 @@
-r"""From class means that were told with noise to a linear rule, with the help of vectors that are nobody's secret."""
+r"""Linear rule from noisy class means, with public vectors if there are any, and from released rows."""
 
 import math
 
@@ -6,31 +6,40 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp.learning._tasks import noise_variance
+from skldp.mechanisms._rows import RowMechanism
 
-__all__ = ["clear_shares", "likeliest_numbers", "linear_rule", "n_directions", "self_trained", "shrunk_covariance"]
+__all__ = [
+    "clear_shares",
+    "discriminant_of_releases",
+    "likeliest_numbers",
+    "linear_rule",
+    "n_directions",
+    "self_trained",
+    "shrunk_covariance",
+    "unbiased_members",
+]
 
-# What differs from nothing by less than three times the spread of its noise is nothing. No share is taken as less than
-# its noise, nor than this part of an equal one; noise beyond a quarter of an equal one does not count there.
+# Differences below three standard deviations of the noise count as 0. Shares are at least their noise and this fraction
+# of an equal share; noise above a quarter of an equal share is ignored.
 _CLEARLY, _LEAST_SHARE, _MOST_OF_NOISE = 3.0, 1e-3, 0.25
 
-# What is left of the means' squares when noise is taken off is at least this part of them: with less, all records would
-# be given to the largest class.
+# Smallest fraction of the squared means that remains after subtraction of the noise.
 _LEAST_PART = 0.1
-# How far class means are expected to differ: in the direction in which records differ most by this part of their
-# variance, in others by the square of how much less records differ there.
+# Prior of the squared differences of class means: this fraction of the variance in the main direction; in others,
+# times the ratio of variances to this power.
 _BETWEEN, _DECAY = 0.5, 2.0
-# How often public points are given to classes anew.
+# Iterations of the assignment of public points to classes.
 _PASSES = 3
-# An error below this is no reason to move a number that was told, on a scale of 2.
+# Errors below this, on a scale of 2, need no shrinkage.
 _SMALL = 0.01
-# Of expectation maximisation, of which every step is likelier than the one before.
+# Steps of expectation maximization.
 _ITERATIONS = 100
 
 _Array = npt.NDArray[np.float64]
 
 
 def linear_rule(means: _Array, noise: _Array, within: _Array, shares: _Array) -> tuple[_Array, _Array]:
-    r"""The linear discriminant of class means that are known up to noise, in coordinates without correlation.
+    r"""Return the linear discriminant of noisy class means, in uncorrelated coordinates.
 
     Shapes: means (n_classes, r), noise (n_classes, r), within (r,), shares (n_classes,); returns weights (n_classes,
     r), intercepts (n_classes,).
@@ -57,7 +66,7 @@ def linear_rule(means: _Array, noise: _Array, within: _Array, shares: _Array) ->
 
 
 def clear_shares(told: _Array, noise: float) -> _Array:
-    """The classes' shares as far as noise lets them be told from equal ones.
+    """Return class shares, shrunk to equal ones as far as the noise requires.
 
     Shapes: told (n_classes,); returns (n_classes,).
     """
@@ -72,15 +81,15 @@ def clear_shares(told: _Array, noise: float) -> _Array:
 
 
 def _kept(size: float, noise: float, degrees: int) -> float:
-    """Which part of differences to keep (James and Stein), whose square is clearly more than that of their noise."""
-    # Chi-square of that many degrees of freedom.
+    """Return the fraction of differences to keep (James and Stein); 0 unless they exceed the noise."""
+    # Chi-squared with that many degrees of freedom.
     return 1 - noise / size if size > noise * (1 + _CLEARLY * math.sqrt(2 / degrees)) else 0.0
 
 
 def self_trained(
     points: _Array, means: _Array, noise: _Array, variances: _Array, shares: _Array
 ) -> tuple[_Array, _Array, _Array]:
-    """Class means in all coordinates, from what was told of some and from points whose classes the rule says.
+    """Estimate class means in all coordinates from reports of some and from classified public points.
 
     Shapes: points (m, r), means (n_classes, k), noise (n_classes, k), variances (r,), shares (n_classes,); returns
     means, noise (n_classes, r), within (r,).
@@ -109,13 +118,13 @@ def self_trained(
 
 
 def _within(means: _Array, noise: _Array, variances: _Array, shares: _Array) -> _Array:
-    """The variances less what lies between the means, the same part of all, at most three quarters."""
+    """Return the variances within classes, at least a quarter of the total."""
     between = float(shares @ (means**2 - noise).sum(axis=1))
     return variances * float(np.clip(1 - between / variances.sum(), 0.25, 1.0))
 
 
 def n_directions(variances: _Array, n_people: int, n_classes: int, epsilon: float) -> int:
-    """In how many directions class means are worth telling: more of them add signal, and noise to all.
+    """Return the number of directions in which class means are reported: more of them add signal and noise.
 
     Shapes: variances (r,).
     """
@@ -126,7 +135,7 @@ def n_directions(variances: _Array, n_people: int, n_classes: int, epsilon: floa
     for k in range(1, len(variances) + 1):
         length = max(2, k * (n_classes - 1))
         noise = (n_classes - 1) ** 2 * sizes[:k].sum() * noise_variance(length, epsilon) / n_people
-        # The squared distance of two projected means, in units of the noise's and the records' own spread there.
+        # Squared distance of two projected means, in units of noise plus within-class spread.
         quality = signal[k - 1] ** 2 / (weighted[k - 1] + noise * sizes[:k].sum())
         if quality > best:
             best, found = quality, k
@@ -136,7 +145,7 @@ def n_directions(variances: _Array, n_people: int, n_classes: int, epsilon: floa
 
 
 def shrunk_covariance(rows: _Array) -> _Array:
-    """Covariance of rows, shrunk to a multiple of the identity (Ledoit and Wolf, 2004, Lemma 3.3)."""
+    """Return the covariance of rows, shrunk to a multiple of the identity (Ledoit and Wolf, 2004, Lemma 3.3)."""
     n, d = rows.shape
     about = rows - rows.mean(axis=0)
     covariance = about.T @ about / n
@@ -149,7 +158,7 @@ def shrunk_covariance(rows: _Array) -> _Array:
 
 
 def likeliest_numbers(told: _Array, error: float) -> _Array:
-    """Numbers between -1 and 1 that were told with normal errors: their means given the likeliest law of them all.
+    """Return posterior means of numbers in [-1, 1] with normal errors, under their maximum-likelihood prior.
 
     Shapes: told (n,); returns (n,).
 
@@ -170,4 +179,87 @@ def likeliest_numbers(told: _Array, error: float) -> _Array:
         given /= given.sum(axis=1, keepdims=True)
         law = given.mean(axis=0)
     result: _Array = given @ grid
+    return result
+
+
+# Largest difference of class means, in units of the public covariance.
+_LEAST_CONTRAST, _MOST_CONTRAST, _N_CONTRASTS = 1e-3, 10.0, 60
+# In units of the ridge.
+_LEAST_VARIANCE = 1e-3
+
+
+def unbiased_members(codes: npt.NDArray[np.int64], flip_matrix: _Array) -> _Array:
+    """Weights of released labels by class, with mean 1 for the true class and 0 for others.
+
+    Shapes: codes (n,), flip_matrix (n_classes, n_classes); returns (n, n_classes).
+    """
+    try:
+        undone = np.linalg.inv(flip_matrix)
+    except np.linalg.LinAlgError:
+        raise ValueError(
+            "Released labels must tell every class from the others. Got a law under which they do not."
+        ) from None
+    result: _Array = undone[codes].astype(np.float64)
+    return result
+
+
+def discriminant_of_releases(
+    released: _Array, members: _Array, mechanism: RowMechanism, public: _Array | None = None
+) -> tuple[_Array, _Array]:
+    r"""Return coefficients and intercepts of the logits of clean rows.
+
+    Shapes: released (n, d), members (n, n_classes), public (n_public, d); returns coefficients (n_classes, d),
+    intercepts (n_classes,).
+
+    Notes
+    -----
+    The noise is taken out of the covariance within the classes, of which the nearest positive semidefinite matrix is
+    taken. What is left of the noise has eigenvalues of about :math:`2 \sigma^2 \sqrt{d / n}` (Marchenko and Pastur),
+    and that is the ridge: nothing is tuned.
+    """
+    n, d = released.shape
+    sizes = np.maximum(members.sum(axis=0), 1.0)
+    # Randomized labels add to the variance of the shares.
+    shares = clear_shares(sizes / sizes.sum(), max(0.0, float((members**2 - members).sum())) / n**2)
+    means = members.T @ released / sizes[:, None]
+    variance = released.var(axis=0)
+    noise = np.outer((members**2).sum(axis=0) / sizes**2, variance)
+    moments, mean = released.T @ released / n, released.mean(axis=0)
+    second = mechanism.original_second_moment(moments, mean)
+    between = (means.T * shares) @ means - np.diag(shares @ noise)
+    values, vectors = np.linalg.eigh(second - between)
+    ridge = 2 * _gain(mechanism, moments, mean) * variance.mean() * math.sqrt(d / n)
+    scale = np.sqrt(np.maximum(values, 0) + max(ridge, 1e-12 * max(values[-1], 1e-300)))
+    whitening = vectors / scale
+    # If the noise hides the variance, use the mean of the remainder.
+    hidden = values <= ridge
+    mean_hidden = values[hidden].mean() if hidden.any() else 0.0
+    within = np.where(hidden, max(mean_hidden, _LEAST_VARIANCE * ridge), values) / scale**2
+    center = np.zeros(d)
+    if public is not None:
+        center = public.mean(axis=0)
+        means, noise = _expected_contrasts(means - shares @ means, noise.mean(), public), np.zeros_like(noise)
+    weights, intercepts = linear_rule(means @ whitening, noise @ whitening**2, within, shares)
+    coefficients = weights @ whitening.T
+    return coefficients, intercepts - coefficients @ center
+
+
+def _gain(mechanism: RowMechanism, moments: _Array, mean: _Array) -> float:
+    """Return the factor by which inversion of the law amplifies errors of products."""
+    d = len(moments)
+    probe = np.ones((d, d)) - (np.eye(d) if d > 1 else 0)
+    probe *= np.trace(moments) / d
+    change = mechanism.original_second_moment(moments + probe, mean) - mechanism.original_second_moment(moments, mean)
+    return float(np.abs(change).sum() / probe.sum())
+
+
+def _expected_contrasts(contrasts: _Array, noise: float, public: _Array) -> _Array:
+    """Return the maximum-likelihood multiple of the public covariance."""
+    values, axes = np.linalg.eigh(shrunk_covariance(public))
+    turned = contrasts @ axes
+    squares = (turned**2).sum(axis=0) / (len(turned) - 1)
+    signals = np.geomspace(_LEAST_CONTRAST, _MOST_CONTRAST, _N_CONTRASTS)[:, None] * np.maximum(values, 0)
+    likelihood = -(np.log(signals + noise) + squares / (signals + noise)).sum(axis=1)
+    signal = signals[likelihood.argmax()]
+    result: _Array = (turned * signal / (signal + noise)) @ axes.T
     return result

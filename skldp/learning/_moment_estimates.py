@@ -1,4 +1,4 @@
-r"""What the moments of a table tell: its covariance, correlations, and the line of any column on others."""
+r"""Estimates from the moments of a table: covariance, correlations, and the regression of any column on others."""
 
 import math
 from collections.abc import Sequence
@@ -10,17 +10,87 @@ import numpy.typing as npt
 from scipy import linalg, special
 
 from skldp._checks import check_fraction
-from skldp.learning._linear_fit import LinearFit
-from skldp.learning._noise_of_products import ReleasedProducts
 from skldp.learning._protocol import nearest_positive
 from skldp.learning._tasks import Report, Task
+from skldp.learning._uncertainty import LinearFit
 from skldp.learning._vectors import symmetric_matrix
+from skldp.mechanisms.vector._privunit import PrivUnitBall
 
-__all__ = ["Correlations", "MomentEstimates", "estimates_of"]
+__all__ = ["Correlations", "MomentEstimates", "ReleasedProducts", "estimates_of"]
 
-# A quotient is as good as normal where the error of what it is divided by is at most this part of that.
+
+@dataclass(frozen=True)
+class ReleasedProducts:
+    r"""Distribution of the mean release of a task of the form ``"products"``.
+
+    A person's terms are :math:`v = (1, x)`, x being numbers whose mean is 0, and what the task makes of them is
+    :math:`u = K v`, whose first number is a constant. The mean of the released products estimates
+    :math:`M = E[v v^\top]`, and of it all that is asked for are numbers :math:`a^\top M b`.
+
+    Shapes: `functionals` (k, k); `covariance` (k - 1, k - 1).
+
+    A release z of the vector p of products, in units of the radius, is a uniform point of a cap or its complement on a
+    sphere that is known, about p lifted to it. So its second moments are known as well
+    (``second_moments``): :math:`E[z z^\top \mid p] = \text{across}\, I +
+    (\text{along} - \text{across})\, p p^\top`, and over all people
+
+    .. math:: \operatorname{Cov} z = \text{across}\, I + (\text{along} - \text{across}) E[p p^\top] - E[p] E[p]^\top.
+
+    Only :math:`E[p p^\top]`, the fourth moments of people, is not: it is taken as that of an elliptical law, whose
+    products of four are those of a normal one and `kurtosis` times the same of x alone. It weighs little as long as
+    the noise of the release is larger than what people differ by. The constant's own square is known, so that what is
+    released of it is left out.
+
+    Isserlis, "On a formula for the product-moment coefficient of any order of a normal frequency distribution",
+    Biometrika, 1918. Muirhead, "Aspects of multivariate statistical theory", 1982, section 1.6, for elliptical laws.
+    """
+
+    task: Task
+    n_people: int
+    functionals: npt.NDArray[np.float64]
+    covariance: npt.NDArray[np.float64]
+    kurtosis: float = 0.0
+    cut: float = 0.0
+
+    def covariances(
+        self,
+        a: npt.NDArray[np.float64],
+        b: npt.NDArray[np.float64],
+        c: npt.NDArray[np.float64],
+        d: npt.NDArray[np.float64],
+    ) -> npt.NDArray[np.float64]:
+        r"""Return the covariance of the estimates of :math:`a^\top M b` and :math:`c^\top M d`.
+
+        Shapes: `a, b, c, d` (..., k); result (...).
+        """
+        along, across = PrivUnitBall(self.task.n_outputs, self.task.epsilon, 1.0).second_moments()
+        a0, b0, c0, d0 = (one[..., 0] for one in (a, b, c, d))
+        known = a0 * b0 * c0 * d0
+
+        def centred(one: npt.NDArray[np.float64], other: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+            product: npt.NDArray[np.float64] = ((one[..., 1:] @ self.covariance) * other[..., 1:]).sum(axis=-1)
+            return product
+
+        ab, cd, ac, bd, ad, bc = (centred(*two) for two in ((a, b), (c, d), (a, c), (b, d), (a, d), (b, c)))
+        of_people = (ac + a0 * c0) * (bd + b0 * d0) + (ad + a0 * d0) * (bc + b0 * c0) - 2 * known
+        of_people = of_people + self.kurtosis * (ab * cd + ac * bd + ad * bc)
+        # Coordinates of the release, in which the noise is isotropic.
+        at = np.linalg.inv(self.functionals)
+        a, b, c, d = (one @ at for one in (a, b, c, d))
+        of_noise = ((a * c).sum(axis=-1) * (b * d).sum(axis=-1) + (a * d).sum(axis=-1) * (b * c).sum(axis=-1)) / 2
+        of_noise = of_noise - a[..., 0] * b[..., 0] * c[..., 0] * d[..., 0]
+        constant = self.functionals[0, 0] ** 2
+        first = ab + a0 * b0 - constant * a[..., 0] * b[..., 0]
+        second = cd + c0 * d0 - constant * c[..., 0] * d[..., 0]
+        of_noise = of_noise * (1 + self.cut**2)
+        total = self.task.radius**2 * across * of_noise + (along - across) * (of_people + first * second)
+        result: npt.NDArray[np.float64] = (total - first * second) / self.n_people
+        return result
+
+
+# Largest relative error of a divisor for which a quotient is treated as normal.
 _MOST_OF_VARIANCE, _MOST_OF_GRAM = 0.25, 0.3
-# The factors between which what is remembered is rescaled to what the last task told.
+# Bounds of the factor from remembered moments to those of the last task.
 _RESCALED = (0.5, 2.0)
 
 
@@ -40,7 +110,7 @@ class Correlations(NamedTuple):
 
 @dataclass(frozen=True)
 class MomentEstimates:
-    r"""Mean and covariance of all columns, with what is known of their errors.
+    r"""Mean and covariance of all columns, with their errors.
 
     Parameters
     ----------
@@ -68,7 +138,7 @@ class MomentEstimates:
 
     @property
     def location_error(self) -> npt.NDArray[np.float64]:
-        """Standard errors of the means, shape (n_features,); NaN where noise leaves them unknown."""
+        """Standard errors of the means, shape (n_features,); NaN if the noise hides them."""
         if self.law is None:
             return np.full(len(self.location), np.nan)
         one, columns = self._functionals
@@ -76,7 +146,7 @@ class MomentEstimates:
 
     @property
     def covariance_error(self) -> npt.NDArray[np.float64]:
-        """Standard errors of `raw_covariance`, shape (n_features, n_features); NaN where noise leaves them unknown."""
+        """Standard errors of `raw_covariance`, shape (n_features, n_features); NaN if the noise hides them."""
         if self.law is None:
             return np.full(self.covariance.shape, np.nan)
         _, columns = self._functionals
@@ -110,14 +180,14 @@ class MomentEstimates:
             estimate = self.raw_covariance / np.outer(deviations, deviations)
             half = special.ndtri((1 + level) / 2) * self._correlation_errors(estimate, deviations)
         low, high = np.clip(estimate - half, -1, 1), np.clip(estimate + half, -1, 1)
-        # Where nothing is known of an error there still is an estimate.
+        # Estimate the value even if its error is unknown.
         scale = np.sqrt(np.maximum(np.diag(self.covariance), np.finfo(float).tiny))
         estimate = np.clip(np.where(np.isnan(estimate), self.covariance / np.outer(scale, scale), estimate), -1, 1)
         np.fill_diagonal(estimate, 1.0)
         return Correlations(estimate, low, high)
 
     def regress(self, target: int, on: Sequence[int], alpha: float, bounds: tuple[float, float]) -> LinearFit:
-        """The line of one column on others, as least squares finds it from the moments.
+        """Regress one column on others, by least squares from the moments.
 
         Parameters
         ----------
@@ -136,7 +206,7 @@ class MomentEstimates:
         others = np.array(on, dtype=np.intp)
         gram, products = self.covariance[np.ix_(others, others)], self.covariance[others, target]
         scale = np.sqrt(np.maximum(np.diag(gram), np.finfo(float).tiny))
-        # By standardized columns, whose rounding is the same; a one-hot block's solution is the shortest one.
+        # Standardized columns round alike; one-hot blocks get the minimum-norm solution.
         standard = gram / np.outer(scale, scale) + alpha * np.eye(len(others))
         coef = linalg.pinvh(standard) @ (products / scale) / scale
         intercept = self.location[target] - coef @ self.location[others]
@@ -145,12 +215,12 @@ class MomentEstimates:
 
     @property
     def _functionals(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Of one and the centred coordinates: the constant, and the centred columns."""
+        """Return the transform to (1, centred coordinates)."""
         d, k = self.changes.shape
         return np.eye(1, k + 1)[0], np.column_stack([np.zeros(d), self.changes])
 
     def _remembered(self, expected: ReleasedProducts) -> npt.NDArray[np.float64]:
-        """The columns' covariance by what the tasks before told."""
+        """Covariance of the columns from the earlier tasks."""
         return self.changes @ expected.covariance @ self.changes.T
 
     def _correlation_errors(
@@ -170,13 +240,13 @@ class MomentEstimates:
     def _plain_fit(
         self, target: int, others: npt.NDArray[np.intp]
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Intercept and coefficients of `raw_covariance`, and the covariance of their errors, NaN where unknown."""
+        """Return intercept and coefficients of `raw_covariance`, and their covariance (NaN if unknown)."""
         n_terms = len(others) + 1
         unknown = np.full(n_terms, np.nan), np.full((n_terms, n_terms), np.nan)
         if self.law is None or self.expected is None:
             return unknown
         one, columns = self._functionals
-        # In the coordinates in which noise is the same in every direction; what blocks do not have is left out.
+        # Coordinates with isotropic noise; directions outside of blocks are dropped.
         white = (columns[others] @ np.linalg.inv(self.law.functionals))[:, 1:]
         left, sizes, _ = np.linalg.svd(white, full_matrices=False)
         basis = left[:, sizes > 1e-10 * sizes[0]] / sizes[sizes > 1e-10 * sizes[0]]
@@ -209,7 +279,7 @@ def estimates_of(
     cut: float,
     errors: bool,
 ) -> MomentEstimates:
-    """Mean and covariance from the report of the last task, or without one from what is remembered.
+    """Return mean and covariance from the report of the last task, or from earlier tasks.
 
     Shapes: at_zero (n_features,), changes (n_features, n_coordinates), center (n_coordinates,), whitening
     (n_coordinates, n_coordinates), remembered (n_coordinates,).
@@ -224,7 +294,7 @@ def estimates_of(
         mean = moments[0, 1:]
         raw = moments[1:, 1:] - np.outer(mean, mean)
         weight = task.standard_error(report.n_people) * math.sqrt(k)
-        # Tight radii made what is remembered too small, by about the same part in all directions.
+        # Tight radii shrink remembered moments by about one factor in all directions.
         best = best * np.clip(np.trace(raw) / np.trace(best), *_RESCALED)
         best = (nearest_positive(raw) + weight * best) / (1 + weight)
         functionals = np.eye(k + 1)
@@ -233,7 +303,7 @@ def estimates_of(
         expected = ReleasedProducts(task, report.n_people, functionals.copy(), before, kurtosis)
         functionals[1:, 0] = mean
         law = ReleasedProducts(task, report.n_people, functionals, unwhitened @ best @ unwhitened.T, kurtosis, cut)
-        # The square of a mean with errors is too large by their variance.
+        # The square of a noisy mean is biased by its variance.
         one, each = np.eye(1, k + 1)[0], np.column_stack([np.zeros(k), whitening.T])
         raw = raw + law.covariances(one, each[:, None], one, each[None])
     location = at_zero + changes @ (center + unwhitened @ mean)
@@ -243,5 +313,5 @@ def estimates_of(
 
 
 def _symmetric(matrix: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Symmetric to the bit, which products of matrices are not."""
+    """Return a symmetric matrix, since products of matrices round asymmetrically."""
     return (matrix + matrix.T) / 2

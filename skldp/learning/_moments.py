@@ -1,4 +1,4 @@
-r"""The mean and the covariance of all columns, learnt from people who each release once."""
+r"""Protocol of the mean and covariance of all columns, one release per person."""
 
 import math
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import optimize
 
-from skldp._checks import is_whole
+from skldp._checks import is_integer
 from skldp.learning._moment_estimates import MomentEstimates, estimates_of
 from skldp.learning._protocol import (
     CENTER_RADIUS,
@@ -21,32 +21,28 @@ from skldp.learning._protocol import (
     weighed,
 )
 from skldp.learning._protocol import sufficiency as sufficiency_of
-from skldp.learning._tails import mean_excess
 from skldp.learning._tasks import Report, Task, noise_variance
-from skldp.learning._vectors import contrasts, n_products, symmetric_matrix
+from skldp.learning._vectors import contrasts, mean_excess, n_products, symmetric_matrix
 
 __all__ = ["MomentsProtocol"]
 
-# Parts of the people who tell products beforehand, each in the scale that the ones before found, as long as a part has
-# this sufficiency; and of all who tell the columns' scales, one column each.
+# Fractions of people in each stage of products, while a stage has this sufficiency, and in the scale cohorts, one
+# column each.
 _EARLY_SHARES, _STAGE_SUFFICIENCY, _COLUMN_SHARE = (0.1, 0.15, 0.15), 3.0, 0.06
-# The floor of the whitening, and that of the variances that it is remembered by, in units of the noise's largest
-# eigenvalue.
+# Smallest eigenvalues of the whitening and of remembered variances, in units of the largest noise eigenvalue.
 _FLOOR, _REMEMBERED_FLOOR = 0.5, 0.2
-# What the radius of the last task cuts off the squares of all directions together, in units of one's error: little
-# enough for intervals to hold, which count it. For that the noise of a whitened square must be so small for a radius of
-# a record's usual size, and is at most so large for the one that is taken; else the radius is as tight as those before,
-# for which bias is no matter.
+# Truncation bias of the last task in units of one standard error, small enough for intervals. It needs a noise of a
+# whitened square below the first limit at the typical radius and below the second at the chosen one; otherwise the
+# radius is as tight as before.
 _CUT_OFF, _MOST_NOISE, _MOST_ERROR, _TIGHTNESS = 0.4, 0.15, 1.0, 0.8
-# Records' norms have a tail that is told between their geometric mean and this many times it.
+# Range of the reported tail of norms, in units of their geometric mean.
 _TAIL = 3.0
-# How far the norms of whitened records may be from what the whitening lets expect, and their tails from a normal law's,
-# in logarithms and in units of the latter: both are weighed against the noise of what is told.
+# Prior deviations of log norms of whitened records, and of their tails, from a normal law.
 _SPREAD_PRIOR, _TAIL_PRIOR = 0.2, 0.5
 
 
 class MomentsProtocol(Protocol):
-    r"""Who is asked what, one task after the other, until mean and covariance of a table's columns are learnt.
+    r"""Interactive protocol of mean and covariance: cohorts answer one task after the other.
 
     Some cohorts tell the columns' scales and products of their numbers, in which records are whitened. Everybody else
     then answers one and the same task, products of the numbers of a whitened record, and :meth:`add` takes more answers
@@ -83,7 +79,8 @@ class MomentsProtocol(Protocol):
     Examples
     --------
     >>> import numpy as np
-    >>> from skldp.learning import MomentsProtocol, simulate
+    >>> from skldp.learning import MomentsProtocol
+    >>> from skldp.learning._person import simulate
     >>> from skldp.mechanisms import noise_from
     >>> X = np.random.default_rng(0).uniform(-1, 1, (20_000, 2))
     >>> X[:, 1] = (X[:, 0] + X[:, 1]) / 2
@@ -109,7 +106,7 @@ class MomentsProtocol(Protocol):
         self._free = [j for j in range(n_features) if j not in taken]
         self._coordinates = self._from_record()
         self._steps = self._plan()
-        # Of too few people for products, it is the centre.
+        # With too few people for products, use the centre.
         self._stays_open = self._steps[-1][0]
         k = self.n_coordinates
         self._state: dict[str, Any] = {
@@ -127,23 +124,23 @@ class MomentsProtocol(Protocol):
 
     @property
     def n_coordinates(self) -> int:
-        """Numbers that a record has without those that follow from others: columns, less one for every block."""
+        """Number of free coordinates: columns, less one for every block."""
         return len(self._free) + sum(len(block) - 1 for block in self.blocks)
 
     @property
     def sufficiency(self) -> float:
-        """As of a regression, whose features and target are together the coordinates."""
+        """Sufficiency of a regression with as many coordinates."""
         return sufficiency_of(self.n_people, max(1, self.n_coordinates - 1), self.epsilon)
 
     @property
     def estimates(self) -> MomentEstimates:
-        """What was learnt so far, in the units of the declared bounds."""
+        """Current estimates, in the units of the declared bounds."""
         state = self._state
         last = state["last"]
         told = None
         if last is not None and self._steps[-1][0] == "products":
             told = Task.from_json(last["task"]), Report.from_json(last["report"])
-        # Of the spread of a squared norm, what a normal law does not have.
+        # Spread of a squared norm beyond that of a normal law.
         k = self.n_coordinates
         kurtosis = (1 + 4 * state["tail"] ** 2) * k / (k + 2) - 1
         return estimates_of(
@@ -159,7 +156,7 @@ class MomentsProtocol(Protocol):
 
     @property
     def n_answered(self) -> int:
-        """How many people answered: of the last task those who were added as well, of the others all who were asked."""
+        """Number of people who answered, those added later to the last task included."""
         last = self._state["last"]
         before = self.n_people - (0 if last is None else self._steps[-1][1])
         return before + (0 if last is None else Report.from_json(last["report"]).n_people)
@@ -193,19 +190,19 @@ class MomentsProtocol(Protocol):
         return [*steps, ("spread", n_scale), ("tail", n_scale), ("products", left - 2 * n_scale)]
 
     def _from_record(self) -> npt.NDArray[np.float64]:
-        """The coordinates with a constant before them, as functionals of one, the scaled record and its idle target."""
+        """Return the functionals of (1, scaled record, unused target): the constant and the coordinates."""
         result = np.zeros((1 + self.n_coordinates, self.n_features + 2))
         result[0, 0] = 1.0
         row = 1 + len(self._free)
         result[np.arange(1, row), np.array(self._free, dtype=np.intp) + 1] = 1.0
         for block in self.blocks:
-            # Scaled records count 0 and 1 as -1 and 1; by half of it the code has norm 1.
+            # Scaled indicators are -1 and 1; halved, the code has norm 1.
             result[row : row + len(block) - 1, np.array(block) + 1] = contrasts(len(block)).T / 2
             row += len(block) - 1
         return result
 
     def _to_columns(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """The columns where all coordinates are 0, and by how much each changes with each coordinate."""
+        """Return the columns at coordinates 0, and their derivative by each coordinate."""
         changes = self._coordinates[1:, 1:-1].T * self._box.radius[:-1, None]
         at_zero = self._box.center[:-1].copy()
         for block in self.blocks:
@@ -215,15 +212,15 @@ class MomentsProtocol(Protocol):
 
     @property
     def _normal_tail(self) -> float:
-        """The deviation of the logarithm of a norm of as many normal numbers."""
+        """Return the standard deviation of the log norm of normal vectors."""
         return 1 / math.sqrt(2 * self.n_coordinates)
 
     def _matrix(self, functionals: npt.NDArray[np.float64]) -> tuple[tuple[float, ...], ...]:
-        """The task's matrix of functionals of one and the coordinates."""
+        """Return the task's matrix of functionals of (1, coordinates)."""
         return tuple(map(tuple, (functionals @ self._coordinates).tolist()))
 
     def _whitened(self) -> npt.NDArray[np.float64]:
-        """The constant and the whitened coordinates, about the centre, as functionals of one and the coordinates."""
+        """Return the constant and the whitened, centred coordinates, as functionals of (1, coordinates)."""
         result = np.eye(1 + self.n_coordinates)
         result[1:, 1:] = np.array(self._state["whitening"]).T
         result[1:, 0] = -result[1:, 1:] @ np.array(self._state["center"])
@@ -234,7 +231,7 @@ class MomentsProtocol(Protocol):
         functionals, radius, least = self._whitened(), state["spread"], 0.0
         form, answer = "linear", "log_norm"
         if name in ("length", "center"):
-            # A vector is at least two numbers long.
+            # PrivUnit needs d >= 2.
             functionals = np.vstack([np.eye(k + 1)[1:], np.zeros((max(0, 2 - k), k + 1))])
             if name == "length":
                 radius, least = math.sqrt(k), math.sqrt(k) / 10
@@ -254,16 +251,16 @@ class MomentsProtocol(Protocol):
 
     @property
     def tells_errors(self) -> bool:
-        """Whether so many people are asked the last task that there is room for a radius that little lies beyond."""
+        """Whether the last task has enough people for a radius with little truncation."""
         name, wanted = self._steps[-1]
         return name == "products" and self._noise(wanted) * (1 + self.n_coordinates) <= _MOST_NOISE
 
     def _noise(self, n_people: int) -> float:
-        """The error of a whitened square, in units of the radius."""
+        """Error of a whitened square, in units of the radius."""
         return math.sqrt(noise_variance(n_products(self.n_coordinates + 1), self.epsilon) / max(1, n_people))
 
     def _radius(self) -> float:
-        """The radius of the open step's products."""
+        """Radius of the open step's products."""
         state, n_people = self._state, self._steps[self._state["step"]][1]
         spread, tail = float(state["spread"]), float(state["tail"])
         tight = _TIGHTNESS * spread**2
@@ -272,7 +269,7 @@ class MomentsProtocol(Protocol):
         noise = self._noise(n_people)
 
         def excess(radius: float) -> float:
-            # The square of a normal number has variance 2.
+            # The square of a standard normal number has variance 2.
             error = math.sqrt((noise * radius) ** 2 + 2 / n_people)
             return mean_excess(spread**2, 2 * tail, radius) - _CUT_OFF * error
 
@@ -298,7 +295,7 @@ class MomentsProtocol(Protocol):
     def _add_column(self, scale: float) -> None:
         state = self._state
         state["columns"] = [*state["columns"], scale]
-        # A contrast of classes that are equally frequent has the variance one over their number.
+        # A contrast of K equally frequent classes has variance 1 / K.
         of_blocks = [1 / math.sqrt(len(block)) for block in self.blocks for _ in block[1:]]
         if len(state["columns"]) == len(self._free):
             state["whitening"] = np.diag(1 / np.array(state["columns"] + of_blocks)).tolist()
@@ -311,7 +308,7 @@ class MomentsProtocol(Protocol):
 
     def _take_tail(self, task: Task, report: Report) -> None:
         state = self._state
-        # The mean of what a normal variable is above its middle is its deviation over the root of 2 pi.
+        # E max(Z, 0) = 1 / sqrt(2 pi).
         scale, normal = math.sqrt(2 * math.pi), self._normal_tail
         told = math.log(float(task.mean(report)[0]) / task.least) * scale
         error = task.log_error(report.n_people) * scale
@@ -320,11 +317,11 @@ class MomentsProtocol(Protocol):
     def _take_products(self, task: Task, report: Report) -> None:
         state, k = self._state, self.n_coordinates
         if state["step"] == len(self._steps) - 1:
-            # The estimates are made of its report, whoever adds to it.
+            # Later reports to this task are added to its sum.
             return
         functionals = self._whitened()
         moments = symmetric_matrix(task.mean(report), k + 1)
-        # The constant is known.
+        # The constant has no error.
         moments[0, 0] = 1.0
         state["told"] = [
             *state["told"],
@@ -334,28 +331,28 @@ class MomentsProtocol(Protocol):
         mean = moments[0, 1:]
         edge = math.sqrt(np.mean(variances) * 2 * k)
         values, vectors = np.linalg.eigh(nearest_positive(moments[1:, 1:] - np.outer(mean, mean)))
-        # What is below the rounding of the largest is nothing.
+        # Drop eigenvalues below the rounding of the largest one.
         least = 1e-12 * max(1.0, values[-1])
         floor = values + max(_FLOOR * edge, least)
         whitening = np.array(state["whitening"])
-        # As with the first centre, what is below its noise is none.
+        # Centres below their noise are set to 0.
         kept = np.maximum(0, 1 - variances[0, 1:] / np.maximum(mean**2, variances[0, 1:]))
         state["center"] = (np.array(state["center"]) + np.linalg.solve(whitening.T, mean * kept)).tolist()
         state["whitening"] = (whitening @ vectors / np.sqrt(floor)).tolist()
         state["remembered"] = ((values + max(_REMEMBERED_FLOOR * edge, least)) / floor).tolist()
-        # Of a logarithmic normal law, the geometric mean.
+        # Geometric mean of a lognormal law.
         state["spread"] = math.sqrt(1 + float((values / floor).sum())) * math.exp(-(state["tail"] ** 2))
 
 
 def _checked(
     blocks: Any, n_features: int, ends: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
 ) -> list[list[int]]:
-    """Blocks of columns that belong together, none of them twice, with bounds 0 and 1."""
+    """Return blocks of columns, disjoint and with bounds 0 and 1."""
     lists = [list(block) for block in blocks]
     every = [j for block in lists for j in block]
     if (
         any(len(block) < 2 for block in lists)
-        or not all(is_whole(j) and 0 <= j < n_features for j in every)
+        or not all(is_integer(j) and 0 <= j < n_features for j in every)
         or len(set(every)) < len(every)
     ):
         raise ValueError("blocks must be lists of at least two columns, no column in two of them. Got others instead.")

@@ -1,4 +1,4 @@
-"""One person's own device: it reads a task as hostile input, and answers one task in its life."""
+"""Client of one person, which answers one task ever, and simulation of many."""
 
 import os
 import threading
@@ -11,14 +11,15 @@ import numpy.typing as npt
 from skldp._arrays import as_numbers
 from skldp._checks import check_epsilon, is_number
 from skldp.exceptions import BudgetExhaustedError
-from skldp.learning._tasks import Task
-from skldp.mechanisms._noise import noise_from
+from skldp.learning._protocol import Protocol
+from skldp.learning._tasks import Report, Task
+from skldp.mechanisms._noise import Noise, noise_from
 
-__all__ = ["Person"]
+__all__ = ["Person", "simulate"]
 
 
 class Person:
-    """A record where it stays, with a limit of its own.
+    """Record on its owner's device, with a limit on epsilon.
 
     Of several threads that ask at the same time one is answered. A copy would answer a second time, so that there is
     none: no `copy`, no pickle, and no answer after a fork.
@@ -62,11 +63,11 @@ class Person:
 
     @property
     def epsilon_left(self) -> float:
-        """What an answer may still cost; 0 after the one there is."""
+        """Remaining budget; 0 after the answer."""
         return self._left
 
     def answer(self, task: str) -> str:
-        """Release what a task asks for, if it is one, costs no more than the limit, and is the first.
+        """Validate a task and answer it, if it is the first and within the limit.
 
         Parameters
         ----------
@@ -87,10 +88,10 @@ class Person:
         RuntimeError
             After a fork.
         """
-        # Before the lock: another thread of the parent may have held it at the fork, and nobody lets go of it here.
+        # Checked before the lock: after a fork, another thread of the parent may hold it forever.
         if os.getpid() != self._pid:
             raise RuntimeError("A Person must not answer after a fork, because parent and child would answer both.")
-        # All of this before the record is looked at, and the same for every record.
+        # All checks come before the record is read, and are the same for every record.
         read = Task.from_json(task)
         if len(read.low) != len(self._x) + 1:
             raise ValueError(f"The task must be about {len(self._x)} features. Got {len(read.low) - 1} instead.")
@@ -99,8 +100,37 @@ class Person:
             left = self._left
             if not cost <= left:
                 raise BudgetExhaustedError(f"The answer would cost epsilon {cost:.4g}, of {left:.4g} that is left.")
-            # Spent before the answer exists: a crash may lose it, never its cost.
+            # Charged before the answer exists: a crash may lose the answer, never its cost.
             self._left = 0.0
             if self._spend is not None:
                 self._spend(cost)
         return read.release(self._x[None], [self._y], noise_from()).to_json()
+
+
+def simulate(
+    protocol: Protocol,
+    X: npt.NDArray[np.float64],
+    y: npt.NDArray[np.float64],
+    noise: Noise,
+    *,
+    n_threads: int = 1,
+) -> None:
+    """Assign people to random cohorts and run all tasks of a protocol.
+
+    Shapes: `X` (n, n_features); `y` (n,).
+    """
+    if len(y) != protocol.n_people:
+        raise ValueError(f"There must be {protocol.n_people} rows. Got {len(y)} instead.")
+    of_cohorts, of_releases = noise.spawn(2)
+    order, asked = of_cohorts.permutation(len(y)), 0
+    task: Task | None = protocol.first()
+    while task is not None:
+        cohort = order[asked : asked + protocol.n_wanted]
+        asked += len(cohort)
+        reports = []
+        if len(cohort):
+            # Pass documents, the only data that a collector and its clients exchange.
+            read = Task.from_json(task.to_json())
+            report = read.release(X, y, of_releases, rows=cohort, n_threads=n_threads)
+            reports.append(Report.from_json(report.to_json()))
+        task = protocol.next(reports)

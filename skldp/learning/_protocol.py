@@ -1,4 +1,4 @@
-r"""What all protocols share: disjoint cohorts that answer one public task after the other."""
+r"""Base class of protocols: disjoint cohorts answer one public task after the other."""
 
 import json
 import math
@@ -9,12 +9,13 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from skldp._checks import check_dimension, check_epsilon, check_whole
+from skldp._checks import check_dimension, check_epsilon, check_integer
+from skldp._documents import parsing, read_json
+from skldp.domains._domain import Box
 from skldp.learning._tasks import Report, Task, noise_variance, number_variance
 from skldp.learning._vectors import n_products
-from skldp.mechanisms._domain import Box
 from skldp.mechanisms._guarantee import PrivacyGuarantee
-from skldp.mechanisms._vector.privunit import PrivUnitBall
+from skldp.mechanisms.vector._privunit import PrivUnitBall
 
 __all__ = [
     "CENTER_RADIUS",
@@ -35,33 +36,31 @@ __all__ = [
     "weighed",
 ]
 
-# Below it the noise is as large as what there is to be learnt.
+# Smallest sufficiency: below it the noise exceeds the signal.
 LEAST_SUFFICIENCY = 8.0
-# And so many people for each number of a record, because people differ even where there is no noise.
+# Smallest number of people for each number of a record, because of sampling error.
 LEAST_PER_NUMBER = 5
-# Parts of all people who tell the size of records, and their centre.
+# Fractions of people who report norms and the centre.
 _LENGTH_SHARE, _CENTER_SHARE = 0.02, 0.06
-# The radius of the vectors that tell it, in units of their usual norm: few are longer.
+# Radius of the centre's vectors, in units of their typical norm.
 CENTER_RADIUS = 1.3
-# Of a cohort, the part that tells a scale.
+# Fraction of a cohort that reports a scale.
 SCALE_SHARE = 0.06
-# Products pay where their noise is below what there is: from a sufficiency of this many times the record's length on,
-# and of this at least.
+# Products are asked for from this sufficiency on: relative to the length of a record, and absolute.
 _PRODUCTS_PAY, PRODUCTS_LEAST = 7.0, 70.0
-# And no products are asked for where so small a part of the people would tell the logarithm of a record's size, which
-# reaches down to its bound over this and differs from person to person by about that much, less well than this.
+# And only if this fraction of the people estimates a log norm, over its range down to the bound divided by this, better
+# than this.
 SIZE_SHARE, SIZE_REACH, _LOG_SPREAD_OF_SIZE, _SIZE_KNOWN = 0.015, 2_000.0, 1.0, 0.5
-# For a normal variable, exp(E ln |x|).
+# exp(E ln |x|) of a standard normal x.
 LOG_SCALE = 0.53
-# The largest radius of vectors, in units of their usual norm: it cuts off nothing that matters, and adds noise. The
-# radii of products are above their usual norm from this sufficiency on, of those who tell them.
+# Largest radius of vectors in units of their typical norm, and the sufficiency from which radii of products exceed it.
 LOOSEST, _LOOSE_PRODUCTS = 4.0, 100.0
-# The size of a gradient is the mean of what the last so many cohorts told, who are this many people at least.
+# Cohorts, and the smallest number of people, in the running mean of gradient norms.
 _LEAST_COHORTS, _LEAST_PEOPLE = 5, 200
 
 
 def sufficiency(n_people: int, n_features: int, epsilon: float) -> float:
-    r"""How far the people suffice: about one over the part of the variance that privacy takes from a fit.
+    r"""Return the sufficiency: about one over the fraction of the variance that privacy takes from a fit.
 
     Parameters
     ----------
@@ -87,7 +86,7 @@ def sufficiency(n_people: int, n_features: int, epsilon: float) -> float:
 
 
 def n_people_needed(n_features: int, epsilon: float) -> int:
-    """How many people it takes before anything is learnt in rounds; a regression's ``"once"`` takes twice as many.
+    """Return the number of people from which rounds learn anything; ``"once"`` of a regression takes twice as many.
 
     At a sufficiency of 8, and five for every number of a record, which is more where epsilon is large.
 
@@ -102,27 +101,19 @@ def n_people_needed(n_features: int, epsilon: float) -> int:
 
 
 class Protocol(ABC):
-    """Who is asked what: a subclass says its steps, and for each the task and what is learnt from its reports.
+    """Base class of protocols. Subclasses define the steps: a task to publish and an update from its reports.
 
-    Parameters
-    ----------
-    n_features, n_people : int
-    epsilon : float
-    low, high : array-like of shape (n_features + 1,)
-        Bounds of the features and, last, of the target.
+    Shapes: `low, high` (n_features + 1,).
 
-    Notes
-    -----
     Everything in ``_state`` is made of public documents alone: numbers and lists that JSON holds to the bit. For a step
     called *name* there is a hook ``_take_name(task, report)``, and where it matters that nobody answered it,
     ``_miss_name()``.
     """
 
-    # The last step of this name is one that more people may answer later, where there is one; and what the steps after
-    # it, if any, put into the state.
+    # Name of the last step that stays open for more people, and the state that later steps add.
     _stays_open = ""
     _told_later: tuple[str, ...] = ()
-    # Below these nothing is learnt but what is the same for every record: the sufficiency, and people for each number.
+    # Smallest sufficiency, and number of people for each number, for a model that depends on the record.
     least_sufficiency = LEAST_SUFFICIENCY
     _least_per_number = 0
 
@@ -130,7 +121,7 @@ class Protocol(ABC):
         self, n_features: int, n_people: int, epsilon: float, low: npt.ArrayLike, high: npt.ArrayLike, kind: str
     ) -> None:
         check_dimension(n_features, least=1)
-        check_whole("n_people", n_people, least=1)
+        check_integer("n_people", n_people, least=1)
         check_epsilon(epsilon)
         if kind not in ("rounds", "once"):
             raise ValueError(f"kind must be 'rounds' or 'once'. Got {kind!r} instead.")
@@ -139,35 +130,35 @@ class Protocol(ABC):
             raise ValueError(f"low and high must have {n_features + 1} numbers. Got {self._box.n_features} instead.")
         self.n_features, self.n_people, self.epsilon = int(n_features), int(n_people), float(epsilon)
         self.kind = kind
-        # What no task can be made of is refused before anybody is told or asked anything.
+        # Refuse impossible settings before any task is published.
         self._task_of_a_number()
         self._steps: list[tuple[str, int]] = []
         self._state: dict[str, Any] = {}
 
     @property
     def sufficiency(self) -> float:
-        """See :func:`sufficiency`."""
+        """Sufficiency of the people; see :func:`sufficiency`."""
         return sufficiency(self._n_learning, self.n_features, self.epsilon)
 
     @property
     def _n_learning(self) -> int:
-        """How many people the model is learnt from."""
+        """Number of people who answer tasks."""
         return self.n_people
 
     @property
     def n_needed(self) -> int:
-        """How many people it takes before more is learnt than what is the same for every record."""
+        """Number of people from which the model depends on the record."""
         by_noise = math.ceil(self.n_people * self.least_sufficiency / self.sufficiency)
         return max(by_noise, self._least_per_number * (self.n_features + 1))
 
     @property
     def is_enough(self) -> bool:
-        """Whether there are as many."""
+        """Whether there are at least `n_needed` people."""
         people = self.n_people >= self._least_per_number * (self.n_features + 1)
         return people and self.sufficiency >= self.least_sufficiency
 
     def first(self) -> Task:
-        """The first task.
+        """Return the first task.
 
         Raises
         ------
@@ -181,18 +172,18 @@ class Protocol(ABC):
 
     @property
     def task(self) -> Task | None:
-        """The open task, made of the public state alone."""
+        """Open task, a function of the public state."""
         step = self._state["step"]
         return None if step == len(self._steps) else self._task_of(self._steps[step][0])
 
     @property
     def n_wanted(self) -> int:
-        """How many people are to be asked the open task; 0 when all is done."""
+        """Number of people to ask for the open task; 0 at the end."""
         step = self._state["step"]
         return 0 if step == len(self._steps) else self._steps[step][1]
 
     def next(self, reports: Report | Iterable[Report] | None) -> Task | None:
-        """Take what a cohort released, and give the next task.
+        """Add the report of a cohort, and return the next task.
 
         Parameters
         ----------
@@ -241,7 +232,7 @@ class Protocol(ABC):
             raise
 
     def add(self, reports: Report | Iterable[Report]) -> None:
-        """Take more answers to the task that stays open: in any order, the same to the bit.
+        """Add answers to the task that stays open, in any order with identical results.
 
         Parameters
         ----------
@@ -266,64 +257,62 @@ class Protocol(ABC):
 
     @property
     def frozen_task(self) -> Task | None:
-        """The task that :meth:`add` takes answers to, when all is done; None where no task stays open."""
+        """Task that :meth:`add` accepts at the end, or None."""
         last = self._state["last"]
         return None if last is None or self.task is not None else Task.from_json(last["task"])
 
     def guarantee(self) -> PrivacyGuarantee:
-        """That of one person's one release, whichever their cohort: the largest of all tasks'."""
-        # Vectors of several lengths differ in the last digits.
+        """Guarantee of one person's release, the largest over all tasks."""
+        # Vectors of different lengths differ in the last digits.
         vectors = [PrivUnitBall(length, self.epsilon, 1.0).guarantee().epsilon for length in self._vector_lengths()]
         epsilon = max(self._task_of_a_number().guarantee().epsilon, *vectors)
         basis = "one task of one cohort a person; density ratio of PrivUnit, or exact integers of a number"
         return PrivacyGuarantee(epsilon, stated=self.epsilon, basis=basis)
 
     def to_json(self) -> str:
-        """Settings and state, all public."""
+        """Public settings and state."""
         return json.dumps({"settings": self._settings(), "state": self._state}, sort_keys=True, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Go on from a state that this same owner wrote down.
+        """Restore a state that the same collector saved.
 
         Raises
         ------
         ValueError
             If it is none of such a protocol.
         """
-        try:
-            given = json.loads(text)
+        with parsing(f"A state of {cls.__name__}"):
+            given = read_json(text)
             protocol, state = cls(**given["settings"]), dict(given["state"])
             fits = state.keys() == protocol._state.keys() and state["step"] in range(len(protocol._steps) + 1)
-        except (KeyError, TypeError, ValueError, RecursionError) as error:
-            raise ValueError(f"A state must be one that {cls.__name__} wrote. Got another document instead.") from error
         if not fits:
             raise ValueError(f"A state must be one that {cls.__name__} wrote. Got one of another protocol instead.")
         protocol._state = state
         return protocol
 
     def _task_of_a_number(self) -> Task:
-        """About the target alone."""
+        """Return the functional of the target."""
         matrix = ((0.0,) * (self.n_features + 1) + (1.0,),)
         return Task(self.epsilon, self._box.low, self._box.high, "linear", matrix, "number", 1.0)
 
     def _matrix(self, functionals: npt.NDArray[np.float64]) -> tuple[tuple[float, ...], ...]:
-        """The task's matrix of functionals of (1, the record less the centre)."""
+        """Return the task's matrix of functionals of (1, centred record)."""
         matrix = functionals.copy()
         matrix[:, 0] -= functionals[:, 1:] @ np.array(self._state["center"])
         return tuple(map(tuple, matrix.tolist()))
 
     def _looseness_of_products(self, n_functionals: int, n_people: float) -> float:
-        """The largest norm of the functionals in units of their usual one: larger where there is little noise."""
-        # In units of the noise that so many products carry, which for a large epsilon is more than a vector's.
+        """Return the largest norm of the functionals in units of their typical one, larger with little noise."""
+        # In units of the noise of products, which exceeds that of a vector at a large epsilon.
         across = noise_variance(n_products(n_functionals), self.epsilon)
         enough = n_people / (across * (self.n_features + 1) ** 2)
         return float(np.clip((enough / _LOOSE_PRODUCTS) ** 0.25, 1, LOOSEST))
 
     def _size(self) -> float:
-        """The radius of gradients: the geometric mean of their norms, of the last cohorts that told it."""
+        """Return the radius of gradients: the geometric mean of the norms in recent cohorts."""
         state = self._state
-        # Of a product, the logs of both.
+        # The log of a product is a sum of logs.
         expected = math.log(state["residual"] * state["spread"])
         of_cohort = next(wanted for name, wanted in self._steps if name == "size")
         n_cohorts = max(_LEAST_COHORTS, math.ceil(_LEAST_PEOPLE / max(1, of_cohort)))
@@ -337,7 +326,7 @@ class Protocol(ABC):
 
     def _center(self, task: Task, report: Report) -> npt.NDArray[np.float64]:
         mean, error = task.mean(report), task.standard_error(report.n_people)
-        # Where the noise is larger than the mean, the middle of the bounds stays the centre.
+        # The middle of the bounds stays the centre while the noise exceeds the mean.
         kept = np.maximum(0, 1 - (error / np.where(mean == 0, error, mean)) ** 2)
         return mean * kept
 
@@ -345,18 +334,18 @@ class Protocol(ABC):
         self._state["log_sizes"] = [*self._state["log_sizes"], math.log(float(task.mean(report)[0]))]
 
     def _products_pay(self, n_columns: int = 1) -> bool:
-        """Whether products are worth their people, beside gradients of so many columns."""
+        """Return whether products are better than gradients at this number of people."""
         enough = n_columns * sufficiency(self.n_people, self.n_features, self.epsilon)
         return enough >= max(PRODUCTS_LEAST, _PRODUCTS_PAY * (self.n_features + 1))
 
     @property
     def _knows_sizes(self) -> bool:
-        """Whether people tell how large records are, which products are told in units of."""
+        """Return whether people report norms, the unit of products."""
         of_noise = math.log(SIZE_REACH) / 2 * math.sqrt(number_variance(self.epsilon))
         return math.hypot(of_noise, _LOG_SPREAD_OF_SIZE) <= _SIZE_KNOWN * math.sqrt(SIZE_SHARE * self._n_learning)
 
     def _average(self, n_cohorts: int, n_last: int | None = None) -> None:
-        """After a cohort of gradients: the answer is the mean of the last iterates, of the later half if not said."""
+        """Set the answer to the mean of the last iterates, by default of the later half."""
         state, n_last = self._state, n_last or n_cohorts // 2
         n_done = sum(name == "gradient" for name, _ in self._steps[: state["step"] + 1])
         if n_done > n_cohorts - n_last:
@@ -366,28 +355,28 @@ class Protocol(ABC):
 
     @abstractmethod
     def _settings(self) -> dict[str, Any]:
-        """What the protocol is made of, for JSON."""
+        """Return the constructor arguments, for JSON."""
 
     @abstractmethod
     def _task_of(self, name: str) -> Task:
-        """The task of a step."""
+        """Return the task of a step."""
 
     @abstractmethod
     def _vector_lengths(self) -> set[int]:
-        """Of all vectors that are released."""
+        """Return the radius of released vectors."""
 
     def _begin(self) -> list[tuple[str, int]]:
-        """The steps that tell the size of records, and their centre."""
+        """Return the steps that estimate norms and the centre."""
         return [("length", int(_LENGTH_SHARE * self.n_people)), ("center", int(_CENTER_SHARE * self.n_people))]
 
 
 def cut(n: int, n_parts: int) -> list[int]:
-    """Cut a number into parts that differ by one at most."""
+    """Split a number into parts that differ by at most one."""
     return [(n * (i + 1)) // n_parts - (n * i) // n_parts for i in range(n_parts)]
 
 
 def nearest_positive(matrix: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """The nearest positive semidefinite matrix."""
+    """Return the nearest positive semidefinite matrix."""
     values, vectors = np.linalg.eigh(matrix)
     result: npt.NDArray[np.float64] = (vectors * np.maximum(values, 0)) @ vectors.T
     return result
@@ -396,7 +385,7 @@ def nearest_positive(matrix: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]
 def as_shown_by(
     functionals: npt.NDArray[np.float64], told: list[list[Any]]
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """The moments of some functionals from all that was told of others, entry by entry weighted by its variance."""
+    """Combine the moments of functionals from earlier reports, entry by entry weighted by variance."""
     total, weights = np.zeros((len(functionals),) * 2), np.zeros((len(functionals),) * 2)
     for others, moments, error in told:
         change = np.linalg.solve(np.array(others).T, functionals.T).T
@@ -408,6 +397,6 @@ def as_shown_by(
 
 
 def weighed(told: float, error: float, prior: float, prior_error: float) -> float:
-    """What was told and what was expected, each weighed by one over its variance."""
+    """Combine a report with a prior, each weighted by its inverse variance."""
     weight = 1 / (1 + (error / prior_error) ** 2)
     return weight * told + (1 - weight) * prior

@@ -1,4 +1,4 @@
-r"""Least squares learnt from people who each release once: a protocol whose states are public JSON documents."""
+r"""Protocol of least squares, one release per person; its states are public JSON documents."""
 
 import math
 from typing import Any
@@ -27,37 +27,35 @@ from skldp.learning._vectors import n_products, symmetric_matrix
 
 __all__ = ["RegressionProtocol"]
 
-# Parts of all people who tell the target's centre, how long records are, their centre, and their squares.
+# Fractions of people who report the target's centre, the norms, the centre, and the squares.
 _TARGET_SHARE, _LENGTH_SHARE, _CENTER_SHARE, _SQUARES_SHARE = 0.03, 0.02, 0.04, 0.03
-# Where only the mean is told: the parts who tell it at first, and how far targets are from it.
+# For the mean only: fractions who report it first, and the distance of targets from it.
 _FIRST_SHARE, _SPREAD_SHARE = 0.4, 0.1
-# Products are asked for in stages, so that each is told in the scale that the ones before it found: as many as leave
-# each this sufficiency, and no more than that many. Every stage stretches what the ones before it did not see.
+# Sufficiency of a stage of products, and the largest number of stages; each stage uses the scale that the earlier ones
+# found.
 _STAGE_SUFFICIENCY, _MOST_STAGES = 8.0, 3
-# Products are more numbers than gradients, so that it takes more people before they tell anything.
+# Smallest sufficiency of "once": products are more numbers than gradients.
 _LEAST_ONCE = 16.0
-# With gradients to come, the part of the people who tell products.
+# Fraction of people in product stages if gradients follow.
 _PRODUCT_SHARE = 0.25
-# Iterates are averaged over the later half where steps are so long that they went this many times the way.
+# Average the later half of iterates if the steps cover this many times the distance.
 _N_COHORTS, _LONG_WAY = 20, 4.0
-# The floor of the whitening, in units of the largest eigenvalue that noise alone has, and over the sufficiency in units
-# of each number's own variance: rare records far out are cut off at the radius, so that nobody can see how far a
-# direction was stretched that they alone point to.
+# Smallest eigenvalue of the whitening, in units of the largest noise eigenvalue, and over the sufficiency in units of
+# each variance: the radius truncates rare outliers, so that their directions are not visible.
 _FLOOR, _RARE = 0.5, 1.0
-# What a radius leaves of the variance of ordinary records is more than this part of each number's own variance: where
-# less is seen, people far out were cut off, and the direction is stretched no further than that.
+# Smallest variance that truncation leaves to typical records, as a fraction of each variance; a smaller value indicates
+# outliers, and limits the scaling.
 _LEAST_SEEN = 1 / 3
-# The residual's weight beside the features in the products, and the radius in units of the vectors' usual norm.
+# Weight of the residual in the products, and radius in units of the typical norm.
 _RESIDUAL_WEIGHT, _TIGHTNESS = 0.7, 0.85
-# What is cut off at a radius biases the answer, which matters where there is little noise: from this sufficiency on,
-# the radii of gradients grow so that the noise stays as it is.
+# Radii of gradients grow from this sufficiency on, so that truncation bias falls with the noise.
 _LOOSE = 1_000.0
-# Targets further from their centre than so many deviations are cut off where it is told.
+# Truncation of targets in deviations from their centre.
 _MOST_DEVIATIONS = 4.0
 
 
 class RegressionProtocol(FewPeople):
-    r"""Who is asked what, one task after the other, until a linear regression is learnt.
+    r"""Interactive protocol of linear regression: cohorts answer one task after the other.
 
     Every person belongs to one cohort and answers one task, at the whole epsilon. A task depends on the answers of
     earlier cohorts alone, so that everything this object knows is public.
@@ -124,7 +122,7 @@ class RegressionProtocol(FewPeople):
         self._stays_open = "products" if self.kind == "once" else ""
         self._steps = self._plan()
         width = n_features + 1
-        # Without an intercept, records are counted from the zero of their own scale.
+        # Without an intercept, records are relative to the zero of their own scale.
         origin = np.zeros(width) if self.fit_intercept else -self._box.center / self._box.radius
         n_terms = n_features + self.fit_intercept
         self._state: dict[str, Any] = {
@@ -150,14 +148,14 @@ class RegressionProtocol(FewPeople):
 
     @property
     def coefficients(self) -> npt.NDArray[np.float64]:
-        """Of every feature, in the units of the declared bounds."""
+        """Coefficients in the units of the declared bounds."""
         slopes = np.array(self._state["beta"])[-self.n_features :]
         result: npt.NDArray[np.float64] = slopes * self._box.radius[-1] / self._box.radius[:-1]
         return result
 
     @property
     def intercept(self) -> float:
-        """In the units of the declared bounds."""
+        """Intercept in the units of the declared bounds."""
         if not self.fit_intercept:
             return 0.0
         beta, center = np.array(self._state["beta"]), np.array(self._state["center"])
@@ -183,7 +181,7 @@ class RegressionProtocol(FewPeople):
         return lengths
 
     def _plan(self) -> list[tuple[str, int]]:
-        """The steps, each with how many people it wants, from public numbers alone."""
+        """Return the steps with their numbers of people, from public numbers only."""
         n, enough = self.n_people, self.sufficiency
         if not self.is_enough:
             if not self.fit_intercept:
@@ -194,7 +192,7 @@ class RegressionProtocol(FewPeople):
             return self._plan_of_few()
         steps = self._begin()
         left = n - sum(wanted for _, wanted in steps)
-        # A gradient of one number is none that a vector's mechanism releases.
+        # PrivUnit needs d >= 2.
         once = self.kind == "once" or self.n_features + self.fit_intercept < 2
         share = 1.0 if once else _PRODUCT_SHARE if self._products_pay() else 0.0
         n_stages = int(np.clip(enough * share / _STAGE_SUFFICIENCY, 1, _MOST_STAGES)) if share else 0
@@ -208,7 +206,7 @@ class RegressionProtocol(FewPeople):
         return steps
 
     def _begin(self) -> list[tuple[str, int]]:
-        """The steps that tell every number's centre and size, a second time in units of what the first time told."""
+        """Return the steps that estimate each number's centre and size, twice."""
         n = self.n_people
         sizes = [("scale", int(SIZE_SHARE * n)), ("squares", int(_SQUARES_SHARE * n))]
         if not self.fit_intercept:
@@ -218,17 +216,17 @@ class RegressionProtocol(FewPeople):
 
     @property
     def _is_plain(self) -> bool:
-        """Whether nothing but gradients is asked for: before products pay."""
+        """Whether all tasks are gradients."""
         several = self.n_features + self.fit_intercept > 1
         early = self.sufficiency < PRODUCTS_LEAST or not self._knows_sizes
         return self.kind == "rounds" and several and self.is_enough and early
 
     def _terms(self) -> npt.NDArray[np.float64]:
-        """The functionals of the model's terms: the constant where there is one, and the features."""
+        """Return the functionals of the model's terms: the constant, if any, and the features."""
         return np.eye(self.n_features + 2)[1 - self.fit_intercept : -1]
 
     def _record(self) -> npt.NDArray[np.float64]:
-        """The functionals of the record itself, each number in units of its own size."""
+        """Return the functionals of the record, each number in units of its size."""
         result: npt.NDArray[np.float64] = np.eye(self.n_features + 2)[1:] / np.array(self._state["scales"])[:, None]
         return result
 
@@ -242,7 +240,7 @@ class RegressionProtocol(FewPeople):
         return Task(self.epsilon, self._box.low, self._box.high, form, self._matrix(functionals), answer, radius, least)
 
     def _asked(self, name: str) -> tuple[npt.NDArray[np.float64], str, str, float, float]:
-        """Of a step's task the functionals, its form and answer, the radius and the least norm."""
+        """Return the functionals of a step's task, its form and answer, the radius and the smallest norm."""
         state, width = self._state, self.n_features + 1
         whitened = np.array(state["whitening"]).T @ self._terms()
         root = math.sqrt(width)
@@ -262,7 +260,7 @@ class RegressionProtocol(FewPeople):
         elif name == "residual":
             first = not state["told"]
             radius = min(2.0, (4 if first else 2) * state["residual"])
-            # Where its size was not told before, it may be far smaller than its bounds.
+            # An unreported size may be far below its bounds.
             least = radius / (16 if self.is_enough else 64)
             functionals = self._residual_row()[None]
         elif name == "spread":
@@ -278,7 +276,7 @@ class RegressionProtocol(FewPeople):
         else:
             functionals, form = np.vstack([whitened, self._residual_row()]), "gradient"
             if name == "size":
-                # About what the products told, which no earlier cohort's noise can carry away.
+                # Centre on the products' estimate, which noise of earlier cohorts does not move.
                 radius = 2 * state["residual"] * state["spread"]
                 least = radius / 64
             else:
@@ -306,12 +304,12 @@ class RegressionProtocol(FewPeople):
         state = self._state
         mean, error = task.mean(report), task.standard_error(report.n_people)
         before = np.array(state["scales"])
-        # Numbers that are far out in units of what was told of them are cut off now, and the first time they were not:
-        # from the new centre they are at least as large as then, less the noise of that time and the way to here.
+        # Outliers are truncated only the second time: relative to the new centre, sizes are at least the first ones
+        # less the noise and the shift.
         least = np.array(state["seen"]) - np.abs(np.array(state["center"]) - state["seen_from"])
         scales = np.maximum(before * np.sqrt(np.maximum(mean, error)), least)
         seen = before * np.sqrt(np.maximum(mean - 2 * error, 0))
-        # The target is told alone, by its residual.
+        # The target is reported by its residual.
         state["seen"], state["seen_from"] = [*seen[:-1].tolist(), 0.0], state["center"]
         n_terms = len(state["beta"])
         state["scales"], state["residual"] = scales.tolist(), LOG_SCALE * float(scales[-1])
@@ -321,11 +319,11 @@ class RegressionProtocol(FewPeople):
 
     def _center(self, task: Task, report: Report) -> npt.NDArray[np.float64]:
         mean, error = task.mean(report), task.standard_error(report.n_people)
-        # Noise that is as large as all offsets together, or as one of them, would move what stands well.
+        # Ignore noise as large as all offsets, or as one of them.
         kept = max(0.0, 1 - len(mean) * error**2 / max(float(mean @ mean), error**2))
         each = np.maximum(0, 1 - (error / np.where(mean == 0, error, mean)) ** 2)
         result: npt.NDArray[np.float64] = mean * kept * each * np.array(self._state["scales"])
-        # Numbers told alone are told better.
+        # Separately reported numbers have better estimates.
         result[-1] = 0.0
         return result
 
@@ -334,7 +332,7 @@ class RegressionProtocol(FewPeople):
         beta, whitening = np.array(state["beta"]), np.array(state["whitening"])
         functionals = np.array(task.matrix)
         functionals[:, 0] += functionals[:, 1:] @ np.array(state["center"])
-        # Of the terms and the target, which the functionals are made of.
+        # Terms and target, the arguments of the functionals.
         functionals = functionals[:, 1 - self.fit_intercept :]
         k = len(functionals)
         told = [*state["told"]]
@@ -349,20 +347,20 @@ class RegressionProtocol(FewPeople):
         seen = np.einsum("ij,ij->j", each, gram[:n_terms, :n_terms] @ each)
         unseen = stretch.T @ (np.maximum(_RARE / self.sufficiency, _LEAST_SEEN - seen)[:, None] * stretch)
         values, vectors = np.linalg.eigh(gram[:n_terms, :n_terms] + unseen)
-        # What is below the rounding of the largest is nothing.
+        # Drop eigenvalues below the rounding of the largest one.
         least = 1e-12 * max(1.0, values[-1])
         ridge = values + max(self.ridge * edge, least)
-        # The residual's own weight, by which its functional was multiplied.
+        # Undo the weight of the residual.
         weight = functionals[-1, -1]
         state["beta"] = (beta + whitening @ vectors @ (vectors.T @ gram[:n_terms, -1] / ridge) / weight).tolist()
-        # Gradients diverge where a direction is stretched too far, which more products would correct.
+        # Gradients diverge in overstretched directions; further products correct them.
         more = any(name == "products" for name, _ in self._steps[state["step"] + 1 :])
         floor = values + max((_FLOOR if more else 2 * _FLOOR) * edge, least)
         state["whitening"] = (whitening @ vectors / np.sqrt(floor)).tolist()
         state["dimension"] = float((values / floor).sum())
         state["told"] = told
         if self.kind == "once" and state["step"] >= len(self._steps) - 1:
-            # Of the newly whitened terms' coefficients, what is noise of the products with the residual.
+            # Noise of products with the residual, in the coefficients of the newly whitened terms.
             errors = np.mean(variances[:n_terms, -1]) / weight**2 * floor / ridge**2
             self._shrink(float(errors.mean()))
 
@@ -377,7 +375,7 @@ class RegressionProtocol(FewPeople):
     def _miss_gradient(self) -> None:
         state = self._state
         people = [wanted for name, wanted in self._steps if name == "gradient"]
-        # Iterates that are still on their way are not averaged: short steps average noise themselves.
+        # Short steps average the noise; do not average iterates before they converge.
         way = _N_COHORTS * self._step_length(people[-1])
         n_last = math.ceil(_N_COHORTS // 2 * min(1.0, way / _LONG_WAY))
         self._average(_N_COHORTS, n_last)
@@ -385,7 +383,7 @@ class RegressionProtocol(FewPeople):
             self._shrink(noise_of_average(state["moves"], n_last))
 
     def _shrink(self, noise: float) -> None:
-        """Shrink the slopes by the part of their size that is noise: where all is noise, the mean is left."""
+        """Shrink the slopes by the noise fraction of their size, to the mean only in the limit."""
         state = self._state
         slopes = np.array(state["beta"])
         slopes[: len(slopes) - self.n_features] = 0
@@ -396,13 +394,13 @@ class RegressionProtocol(FewPeople):
 
     @property
     def _slope(self) -> float:
-        """By how much a gradient grows with the error: the part of normal residuals that is not cut off."""
+        """Return the derivative of a gradient by the error: the untruncated fraction of normal residuals."""
         return math.erf(LOG_SCALE * self._looseness / math.sqrt(2))
 
     def _step_length(self, n_people: int) -> float:
-        """As long as the curvature allows, or the noise of a cohort's gradient."""
+        """Return the step size, limited by the curvature and by the noise of a cohort's gradient."""
         state = self._state
-        # By how much the step would move predictions, in units of the residual, if it were noise alone.
+        # Change of predictions by a step of pure noise, in units of the residual.
         dimension = state["dimension"] or len(state["beta"])
         across = noise_variance(len(state["beta"]), self.epsilon)
         noise = dimension * LOG_SCALE * self._looseness / self._slope * math.sqrt(across / n_people)
@@ -410,16 +408,16 @@ class RegressionProtocol(FewPeople):
 
     @property
     def _looseness(self) -> float:
-        """The radius of gradients, in units of their usual norm."""
-        # A gradient is the product of two sizes.
+        """Return the radius of gradients in units of their typical norm."""
+        # A gradient is the product of two factors.
         return float(np.clip(math.sqrt(self.sufficiency / _LOOSE), 1, LOOSEST**2))
 
 
 def noise_of_average(moves: list[list[float]], n_last: int) -> float:
-    """The variance of the mean of the last iterates, each of which goes a part of the way to an estimate."""
+    """Return the variance of the mean of the last iterates, an autoregressive average of estimates."""
     variance, weight = 0.0, 0.0
     for back, (part, error) in enumerate(reversed(moves)):
-        # What an estimate weighs in the mean: in its own iterate, and in those after it what they leave of it.
+        # Weight of an estimate in the mean: in its own iterate and, discounted, in later ones.
         weight += (back < n_last) / n_last
         variance += (weight * part * error) ** 2
         weight *= 1 - part

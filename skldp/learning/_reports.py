@@ -1,10 +1,10 @@
-"""What comes back from people: sums in whole numbers, which are the same in whatever order they are added up."""
+"""Reports: exact integer sums, independent of their order."""
 
 import re
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Self
 
-from skldp._checks import check_whole
+from skldp._checks import check_integer
 from skldp.learning._documents import as_document, from_document
 
 if TYPE_CHECKING:
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Report"]
 
-# Sums of so many people are still a few numbers of 64 bits.
+# Largest number of people of a report, whose sums fit into a few 64-bit numbers.
 _MOST_PEOPLE = 1 << 53
 _MOST_SUM = 1 << 256
 
 
 @dataclass(frozen=True)
 class Report:
-    """The sum of what some people released for one task.
+    """Sum of the releases of some people for one task.
 
     Parameters
     ----------
@@ -49,17 +49,17 @@ class Report:
     def __post_init__(self) -> None:
         if not isinstance(self.task, str) or not re.fullmatch("[0-9a-f]{64}", self.task):
             raise ValueError("A report must name its task by 64 hexadecimal digits. Got something else instead.")
-        check_whole("n_people", self.n_people, least=1, most=_MOST_PEOPLE)
+        check_integer("n_people", self.n_people, least=1, most=_MOST_PEOPLE)
         object.__setattr__(self, "n_people", int(self.n_people))
         if not isinstance(self.sums, list | tuple) or set(map(type, self.sums)) != {int}:
             raise ValueError("A report's sums must be whole numbers. Got something else instead.")
-        # Far above any honest sum; Python writes and reads no integers of more than 4,300 digits.
+        # Far above any valid sum; Python limits the conversion of integers to 4,300 digits.
         if max(map(abs, self.sums)) >= _MOST_SUM:
             raise ValueError("A report's sums must be below 2^256. Got a larger one instead.")
         object.__setattr__(self, "sums", tuple(self.sums))
 
     def __add__(self, other: "Report") -> "Report":
-        """The report of the people of both, of the same task."""
+        """Return the sum with another report on the same task."""
         if not isinstance(other, Report):
             return NotImplemented
         if other.task != self.task or len(other.sums) != len(self.sums):
@@ -69,7 +69,7 @@ class Report:
 
     @classmethod
     def total(cls, reports: "Sequence[Report]") -> "Report":
-        """The report of all the people of some reports, in whatever order."""
+        """Return the sum of several reports, in any order."""
         first, *rest = reports
         for report in rest:
             first = first + report
@@ -77,7 +77,7 @@ class Report:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Read a report from a stranger.
+        """Parse an untrusted report.
 
         Raises
         ------
@@ -87,5 +87,5 @@ class Report:
         return cls(**from_document("report", text, {one.name for one in fields(cls)}))
 
     def to_json(self) -> str:
-        """The report as JSON."""
+        """Return the report as JSON."""
         return as_document("report", {one.name: getattr(self, one.name) for one in fields(self)})

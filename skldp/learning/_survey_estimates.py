@@ -1,4 +1,4 @@
-r"""Estimates from sums of scores, with standard errors and intervals: quotients of means, and what is made of them."""
+r"""Estimates from sums of scores, with standard errors and intervals: ratios of means and functions of them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ from skldp._tables import in_html
 from skldp._texts import escaped
 from skldp._value_labels import number_label
 from skldp.learning._answer_scores import Scores
-from skldp.mechanisms._numeric.distribution import DistributionEstimate
+from skldp.mechanisms.numeric._distribution import DistributionEstimate
 
 __all__ = [
     "Sums",
@@ -32,7 +32,7 @@ _PER_LABEL = "values", "standard_errors", "low", "high", "moved", "moved_square"
 
 @dataclass(frozen=True)
 class SurveyEstimate:
-    """One or several numbers that were estimated from reports.
+    """One or several estimates from reports, with errors.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class SurveyEstimate:
     most: _Floats
 
     def moved_by(self, share: float) -> _Floats:
-        r"""The most that a share of forged reports can move each number by, whatever they say.
+        r"""Return the largest change of each number by a fraction of forged reports.
 
         Parameters
         ----------
@@ -111,7 +111,7 @@ class SurveyEstimate:
         return np.asarray(np.minimum(moved, self.most))
 
     def scaled(self, factor: float | _Floats, shift: float | _Floats = 0.0) -> Self:
-        """The estimate of what was estimated times a factor above 0, and so far further."""
+        """Return the estimate times a positive factor."""
         of_factor = {
             name: getattr(self, name) * factor for name in ("standard_errors", "moved", "moved_square", "most")
         }
@@ -119,22 +119,22 @@ class SurveyEstimate:
         return replace(self, **of_factor, **of_both)
 
     def only(self, places: Sequence[int], labels: Sequence[str], what: str) -> Self:
-        """The estimate of the numbers at these places alone, under other names."""
+        """Return some of the numbers under other names."""
         own: dict[str, Any] = {name: getattr(self, name)[list(places)] for name in _PER_LABEL}
         return replace(self, what=what, labels=tuple(labels), **own)
 
     def to_dict(self) -> dict[str, list[float]]:
-        """The columns, one number a label: what a ``pandas.DataFrame`` takes, with the labels as its index."""
+        """Return the columns, for a ``pandas.DataFrame`` with the labels as its index."""
         columns = {"estimate": self.values, "std err": self.standard_errors, "low": self.low, "high": self.high}
         return {name: column.tolist() for name, column in columns.items()}
 
     @property
     def title(self) -> str:
-        """What it is, and how sure."""
+        """Return the estimate with its error as text."""
         return f"{escaped(self.what)}, {self.n:,} reports, {100 * self.level:.4g}% intervals"
 
     def cells(self) -> list[list[str]]:
-        """The rows of a table of text, the first one its head."""
+        """Return the rows of a text table, the header first."""
         columns = self.to_dict()
         rows = zip(self.labels, *columns.values(), strict=True)
         return [["", *columns], *([escaped(label), *(f"{one:.5g}" for one in row)] for label, *row in rows)]
@@ -157,18 +157,9 @@ class SurveyEstimate:
 
 @dataclass(frozen=True)
 class Sums:
-    """Sums over reports of scores a, of weights b, and of their products: one of each for every number.
+    """Sums over reports of scores a, weights b and their products, for each number.
 
-    Attributes
-    ----------
-    a, aa, ab : ndarray of shape (n_numbers,)
-    b, bb : float
-    a_low, a_high : ndarray of shape (n_numbers,)
-        Between which scores lie that are to be weighted.
-    b_low, b_high : float
-        The same of weights.
-    two_valued : bool
-        Whether each score is one of its two ends.
+    Shapes: `a, aa, ab` (n_numbers,); `a_low, a_high` (n_numbers,).
     """
 
     a: _Floats
@@ -184,7 +175,7 @@ class Sums:
 
     @classmethod
     def of(cls, scores: Scores, weights: Scores) -> "Sums":
-        """The sums of one number's weighted scores."""
+        """Return the sums of one number's weighted scores."""
         w, s = weights.values, scores.values
         a = w * s
         products, ends = (a.sum(), a @ a, a @ w), (scores.low, scores.high)
@@ -195,7 +186,7 @@ class Sums:
 
 
 def quotients(sums: Sums, n: int, level: float, what: str, labels: Sequence[str]) -> SurveyEstimate:
-    r"""Return the quotients of the means of a and b, with intervals: the one function that makes these.
+    r"""Return ratios of the means of a and b, with intervals.
 
     Notes
     -----
@@ -222,7 +213,7 @@ def quotients(sums: Sums, n: int, level: float, what: str, labels: Sequence[str]
     low, high = _fieller(A, B, np.maximum(v_aa, least_aa), v_ab, np.maximum(v_bb, least_bb), z)
     unknown, zero = np.full_like(A, np.inf), np.zeros_like(A)
     if B <= 0:
-        # Fewer than nobody is left by the filter: noise alone.
+        # A nonpositive estimated number of people is noise.
         nothing = np.full_like(A, np.nan)
         anything = (-unknown, unknown)
         return SurveyEstimate(
@@ -230,10 +221,10 @@ def quotients(sums: Sums, n: int, level: float, what: str, labels: Sequence[str]
         )
     R = A / B
     if sums.two_valued and sums.b_low == sums.b_high == 1:
-        # The ends of few reports lie on the quotient, but for rounding.
+        # With few reports, the limits may round across the ratio.
         low, high = _clopper_pearson(sums, n, level)
         low, high = np.minimum(low, R), np.maximum(high, R)
-    # Of products that a small difference is left of, rounding may leave less than none.
+    # Cancellation may round a variance below 0.
     errors = np.sqrt(np.maximum(v_aa - 2 * R * v_ab + R**2 * v_bb, 0.0)) / B
     ends = [b * (a - R) for b in (sums.b_low, sums.b_high) for a in (sums.a_low, sums.a_high)]
     moved = (np.max(ends, axis=0) - np.min(ends, axis=0)) / B
@@ -242,19 +233,19 @@ def quotients(sums: Sums, n: int, level: float, what: str, labels: Sequence[str]
 
 
 def variance(number: Scores, square: Scores, weights: Scores, level: float, what: str) -> SurveyEstimate:
-    """The variance of a number, from scores of it and of its square."""
+    """Return the variance of a number, from scores of it and of its square."""
     n, z = len(number.values), _critical(len(number.values), level)
     first, second = (quotients(Sums.of(one, weights), n, level, what, (what,)) for one in (number, square))
     if np.isnan(second.values).any():
         return second
     value, influence = _variance_and_influence(number, square, weights)
     values, errors = np.array([value]), np.array([np.sqrt(influence @ influence) / n])
-    # A mean m that moves by d moves its square by at most 2 |m| d + d^2.
+    # A change d of the mean m changes its square by at most 2 |m| d + d^2.
     width = second.moved + 2 * np.abs(first.values) * first.moved
-    # Where nobody may be left, nothing is known of the square, and no more of its difference to another.
+    # If the subset may be empty, the square is unknown.
     known = np.isfinite(second.low) & np.isfinite(second.high)
     reach = np.where(known, z * np.maximum(errors, z * width / n), np.inf)
-    # What the mean's own variance moves by is bounded where all reports weigh the same.
+    # The variance of the mean is bounded if all reports have equal weight.
     moved = width + first.moved**2 / n if weights.low == weights.high else np.full(1, np.inf)
     return replace(
         second,
@@ -270,7 +261,7 @@ def variance(number: Scores, square: Scores, weights: Scores, level: float, what
 def correlation(
     one: tuple[Scores, Scores], two: tuple[Scores, Scores], weights: Scores, level: float, what: str
 ) -> SurveyEstimate:
-    """The correlation of two numbers, each given by scores of it and of its square, with Fieller's interval.
+    """Return the correlation of two numbers from scores of each and of its square, with Fieller's interval.
 
     The quotient of the covariance and of the root of the product of both variances. Where these may be 0, the interval
     is all of [-1, 1].
@@ -295,17 +286,17 @@ def correlation(
     v_aa, v_ab, v_bb = (np.array([a @ b]) / n**2 for a, b in pairs)
     value = np.array([product / root])
     error = np.sqrt(np.maximum(0.0, v_aa - 2 * value * v_ab + value**2 * v_bb)) / root
-    # As for other means, of products of numbers that lie up to half their span from the middle.
+    # As for other means; each number is at most half its span from the middle.
     spans = [scores[0].high - scores[0].low for scores in (one, two)]
     least = z * spans[0] * spans[1] / 2 * max(abs(weights.low), abs(weights.high)) / total
-    # A correlation is never outside: an interval may end there, and is not empty.
+    # Clip the interval to [-1, 1]; it stays nonempty.
     ends = _fieller(value * root, root, np.maximum(v_aa, least**2), v_ab, v_bb, z)
     low, high = (np.clip(end, -1.0, 1.0) for end in ends)
     return replace(nothing, values=value, standard_errors=error, low=low, high=high, most=1 + np.abs(value))
 
 
 def made_consistent(raw: SurveyEstimate, shares: _Floats, moved: _Floats) -> SurveyEstimate:
-    """Shares that are a distribution in the place of raw ones, whose intervals are widened to hold them.
+    """Project raw shares to a distribution, and widen their intervals to contain it.
 
     Within [0, 1], where all shares are, an interval of a raw one loses none of its coverage, and gains some by this.
 
@@ -323,7 +314,7 @@ def made_consistent(raw: SurveyEstimate, shares: _Floats, moved: _Floats) -> Sur
 
 
 def joined(groups: Sequence[str], parts: Sequence[SurveyEstimate], what: str, *, several: bool) -> SurveyEstimate:
-    """Estimates of groups as one, by the groups' names; with `several` numbers each, those names come before theirs."""
+    """Combine estimates of groups, labelled by group and, with `several` numbers each, by number."""
     arrays: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _PER_LABEL}
     labels = tuple(groups)
     if several:
@@ -342,7 +333,7 @@ def quantile_estimate(
     level: float,
     what: str,
 ) -> SurveyEstimate:
-    r"""Return quantiles of the likeliest distribution, with intervals from the errors of unbiased shares.
+    r"""Return quantiles of the maximum-likelihood distribution, with intervals from the errors of unbiased shares.
 
     Shapes: errors (n_knots - 1,), ends (n_knots,).
 
@@ -353,7 +344,7 @@ def quantile_estimate(
     nothing of how numbers are spread between knots.
     """
     shares = np.cumsum(found.shares)
-    # Rounding leaves the sum of all shares a hair off.
+    # The shares sum to 1 only up to rounding.
     shares[-1] = 1.0
     critical = _critical(found.n, level)
     reach = np.append(critical * errors, 0.0)
@@ -371,36 +362,36 @@ def quantile_estimate(
 
 
 def _critical(n: int, level: float) -> float:
-    """Return how many standard errors an interval reaches to either side, by Student's law."""
+    """Return the half-width of an interval in standard errors, by Student's distribution."""
     return float(special.stdtrit(n - 1, (1 + level) / 2))
 
 
 def _clopper_pearson(sums: Sums, n: int, level: float) -> tuple[_Floats, _Floats]:
-    """Return the ends of exact intervals of the means of scores of two values."""
+    """Return exact intervals for the means of two-valued scores."""
     width, outside = sums.a_high - sums.a_low, (1 - level) / 2
-    # A share of all parts, or of none, has one score, which rounding may split.
+    # A constant share has one score, which rounding may split.
     count = np.rint((sums.a - n * sums.a_low) / np.where(width > 0, width, 1.0)).clip(0, n)
-    # At either end there is no distribution, and nothing beyond it.
+    # No probability lies beyond the end points.
     least = np.where(count > 0, beta.ppf(outside, np.maximum(count, 1), n - count + 1), 0.0)
     most = np.where(count < n, beta.isf(outside, count + 1, np.maximum(n - count, 1)), 1.0)
     return sums.a_low + width * least, sums.a_low + width * most
 
 
 def _variance_and_influence(number: Scores, square: Scores, weights: Scores) -> tuple[float, _Floats]:
-    """A variance without bias of the first order, and what each report adds to it."""
+    """Return a bias-corrected variance, and the contribution of each report."""
     w, n = weights.values, len(weights.values)
     total = w.sum()
     mean, of_squares = float(w @ number.values / total), float(w @ square.values / total)
     scaled = w * (n / total)
     centred = number.values - mean
     of_mean = scaled * centred
-    # The square of a mean is larger than that of what it estimates, by the mean's own variance.
+    # The square of a noisy mean is biased by its variance.
     value = of_squares - mean**2 + float(of_mean @ of_mean) / n**2
     return value, np.asarray(scaled * (square.values - of_squares - 2 * mean * centred))
 
 
 def _fieller(A: _Floats, B: float, v_aa: _Floats, v_ab: _Floats, v_bb: Any, z: float) -> tuple[_Floats, _Floats]:
-    """The ends of the R with (A - R B)^2 <= z^2 (v_aa - 2 R v_ab + R^2 v_bb), where there are two."""
+    """Return the roots R of (A - R B)^2 = z^2 (v_aa - 2 R v_ab + R^2 v_bb)."""
     square, middle = B**2 - z**2 * v_bb, A * B - z**2 * v_ab
     reach = np.sqrt(np.maximum(middle**2 - square * (A**2 - z**2 * v_aa), 0.0))
     with np.errstate(divide="ignore", invalid="ignore"):

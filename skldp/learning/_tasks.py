@@ -1,4 +1,4 @@
-r"""What people are asked in public, and what comes back: tasks and reports, both JSON documents.
+r"""Tasks: public JSON documents that define what each person releases, and how reports are summed.
 
 A :class:`Task` says what a person releases: a function of their record, the mechanism and its epsilon. Everything in it
 is public, and nothing in it is trusted: it is read on a person's own device, from a stranger. A :class:`Report` is the
@@ -17,49 +17,49 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._arrays import as_numbers, kind_of
-from skldp._checks import check_whole, is_number
+from skldp._checks import check_integer, is_number
+from skldp.domains._domain import Box
 from skldp.learning._documents import as_document, as_text, from_document, from_text
 from skldp.learning._reports import Report
 from skldp.learning._vectors import class_gradients, n_products, products
-from skldp.mechanisms._domain import Box
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
-from skldp.mechanisms._numeric.duchi import Duchi
-from skldp.mechanisms._numeric.piecewise import Piecewise
-from skldp.mechanisms._numeric.unit_interval import LEAST_EPSILON, UnitMechanism
-from skldp.mechanisms._vector.privunit import PrivUnitBall
+from skldp.mechanisms.numeric._duchi import Duchi
+from skldp.mechanisms.numeric._piecewise import Piecewise
+from skldp.mechanisms.numeric._unit_interval import LEAST_EPSILON, UnitMechanism
+from skldp.mechanisms.vector._privunit import PrivUnitBall
 
 __all__ = ["Report", "Task", "noise_variance", "number_variance"]
 
 _FORMS = ("linear", "squares", "products", "gradient", "class_gradient")
 _ANSWERS = ("vector", "number", "log_norm")
-# Beyond it a release is a matter of gigabytes: a task that asks for more is refused.
+# Largest release, in numbers; larger tasks are refused.
 _MOST_OUTPUTS = 1 << 20
-# With numbers of this size, products of two and sums of a million of them stay far from the largest double.
+# Largest magnitude of a number: sums of a million products stay finite.
 _MOST = 1e30
-# Above it a release hides nothing that a double tells.
+# Largest epsilon of a task; above it a release is exact in double precision.
 _LARGEST_EPSILON = 1e6
-# Contrasts of classes are a table of this many squared.
+# Largest number of classes: contrasts are a square matrix.
 _MOST_CLASSES = 1 << 10
-# The smallest norm that a task may tell, over the largest.
+# Smallest ratio of the least to the largest reported norm.
 _LEAST_RATIO = 1e-12
-# Numbers of the vectors that are made and released at a time, in one thread.
+# Numbers of vectors in memory at a time, in one thread.
 _CELLS = 1 << 18
 
 
 def noise_variance(length: int, epsilon: float) -> float:
-    """The variance of a released vector, of a norm of at most 1, in every direction across it."""
+    """Return the variance of a released vector of norm at most 1, in each orthogonal direction."""
     return max(_ball(length, epsilon).second_moments()[1], 1e-12)
 
 
 def number_variance(epsilon: float) -> float:
-    """The largest variance of a released number between -1 and 1."""
+    """Return the largest variance of a released number in [-1, 1]."""
     return _scalar(epsilon).worst_variance
 
 
 @dataclass(frozen=True)
 class Task:
-    r"""What every person of a cohort releases about their record: a public document.
+    r"""Definition of the release of each person in a cohort, a public document.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class Task:
     matrix : tuple of tuple of float
         A, of as many columns as the record has numbers, and one.
     answer : {"vector", "number", "log_norm"}
-        Whether the vector is released, by :class:`~skldp.mechanisms.PrivUnitBall`; the one number it consists of; or
+        Whether the vector is released, by ``PrivUnitBall``; the one number it consists of; or
         the logarithm of its norm. Numbers are released by Duchi's mechanism or the Piecewise one.
     radius : float
         Longer vectors are shortened to it; numbers lie within it; norms are taken to lie between `least` and it.
@@ -134,7 +134,7 @@ class Task:
         if (
             width < 2
             or len(self.high) != width
-            # Between bounds that are nearer each other, the middle or the width is lost to rounding for some records.
+            # Bounds that are too close lose the middle or the width to rounding.
             or any(high - low < 1 / _MOST for low, high in zip(self.low, self.high, strict=True))
         ):
             raise ValueError("A task's low and high must be bounds, low < high, of a feature or more and the target.")
@@ -161,7 +161,7 @@ class Task:
             isinstance(row, list | tuple) and len(row) == columns for row in rows
         ):
             rows = np.array([_numbers("matrix", row) for row in rows]).reshape(-1, columns)
-        # From a document it is an array: a device has thousands of numbers to look at.
+        # Documents hold arrays: a device parses thousands of numbers.
         if (
             not isinstance(rows, np.ndarray)
             or rows.dtype != np.float64
@@ -171,12 +171,12 @@ class Task:
             raise ValueError(f"A task's matrix must have rows, each of {columns} numbers. Got others instead.")
         _check_size("matrix", rows)
         object.__setattr__(self, "matrix", tuple(map(tuple, rows.tolist())))
-        # As the property would make it again.
+        # Store the array that the property would compute.
         vars(self)["_array"] = rows.copy()
 
     def _check_classes(self) -> None:
         has_classes = self.form == "class_gradient"
-        check_whole("A task's n_classes", self.n_classes, least=2 if has_classes else 0, most=_MOST_CLASSES)
+        check_integer("A task's n_classes", self.n_classes, least=2 if has_classes else 0, most=_MOST_CLASSES)
         object.__setattr__(self, "n_classes", int(self.n_classes))
         if has_classes and (
             (self.low[-1], self.high[-1]) != (0, self.n_classes - 1) or len(self.matrix) <= self.n_classes
@@ -187,7 +187,7 @@ class Task:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Read a task from a stranger.
+        """Parse an untrusted task.
 
         Raises
         ------
@@ -200,23 +200,23 @@ class Task:
         return cls(**given | {"matrix": from_text("A task's matrix", given["matrix"], len(given["low"]) + 1)})
 
     def to_json(self) -> str:
-        """The task as JSON, in the one form of which :attr:`hash` is made; its matrix in base64, row by row."""
-        # Not dataclasses.asdict, which copies every number.
+        """Return the task as canonical JSON, the input of :attr:`hash`; the matrix is base64, row by row."""
+        # dataclasses.asdict would copy every number.
         content = {one.name: getattr(self, one.name) for one in fields(self)}
         return as_document("task", content | {"matrix": as_text(self._array)})
 
     @cached_property
     def hash(self) -> str:
-        """SHA-256 of the task, in hexadecimal digits: what reports name it by."""
+        """SHA-256 of the canonical JSON, in hexadecimal digits; reports refer to it."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()
 
     def guarantee(self) -> PrivacyGuarantee:
-        """What one person's release guarantees, of the record with its target."""
+        """Return the guarantee of one release, for the record with its target."""
         return self._mechanism.guarantee()
 
     @property
     def n_outputs(self) -> int:
-        """Numbers of a release."""
+        """Number of numbers in a release."""
         return self._length if self.answer == "vector" else 1
 
     def release(
@@ -228,7 +228,7 @@ class Task:
         rows: npt.NDArray[np.intp] | None = None,
         n_threads: int = 1,
     ) -> Report:
-        """Release what is asked about each of some people, and add it up.
+        """Release the answers of some people, and sum them.
 
         Parameters
         ----------
@@ -271,12 +271,12 @@ class Task:
         else:
             with ThreadPoolExecutor(n_threads) as pool:
                 sums = list(pool.map(run, parts, noise.split(parts)))
-        # Whole numbers without an end: sums of blocks could be more than doubles hold.
+        # Python integers: sums of blocks may exceed the range of doubles.
         totals = reduce(lambda left, right: map(add, left, right), (map(int, block.tolist()) for block in sums))
         return Report(self.hash, n, tuple(totals))
 
     def answers(self, X: npt.NDArray[np.float64], y: npt.NDArray[np.float64], noise: Noise) -> npt.NDArray[np.float64]:
-        """What each of some people releases, before it is added up: what an audit looks at, and no collector.
+        """Release the answers of some people without summing them, for audits.
 
         Parameters
         ----------
@@ -292,7 +292,7 @@ class Task:
         return np.asarray(self._mechanism.release(self.told(X, y), noise).rows)
 
     def told(self, X: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """What the answers are about, without noise, in units of the radius: this protects nothing.
+        """Return the encoded records without noise, in units of the radius. NOT private.
 
         Parameters
         ----------
@@ -307,7 +307,7 @@ class Task:
         return self._rows(self._box.clip(np.column_stack([X, y])).rows)
 
     def mean(self, report: Report) -> npt.NDArray[np.float64]:
-        """The mean of what people of a report released, unbiased for those within the radius.
+        """Return the mean of a report, unbiased for people within the radius.
 
         Of the answer ``"log_norm"`` it is the geometric mean of the norms, at most the radius and at least the least.
 
@@ -324,7 +324,7 @@ class Task:
         return np.array([self.least ** (1 - share) * self.radius**share])
 
     def standard_error(self, n_people: int) -> float:
-        """Of each number of the mean: what the release adds, across the vector itself, or for a number at its worst.
+        """Return the noise variance of each number of the mean: orthogonal to a vector, worst case for a number.
 
         Parameters
         ----------
@@ -339,7 +339,7 @@ class Task:
         ValueError
             If norms are asked for, whose logarithms are told.
         """
-        check_whole("n_people", n_people, least=1)
+        check_integer("n_people", n_people, least=1)
         if self.answer == "log_norm":
             raise ValueError(
                 f"Only vectors and numbers have a standard error of their own. Got {self.answer!r} instead."
@@ -349,15 +349,15 @@ class Task:
         return self.radius * math.sqrt(self._mechanism.worst_variance / n_people)
 
     def log_error(self, n_people: int) -> float:
-        """Of the logarithm of the geometric mean that is told of norms: at most what the noise of the release adds."""
-        check_whole("n_people", n_people, least=1)
+        """Return the largest noise variance of the log geometric mean of norms."""
+        check_integer("n_people", n_people, least=1)
         if self.answer != "log_norm":
             raise ValueError(f"Only a task about norms tells a logarithm. Got {self.answer!r} instead.")
         width = math.log(self.radius / self.least)
         return width / 2 * math.sqrt(number_variance(self.epsilon) / n_people)
 
     def check(self, report: Report) -> None:
-        """Refuse a report of another task, or one that no people can have given."""
+        """Raise ValueError for a report of another task, or an impossible sum."""
         if report.task != self.hash:
             raise ValueError("A report must be of the same task as the collector's. Got another task's hash instead.")
         most = self._most * report.n_people
@@ -368,7 +368,7 @@ class Task:
 
     @property
     def _length(self) -> int:
-        """Numbers of the vector that a record is made into."""
+        """Length of the encoded vector of a record."""
         rows = len(self.matrix)
         if self.form == "class_gradient":
             return (rows - self.n_classes) * (self.n_classes - 1)
@@ -380,14 +380,14 @@ class Task:
 
     @property
     def _unit(self) -> float:
-        """What the whole numbers of a report count, for a radius of 1."""
+        """Unit of the integers of a report, for a radius of 1."""
         if isinstance(self._mechanism, PrivUnitBall):
             return self._mechanism.sphere.step
         return self._mechanism.magnitude if isinstance(self._mechanism, Duchi) else self._mechanism.step  # type: ignore[attr-defined]
 
     @property
     def _most(self) -> int:
-        """The largest whole number that one person can release."""
+        """Largest integer in one release."""
         if isinstance(self._mechanism, PrivUnitBall):
             return math.ceil(self._mechanism.sphere.scale / self._unit * (1 + 1e-6)) + 1
         return 1 if isinstance(self._mechanism, Duchi) else self._mechanism.lattice[0] // 2  # type: ignore[attr-defined]
@@ -403,12 +403,12 @@ class Task:
     def _release_block(
         self, X: npt.NDArray[np.float64], y: npt.NDArray[np.float64], noise: Noise
     ) -> npt.NDArray[np.float64]:
-        """The sums of one block in whole numbers, which doubles hold exactly."""
+        """Return the integer sums of one block, exact as doubles."""
         result: npt.NDArray[np.float64] = np.rint(self.answers(X, y, noise).sum(axis=0) / self._unit)
         return result
 
     def _rows(self, inside: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """What the mechanism is given: vectors in units of the radius, or numbers between -1 and 1."""
+        """Return the mechanism's input: vectors in units of the radius, or numbers in [-1, 1]."""
         vectors = self._vectors(inside)
         if self.answer == "vector":
             return vectors
@@ -421,8 +421,8 @@ class Task:
         return result
 
     def _vectors(self, inside: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """What is made of records, in units of the radius."""
-        # Nothing here may raise, nor take another way, for a record.
+        """Encode records in units of the radius."""
+        # Must not raise or branch on a record.
         with np.errstate(all="ignore"):
             z = np.clip((inside - self._box.center) / self._box.radius, -1, 1)
             u = z @ self._array[:, 1:].T
@@ -440,19 +440,20 @@ class Task:
 
 @lru_cache(maxsize=64)
 def _ball(length: int, epsilon: float) -> PrivUnitBall:
-    # In units of the radius, so that what is released are multiples of a power of two.
+    # In units of the radius, so that releases are multiples of a power of two.
     return PrivUnitBall(length, epsilon, 1.0)
 
 
 @lru_cache(maxsize=64)
 def _scalar(epsilon: float) -> UnitMechanism:
-    # Of two laws whose outputs are whole multiples, the one with less variance; the simpler one where they are near.
+    # Choose the law with the smaller variance among those with integer outputs; prefer the simpler one if they are
+    # close.
     return min((Duchi(epsilon), Piecewise(epsilon, "opt")), key=lambda one: one.worst_variance)
 
 
 def _numbers(name: str, given: Any) -> tuple[float, ...]:
-    """A list of finite numbers of a size that arithmetic leaves finite, as doubles."""
-    # JSON's own numbers at once.
+    """Return finite numbers of bounded magnitude as doubles."""
+    # Fast path for JSON numbers.
     if not isinstance(given, list | tuple) or not (set(map(type, given)) <= {float} or all(map(is_number, given))):
         raise ValueError(f"A task's {name} must be a list of finite numbers. Got something else instead.")
     numbers = tuple(map(float, given))
@@ -461,6 +462,6 @@ def _numbers(name: str, given: Any) -> tuple[float, ...]:
 
 
 def _check_size(name: str, numbers: npt.NDArray[np.float64]) -> None:
-    # NaN is at most nothing.
+    # NaN fails every comparison.
     if not (np.abs(numbers) <= _MOST).all():
         raise ValueError(f"A task's {name} must hold finite numbers of at most {_MOST:.0e}. Got others instead.")

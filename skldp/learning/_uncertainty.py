@@ -1,4 +1,4 @@
-r"""What a coefficient may be: Newton steps from a model that is known, and how far their parts scatter."""
+r"""Errors of coefficients: Newton steps from a known model, and the spread of their parts."""
 
 import math
 from dataclasses import dataclass
@@ -8,12 +8,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from skldp._arrays import as_numbers, kind_of
 from skldp._checks import check_fraction
 from skldp.learning._tasks import noise_variance
 from skldp.learning._vectors import n_products
 
 __all__ = [
     "Estimate",
+    "LinearFit",
     "gram_edge",
     "intervals_around",
     "inverse_where_known",
@@ -22,15 +24,15 @@ __all__ = [
     "semicircle",
 ]
 
-# A direction counts as known where its second moment is above so many times the largest that noise like its own has in
-# any direction, and above this. It is 1 where the noise is small beside it.
+# A direction is known if its second moment exceeds this multiple of the largest noise eigenvalue, and this absolute
+# value; with little noise it is 1.
 _OF_EDGE, _LEAST_MOMENT = 1.2, 0.3
 
 
 def intervals_around(
     values: npt.NDArray[np.float64], errors: npt.NDArray[np.float64], level: float, degrees: float = math.inf
 ) -> npt.NDArray[np.float64]:
-    """Intervals by Student's law, which for infinitely many degrees is the normal one.
+    """Return intervals by Student's distribution; infinite degrees of freedom give the normal one.
 
     Shapes: values, errors (n,); returns (n, 2).
     """
@@ -41,7 +43,7 @@ def intervals_around(
 
 @dataclass(frozen=True)
 class Estimate:
-    r"""Coefficients without a ridge, and what is known of their errors, in the units of the data.
+    r"""Coefficients without a ridge and their errors, in the units of the data.
 
     Parameters
     ----------
@@ -57,7 +59,7 @@ class Estimate:
     Examples
     --------
     >>> import numpy as np
-    >>> from skldp.learning import Estimate
+    >>> from skldp.learning._uncertainty import Estimate
     >>> estimate = Estimate(np.array([0.5]), np.array([[0.04]]), np.array([0.03]), 48)
     >>> estimate.intervals(0.95).round(2), estimate.noise_shares.round(2)
     (array([[0.1, 0.9]]), array([0.5]))
@@ -70,32 +72,32 @@ class Estimate:
 
     @property
     def standard_errors(self) -> npt.NDArray[np.float64]:
-        """Of every value."""
+        """Standard errors of all values."""
         result: npt.NDArray[np.float64] = np.sqrt(np.diag(self.covariance))
         return result
 
     @property
     def statistics(self) -> npt.NDArray[np.float64]:
-        """Every value over its standard error; NaN where there is no error."""
+        """Ratio of each value to its standard error; NaN without an error."""
         errors = self.standard_errors
         return np.divide(self.values, errors, out=np.full_like(errors, np.nan), where=errors > 0)
 
     @property
     def p_values(self) -> npt.NDArray[np.float64]:
-        """Of every value being 0, by Student's law, from both sides."""
+        """Two-sided p-values of the hypotheses that a value is 0, by Student's distribution."""
         result: npt.NDArray[np.float64] = 2 * special.stdtr(self.degrees, -np.abs(self.statistics))
         return result
 
     @property
     def noise_shares(self) -> npt.NDArray[np.float64]:
-        """Of every standard error, the part that is due to privacy: by which it would be smaller without the noise."""
+        """Fraction of each standard error that is due to privacy noise."""
         variances = np.diag(self.covariance)
         part = np.divide(self.noise, variances, out=np.full_like(variances, np.nan), where=variances > 0)
         result: npt.NDArray[np.float64] = 1 - np.sqrt(np.maximum(0, 1 - part))
         return result
 
     def intervals(self, level: float) -> npt.NDArray[np.float64]:
-        """Of every value, the lower and the upper end, by Student's law.
+        """Return the lower and upper confidence limits of all values, by Student's distribution.
 
         Parameters
         ----------
@@ -110,13 +112,13 @@ class Estimate:
 
 
 def semicircle(variances: npt.NDArray[np.float64]) -> float:
-    """The edge of the eigenvalues of a symmetric matrix of noise alone, whose entries have these variances."""
+    """Return the spectral edge of a symmetric noise matrix with these entry variances."""
     return 2 * math.sqrt(float(np.mean(variances)) * len(variances))
 
 
 def gram_edge(radius: float, n_terms: int, epsilon: float, n_people: int) -> float:
-    """The same of the mean of products of so many terms, released within a radius."""
-    # Products off the diagonal were released times the square root of 2.
+    """Return the spectral edge for the mean of released products of terms within a radius."""
+    # Off-diagonal products are released times sqrt(2).
     variance = noise_variance(n_products(n_terms), epsilon) / n_people
     return radius * semicircle(np.full((n_terms,) * 2, variance / 2) + np.eye(n_terms) * variance / 2)
 
@@ -124,13 +126,13 @@ def gram_edge(radius: float, n_terms: int, epsilon: float, n_people: int) -> flo
 def inverse_where_known(
     gram: npt.NDArray[np.float64], variances: npt.NDArray[np.float64]
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """The inverse of second moments in the directions that stand out of the noise, and the other directions.
+    """Invert second moments in directions above the noise, and return the other directions.
 
     Shapes: gram (n_terms, n_terms), variances (n_terms, n_terms); returns inverse (n_terms, n_terms), unknown
     (n_terms, n_unknown).
     """
     values, vectors = np.linalg.eigh(gram)
-    # Of v'Nv, for noise N whose entries are independent but for its symmetry.
+    # Variance of v'Nv for symmetric noise N with independent entries.
     squares = vectors**2
     own = 2 * np.einsum("ik,ij,jk->k", squares, variances, squares) - np.diag(variances) @ squares**2
     known = values >= np.maximum(_LEAST_MOMENT, _OF_EDGE * np.sqrt(2 * len(values) * own))
@@ -138,7 +140,7 @@ def inverse_where_known(
 
 
 def scatter(so_far: dict[str, Any] | None, mean: npt.NDArray[np.float64], n_people: int) -> dict[str, Any]:
-    """Sums over cohorts: of their people, and of these times their means and the squares of those.
+    """Sums over cohorts of their people, and of these times the means and squared means.
 
     Shapes: mean (n_terms,).
     """
@@ -160,7 +162,7 @@ def newton_steps(
     variance: float,
     cut: float = 0.0,
 ) -> Estimate:
-    r"""Two Newton steps from a model, the second one as long as its people are many.
+    r"""Return two Newton steps from a model, weighted by their numbers of people.
 
     Shapes: beta (n_terms,), scaling (n_terms, n_terms), gram (n_terms, n_terms).
 
@@ -198,11 +200,11 @@ def newton_steps(
     part = n_second / n
     way = inverse @ mean_first
     before = part**2 * inverse @ spread_first @ inverse / n_first + (1 - part) ** 2 * np.outer(way, way)
-    # Entries of the noise in H are independent, but for its symmetry.
+    # Entries of the noise in H are independent up to symmetry.
     by_gram = np.diag(gram[1] @ np.diag(before)) + gram[1] * before * (1 - np.eye(len(before)))
     change = scaling @ inverse
     noise = variance / n * change @ change.T
-    # Which is (1 - part)^2 over the first people, and part^2 over the second ones.
+    # Weights (1 - part)^2 over the first people and part^2 over the second.
     of_people = (n_first * spread_first + n_second * spread_second) / n**2
     covariance = change @ (of_people + by_gram) @ change.T + cut**2 * noise
     values = beta + change @ (mean_first + part * mean_second)
@@ -210,6 +212,88 @@ def newton_steps(
 
 
 def _spread(told: dict[str, Any]) -> tuple[int, npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """The people, the mean, and how far one person scatters, by the cohorts' means."""
+    """Return the number of people, the mean, and the standard deviation of one person, from cohort means."""
     n, mean = told["people"], np.array(told["sum"]) / told["people"]
     return n, mean, (np.array(told["squares"]) - n * np.outer(mean, mean)) / (told["cohorts"] - 1)
+
+
+@dataclass(frozen=True)
+class LinearFit:
+    """Least-squares fit of one column on others.
+
+    Parameters
+    ----------
+    coef_ : ndarray of shape (n_regressors,)
+        Of moments that are held on to where noise is large: for predictions.
+    intercept_ : float
+    plain_ : ndarray of shape (n_regressors + 1,)
+        Intercept and coefficients of the unbiased moments alone, to which the errors belong; NaN where noise leaves
+        them unknown.
+    covariance_ : ndarray of shape (n_regressors + 1, n_regressors + 1)
+        Of the errors of `plain_`: the noise of the release and the choice of the people.
+    bounds : (float, float)
+        Predictions stay within.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldp.learning._uncertainty import LinearFit
+    >>> fit = LinearFit(np.array([2.0]), 1.0, np.array([1.0, 2.0]), np.diag([0.01, 0.04]), (-3.0, 4.0))
+    >>> fit.predict([[1.0], [2.0]])
+    array([3., 4.])
+    >>> fit.confidence_intervals(0.95).round(2)
+    array([[0.8 , 1.2 ],
+           [1.61, 2.39]])
+    """
+
+    coef_: npt.NDArray[np.float64]
+    intercept_: float
+    plain_: npt.NDArray[np.float64]
+    covariance_: npt.NDArray[np.float64]
+    bounds: tuple[float, float]
+
+    def predict(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Predict the column within its bounds.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_regressors)
+            The other columns, in the order they were named in.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+
+        Raises
+        ------
+        ValueError
+            If X has another shape.
+        """
+        rows = as_numbers(X, "X")
+        if rows.ndim != 2 or rows.shape[1] != len(self.coef_):
+            raise ValueError(f"X must have the shape (n, {len(self.coef_)}). Got {kind_of(rows)} instead.")
+        return np.clip(rows @ self.coef_ + self.intercept_, *self.bounds)
+
+    @property
+    def standard_errors(self) -> npt.NDArray[np.float64]:
+        """Standard errors of `plain_`, shape (n_regressors + 1,)."""
+        return np.sqrt(np.diag(self.covariance_))
+
+    def confidence_intervals(self, level: float = 0.95) -> npt.NDArray[np.float64]:
+        """Normal confidence intervals of the intercept and then the coefficients.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+
+        Returns
+        -------
+        ndarray of shape (n_regressors + 1, 2)
+            NaN where noise leaves them unknown.
+
+        Raises
+        ------
+        ValueError
+            If `level` is not inside (0, 1).
+        """
+        return intervals_around(self.plain_, self.standard_errors, level)

@@ -1,5 +1,5 @@
-"""Floor 1: the mathematics of one release. Arrays in, arrays out, no scikit-learn, no state."""
+"""Mechanisms of one release: arrays in, arrays out, without scikit-learn and without state."""
 
-from skldp._doors import door as _door
+from skldp._lazy import lazy_exports as _lazy_exports
 
-__getattr__, __dir__ = _door(__name__)
+__getattr__, __dir__ = _lazy_exports(__name__)

@@ -1,7 +1,7 @@
-r"""Releases of rows that are the same again for the same record: noise as a function of secret, law, person and value.
+r"""Repeatable releases of rows: noise as a function of secret, law, person and value.
 
-A value is first moved into the declared domain and onto a grid, and the mechanism sees what lies there: keyed on
-what was typed, a change in the ninth digit would draw anew, and the noise could be averaged away.
+A value is first clipped to the declared domain and rounded to a grid. Keyed on the raw value, a change in the ninth
+digit would draw new noise, which could be averaged away.
 """
 
 import hashlib
@@ -13,33 +13,33 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from skldp._checks import check_whole, is_whole
-from skldp.mechanisms._columns import Columns, Interval, OrMissing
-from skldp.mechanisms._domain import Anywhere, Ball, Box, Domain
-from skldp.mechanisms._law_of import integer_law
+from skldp._arrays import Floats, Words
+from skldp._checks import check_integer, is_integer
+from skldp.domains._columns import Columns, Interval, OrMissing
+from skldp.domains._domain import Anywhere, Ball, Box, Domain
+from skldp.laws._release_key import ReleaseKey, joined, person_bytes
 from skldp.mechanisms._noise import RowNoise
-from skldp.mechanisms._release_key import ReleaseKey, joined, person_bytes
 from skldp.mechanisms._rows import Release, RowMechanism
 
 __all__ = ["FieldKey", "KeyedRows", "law_text"]
 
-# Raised when a mechanism comes to read its words in another way: the same words must not be read in two.
+# Increased when a mechanism changes how it reads its words: the same words must not be read in two ways.
 _VERSION = b"1"
-# What was asked, and what errors and pages show; the law is another's.
+# Parameters that do not affect the law.
 _NO_LAW = {"stated", "figures"}
 
 
 class KeyedRows(NamedTuple):
-    """Rows as a mechanism is to see them, with the noise that is theirs.
+    """Rows as the mechanism takes them, with their noise.
 
     Parameters
     ----------
     rows : ndarray of shape (n, n_features)
         Within the domain, and on the grid.
     noise : RowNoise
-        For one release of these rows by the mechanism that they were bound for.
+        For one release of these rows by the mechanism of the key.
     n_moved : int
-        How many values lay outside the domain. To be seen where the rows are, and by nobody else.
+        Number of values outside the domain. It depends on raw data: do not pass it to the analyst.
     """
 
     rows: np.ndarray
@@ -49,7 +49,7 @@ class KeyedRows(NamedTuple):
 
 @dataclass(frozen=True)
 class FieldKey:
-    r"""A release secret for one field: of the same person, law and value, the release is the same.
+    r"""Release secret for one field: the same person, law and value have the same release.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class FieldKey:
     steps : int, default=1024
         Into how many equal steps the bounds of a number are divided, from 1 to 2^30. Numbers of a vector without
         bounds are rounded to as many steps between plus and minus the power of two above the largest of them. Where
-        epsilon is one of a distance, nothing is rounded, so that what trembles is drawn anew.
+        epsilon is one of a distance, nothing is rounded, so that jitter draws new noise.
 
     Raises
     ------
@@ -72,11 +72,11 @@ class FieldKey:
     A number at the position p, counted in steps, becomes the step :math:`\lfloor p + u \rfloor`, where u, uniform on
     (0, 1), is a function of secret, field and person alone. Over the secret the mean is that of the number,
     so that means, and all that is linear, have no bias from the grid. One person's number comes to the same step again
-    until it moves across their next threshold; one that trembles by less than a step has two values at most.
+    until it moves across their next threshold; jitter of less than a step gives two values at most.
 
-    The noise of a row is AES in the way of :class:`~skldp.mechanisms.Noise`, at a nonce that is the keyed BLAKE2b of
-    person and value, and under a key that is that of law and field. The law is told by the integers that are sampled
-    where there are some, and by the mechanism's parameters else.
+    The noise of a row is AES, as in :class:`~skldp.mechanisms.Noise`, at a nonce that is the keyed BLAKE2b of person
+    and value, under a key derived from law and field. The law is identified by its sampled integers if there are some,
+    else by the mechanism's parameters.
 
     **What this protects.** However often the same value is released, by retries, by other block sizes or in the next
     survey, there is one release of it to be seen, at its exact epsilon.
@@ -112,7 +112,7 @@ class FieldKey:
             raise ValueError(f"key must be a ReleaseKey. Got {type(self.key).__name__} instead.")
         if not isinstance(self.field, str) or not self.field:
             raise ValueError(f"field must be a text that is not empty. Got {self.field!r} instead.")
-        check_whole("steps", self.steps, least=1, most=2**30)
+        check_integer("steps", self.steps, least=1, most=2**30)
 
     def release(
         self,
@@ -122,9 +122,8 @@ class FieldKey:
         out: np.ndarray | None = None,
         *,
         wave: str = "",
-        seen_by: str = "",
     ) -> Release:
-        """Release rows, each as it was released before.
+        """Release rows; a row that was released before has the same release again.
 
         Parameters
         ----------
@@ -132,13 +131,10 @@ class FieldKey:
         rows : array-like of shape (n, n_features)
             Never written to.
         ids : sequence of int or str, shape (n,)
-            Whose row it is. ``7`` is somebody else than ``"7"``.
+            Id of each row's person. ``7`` and ``"7"`` are different people.
         out : ndarray of shape (n, n_outputs), default=None
         wave : str, default=""
-            Whatever has another name is released anew, of the same values as well, and costs as much again.
-        seen_by : str, default=""
-            What the rows were made of, where they are no values: by which bounds, buckets or hash functions. Equal
-            rows that were made in another way are released anew.
+            Rows of another wave are released anew, even with the same values, and cost as much again.
 
         Returns
         -------
@@ -151,27 +147,21 @@ class FieldKey:
         TypeError
             If an id is of another type.
         """
-        bound = self.bind(mechanism, rows, ids, wave=wave, seen_by=seen_by)
+        bound = self.bind(mechanism, rows, ids, wave=wave)
         released = mechanism.release(bound.rows, bound.noise, out)
         return Release(released.rows, bound.n_moved)
 
     def bind(
-        self,
-        mechanism: RowMechanism,
-        rows: npt.ArrayLike,
-        ids: Sequence[int | str],
-        *,
-        wave: str = "",
-        seen_by: str = "",
+        self, mechanism: RowMechanism, rows: npt.ArrayLike, ids: Sequence[int | str], *, wave: str = ""
     ) -> KeyedRows:
-        """Move rows to where the mechanism is to see them, and find the noise that is theirs.
+        """Clip and round rows for the mechanism, and derive their noise.
 
         Parameters
         ----------
         mechanism : RowMechanism
         rows : array-like of shape (n, n_features)
         ids : sequence of int or str, shape (n,)
-        wave, seen_by : str, default=""
+        wave : str, default=""
             As of :meth:`release`.
 
         Returns
@@ -192,23 +182,22 @@ class FieldKey:
         # Norms round differently in another memory layout, and the noise depends on every bit of the value.
         inside = mechanism.domain.clip(np.ascontiguousarray(given))
         coarse = inside.rows
-        # Where epsilon is one of a distance, a grid would make near values of different steps farther apart.
+        # With an epsilon per distance, a grid would increase the distance of values near a threshold.
         if coarse.dtype.kind == "f" and mechanism.guarantee().unit != "distance":
             shifts = self.personal(f"grid of {self.steps}", ids).uniform(coarse.shape)
             with np.errstate(all="ignore"):
                 coarse = _on_grid(mechanism.domain, coarse, shifts, self.steps)
         # A code in another integer type, and a number in single precision, is the same value.
         exact = np.ascontiguousarray(coarse, dtype=np.int64 if coarse.dtype.kind in "iu" else np.float64)
-        # What reads more or fewer bits of a number reads its words in another way.
+        # Laws that read another number of bits read their words differently.
         texts = (law_text(mechanism), str(mechanism.output_dtype(coarse.dtype)), self.field, wave)
-        # One text more is never mistaken for another one.
-        law = joined(_VERSION, *map(_as_bytes, (*texts, seen_by) if seen_by else texts))
+        law = joined(_VERSION, *map(_as_bytes, texts))
         values = [row.tobytes() for row in exact + exact.dtype.type(0)]
         nonces = _nonces(self.key.subkey("skldp nonce", law), people, values)
         return KeyedRows(coarse, RowNoise(self.key.subkey("skldp noise", law), nonces), inside.n_moved)
 
     def personal(self, purpose: str, ids: Sequence[int | str]) -> RowNoise:
-        """Noise of each person's own in this field, whatever their value: for what is fixed for a person once.
+        """Return noise that depends on the person and this field, not on the value.
 
         Parameters
         ----------
@@ -226,23 +215,15 @@ class FieldKey:
 
 
 def law_text(mechanism: RowMechanism) -> str:
-    """Tell the law of a mechanism: the same text for the same law, whatever was asked, and another for another.
-
-    Examples
-    --------
-    >>> from skldp.mechanisms import Duchi
-    >>> from skldp.mechanisms._field_key import law_text
-    >>> law_text(Duchi(1.0))
-    '["Duchi", {"law": "two_answers", "slope": "4262278249845685248"}]'
-    """
+    """Describe the law of a mechanism as a text: equal for equal laws, whatever epsilon was asked."""
     return json.dumps(_described(mechanism), sort_keys=True)
 
 
 def _described(value: Any) -> Any:
-    if isinstance(value, RowMechanism):
+    if isinstance(value, RowMechanism) and not value.has_bounds:
         try:
-            # Beside its integers, who reads the words: two mechanisms may read the same ones in two ways.
-            return [type(value).__name__, integer_law(value).to_dict()]
+            # The class as well as the integers: two mechanisms may read the same words in two ways.
+            return [type(value).__name__, value.integer_law.to_dict()]
         except ValueError:
             pass
     if is_dataclass(value):
@@ -256,7 +237,7 @@ def _described(value: Any) -> Any:
         return value
     if isinstance(value, np.bool_):
         return bool(value)
-    if is_whole(value) or isinstance(value, float | np.floating):
+    if is_integer(value) or isinstance(value, float | np.floating):
         # An epsilon of 1 is one of 1.0.
         return int(value) if value == value // 1 else ["number", float(value).hex()]
     raise TypeError(f"The parameters of a mechanism must be numbers, texts and arrays. Got {type(value).__name__}.")
@@ -267,12 +248,12 @@ def _as_bytes(text: str) -> bytes:
 
 
 def _people(ids: Sequence[int | str]) -> list[bytes]:
-    """Each id behind its length, so that it cannot be mistaken whatever follows."""
+    """Encode ids with their lengths, so that what follows cannot be mistaken for a part of them."""
     return [joined(person_bytes(one)) for one in ids]
 
 
-def _nonces(key: bytes, people: list[bytes], values: list[bytes]) -> npt.NDArray[np.uint64]:
-    """128 bits for each row, of whose it is and what it is."""
+def _nonces(key: bytes, people: list[bytes], values: list[bytes]) -> Words:
+    """Return 128 bits for each row, from its person and value."""
     start = hashlib.blake2b(key=key, digest_size=16, person=b"skldp row")
     digests = []
     for person, value in zip(people, values, strict=True):
@@ -282,8 +263,8 @@ def _nonces(key: bytes, people: list[bytes], values: list[bytes]) -> npt.NDArray
     return np.frombuffer(b"".join(digests), dtype=np.uint64).reshape(-1, 2).copy()
 
 
-def _on_grid(domain: Domain, rows: np.ndarray, shifts: npt.NDArray[np.float64], steps: int) -> np.ndarray:
-    """Rows of a domain, moved to steps; what is one of a list, or a whole number, is there already."""
+def _on_grid(domain: Domain, rows: np.ndarray, shifts: Floats, steps: int) -> np.ndarray:
+    """Round rows of a domain to steps; codes and integers stay as they are."""
     if isinstance(domain, Columns):
         moved, start = rows.copy(), 0
         for _, part in domain.parts:
@@ -297,7 +278,7 @@ def _on_grid(domain: Domain, rows: np.ndarray, shifts: npt.NDArray[np.float64], 
         width = high / 2 - low / 2
         place = np.where(width > 0, (rows / 2 - low / 2) / width, 0.0) * steps
         share = np.minimum(np.floor(place + shifts), steps) / steps
-        # Without bias, and either end exactly.
+        # Unbiased, and exact at either end.
         coarse = low * (1 - share) + high * share
     elif isinstance(domain, Ball | Anywhere):
         _, exponents = np.frexp(np.abs(rows).max(axis=1, initial=0.0, keepdims=True).astype(np.float64))
@@ -310,5 +291,5 @@ def _on_grid(domain: Domain, rows: np.ndarray, shifts: npt.NDArray[np.float64], 
         return np.where(missing, rows, _on_grid(domain.number, there, shifts, steps))
     else:
         return rows
-    # Rounding, and the corner of a cell beyond a ball, may lead outside by a hair.
+    # Rounding, or the corner of a cell, may lie just outside the domain.
     return domain.clip(coarse.astype(rows.dtype)).rows

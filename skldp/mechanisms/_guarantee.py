@@ -1,16 +1,66 @@
-"""What a release really promises: the exact worst-case loss, and how several releases add up."""
+"""Guarantee of a release: the exact worst-case loss, and the composition of several releases."""
 
 import json
 import math
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from skldp._checks import check_between, check_fraction, check_whole
+from skldp._checks import check_between
 from skldp._tables import as_frame, html_table
-from skldp.mechanisms._guarantee_steps import GuaranteeStep, add_up, sentence
-from skldp.mechanisms._odds import product_above, sum_above
+from skldp.laws._odds import product_above, sum_above
 
-__all__ = ["PrivacyGuarantee", "check_pure_local"]
+__all__ = ["GuaranteeStep", "PrivacyGuarantee", "add_up", "sentence"]
+
+
+@dataclass(frozen=True)
+class GuaranteeStep:
+    """One entry of a guarantee: a release, or the reason why the guarantee is infinite.
+
+    Attributes
+    ----------
+    name : str
+        Where it is: the step of a pipeline, by the name that ``get_params`` gives it, or the column of a table.
+    epsilon : float
+        Natural log.
+    delta : float
+    unit : {"record", "label", "distance"}
+    stated : float or None
+        The epsilon that was asked for.
+    basis : str
+        Exact, or which theorem; or why nothing is protected.
+    """
+
+    name: str
+    epsilon: float
+    delta: float = 0.0
+    unit: str = "record"
+    stated: float | None = None
+    basis: str = "exact"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Its figures by name."""
+        return asdict(self)
+
+
+def add_up(steps: Iterable[GuaranteeStep], epsilon: float, delta: float) -> bool:
+    """Return whether the steps add up to (epsilon, delta), but for rounding."""
+    listed = list(steps)
+    total = sum(step.epsilon for step in listed)
+    deltas = min(1.0, sum(step.delta for step in listed))
+    return math.isclose(total, epsilon, rel_tol=1e-9) and math.isclose(deltas, delta, rel_tol=1e-9)
+
+
+def sentence(steps: Iterable[GuaranteeStep]) -> str:
+    """Return the bases of the steps in one line; equal steps are counted."""
+    times = Counter(replace(step, name="") for step in steps)
+    bases = [step.basis if n == 1 else f"{n} releases, each {step.basis}" for step, n in times.items()]
+    if len(bases) == 1:
+        return bases[0]
+    *first, last = (f"({one})" for one in bases)
+    return f"sum of {', '.join(first)} and {last}"
+
 
 _UNITS = ("record", "label", "distance")
 _MODELS = ("local", "central")
@@ -45,12 +95,12 @@ class PrivacyGuarantee:
     figures : tuple of (str, float), default=()
         Other figures that are published for the same release, each with its name.
     seeded : bool, default=False
-        Whether the noise comes from a seed; the guarantee is void against whoever knows it.
+        Whether the noise comes from a seed; the guarantee does not hold against anyone who knows it.
     model : {"local", "central"}, default="local"
-        Whether each person's own release has the guarantee, or only the mixture that a trusted shuffler hands out.
+        Whether each person's own release has the guarantee, or only the output of a trusted shuffler.
     parts : tuple of GuaranteeStep, default=()
-        What it adds up, as `steps` shows it; no part of what makes two guarantees equal. Parts that do not add up to
-        epsilon and delta are left out: they are those of another guarantee, of which this one was made.
+        The steps that add up to this guarantee; ignored by equality. Parts that do not add up to epsilon and delta are
+        dropped.
 
     Raises
     ------
@@ -97,11 +147,11 @@ class PrivacyGuarantee:
 
     @property
     def steps(self) -> tuple[GuaranteeStep, ...]:
-        """What is counted, one step for each release; of a single one, itself."""
+        """One step for each release; a single release is its own step."""
         return self.parts or (self.as_step(),)
 
     def as_step(self, name: str = "") -> GuaranteeStep:
-        """As one step of a larger guarantee.
+        """Return the guarantee as one step of a larger one.
 
         Parameters
         ----------
@@ -150,60 +200,6 @@ class PrivacyGuarantee:
             basis=f"{_number(self.epsilon)} per unit of distance over a diameter of {_number(declared)}; {self.basis}",
         )
 
-    def shuffled(self, n: int, delta: float) -> "PrivacyGuarantee":
-        r"""Give the central guarantee after a trusted shuffler has mixed the answers of `n` people.
-
-        Parameters
-        ----------
-        n : int
-            How many people answer with this same mechanism.
-        delta : float
-            In (0, 1).
-
-        Returns
-        -------
-        PrivacyGuarantee
-            With ``model="central"``.
-
-        Raises
-        ------
-        ValueError
-            If this guarantee is not pure and local, or a number is out of range.
-
-        Notes
-        -----
-        The figure holds for every mechanism of this epsilon: binary randomized response is the worst, and its loss is
-        computed from above in floating point. :func:`skldp.accounting.shuffled` uses a mechanism's own law instead,
-        adds up rounds, and counts people who collude.
-
-        References
-        ----------
-        Balle, Bell, Gascon and Nissim, "The privacy blanket of the shuffle model", CRYPTO 2019, Lemma 5.3; Feldman,
-        McMillan and Talwar, "Stronger privacy amplification by shuffling for Renyi and approximate differential
-        privacy", SODA 2023.
-
-        Examples
-        --------
-        >>> from skldp.mechanisms._guarantee import PrivacyGuarantee
-        >>> round(PrivacyGuarantee(2.0).shuffled(8_000, 1e-6).epsilon, 3)
-        0.129
-        """
-        # Not at the top: whoever only prints a guarantee need not wait for scipy.
-        from skldp.mechanisms._shuffling import MOST_EPSILON, any_law, shuffled_epsilon
-
-        check_pure_local(self)
-        check_whole("n", n, least=1, most=2**62)
-        check_fraction("delta", delta)
-        return replace(
-            self,
-            epsilon=shuffled_epsilon(any_law(min(self.epsilon, MOST_EPSILON)), n, delta, self.epsilon),
-            delta=delta,
-            per_feature=None,
-            figures=(),
-            model="central",
-            basis=f"shuffled answers of {n:,} people, bounded from epsilon alone; each one's own: {self.basis}",
-        )
-
     def __add__(self, other: Any) -> "PrivacyGuarantee":
         """Add two releases about the same person: epsilons and deltas add up (basic composition).
 
@@ -219,7 +215,7 @@ class PrivacyGuarantee:
         left, right = self, other
         if left.unit != right.unit and "distance" in (left.unit, right.unit):
             left, right = left.over_diameter(), right.over_diameter()
-        parts = left._told_by_steps() + right._told_by_steps()
+        parts = left._parts_to_add() + right._parts_to_add()
         return PrivacyGuarantee(
             epsilon=sum_above(left.epsilon, right.epsilon),
             delta=min(1.0, sum_above(left.delta, right.delta)),
@@ -233,19 +229,19 @@ class PrivacyGuarantee:
         )
 
     def __le__(self, other: Any) -> bool:
-        """Whether this one protects at least as well: same unit and model, neither number larger."""
+        """Return whether this guarantee protects at least as well: same unit and model, neither number larger."""
         if not isinstance(other, PrivacyGuarantee):
             return NotImplemented
         comparable = (self.unit, self.model) == (other.unit, other.model)
         return comparable and self.epsilon <= other.epsilon and self.delta <= other.delta
 
     def __ge__(self, other: Any) -> bool:
-        """Whether the other one protects at least as well."""
+        """Return whether the other guarantee protects at least as well."""
         return other <= self if isinstance(other, PrivacyGuarantee) else NotImplemented
 
     def __str__(self) -> str:
         """One readable line."""
-        return f"{self.headline()}; {self.basis}{'; void against whoever knows the seed' if self.seeded else ''}"
+        return f"{self.headline()}; {self.basis}{'; void for anyone who knows the seed' if self.seeded else ''}"
 
     def headline(self) -> str:
         """The figures alone, in a few words.
@@ -310,15 +306,15 @@ class PrivacyGuarantee:
         rows += [(name, _number(value)) for name, value in self._asides()]
         rows += [("model", self.model), ("basis", self.basis)]
         if self.seeded:
-            rows.append(("noise", "from a seed: void against whoever knows it"))
+            rows.append(("noise", "from a seed: void for anyone who knows it"))
         shown = html_table("Privacy guarantee", rows)
         if len(self.steps) == 1:
             return shown
         steps = ((step.name, _number(step.epsilon), _scope(step.unit), step.basis) for step in self.steps)
         return shown + html_table("Steps", steps, ("", "epsilon", "per", "basis"))
 
-    def _told_by_steps(self) -> tuple[GuaranteeStep, ...]:
-        """The steps, if the basis says no more than they do; else what it says as one step."""
+    def _parts_to_add(self) -> tuple[GuaranteeStep, ...]:
+        """Return the steps, or one step if the basis says more than they do."""
         return self.parts if self.parts and self.basis == sentence(self.parts) else (self.as_step(),)
 
     def _asides(self) -> list[tuple[str, float]]:
@@ -326,12 +322,6 @@ class PrivacyGuarantee:
         if self.unit == "distance" and self.diameter is not None:
             named.append(("over the declared diameter", self.plain_epsilon))
         return [(name, value) for name, value in named if value is not None]
-
-
-def check_pure_local(guarantee: PrivacyGuarantee) -> None:
-    """Refuse a guarantee that a shuffler makes nothing of."""
-    if guarantee.delta > 0 or guarantee.model != "local" or guarantee.unit == "distance":
-        raise ValueError(f"Only a pure guarantee of one person's own release can be shuffled. Got {guarantee} instead.")
 
 
 def _common_diameter(left: PrivacyGuarantee, right: PrivacyGuarantee) -> float | None:

@@ -1,4 +1,4 @@
-r"""The only place noise comes from: secure by default, seedable for tests.
+r"""Source of all noise: secure by default, seedable for tests.
 
 A :class:`Noise` is a stream of uniform random bits: AES-256 in counter mode, keyed from the operating system's
 secure source. :func:`noise_from` makes a new one inside every release, so that no stream is ever shared by two
@@ -19,14 +19,15 @@ import numpy as np
 import numpy.typing as npt
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-from skldp._checks import is_whole
+from skldp._arrays import Bools, Floats, Ints, Words
+from skldp._checks import is_integer
 from skldp.exceptions import SeededNoiseWarning
 
-__all__ = ["Noise", "RowNoise", "as_uniform", "noise_from", "public_stream"]
+__all__ = ["Noise", "RowNoise", "as_uniform", "bernoulli", "noise_from", "public_stream"]
 
-# Long calls cost less, and other threads run meanwhile.
+# Long calls cost less, and release the interpreter lock.
 _ZEROS = bytes(1 << 19)
-# Older releases of cryptography want this many bytes of room behind what they write in place.
+# Older releases of cryptography need this many spare bytes behind an in-place write.
 _SLACK = 15
 
 
@@ -63,7 +64,7 @@ def noise_from(seed: Any = None) -> "Noise":
     """
     if seed is None:
         return Noise(os.urandom(32), secure=True)
-    if is_whole(seed):
+    if is_integer(seed):
         if seed < 0:
             raise ValueError(f"An int seed must not be negative. Got {seed!r} instead.")
         key = hashlib.sha256(b"skldp seeded noise %d" % int(seed)).digest()
@@ -72,7 +73,7 @@ def noise_from(seed: Any = None) -> "Noise":
     else:
         raise TypeError(f"seed must be None, an int, or a numpy Generator or RandomState. Got {seed!r} instead.")
     warnings.warn(
-        "The noise comes from a seed and is repeatable: whoever knows it can remove the noise, and two releases "
+        "The noise comes from a seed and is repeatable: anyone who knows it can remove the noise, and two releases "
         "with one seed differ by exactly the secret. Use seed=None for data that matter.",
         SeededNoiseWarning,
         stacklevel=3,
@@ -81,20 +82,13 @@ def noise_from(seed: Any = None) -> "Noise":
 
 
 def public_stream(seed: int) -> "Noise":
-    """Make a reproducible stream for choices that are public, such as a projection: never for noise.
-
-    Examples
-    --------
-    >>> from skldp.mechanisms._noise import public_stream
-    >>> bool((public_stream(3).words(4) == public_stream(3).words(4)).all())
-    True
-    """
-    if not is_whole(seed) or seed < 0:
+    """Make a reproducible stream for choices that are public, such as a projection: never for noise."""
+    if not is_integer(seed) or seed < 0:
         raise ValueError(f"The seed of a public stream must be a whole number >= 0. Got {seed!r} instead.")
     return Noise(hashlib.sha256(b"skldp public stream %d" % int(seed)).digest(), secure=False)
 
 
-def as_uniform(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
+def as_uniform(words: Words) -> Floats:
     """Odd multiples of 2^-53 inside (0, 1), of the first 52 bits of random words."""
     return ((words >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
 
@@ -157,7 +151,7 @@ class Noise:
         """Random words of an unsigned integer type, in an array of the given size."""
         return self.fill(np.empty(size, dtype=dtype))
 
-    def bernoulli(self, threshold: npt.ArrayLike, size: int | tuple[int, ...] | None = None) -> npt.NDArray[np.bool_]:
+    def bernoulli(self, threshold: npt.ArrayLike, size: int | tuple[int, ...] | None = None) -> Bools:
         """Booleans that are True with probability exactly ``threshold / 2**64``.
 
         Parameters
@@ -170,7 +164,7 @@ class Noise:
         t = np.asarray(threshold, dtype=np.uint64)
         return self.words(t.shape if size is None else size) < t
 
-    def integers(self, high: int, size: int | tuple[int, ...]) -> npt.NDArray[np.int64]:
+    def integers(self, high: int, size: int | tuple[int, ...]) -> Ints:
         """Uniform integers from 0 to ``high - 1``, without modulo bias.
 
         Parameters
@@ -187,7 +181,7 @@ class Noise:
         if not 1 <= high <= 2**63:
             raise ValueError(f"high must be from 1 to 2**63. Got {high!r} instead.")
         words = self.words(size).reshape(-1)
-        # The last, incomplete run of remainders would favour small ones: draw those words anew.
+        # The last, incomplete run of remainders would favour small ones: draw those words again.
         last = np.uint64(2**64 - 1 - 2**64 % high)
         again = np.flatnonzero(words > last)
         while again.size:
@@ -195,11 +189,11 @@ class Noise:
             again = again[words[again] > last]
         return (words % np.uint64(high)).astype(np.int64).reshape(size)
 
-    def uniform(self, size: int | tuple[int, ...]) -> npt.NDArray[np.float64]:
+    def uniform(self, size: int | tuple[int, ...]) -> Floats:
         """Odd multiples of 2^-53, uniform inside (0, 1): for inverting distribution functions."""
         return as_uniform(self.words(size))
 
-    def permutation(self, n: int) -> npt.NDArray[np.int64]:
+    def permutation(self, n: int) -> Ints:
         """A uniform random order of 0 to ``n - 1``."""
         keys = self.words(n)
         # Words that are all different have every order equally often.
@@ -207,7 +201,7 @@ class Noise:
             keys = self.words(n)
         return np.argsort(keys)
 
-    def subsets(self, n_rows: int, n: int, k: int) -> npt.NDArray[np.int64]:
+    def subsets(self, n_rows: int, n: int, k: int) -> Ints:
         """For each row, `k` of the integers 0 to ``n - 1`` without replacement; every set is equally likely.
 
         Returns
@@ -255,7 +249,7 @@ class Noise:
         Returns
         -------
         Noise
-            This stream itself, whose words are nobody's in particular; see ``RowNoise``.
+            This stream itself, whose words belong to no row; see ``RowNoise``.
         """
         return self
 
@@ -264,11 +258,11 @@ class Noise:
         return self.spawn(len(parts))
 
     def block(self, part: slice) -> "Noise":
-        """The stream for a block of the rows: this stream itself, whose words are nobody's in particular."""
+        """The stream for a block of the rows: this stream itself, whose words belong to no row."""
         return self
 
     def _refuse_after_fork(self) -> None:
-        # Before the lock: another thread of the parent may have held it at the fork, and nobody lets go of it here.
+        # Before the lock: a thread of the parent may have held it at the fork, and it is never released here.
         if os.getpid() != self._pid:
             raise RuntimeError(
                 "A Noise stream must not be used after a fork, because parent and child would share their "
@@ -286,41 +280,17 @@ class RowNoise(Noise):
     rows a smaller draw is for. So neither another row, nor the number of rows, nor how they are cut into blocks and
     threads changes what a row is given, and the same nonce is given the same bits again.
 
-    Parameters
-    ----------
-    key : bytes
-        32 bytes, secret.
-    nonces : ndarray of uint64, shape (n_rows, 2)
-        Unpredictable without the key's owner, such as 128 bits of a pseudo-random function of what is released about
-        whom. Two rows of one nonce are given the same bits.
-
-    Raises
-    ------
-    ValueError
-        If the nonces have another shape or type, or something is drawn that is not as long for each row.
-
-    Notes
-    -----
     Word t of a row with the nonce r is :math:`\mathrm{AES}_k(r \oplus t)`: different for all rows and words, but for
     coincidences of 128-bit numbers. All rows are encrypted in one call.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skldp.mechanisms._noise import RowNoise
-    >>> key, nonces = bytes(32), np.arange(6, dtype=np.uint64).reshape(3, 2)
-    >>> words = RowNoise(key, nonces).words((3, 5))
-    >>> bool((RowNoise(key, nonces[1:]).words((2, 5)) == words[1:]).all())
-    True
     """
 
-    def __init__(self, key: bytes, nonces: npt.NDArray[np.uint64]) -> None:
+    def __init__(self, key: bytes, nonces: Words) -> None:
         super().__init__(key, secure=True)
         if nonces.dtype != np.uint64 or nonces.ndim != 2 or nonces.shape[1] != 2:
             raise ValueError(f"nonces must be uint64 numbers of the shape (n_rows, 2). Got {nonces.dtype} instead.")
         self._nonces = nonces
         self._block = Cipher(algorithms.AES(key), modes.ECB()).encryptor()
-        # How many blocks of the cipher each row has used, shared by all streams for some of these rows.
+        # Cipher blocks used by each row, shared by all streams over some of these rows.
         self._used = np.zeros(len(nonces), dtype=np.uint64)
         self._rows = np.arange(len(nonces))
 
@@ -337,11 +307,9 @@ class RowNoise(Noise):
         run = buffer.nbytes // n
         n_blocks = -(-run // 16)
         with self._lock:
-            # Of one row's several runs, each begins where the one before ended.
+            # Several runs of one row follow each other.
             first = np.searchsorted(self._rows, self._rows)
-            starts: npt.NDArray[np.uint64] = self._used[self._rows] + ((np.arange(n) - first) * n_blocks).astype(
-                np.uint64
-            )
+            starts: Words = self._used[self._rows] + ((np.arange(n) - first) * n_blocks).astype(np.uint64)
             self._used[self._rows] = starts + np.uint64(n_blocks)
             counters = np.repeat(self._nonces[self._rows][:, None, :], n_blocks, axis=1)
             counters[:, :, 1] ^= np.add.outer(starts, np.arange(n_blocks, dtype=np.uint64))
@@ -365,10 +333,25 @@ class RowNoise(Noise):
         return [self.block(part) for part in parts]
 
     def spawn(self, n: int) -> list[Noise]:
-        """Refused: new streams would be nobody's in particular."""
+        """Raise TypeError: the words of new streams would belong to no row."""
         raise TypeError("The noise of rows cannot be spawned, because its bits belong to rows. Use split instead.")
 
     def _of(self, rows: npt.NDArray[np.intp]) -> "RowNoise":
         part = object.__new__(RowNoise)
         vars(part).update(vars(self), _rows=rows)
         return part
+
+
+def bernoulli(noise: "Noise", count: int, out: np.ndarray, words: npt.NDArray[np.uint16]) -> None:
+    """Write True with probability exactly ``count / 2**64``, and False otherwise, from about 16 random bits each.
+
+    The leading 16 bits of a 64-bit draw decide all but one in 65,536; only for those are the other 48 drawn.
+
+    Shapes: out (n, k).
+    """
+    leading, rest = np.uint16(count >> 48), np.uint64(count & (2**48 - 1))
+    draws = noise.fill(words)
+    np.less(draws, leading, out=out)
+    undecided = np.flatnonzero(draws == leading)
+    further = noise.at(undecided, draws.size).words(undecided.size) >> np.uint64(16)
+    out[np.divmod(undecided, out.shape[1])] = further < rest

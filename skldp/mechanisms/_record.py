@@ -2,42 +2,220 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from skldp._checks import check_epsilon, check_positive
-from skldp.mechanisms._categorical.catalogue import CATEGORICAL_MECHANISMS, make_categorical_mechanism
-from skldp.mechanisms._categorical.randomized_response import RandomizedResponse
-from skldp.mechanisms._categorical.unary import OneHotRandomizedResponse
-from skldp.mechanisms._columns import Categories, Columns, Integers, Interval, OrMissing
-from skldp.mechanisms._domain import Codes, Domain
+from skldp._arrays import Floats
+from skldp._checks import check_epsilon, check_integer, check_positive
+from skldp.domains._columns import Categories, Columns, Integers, Interval, OrMissing
+from skldp.domains._domain import Codes, Domain
+from skldp.laws._odds import TWO_64, log_ratio, round_down, round_up, sum_above
 from skldp.mechanisms._guarantee import PrivacyGuarantee
-from skldp.mechanisms._noise import Noise
-from skldp.mechanisms._number_or_missing import NumberOrMissing
-from skldp.mechanisms._numeric.bounded_features import BoundedFeatures
-from skldp.mechanisms._numeric.catalogue import NUMERIC_MECHANISMS, best_mechanism, make_mechanism
-from skldp.mechanisms._numeric.unit_interval import UnitMechanism
-from skldp.mechanisms._odds import round_down, sum_above
+from skldp.mechanisms._noise import Noise, bernoulli
 from skldp.mechanisms._rows import RowMechanism, Workspace
+from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS, make_categorical_mechanism
+from skldp.mechanisms.categorical._frequency import unbiased_share
+from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
+from skldp.mechanisms.categorical._unary import OneHotRandomizedResponse
+from skldp.mechanisms.numeric._bounded_features import (
+    NUMERIC_MECHANISMS,
+    BoundedFeatures,
+    best_mechanism,
+    make_mechanism,
+)
+from skldp.mechanisms.numeric._unit_interval import (
+    LARGEST_EPSILON,
+    LEAST_EPSILON,
+    UnitMechanism,
+    calibration_epsilon,
+    worst_quadratic,
+)
 
-__all__ = ["MixedRecord", "least_variance_weights", "n_categories", "share_out"]
+__all__ = ["MixedRecord", "NumberOrMissing", "least_variance_weights", "n_categories", "share_out"]
 
-# A guarantee is to be read in one line.
+# The parts of epsilon at which the number's mechanism is tried.
+_PARTS = (0.375, 0.5, 0.625, 0.6875, 0.75, 0.875, 1.0)
+
+
+@dataclass(frozen=True)
+class NumberOrMissing(RowMechanism):
+    r"""One number within bounds or none, released as a number or as missing.
+
+    Parameters
+    ----------
+    values : OrMissing
+        The domain. Rows hold NaN where the number is missing.
+    unit : UnitMechanism
+        M, of one number in [-1, 1].
+    told_count : int
+        Of 2^64 draws, how many tell of a missing number that it is missing.
+    hidden_count : int
+        Of 2^64 draws, how many say of a number that it is missing; fewer than `told_count`, and at least 1.
+    stated : float
+        The epsilon that was asked for.
+
+    Notes
+    -----
+    With p and q the two probabilities to answer "missing", a number x is answered with :math:`M(x)` where it is not,
+    and a missing one with :math:`M(0)`, the answer to the middle of the bounds. The worst-case loss is the largest of
+
+    .. math:: \ln \frac pq, \quad \ln \frac{1 - q}{1 - p} + \max_{x, z} \ln \frac{P(M(x) = z)}{P(M(0) = z)},
+              \quad \varepsilon_M,
+
+    of which the first two are made equal to the asked epsilon. Where M has two answers and the whole epsilon, this is
+    randomized response with three. Of the numbers told, 1 - q of all that are there, the distance from the middle is
+    unbiased once it is divided by 1 - q.
+    """
+
+    values: OrMissing
+    unit: UnitMechanism
+    told_count: int
+    hidden_count: int
+    stated: float = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.values, OrMissing):
+            raise ValueError(f"values must be OrMissing. Got {self.values!r} instead.")
+        check_integer("hidden_count", self.hidden_count, least=1, most=TWO_64 - 2)
+        check_integer("told_count", self.told_count, least=self.hidden_count + 1, most=TWO_64 - 1)
+        # Raises on a mechanism of several numbers together.
+        _ = self.number
+
+    @classmethod
+    def of(cls, values: OrMissing, epsilon: float, mechanism: str = "best") -> "NumberOrMissing":
+        """Make the one with the least variance at an epsilon."""
+        check_epsilon(epsilon)
+        unit, told, hidden = _least_variance(float(epsilon), mechanism)
+        return cls(values, unit, told, hidden, stated=float(epsilon))
+
+    @property
+    def domain(self) -> OrMissing:
+        """The number, or none."""
+        return self.values
+
+    @property
+    def n_outputs(self) -> int:
+        """One."""
+        return 1
+
+    @cached_property
+    def number(self) -> BoundedFeatures:
+        """The release of the number alone."""
+        low, high = float(self.values.number.low), float(self.values.number.high)
+        return BoundedFeatures(self.unit, (low,), (high,), n_sampled=1, stated=self.stated)
+
+    @property
+    def told_probability(self) -> float:
+        """The probability p that a missing number is answered as missing."""
+        return self.told_count / TWO_64
+
+    @property
+    def hidden_probability(self) -> float:
+        """The probability q that a number that is there is answered as missing."""
+        return self.hidden_count / TWO_64
+
+    @cached_property
+    def exact_epsilon(self) -> float:
+        """The worst-case log-likelihood ratio of what is sampled, rounded up."""
+        return _loss(self.unit, self.told_count, self.hidden_count)
+
+    @property
+    def worst_variance(self) -> float:
+        """The largest variance of the number's unbiased estimate, in half widths, and of the bit's, together."""
+        return _variance(self.unit, self.told_probability, self.hidden_probability)
+
+    def guarantee(self) -> PrivacyGuarantee:
+        """The exact guarantee of one number, and of whether there is one."""
+        basis = "a number or that it is missing; exact, from the sampled integers"
+        return PrivacyGuarantee(self.exact_epsilon, stated=self.stated, basis=basis)
+
+    def unbiased(self, released: Floats) -> Floats:
+        """Return unbiased scores of the number (the middle if it is missing) and of the missing bit, shape (n, 2)."""
+        missing = np.isnan(released)
+        p, q, middle = self.told_probability, self.hidden_probability, self.values.middle
+        number = middle + np.where(missing, 0.0, released - middle) / (1 - q)
+        return np.column_stack([number, unbiased_share(missing.astype(np.float64), p, q)])
+
+    def _encode(self, rows: np.ndarray, out: np.ndarray, workspace: Workspace) -> None:
+        out[...] = rows
+
+    def _draw(self, rows: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
+        missing = np.isnan(rows)
+        there = workspace.take("there", rows.shape, out.dtype)
+        there[...] = np.where(missing, self.values.middle, rows)
+        self.number._draw(there, noise, out, workspace)
+        words = workspace.take("words", rows.shape, np.uint16)
+        told, hidden = (workspace.take(name, rows.shape, bool) for name in ("told", "hidden"))
+        bernoulli(noise, self.told_count, told, words)
+        bernoulli(noise, self.hidden_count, hidden, words)
+        out[np.where(missing, told, hidden)] = np.nan
+
+
+def _loss(unit: UnitMechanism, told: int, hidden: int) -> float:
+    """The largest log-likelihood ratio of two records: of being missing, of a number from none, of two numbers."""
+    of_numbers = Fraction(log_ratio(TWO_64 - hidden, TWO_64 - told)) + Fraction(unit.loss_from_middle)
+    return max(log_ratio(told, hidden), round_up(of_numbers), unit.exact_epsilon)
+
+
+def _variance(unit: UnitMechanism, told: float, hidden: float) -> float:
+    constant, linear, square = unit.variance_coefficients
+    # A number is kept with probability 1 - q and divided by it, else 0; a missing one has a smaller variance.
+    kept = 1 - hidden
+    of_number = worst_quadratic(constant / kept, linear / kept, (1 + square) / kept - 1)
+    return of_number + max(told * (1 - told), hidden * kept) / (told - hidden) ** 2
+
+
+@lru_cache(maxsize=4096)
+def _least_variance(epsilon: float, name: str) -> tuple[UnitMechanism, int, int]:
+    """The mechanism of the number, and the integers of its being missing, with the least variance."""
+    # A larger epsilon does not improve the number, and would leave nothing to the bit.
+    epsilon, found = min(epsilon, LARGEST_EPSILON), []
+    for part in _PARTS:
+        share = part * epsilon
+        if share < LEAST_EPSILON:
+            continue
+        # Two answers leave the most to the bit.
+        both = [best_mechanism(share, 1)[1], make_mechanism("duchi", share)]
+        for unit in both if name == "best" else [make_mechanism(name, share)]:
+            told, hidden = _counts(epsilon, unit)
+            if 0 < hidden < told and _loss(unit, told, hidden) <= epsilon:
+                found.append((_variance(unit, told / TWO_64, hidden / TWO_64), unit, told, hidden))
+    if not found:
+        raise ValueError(
+            f"epsilon must be large enough for a number that may be missing, at least about {8 * LEAST_EPSILON:.0g}. "
+            f"Got {epsilon!r} instead."
+        )
+    return min(found, key=lambda one: one[0])[1:]
+
+
+def _counts(epsilon: float, unit: UnitMechanism) -> tuple[int, int]:
+    """The integers that spend an epsilon on being missing, and as much on a number from none, both rounded below."""
+    spent = calibration_epsilon(epsilon)
+    left = spent - unit.loss_from_middle
+    if left <= 0:
+        return 0, 0
+    # p = E q, and 1 - q = G (1 - p).
+    odds, others = math.exp(spent), math.exp(left)
+    hidden = math.ceil(math.expm1(left) / (odds * others - 1) * 2.0**64)
+    told = min(math.floor(Fraction(odds) * hidden), TWO_64 - math.ceil((TWO_64 - hidden) / Fraction(others)))
+    return told, hidden
+
+
+# Columns named in the one-line basis of a guarantee.
 _MOST_SHOWN = 8
-# The least share is this part of an equal one; and how many epsilons are tried between it and all.
+# The least share is this part of an equal one; number of epsilons tried between it and the whole.
 _LEAST_PART, _N_GRID = 50, 96
-# Of what takes long, one of so many.
+# Evaluate slow mechanisms at every fifth epsilon.
 _EVERY = 5
 
 
 def n_categories(domain: Domain) -> int | None:
-    """How many categories a column has; None for a column of numbers."""
+    """Return the number of categories of a column; None for numbers."""
     if isinstance(domain, Categories):
         return len(domain.values)
     if isinstance(domain, Codes) and domain.n_features == 1:
@@ -51,14 +229,7 @@ def n_categories(domain: Domain) -> int | None:
 
 
 def share_out(epsilon: float, weights: Sequence[float]) -> tuple[float, ...]:
-    """Shares of an epsilon in proportion to weights, each rounded down, so that they never add up to more.
-
-    Examples
-    --------
-    >>> from skldp.mechanisms._record import share_out
-    >>> share_out(3.0, [1, 1, 2])
-    (0.75, 0.75, 1.5)
-    """
+    """Shares of an epsilon in proportion to weights, each rounded down, so that they never add up to more."""
     check_epsilon(epsilon)
     for weight in weights:
         check_positive("Every weight", weight)
@@ -72,20 +243,10 @@ def least_variance_weights(
 ) -> list[float]:
     r"""Weights by which :func:`share_out` makes the sum of the columns' variances least.
 
-    Notes
-    -----
     Of an estimate from one person, in the worst case: of a number in units of half the width of its bounds, of a
     category's frequency, averaged over the categories, and of a number that may be missing both that of the number and
     that of its being missing. Where the sum is least, every column's slope :math:`-V_j'(\varepsilon_j)` is the same; it
     is looked for on a grid of epsilons.
-
-    Examples
-    --------
-    >>> from skldp.mechanisms import Categories, Interval
-    >>> from skldp.mechanisms._record import least_variance_weights
-    >>> number, many = least_variance_weights([Interval(0, 1), Categories(tuple(range(100)))], 4.0)
-    >>> number < many
-    True
     """
     check_epsilon(epsilon)
     columns = [
@@ -98,7 +259,7 @@ def least_variance_weights(
     slopes = {}
     for column in set(columns):
         falling = -np.gradient(_variances(*column, grid), grid)
-        # What rounding makes rise again does not.
+        # Rounding can make a falling slope rise.
         slopes[column] = np.minimum.accumulate(np.log(np.maximum(falling, 1e-300)))
 
     def epsilons_at(slope: float) -> list[float]:
@@ -112,14 +273,12 @@ def least_variance_weights(
     return epsilons_at(high)
 
 
-def _variances(
-    size: int | None, may_be_missing: bool, mechanism: str, grid: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
-    """Of an estimate from one person at each epsilon, of a number or of a category's frequency."""
+def _variances(size: int | None, may_be_missing: bool, mechanism: str, grid: Floats) -> Floats:
+    """Return the variance of one person's estimate of a number or frequency, at each epsilon."""
     if size == 1:
         return np.zeros_like(grid)
     if may_be_missing:
-        # Made of many mechanisms each: between a few of them, a power of epsilon.
+        # Slow to make: interpolate between a few, log-log.
         few, anywhere = grid[::_EVERY], OrMissing(Interval(-1, 1))
         made = [math.log(NumberOrMissing.of(anywhere, float(one), mechanism).worst_variance) for one in few]
         return np.exp(np.interp(np.log(grid), np.log(few), made))
@@ -167,21 +326,6 @@ class MixedRecord(RowMechanism):
         The mechanism of each column.
     places : tuple of slice
         Which columns of the release belong to each column of the record.
-
-    Raises
-    ------
-    ValueError
-        If a column is of another kind, there are not as many epsilons, or one is too small.
-
-    Examples
-    --------
-    >>> from skldp.mechanisms import Categories, Columns, Interval, MixedRecord, noise_from
-    >>> people = Columns.of({"age": Interval(0, 100), "city": Categories(("Bonn", "Ulm"))})
-    >>> record = MixedRecord(people, (1.5, 0.5))
-    >>> record.release([[44.0, 1.0], [61.0, 0.0]], noise_from()).rows.shape
-    (2, 2)
-    >>> print(record.guarantee())
-    epsilon 2 per record (stated 2, per feature 1.5); sum over 2 columns: age 1.5, city 0.5
     """
 
     columns: Columns
@@ -196,7 +340,7 @@ class MixedRecord(RowMechanism):
             raise ValueError(
                 f"epsilons must be one for each of {self.domain.n_features} columns. Got {self.epsilons!r} instead."
             )
-        # Refuses what it cannot be made of.
+        # Raises on invalid columns.
         _ = self.parts
 
     @property
@@ -211,7 +355,7 @@ class MixedRecord(RowMechanism):
 
     @property
     def block_width(self) -> int:
-        """How many numbers of a row are worked on at a time."""
+        """Numbers of a row that are processed at a time."""
         return max(4, *(part.n_outputs for part in self.parts))
 
     @cached_property
@@ -222,7 +366,7 @@ class MixedRecord(RowMechanism):
 
     @cached_property
     def places(self) -> tuple[slice, ...]:
-        """Which columns of the release belong to each column of the record."""
+        """Columns of the release that belong to each column of the record."""
         ends = list(accumulate(part.n_outputs for part in self.parts))
         return tuple(slice(end - part.n_outputs, end) for end, part in zip(ends, self.parts, strict=True))
 

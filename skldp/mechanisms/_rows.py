@@ -1,4 +1,4 @@
-"""The contract of every mechanism that releases rows, and the sampling of some of a row's features."""
+"""Base class of mechanisms that release rows, and of those that sample some features of a row."""
 
 import math
 from abc import ABC, abstractmethod
@@ -10,20 +10,21 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from skldp._arrays import kind_of
-from skldp._checks import is_whole
-from skldp.mechanisms._domain import Domain
+from skldp._arrays import Floats, Ints, kind_of
+from skldp._checks import is_integer
+from skldp.domains._domain import Domain
+from skldp.laws._integers import IntegerLaw
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
 
 __all__ = ["Release", "RowMechanism", "SampledFeatures", "Workspace"]
 
-# Blocks that share one stream of noise hold about this many numbers. Fixed, so that a seeded result does not depend on
-# the number of threads.
+# Numbers in the blocks that share one stream of noise. Fixed, so that a seeded result does not depend on the number of
+# threads.
 _TASK_CELLS = 1 << 21
-# Numbers of a block that are read or written, of which a few may be worked on.
+# Largest number of values that a block reads or writes.
 _MOST_READ = 1 << 21
-# An index takes eight bytes, as much as all other arrays together: it is made piece by piece.
+# Eight-byte indices are made in pieces of this size: they take as much memory as all other arrays together.
 _PIECE = 131_072
 
 
@@ -32,15 +33,6 @@ class Workspace:
 
     Memory that is allocated anew for every block is cleared by the operating system page by page, which can take as
     long as the release itself.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skldp.mechanisms._rows import Workspace
-    >>> workspace = Workspace()
-    >>> first = workspace.take("unit", (2, 3), np.float32)
-    >>> np.shares_memory(first, workspace.take("unit", (1, 3), np.float32))
-    True
     """
 
     def __init__(self) -> None:
@@ -62,19 +54,19 @@ class Workspace:
             piece = slice(start, start + _PIECE)
             some = index[: places[piece].size]
             np.copyto(some, places[piece], casting="unsafe")
-            # The mode matters for its speed alone: no index is further out of range.
+            # "wrap" is the fastest mode; no index is out of range.
             table.take(some, out=out[piece], mode="wrap")
         return out
 
 
 class Release(NamedTuple):
-    """What was released, and how much of it had to be moved.
+    """Released rows, and the number of values that were moved into the domain.
 
     Parameters
     ----------
     rows : ndarray of shape (n, n_outputs)
     n_moved : int
-        How many values of the input lay outside the domain. To be seen where the rows are, and by nobody else.
+        Number of input values outside the domain. It depends on raw data: do not pass it to the analyst.
     """
 
     rows: np.ndarray
@@ -85,8 +77,8 @@ class Release(NamedTuple):
 class RowMechanism(ABC):
     """A mechanism that releases every row on its own. A subclass is a frozen dataclass.
 
-    It says its `domain`, its `n_outputs` and its `guarantee`, and has two hooks, ``_encode`` and ``_draw``, which are
-    handed one block of rows at a time, inside the domain.
+    It defines `domain`, `n_outputs` and `guarantee`, and two hooks, ``_encode`` and ``_draw``, which take one block of
+    rows at a time, inside the domain.
 
     Attributes
     ----------
@@ -95,11 +87,13 @@ class RowMechanism(ABC):
     """
 
     block_cells: ClassVar[int] = 32_768
+    # Whether the integer law is one of places within declared bounds.
+    has_bounds: ClassVar[bool] = False
 
     @property
     @abstractmethod
     def domain(self) -> Domain:
-        """What a row may be; what lies outside is moved into it."""
+        """Set of valid rows; a row outside is moved into it."""
 
     @property
     @abstractmethod
@@ -108,7 +102,7 @@ class RowMechanism(ABC):
 
     @property
     def block_width(self) -> int:
-        """How many numbers of a row are worked on at a time."""
+        """Numbers of a row that are processed at a time."""
         return max(self.domain.n_features, self.n_outputs)
 
     @cached_property
@@ -125,6 +119,21 @@ class RowMechanism(ABC):
     @abstractmethod
     def guarantee(self) -> PrivacyGuarantee:
         """The exact guarantee of one row."""
+
+    @property
+    def integer_law(self) -> IntegerLaw:
+        """The law that is sampled, by its integers alone: the same probabilities, to the last bit.
+
+        Of bounds, it is the law of places in [-1, 1].
+
+        Raises
+        ------
+        ValueError
+            If the mechanism has none.
+        """
+        raise ValueError(
+            f"The mechanism must have an integer law; unbounded noise and a single answer have none. Got {self!r}."
+        )
 
     @property
     def zcdp(self) -> Fraction | None:
@@ -170,9 +179,7 @@ class RowMechanism(ABC):
         """
         return self._walk(rows, None, out)
 
-    def original_second_moment(
-        self, second_moment: npt.NDArray[np.float64], mean: npt.NDArray[np.float64]
-    ) -> npt.NDArray[np.float64]:
+    def original_second_moment(self, second_moment: Floats, mean: Floats) -> Floats:
         r"""Undo what the law does to the second moment: from the mean of :math:`z z^\top` to that of :math:`x x^\top`.
 
         Parameters
@@ -190,7 +197,7 @@ class RowMechanism(ABC):
         Raises
         ------
         ValueError
-            If the law of a release does not depend on the second moment, so that nothing can be told about it.
+            If the law of a release does not identify the second moment.
         """
         raise ValueError(f"{type(self).__name__} does not identify the second moments of what it releases.")
 
@@ -200,28 +207,22 @@ class RowMechanism(ABC):
 
     @abstractmethod
     def _encode(self, rows: np.ndarray, out: np.ndarray, workspace: Workspace) -> None:
-        """Write to `out`, without noise, what a release of a block of rows stands for."""
+        """Write the noise-free encoding of a block of rows to `out`."""
 
     @abstractmethod
     def _draw(self, rows: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
         """Release one block.
 
-        Parameters
-        ----------
-        rows : ndarray of shape (n, n_features)
-            Inside the domain; must not be written to.
-        noise : Noise
-            Every draw belongs to the rows in their order, as many words to each row; a draw for a few numbers alone is
-            taken from ``noise.at(places, size)``. So that noise may be bound to rows, see
-            ``RowNoise``.
-        out : ndarray of shape (n, n_outputs)
-            C-contiguous, of ``output_dtype`` of the rows' type; overwritten.
-        workspace : Workspace
+        Shapes: `rows` (n, n_features); `out` (n, n_outputs).
         """
 
     def _as_rows(self, rows: npt.ArrayLike) -> np.ndarray:
         """The rows as an array that the domain takes; sparse where a mechanism says so."""
         return self.domain.as_rows(rows)
+
+    def _inside(self, values: npt.ArrayLike) -> np.ndarray:
+        """Values of any shape, clipped to the domain, or an error."""
+        return self.domain.clip(self.domain.as_rows(values)).rows
 
     def _walk(self, given: npt.ArrayLike, noise: Noise | None, out: np.ndarray | None) -> Release:
         rows = self._as_rows(given)
@@ -234,14 +235,14 @@ class RowMechanism(ABC):
         elif out.shape != (rows.shape[0], self.n_outputs) or not out.flags.writeable:
             shape = (rows.shape[0], self.n_outputs)
             raise ValueError(f"out must be writeable and have the shape {shape}. Got {kind_of(out)} instead.")
-        # Before a value is looked at. A code that does not fit into a shorter integer would become another one.
+        # Checked before any value is read. A code that does not fit a shorter integer would become another code.
         rule: Literal["safe", "same_kind"] = "safe" if {dtype.kind, out.dtype.kind} <= {"i", "u"} else "same_kind"
         if not np.can_cast(dtype, out.dtype, rule):
             raise ValueError(f"out must be of a type that {dtype} can be written to. Got {kind_of(out)} instead.")
         step, workspace, n_moved = self.rows_per_block, Workspace(), 0
         whole = rows.shape[0] <= step
         direct = out.flags.carray and out.dtype == dtype
-        # What numpy would warn of, such as a sum that overflows, is a fact about values.
+        # numpy's warnings, such as that of an overflow, would reveal values.
         with np.errstate(all="ignore"):
             for start in range(0, rows.shape[0], step):
                 part = slice(start, start + step)
@@ -258,12 +259,12 @@ class RowMechanism(ABC):
         return Release(out, n_moved)
 
     def __getstate__(self) -> dict[str, Any]:
-        # Tables are made again where they are needed: what is pickled says what the mechanism is, and no more.
+        # Cached tables are not pickled.
         return {one.name: getattr(self, one.name) for one in fields(self)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        # A pickle forgets that nobody may change them.
+        # Unpickled arrays are writeable.
         for value in state.values():
             if isinstance(value, np.ndarray):
                 value.flags.writeable = False
@@ -271,7 +272,7 @@ class RowMechanism(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class SampledFeatures(RowMechanism):
-    r"""Base of the mechanisms that release `n_sampled` features k of a row's d, chosen anew for each row.
+    r"""Base class of the mechanisms that release `n_sampled` of a row's features, sampled for each row.
 
     A subclass is a frozen dataclass with a field `n_sampled` and the hooks ``_draw_features`` and ``_encode``. What is
     not chosen stands at the `center`; what is chosen is scaled away from it, which keeps the mean:
@@ -283,7 +284,7 @@ class SampledFeatures(RowMechanism):
 
     def __post_init__(self) -> None:
         n_features = self.domain.n_features
-        if not is_whole(self.n_sampled) or not 1 <= self.n_sampled <= n_features:
+        if not is_integer(self.n_sampled) or not 1 <= self.n_sampled <= n_features:
             raise ValueError(
                 f"n_sampled must be from 1 to {n_features}, the number of features. Got {self.n_sampled!r} instead."
             )
@@ -294,34 +295,32 @@ class SampledFeatures(RowMechanism):
         return self.domain.n_features
 
     @cached_property
-    def center(self) -> npt.NDArray[np.float64] | None:
-        """What stands for the features that are not chosen, shape (n_features,); None is 0."""
+    def center(self) -> Floats | None:
+        """Release of the features that are not chosen, shape (n_features,); None is 0."""
         return None
 
     @property
     def block_width(self) -> int:
-        """How many numbers of a row are worked on at a time."""
+        """Numbers of a row that are processed at a time."""
         return self.n_sampled
 
-    def original_second_moment(
-        self, second_moment: npt.NDArray[np.float64], mean: npt.NDArray[np.float64]
-    ) -> npt.NDArray[np.float64]:
+    def original_second_moment(self, second_moment: Floats, mean: Floats) -> Floats:
         """Undo the chance of two features to be chosen together, and what the law does to one alone."""
         d, k = self.n_outputs, self.n_sampled
         if d > 1 and k == 1:
             raise ValueError(
-                "One feature of a row at a time tells nothing about products. n_sampled must be at least 2."
+                "`n_sampled` must be at least 2: one feature of a row at a time does not identify products."
             )
         center = np.zeros(d) if self.center is None else self.center
-        # About the center, where what is not chosen is 0.
+        # Moments about the center, where features that are not chosen are 0.
         about = second_moment - np.outer(center, mean) - np.outer(mean, center) + np.outer(center, center)
         squares = self._original_squares(np.diag(about) * (k / d))
         about = about * (1.0 if d == 1 else k * (d - 1) / (d * (k - 1)))
         np.fill_diagonal(about, squares)
         return about + np.outer(center, mean) + np.outer(mean, center) - np.outer(center, center)
 
-    def _original_squares(self, squares: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """From the mean of (M(x) - c)^2 of every feature to that of (x - c)^2, or ValueError where it does not tell."""
+    def _original_squares(self, squares: Floats) -> Floats:
+        """Convert the mean of (M(x) - c)^2 of every feature to that of (x - c)^2, or raise ValueError."""
         raise ValueError(f"{type(self).__name__} does not identify the squares of what it releases.")
 
     def working_dtype(self, dtype: np.dtype) -> np.dtype:
@@ -330,25 +329,11 @@ class SampledFeatures(RowMechanism):
 
     @abstractmethod
     def _draw_features(
-        self,
-        values: np.ndarray,
-        features: npt.NDArray[np.int64] | None,
-        noise: Noise,
-        out: np.ndarray,
-        workspace: Workspace,
+        self, values: np.ndarray, features: Ints | None, noise: Noise, out: np.ndarray, workspace: Workspace
     ) -> None:
         """Release chosen numbers, less their centers.
 
-        Parameters
-        ----------
-        values : ndarray of shape (n, n_sampled)
-            Inside the domain; must not be written to.
-        features : ndarray of int of the same shape, or None
-            Which feature each number is; None is every feature in its order.
-        noise, workspace
-            As for ``_draw``.
-        out : ndarray of the same shape
-            C-contiguous, of the working type; overwritten.
+        Shapes: `values` (n, n_sampled).
         """
 
     def _draw(self, rows: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:

@@ -1,17 +1,23 @@
-"""A `refit` rule for scikit-learn's searches, and a scorer that adds the exact epsilon to their results."""
+"""Choice of an epsilon: a scorer and a refit rule for searches, and the plan of a series of queries."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.metrics import check_scoring
 
-from skldp._checks import is_number
+from skldp._arrays import as_numbers
+from skldp._checks import check_fraction, check_integer, check_positive, is_number
+from skldp.accounting import PrivacyLedger, RegressionQuery
 from skldp.estimators._composition import privacy_guarantee
+from skldp.exceptions import SeededNoiseWarning
+from skldp.laws._odds import split_epsilon
+from skldp.mechanisms._noise import noise_from
 from skldp.study._curve import check_scorer
 
-__all__ = ["smallest_epsilon", "with_exact_epsilon"]
+__all__ = ["QuestionPlan", "plan_questions", "smallest_epsilon", "with_exact_epsilon"]
 
 _EXACT = "exact_epsilon"
 # Score of a fit without a finite epsilon: means and standard deviations of such scores are still finite.
@@ -19,19 +25,19 @@ _WITHOUT_BOUND = 1e150
 
 
 def with_exact_epsilon(scoring: str | Callable[..., float] | None = None) -> Callable[..., dict[str, float]]:
-    """Make the `scoring` of a search, or of a cross-validation, which gives each candidate's exact epsilon as well.
+    """Make the `scoring` of a search or a cross-validation that returns the exact epsilon of each candidate as well.
 
     Parameters
     ----------
     scoring : str or callable, default=None
-        A scorer, as scikit-learn takes one; None is the estimator's own `score`.
+        A scorer of scikit-learn; None is the estimator's own `score`.
 
     Returns
     -------
-    callable
-        For `scoring` of :class:`sklearn.model_selection.GridSearchCV` and its like: the columns are ``score``, and
-        ``exact_epsilon`` of :func:`~skldp.privacy_guarantee`, plain over the declared domain; 1e150 where nothing
-        bounds it, or the estimator promises nothing. It can be pickled.
+    scorer : callable
+        For `scoring` of :class:`sklearn.model_selection.GridSearchCV` and the like. The columns are ``score``, and
+        ``exact_epsilon`` of :func:`~skldp.privacy_guarantee` over the declared domain; 1e150 if nothing bounds it.
+        It can be pickled.
 
     Raises
     ------
@@ -48,7 +54,8 @@ def with_exact_epsilon(scoring: str | Callable[..., float] | None = None) -> Cal
     >>> from sklearn.model_selection import cross_validate
     >>> from sklearn.naive_bayes import GaussianNB
     >>> from sklearn.pipeline import make_pipeline
-    >>> from skldp import NumericPrivatizer, with_exact_epsilon
+    >>> from skldp import NumericPrivatizer
+    >>> from skldp.study import with_exact_epsilon
     >>> X, y = load_iris(return_X_y=True)
     >>> model = make_pipeline(NumericPrivatizer(epsilon=2.0, bounds=(0, 8)), GaussianNB())
     >>> found = cross_validate(model, X, y, cv=3, scoring=with_exact_epsilon("accuracy"))
@@ -111,7 +118,7 @@ def smallest_epsilon(
     A candidate without a finite epsilon sets the best score like any other, but is chosen only if no other one is
     within the tolerance. Searches by successive halving never call a `refit` rule; call it with their `cv_results_`.
 
-    ``privacy_guarantee(search.best_estimator_)`` is the guarantee of the last fit alone, not of the search.
+    ``privacy_guarantee(search.best_estimator_)`` is the guarantee of the last fit, not of the search.
 
     Examples
     --------
@@ -119,7 +126,8 @@ def smallest_epsilon(
     >>> from sklearn.model_selection import GridSearchCV
     >>> from sklearn.naive_bayes import GaussianNB
     >>> from sklearn.pipeline import make_pipeline
-    >>> from skldp import BitRandTransformer, smallest_epsilon, with_exact_epsilon
+    >>> from skldp import BitRandTransformer, smallest_epsilon
+    >>> from skldp.study import with_exact_epsilon
     >>> X, y = load_iris(return_X_y=True)
     >>> model = make_pipeline(BitRandTransformer(bounds=(0, 8), calibration="exact"), GaussianNB())
     >>> grid = {"bitrandtransformer__epsilon": [20, 40]}
@@ -141,7 +149,7 @@ def smallest_epsilon(
 
 
 def _exact_epsilon(fitted: Any) -> float:
-    """Return the exact epsilon of a fitted estimator; infinity if it promises none."""
+    """Return the exact epsilon of a fitted estimator; infinity without a guarantee."""
     try:
         return privacy_guarantee(fitted).plain_epsilon
     except (AttributeError, TypeError, ValueError):
@@ -162,7 +170,7 @@ class _SmallestEpsilon:
         scores = np.asarray(cv_results[key], dtype=np.float64)
         if np.isnan(scores).all():
             raise ValueError("smallest_epsilon needs a score. Got only NaN instead: every fit or every score failed.")
-        # One ulp-sized allowance: a mean that equals the best but was summed in another order is not below it.
+        # Allowance for rounding: equal means may differ by the order of their sums.
         enough = np.nanmax(scores) - self.tolerance
         eligible = np.flatnonzero(scores >= enough - 1e-12 * max(1.0, abs(enough)))
         epsilons = self._epsilons(cv_results)
@@ -192,3 +200,118 @@ class _SmallestEpsilon:
                 f"or scoring=with_exact_epsilon(...) and param_name=None. Got {searched} instead."
             )
         return np.array([float(candidate.get(names[0], np.inf)) for candidate in candidates])
+
+
+@dataclass(frozen=True)
+class QuestionPlan:
+    """Epsilon of a series of questions; :func:`plan_questions` describes it."""
+
+    epsilon: float
+    added_up: float
+    share: float
+    tried: tuple[tuple[float, float], ...]
+
+
+def plan_questions(
+    queries: Sequence[RegressionQuery],
+    X: Any,
+    *,
+    total_epsilon: float,
+    bounds: Any,
+    rule: str = "bayesian",
+    share: float = 0.9,
+    tol: float = 1e-2,
+    n_steps: int = 6,
+    seed: int = 0,
+) -> QuestionPlan:
+    """Find the largest epsilon of a question at which people answer a series of them.
+
+    Parameters
+    ----------
+    queries : sequence of RegressionQuery
+        Queries in order; a repeated query is answered again. Their own epsilons are ignored. The
+        `query_` of a :class:`~skldp.BayesianFilter` is one; :func:`~skldp.query_from_estimator` makes one of a model.
+    X : array-like of shape (n_people, n_features)
+        PUBLIC rows with a distribution like that of the people: the result depends on them.
+    total_epsilon : float
+        Budget of each person.
+    bounds : tuple (low, high)
+        Domain of their values.
+    rule : {"basic", "simplified", "bayesian"}, default="bayesian"
+        Rule of the ledger that will be used.
+    share : float, default=0.9
+        Required share of people who answer all queries, in (0, 1).
+    tol : float, default=1e-2
+        Tolerance of the ledger.
+    n_steps : int, default=6
+        Number of halvings of the range of epsilons, on a log scale. The range begins as a factor of the number of
+        queries.
+    seed : int, default=0
+        Seeds the simulated answers, the same at each epsilon.
+
+    Returns
+    -------
+    plan : QuestionPlan
+        With `epsilon` (the largest one tried at which enough of the simulated people answered all questions),
+        `added_up` (the epsilon at which the sum of epsilons is the budget, which holds whatever is answered), `share`
+        (of the people who answered all questions at `epsilon`), and `tried` (every epsilon with its share, in
+        increasing order).
+
+    Raises
+    ------
+    ValueError
+        If a parameter is not as described.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldp.accounting import RegressionQuery
+    >>> from skldp.study import plan_questions
+    >>> rng = np.random.default_rng(0)
+    >>> directions = rng.normal(size=(6, 3))
+    >>> queries = [
+    ...     RegressionQuery("linear", d, 0.0, (-np.abs(d).sum(), np.abs(d).sum()), epsilon=1.0) for d in directions
+    ... ]
+    >>> plan = plan_questions(queries, rng.uniform(-1, 1, (50, 3)), total_epsilon=1.0, bounds=(-1, 1))
+    >>> round(plan.added_up, 3), round(plan.epsilon, 3), plan.share
+    (0.167, 0.233, 0.96)
+    """
+    rows = as_numbers(X, "X")
+    check_positive("total_epsilon", total_epsilon)
+    check_fraction("share", share)
+    check_integer("n_steps", n_steps, least=1)
+    check_integer("seed", seed, least=0)
+    wrong = [query for query in queries if not isinstance(query, RegressionQuery)]
+    if not queries or wrong:
+        raise ValueError(f"queries must be a sequence of RegressionQuery. Got {queries!r} instead.")
+    if rows.ndim != 2 or not len(rows) or not np.isfinite(rows).all():
+        raise ValueError(f"X must be finite numbers of shape (n_people, n_features). Got shape {rows.shape} instead.")
+
+    def answering(epsilon: float) -> float:
+        """Return the share of the people who answer all questions."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SeededNoiseWarning)
+            noise = noise_from(seed)
+        low, high = bounds
+        people, left = np.clip(rows, low, high), np.arange(len(rows))
+        with PrivacyLedger(total_epsilon, bounds=bounds, rule=rule, tol=tol) as ledger:
+            for query in queries:
+                asked = replace(query, epsilon=epsilon)
+                # Draw for all people: the noise of one must not depend on who is left.
+                outputs = asked.sample(people, noise)[left]
+                answers = ledger.answer(asked, left.tolist(), outputs.__getitem__, repeat=True)
+                left = left[answers.accepted]
+        return len(left) / len(rows)
+
+    # Slightly below the equal share: sums of epsilons are rounded up.
+    low, high = total_epsilon / len(queries) * (1 - 1e-9), float(total_epsilon)
+    tried = {low: answering(low)}
+    best = low
+    for _ in range(n_steps):
+        middle = float(np.sqrt(low * high))
+        tried[middle] = answering(middle)
+        if tried[middle] >= share:
+            best = low = middle
+        else:
+            high = middle
+    return QuestionPlan(best, split_epsilon(total_epsilon, len(queries)), tried[best], tuple(sorted(tried.items())))

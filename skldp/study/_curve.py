@@ -1,4 +1,4 @@
-"""What privacy costs: the score of a pipeline over epsilon, beside what was really protected."""
+"""Score of a pipeline over epsilon, with its exact guarantee."""
 
 import math
 import warnings
@@ -9,26 +9,37 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.compose import ColumnTransformer
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.model_selection import check_cv, cross_validate
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.utils.parallel import Parallel, delayed
 
-from skldp._checks import is_whole
+from skldp._checks import is_integer
+from skldp.estimators._bounds_scaler import BoundsScaler
 from skldp.estimators._composition import privacy_guarantee
 from skldp.estimators._validation import check_epsilon
-from skldp.exceptions import PrivacyGuaranteeWarning, SeededNoiseWarning
+from skldp.exceptions import ChangedAfterFitError, PrivacyGuaranteeWarning, SeededNoiseWarning
 from skldp.mechanisms._guarantee import PrivacyGuarantee
-from skldp.study._private_steps import has_seed, majority_estimator, private_steps, stated_together, without_privacy
+from skldp.study._pipelines import ReleasedRowsRegressor
 from skldp.study._results import CurvePoint, PrivacyUtilityCurve
-from skldp.study._tables import StudyInputError
+from skldp.study._table_files import StudyInputError
 
-__all__ = ["check_scorer", "privacy_utility_curve"]
+__all__ = [
+    "check_scorer",
+    "has_seed",
+    "majority_estimator",
+    "privacy_utility_curve",
+    "private_steps",
+    "stated_together",
+    "without_privacy",
+]
 
 _Split = tuple[np.ndarray, np.ndarray]
-# What the one score is called among several; no name of scikit-learn's.
-_MAIN = "score"
 
 
 def privacy_utility_curve(
@@ -40,7 +51,6 @@ def privacy_utility_curve(
     epsilons: Iterable[float] = (0.5, 1.0, 2.0, 4.0, 8.0),
     cv: Any = None,
     scoring: str | Callable[..., float] | None = None,
-    also: Iterable[str] | Mapping[str, str | Callable[..., float]] = (),
     n_repeats: int = 1,
     n_jobs: int | None = None,
     params: Mapping[str, Any] | None = None,
@@ -48,7 +58,7 @@ def privacy_utility_curve(
     seed: int | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> PrivacyUtilityCurve:
-    """Score a private estimator by cross-validation at every epsilon, beside its exact guarantee.
+    """Score a private estimator by cross-validation at every epsilon, with its exact guarantee.
 
     Parameters
     ----------
@@ -56,38 +66,42 @@ def privacy_utility_curve(
         Usually a Pipeline with a private transformer, a private label step, or both; or a model that learns under
         privacy itself.
     X : array-like of shape (n_samples, n_features)
-        The data as the people hold them.
+        Rows before any release.
     y : array-like of shape (n_samples,)
-        Their true labels. Scores are always against true labels.
+        True labels. Scores are always against true labels.
     param_name : str or list of str, default="epsilon"
-        The parameter, or parameters, that take each value of `epsilons`, for example
-        ``"bitrandtransformer__epsilon"``.
+        Parameter, or parameters, that take each value of `epsilons`, for example ``"bitrandtransformer__epsilon"``.
     epsilons : iterable of float, default=(0.5, 1.0, 2.0, 4.0, 8.0)
         Natural-log epsilons to set.
     cv : int, cross-validation generator or iterable, default=None
         As in scikit-learn. The splits are drawn once and are the same for all epsilons.
     scoring : str or callable, default=None
         One scorer; None takes the estimator's own `score`.
-    also : iterable of str, or dict of str to scorer, default=()
-        Further scorers of scikit-learn by their names, or by names of your own, of the same fits; their means stand in
-        the table.
     n_repeats : int, default=1
-        How often each split is released and fitted, with fresh noise.
+        Number of releases and fits of each split, each with fresh noise.
     n_jobs : int, default=None
-        Fits that run at once.
+        Number of fits that run at once.
     params : dict, default=None
         Metadata for fit and score, as in :func:`sklearn.model_selection.cross_validate`.
     clean_estimator : "auto", estimator or None, default="auto"
-        What the clean baseline fits. "auto" takes the private steps out of `estimator`; None leaves it out.
+        Estimator of the clean baseline. "auto" removes the private steps from `estimator`; None leaves it out.
     seed : None or int, default=None
-        None gives secure noise. An int makes the whole study repeatable, with other noise in every fit.
+        None gives secure noise. An int makes the study repeatable, with other noise in every fit.
     progress : callable, default=None
         Called as ``progress(done, total)`` after each fit.
 
     Returns
     -------
-    PrivacyUtilityCurve
-        One point per epsilon, with the clean and the majority baseline.
+    curve : PrivacyUtilityCurve
+        Sequence of one point per epsilon, with ``to_frame()``, ``to_dict()`` and ``to_csv(path)``.
+
+        - A point has `epsilon` (the value that was set), `stated_epsilon` (sum over the private steps), `exact_epsilon`
+          (worst-case loss of the complete estimator in nats, infinite if a part is not private), `delta`, `score_mean`,
+          `score_std` and `score_worst` over all folds and repeats, `fit_time` and `score_time` (seconds, mean of a
+          fold) and `n_fits`.
+        - The curve has `points`, `param_names`, `scoring`, `guarantees` (name and guarantee of each private step, for
+          every point), and the baselines `majority_mean` and `majority_std` (most frequent class, or the mean),
+          `clean_mean` and `clean_std` (without privacy, NaN if left out).
 
     Raises
     ------
@@ -98,14 +112,14 @@ def privacy_utility_curve(
     Warns
     -----
     PrivacyGuaranteeWarning
-        Once, if the exact epsilon is above the stated one somewhere on the curve.
+        Once, if the exact epsilon is above the stated one at some point of the curve.
     SeededNoiseWarning
         If `seed` is given, or a step of the estimator has one.
 
     Notes
     -----
-    A score on private data is itself a statement about those people: run this on data whose use for research is
-    agreed on. Whether test rows are released with noise is the transformer's `transform_noise`.
+    A score on private data is itself a statement about those people: use data whose use for research is agreed on.
+    Whether test rows are released with noise is the transformer's `transform_noise`.
 
     Examples
     --------
@@ -126,18 +140,16 @@ def privacy_utility_curve(
     if seed is not None:
         warnings.warn("seed makes every release of this study repeatable.", SeededNoiseWarning, stacklevel=2)
     elif seeded:
-        # Workers warn where nobody reads it.
+        # Warnings of worker processes are not shown.
         warnings.warn("A step of the estimator has a seed; its releases repeat.", SeededNoiseWarning, stacklevel=2)
 
-    beside = dict(also) if isinstance(also, Mapping) else {name: name for name in also}
-    for name in filter(lambda one: isinstance(one, str), [scoring, *beside.values()]):
-        check_scorer(name)
+    if isinstance(scoring, str):
+        check_scorer(scoring)
     score_name = scoring if isinstance(scoring, str) else _score_name(estimator, scoring)
     scorer = _FittingScorer(check_scoring(estimator, scoring=scoring), score_name)
-    others = {name: _FittingScorer(check_scoring(estimator, scoring=one), name) for name, one in beside.items()}
     splits = _splits(estimator, X, y, cv)
     models = [clone(estimator).set_params(**dict.fromkeys(names, epsilon)) for epsilon in epsilons]
-    task = _Task(X, y, {_MAIN: scorer} | others, params, seeded=seeded)
+    task = _Task(X, y, scorer, params, seeded=seeded)
     if isinstance(clean_estimator, str) and clean_estimator == "auto":
         clean_estimator = without_privacy(task.fitted(models[0], splits[0]))
 
@@ -163,9 +175,6 @@ def privacy_utility_curve(
         clean_mean=_mean_and_std(clean)[0],
         clean_std=_mean_and_std(clean)[1],
         guarantees=tuple(_worst(found).steps for found in per_epsilon),
-        also=tuple(others),
-        majority_also=_means_also(majority, len(others)),
-        clean_also=_means_also(clean, len(others)),
     )
 
 
@@ -180,12 +189,12 @@ def _check_parameters(estimator: Any, names: list[str], epsilons: list[float], n
         raise ValueError(f"param_name and epsilons must not be empty. Got {names!r} and {epsilons!r} instead.")
     for epsilon in epsilons:
         check_epsilon(epsilon)
-    if not is_whole(n_repeats) or n_repeats < 1:
+    if not is_integer(n_repeats) or n_repeats < 1:
         raise ValueError(f"n_repeats must be an int >= 1. Got {n_repeats!r} instead.")
 
 
 def check_scorer(name: Any) -> None:
-    """Refuse what is no name of a scorer of scikit-learn, and say which are nearly it."""
+    """Raise ValueError unless the name is that of a scorer of scikit-learn; the error suggests similar names."""
     known = get_scorer_names()
     if name not in known:
         near = get_close_matches(name, known, n=4)
@@ -226,7 +235,7 @@ def _run(
 
 
 def _with_seeds(model: Any, seed: int) -> Any:
-    """A clone whose unseeded random parts are seeded, each from its own number."""
+    """Clone a model and seed its unseeded random parts, each with its own number."""
     model = clone(model)
     names = sorted(
         name
@@ -239,7 +248,7 @@ def _with_seeds(model: Any, seed: int) -> Any:
 
 def _point(epsilon: float, outcomes: "list[_Outcome]") -> CurvePoint:
     mean, std = _mean_and_std(outcomes)
-    # What the guarantee depends on could differ between folds (learnt classes): the worst one is reported.
+    # The guarantee may differ between folds (learnt classes): the worst one is reported.
     worst = _worst(outcomes)
     return CurvePoint(
         epsilon=float(epsilon),
@@ -252,7 +261,6 @@ def _point(epsilon: float, outcomes: "list[_Outcome]") -> CurvePoint:
         score_time=float(np.mean([outcome.score_time for outcome in outcomes])),
         n_fits=len(outcomes),
         score_worst=min(outcome.score for outcome in outcomes),
-        also=_means_also(outcomes, len(outcomes[0].also)),
     )
 
 
@@ -263,12 +271,6 @@ def _worst(outcomes: "list[_Outcome]") -> "_Outcome":
 def _mean_and_std(outcomes: "list[_Outcome]") -> tuple[float, float]:
     scores = [outcome.score for outcome in outcomes]
     return (float(np.mean(scores)), float(np.std(scores))) if scores else (math.nan, math.nan)
-
-
-def _means_also(outcomes: "list[_Outcome]", n_scores: int) -> tuple[float, ...]:
-    if not outcomes:
-        return (math.nan,) * n_scores
-    return tuple(np.mean([outcome.also for outcome in outcomes], axis=0).tolist())
 
 
 def _score_name(estimator: Any, scoring: Any) -> str:
@@ -291,7 +293,7 @@ def _warn_where_weaker(points: tuple[CurvePoint, ...]) -> None:
 
 
 class _FittingScorer:
-    """A scorer whose error says that it is the score that does not fit, and not the mechanism."""
+    """Scorer whose errors name the score that does not fit the estimator."""
 
     def __init__(self, scorer: Any, name: str) -> None:
         self.scorer = scorer
@@ -300,7 +302,7 @@ class _FittingScorer:
     def __call__(self, estimator: Any, *args: Any, **kwargs: Any) -> float:
         try:
             with warnings.catch_warnings():
-                # What is undefined comes as NaN, which is refused below.
+                # An undefined score is NaN, which is refused below.
                 warnings.simplefilter("ignore", UndefinedMetricWarning)
                 score = self.scorer(estimator, *args, **kwargs)
         except (AttributeError, TypeError, ValueError) as error:
@@ -319,7 +321,6 @@ class _FittingScorer:
 @dataclass(frozen=True)
 class _Outcome:
     score: float
-    also: tuple[float, ...]
     fit_time: float
     score_time: float
     exact_epsilon: float = math.inf
@@ -329,26 +330,25 @@ class _Outcome:
 
 
 class _Task:
-    """Fits one model on one split. An object, so that parallel workers receive the data once."""
+    """Fit one model on one split. Parallel workers receive the data of this object once."""
 
-    def __init__(self, X: Any, y: Any, scorers: dict[str, _FittingScorer], params: Any, *, seeded: bool) -> None:
+    def __init__(self, X: Any, y: Any, scorer: _FittingScorer, params: Any, *, seeded: bool) -> None:
         self.X = X
         self.y = y
-        self.scorers = scorers
+        self.scorer = scorer
         self.params = params
         self.seeded = seeded
 
     def __call__(self, model: Any, split: _Split, private: bool, seed: int | None) -> _Outcome:
         result = self._cross_validate(model if seed is None else _with_seeds(model, seed), split)
         measured: dict[str, Any] = {
-            "score": float(result[f"test_{_MAIN}"][0]),
-            "also": tuple(float(result[f"test_{name}"][0]) for name in list(self.scorers)[1:]),
+            "score": float(result["test_score"][0]),
             "fit_time": float(result["fit_time"][0]),
             "score_time": float(result["score_time"][0]),
         }
         if not private:
             return _Outcome(**measured)
-        # Of the model itself. That it was chosen, by a search or from this curve, is another release, of the study.
+        # Guarantee of the fit only: model selection by a search or this curve is another release.
         fitted = getattr(result["estimator"][0], "best_estimator_", result["estimator"][0])
         guarantee = privacy_guarantee(fitted)
         steps = private_steps(fitted)
@@ -374,8 +374,104 @@ class _Task:
                 self.X,
                 self.y,
                 cv=[split],
-                scoring=self.scorers,
+                scoring=self.scorer,
                 params=self.params,
                 return_estimator=True,
                 error_score="raise",
             )
+
+
+def majority_estimator(estimator: Any) -> Any:
+    """Return the estimator that learns nothing: the most frequent class, or the mean for a regressor."""
+    return DummyRegressor() if is_regressor(estimator) else DummyClassifier(strategy="most_frequent")
+
+
+def without_privacy(fitted: Any) -> Any:
+    """Return an unfitted copy of a fitted estimator without its private steps."""
+    if isinstance(fitted, Pipeline):
+        steps = [(name, _step_without_privacy(step)) for name, step in fitted.steps]
+        return _shallow(fitted, steps=steps)
+    model = _model_without_privacy(fitted)
+    if model is not None:
+        return model
+    if hasattr(fitted, "privacy_guarantee_"):
+        inner = fitted.get_params(deep=False).get("estimator")
+        if inner is None:
+            raise ValueError(
+                "The clean baseline needs an estimator to take the place of a private one: pass clean_estimator. "
+                f"Got {type(fitted).__name__} instead."
+            )
+        return clone(inner)
+    return clone(fitted)
+
+
+def _model_without_privacy(model: Any) -> Any:
+    """Return scikit-learn's counterpart of a linear private model, within the same bounds; None for other models."""
+    if isinstance(model, ReleasedRowsRegressor):
+        return clone(model).set_params(mechanism=None)
+    parameters = model.get_params(deep=False) if hasattr(model, "privacy_guarantee_") else {}
+    if {"bounds", "target_bounds"} <= parameters.keys():
+        clean = LinearRegression(fit_intercept=parameters.get("fit_intercept", True))
+        return ReleasedRowsRegressor(None, clean, bounds=model.bounds, target_bounds=model.target_bounds)
+    if {"bounds", "classes"} <= parameters.keys() and is_classifier(model):
+        # On features between -1 and 1, for which the default C is of the size of one record.
+        return make_pipeline(BoundsScaler(bounds=model.bounds), LogisticRegression(max_iter=1000))
+    return None
+
+
+def _step_without_privacy(step: Any) -> Any:
+    if step is None or isinstance(step, str):
+        return step
+    if isinstance(step, ColumnTransformer):
+        kept = {name: _step_without_privacy(branch) for name, branch, _ in step.transformers_}
+        branches = [(name, kept.get(name, branch), columns) for name, branch, columns in step.transformers]
+        return _shallow(step, transformers=branches)
+    if isinstance(step, FeatureUnion):
+        parts = [(name, _step_without_privacy(branch)) for name, branch in step.transformer_list]
+        return _shallow(step, transformer_list=parts)
+    if hasattr(step, "privacy_guarantee_") and "estimator" not in step.get_params(deep=False):
+        return "passthrough"
+    return without_privacy(step)
+
+
+def _shallow(composite: Any, **replaced: Any) -> Any:
+    own = composite.get_params(deep=False)
+    return clone(type(composite)(**(own | replaced)))
+
+
+def private_steps(fitted: Any) -> tuple[tuple[str, PrivacyGuarantee], ...]:
+    """Return the private steps of a Pipeline, or the complete estimator, each with its guarantee."""
+    if not isinstance(fitted, Pipeline):
+        return ((type(fitted).__name__, privacy_guarantee(fitted)),)
+    found = []
+    for name, step in fitted.steps:
+        try:
+            found.append((name, privacy_guarantee(step)))
+        except ChangedAfterFitError:
+            raise
+        except (ValueError, TypeError):
+            # A step without a private part: a scaler, or "passthrough".
+            continue
+    return tuple(found)
+
+
+def has_seed(estimator: Any) -> bool:
+    """Return whether the noise of any part of an estimator comes from a seed."""
+    return any(value is not None for name, value in estimator.get_params().items() if name.split("__")[-1] == "seed")
+
+
+def stated_together(steps: Iterable[tuple[str, PrivacyGuarantee]]) -> float | None:
+    """Sum the stated epsilons of steps, over the declared diameter for epsilons per unit of distance."""
+    total = 0.0
+    for _, guarantee in steps:
+        stated = _stated_plainly(guarantee)
+        if stated is None:
+            return None
+        total += stated
+    return total
+
+
+def _stated_plainly(guarantee: PrivacyGuarantee) -> float | None:
+    if guarantee.unit != "distance" or guarantee.stated is None:
+        return guarantee.stated
+    return None if guarantee.diameter is None else guarantee.stated * guarantee.diameter

@@ -1,8 +1,6 @@
-"""Data for a study: scikit-learn's bundled sets with public bounds, or a file with declared ones."""
+"""Data of a study: data sets of scikit-learn with public bounds, or a file with declared bounds."""
 
-import zipfile
-import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,28 +11,32 @@ from sklearn.utils import Bunch
 from sklearn.utils.multiclass import type_of_target
 
 from skldp._arrays import kind_of
-from skldp.estimators._schema import DeclaredColumn, read_schema
+from skldp.domains._columns import Categories, Interval
+from skldp.estimators._schema import declared_column, read_schema
 from skldp.estimators._validation import check_bounds
-from skldp.mechanisms._columns import Categories, Interval
-from skldp.study._features import features_of, first_line, first_row, read_study_schema, table_columns
-from skldp.study._tables import (
+from skldp.study._table_files import (
     TABLE_FILES,
     StudyInputError,
+    features_of,
+    first_line,
+    first_row,
     is_number,
     is_table_file,
+    read_study_schema,
     read_table,
     some_names,
+    table_columns,
 )
 
-__all__ = ["BUNDLED", "StudyData", "StudyInputError", "load_study_data"]
+__all__ = ["BUNDLED", "StudyData", "load_study_data"]
 
-# What the descriptions that come with the data publish as the range of each column, so public knowledge.
+# Public ranges of the columns, from the descriptions of the data.
 _WINE = (
     (11.0, 0.74, 1.36, 10.6, 70.0, 0.98, 0.34, 0.13, 0.41, 1.3, 0.48, 1.27, 278),
     (14.8, 5.80, 3.23, 30.0, 162.0, 3.88, 5.08, 0.66, 3.58, 13.0, 1.71, 4.00, 1680),
 )
 _BREAST_CANCER = (
-    # Means, then standard errors, then the worst of every nucleus.
+    # Means, standard errors and worst values of the nuclei.
     (
         *(6.981, 9.71, 43.79, 143.5, 0.053, 0.019, 0.0, 0.0, 0.106, 0.05),
         *(0.112, 0.36, 0.757, 6.802, 0.002, 0.002, 0.0, 0.0, 0.008, 0.001),
@@ -46,53 +48,36 @@ _BREAST_CANCER = (
         *(36.04, 49.54, 251.2, 4254.0, 0.223, 1.058, 1.252, 0.291, 0.664, 0.208),
     ),
 )
-# More distinct whole numbers than this are no classes.
+# More distinct integers make the target numeric.
 _MOST_CLASSES = 20
 TASKS = ("classification", "regression")
 
 
 def _load_friedman() -> Bunch:
-    """Friedman's first regression problem: 50,000 made-up people, 5 features that matter and 5 that do not."""
+    """Return Friedman's first regression problem: 50,000 simulated rows, 5 of 10 features informative."""
     X, y = make_friedman1(50_000, noise=1.0, random_state=0)
     return Bunch(data=X, target=y, feature_names=[f"x{i}" for i in range(X.shape[1])])
 
 
-# How to load them, the bounds of the features, and of a target of numbers.
+# Loader, bounds of the features, and bounds of a target of numbers.
 BUNDLED: dict[str, tuple[Any, Any, tuple[float, float] | None]] = {
     "digits": (load_digits, (0.0, 16.0), None),
     "breast_cancer": (load_breast_cancer, _BREAST_CANCER, None),
     "wine": (load_wine, _WINE, None),
     "diabetes": (load_diabetes, (-0.2, 0.2), (25.0, 346.0)),
-    # By its formula, but for the noise.
+    # Range of the formula without noise.
     "friedman": (_load_friedman, (0.0, 1.0), (0.0, 30.0)),
 }
 
 
 @dataclass(frozen=True)
 class StudyData:
-    """A data set with declared bounds, of a classification or a regression.
+    """Data set with declared bounds, of a classification or a regression.
 
-    Attributes
-    ----------
-    name : str
-    X : ndarray of float64, shape (n_samples, n_features)
-    y : ndarray of shape (n_samples,) or (n_samples, n_attributes)
-    feature_names : tuple of str
-    low, high : ndarray of shape (n_features,)
-        The declared bounds of every feature.
-    bounds_source : str
-        Where they come from.
-    target_bounds : (float, float) or None
-        The declared bounds of a target of numbers; None where the target is a class.
-    of_column : tuple of str
-        The column of the file that each feature belongs to: categories have one feature each.
-    found : tuple of str
-        The columns whose categories were taken from the file.
-    n_filled : int
-        Missing values that the middle of the bounds, or a category of their own, stands for.
-    attributes : tuple of str
-        Of several targets their names; y has a column for each then, 0 for the first of two classes and 1 for the
-        other.
+    Shapes: X (n_samples, n_features), y (n_samples,), low and high (n_features,).
+
+    `target_bounds` is None for a classification. `of_column` is the column of the file that each feature belongs to,
+    `found` are the columns whose categories were taken from the file, and `n_filled` is the number of missing values.
     """
 
     name: str
@@ -106,16 +91,15 @@ class StudyData:
     of_column: tuple[str, ...] = ()
     found: tuple[str, ...] = ()
     n_filled: int = 0
-    attributes: tuple[str, ...] = ()
 
     @property
     def task(self) -> str:
-        """One of "classification" and "regression"."""
+        """Either "classification" or "regression"."""
         return TASKS[self.target_bounds is not None]
 
     @property
     def n_targets_moved(self) -> int:
-        """How many targets of a regression lie outside their declared bounds."""
+        """Number of targets of a regression outside their declared bounds."""
         if self.target_bounds is None:
             return 0
         low, high = self.target_bounds
@@ -123,25 +107,16 @@ class StudyData:
 
     @property
     def classes(self) -> np.ndarray:
-        """The sorted classes."""
+        """Sorted classes."""
         return np.unique(self.y)
 
     def scaled(self) -> tuple[np.ndarray, int]:
-        """Map the declared bounds of every feature to -1 and 1, and clip what lies outside.
-
-        The map knows only the bounds, so it costs no privacy.
-
-        Returns
-        -------
-        X : ndarray of float64, shape (n_samples, n_features)
-        n_moved : int
-            How many values lay outside.
-        """
+        """Map the declared bounds of every feature to -1 and 1, clip, and count the clipped values."""
         unit = (self.X - self.low) / (self.high - self.low) * 2 - 1
         return np.clip(unit, -1, 1), int(np.count_nonzero(np.abs(unit) > 1))
 
     def columns_moved(self) -> list[str]:
-        """The columns in which values lie outside their bounds, the one with most of them first."""
+        """Return the columns with values outside their bounds, the most frequent first."""
         outside = np.count_nonzero((self.low > self.X) | (self.high < self.X), axis=0)
         names = self.of_column or self.feature_names
         return [names[j] for j in np.argsort(-outside, kind="stable") if outside[j]]
@@ -150,7 +125,7 @@ class StudyData:
 def load_study_data(
     source: str | Path,
     *,
-    target: str | Sequence[str] | None = None,
+    target: str | None = None,
     bounds: Any = None,
     folds: int = 2,
     task: str = "auto",
@@ -161,18 +136,16 @@ def load_study_data(
     separator: str | None = None,
     encoding: str = "utf-8",
 ) -> StudyData:
-    """Load a data set and check all that a study needs of it.
+    """Load and check the data of a study.
 
     Parameters
     ----------
     source : str or Path
         "digits", "breast_cancer", "wine", "diabetes", "friedman" (50,000 rows that
-        :func:`sklearn.datasets.make_friedman1` makes up), or a CSV (.csv, .tsv, also with .gz), Parquet, Arrow or npz
-        file. Categories become one feature each, or one together where they are ordered, or two.
-    target : str or sequence of str, default=None
-        For a file: the column of labels. In a CSV file without a header row, its number from 0. In an npz file, the
-        array of labels ("y" if None); the features are the one two-dimensional array with as many rows. Several, for a
-        table: attributes that a record has or has not.
+        :func:`sklearn.datasets.make_friedman1` makes up), or a CSV (.csv, .tsv, also with .gz), Parquet or Arrow
+        file. Unordered categories become one feature each; ordered ones, or two, become a single feature.
+    target : str, default=None
+        For a file: the column of labels. In a CSV file without a header row, its number from 0.
     bounds : str, Path or (low, high), default=None
         Of the columns of numbers that `schema` does not declare: two numbers as ``"low,high"``, arrays of one number
         per column, or a CSV file with the columns ``column,low,high``. Needed for a file that has such columns; None
@@ -180,18 +153,18 @@ def load_study_data(
     folds : int, default=2
         Every class needs at least as many rows.
     task : {"auto", "classification", "regression"}, default="auto"
-        ``"auto"`` is a regression where the target holds fractions, or more than 20 different whole numbers.
+        ``"auto"`` is a regression if the target holds fractions, or more than 20 different integers.
     target_bounds : str or (low, high), default=None
         Of a regression: two numbers, also as ``"low,high"``. None takes those of the target's own row in the CSV file
         of bounds, or in `schema`, or the published ones.
     columns : iterable of str, default=None
         The features, for a table; None takes all but the target.
     schema : dict by column, str or Path, default=None
-        What columns of a table may hold, as of :class:`~skldp.TablePrivatizer`: a dict, its JSON text, or a .json file.
+        Domains of the columns of a table, as for :class:`~skldp.TablePrivatizer`: a dict, JSON text, or a .json file.
         The categories of a column of texts that it does not name are taken from the file.
     missing : {"refuse", "fill"}, default="refuse"
-        What becomes of missing values where the schema says nothing: ``"fill"`` puts the middle of the declared bounds
-        for numbers, and a category of its own.
+        Treatment of missing values that the schema does not declare. ``"fill"`` replaces them by the middle of the
+        declared bounds, or by a category of their own.
     separator : str, default=None
         Of a CSV file; None is a comma, and in .tsv files a tabulator.
     encoding : str, default="utf-8"
@@ -199,12 +172,14 @@ def load_study_data(
 
     Returns
     -------
-    StudyData
+    data : StudyData
+        Data with `X`, `y`, `feature_names`, the declared bounds `low` and `high` of each feature, `target_bounds` of a
+        regression, `task`, and ``scaled()``, which maps the bounds to -1 and 1.
 
     Raises
     ------
-    StudyInputError
-        If anything is missing or cannot be used, in one line.
+    ValueError
+        If an argument is missing or cannot be used, in one line.
     ImportError
         If a table is asked for and pandas, or for Parquet and Arrow pyarrow, is missing.
 
@@ -220,32 +195,31 @@ def load_study_data(
     if missing not in ("refuse", "fill"):
         raise StudyInputError(f"missing must be refuse or fill. Got {missing!r} instead.")
     path, by_column = Path(source), read_study_schema(schema)
-    of_table = str(source) not in BUNDLED and is_table_file(path)
-    if not of_table and (columns is not None or by_column or separator is not None):
+    bundled = str(source) in BUNDLED
+    if bundled and (columns is not None or by_column or separator is not None):
         raise StudyInputError(f"--columns, --schema and --sep are for tables, {TABLE_FILES}. Got {source}.")
+    if not bundled and not is_table_file(path):
+        raise StudyInputError(f"Data must be one of {', '.join(BUNDLED)} or a {TABLE_FILES} file. Got {path}.")
     published = published_target = frame = None
-    several = _several(target)
-    if several and (not of_table or len(set(several)) < 2 or task == TASKS[1]):
-        raise StudyInputError("Several targets are different columns of a table, of classes. Got others instead.")
-    of_target, *_ = [by_column.pop(one, None) for one in several or [str(target)]]
-    if str(source) in BUNDLED:
+    of_target = by_column.pop(str(target), None)
+    if bundled:
         loader, published, published_target = BUNDLED[str(source)]
         bunch = loader()
         name, X, y = str(source), bunch.data, bunch.target
         names = [str(feature) for feature in bunch.feature_names]
         if target is not None:
             raise StudyInputError(f"--target is for files; {source} has its own. Got {target!r} instead.")
-    elif of_table:
-        name = path.name
-        wanted = None if columns is None or target is None else [*columns, *(several or [str(target)])]
-        frame = read_table(path, columns=wanted, separator=separator, encoding=encoding)
-        y, frame = _attributes(name, frame, several, folds) if several else _split(name, frame, target)
-        found = table_columns(name, frame, by_column, fill=missing == "fill")
-        names = found.without_bounds
     else:
         name = path.name
-        X, y, names = _read_npz(path, target)
-    y, regression = _checked(name, y, task, folds, is_checked=bool(several))
+        wanted = None if columns is None or target is None else [*columns, str(target)]
+        frame = read_table(path, columns=wanted, separator=separator, encoding=encoding)
+        y, frame = _split(name, frame, target)
+        found = table_columns(name, frame, by_column, fill=missing == "fill")
+        names = found.without_bounds
+    if len(y) < folds:
+        raise StudyInputError(f"{name} has {len(y)} rows, fewer than the {folds} folds.")
+    regression = (_recognised(y) if task == "auto" else task) == TASKS[1]
+    y = _numbers(name, y) if regression else _checked_classes(name, y, folds)
     if target_bounds is not None and not regression:
         raise StudyInputError(f"--target-bounds are for a target of numbers; that of {name} holds classes.")
     if names and bounds is None and published is None:
@@ -262,39 +236,23 @@ def load_study_data(
         return StudyData(name, X, y, tuple(names), low, high, source_of_bounds, target_bounds)
     numbers = dict(zip(names, map(Interval, low.tolist(), high.tolist()), strict=True))
     filling: Any = "middle" if missing == "fill" else None
-    declared = {own: column or DeclaredColumn(numbers[own], filling) for own, column in found.declared.items()}
+    declared = {own: column or declared_column(own, numbers[own], filling) for own, column in found.declared.items()}
     features = features_of(name, frame, declared)
     return StudyData(
         *(name, features.X, y, features.names, features.low, features.high, source_of_bounds, target_bounds),
         features.of_column,
         found.found,
         features.n_filled,
-        tuple(several),
     )
 
 
-def _several(target: Any) -> list[str]:
-    """The names of several targets; none where there is one."""
-    return [str(name) for name in target] if isinstance(target, Iterable) and not isinstance(target, str) else []
-
-
-def _checked(name: str, y: np.ndarray, task: str, folds: int, *, is_checked: bool) -> tuple[np.ndarray, bool]:
-    """Targets as a study takes them, and whether they are numbers."""
-    if len(y) < folds:
-        raise StudyInputError(f"{name} has {len(y)} rows, fewer than the {folds} folds.")
-    if is_checked:
-        return y, False
-    regression = (_recognised(y) if task == "auto" else task) == TASKS[1]
-    return (_numbers(name, y) if regression else _checked_classes(name, y, folds)), regression
-
-
 def _for(names: list[str], frame: Any) -> str:
-    """Which columns need bounds, where others do not."""
+    """Name the columns that need bounds, if others do not."""
     return "" if frame is None or len(names) == frame.shape[1] else f" for {some_names(names)}"
 
 
 def _declared_target(target: str, given: Any, bounds: Any, of_schema: Any) -> Any:
-    """The bounds of a target of numbers, wherever they are declared; None where nowhere."""
+    """Return the declared bounds of a target of numbers, or None."""
     if given is not None:
         return given
     if of_schema is not None:
@@ -308,51 +266,20 @@ def _declared_target(target: str, given: Any, bounds: Any, of_schema: Any) -> An
     return None
 
 
-def _read_npz(path: Path, target: Any) -> tuple[np.ndarray, np.ndarray, list[str]]:
-    if path.suffix.lower() != ".npz":
-        raise StudyInputError(f"Data must be one of {', '.join(BUNDLED)} or a {TABLE_FILES} or .npz file. Got {path}.")
-    if not path.is_file():
-        raise StudyInputError(f"There is no file {path}.")
-    try:
-        # numpy leaves open what it cannot read, if it opened it.
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            arrays = {key: archive[key] for key in archive.files}
-    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
-        raise StudyInputError(f"{path.name} is no npz file of plain arrays ({type(error).__name__}).") from None
-    label = "y" if target is None else target
-    if not all(isinstance(array, np.ndarray) for array in arrays.values()):
-        raise StudyInputError(f"{path.name} is no npz file of plain arrays.")
-    if label not in arrays or arrays[label].ndim != 1:
-        raise StudyInputError(
-            f"--target must name a one-dimensional array of {path.name} ({some_names(arrays)}). Got {label!r} instead."
-        )
-    y = arrays[label]
-    tables = [key for key, array in arrays.items() if array.ndim == 2 and len(array) == len(y)]
-    if len(tables) != 1:
-        raise StudyInputError(
-            f"{path.name} needs exactly one two-dimensional array of {len(y)} rows beside {label!r}. "
-            f"Got {some_names(tables) or 'none'} instead."
-        )
-    X = arrays[tables[0]]
-    if X.dtype.kind not in "biuf" or not np.isfinite(X).all():
-        raise StudyInputError(f"Array {tables[0]!r} of {path.name} must hold finite numbers only.")
-    return X.astype(np.float64), y, [f"x{i}" for i in range(X.shape[1])]
-
-
 def _split(name: str, frame: Any, target: Any) -> tuple[np.ndarray, Any]:
-    """The labels of a table, and its features."""
+    """Return the labels of a table, and its features."""
     if frame.empty:
         raise StudyInputError(f"{name} has no rows.")
     if target is None:
         raise StudyInputError(f"{name} needs --target, the column of labels, one of: {some_names(frame.columns)}.")
     if target not in frame.columns:
         names = some_names(frame.columns)
-        parted = len(frame.columns) == 1 and any(mark in names for mark in ";\t|")
-        hint = " Say by --sep what stands between its cells." if parted else ""
+        separated = len(frame.columns) == 1 and any(mark in names for mark in ";\t|")
+        hint = " Set the separator by --sep." if separated else ""
         raise StudyInputError(f"--target must be a column of {name} ({names}). Got {target!r} instead.{hint}")
     labels, features = frame[target], frame.drop(columns=target)
     if features.shape[1] == 0:
-        raise StudyInputError(f"{name} has no column beside the target {target!r}.")
+        raise StudyInputError(f"{name} has no column but the target {target!r}.")
     if labels.isna().any():
         raise StudyInputError(
             f"Column {target!r} of {name} has {labels.isna().sum()} missing labels, the first in "
@@ -364,20 +291,8 @@ def _split(name: str, frame: Any, target: Any) -> tuple[np.ndarray, Any]:
     return y, features
 
 
-def _attributes(name: str, frame: Any, targets: list[str], folds: int) -> tuple[np.ndarray, Any]:
-    """Several targets of a table as columns of 0 and 1, and its features."""
-    columns = []
-    for target in targets:
-        y, rest = _split(name, frame.drop(columns=[one for one in targets if one != target], errors="ignore"), target)
-        classes, codes = np.unique(_checked_classes(name, y, folds), return_inverse=True)
-        if len(classes) != 2:
-            raise StudyInputError(f"Of several targets each must have two classes. Got {len(classes)} of {target!r}.")
-        columns.append(codes)
-    return np.column_stack(columns), rest
-
-
 def _recognised(y: np.ndarray) -> str:
-    """The task that a target is for."""
+    """Return the task of a target."""
     if y.dtype.kind not in "iuf":
         return TASKS[0]
     whole = y.dtype.kind != "f" or bool((y == np.rint(y)).all())

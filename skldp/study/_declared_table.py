@@ -1,7 +1,7 @@
-"""A declared table, and the encoders that make features between -1 and 1 of it and learn nothing."""
+"""Declared tables, and encoders of their columns as features in [-1, 1] that learn nothing."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,43 +10,26 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
+from skldp.domains._columns import Categories, Columns
+from skldp.domains._declared_columns import CategoryColumn, DeclaredColumn, NumberColumn
 from skldp.estimators._bounds_scaler import BoundsScaler
-from skldp.estimators._schema import DeclaredColumn, read_schema, schema_by_column
-from skldp.mechanisms._columns import Categories, Columns, Interval
+from skldp.estimators._schema import read_schema, schema_by_column
 
 __all__ = ["DeclaredTable"]
 
 
 @dataclass(frozen=True)
 class DeclaredTable:
-    """The columns of a table, and of its target where there is one.
+    """Declared columns of a table and of its target."""
 
-    Attributes
-    ----------
-    columns : dict of DeclaredColumn
-    target : DeclaredColumn or None
-
-    Examples
-    --------
-    >>> from skldp.study._declared_table import DeclaredTable
-    >>> table = DeclaredTable.of({"age": (0, 100), "city": ["Bonn", "Köln", "Ulm"], "sick": ["no", "yes"]}, "sick")
-    >>> table.n_features, list(table.numbers), table.target.values
-    (4, ['age'], ('no', 'yes'))
-    """
-
-    columns: dict[Any, DeclaredColumn]
+    columns: Mapping[Any, DeclaredColumn]
     target: DeclaredColumn | None
 
     @classmethod
     def of(cls, schema: Any, target: Any = None, *, of_classes: bool = False) -> "DeclaredTable":
-        """Read a schema, or of an array or a frame the number or the names of its columns.
+        """Read a schema, or the names or the number of columns of a frame or an array.
 
-        `of_classes` says that a list is the target's classes, even one of two numbers.
-
-        Raises
-        ------
-        ValueError
-            If nothing is left beside the target, or something is no declaration.
+        With `of_classes`, a list is the classes of the target, even a list of two numbers.
         """
         if hasattr(schema, "shape") and not isinstance(schema, Mapping):
             if len(schema.shape) != 2:
@@ -73,59 +56,52 @@ class DeclaredTable:
         return cls(dict(zip(by_column, columns, strict=True)), of_target)
 
     @property
-    def numbers(self) -> dict[Any, DeclaredColumn]:
+    def numbers(self) -> dict[Any, NumberColumn]:
         """The columns of numbers and dates."""
-        return {name: column for name, column in self.columns.items() if column.values is None}
+        return {name: column for name, column in self.columns.items() if isinstance(column, NumberColumn)}
 
     @property
-    def categories(self) -> dict[Any, DeclaredColumn]:
+    def categories(self) -> dict[Any, CategoryColumn]:
         """The columns of categories."""
-        return {name: column for name, column in self.columns.items() if column.values is not None}
+        return {name: column for name, column in self.columns.items() if isinstance(column, CategoryColumn)}
 
     @property
     def n_features(self) -> int:
-        """How many features the encoder makes."""
+        """The number of features of the encoder."""
         return sum(_width(column) for column in self.columns.values())
 
     @property
     def bounds(self) -> Any:
-        """Those of the columns of numbers, by name where they have names."""
-        ends = [
-            (float(column.domain.low), float(column.domain.high))
-            for column in self.numbers.values()
-            if not isinstance(column.domain, Categories)
-        ]
+        """The bounds of the numbers, by name if they have names."""
+        ends = [(column.low, column.high) for column in self.numbers.values()]
         by_name = all(isinstance(name, str) for name in self.numbers)
-        # Two pairs in a list could be read as all lower and all upper bounds.
+        # A list of two pairs is ambiguous; lower and upper bounds are not.
         return dict(zip(self.numbers, ends, strict=True)) if by_name else tuple(np.transpose(ends).tolist())
 
     @property
     def schema(self) -> Any:
-        """As TablePrivatizer takes it, which names the columns of an array itself: of like numbers the bounds alone."""
+        """The schema for TablePrivatizer; one pair of bounds if all columns of an array have them."""
         first, *others = self.columns.values()
-        alike = self.needs_no_encoder and all(other == first for other in others)
-        if alike and not any(isinstance(name, str) for name in self.columns) and isinstance(first.domain, Interval):
-            return (float(first.domain.low), float(first.domain.high))
+        alike = self.needs_no_encoder and all(replace(other, name=first.name) == first for other in others)
+        has_names = any(isinstance(name, str) for name in self.columns)
+        if alike and not has_names and isinstance(first, NumberColumn) and not first.whole:
+            return (first.low, first.high)
         return dict(self.columns)
 
     @property
     def needs_no_encoder(self) -> bool:
-        """Whether there are numbers alone, none of which may be missing."""
-        return not self.categories and not any(c.missing or c.is_date for c in self.columns.values())
+        """Whether all columns are numbers without missing values."""
+        return not self.categories and not any(c.missing != "refuse" or c.is_date for c in self.numbers.values())
 
     @property
     def not_encoded(self) -> list[str]:
-        """The columns that no encoder of scikit-learn takes without an error that tells of a value."""
-        return [str(name) for name, c in self.columns.items() if c.is_date or c.missing == "category"]
+        """The columns that scikit-learn's encoders would refuse with an error that shows a value."""
+        return [
+            str(name) for name, c in self.columns.items() if c.missing == "category" or (c.values is None and c.is_date)
+        ]
 
     def encoder(self) -> Any:
-        """Make an encoder: numbers and ordered categories from -1 to 1, other categories one-hot.
-
-        Returns
-        -------
-        transformer
-            Its fit learns nothing from values, and its transform is a function of one row alone.
-        """
+        """Make an encoder: numbers and ordered categories from -1 to 1, other categories one-hot."""
         if self.needs_no_encoder:
             return BoundsScaler(self.bounds)
         parts = [(str(name), _encoder_of(column), [name]) for name, column in self.columns.items()]
@@ -136,22 +112,20 @@ def _width(column: DeclaredColumn) -> int:
     return 1 if column.values is None or _is_one_number(column) else len(column.values)
 
 
-def _is_one_number(column: DeclaredColumn) -> bool:
-    """Whether categories are two, or ordered, so that their place says all."""
-    assert column.values is not None
-    ordered = isinstance(column.domain, Categories) and column.domain.ordered and column.missing is None
-    return ordered or len(column.values) <= 2
+def _is_one_number(column: CategoryColumn) -> bool:
+    """Return whether categories are two, or ordered, so that their code is enough."""
+    return (column.ordered and column.missing == "refuse") or len(column.values) <= 2
 
 
 def _encoder_of(column: DeclaredColumn) -> Any:
-    if isinstance(column.domain, Categories):
+    if isinstance(column, CategoryColumn):
         values = list(column.domain.values)
         if not _is_one_number(column):
             return OneHotEncoder(categories=[values], handle_unknown="ignore", sparse_output=False)
         places = OrdinalEncoder(categories=[values], handle_unknown="use_encoded_value", unknown_value=-1)
         return make_pipeline(places, BoundsScaler((0, max(1, len(values) - 1))))
-    low, high = float(column.domain.low), float(column.domain.high)
-    if column.missing is None:
-        return BoundsScaler((low, high))
-    middle = SimpleImputer(strategy="constant", fill_value=low / 2 + high / 2, keep_empty_features=True)
-    return make_pipeline(middle, BoundsScaler((low, high)))
+    scaler = BoundsScaler((column.low, column.high))
+    if column.missing == "refuse":
+        return scaler
+    middle = SimpleImputer(strategy="constant", fill_value=column.center, keep_empty_features=True)
+    return make_pipeline(middle, scaler)

@@ -1,4 +1,4 @@
-"""How many people a model needs: its score over how many were asked, at every epsilon."""
+"""Score of a private model over the number of people."""
 
 import math
 import warnings
@@ -10,11 +10,10 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.model_selection import ShuffleSplit, check_cv
 
-from skldp._checks import is_number, is_whole
+from skldp._checks import is_integer, is_number
 from skldp.exceptions import SeededNoiseWarning, TooFewPeopleWarning
-from skldp.study._curve import privacy_utility_curve
-from skldp.study._private_steps import has_seed
-from skldp.study._results import PrivacyUtilityCurve, ResultTable
+from skldp.study._curve import has_seed, privacy_utility_curve
+from skldp.study._results import PrivacyUtilityCurve, ResultTable, stacked
 
 __all__ = ["PrivateLearningCurve", "private_learning_curve"]
 
@@ -36,46 +35,44 @@ def private_learning_curve(
     seed: int | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> "PrivateLearningCurve":
-    """Score a private estimator that is fitted on more and more people, at every epsilon.
+    """Score a private estimator at every epsilon, fitted on more and more people.
 
     Parameters
     ----------
     estimator : estimator
-        Such as :class:`~skldp.PrivateLinearRegression`.
+        For example :class:`~skldp.PrivateLinearRegression`.
     X : array-like of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
     n_people : iterable of int, default=None
-        Of how many of a split's training rows, a larger number always with those of the smaller ones. None takes five
-        numbers, each twice the one before and the last all of them.
-    param_name : str or list of str, default="epsilon"
-        The parameter, or parameters, that take each value of `epsilons`.
-    epsilons : iterable of float, default=(1.0, 2.0, 4.0, 8.0)
-        Natural log.
-    cv : int, cross-validation generator or iterable, default=None
-        As in scikit-learn. None holds out a quarter of the rows, once, at random.
-    scoring : str or callable, default=None
-        One scorer; None takes the estimator's own `score`.
-    n_repeats : int, default=1
-        How often each split is released and fitted, with fresh noise.
-    n_jobs : int, default=None
-        Fits that run at once.
-    params : dict, default=None
-        Metadata for fit and score.
-    clean_estimator : "auto", estimator or None, default="auto"
+        Numbers of training rows of a split; larger sets contain the smaller ones. None takes five numbers, each twice
+        the previous one, up to all rows.
+    param_name, epsilons, scoring, n_jobs, params, clean_estimator
         As in :func:`~skldp.privacy_utility_curve`.
+    cv : int, cross-validation generator or iterable, default=None
+        As in scikit-learn. None holds out a random quarter of the rows, once.
+    n_repeats : int, default=1
+        Number of releases and fits of each split, each with fresh noise.
     seed : None or int, default=None
-        None gives secure noise. An int makes the whole study repeatable, with other noise in every fit.
+        None gives secure noise. An int makes the study repeatable, with other noise in every fit.
     progress : callable, default=None
         Called as ``progress(done, total)`` after each number of people.
 
     Returns
     -------
-    PrivateLearningCurve
+    curve : PrivateLearningCurve
+        Table with ``to_frame()``, ``to_dict()`` and ``to_csv(path)``, the numbers `n_people`, and `curves`, the result
+        of
+        :func:`~skldp.privacy_utility_curve` for each of them.
+
+        ``curve.people_needed(score)`` returns for every epsilon the number of people that a mean score takes. Scores
+        are interpolated linearly in the logarithm of the number, and never decrease. Beyond the largest number, the gap
+        to the fit without privacy is taken to fall as 1 / n. It is infinite if the fit without privacy does not reach
+        the score, and NaN if there is no such fit.
 
     Raises
     ------
     ValueError
-        If a number of people is no whole number from 2 to that of a split's training rows, or as in
+        If a number of people is not an integer from 2 to the number of training rows, or as in
         :func:`~skldp.privacy_utility_curve`.
 
     Warns
@@ -86,11 +83,11 @@ def private_learning_curve(
     See Also
     --------
     sklearn.model_selection.learning_curve : The same without privacy.
-    skldp.learning.n_people_needed : How many it takes before anything is learnt, without any data.
+    skldp.learning.n_people_needed : Number of people before anything is learnt, without any data.
 
     Notes
     -----
-    That there are too few people, of which a fit would warn, is what the curve shows.
+    Fits do not warn of too few people, which the curve shows.
 
     Examples
     --------
@@ -141,7 +138,7 @@ def private_learning_curve(
 
 
 def _splits(X: Any, y: Any, cv: Any) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Splits whose training rows stand in a random order."""
+    """Return splits whose training rows are in random order."""
     generator = ShuffleSplit(1, test_size=0.25, random_state=0) if cv is None else check_cv(cv, y)
     splits = list(generator.split(X, y))
     if not splits:
@@ -152,74 +149,29 @@ def _splits(X: Any, y: Any, cv: Any) -> list[tuple[np.ndarray, np.ndarray]]:
 
 def _sizes(n_people: Iterable[int] | None, most: int) -> list[int]:
     sizes = [math.ceil(most / 2**halvings) for halvings in range(4, -1, -1)] if n_people is None else list(n_people)
-    if not sizes or not all(is_whole(size) and 2 <= size <= most for size in sizes):
-        raise ValueError(f"n_people must hold whole numbers from 2 to {most}, the training rows. Got {sizes} instead.")
+    if not sizes or not all(is_integer(size) and 2 <= size <= most for size in sizes):
+        raise ValueError(f"n_people must hold integers from 2 to {most}, the training rows. Got {sizes} instead.")
     return sorted({int(size) for size in sizes})
 
 
 @dataclass(frozen=True)
 class PrivateLearningCurve(ResultTable):
-    """What :func:`private_learning_curve` found.
-
-    Attributes
-    ----------
-    n_people : tuple of int
-        Sorted.
-    curves : tuple of PrivacyUtilityCurve
-        For each number of people the scores over epsilon, with both baselines.
-    """
+    """Scores over epsilon for each number of people; :func:`private_learning_curve` describes it."""
 
     n_people: tuple[int, ...]
     curves: tuple[PrivacyUtilityCurve, ...]
 
     @property
     def scoring(self) -> str:
-        """The name of the score."""
+        """Name of the score."""
         return self.curves[0].scoring
 
     def to_dict(self) -> dict[str, np.ndarray]:
-        """Give the table as a dict of arrays: the number of people, and the columns of each of the curves."""
-        tables = [
-            {"n_people": np.full(len(curve), n)} | curve.to_dict()
-            for n, curve in zip(self.n_people, self.curves, strict=True)
-        ]
-        return {column: np.concatenate([table[column] for table in tables]) for column in tables[0]}
+        """Return the table as a dict of arrays: the number of people, and the columns of each of the curves."""
+        return stacked("n_people", dict(zip(self.n_people, self.curves, strict=True)))
 
     def people_needed(self, score: float) -> dict[float, float]:
-        """How many people a wanted mean score takes, at every epsilon.
-
-        Parameters
-        ----------
-        score : float
-
-        Returns
-        -------
-        dict of float to float
-            For each epsilon a whole number; infinity where not even the fit without privacy reaches the score, and NaN
-            where nothing tells, because no clean fit was made.
-
-        Raises
-        ------
-        ValueError
-            If `score` is no finite number.
-
-        Notes
-        -----
-        Between two numbers of people that were tried, scores are taken as straight in the logarithm of the number,
-        and as never falling. Beyond the largest, the gap g to the fit without privacy is taken to fall as 1 / n: that
-        many people, times g over the gap that is wanted. Below the smallest nothing was tried, so it is the answer
-        where its score is enough.
-
-        Examples
-        --------
-        >>> from skldp.study import CurvePoint, PrivacyUtilityCurve, PrivateLearningCurve
-        >>> def at(score):
-        ...     point = CurvePoint(1.0, 1.0, 1.0, 0.0, score, 0.0, 0.0, 0.0, 1)
-        ...     return PrivacyUtilityCurve((point,), ("epsilon",), "r2", 0.0, 0.0, 0.9, 0.0)
-        >>> curve = PrivateLearningCurve((1_000, 2_000), (at(0.5), at(0.7)))
-        >>> [curve.people_needed(score)[1.0] for score in (0.4, 0.6, 0.8, 0.95)]
-        [1000, 1415, 4000, inf]
-        """
+        """Return the number of people that a mean score takes, at every epsilon."""
         if not is_number(score):
             raise ValueError(f"score must be a finite number. Got {score!r} instead.")
         clean = self.curves[-1].clean_mean
@@ -251,5 +203,5 @@ def _needed(wanted: float, sizes: tuple[int, ...], scores: list[float], clean: f
 
 
 def _whole(n: float) -> int:
-    # What rounding added is nobody.
+    # Ignore an excess of rounding.
     return math.ceil(n * (1 - 1e-9))

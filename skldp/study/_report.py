@@ -1,4 +1,4 @@
-"""What is shown of a comparison, wherever it is shown: its tables as text, its picture, and both as one HTML file."""
+"""Report of a comparison: text tables, figures, and an HTML page of both."""
 
 import math
 import platform
@@ -9,15 +9,13 @@ from importlib import import_module
 from io import StringIO
 from typing import Any
 
-from skldp.study._catalogue import FAMILIES, family_of
 from skldp.study._comparison import MechanismComparison
-from skldp.study._display import PrivacyUtilityDisplay, draw_epsilon_axis
-from skldp.study._extras import require
-from skldp.study._results import CurvePoint, PrivacyUtilityCurve
+from skldp.study._displays import PrivacyUtilityDisplay, draw_epsilon_axis
+from skldp.study._pipelines import FAMILIES, family_of
+from skldp.study._results import CurvePoint, PrivacyUtilityCurve, require
 
 __all__ = [
     "TextTable",
-    "also_rankings",
     "guarantee_tables",
     "html_report",
     "panel_names",
@@ -27,28 +25,14 @@ __all__ = [
     "ranking",
 ]
 
-# Up to here, all lines can be told apart in one panel.
+# Largest number of curves in one panel.
 _ONE_PANEL = 6
 _MARKERS = "osD^vP*X"
 
 
 @dataclass(frozen=True)
 class TextTable:
-    """A table of text, for a terminal and for a page.
-
-    Attributes
-    ----------
-    title : str
-    headings : tuple of str
-    rows : list of list of str
-        The first column names the row.
-    bold : frozenset of (int, int)
-        Row and column of the cells that stand out.
-    ends : frozenset of int
-        Rows that end a part of the table.
-    note : str
-        What must be known to read it.
-    """
+    """Table of text for a terminal and for a page."""
 
     title: str
     headings: tuple[str, ...]
@@ -59,23 +43,19 @@ class TextTable:
 
 
 def ranking(comparison: MechanismComparison, *, within: float = math.inf) -> TextTable:
-    """Put the best mean score of each mechanism within each exact epsilon side by side."""
+    """Return the best mean score of each mechanism within each exact epsilon."""
     first, budgets = comparison.first, [budget for budget in comparison.stated_budgets() if budget <= within]
     places = [dict(comparison.ranking(budget)) for budget in budgets]
     scores = {
-        name: [place[name].score_mean if name in place else math.nan for place in places] for name in comparison.curves
+        name: [place[name].score_mean if name in place else -math.inf for place in places] for name in comparison.curves
     }
-
-    def from_the_last(name: str) -> list[float]:
-        return [-math.inf if math.isnan(score) else score for score in reversed(scores[name])]
-
-    names = sorted(scores, key=from_the_last, reverse=True)
+    names = sorted(scores, key=lambda name: scores[name][::-1], reverse=True)
     if math.isfinite(within):
-        names = [name for name in names if not all(map(math.isnan, scores[name]))]
+        names = [name for name in names if any(map(math.isfinite, scores[name]))]
     best = [next(iter(place), None) for place in places]
     rows = [
         ["without privacy", *[_score(first.clean_mean)] * len(budgets)],
-        [_learns_nothing(comparison), *[_score(first.majority_mean)] * len(budgets)],
+        [_baseline(comparison), *[_score(first.majority_mean)] * len(budgets)],
         *([name, *map(_score, scores[name])] for name in names),
     ]
     return TextTable(
@@ -84,76 +64,42 @@ def ranking(comparison: MechanismComparison, *, within: float = math.inf) -> Tex
         rows,
         frozenset((2 + names.index(name), 1 + column) for column, name in enumerate(best) if name is not None),
         frozenset({1}),
-        f"Best mean {first.scoring} of each mechanism among its points whose exact epsilon is at most that of the "
-        "column (bold: the best of all; –: no such point). Differences below the spreads of the points are noise.",
+        f"Best mean {first.scoring} of each mechanism among its points with an exact epsilon of at most that of the "
+        "column (bold: best of all; –: no such point). Differences below the standard deviations are noise.",
     )
 
 
-def also_rankings(comparison: MechanismComparison) -> list[TextTable]:
-    """Give the further scores of the points that :func:`ranking` shows, in the same order, one table a score."""
-    first, main = comparison.first, ranking(comparison)
-    places = [dict(comparison.ranking(budget)) for budget in comparison.stated_budgets()]
-    tables = []
-    for i, score in enumerate(first.also):
-        sign = _sign(score)
-        baselines = (sign * first.clean_also[i], sign * first.majority_also[i])
-        rows = [
-            *([row[0], *[_score(value)] * len(places)] for row, value in zip(main.rows, baselines, strict=False)),
-            *(
-                [name, *(_score(sign * place[name].also[i] if name in place else math.nan) for place in places)]
-                for name, *_ in main.rows[2:]
-            ),
-        ]
-        title = f"{_named(score).capitalize()} of the same points"
-        tables.append(TextTable(title, main.headings, rows, ends=main.ends))
-    return tables
-
-
 def points(comparison: MechanismComparison, names: Iterable[str] | None = None, *, title: str = "") -> TextTable:
-    """Give every point of some mechanisms, the stated epsilon beside the exact one."""
+    """Return every point of some mechanisms, with the stated and the exact epsilon."""
     first = comparison.first
-    signs = [_sign(score) for score in first.also]
-
-    def also(means: Iterable[float]) -> list[str]:
-        return [_score(sign * mean) for sign, mean in zip(signs, means, strict=True)]
-
-    of_clean, of_majority = also(first.clean_also), also(first.majority_also)
     rows = [
-        ["without privacy", "", "", "inf", "", _spread(first.clean_mean, first.clean_std), *of_clean, "", ""],
-        [
-            *(_learns_nothing(comparison), "", "", "0", ""),
-            _spread(first.majority_mean, first.majority_std),
-            *(*of_majority, "", ""),
-        ],
+        ["without privacy", "", "", "inf", "", _spread(first.clean_mean, first.clean_std), "", ""],
+        [_baseline(comparison), "", "", "0", "", _spread(first.majority_mean, first.majority_std), "", ""],
     ]
     ends = {1}
     for name in comparison.curves if names is None else names:
-        rows += [[name, *_point(point, also(point.also))] for point in comparison.curves[name]]
+        rows += [[name, *_point(point)] for point in comparison.curves[name]]
         ends.add(len(rows) - 1)
-    scores = (first.scoring, *map(_named, first.also))
-    headings = ("mechanism", "asked ε", "stated ε", "exact ε", "δ", *scores, "fit s", "score s")
-    return TextTable(title, headings, rows, ends=frozenset(ends), note=_what_counts(comparison))
+    headings = ("mechanism", "asked ε", "stated ε", "exact ε", "δ", first.scoring, "fit s", "score s")
+    return TextTable(title, headings, rows, ends=frozenset(ends), note=_unit_of_epsilons(comparison))
 
 
-def _what_counts(comparison: MechanismComparison) -> str:
-    """What each of the three epsilons is of, and for whom."""
-    data, settings = comparison.data, comparison.settings
-    whole = "of one person's whole record with its target"
-    if data.task == "regression" or settings.labels == "none":
-        counted = whole if data.task == "regression" else "of the features of one person's record"
-        return f"All epsilons are {counted}: asked for, stated by the mechanism, and exact."
-    fixed = settings.label_epsilon
-    label = "as much again for its label" if fixed is None else f"{fixed:g} for its label"
-    models = [name for name in comparison.curves if family_of(name) == FAMILIES[0]]
-    of_models = f" (of {', '.join(models)}: for the whole record at once)" if models else ""
+def _unit_of_epsilons(comparison: MechanismComparison) -> str:
+    """Describe the unit of the three epsilons."""
+    settings = comparison.settings
+    if comparison.data.task == "regression":
+        return "All epsilons are of one complete record with its target."
+    if settings.labels == "none":
+        return "All epsilons are of the features of one record."
+    label = "the same epsilon" if settings.label_epsilon is None else f"epsilon {settings.label_epsilon:g}"
     return (
-        f"Asked is for the features of one person's record, and {label}{of_models}. Stated and exact are the sum, "
-        f"{whole}."
+        f"Asked is for the features of one record (models: of the complete record); its label has {label}. Stated and "
+        "exact are sums, of the complete record with its target."
     )
 
 
 def guarantee_tables(comparison: MechanismComparison) -> list[TextTable]:
-    """Give the guarantee of every private step at every epsilon, one table a mechanism."""
+    """Return the guarantee of every private step at every epsilon, one table a mechanism."""
     return [
         TextTable(
             name,
@@ -168,7 +114,7 @@ def guarantee_tables(comparison: MechanismComparison) -> list[TextTable]:
     ]
 
 
-def _point(point: CurvePoint, also: list[str]) -> list[str]:
+def _point(point: CurvePoint) -> list[str]:
     exact = point.exact_epsilon
     return [
         f"{point.epsilon:g}",
@@ -176,28 +122,17 @@ def _point(point: CurvePoint, also: list[str]) -> list[str]:
         f"{exact:,.4g}" if exact < 1000 else f"{exact:,.0f}",
         f"{point.delta:.3g}" if point.delta else "",
         _spread(point.score_mean, point.score_std),
-        *also,
         f"{point.fit_time:.2f}",
         f"{point.score_time:.3f}",
     ]
 
 
-def _sign(scoring: str) -> int:
-    """What turns a score of scikit-learn's, of which more is better, into what it is called after."""
-    return -1 if scoring.startswith("neg_") else 1
-
-
-def _named(scoring: str) -> str:
-    """The name of such a score."""
-    return scoring.removeprefix("neg_").replace("_", " ")
-
-
-def _learns_nothing(comparison: MechanismComparison) -> str:
+def _baseline(comparison: MechanismComparison) -> str:
     return "the mean" if comparison.data.task == "regression" else "majority"
 
 
 def _score(value: float) -> str:
-    return "–" if math.isnan(value) else f"{value:.3f}"
+    return f"{value:.3f}" if math.isfinite(value) else "–"
 
 
 def _spread(mean: float, std: float) -> str:
@@ -205,14 +140,7 @@ def _spread(mean: float, std: float) -> str:
 
 
 def panel_names(curves: dict[str, Any]) -> dict[str, list[str]]:
-    """Which curves stand out in which panel.
-
-    Examples
-    --------
-    >>> from skldp.study._report import panel_names
-    >>> panel_names(dict.fromkeys(["bitrand", "duchi"]))
-    {'': ['bitrand', 'duchi']}
-    """
+    """Return the names of the curves that each panel highlights."""
     if len(curves) <= _ONE_PANEL:
         return {"": list(curves)}
     panels = {family: [name for name in curves if family_of(name) == family] for family in (*FAMILIES, "")}
@@ -220,29 +148,14 @@ def panel_names(curves: dict[str, Any]) -> dict[str, list[str]]:
 
 
 def plot_comparison(comparison: MechanismComparison) -> Any:
-    """Draw all curves on both axes.
+    """Draw all curves over the exact and the stated epsilon, in a new figure without a window.
 
-    With many mechanisms there is one panel for each family, with the others in grey behind it.
-
-    Parameters
-    ----------
-    comparison : MechanismComparison
-
-    Returns
-    -------
-    matplotlib Figure
-        The first row is on the exact epsilon axis, the second on the stated one. Of its own: no window is opened, and
-        pyplot keeps no reference.
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is missing.
+    With many mechanisms there is one panel for each family, with the others in grey.
     """
     panels = panel_names(comparison.curves)
-    alone = len(panels) == 1
-    # The axes one above the other, or beside each other where there is one panel.
-    shape, size = ((1, 2), (11, 4.6)) if alone else ((2, len(panels)), (4.6 * len(panels), 9))
+    single = len(panels) == 1
+    # The two axes are side by side if there is one panel, else one above the other.
+    shape, size = ((1, 2), (11, 4.6)) if single else ((2, len(panels)), (4.6 * len(panels), 9))
     figure = require("matplotlib.figure").Figure(figsize=size, layout="constrained")
     grid = figure.subplots(*shape, sharey=True, squeeze=False).reshape(2, -1)
     for row, axis in zip(grid, ("exact", "stated"), strict=True):
@@ -252,22 +165,22 @@ def plot_comparison(comparison: MechanismComparison) -> Any:
     for ax in [ax for ax in figure.axes if not ax.get_subplotspec().is_first_col()]:
         ax.set_ylabel("")
     for ax, below in zip(*grid, strict=True):
-        # The lines are the same in both rows, and inside there is seldom room.
+        # Both rows show the same lines; a legend seldom fits inside.
         ax.get_legend().remove()
-        place = {"loc": "best"} if alone else {"loc": "upper center", "bbox_to_anchor": (0.5, -0.17), "ncols": 2}
+        place = {"loc": "best"} if single else {"loc": "upper center", "bbox_to_anchor": (0.5, -0.17), "ncols": 2}
         below.legend(**place, fontsize=8.5)
-    # The name of a file is no formula, whatever dollar signs it has.
-    figure.suptitle(f"{comparison.data.name}: what privacy costs", parse_math=False)
+    # Dollar signs in the name of a file must not be parsed as a formula.
+    figure.suptitle(f"{comparison.data.name}: cost of privacy", parse_math=False)
     return figure
 
 
 def plot_panel(ax: Any, curves: dict[str, PrivacyUtilityCurve], names: list[str], epsilon_axis: str) -> None:
-    """Draw some curves into one panel, the others in grey behind them."""
-    behind: dict[str, Any] = {"color": "0.75", "lw": 0.8, "marker": "", "label": "_behind", "zorder": 1}
+    """Draw some curves into one panel, and the others in grey."""
+    background: dict[str, Any] = {"color": "0.75", "lw": 0.8, "marker": "", "label": "_background", "zorder": 1}
     for name, curve in curves.items():
         if name not in names:
             PrivacyUtilityDisplay.from_frame(
-                curve, epsilon_axis=epsilon_axis, ax=ax, baselines=False, **behind
+                curve, epsilon_axis=epsilon_axis, ax=ax, baselines=False, **background
             ).band_.remove()
     for place, name in enumerate(names):
         display = PrivacyUtilityDisplay.from_frame(
@@ -279,47 +192,23 @@ def plot_panel(ax: Any, curves: dict[str, PrivacyUtilityCurve], names: list[str]
             marker=_MARKERS[place % len(_MARKERS)],
             ms=5,
         )
-        # A band is one standard deviation over the folds: a few can be told apart, ten cannot.
+        # More than a few bands of one standard deviation are not legible.
         if len(names) > 3:
             display.band_.remove()
     draw_epsilon_axis(ax)
 
 
 _AXES = {
-    "exact": "The exact epsilon: what is guaranteed",
-    "stated": "The stated epsilon: what was asked for",
+    "exact": "Score over the exact epsilon",
+    "stated": "Score over the stated epsilon",
 }
-# Text stays text, which can be found and read aloud.
+# Keep text as text, for search and screen readers.
 _SVG = {"svg.fonttype": "none", "font.family": "sans-serif"}
 _NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 
 
 def html_report(comparison: MechanismComparison, *, command: str | None = None) -> str:
-    """Write a study as a page.
-
-    Parameters
-    ----------
-    comparison : MechanismComparison
-    command : str, default=None
-        What made it.
-
-    Returns
-    -------
-    str
-        A whole HTML document. Every text in it is escaped.
-
-    Raises
-    ------
-    ImportError
-        If Jinja2 or matplotlib is missing.
-
-    Examples
-    --------
-    >>> from skldp.study import ComparisonSettings, compare_mechanisms, html_report, load_study_data
-    >>> found = compare_mechanisms(load_study_data("wine"), ["duchi"], ComparisonSettings(epsilons=(9.0,), folds=2))
-    >>> html_report(found, command="skldp study wine").startswith("<!doctype html>")
-    True
-    """
+    """Return a study as one HTML document; `command` is the command that made it. Every text is escaped."""
     jinja2 = require("jinja2")
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("skldp.study", "."),
@@ -330,10 +219,9 @@ def html_report(comparison: MechanismComparison, *, command: str | None = None) 
     )
     versions = [f"{name} {import_module(name).__version__}" for name in ("skldp", "sklearn", "numpy", "scipy")]
     return environment.get_template("_report.html.jinja").render(
-        title=f"{comparison.data.name}: what privacy costs",
+        title=f"{comparison.data.name}: cost of privacy",
         caption=comparison.caption(),
         ranking=ranking(comparison),
-        also=also_rankings(comparison),
         weaker=comparison.weaker_than_stated(),
         pictures={heading: _pictures(comparison, axis) for axis, heading in _AXES.items()},
         points=points(comparison, title="Every mechanism at every epsilon"),
@@ -344,12 +232,12 @@ def html_report(comparison: MechanismComparison, *, command: str | None = None) 
 
 
 def _pictures(comparison: MechanismComparison, axis: str) -> list[dict[str, str]]:
-    """One picture for each panel, so that they stand below each other where the page is narrow."""
+    """Return one figure for each panel; panels are stacked on narrow pages."""
     matplotlib, markup = require("matplotlib"), require("markupsafe").Markup
     pictures = []
     for title, names in panel_names(comparison.curves).items():
         file = StringIO()
-        # The names of parts are hashes: the same in every run of a study, and others in each picture of the page.
+        # Ids of SVG parts are hashes: equal in every run of a study, and distinct in each figure of the page.
         with matplotlib.rc_context(_SVG | {"svg.hashsalt": f"{axis} {title}"}):
             figure = require("matplotlib.figure").Figure(figsize=(4.6, 4.4), layout="constrained")
             ax = figure.add_subplot()
@@ -358,8 +246,7 @@ def _pictures(comparison: MechanismComparison, axis: str) -> list[dict[str, str]
             figure.legend(loc="outside lower center", ncols=2, fontsize=8.5)
             figure.savefig(file, format="svg", transparent=True, metadata=_NO_METADATA)
         about = f"{comparison.first.scoring} over the {axis} epsilon{': ' if title else ''}{title} ({', '.join(names)})"
-        # Without the prolog of a file, and without names that every picture has and nothing refers to. matplotlib has
-        # escaped every text in it.
+        # Drop the prolog, and ids that every figure has and nothing refers to. matplotlib escapes every text.
         svg = re.sub(r' id="[\w.]+_\d+"', "", file.getvalue()[file.getvalue().index("<svg") :])
         pictures.append({"title": title, "about": about, "svg": markup(svg)})
     return pictures

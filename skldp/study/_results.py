@@ -1,37 +1,32 @@
-"""What studies find: tables that can be read as columns, as a DataFrame and as a CSV file."""
+"""Tables of results as columns, DataFrames and CSV files."""
 
 import csv
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
+from importlib import import_module
 from os import PathLike
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from skldp._tables import html_table
 from skldp.mechanisms._guarantee import PrivacyGuarantee
-from skldp.study._extras import require
 
-__all__ = ["CurvePoint", "PrivacyUtilityCurve", "ResultTable", "columns_of", "columns_of_records"]
+__all__ = ["CurvePoint", "PrivacyUtilityCurve", "ResultTable", "columns_of", "columns_of_records", "require", "stacked"]
 
 
 class ResultTable(ABC):
-    """A table of results. pandas is needed for :meth:`to_frame` alone."""
+    """Table of results. Only :meth:`to_frame` needs pandas."""
 
     @abstractmethod
     def to_dict(self) -> dict[str, np.ndarray]:
-        """Give the table as a dict of arrays, one entry a column."""
+        """Return the table as a dict of arrays, one entry a column."""
 
     def to_frame(self) -> Any:
-        """Give the table as a pandas DataFrame.
-
-        Raises
-        ------
-        ImportError
-            If pandas is missing.
-        """
+        """Return the table as a pandas DataFrame; raise ImportError if pandas is missing."""
         return require("pandas").DataFrame(self.to_dict())
 
     def _repr_html_(self) -> str:
@@ -53,48 +48,25 @@ def _cell(value: Any) -> str:
 
 
 def columns_of(table: Any) -> dict[str, np.ndarray]:
-    """Give the columns of what a display draws: a result, a DataFrame, or a dict of arrays.
-
-    Examples
-    --------
-    >>> from skldp.study._results import columns_of
-    >>> columns_of({"epsilon": [1.0, 2.0]})
-    {'epsilon': array([1., 2.])}
-    """
+    """Return the columns of a result, a DataFrame or a dict of arrays."""
     columns: Mapping[str, Any] = table.to_dict() if isinstance(table, ResultTable) else table
     return {name: np.asarray(columns[name]) for name in columns}
 
 
+def stacked(key: str, curves: "Mapping[Any, PrivacyUtilityCurve]") -> dict[str, np.ndarray]:
+    """Return the columns of several curves as one table, with the keys of the mapping as its first column."""
+    tables = [{key: np.array([name] * len(curve))} | curve.to_dict() for name, curve in curves.items()]
+    return {column: np.concatenate([table[column] for table in tables]) for column in tables[0]}
+
+
 def columns_of_records(kind: type, records: tuple[Any, ...]) -> dict[str, np.ndarray]:
-    """Give the columns of records of one dataclass, in the order of its fields."""
+    """Return the columns of records of one dataclass, in the order of its fields."""
     return {field.name: np.array([getattr(record, field.name) for record in records]) for field in fields(kind)}
 
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """One epsilon of a privacy-utility curve.
-
-    Attributes
-    ----------
-    epsilon : float
-        What the parameters were set to.
-    stated_epsilon : float
-        What the whole estimator states: the sum over its private steps.
-    exact_epsilon : float
-        The exact worst-case loss of the whole estimator (natural log), infinite where something is unprotected.
-    delta : float
-        The delta that goes with it.
-    score_mean, score_std : float
-        Over all folds and repeats.
-    fit_time, score_time : float
-        Seconds, the mean of one fold; `score_time` includes the transformation of the test rows.
-    n_fits : int
-        Folds times repeats.
-    score_worst : float
-        The worst of them.
-    also : tuple of float
-        The means of further scores.
-    """
+    """One epsilon of a curve; :func:`~skldp.privacy_utility_curve` describes it."""
 
     epsilon: float
     stated_epsilon: float
@@ -106,30 +78,11 @@ class CurvePoint:
     score_time: float
     n_fits: int
     score_worst: float = math.nan
-    also: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
 class PrivacyUtilityCurve(ResultTable):
-    """What :func:`~skldp.privacy_utility_curve` found: a sequence of :class:`CurvePoint` with two baselines.
-
-    Attributes
-    ----------
-    points : tuple of CurvePoint
-    param_names : tuple of str
-    scoring : str
-        The name of the score.
-    majority_mean, majority_std : float
-        The score of always answering the most frequent class (the mean, for a regressor).
-    clean_mean, clean_std : float
-        The score without privacy; NaN if it was left out.
-    guarantees : tuple of tuple of (str, PrivacyGuarantee)
-        For every point, the name of each private step with its guarantee.
-    also : tuple of str
-        The names of further scores, whose means are in `also` of every point.
-    majority_also, clean_also : tuple of float
-        Theirs of the baselines.
-    """
+    """Sequence of points over epsilon with two baselines; :func:`~skldp.privacy_utility_curve` describes it."""
 
     points: tuple[CurvePoint, ...]
     param_names: tuple[str, ...]
@@ -139,9 +92,6 @@ class PrivacyUtilityCurve(ResultTable):
     clean_mean: float
     clean_std: float
     guarantees: tuple[tuple[tuple[str, PrivacyGuarantee], ...], ...] = ()
-    also: tuple[str, ...] = ()
-    majority_also: tuple[float, ...] = ()
-    clean_also: tuple[float, ...] = ()
 
     def __iter__(self) -> Iterator[CurvePoint]:
         return iter(self.points)
@@ -153,16 +103,10 @@ class PrivacyUtilityCurve(ResultTable):
         return self.points[index]
 
     def to_dict(self) -> dict[str, np.ndarray]:
-        """Give the table as a dict of arrays: a column for each field of a point, the score's name, the baselines."""
+        """Return the table as a dict of arrays: the fields of the points, the name of the score, the baselines."""
         same = ("scoring", "clean_mean", "clean_std", "majority_mean", "majority_std")
         repeated = {name: np.array([getattr(self, name)] * len(self)) for name in same}
-        columns = columns_of_records(CurvePoint, self.points) | repeated
-        of_points = np.reshape(columns.pop("also"), (len(self), -1))
-        for name, means, *baselines in zip(self.also, of_points.T, self.clean_also, self.majority_also, strict=True):
-            columns[f"{name}_mean"] = means
-            for whose, value in zip(("clean", "majority"), baselines, strict=True):
-                columns[f"{whose}_{name}_mean"] = np.full(len(self), value)
-        return columns
+        return columns_of_records(CurvePoint, self.points) | repeated
 
     def __str__(self) -> str:
         lines = [f"{'stated eps':>10}  {'exact eps':>12}  {self.scoring}"]
@@ -173,3 +117,11 @@ class PrivacyUtilityCurve(ResultTable):
         lines.append(f"{'clean':>24}  {self.clean_mean:.3f} +- {self.clean_std:.3f}")
         lines.append(f"{'majority':>24}  {self.majority_mean:.3f} +- {self.majority_std:.3f}")
         return "\n".join(lines)
+
+
+def require(name: str, *, extra: str = "study") -> ModuleType:
+    """Import an optional module; the error names the extra to install."""
+    try:
+        return import_module(name)
+    except ImportError:
+        raise ImportError(f'This needs {name.partition(".")[0]}: pip install "skldp[{extra}]".') from None

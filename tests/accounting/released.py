@@ -2,8 +2,10 @@
 
 import math
 
-from skldp.accounting._ledger import privacy_ledger
-from skldp.mechanisms import BoundedFeatures, CategoricalRecord, Gaussian, RandomizedResponse
+from skldp.accounting.ledger import _ledger_answers as ledger_answers
+from skldp.mechanisms import Gaussian, RandomizedResponse
+from skldp.mechanisms.categorical._catalogue import CategoricalRecord
+from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 
 UNITS = 2**60
 
@@ -34,7 +36,7 @@ class Watched:
     """Counts what is drawn through a mechanism, and in which order it is drawn and committed."""
 
     def __init__(self, monkeypatch, ledger):
-        self.events, draw, write = [], RandomizedResponse._draw, privacy_ledger.write_release
+        self.events, draw, write = [], RandomizedResponse._draw, ledger_answers.write_release
 
         def drawn(mechanism, rows, *arguments):
             self.events.append(len(rows))
@@ -45,4 +47,4 @@ class Watched:
             return write(*arguments, **options)
 
         monkeypatch.setattr(RandomizedResponse, "_draw", drawn)
-        monkeypatch.setattr(privacy_ledger, "write_release", written)
+        monkeypatch.setattr(ledger_answers, "write_release", written)

@@ -7,7 +7,7 @@ import pytest
 
 from skldp.accounting._filters import BasicPrivacyFilter, BayesianPrivacyFilter, SimplifiedBayesianPrivacyFilter
 from skldp.accounting._query import RegressionQuery
-from skldp.mechanisms._odds import round_up
+from skldp.laws._odds import round_up
 
 QUERY = RegressionQuery("linear", coef=[1.0], intercept=0.0, output_bounds=(-1, 1), epsilon=0.3)
 SPENT = round_up(3 * Fraction(QUERY.exact_epsilon))

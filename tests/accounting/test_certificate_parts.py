@@ -9,11 +9,18 @@ from accounting.strategies import aimed_problems
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skldp.accounting._extrema import certificate
-from skldp.accounting._extrema.certificate import Proof, Tree, certified_loss, peaks_at_vertices, vertex_maximum
-from skldp.accounting._extrema.curved_ramp import curved_peaks
-from skldp.accounting._extrema.sampled_law import CHANCE_ERROR, UNIT, sampled_law
 from skldp.accounting._query import RegressionQuery
+from skldp.accounting.losses import _certificate as certificate
+from skldp.accounting.losses._certificate import (
+    Proof,
+    Tree,
+    certified_loss,
+    curved_peaks,
+    peaks_at_vertices,
+    vertex_maximum,
+)
+from skldp.accounting.losses._region import UNIT
+from skldp.accounting.losses._sampled_law import CHANCE_ERROR, sampled_law
 
 INTERVALS = [
     *[(-2.0, -1.0), (-1.0, 0.0), (-1.0, 0.4), (-0.3, 1.4), (0.0, 1.0), (0.0, 0.3), (0.2, 0.7), (0.5, 1.0), (0.5, 3.0)],
@@ -93,6 +100,7 @@ def exactly(query, output, law, x, shift):
         return q + (1 - 2 * q) * response
 
 
+@pytest.mark.slow
 @given(aimed_problems((1, 3), max_size=2), st.integers(0, 2**32 - 1))
 @settings(max_examples=60, deadline=None)
 def test_what_is_sampled_lies_within_the_stated_errors(problem, seed):

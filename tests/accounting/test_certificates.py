@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from accounting.reference import worst_sampled_loss
 
-from skldp.accounting._extrema.realized_loss import realized_loss
-from skldp.accounting._extrema.relaxation import dual_bound
-from skldp.accounting._extrema.sampled_law import sampled_law
-from skldp.accounting._extrema.sigmoid_sum import sigmoid_sum
 from skldp.accounting._query import FiniteQuery, RegressionQuery
+from skldp.accounting.losses._realized_loss import realized_loss
+from skldp.accounting.losses._relaxation import dual_bound
+from skldp.accounting.losses._sampled_law import sampled_law
+from skldp.accounting.losses._sigmoid_sum import sigmoid_sum
 
 
 @pytest.mark.parametrize("size", [1e3, 1e12, 1e16])
@@ -36,6 +36,7 @@ def test_what_rounding_swallows_costs_the_whole_epsilon():
     assert "too large" in found.reason
 
 
+@pytest.mark.slow
 def test_long_sums_are_certified():
     """Thousands of different answers, whose roundings add up."""
     rng = np.random.default_rng(5)

@@ -10,15 +10,15 @@ from accounting.reference import worst_sampled_loss
 
 from skldp.accounting import _decide
 from skldp.accounting._decide import Rule, added, decide, surely_admits
-from skldp.accounting._extrema import realized_loss as search
-from skldp.accounting._extrema.certificate import Proof, Tree, certified_loss
-from skldp.accounting._extrema.linear_cohort import linear_decisions
-from skldp.accounting._extrema.realized_loss import realized_loss
-from skldp.accounting._extrema.sigmoid_sum import SigmoidSum
 from skldp.accounting._filters import BayesianPrivacyFilter, SimplifiedBayesianPrivacyFilter
-from skldp.accounting._ledger import plan, privacy_ledger
-from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
 from skldp.accounting._query import RegressionQuery
+from skldp.accounting.ledger import _ledger_answers as ledger_answers
+from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
+from skldp.accounting.losses import _realized_loss as search
+from skldp.accounting.losses._certificate import Proof, Tree, certified_loss
+from skldp.accounting.losses._cohorts import linear_decisions
+from skldp.accounting.losses._realized_loss import realized_loss
+from skldp.accounting.losses._sigmoid_sum import SigmoidSum
 
 
 def asked_to_the_edge(coef, intercept, bounds, epsilon):
@@ -44,6 +44,7 @@ def test_a_hair_below_the_ramp_hides_no_loss():
     assert found.gap <= 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["simplified", "bayesian", "ledger"])
 def test_a_hair_below_the_ramp_lets_nobody_past_the_budget(way):
     queries, outputs, box = a_hair_below()
@@ -104,20 +105,27 @@ def test_the_quick_yes_counts_every_thousandth_of_epsilon():
 
 
 def test_the_check_imports_nothing_from_a_search():
-    import skldp.accounting._extrema.certificate as check
-    import skldp.accounting._extrema.curved_ramp as curved
-    import skldp.accounting._extrema.sampled_law as law
-    from skldp.accounting._extrema import region
+    import skldp.accounting.losses._certificate as check
+    import skldp.accounting.losses._certificate as curved
+    import skldp.accounting.losses._sampled_law as law
+    from skldp.accounting.losses import _region as region
 
-    allowed = {"_extrema.region", "_extrema.curved_ramp", "_extrema.sampled_law", "_query", "_finite_query", "_limits"}
+    allowed = {
+        "accounting.losses._region",
+        "accounting.losses._curved_ramp",
+        "accounting.losses._sampled_law",
+        "accounting._query",
+        "accounting._units",
+        "mechanisms._finite_query",
+    }
     # A declared domain is no search either.
-    declared = {"skldp.mechanisms._columns", "skldp.mechanisms._domain", "skldp.mechanisms._linked"}
+    declared = {"skldp.domains._columns", "skldp.domains._domain", "skldp.domains._constraints"}
     for module in (check, curved, law, region):
         for node in ast.walk(ast.parse(Path(module.__file__).read_text(encoding="utf-8"))):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module] if isinstance(node, ast.ImportFrom) else []
             ours = {name for name in names if name.startswith("skldp")}
-            assert ours <= {f"skldp.accounting.{name}" for name in allowed} | declared
+            assert ours <= {f"skldp.{name}" for name in allowed} | declared
 
 
 def zero_a_hair_below(self, v):
@@ -192,9 +200,10 @@ def not_in_the_table(queries, histories, query, **options):
     return [None] * len(histories)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "name", "fault"),
-    [(_decide, "linear_decisions", in_the_table), (privacy_ledger, "decide", everybody)],
+    [(_decide, "linear_decisions", in_the_table), (ledger_answers, "decide", everybody)],
 )
 def test_verification_finds_what_a_fault_in_the_decisions_admitted(monkeypatch, module, name, fault):
     queries, outputs, box = a_hair_below()
@@ -247,7 +256,7 @@ def test_verification_adds_up_epsilons_itself(monkeypatch):
 def test_verification_counts_epsilons_itself(monkeypatch):
     """A quick yes that counts 0.999 of the next epsilon lets a tenth answer past a budget of 0.99995."""
     monkeypatch.setattr(
-        plan,
+        ledger_answers,
         "surely_admits",
         lambda rule, spent, query: (spent[:, 0] / 2**30 + 0.999 * query.epsilon) <= rule.epsilon,
     )

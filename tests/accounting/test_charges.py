@@ -11,18 +11,14 @@ import pytest
 from accounting.ledgers import linear
 from accounting.released import UNITS, Watched, gaussian, rr
 
-from skldp.accounting import FiniteQuery, PrivacyLedger, RegressionQuery, ReleaseQuery, query_from_json, realized_loss
-from skldp.accounting._ledger import privacy_ledger
+from skldp.accounting import FiniteQuery, PrivacyLedger, RegressionQuery, realized_loss
+from skldp.accounting._query import ReleaseQuery, query_from_json
 from skldp.accounting._units import units_above
+from skldp.accounting.ledger import _ledger_answers as ledger_answers
 from skldp.exceptions import BudgetExhaustedError, LedgerError
-from skldp.mechanisms import (
-    BoundedFeatures,
-    CategoricalRecord,
-    Laplace,
-    MultivariateLaplace,
-    PrivUnit,
-    RandomizedResponse,
-)
+from skldp.mechanisms import Laplace, MultivariateLaplace, PrivUnit, RandomizedResponse
+from skldp.mechanisms.categorical._catalogue import CategoricalRecord
+from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 
 
 def test_a_release_costs_what_its_mechanism_guarantees():
@@ -117,7 +113,7 @@ def test_what_is_not_committed_is_not_handed_out(monkeypatch, tmp_path):
         raise sqlite3.OperationalError("disk full")
 
     with monkeypatch.context() as patched:
-        patched.setattr(privacy_ledger, "write_release", broken)
+        patched.setattr(ledger_answers, "write_release", broken)
         with pytest.raises(LedgerError, match="nothing was released"):
             ledger.release(rr(0.6), [[0]], ["ann"])
     assert PrivacyLedger.open(path).realized_loss(["ann"]).tolist() == [0.0]
@@ -152,7 +148,7 @@ def test_a_draw_that_is_tried_again_is_handed_out_and_counted_once(monkeypatch, 
     """As where a transaction must be tried again: what its first attempt drew is nobody's."""
     number = BoundedFeatures(Laplace(0.5), (0.0,), (1.0,), n_sampled=1, stated=0.5)
     with PrivacyLedger(1.0) as ledger:
-        write, again = privacy_ledger.write_release, iter([True, False])
+        write, again = ledger_answers.write_release, iter([True, False])
         drawn = []
 
         def conflicting(connection, release, *arguments, **options):
@@ -166,8 +162,8 @@ def test_a_draw_that_is_tried_again_is_handed_out_and_counted_once(monkeypatch, 
             except ValueError:
                 return attempt()
 
-        monkeypatch.setattr(privacy_ledger, "write_release", conflicting)
-        monkeypatch.setattr(ledger._store, "repeated", repeated)
+        monkeypatch.setattr(ledger_answers, "write_release", conflicting)
+        monkeypatch.setattr(ledger._store, "retry", repeated)
         sample = Laplace._integers
         monkeypatch.setattr(Laplace, "_integers", lambda *given: drawn.append(sample(*given)) or drawn[-1])
         found = ledger.release(number, [[7.0]], ["ann"])

@@ -7,9 +7,10 @@ import pytest
 from accounting.ledgers import linear
 from accounting.released import gaussian, rr
 
-from skldp.accounting import PrivacyLedger, ReleaseQuery
+from skldp.accounting import PrivacyLedger
 from skldp.accounting import _decide as decisions
-from skldp.accounting._ledger import plan
+from skldp.accounting._query import ReleaseQuery
+from skldp.accounting.ledger import _ledger_answers as ledger_answers
 from skldp.mechanisms import RandomizedResponse
 
 
@@ -23,7 +24,7 @@ def always(*arguments, **options):
         (decisions, "_epsilons_admit", always),
         (decisions, "_losses_admit", always),
         (decisions, "charge_of", lambda query: 0),
-        (plan, "surely_admits", lambda rule, spent, query: np.ones(len(spent), dtype=bool)),
+        (ledger_answers, "surely_admits", lambda rule, spent, query: np.ones(len(spent), dtype=bool)),
     ],
 )
 @pytest.mark.parametrize("rule", ["simplified", "bayesian"])

@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skldp.accounting import LossBounds
 from skldp.accounting._decide import RULES, Rule, _losses_admit, added, decide, surely_admits
 from skldp.accounting._query import FiniteQuery, RegressionQuery
+from skldp.accounting.losses._realized_loss import LossBounds
 
 QUERIES = [
     RegressionQuery("linear", [slope], 0.0, (-2, 2), epsilon) for slope in (1.0, -2.0) for epsilon in (0.1, 0.25)

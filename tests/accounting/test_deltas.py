@@ -10,11 +10,13 @@ from accounting.ledgers import linear
 from accounting.released import UNITS, gaussian, rr
 from scipy.special import logsumexp
 
-from skldp.accounting import PrivacyLedger, ReleaseQuery, advanced_composition, ledger_report
-from skldp.accounting._composition import loss_of_zcdp, zcdp_budget
-from skldp.accounting._units import units_above
+from skldp.accounting import PrivacyLedger, ledger_report
+from skldp.accounting._query import ReleaseQuery
+from skldp.accounting._units import advanced_composition, loss_of_zcdp, units_above, zcdp_budget
 from skldp.exceptions import LedgerError
-from skldp.mechanisms import BoundedFeatures, Gaussian, gaussian_delta
+from skldp.mechanisms import Gaussian
+from skldp.mechanisms.numeric._additive import gaussian_delta
+from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 
 
 def test_the_room_for_concentrated_privacy_is_that_of_advanced_composition():

@@ -9,12 +9,14 @@ from hypothesis import strategies as st
 
 from skldp.accounting import BayesianPrivacyFilter, RegressionQuery, realized_loss
 from skldp.accounting._decide import Rule, decide
-from skldp.accounting._extrema import certificate, region_search
-from skldp.accounting._extrema.certificate import Proof, Tree, certified_loss
-from skldp.accounting._extrema.point_cohort import PointTable
-from skldp.accounting._extrema.region import region_of
-from skldp.accounting._extrema.sampled_law import sampled_law
-from skldp.mechanisms import Ball, Box, Categories, Columns, Constrained, Integers, Interval, OneHot
+from skldp.accounting.losses import _certificate as certificate
+from skldp.accounting.losses import _region_search as region_search
+from skldp.accounting.losses._certificate import Proof, Tree, certified_loss
+from skldp.accounting.losses._cohorts import PointTable
+from skldp.accounting.losses._region import region_of
+from skldp.accounting.losses._sampled_law import sampled_law
+from skldp.domains._domain import Ball, Box
+from skldp.mechanisms import Categories, Columns, Constrained, Integers, Interval, OneHot
 
 
 @st.composite
@@ -29,6 +31,7 @@ def mixed_problems(draw, **options):
     return (*draw(answers_over(domain, **options)), domain)
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(finite_problems())
 def test_the_certified_loss_of_a_finite_domain_is_that_of_all_its_records(problem):
@@ -41,6 +44,7 @@ def test_the_certified_loss_of_a_finite_domain_is_that_of_all_its_records(proble
     assert worst <= found.upper <= min(worst + room, sum(query.exact_epsilon for query in queries) + 1e-12)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(finite_problems())
 def test_so_is_the_one_that_branching_proves(problem):
@@ -226,6 +230,7 @@ def test_a_threshold_is_decided_soundly_over_a_domain():
         assert realized_loss(queries, outputs, bounds=domain, threshold=full.lower - 0.02).upper > full.lower - 0.02
 
 
+@pytest.mark.slow
 def test_a_block_of_a_thousand_categories_is_bounded():
     rng = np.random.default_rng(4)
     names = tuple(f"c{column}" for column in range(1000))

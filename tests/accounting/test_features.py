@@ -9,20 +9,11 @@ from accounting.ledgers import linear
 from accounting.released import rr
 
 from skldp.accounting import PrivacyLedger, RegressionQuery, realized_loss
-from skldp.accounting._ledger.feature_question import FeatureQuestion
 from skldp.accounting._units import units_above
-from skldp.mechanisms import (
-    BoundedFeatures,
-    Columns,
-    Constrained,
-    Duchi,
-    Integers,
-    Interval,
-    Laplace,
-    OneHot,
-    UnaryEncoding,
-    noise_from,
-)
+from skldp.accounting.ledger._ledger_releases import FeatureQuestion
+from skldp.mechanisms import Columns, Constrained, Duchi, Integers, Interval, Laplace, OneHot, noise_from
+from skldp.mechanisms.categorical._unary import UnaryEncoding
+from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 
 KEY = "a key that nobody can guess"
 seeded = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
@@ -181,7 +172,7 @@ def test_other_mechanisms_and_several_numbers_have_no_such_part():
     several = BoundedFeatures(Duchi(0.5), (0.0, 0.0), (1.0, 1.0), n_sampled=2, stated=1.0)
     with opened() as ledger:
         for mechanism in (BoundedFeatures(Laplace(0.5), (0.0,), (1.0,), n_sampled=1, stated=0.5), several):
-            with pytest.raises(ValueError, match="Releases of a part are counted by what they were"):
+            with pytest.raises(ValueError, match="`part` needs"):
                 ledger.release(mechanism, np.zeros((1, mechanism.domain.n_features)), ["ann"], part="x")
         with pytest.raises(ValueError, match="one value"):
             ledger.release(duchi(), [[0.1], [0.2]], groups=["ann"] * 2, part="x")

@@ -7,7 +7,6 @@ from accounting.reference import grid_loss, regression_queries
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skldp.accounting._composition import advanced_composition
 from skldp.accounting._filters import (
     ApproximateBayesianPrivacyFilter,
     BasicPrivacyFilter,
@@ -15,6 +14,7 @@ from skldp.accounting._filters import (
     SimplifiedBayesianPrivacyFilter,
 )
 from skldp.accounting._query import FiniteQuery, RegressionQuery
+from skldp.accounting._units import advanced_composition
 
 LOW, HIGH = np.array([-1.0, -1.0]), np.array([1.0, 1.0])
 
@@ -153,7 +153,7 @@ def test_a_weak_question_costs_a_bayesian_filter_less_than_its_epsilon():
 def test_what_cannot_be_proved_is_refused(monkeypatch):
     """With the search cut short the bounds are far apart, and a budget between them is not enough."""
     for limit in ("_MAX_BOX_NODES", "_MAX_DUAL_NODES"):
-        monkeypatch.setattr(f"skldp.accounting._extrema.realized_loss.{limit}", 1)
+        monkeypatch.setattr(f"skldp.accounting.losses._realized_loss.{limit}", 1)
     rng = np.random.default_rng(4)
     pairs = [(RegressionQuery("logistic", rng.uniform(-9, 9, 2), 0.0, (0, 1), 0.5), i % 2) for i in range(6)]
     after = BayesianPrivacyFilter(9.0, bounds=(-1, 1))

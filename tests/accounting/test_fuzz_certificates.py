@@ -6,9 +6,9 @@ from accounting.strategies import aimed_boxes, aimed_problems, aimed_queries, wo
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from skldp.accounting._extrema.linear_cohort import linear_decisions
-from skldp.accounting._extrema.realized_loss import realized_loss
 from skldp.accounting._query import RegressionQuery
+from skldp.accounting.losses._cohorts import linear_decisions
+from skldp.accounting.losses._realized_loss import realized_loss
 
 PATIENT = {"deadline": None, "suppress_health_check": list(HealthCheck)}
 LONG = pytest.param(4_000, marks=pytest.mark.statistical)
@@ -20,7 +20,7 @@ def short_searches(request):
     limits = {"_MAX_BOX_NODES": 400, "_MAX_DUAL_NODES": 12, "_FEW_FEATURES": request.param}
     with pytest.MonkeyPatch.context() as patch:
         for name, limit in limits.items():
-            patch.setattr(f"skldp.accounting._extrema.realized_loss.{name}", limit)
+            patch.setattr(f"skldp.accounting.losses._realized_loss.{name}", limit)
         yield
 
 

@@ -13,7 +13,6 @@ from skldp.accounting import (
     Household,
     PrivacyLedger,
     RegressionQuery,
-    knowledge_gain,
     realized_loss,
 )
 from skldp.mechanisms import noise_from
@@ -42,12 +41,12 @@ def test_separate_budgets_tell_a_shared_feature_at_their_sum():
     low, high = [0.0] * home.n_record, [1.0] + [0.0] * (home.n_record - 1)
     separate = asked(4, 1.0)
     prior = Belief([0.001, 0.999], points=[[1.0, 0.0], [0.0, 0.0]])
-    assert knowledge_gain(prior, separate, [1.0, 0.0]) > 50 > np.exp(1.0)
+    assert prior.knowledge_gain(separate, [1.0, 0.0]) > 50 > np.exp(1.0)
     together = asked(4, 1.0, home)
     assert len(separate) == 4
     assert len(together) == 1
     prior = Belief([0.001, 0.999], points=[high, low])
-    assert knowledge_gain(prior, together, [1.0, 0.0]) <= np.exp(1.0)
+    assert prior.knowledge_gain(together, [1.0, 0.0]) <= np.exp(1.0)
 
 
 def test_what_nobody_shares_is_still_one_budget():
@@ -58,6 +57,7 @@ def test_what_nobody_shares_is_still_one_budget():
     assert not person.admits(home.query(1, RENT))
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.data())
 def test_the_loss_is_that_of_the_common_record(data):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from skldp.accounting._ledger.identity import canonical_ids, distinct_ids, row_identities
+from skldp.accounting.ledger._records import canonical_ids, distinct_ids, row_identities
 
 # Unicode's default ignorable code points that Python calls printable, and three more that show nothing.
 INVISIBLE = {

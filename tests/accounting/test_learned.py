@@ -10,22 +10,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skldp.accounting import (
-    BasicPrivacyFilter,
     BayesianPrivacyFilter,
     Belief,
     FiniteQuery,
     PrivacyLedger,
     RegressionQuery,
     SimplifiedBayesianPrivacyFilter,
-    budget_utilization,
     g_leakage_bound,
-    knowledge_gain,
     learning_limit,
     loss_history,
-    realized_g_leakage,
     realized_loss,
-    sharpest_belief,
 )
+from skldp.accounting._filters import BasicPrivacyFilter
+from skldp.accounting._learned import budget_utilization, sharpest_belief
 
 LINE = RegressionQuery("linear", coef=[1.0], intercept=0.0, output_bounds=(-1, 1), epsilon=0.5)
 
@@ -121,9 +118,9 @@ def test_nobody_learns_more_than_the_limit(data, history):
     low, high = learning_limit(history, bounds=(-1, 1), tol=1e-2)
     truth = data.draw(truths(n_points))
     if prior.confidence(truth) > 0:
-        assert low * (1 - 1e-12) <= knowledge_gain(prior, history, truth) <= high * (1 + 1e-12)
-        assert realized_g_leakage(prior, history, [truth, truth[::-1]]) <= high * (1 + 1e-12)
-    assert realized_g_leakage(prior, history) <= high * (1 + 1e-12)
+        assert low * (1 - 1e-12) <= prior.knowledge_gain(history, truth) <= high * (1 + 1e-12)
+        assert prior.g_leakage(history, [truth, truth[::-1]]) <= high * (1 + 1e-12)
+    assert prior.g_leakage(history) <= high * (1 + 1e-12)
 
 
 @settings(max_examples=30, deadline=None)
@@ -132,7 +129,7 @@ def test_somebody_learns_as_much_as_the_limit_says(history):
     """Lemma 3.2: the limit cannot be lowered, for any output of any queries."""
     found = realized_loss([q for q, _ in history], [o for _, o in history], bounds=(-1, 1))
     belief, statement = sharpest_belief(history, bounds=(-1, 1), chance=1e-9)
-    gain = knowledge_gain(belief, history, statement)
+    gain = belief.knowledge_gain(history, statement)
     assert math.exp(found.lower) * (1 - 1e-7) <= gain <= math.exp(found.upper) * (1 + 1e-12)
 
 
@@ -141,7 +138,7 @@ def test_somebody_learns_as_much_as_the_limit_says(history):
 def test_somebody_learns_the_limit_from_tables(history):
     belief, statement = sharpest_belief(history, chance=1e-9)
     # Of two points as likely as each other, nothing is learnt.
-    gain = knowledge_gain(belief, history, statement) if belief.confidence(statement) < 1 else 1.0
+    gain = belief.knowledge_gain(history, statement) if belief.confidence(statement) < 1 else 1.0
     likelihoods = [
         math.prod(Fraction(int(q.weights[point, o])) for q, o in history) for point in range(history[0][0].n_points)
     ]
@@ -154,9 +151,9 @@ def test_a_learning_limit_is_an_epsilon(history):
     """Theorems 3.1 and 3.2: the largest gain of any statement over all outputs is e^epsilon, no more and no less."""
     query = history[0][0]
     largest = max(
-        knowledge_gain(*sharpest, [(query, output)], truth) if sharpest[0].confidence(truth) < 1 else 1.0
+        belief.knowledge_gain([(query, output)], truth) if belief.confidence(truth) < 1 else 1.0
         for output in range(query.n_outputs)
-        for *sharpest, truth in [sharpest_belief([(query, output)], chance=1e-9)]
+        for belief, truth in [sharpest_belief([(query, output)], chance=1e-9)]
     )
     assert math.log(largest) == pytest.approx(query.epsilon, abs=1e-6)
     assert math.log(largest) <= query.epsilon + 1e-9
@@ -189,6 +186,7 @@ def test_definition_3_3():
         budget_utilization([])
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(st.data(), st.floats(0.2, 3.0))
 def test_bayesian_composition_is_at_least_as_good_as_basic(data, budget):
@@ -235,6 +233,7 @@ def test_the_limit_is_rounded_outward():
     assert math.exp(loss) < high <= g_leakage_bound(loss) * (1 + 1e-14)
 
 
+@pytest.mark.slow
 def test_long_histories_do_not_underflow():
     prior = Belief([0.5, 0.5], points=[[-1.0], [1.0]])
     after = prior.after([(LINE, 1)] * 4000)
@@ -266,10 +265,10 @@ def test_what_is_no_belief_is_refused():
         prior.vulnerability([1.0, 2.0])
     with pytest.raises(ValueError, match="gain must be finite numbers >= 0"):
         prior.vulnerability([[-1.0, 2.0]])
-    with pytest.raises(ValueError, match="believed possible"):
-        knowledge_gain(prior, [(LINE, 1)], [0.0, 0.0])
+    with pytest.raises(ValueError, match="confidence above 0"):
+        prior.knowledge_gain([(LINE, 1)], [0.0, 0.0])
     with pytest.raises(ValueError, match="above 0 for a guess"):
-        realized_g_leakage(prior, [(LINE, 1)], [[0.0, 0.0]])
+        prior.g_leakage([(LINE, 1)], [[0.0, 0.0]])
     with pytest.raises(ValueError, match="output must be an integer from 0 to 1"):
         prior.after([(LINE, 2)])
     with pytest.raises(ValueError, match="empty history"):

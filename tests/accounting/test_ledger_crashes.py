@@ -15,11 +15,11 @@ from ledger_children import answer_many, answer_until_killed, query_number, star
 from postgres_server import run_at
 
 from skldp.accounting import PrivacyLedger, ledger_report
-from skldp.accounting._ledger import sqlite_store
-from skldp.accounting._ledger import store as ledger_store
-from skldp.accounting._ledger.companion import EMPTY, locked
-from skldp.accounting._ledger.schema import TABLES
 from skldp.accounting._query import RegressionQuery
+from skldp.accounting.ledger import _sqlite_store as sqlite_store
+from skldp.accounting.ledger import _store as ledger_store
+from skldp.accounting.ledger._lock_file import EMPTY, locked
+from skldp.accounting.ledger._records import TABLES
 from skldp.exceptions import LedgerError
 
 forked = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
@@ -47,10 +47,10 @@ def kill_once(path, chance):
     return lines
 
 
-def check_companion(path):
-    """The kernel has freed the lock, and the companion does not lead."""
-    with locked(str(path), "", write=True, seconds=0) as companion:
-        remembered = companion.read().head
+def check_lock_file(path):
+    """The kernel has freed the lock, and the lock file does not lead."""
+    with locked(str(path), "", write=True, seconds=0) as lock_file:
+        remembered = lock_file.read().head
     chains = dict(run_at(path, "SELECT release, chain FROM releases"))
     assert max(chains, default=0) - 1 <= remembered.release <= max(chains, default=0)
     assert chains.get(remembered.release, EMPTY.chain) == remembered.chain
@@ -66,11 +66,12 @@ def run_kills(path, n_kills):
         assert [line for line in written if line not in stored] == []
         n_written += len(written)
         if not isinstance(path, str):
-            check_companion(path)
+            check_lock_file(path)
     assert ledger_report(path, verify=True)["verification"]["ok"]
     return n_written
 
 
+@pytest.mark.slow
 @forked
 def test_every_written_answer_is_recorded_after_a_kill(place):
     assert run_kills(place, 10) >= 10
@@ -105,6 +106,7 @@ def run_processes(path, rule, n_queries, n_people, epsilon):
     assert report["loss_quantiles"]["1"] <= 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rule", "epsilon"), [("basic", 0.2), ("bayesian", 0.5)])
 @forked
 def test_four_processes_never_overspend(place, rule, epsilon):
@@ -145,6 +147,7 @@ def run_threads(ledger, n_queries, n_people):
     assert ledger.realized_loss(range(n_people)).max() <= ledger.epsilon
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("in_memory", [True, False])
 def test_threads_never_overspend(place, in_memory):
     path = ":memory:" if in_memory else place
@@ -258,6 +261,7 @@ def test_a_fork_waits_for_the_transactions_of_other_threads(place):
     assert ledger.verify().n_answers == 2
 
 
+@pytest.mark.slow
 @forked
 def test_a_fork_waits_for_ledgers_that_are_made_in_other_threads(tmp_path):
     """SQLite's own locks, held by a thread that the child does not have, would be held for ever."""

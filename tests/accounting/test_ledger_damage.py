@@ -10,10 +10,10 @@ import pytest
 from accounting.ledgers import linear, ones
 
 from skldp.accounting import PrivacyLedger, ledger_report
-from skldp.accounting._ledger.companion import companion_of
-from skldp.accounting._ledger.migration import APPLICATION_ID
-from skldp.accounting._ledger.records import Link
-from skldp.accounting._ledger.schema import SCHEMA_VERSION, TABLES, seal
+from skldp.accounting.ledger._lock_file import lock_file_of
+from skldp.accounting.ledger._records import SCHEMA_VERSION, TABLES, ChainLink
+from skldp.accounting.ledger._sqlite_store import APPLICATION_ID
+from skldp.accounting.ledger._store import seal
 from skldp.exceptions import LedgerError
 
 BASE = {"epsilon": 1.0, "bounds": (-1, 1), "rule": "basic"}
@@ -44,7 +44,7 @@ def use_all(path):
 
 def copy_of(whole, folder):
     path = folder / "a.ledger"
-    for source, target in ((whole, path), (companion_of(whole), companion_of(path))):
+    for source, target in ((whole, path), (lock_file_of(whole), lock_file_of(path))):
         shutil.copy(source, target)
     return path
 
@@ -89,14 +89,15 @@ def truncate(path, chance):
     os.truncate(path, chance.randrange(path.stat().st_size))
 
 
-def damage_the_companion(path, chance):
-    companion = path.with_name(path.name + ".lock")
-    chance.choice([flip_bytes, truncate, overwrite_a_block])(companion, chance)
+def damage_the_lock_file(path, chance):
+    lock_file = path.with_name(path.name + ".lock")
+    chance.choice([flip_bytes, truncate, overwrite_a_block])(lock_file, chance)
 
 
-DAMAGES = (flip_bytes, overwrite_a_block, truncate, damage_the_companion)
+DAMAGES = (flip_bytes, overwrite_a_block, truncate, damage_the_lock_file)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage_some", DAMAGES)
 def test_damaged_files_are_refused_or_harmless(whole, tmp_path, damage_some):
     assert run_fuzz(whole, tmp_path, 40, damage_some) > 5
@@ -140,7 +141,7 @@ def test_values_of_other_types_are_refused(whole, tmp_path, table, value):
             changed = connection.execute(changes).rowcount > 0
         connection.close()
         if changed:
-            os.truncate(companion_of(path), 0)
+            os.truncate(lock_file_of(path), 0)
             with pytest.raises(LedgerError):
                 use_all(path)
 
@@ -184,23 +185,23 @@ def dangling_link(path):
     path.symlink_to(path.with_name("nowhere"))
 
 
-@pytest.mark.parametrize("with_companion", [True, False])
+@pytest.mark.parametrize("with_lock_file", [True, False])
 @pytest.mark.parametrize(
     "make",
     [folder, pipe, text, empty, database, named_as_a_ledger, in_wal_mode, dangling_link],
     ids=lambda f: f.__name__,
 )
-def test_what_is_no_ledger_is_refused(tmp_path, make, with_companion):
+def test_what_is_no_ledger_is_refused(tmp_path, make, with_lock_file):
     path = tmp_path / "a.ledger"
     make(path)
-    if with_companion:
+    if with_lock_file:
         (tmp_path / "a.ledger.lock").touch()
     for open_it in (use_all, PrivacyLedger.open, lambda path: PrivacyLedger(**BASE, path=path)):
         with pytest.raises(LedgerError):
             open_it(path)
 
 
-def test_a_ledger_without_its_companion_can_be_read_and_not_asked(whole, tmp_path):
+def test_a_ledger_without_its_lock_file_can_be_read_and_not_asked(whole, tmp_path):
     path, losses = tmp_path / "copy.ledger", whole[1]
     shutil.copy(whole[0], path)
     with PrivacyLedger.open(path, read_only=True) as copy:
@@ -216,29 +217,29 @@ def test_a_ledger_without_its_companion_can_be_read_and_not_asked(whole, tmp_pat
     assert (tmp_path / "copy.ledger.lock").stat().st_size > 0
 
 
-def test_a_companion_of_another_ledger_is_refused(whole, tmp_path):
+def test_a_lock_file_of_another_ledger_is_refused(whole, tmp_path):
     path = copy_of(whole[0], tmp_path)
     PrivacyLedger(**BASE, path=tmp_path / "b.ledger").close()
-    shutil.copy(tmp_path / "b.ledger.lock", companion_of(path))
+    shutil.copy(tmp_path / "b.ledger.lock", lock_file_of(path))
     with pytest.raises(LedgerError, match="another ledger"):
         PrivacyLedger.open(path)
 
 
-def test_a_companion_that_lags_behind_catches_up(whole, tmp_path):
-    """Power fails between the commit and the companion's entry: the ledger leads, and that is no rollback."""
+def test_a_lock_file_that_lags_behind_catches_up(whole, tmp_path):
+    """Power fails between the commit and the lock file's entry: the ledger leads, and that is no rollback."""
     path = copy_of(whole[0], tmp_path)
-    companion = tmp_path / "a.ledger.lock"
-    before = companion.read_bytes()
+    lock_file = tmp_path / "a.ledger.lock"
+    before = lock_file.read_bytes()
     with PrivacyLedger.open(path) as ledger:
         ledger.answer(linear(4), [-1], ones)
-    after = companion.read_bytes()
-    companion.write_bytes(before)
+    after = lock_file.read_bytes()
+    lock_file.write_bytes(before)
     with PrivacyLedger.open(path):
         pass
-    assert companion.read_bytes() == after != before
+    assert lock_file.read_bytes() == after != before
 
 
-def test_a_companion_that_is_removed_under_an_open_ledger_stops_it(whole, tmp_path):
+def test_a_lock_file_that_is_removed_under_an_open_ledger_stops_it(whole, tmp_path):
     path = copy_of(whole[0], tmp_path)
     with PrivacyLedger.open(path) as ledger:
         (tmp_path / "a.ledger.lock").unlink()
@@ -257,7 +258,7 @@ def test_a_link_counts_in_all_that_was_before_and_a_seal_its_ledger():
         ("0" * 64, [1, "key"], ["ann"], [1], [1]),
         ("0" * 64, [1, "key"], ["ann"], [0], [0]),
     ):
-        link = Link(previous, entry, identities)
+        link = ChainLink(previous, entry, identities)
         link.add(numbers, outputs)
         chains.add(link.value)
     assert len(chains) == 6

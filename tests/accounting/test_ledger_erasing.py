@@ -10,12 +10,12 @@ from accounting.ledgers import linear, new_ledger, ones
 from postgres_server import TENANTS, edit_as_no_program_should, run_at
 
 from skldp.accounting import PrivacyLedger, admit_tenant, ledger_report
-from skldp.accounting._composition import zcdp_budget
-from skldp.accounting._ledger.records import Digest
 from skldp.accounting._query import ReleaseQuery
-from skldp.accounting._units import units_above
+from skldp.accounting._units import units_above, zcdp_budget
+from skldp.accounting.ledger._records import Digest
 from skldp.exceptions import LedgerError
-from skldp.mechanisms import BoundedFeatures, Gaussian, RandomizedResponse
+from skldp.mechanisms import Gaussian, RandomizedResponse
+from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 
 
 def asked(place, rule="bayesian", n_queries=4):
@@ -295,7 +295,7 @@ def test_codes_of_a_part_that_are_not_told_cancel_nothing(tenants, fixed_noise):
 def test_only_the_owner_verifies_and_erases(tenants):
     owner, a, b = tenants
     a.answer(linear(1), ["ann"], ones)
-    with pytest.raises(LedgerError, match="verified by its owner"):
+    with pytest.raises(LedgerError, match="Only the owner of a ledger can verify it"):
         b.verify()
     with pytest.raises(LedgerError, match="permission denied"):
         a.erase("ann")

@@ -18,8 +18,10 @@ from accounting.ledgers import linear, new_ledger, ones
 from ledger_children import start
 
 from skldp.accounting import PrivacyLedger, ledger_report
-from skldp.accounting._ledger import companion, privacy_ledger, sqlite_store
-from skldp.accounting._ledger import store as ledger_store
+from skldp.accounting.ledger import _ledger_answers as ledger_answers
+from skldp.accounting.ledger import _lock_file as lock_file
+from skldp.accounting.ledger import _sqlite_store as sqlite_store
+from skldp.accounting.ledger import _store as ledger_store
 from skldp.exceptions import LedgerError
 
 forked = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
@@ -155,7 +157,7 @@ def test_links_are_refused(tmp_path, read_only):
         assert ledger.answer(linear(2), ["a"], ones).accepted.all()
 
 
-def test_a_link_in_place_of_the_companion_is_refused(tmp_path):
+def test_a_link_in_place_of_the_lock_file_is_refused(tmp_path):
     new_ledger(tmp_path / "a.ledger").close()
     lock = tmp_path / "a.ledger.lock"
     lock.symlink_to(lock.rename(tmp_path / "elsewhere"))
@@ -260,12 +262,13 @@ def test_a_draw_that_goes_on_after_it_was_refused_leaves_the_ledger_whole(place,
     assert [len(ledger.history(person)) for person in "ab"] == [2, 2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("in_memory", [True, False])
 def test_an_interrupt_at_any_line_leaves_the_ledger_usable(tmp_path, monkeypatch, in_memory):
     """Of what was committed nothing is drawn again, and no lock is left to nobody."""
     monkeypatch.setattr(ledger_store, "BUSY_SECONDS", 0.2)
     traced = (
-        (sqlite_store.__file__, ledger_store.__file__, privacy_ledger.__file__) if in_memory else (companion.__file__,)
+        (sqlite_store.__file__, ledger_store.__file__, ledger_answers.__file__) if in_memory else (lock_file.__file__,)
     )
 
     drawn = []
@@ -320,22 +323,22 @@ def test_an_interrupt_at_any_line_leaves_the_ledger_usable(tmp_path, monkeypatch
 @pytest.mark.parametrize("read_only", [True, False])
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
 @pytest.mark.parametrize("make", [os.mkdir, getattr(os, "mkfifo", None)])
-def test_a_companion_that_is_no_file_is_refused(tmp_path, make, read_only):
+def test_a_lock_file_that_is_no_file_is_refused(tmp_path, make, read_only):
     path = tmp_path / "a.ledger"
     new_ledger(path).answer(linear(1), ["a"], ones)
-    os.unlink(companion.companion_of(str(path)))
-    make(companion.companion_of(str(path)))
+    os.unlink(lock_file.lock_file_of(str(path)))
+    make(lock_file.lock_file_of(str(path)))
     with pytest.raises(LedgerError):
         PrivacyLedger.open(path, read_only=read_only)
 
 
-def test_a_companion_without_room_for_an_entry_stays_empty(tmp_path, monkeypatch):
+def test_a_lock_file_without_room_for_an_entry_stays_empty(tmp_path, monkeypatch):
     path = tmp_path / "a.ledger"
     ledger = new_ledger(path)
-    os.truncate(companion.companion_of(str(path)), 0)
+    os.truncate(lock_file.lock_file_of(str(path)), 0)
     write = os.write
     monkeypatch.setattr(os, "write", lambda descriptor, content: write(descriptor, content[:30]))
-    with pytest.raises(LedgerError, match="nothing was handed out: No space"):
+    with pytest.raises(LedgerError, match="nothing was returned: No space"):
         ledger.answer(linear(1), ["a"], ones)
     monkeypatch.undo()
     assert not PrivacyLedger.open(path).answer(linear(1), ["a"], ones).fresh.any()
@@ -420,22 +423,22 @@ def test_a_file_system_whose_locks_exclude_nobody_is_refused(tmp_path, monkeypat
     def posix_lock(descriptor, *, exclusive):
         fcntl.lockf(descriptor, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
 
-    monkeypatch.setattr(companion, "_take", posix_lock)
-    with pytest.raises(LedgerError, match="locks exclude nobody"):
+    monkeypatch.setattr(lock_file, "_try_lock", posix_lock)
+    with pytest.raises(LedgerError, match="without working locks"):
         new_ledger(tmp_path / "a.ledger")
 
 
-def test_whoever_waited_for_a_companion_that_was_removed_takes_the_new_one(tmp_path):
+def test_whoever_waited_for_a_lock_file_that_was_removed_takes_the_new_one(tmp_path):
     path, lock = tmp_path / "a.ledger", tmp_path / "a.ledger.lock"
     ledger = new_ledger(path)
     answered = []
     waiting = threading.Thread(target=lambda: answered.append(ledger.answer(linear(1), ["a"], ones)))
-    with companion.locked(str(path), "", write=True, seconds=1):
+    with lock_file.locked(str(path), "", write=True, seconds=1):
         waiting.start()
         time.sleep(0.1)
         lock.unlink()
         lock.touch()
-    with companion.locked(str(path), "", write=True, seconds=1):
+    with lock_file.locked(str(path), "", write=True, seconds=1):
         time.sleep(0.1)
         assert answered == []
     waiting.join()
@@ -449,8 +452,8 @@ def test_what_cannot_be_remembered_is_not_handed_out(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as broken:
-        broken.setattr(companion.Companion, "write", fail)
-        with pytest.raises(LedgerError, match=r"is recorded in .* nothing was handed out: No space left"):
+        broken.setattr(lock_file.LockFile, "write", fail)
+        with pytest.raises(LedgerError, match=r"is recorded in .* nothing was returned: No space left"):
             ledger.answer(linear(1), ["a"], ones)
     assert ledger.answer(linear(1), ["a"], lambda rows: []).outputs.tolist() == [1]
 
@@ -550,11 +553,12 @@ def test_a_killed_process_leaves_its_lock_to_nobody(tmp_path, monkeypatch):
 
 FORK_IN_THE_MIDDLE = """if True:
     import gc, os, sys
-    from skldp.accounting._ledger import privacy_ledger
+    from skldp.accounting.ledger import _ledger_answers as ledger_answers
+    from skldp.accounting import PrivacyLedger
     from skldp.accounting._query import RegressionQuery
     from skldp.exceptions import LedgerError
 
-    write_release = privacy_ledger.write_release
+    write_release = ledger_answers.write_release
 
     def fork_after_writing(connection, *arguments, **options):
         connection.execute("PRAGMA cache_size = 1")
@@ -565,8 +569,8 @@ FORK_IN_THE_MIDDLE = """if True:
             assert os.waitpid(child, 0)[1] == 0
         return result
 
-    privacy_ledger.write_release = fork_after_writing
-    ledger = privacy_ledger.PrivacyLedger(1.0, bounds=(-1, 1), path=sys.argv[1], rule="basic")
+    ledger_answers.write_release = fork_after_writing
+    ledger = PrivacyLedger(1.0, bounds=(-1, 1), path=sys.argv[1], rule="basic")
     parent = os.getpid()
     try:
         ledger.answer(RegressionQuery("linear", [1.0], 0.0, (-1, 1), 0.3), range(3000), lambda rows: [1] * len(rows))

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from skldp.accounting import PrivacyLedger, RegressionQuery, ReleaseQuery, realized_loss
+from skldp.accounting import PrivacyLedger, RegressionQuery, realized_loss
 from skldp.accounting._decide import Rule, decide
-from skldp.accounting._ledger import book as books
-from skldp.accounting._ledger.book import LedgerBook
-from skldp.accounting._ledger.records import recorded_history
+from skldp.accounting._query import ReleaseQuery
+from skldp.accounting.ledger import _cache as books
+from skldp.accounting.ledger._cache import LedgerCache
+from skldp.accounting.ledger._records import recorded_history
 from skldp.mechanisms import RandomizedResponse
 
 N_PEOPLE = 12
@@ -35,10 +36,10 @@ def asked(ledger, kinds, seed=0, n_questions=14):
 
 
 def remembered(ledger):
-    numbers = np.arange(-1, len(ledger._book.number_of))
+    numbers = np.arange(-1, len(ledger._cache.number_of))
     with ledger._store.transaction(write=False) as connection:
-        kept = list(ledger._book.histories_of(connection, {(int(one), 0): int(one) for one in numbers}).values())
-        read = [recorded_history(connection, int(number), ledger._book.release) for number in numbers]
+        kept = list(ledger._cache.histories_of(connection, {(int(one), 0): int(one) for one in numbers}).values())
+        read = [recorded_history(connection, int(number), ledger._cache.release) for number in numbers]
     return kept, read
 
 
@@ -53,13 +54,14 @@ def test_histories_are_what_the_file_holds(monkeypatch, tmp_path, most):
         kept, read = remembered(one)
         assert kept == read
         assert kept[0] == ([], [])
-        assert sum(len(outputs) for _, outputs in kept) == one._book.n_answers > 50
+        assert sum(len(outputs) for _, outputs in kept) == one._cache.n_answers > 50
     with PrivacyLedger.open(path) as again:
         asked(again, ["linear"], seed=3, n_questions=1)
         kept, read = remembered(again)
         assert kept == read
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["bayesian", "simplified", "basic"])
 @pytest.mark.parametrize("kinds", [["linear"], ["linear", "linear", "logistic"]])
 def test_decisions_are_those_of_who_remembers_nothing(monkeypatch, rule, kinds):
@@ -68,7 +70,7 @@ def test_decisions_are_those_of_who_remembers_nothing(monkeypatch, rule, kinds):
             return asked(ledger, kinds, n_questions=14 if len(kinds) == 1 else 10)
 
     with_memory = ask()
-    monkeypatch.setattr(LedgerBook, "losses_of", lambda self, numbers: np.full(len(numbers), np.inf))
+    monkeypatch.setattr(LedgerCache, "losses_of", lambda self, numbers: np.full(len(numbers), np.inf))
     monkeypatch.setattr(books, "_MOST_KEPT", 0)
     assert ask() == with_memory
     assert {True, False} == {one for answers in with_memory for one in answers}
@@ -78,13 +80,13 @@ def test_decisions_are_those_of_who_remembers_nothing(monkeypatch, rule, kinds):
 def test_remembered_losses_are_no_less_than_what_was_lost(rule):
     with PrivacyLedger(0.7, bounds=(-1, 1), rule=rule) as ledger:
         asked(ledger, ["linear"])
-        numbers = np.arange(len(ledger._book.number_of))
-        losses = ledger._book.losses_of(numbers)
+        numbers = np.arange(len(ledger._cache.number_of))
+        losses = ledger._cache.losses_of(numbers)
         # Epsilons alone would say more of nearly everybody.
         histories = remembered(ledger)[0][1:]
         assert sum(loss < 0.2 * len(outputs) - 0.1 for loss, (_, outputs) in zip(losses, histories, strict=True)) > 6
         for loss, (queries, outputs) in zip(losses, histories, strict=True):
-            truth = realized_loss([ledger._book.queries[number] for number in queries], outputs, bounds=(-1, 1))
+            truth = realized_loss([ledger._cache.queries[number] for number in queries], outputs, bounds=(-1, 1))
             assert truth.lower <= loss + 1e-12
 
 
@@ -93,11 +95,11 @@ def test_nothing_is_remembered_beside_answers_that_the_table_does_not_know():
     with PrivacyLedger(0.7, bounds=(-1, 1)) as ledger:
         for kind in ("linear", "linear", "linear", "linear"):
             ledger.answer(query_of(rng, kind), ["ann"], lambda rows: [1])
-        assert np.isfinite(ledger._book.losses_of(np.array([0])))
+        assert np.isfinite(ledger._cache.losses_of(np.array([0])))
         ledger.answer(query_of(rng, "logistic", epsilon=0.01), ["ann"], lambda rows: [1])
-        assert np.isinf(ledger._book.losses_of(np.array([0])))
+        assert np.isinf(ledger._cache.losses_of(np.array([0])))
         ledger.answer(query_of(rng, "linear", epsilon=0.01), ["ann"], lambda rows: [1])
-        assert np.isinf(ledger._book.losses_of(np.array([0])))
+        assert np.isinf(ledger._cache.losses_of(np.array([0])))
 
 
 def test_a_history_that_memory_settles_is_not_read(monkeypatch):

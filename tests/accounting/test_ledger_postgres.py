@@ -15,9 +15,10 @@ from ledger_children import answer_until_killed, start
 from postgres_server import TENANTS, edit_as_no_program_should, run_at
 
 from skldp.accounting import PrivacyLedger, admit_tenant, ledger_report
-from skldp.accounting._ledger import postgres_store
-from skldp.accounting._ledger import store as ledger_store
-from skldp.accounting._ledger.schema import seal
+from skldp.accounting.ledger import _ledger_answers as ledger_answers
+from skldp.accounting.ledger import _postgres_store as postgres_store
+from skldp.accounting.ledger import _store as ledger_store
+from skldp.accounting.ledger._store import seal
 from skldp.exceptions import LedgerError
 from skldp.mechanisms import RandomizedResponse
 
@@ -96,11 +97,11 @@ def test_what_takes_long_is_begun_again_as_well(monkeypatch):
             raise ledger_store.ConflictError("the connection is lost")
         return "verified"
 
-    assert postgres_store.PostgresStore.repeated(None, lambda: lost(1, 3600.0)) == "verified"
+    assert postgres_store.PostgresStore.retry(None, lambda: lost(1, 3600.0)) == "verified"
     calls.clear()
     # A server that stays away is given up all the same.
     with pytest.raises(LedgerError, match="the connection is lost") as caught:
-        postgres_store.PostgresStore.repeated(None, lambda: lost(10**6, 0.0))
+        postgres_store.PostgresStore.retry(None, lambda: lost(10**6, 0.0))
     assert not isinstance(caught.value, ledger_store.ConflictError)
     assert 30 < calls[-1] - calls[0] < 32
 
@@ -184,7 +185,7 @@ def test_only_those_who_ask_the_same_people_wait(postgres_url, monkeypatch):
     for slope in (1, 2, 3):
         ledger.answer(linear(slope), ["a"], ones)
     events, deciding, answered = [], threading.Event(), threading.Event()
-    decided = PrivacyLedger._decided
+    decided = ledger_answers._decided
 
     def decide_slowly(self, *arguments):
         if self is ledger:
@@ -195,7 +196,7 @@ def test_only_those_who_ask_the_same_people_wait(postgres_url, monkeypatch):
             events.append("decided")
         return decided(self, *arguments)
 
-    monkeypatch.setattr(PrivacyLedger, "_decided", decide_slowly)
+    monkeypatch.setattr(ledger_answers, "_decided", decide_slowly)
     calls = [threading.Thread(target=lambda: ledger.answer(linear(4, 0.2), ["a"], ones))]
     calls[0].start()
     deciding.wait()
@@ -340,7 +341,7 @@ def test_there_is_no_ledger_where_none_was_made(postgres_server, postgres_schema
 def test_another_version_is_refused(postgres_url):
     new_ledger(postgres_url).close()
     run_at(postgres_url, "INSERT INTO versions VALUES (99, '')")
-    with pytest.raises(LedgerError, match="schema version 99, and this skldp knows version"):
+    with pytest.raises(LedgerError, match="schema version 99; this skldp reads version"):
         PrivacyLedger.open(postgres_url)
 
 
@@ -358,7 +359,7 @@ def test_a_record_that_went_back_is_noticed_by_whoever_has_it_open(postgres_url)
 def test_an_error_says_nothing_of_people(postgres_url):
     """PostgreSQL quotes the row that it refuses."""
     ledger = new_ledger(postgres_url)
-    ledger._store.repeated = lambda work: work()
+    ledger._store.retry = lambda work: work()
     run_at(postgres_url, "INSERT INTO people VALUES (5, '\"ann\"')")
 
     def use():
@@ -423,26 +424,3 @@ def test_the_extra_is_named_where_it_is_missing(monkeypatch, name):
     monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(ImportError, match=r'pip install "skldp\[postgres\]"'):
         PrivacyLedger(1.0, path="postgresql://keeper@host/database")
-
-
-def test_a_ledger_of_version_3_is_brought_up_by_its_owner(postgres_server, postgres_url, postgres_schema):
-    """Its tenants ask again from then on, with rights to what is new; before, they are told the version."""
-    key, law = "a key that nobody can guess", RandomizedResponse(0.2, 3)
-    with new_ledger(postgres_url) as ledger:
-        ledger.answer(linear(1), ["a"], ones)
-        admit_tenant(postgres_url, TENANTS[0])
-    statements = "DROP VIEW recorded_rows", "DROP TABLE kept", "UPDATE versions SET version = 3"
-    run_at(postgres_url, *statements)
-    url = postgres_server.url(TENANTS[0], postgres_schema)
-    for place, options in ((url, {}), (postgres_url, {"read_only": True})):
-        with pytest.raises(LedgerError, match="schema version 3, and this skldp knows version 4"):
-            PrivacyLedger.open(place, **options)
-    PrivacyLedger.open(postgres_url).close()
-    with PrivacyLedger.open(url) as clinic:
-        first, again = (clinic.release(law, [[1]], ["a"], idempotency_key=key).rows.tolist() for _ in range(2))
-    assert first == again
-    with PrivacyLedger.open(postgres_url) as ledger:
-        assert ledger.realized_loss(["a"]).round(9).tolist() == [0.5]
-        assert ledger.verify().problems == ()
-    with pytest.raises(Exception, match="append-only"):
-        run_at(postgres_url, "DELETE FROM kept")

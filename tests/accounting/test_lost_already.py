@@ -5,10 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skldp.accounting._decide import Rule, decide
-from skldp.accounting._extrema import lost_already
-from skldp.accounting._extrema.lost_already import have_lost_more
-from skldp.accounting._extrema.realized_loss import realized_loss
 from skldp.accounting._query import FiniteQuery, RegressionQuery
+from skldp.accounting.losses import _lost_already as lost_already
+from skldp.accounting.losses._lost_already import have_lost_more
+from skldp.accounting.losses._realized_loss import realized_loss
 from skldp.mechanisms import OneHot
 
 BOX = np.array([[-1.0] * 3, [1.0] * 3])

@@ -12,22 +12,17 @@ from accounting.released import UNITS, rr, weight
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skldp.accounting import PrivacyLedger, RegressionQuery, ReleaseQuery, query_from_json, realized_loss
+from skldp.accounting import PrivacyLedger, RegressionQuery, realized_loss
 from skldp.accounting import _decide as decisions
 from skldp.accounting._decide import Rule, decide
-from skldp.accounting._ledger import established
-from skldp.accounting._release_query import released_loss
+from skldp.accounting._query import ReleaseQuery, query_from_json, released_loss
 from skldp.accounting._units import nats_above, nats_below, units_above
+from skldp.accounting.ledger import _verification as established
 from skldp.exceptions import LedgerError
-from skldp.mechanisms import (
-    BoundedFeatures,
-    CategoricalRecord,
-    Laplace,
-    PrivUnit,
-    RandomizedResponse,
-    UnaryEncoding,
-    noise_from,
-)
+from skldp.mechanisms import Laplace, PrivUnit, RandomizedResponse, noise_from
+from skldp.mechanisms.categorical._catalogue import CategoricalRecord
+from skldp.mechanisms.categorical._unary import UnaryEncoding
+from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 
 LAWS = {
     "rr": lambda epsilon, n_classes: RandomizedResponse(epsilon, n_classes),

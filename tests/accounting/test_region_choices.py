@@ -10,15 +10,17 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from skldp.accounting import RegressionQuery, realized_loss
-from skldp.accounting._extrema import region_branching, region_choices, region_search
-from skldp.accounting._extrema.certificate import _leaves, certified_maximum
-from skldp.accounting._extrema.realized_loss import _Search
-from skldp.accounting._extrema.region import region_of
-from skldp.accounting._extrema.region_choices import RegionChoices
-from skldp.accounting._extrema.region_search import RegionSearch
-from skldp.accounting._extrema.relaxation import dual_bound
-from skldp.accounting._extrema.sampled_law import sampled_law
-from skldp.accounting._extrema.sigmoid_sum import sigmoid_sum
+from skldp.accounting.losses import _region_branching as region_branching
+from skldp.accounting.losses import _region_parts as region_choices
+from skldp.accounting.losses import _region_search as region_search
+from skldp.accounting.losses._certificate import _leaves, certified_maximum
+from skldp.accounting.losses._realized_loss import _Search
+from skldp.accounting.losses._region import region_of
+from skldp.accounting.losses._region_parts import RegionChoices
+from skldp.accounting.losses._region_search import RegionSearch
+from skldp.accounting.losses._relaxation import dual_bound
+from skldp.accounting.losses._sampled_law import sampled_law
+from skldp.accounting.losses._sigmoid_sum import sigmoid_sum
 from skldp.mechanisms import Columns, Constrained, Integers, Interval, OneHot
 
 
@@ -154,7 +156,7 @@ def test_a_search_that_is_wrong_proves_nothing_false(monkeypatch, slope):
         # The bounds that it claims would prove anything.
         return np.full(len(low), -1e3), slope * rng.normal(size=low.shape), start
 
-    monkeypatch.setattr("skldp.accounting._extrema.dual_branching.relaxed", broken)
+    monkeypatch.setattr("skldp.accounting.losses._relaxation.relaxed", broken)
     found = realized_loss(queries, outputs, bounds=domain)
     assert truth.converged
     assert truth.lower <= found.upper <= sum(query.exact_epsilon for query in queries) + 1e-12

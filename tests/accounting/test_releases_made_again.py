@@ -10,10 +10,12 @@ from accounting.ledgers import linear, new_ledger, ones
 from postgres_server import TENANTS, edit_as_no_program_should, run_at
 
 from skldp.accounting import PrivacyLedger, admit_tenant
-from skldp.accounting._ledger import privacy_ledger
-from skldp.accounting._ledger.kept_rows import KeptRows
+from skldp.accounting.ledger import _ledger_answers as ledger_answers
+from skldp.accounting.ledger._ledger_answers import KeptRows
 from skldp.exceptions import LedgerError
-from skldp.mechanisms import BoundedFeatures, CategoricalRecord, Laplace, PrivUnit, RandomizedResponse
+from skldp.mechanisms import Laplace, PrivUnit, RandomizedResponse
+from skldp.mechanisms.categorical._catalogue import CategoricalRecord
+from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 
 KEY = "a key that nobody can guess"
 NUMBERS = BoundedFeatures(Laplace(0.25), (0.0, 0.0), (1.0, 1.0), n_sampled=2, stated=0.5)
@@ -103,7 +105,7 @@ def test_the_people_of_a_key_are_all_of_its_people(place):
 
 def test_a_release_that_ended_between_its_commits_goes_on(monkeypatch, place):
     ledger, groups = new_ledger(place, epsilon=5.0), ["ann", "bob", "bob"]
-    write, failing = privacy_ledger.write_release, iter([False, True, False])
+    write, failing = ledger_answers.write_release, iter([False, True, False])
 
     def broken(*arguments, **options):
         if next(failing):
@@ -111,7 +113,7 @@ def test_a_release_that_ended_between_its_commits_goes_on(monkeypatch, place):
         return write(*arguments, **options)
 
     with monkeypatch.context() as patched:
-        patched.setattr(privacy_ledger, "write_release", broken)
+        patched.setattr(ledger_answers, "write_release", broken)
         with pytest.raises((LedgerError, sqlite3.OperationalError)):
             ledger.release(NUMBERS, ROWS, groups=groups, idempotency_key=KEY)
         before = PrivacyLedger.open(place).realized_loss(["ann", "bob"]).tolist()
@@ -199,7 +201,7 @@ def test_a_key_that_can_be_guessed_is_refused_before_a_draw(key):
             lambda: ledger.release(NUMBERS, ROWS, PEOPLE, idempotency_key=key),
             lambda: ledger.answer(linear(1), PEOPLE, ones, idempotency_key=key),
         ):
-            with pytest.raises(ValueError, match="at least 16 characters that nobody can guess"):
+            with pytest.raises(ValueError, match="unguessable string of at least 16"):
                 call()
         assert ledger.verify().n_releases == 0
 

@@ -10,7 +10,8 @@ from laws import OneDraw, assert_is_the_guarantee, intervals, lengths, logarithm
 from scipy.special import expit
 
 from skldp.accounting import FiniteQuery
-from skldp.accounting._extrema.certificate import (
+from skldp.accounting._query import RegressionQuery
+from skldp.accounting.losses._certificate import (
     Tree,
     certified_maximum,
     leaf_bounds,
@@ -18,9 +19,8 @@ from skldp.accounting._extrema.certificate import (
     vertex_bounds,
     vertex_maximum,
 )
-from skldp.accounting._extrema.sampled_law import CHANCE_ERROR
-from skldp.accounting._extrema.sampled_law import sampled_law as sampled_law_over
-from skldp.accounting._query import RegressionQuery
+from skldp.accounting.losses._sampled_law import CHANCE_ERROR
+from skldp.accounting.losses._sampled_law import sampled_law as sampled_law_over
 
 WORD = 2**64
 CUBE = np.array([[-1.0], [1.0]])

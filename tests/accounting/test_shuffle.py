@@ -9,35 +9,33 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from skldp.accounting import FiniteQuery, _shuffle, shuffled, shuffled_closed_form
-from skldp.accounting._blanket_laws import pair_laws
-from skldp.accounting._shuffle import _loss_law
+from skldp.accounting import FiniteQuery, shuffled, shuffled_closed_form
 from skldp.mechanisms import (
-    BoundedFeatures,
-    CategoricalRecord,
     Duchi,
     DuchiVector,
     Gaussian,
     Hybrid,
-    HybridThreeOutputs,
-    LabelLaplaceMechanism,
     Laplace,
     MultivariateLaplace,
-    OneHotRandomizedResponse,
     Piecewise,
     PrivacyGuarantee,
     PrivUnit,
-    PrivUnitBall,
     RandomizedResponse,
-    RandomizedResponseWithPrior,
-    SubsetSelection,
-    ThreeOutputs,
-    UnaryEncoding,
     bitrand,
     latent,
     ome,
 )
-from skldp.mechanisms._bits.bit_flip import BitFlip
+from skldp.mechanisms.bits._bit_flip import BitFlip
+from skldp.mechanisms.categorical._catalogue import CategoricalRecord
+from skldp.mechanisms.categorical._label_laws import LabelLaplaceMechanism, RandomizedResponseWithPrior
+from skldp.mechanisms.categorical._unary import OneHotRandomizedResponse, SubsetSelection, UnaryEncoding
+from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
+from skldp.mechanisms.numeric._duchi import ThreeOutputs
+from skldp.mechanisms.numeric._piecewise import HybridThreeOutputs
+from skldp.mechanisms.vector._privunit import PrivUnitBall
+from skldp.shuffle import _shuffled
+from skldp.shuffle._blanket_laws import pair_laws
+from skldp.shuffle._shuffled import _loss_law
 
 ONE = (-np.ones(1), np.ones(1))
 BOX = (-np.ones(3), np.ones(3))
@@ -100,7 +98,7 @@ def test_laws_are_laws_of_the_exact_epsilon(name):
 def test_the_own_law_is_never_worse_than_epsilon_alone(name):
     mechanism = MECHANISMS[name]
     own = shuffled(mechanism, 3_000, 1e-6)
-    alone = PrivacyGuarantee(exact_epsilon(mechanism)).shuffled(3_000, 1e-6)
+    alone = shuffled(PrivacyGuarantee(exact_epsilon(mechanism)), 3_000, 1e-6)
     assert own.model == "central"
     assert own.epsilon <= alone.epsilon * (1 + 1e-3)
     assert own.epsilon > alone.epsilon / (4 if name not in ("LATENT", "OME", "OME of odd bits") else 40)
@@ -217,7 +215,7 @@ def test_the_closed_form_rounds_up_and_is_never_smaller():
             spread = 4 * (2 * (4 / delta).ln() / ((odds + 1) * n)).sqrt() + decimal.Decimal(4) / n
             exact = (1 + (odds - 1) * spread).ln()
             assert exact <= decimal.Decimal(found) <= exact * (1 + decimal.Decimal("1e-12"))
-        assert PrivacyGuarantee(local).shuffled(n, failure).epsilon < found
+        assert shuffled(PrivacyGuarantee(local), n, failure).epsilon < found
     with pytest.raises(ValueError, match="no epsilon"):
         shuffled_closed_form(1.0, 10, 1e-6)
 
@@ -272,7 +270,7 @@ def clone_pair(epsilon, n):
 @pytest.mark.parametrize("places", [4096, 100])
 @pytest.mark.parametrize("rounds", [2, 3])
 def test_rounds_of_clones_are_added_up_exactly_from_above(rounds, places, monkeypatch):
-    monkeypatch.setattr(_shuffle, "_PLACES", places)
+    monkeypatch.setattr(_shuffled, "_PLACES", places)
     delta = 1e-3
     found = shuffled(PrivacyGuarantee(1.0), 12, delta, rounds=rounds).epsilon
     one, two = ratio_law(*clone_pair(1.0, 12))
@@ -347,7 +345,7 @@ OTHERS = [SubsetSelection(1.0, 9), Laplace(31.0), latent(1.0, (-np.ones(30), np.
 @pytest.mark.parametrize("mechanism", OTHERS, ids=["subset", "Laplace of all", "LATENT of many bits"])
 def test_other_mechanisms_are_bounded_by_epsilon_alone(mechanism):
     found = shuffled(mechanism, 500, 1e-5)
-    assert found.epsilon == mechanism.guarantee().shuffled(500, 1e-5).epsilon
+    assert found.epsilon == shuffled(mechanism.guarantee(), 500, 1e-5).epsilon
     assert "epsilon alone" in found.basis
 
 
@@ -372,7 +370,7 @@ def test_nothing_else_is_shuffled():
 
 def test_where_rounds_cannot_be_composed_they_are_added_one_by_one():
     # Of so many people and rounds, the bounds of one round have too many roundings in them.
-    one = PrivacyGuarantee(0.3).shuffled(2**40, 0.5 / 10**5).epsilon
+    one = shuffled(PrivacyGuarantee(0.3), 2**40, 0.5 / 10**5).epsilon
     assert shuffled(PrivacyGuarantee(0.3), 2**40, 0.5, rounds=10**5).epsilon == pytest.approx(10**5 * one, rel=1e-9)
     # Nothing is left of it, or no shuffler helps.
     assert shuffled(PrivacyGuarantee(1e-3), 10**6, 0.5, rounds=3).epsilon == 0.0

@@ -11,17 +11,9 @@ from accounting.reference import regression_queries
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skldp.accounting import (
-    Belief,
-    ClassQuery,
-    PrivacyLedger,
-    RegressionQuery,
-    SoftmaxQuery,
-    knowledge_gain,
-    query_from_json,
-    realized_loss,
-    sharpest_belief,
-)
+from skldp.accounting import Belief, ClassQuery, PrivacyLedger, RegressionQuery, SoftmaxQuery, realized_loss
+from skldp.accounting._learned import sharpest_belief
+from skldp.accounting._query import query_from_json
 from skldp.exceptions import LedgerError
 from skldp.mechanisms import noise_from
 
@@ -142,7 +134,7 @@ def test_beliefs_are_changed_by_it_and_the_sharpest_is_not_searched_for():
     points = np.array([[-1.0], [1.0]])
     belief = Belief([0.5, 0.5], points=points)
     odds = math.exp(THREE.log_likelihood(1, [[1.0]])[0] - THREE.log_likelihood(1, [[-1.0]])[0])
-    assert knowledge_gain(belief, [(THREE, 1)], [0.0, 1.0]) == pytest.approx(2 * odds / (1 + odds))
+    assert belief.knowledge_gain([(THREE, 1)], [0.0, 1.0]) == pytest.approx(2 * odds / (1 + odds))
     with pytest.raises(ValueError, match="is not searched for"):
         sharpest_belief([(THREE, 1)], bounds=(-1, 1))
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, RegressorMixin
 
-from skldp.accounting._ledger.privacy_ledger import PrivacyLedger
 from skldp.accounting._query import FiniteQuery, RegressionQuery
+from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
 from skldp.estimators._from_estimator import query_from_estimator
 from skldp.mechanisms._noise import noise_from
 

@@ -10,8 +10,9 @@ from accounting.released import UNITS, rr
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from skldp.accounting import PrivacyLedger, ReleaseQuery
+from skldp.accounting import PrivacyLedger
 from skldp.accounting._decide import Rule, added, decide, surely_admits
+from skldp.accounting._query import ReleaseQuery
 from skldp.accounting._units import (
     as_parts,
     nats_above,
@@ -22,7 +23,9 @@ from skldp.accounting._units import (
     units_below,
     within,
 )
-from skldp.mechanisms import BoundedFeatures, CategoricalRecord, Duchi, Laplace, Piecewise, PrivUnit
+from skldp.mechanisms import Duchi, Laplace, Piecewise, PrivUnit
+from skldp.mechanisms.categorical._catalogue import CategoricalRecord
+from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 
 
 @given(st.floats(1e-300, 1e6), st.integers(0, 2**100))

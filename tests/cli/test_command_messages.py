@@ -1,13 +1,12 @@
 """No command prints or writes a cell of the file that it reads; messages name the column and the row."""
 
-import zipfile
-
 import numpy as np
 import pytest
 from marked_values import NUMBER, TEXT, WHOLE, found_in, stored_in
 
 import skldp
-from skldp.study import StudyInputError, load_study_data
+from skldp.study import load_study_data
+from skldp.study._table_files import StudyInputError
 
 pd = pytest.importorskip("pandas")
 
@@ -84,66 +83,6 @@ def test_a_target_or_bounds_that_do_not_fit_show_no_first_row(run, tmp_path):
         assert not found_in(out + err)
 
 
-def object_archive(path):
-    np.savez(path, X=np.array([[TEXT, NUMBER]], dtype=object), y=[0])
-
-
-def string_archive(path):
-    np.savez(path, X=np.full((24, 2), TEXT), y=[0, 1] * 12)
-
-
-def complex_archive(path):
-    np.savez(path, X=np.full((24, 2), NUMBER + 1j), y=[0, 1] * 12)
-
-
-def nan_archive(path):
-    np.savez(path, X=np.full((24, 2), [NUMBER, np.nan]), y=[0, 1] * 12)
-
-
-def one_class_archive(path):
-    np.savez(path, X=np.ones((24, 2)), y=[TEXT] * 24)
-
-
-def number_archive(path):
-    np.savez(path, X=np.ones((24, 2)), y=np.full(24, NUMBER + 1j))
-
-
-def broken_archive(path):
-    path.write_bytes(b"PK\x03\x04" + TEXT.encode() * 9)
-
-
-def torn_archive(path):
-    np.savez(path, X=np.full((24, 2), NUMBER), y=[0, 1] * 12)
-    path.write_bytes(path.read_bytes()[:200])
-
-
-def archive_of_text(path):
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("X.npy", TEXT)
-        archive.writestr("y.npy", TEXT)
-
-
-ARCHIVES = [
-    object_archive,
-    string_archive,
-    complex_archive,
-    nan_archive,
-    one_class_archive,
-    number_archive,
-    broken_archive,
-    torn_archive,
-    archive_of_text,
-]
-
-
-@pytest.mark.parametrize("make", ARCHIVES)
-def test_errors_about_an_archive_show_nothing_of_it(make, tmp_path):
-    make(tmp_path / "people.npz")
-    with pytest.raises(StudyInputError) as caught:
-        load_study_data(tmp_path / "people.npz", bounds="0,1")
-    assert not found_in(str(caught.value))
-
-
 COLUMNS = {
     "strings": [TEXT] * 24,
     "dates": pd.to_datetime([WHOLE] * 24, unit="s"),
@@ -172,6 +111,7 @@ def test_a_file_that_is_no_parquet_is_not_quoted(tmp_path):
     assert not found_in(str(caught.value))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["study", "federated"])
 def test_what_is_printed_and_written_shows_no_cell(command, run, tmp_path):
     # Classes, and numbers within and outside of the bounds, that a report might list.
@@ -186,7 +126,7 @@ def test_what_is_printed_and_written_shows_no_cell(command, run, tmp_path):
     assert (code, err) == (0, "")
     assert not found_in(out)
     written = [file for file in tmp_path.iterdir() if file != path]
-    assert len(written) == (3 if command == "study" else 2)
+    assert len(written) == (3 if command == "study" else 1)
     for file in written:
         assert not stored_in(file.read_bytes())
         assert file.suffix == ".png" or not [trace for trace in ("HIV", "987654", "31337") if trace in file.read_text()]

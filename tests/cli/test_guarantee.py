@@ -3,7 +3,7 @@
 import pytest
 
 from skldp import LabelMatrixRR, TablePrivatizer
-from skldp.study._guarantees import GUARANTEED
+from skldp.cli._mechanisms import GUARANTEED
 
 NAMES = [name for names in GUARANTEED.values() for name in names]
 # Whose published calibrations keep less, or more, than what is stated.

@@ -7,8 +7,8 @@ import pytest
 
 from skldp import Policy
 from skldp.client import CategoryField, NumberField
-from skldp.collection._arrow import columns_of_batch, report_schema
-from skldp.mechanisms import Duchi, LongitudinalMean, RandomizedResponse, integer_law, law_within_bounds
+from skldp.collection._report_tables import columns_of_batch, report_schema
+from skldp.mechanisms import Duchi, RandomizedResponse, longitudinal_mean
 
 pytest.importorskip("rich")
 pytest.importorskip("typer")
@@ -53,7 +53,7 @@ def answers_of(policy, path):
 
 
 def test_a_policy_of_two_steps_shows_what_a_lifetime_costs_and_is_checked_by_that(run, tmp_path):
-    law = law_within_bounds(LongitudinalMean(2.0, 1.0, 0, 24))
+    law = longitudinal_mean(2.0, 1.0)
     Policy("weekly", (NumberField("hours", 0, 24, law),), memo="permanent").save(tmp_path / "weekly.json")
     shown = run("policy", "show", "weekly.json")[1]
     assert "epsilon 1 a record" in shown
@@ -160,7 +160,7 @@ def test_a_refused_value_leaves_no_file_and_is_not_shown(run, policy, tmp_path, 
 
 def coded(values, unknown=None):
     return Policy(
-        "a test", (CategoryField("code", values, integer_law(RandomizedResponse(60.0, len(values))), unknown),)
+        "a test", (CategoryField("code", values, RandomizedResponse(60.0, len(values)).integer_law, unknown=unknown),)
     )
 
 
@@ -187,7 +187,7 @@ def test_a_text_file_whose_cells_are_two_values_is_refused_before_anything_is_wr
     (tmp_path / "t.csv").write_text("code,x\n1,x\n")
     code, said, wrong = run("release", "coded.json", "t.csv", "-o", "r.arrow")
     assert (code, said) == (2, "")
-    assert "written differently in a text file" in wrong
+    assert "differ as texts of a text file" in wrong
     assert not (tmp_path / "r.arrow").exists()
 
 
@@ -226,13 +226,13 @@ class TestASecret:
     @pytest.mark.parametrize(
         ("arguments", "complaint"),
         [
-            ([], "are for the memo rule 'permanent', which needs both. Got no secret and no ids"),
-            (["--secret", "release.key"], "which needs both. Got ReleaseKey and no ids"),
-            (["--ids", "age"], "which needs both. Got no secret and ids"),
+            ([], "other rules take neither. Got no secret and no ids"),
+            (["--secret", "release.key"], "other rules take neither. Got ReleaseKey and no ids"),
+            (["--ids", "age"], "other rules take neither. Got no secret and ids"),
             (["--secret", "nowhere.key", "--ids", "age"], "There is no file "),
             (["--secret", "kept.json", "--ids", "age"], "The file of a release key must be for its owner alone"),
             (["--secret", "release.key", "--ids", "nobody"], "Columns must be some of people.csv"),
-            (["--secret", "release.key", "--ids", "age"], "Every row must say whose it is. Got one without 'age'"),
+            (["--secret", "release.key", "--ids", "age"], "Every row must have an id; got one without 'age'"),
         ],
     )
     def test_what_does_not_fit_is_refused(self, run, kept, tmp_path, arguments, complaint):
@@ -266,7 +266,7 @@ def test_a_schema_that_is_no_json_is_told_how_to_write_one(run, tmp_path):
         ),
         ("nowhere.json", "There is no file nowhere.json."),
         ("[" * 100_000, "nested at most 30 deep"),
-        ('{"age": ["a", "b"], "age": ["a"]}', "Every field must be there once"),
+        ('{"age": ["a", "b"], "age": ["a"]}', "an object must have every name once"),
     ):
         code, said, wrong = run("policy", "new", schema, "--purpose", "x", "-o", "policy.json")
         assert (code, said, wrong.count("\n")) == (2, "", 1)
@@ -312,10 +312,10 @@ def test_too_few_reports_and_files_that_are_none_are_one_line(run, policy, tmp_p
 
 def test_a_text_of_a_policy_stays_in_its_cell(run, monkeypatch, tmp_path):
     lie = "epsilon 0.01 a record, 30 bytes a report, without end"
-    law = integer_law(RandomizedResponse(4.0, 2))
+    law = RandomizedResponse(4.0, 2).integer_law
     fields = (
         CategoryField("is it so" + " " * 90 + lie, ("yes", "no"), law),
-        NumberField("age", 0, 1, integer_law(Duchi(1.0)), unit="years; " + lie),
+        NumberField("age", 0, 1, Duchi(1.0).integer_law, unit="years; " + lie),
     )
     Policy("a survey" + " " * 190 + lie, fields).save(tmp_path / "policy.json")
     for width in (60, 80, 200):

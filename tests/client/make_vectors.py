@@ -7,32 +7,26 @@ from pathlib import Path
 
 import skldp
 from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField, Policy
+from skldp.laws._categories import HadamardLaw, HashingLaw, ResponseLaw, SubsetLaw
+from skldp.laws._numbers import BinsLaw, BitsLaw, KnotsLaw, SampledLaw, ThreeAnswersLaw, TwoAnswersLaw
 from skldp.mechanisms import (
-    BoundedFeatures,
     Duchi,
     DuchiVector,
-    HadamardResponse,
     Hybrid,
-    HybridThreeOutputs,
     LocalHashing,
-    LongitudinalCategories,
-    LongitudinalHistogram,
-    LongitudinalMean,
     Piecewise,
     RandomizedResponse,
-    ResponseOnBins,
-    SubsetSelection,
-    ThreeOutputs,
-    UnaryEncoding,
     bitrand,
-    integer_law,
-    law_within_bounds,
+    longitudinal_categories,
+    longitudinal_histogram,
+    longitudinal_mean,
 )
-from skldp.mechanisms._bin_laws import BinsLaw, BitsLaw, KnotsLaw
-from skldp.mechanisms._category_laws import HadamardLaw, HashingLaw, SubsetLaw
-from skldp.mechanisms._code_laws import ResponseLaw
-from skldp.mechanisms._group_laws import SampledLaw
-from skldp.mechanisms._number_laws import ThreeAnswersLaw, TwoAnswersLaw
+from skldp.mechanisms.categorical._hadamard import HadamardResponse
+from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
+from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
+from skldp.mechanisms.numeric._duchi import ThreeOutputs
+from skldp.mechanisms.numeric._piecewise import HybridThreeOutputs
+from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
 
 VECTORS = Path(skldp.__file__).parent / "client" / "vectors.json"
 UNIT = ([0.0], [1.0])
@@ -49,35 +43,35 @@ def features(mechanism, n, n_sampled):
 POLICY = Policy(
     "test vectors: every law, and nobody's data",
     (
-        NumberField("two", -1.0, 1.0, integer_law(Duchi(1.0))),
-        NumberField("three", 0.0, 0.3, integer_law(ThreeOutputs(2.0)), unit="kg", missing=0.1),
-        NumberField("cells", -5.0, 250.0, integer_law(Piecewise(1.0)), whole=True),
-        NumberField("mixed", 1.0, 9.0, integer_law(Hybrid(2.0))),
-        NumberField("mixed three", 1.0, 9.0, integer_law(HybridThreeOutputs(3.0))),
-        CategoryField("city", ("Köln", "Ulm", 7, True, None), integer_law(RandomizedResponse(1.0, 5)), unknown=None),
-        CategoryField("bits", ("a", "b", "c"), integer_law(UnaryEncoding(1.0, 3, "oue"))),
-        CategoryField("set", tuple("abcdefg"), integer_law(SubsetSelection(1.0, 7))),
-        CategoryField("hash", tuple(range(20)), integer_law(LocalHashing(1.0, 20))),
-        CategoryField("row", tuple(range(20)), integer_law(HadamardResponse(2.0, 20))),
-        NumberField("since", 18262.0, 20088.0, integer_law(Duchi(3.0)), whole=True, missing=19000.0, is_date=True),
-        NumberField("bins", 0.0, 100.0, law_within_bounds(ResponseOnBins(3.0, 0.0, 100.0))),
-        NumberField("knots", 0.0, 100.0, law_within_bounds(ResponseOnBins(3.0, 0.0, 100.0, unbiased=True))),
-        NumberField("binary", 0.0, 1.0, law_within_bounds(bitrand(9.0, UNIT, calibration="exact", debias=True))),
-        NumbersField("chosen", columns("p", 4), law_within_bounds(features(Hybrid(2.0), 4, 2))),
-        NumbersField("signs", columns("q", 3), integer_law(DuchiVector(2.0, 3))),
-        NumbersField("chosen signs", columns("r", 5), law_within_bounds(features(DuchiVector(2.0, 4), 5, 4))),
+        NumberField("two", -1.0, 1.0, Duchi(1.0).integer_law),
+        NumberField("three", 0.0, 0.3, ThreeOutputs(2.0).integer_law, unit="kg", missing=0.1),
+        NumberField("cells", -5.0, 250.0, Piecewise(1.0).integer_law, whole=True),
+        NumberField("mixed", 1.0, 9.0, Hybrid(2.0).integer_law),
+        NumberField("mixed three", 1.0, 9.0, HybridThreeOutputs(3.0).integer_law),
+        CategoryField("city", ("Köln", "Ulm", 7, True, None), RandomizedResponse(1.0, 5).integer_law, unknown=None),
+        CategoryField("bits", ("a", "b", "c"), UnaryEncoding(1.0, 3, "oue").integer_law),
+        CategoryField("set", tuple("abcdefg"), SubsetSelection(1.0, 7).integer_law),
+        CategoryField("hash", tuple(range(20)), LocalHashing(1.0, 20).integer_law),
+        CategoryField("row", tuple(range(20)), HadamardResponse(2.0, 20).integer_law),
+        NumberField("since", 18262.0, 20088.0, Duchi(3.0).integer_law, whole=True, missing=19000.0, is_date=True),
+        NumberField("bins", 0.0, 100.0, ResponseOnBins(3.0, 0.0, 100.0).integer_law),
+        NumberField("knots", 0.0, 100.0, ResponseOnBins(3.0, 0.0, 100.0, unbiased=True).integer_law),
+        NumberField("binary", 0.0, 1.0, bitrand(9.0, UNIT, calibration="exact", debias=True).integer_law),
+        NumbersField("chosen", columns("p", 4), features(Hybrid(2.0), 4, 2).integer_law),
+        NumbersField("signs", columns("q", 3), DuchiVector(2.0, 3).integer_law),
+        NumbersField("chosen signs", columns("r", 5), features(DuchiVector(2.0, 4), 5, 4).integer_law),
     ),
 )
 #: Laws of two steps have a policy of their own, since all its fields are of its memo rule.
 WAVES = Policy(
     "test vectors: every law of two steps, and nobody's data",
     (
-        CategoryField("response", tuple("abcd"), integer_law(LongitudinalCategories(2.0, 1.0, 4, "krr"))),
-        CategoryField("bits", tuple("abc"), integer_law(LongitudinalCategories(2.0, 1.0, 3, "sue"))),
-        CategoryField("hash", tuple(range(20)), integer_law(LongitudinalCategories(2.0, 1.0, 20))),
-        NumberField("end", -1.0, 3.0, law_within_bounds(LongitudinalMean(2.0, 1.0, -1.0, 3.0))),
-        NumberField("buckets", 0.0, 9.0, law_within_bounds(LongitudinalHistogram(2.0, 1.0, 0.0, 9.0, 6, 3))),
-        NumbersField("signs", columns("s", 2), integer_law(DuchiVector(2.0, 2)), steps=8),
+        CategoryField("response", tuple("abcd"), longitudinal_categories(2.0, 1.0, 4, "krr")),
+        CategoryField("bits", tuple("abc"), longitudinal_categories(2.0, 1.0, 3, "sue")),
+        CategoryField("hash", tuple(range(20)), longitudinal_categories(2.0, 1.0, 20)),
+        NumberField("end", -1.0, 3.0, longitudinal_mean(2.0, 1.0)),
+        NumberField("buckets", 0.0, 9.0, longitudinal_histogram(2.0, 1.0, 6, 3)),
+        NumbersField("signs", columns("s", 2), DuchiVector(2.0, 2).integer_law, steps=8),
     ),
     memo="permanent",
 )

@@ -10,9 +10,9 @@ import pytest
 
 from skldp.client import DeviceLedger, NumberField, Policy
 from skldp.exceptions import BudgetExhaustedError, LedgerError
-from skldp.mechanisms import Duchi, integer_law
+from skldp.mechanisms import Duchi
 
-POLICY = Policy("a survey of ages", (NumberField("age", 0.0, 100.0, integer_law(Duchi(0.5))),))
+POLICY = Policy("a survey of ages", (NumberField("age", 0.0, 100.0, Duchi(0.5).integer_law),))
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="kills and forks as POSIX has them")
 

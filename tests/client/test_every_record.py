@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField, Policy
-from skldp.mechanisms import Duchi, DuchiVector, RandomizedResponse, integer_law
+from skldp.mechanisms import Duchi, DuchiVector, RandomizedResponse
 
 
 class Hostile:
@@ -34,16 +34,16 @@ class HostileNumber(float):
         raise RuntimeError("converted")
 
 
-LAW = integer_law(Duchi(1.0))
+LAW = Duchi(1.0).integer_law
 POLICY = Policy(
     "every kind of field",
     (
         NumberField("number", 0.0, 9.0, LAW),
         NumberField("whole", 0.0, 9.0, LAW, whole=True, missing=3.0),
         NumberField("date", 18262.0, 20088.0, LAW, whole=True, is_date=True),
-        CategoryField("yes", (True, False), integer_law(RandomizedResponse(1.0, 2))),
-        CategoryField("mixed", (1, "1", True, None), integer_law(RandomizedResponse(1.0, 4)), unknown="1"),
-        NumbersField("both", (NumberColumn("a", 0, 1), NumberColumn("b", 0, 1)), integer_law(DuchiVector(1.0, 2))),
+        CategoryField("yes", (True, False), RandomizedResponse(1.0, 2).integer_law),
+        CategoryField("mixed", (1, "1", True, None), RandomizedResponse(1.0, 4).integer_law, unknown="1"),
+        NumbersField("both", (NumberColumn("a", 0, 1), NumberColumn("b", 0, 1)), DuchiVector(1.0, 2).integer_law),
     ),
 )
 VALUES = [
@@ -153,7 +153,7 @@ def test_a_scalar_of_arrow_is_its_value(value, kind):
 def test_hidden_cells_of_a_masked_array_are_missing():
     given = np.ma.array([1.0, 9.0], mask=[False, True])
     field = POLICY.fields[1]
-    assert field.encode_all({"whole": given}, False, None, False) == [field.encode(1), field.encode(None)]
+    assert field.encode_all({"whole": given}, True) == [field.encode(1), field.encode(None)]
 
 
 def test_a_table_takes_columns_of_arrow_and_of_filtered_frames():

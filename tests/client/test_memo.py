@@ -15,15 +15,16 @@ from laws import THRESHOLD, binomial_pvalue, chi_square_pvalue
 from skldp.client import CategoryField, DeviceLedger, NumberField, Policy, ReleaseKey
 from skldp.client._memo import KeptField, kept_report
 from skldp.exceptions import BudgetExhaustedError
-from skldp.mechanisms import Duchi, Piecewise, RandomizedResponse, UnaryEncoding, integer_law
+from skldp.mechanisms import Duchi, Piecewise, RandomizedResponse
+from skldp.mechanisms.categorical._unary import UnaryEncoding
 
 SECRET = ReleaseKey(bytes(range(100, 132))[::-1])
 OTHER = ReleaseKey(bytes(range(7, 231, 7)))
-CITY = CategoryField("city", ("Bonn", "Ulm", None), integer_law(RandomizedResponse(1.0, 3)), unknown=None)
-AGE = NumberField("age", 0.0, 100.0, integer_law(Piecewise(2.0)), steps=100)
+CITY = CategoryField("city", ("Bonn", "Ulm", None), RandomizedResponse(1.0, 3).integer_law, unknown=None)
+AGE = NumberField("age", 0.0, 100.0, Piecewise(2.0).integer_law, steps=100)
 POLICY = Policy("a survey", (AGE, CITY), memo="permanent")
 RECORD = {"age": 41.3, "city": "Bonn"}
-COIN = CategoryField("coin", (False, True), integer_law(RandomizedResponse(0.5, 2)))
+COIN = CategoryField("coin", (False, True), RandomizedResponse(0.5, 2).integer_law)
 
 
 def answers(field, value, key=SECRET, people=range(4000)):
@@ -107,7 +108,7 @@ def test_the_noise_follows_the_law():
 
 
 def test_a_draw_of_many_words_repeats_none_of_them():
-    bits = CategoryField("bits", tuple(range(40)), integer_law(UnaryEncoding(0.5, 40, "sue")))
+    bits = CategoryField("bits", tuple(range(40)), UnaryEncoding(0.5, 40, "sue").integer_law)
     given = np.array([[int(bit) for bit in f"{answer:040b}"] for answer in answers(bits, 39, people=range(500))])[
         :, :32
     ]
@@ -121,7 +122,7 @@ def test_a_draw_of_many_words_repeats_none_of_them():
 @pytest.mark.parametrize("steps", [1, 3])
 def test_steps_leave_the_mean_where_it_was(steps):
     """Of both answers, over steps and noise: the chance of the number itself, and not that of a step."""
-    field = NumberField("x", -1.0, 1.0, integer_law(Duchi(3.0)), steps=steps)
+    field = NumberField("x", -1.0, 1.0, Duchi(3.0).integer_law, steps=steps)
     up = Fraction(field.law.slope) * Fraction(0.21) / 2**64 + Fraction(1, 2)
     given = answers(field, 0.21, people=range(20_000))
     assert binomial_pvalue(given.sum(), given.size, float(up)) > THRESHOLD
@@ -130,10 +131,10 @@ def test_steps_leave_the_mean_where_it_was(steps):
 
 
 def test_ends_and_whole_numbers_stay_what_they_are():
-    both = NumberField("x", -1.0, 1.0, integer_law(Duchi(40.0)), steps=1)
+    both = NumberField("x", -1.0, 1.0, Duchi(40.0).integer_law, steps=1)
     assert not answers(both, -1.0, people=range(300)).any()
     assert answers(both, 1.0, people=range(300)).all()
-    whole = NumberField("x", 0.0, 3.0, integer_law(Duchi(40.0)), whole=True)
+    whole = NumberField("x", 0.0, 3.0, Duchi(40.0).integer_law, whole=True)
     assert Policy("whole", (whole,), memo="permanent").permanent().fields == (whole,)
 
 
@@ -143,7 +144,7 @@ class TestEpsilons:
     @staticmethod
     def law(values, epsilon=1.0):
         """The chance of all answers to a series of values, each different one of which is answered once."""
-        response = integer_law(RandomizedResponse(epsilon, 3))
+        response = RandomizedResponse(epsilon, 3).integer_law
         keep, other = 2**64 - 2 * response.other_count, response.other_count
         different = list(dict.fromkeys(values))
         law = Counter()

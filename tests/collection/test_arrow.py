@@ -4,19 +4,19 @@ import numpy as np
 import pytest
 
 from skldp.client import CategoryField, NumberField, Policy
-from skldp.collection._arrow import batch_of_reports, columns_of_batch, report_schema
-from skldp.collection._columns import columns_of, join
-from skldp.mechanisms import Duchi, Hybrid, RandomizedResponse, UnaryEncoding, integer_law
+from skldp.collection._report_tables import batch_of_reports, columns_of, columns_of_batch, join, report_schema
+from skldp.mechanisms import Duchi, Hybrid, RandomizedResponse
+from skldp.mechanisms.categorical._unary import UnaryEncoding
 
 pa = pytest.importorskip("pyarrow")
 
 POLICY = Policy(
     "a test",
     (
-        NumberField("age", 0, 100, integer_law(Hybrid(1.0))),
-        NumberField("yes", 0, 1, integer_law(Duchi(1.0))),
-        CategoryField("city", tuple(f"city {i}" for i in range(300)), integer_law(RandomizedResponse(1.0, 300))),
-        CategoryField("shop", tuple(f"shop {i}" for i in range(70)), integer_law(UnaryEncoding(1.0, 70))),
+        NumberField("age", 0, 100, Hybrid(1.0).integer_law),
+        NumberField("yes", 0, 1, Duchi(1.0).integer_law),
+        CategoryField("city", tuple(f"city {i}" for i in range(300)), RandomizedResponse(1.0, 300).integer_law),
+        CategoryField("shop", tuple(f"shop {i}" for i in range(70)), UnaryEncoding(1.0, 70).integer_law),
     ),
 )
 REPORTS = [POLICY.release({"age": i, "yes": 1, "city": f"city {i}", "shop": f"shop {i}"}) for i in range(9)]
@@ -104,6 +104,6 @@ def test_batches_of_others_are_refused():
 
 
 def test_a_field_may_not_be_called_as_the_id():
-    field = NumberField("skldp_report_id", 0, 1, integer_law(Duchi(1.0)))
+    field = NumberField("skldp_report_id", 0, 1, Duchi(1.0).integer_law)
     with pytest.raises(ValueError, match="name of the reports' id"):
         report_schema(Policy("a test", (field,)))

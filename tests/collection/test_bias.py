@@ -9,28 +9,24 @@ from scipy.stats import beta, norm
 
 from skldp.client import NumberField
 from skldp.collection._survey_fields import bins_of, distribution_of
+from skldp.laws._integers import LAWS, CodeLaw, GroupLaw, UnitLaw
+from skldp.laws._numbers import LatticeLaw, MixtureLaw, SampledLaw
 from skldp.learning._answer_scores import code_scores, grouped_number, numbers, squares
 from skldp.learning._survey_estimates import quantile_estimate
 from skldp.mechanisms import (
     DuchiVector,
     Hybrid,
-    HybridThreeOutputs,
-    LongitudinalCategories,
-    LongitudinalHistogram,
-    LongitudinalMean,
     Piecewise,
-    ResponseOnBins,
     SquareWave,
     bitrand,
-    integer_law,
-    law_within_bounds,
+    longitudinal_categories,
+    longitudinal_histogram,
+    longitudinal_mean,
 )
-from skldp.mechanisms._categorical.catalogue import CATEGORICAL_MECHANISMS, make_categorical_mechanism
-from skldp.mechanisms._group_laws import SampledLaw
-from skldp.mechanisms._integer_laws import CodeLaw, GroupLaw, UnitLaw
-from skldp.mechanisms._law_documents import LAWS
-from skldp.mechanisms._number_laws import LatticeLaw, MixtureLaw
-from skldp.mechanisms._numeric.catalogue import NUMERIC_MECHANISMS, make_mechanism
+from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS, make_categorical_mechanism
+from skldp.mechanisms.numeric._bounded_features import NUMERIC_MECHANISMS, make_mechanism
+from skldp.mechanisms.numeric._piecewise import HybridThreeOutputs
+from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
 
 N = 1_000_000
 TWO_64 = 2**64
@@ -64,25 +60,25 @@ def _numeric():
     for name, epsilon in itertools.product(NUMERIC_MECHANISMS, (1.0, 3.0)):
         # Noise of real numbers is no law of integers, and vectors are below.
         if name not in ("laplace", "gaussian", "duchi_vector"):
-            yield integer_law(few_bits[name](epsilon) if name in few_bits else make_mechanism(name, epsilon))
-    yield law_within_bounds(bitrand(3.0, ([0.0], [1.0]), calibration="exact", debias=True))
-    yield law_within_bounds(ResponseOnBins(2.0, 0.0, 1.0, unbiased=True))
-    yield law_within_bounds(ResponseOnBins(2.0, 0.0, 1.0))
-    yield LongitudinalMean(2.0, 1.0, 0.0, 1.0).law
-    yield LongitudinalHistogram(2.0, 1.0, 0.0, 1.0, 8, 2).law
+            yield (few_bits[name](epsilon) if name in few_bits else make_mechanism(name, epsilon)).integer_law
+    yield bitrand(3.0, ([0.0], [1.0]), calibration="exact", debias=True).integer_law
+    yield ResponseOnBins(2.0, 0.0, 1.0, unbiased=True).integer_law
+    yield ResponseOnBins(2.0, 0.0, 1.0).integer_law
+    yield longitudinal_mean(2.0, 1.0)
+    yield longitudinal_histogram(2.0, 1.0, 8, 2)
 
 
 def _categorical():
     for name, epsilon in itertools.product(CATEGORICAL_MECHANISMS, (0.5, 2.0)):
-        yield integer_law(make_categorical_mechanism(name, epsilon, N_CODES))
-    yield from (LongitudinalCategories(2.0, 1.0, N_CODES, method).law for method in ("krr", "sue", "hashing"))
+        yield make_categorical_mechanism(name, epsilon, N_CODES).integer_law
+    yield from (longitudinal_categories(2.0, 1.0, N_CODES, method) for method in ("krr", "sue", "hashing"))
 
 
 UNIT_LAWS, CODE_LAWS = list(_numeric()), list(_categorical())
 GROUP_LAWS = [
-    integer_law(DuchiVector(2.0, 3)),
+    DuchiVector(2.0, 3).integer_law,
     SampledLaw(3, 2, UNIT_LAWS[0]),
-    SampledLaw(3, 2, integer_law(DuchiVector(1.0, 2))),
+    SampledLaw(3, 2, DuchiVector(1.0, 2).integer_law),
 ]
 
 
@@ -179,7 +175,7 @@ def number_chances(law, x):
             sets = math.comb(law.n_buckets, law.n_chosen)
             chances = []
             for choice in range(sets):
-                chosen = [bucket for bucket, _ in law.told(choice << law.n_chosen)]
+                chosen = [bucket for bucket, _ in law.bits_of(choice << law.n_chosen)]
                 bits = np.array([[one == bucket for one in chosen] for bucket in range(law.n_buckets)], dtype=int)
                 both = flipped(bits, first) @ flipped(rows_of_bits(law.n_chosen), second)
                 chances.append(shares @ both / sets)
@@ -315,7 +311,7 @@ def test_quantiles_converge(name, epsilon):
 
     Epsilon 12 answers within fewer cells than lie between knots: quantiles were off by 29 of their standard errors.
     """
-    field = NumberField("x", 0.0, 1.0, integer_law(SquareWave(epsilon, BITS)))
+    field = NumberField("x", 0.0, 1.0, SquareWave(epsilon, BITS).integer_law)
     levels, x = (0.45, 0.9), 2 * NUMBERS[name] - 1
     counts = np.diff(np.rint(100_000 * np.cumsum(lattice_chances(field.law, x))), prepend=0).astype(int)
     found, errors, low, high = distribution_of(field, np.repeat(answers_of(field.law), counts))

@@ -6,18 +6,11 @@ import pytest
 from skldp import Collector
 from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField, Policy
 from skldp.learning._answer_scores import code_scores
-from skldp.mechanisms import (
-    BoundedFeatures,
-    DuchiVector,
-    HadamardResponse,
-    Hybrid,
-    LocalHashing,
-    ResponseOnBins,
-    SubsetSelection,
-    bitrand,
-    integer_law,
-    law_within_bounds,
-)
+from skldp.mechanisms import DuchiVector, Hybrid, LocalHashing, bitrand
+from skldp.mechanisms.categorical._hadamard import HadamardResponse
+from skldp.mechanisms.categorical._unary import SubsetSelection
+from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
+from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
 
 N_CODES = 11
 MECHANISMS = [
@@ -27,7 +20,7 @@ MECHANISMS = [
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
 def test_the_mean_score_of_a_code_is_1_for_its_own_and_0_for_all_others(mechanism):
-    law = integer_law(mechanism)
+    law = mechanism.integer_law
     answers = np.array([one for one in range(law.n_answers) if law.is_answer(one)], dtype=np.uint16)
     reports = answers
     if isinstance(mechanism, SubsetSelection):
@@ -49,20 +42,20 @@ def test_the_mean_score_of_a_code_is_1_for_its_own_and_0_for_all_others(mechanis
 @pytest.fixture(scope="module")
 def collector():
     columns = tuple(NumberColumn(name, 0, 10) for name in "abc")
-    some = law_within_bounds(BoundedFeatures(Hybrid(2.0), (0.0,) * 3, (1.0,) * 3, n_sampled=2, stated=4.0))
-    bits = law_within_bounds(bitrand(6.0, ([0.0], [1.0]), calibration="exact", debias=True))
-    bins = law_within_bounds(ResponseOnBins(3.0, 0.0, 1.0))
+    some = BoundedFeatures(Hybrid(2.0), (0.0,) * 3, (1.0,) * 3, n_sampled=2, stated=4.0).integer_law
+    bits = bitrand(6.0, ([0.0], [1.0]), calibration="exact", debias=True).integer_law
+    bins = ResponseOnBins(3.0, 0.0, 1.0).integer_law
     values = tuple(f"v{i}" for i in range(N_CODES))
     policy = Policy(
         "many laws",
         (
             NumbersField("some", columns, some),
-            NumbersField("signs", (NumberColumn("d", 0, 1), NumberColumn("e", 0, 1)), integer_law(DuchiVector(2.0, 2))),
+            NumbersField("signs", (NumberColumn("d", 0, 1), NumberColumn("e", 0, 1)), DuchiVector(2.0, 2).integer_law),
             NumberField("binary", 0.0, 1.0, bits),
             NumberField("bins", 0.0, 1.0, bins),
-            CategoryField("hash", values, integer_law(LocalHashing(2.0, N_CODES))),
-            CategoryField("set", values, integer_law(SubsetSelection(2.0, N_CODES))),
-            CategoryField("row", values, integer_law(HadamardResponse(2.0, N_CODES))),
+            CategoryField("hash", values, LocalHashing(2.0, N_CODES).integer_law),
+            CategoryField("set", values, SubsetSelection(2.0, N_CODES).integer_law),
+            CategoryField("row", values, HadamardResponse(2.0, N_CODES).integer_law),
         ),
     )
     words = np.random.default_rng(7)

@@ -12,34 +12,25 @@ from scipy.stats import binomtest, t
 from skldp import Collector
 from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField, Policy
 from skldp.client._reports import pack
-from skldp.collection._arrow import batch_of_reports
 from skldp.collection._report_files import read_batch
+from skldp.collection._report_tables import batch_of_reports
+from skldp.laws._numbers import SampledLaw
 from skldp.learning._survey_estimates import made_consistent
-from skldp.mechanisms import (
-    Duchi,
-    HadamardResponse,
-    LocalHashing,
-    LongitudinalHistogram,
-    Piecewise,
-    RandomizedResponse,
-    SquareWave,
-    SubsetSelection,
-    UnaryEncoding,
-    integer_law,
-)
-from skldp.mechanisms._group_laws import SampledLaw
+from skldp.mechanisms import Duchi, LocalHashing, Piecewise, RandomizedResponse, SquareWave, longitudinal_histogram
+from skldp.mechanisms.categorical._hadamard import HadamardResponse
+from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
 
 T = float(t.ppf(0.975, 599))
 CITIES = ("Bonn", "Ulm", None)
 POLICY = Policy(
     "a <test>",
     (
-        NumberField("age", 0, 100, integer_law(SquareWave(2.0)), "years"),
-        NumberField("pay", 0, 10, integer_law(Piecewise(2.0))),
-        CategoryField("city", CITIES, integer_law(RandomizedResponse(2.0, 3))),
-        CategoryField("shop", tuple(range(70)), integer_law(UnaryEncoding(2.0, 70))),
-        NumberField("kids", 0, 5, integer_law(Piecewise(3.0)), whole=True),
-        NumberField("yes", 0, 1, integer_law(Duchi(1.0)), whole=True),
+        NumberField("age", 0, 100, SquareWave(2.0).integer_law, unit="years"),
+        NumberField("pay", 0, 10, Piecewise(2.0).integer_law),
+        CategoryField("city", CITIES, RandomizedResponse(2.0, 3).integer_law),
+        CategoryField("shop", tuple(range(70)), UnaryEncoding(2.0, 70).integer_law),
+        NumberField("kids", 0, 5, Piecewise(3.0).integer_law, whole=True),
+        NumberField("yes", 0, 1, Duchi(1.0).integer_law, whole=True),
     ),
 )
 OTHER = Policy("another", POLICY.fields)
@@ -141,7 +132,7 @@ def test_collectors_merge_to_the_bit_in_any_order(reports, collector):
     assert parts[0].counts == (200, 0, 0, 7)
     one_by_one = Collector(POLICY).merge(parts[2]).merge(parts[1]).merge(parts[0])
     assert everything(pickle.loads(pickle.dumps(one_by_one))) == everything(collector)
-    with pytest.raises(ValueError, match="must be of the same policy"):
+    with pytest.raises(ValueError, match="must have the same policy"):
         parts[0].merge(Collector(OTHER))
 
 
@@ -157,7 +148,7 @@ def test_estimates_may_be_asked_between_reports(reports, collector):
 @pytest.mark.parametrize("first", [0, 1])
 def test_a_single_report_counts_before_a_later_batch(first):
     pa = pytest.importorskip("pyarrow")
-    policy = Policy("a test", (CategoryField("city", ("Bonn", "Ulm"), integer_law(RandomizedResponse(1.0, 2))),))
+    policy = Policy("a test", (CategoryField("city", ("Bonn", "Ulm"), RandomizedResponse(1.0, 2).integer_law),))
     one, other = (pack(bytes.fromhex(policy.sha256), bytes(16), [answer], [2]) for answer in (first, 1 - first))
     made = Collector(policy)
     made.add(one)
@@ -167,7 +158,7 @@ def test_a_single_report_counts_before_a_later_batch(first):
 
 
 def test_many_single_reports_are_put_away(reports, collector, monkeypatch):
-    monkeypatch.setattr("skldp.collection._report_store._WAITING", 7)
+    monkeypatch.setattr("skldp.collection._report_files._WAITING", 7)
     assert everything(collect(reports)) == everything(collector)
 
 
@@ -389,7 +380,7 @@ def test_shares_of_bins_sum_to_one_and_are_the_steps_of_the_cumulative_ones(coll
 @pytest.mark.parametrize(("bins", "shares"), [(1, [1]), (3, [1, 0, 0]), ([0, 0.5, 1], [1, 0])])
 def test_bins_that_hold_every_number_or_none(epsilon, bins, shares):
     """All numbers, or none, are one score: the interval of its count was divided by 0."""
-    policy = Policy("a test", (NumberField("no", 0, 1, integer_law(Duchi(epsilon)), whole=True),))
+    policy = Policy("a test", (NumberField("no", 0, 1, Duchi(epsilon).integer_law, whole=True),))
     made, rng = Collector(policy), np.random.default_rng(0)
     for _ in range(50):
         made.add(policy.vector({"no": 0}, rng.bytes(160)))
@@ -400,11 +391,11 @@ def test_bins_that_hold_every_number_or_none(epsilon, bins, shares):
 
 def test_an_interval_of_equal_answers_holds_their_mean():
     """By a rounding the end of an interval lay beyond the estimate."""
-    field = NumberField("pay", 0.3, 7.7, integer_law(Duchi(12.0)))
+    field = NumberField("pay", 0.3, 7.7, Duchi(12.0).integer_law)
     policy = Policy("a test", (field,))
     for value, n in itertools.product((0.3, 7.7), range(2, 40)):
         made = Collector(policy)
-        for one in policy.release_all([{"pay": value}] * n):
+        for one in policy.release_table({"pay": [value] * n}):
             made.add(one)
         found = made.mean("pay")
         assert found.low <= found.values <= found.high
@@ -421,7 +412,7 @@ def test_quantiles_ascend_within_their_intervals(collector):
 
 @pytest.mark.parametrize(("low", "high"), [(0, 10), (0.5, 10.5), (0, 500)])
 def test_a_quantile_of_whole_numbers_is_none_that_nobody_can_have(low, high):
-    age = NumberField("age", low, high, integer_law(SquareWave(1.0)), whole=True)
+    age = NumberField("age", low, high, SquareWave(1.0).integer_law, whole=True)
     policy, rng = Policy("a test", (age,)), np.random.default_rng(0)
     made = Collector(policy)
     for _ in range(30):
@@ -433,7 +424,7 @@ def test_a_quantile_of_whole_numbers_is_none_that_nobody_can_have(low, high):
 
 def test_a_quantile_of_whole_numbers_in_buckets_is_within_its_interval():
     """It was rounded to 0 or 1 while the interval of its bucket ended at an eighth."""
-    field = NumberField("age", 0, 1, LongitudinalHistogram(1.0, 0.5, 0.0, 1.0, 8, 2).law, whole=True)
+    field = NumberField("age", 0, 1, longitudinal_histogram(1.0, 0.5, 8, 2), whole=True)
     policy, rng = Policy("a test", (field,), memo="permanent"), np.random.default_rng(0)
     for _ in range(20):
         made = Collector(policy)
@@ -446,7 +437,7 @@ def test_a_quantile_of_whole_numbers_in_buckets_is_within_its_interval():
 
 def test_quantiles_between_neighbouring_doubles():
     """Bounds that hold fewer doubles than knots were refused: "Got too many parts"."""
-    policy = Policy("a test", (NumberField("id", 1e15, 1e15 + 8, integer_law(Piecewise(12.0))),))
+    policy = Policy("a test", (NumberField("id", 1e15, 1e15 + 8, Piecewise(12.0).integer_law),))
     made, rng = Collector(policy), np.random.default_rng(0)
     for _ in range(600):
         made.add(policy.vector({"id": 1e15 + 2}, rng.bytes(160)))
@@ -458,7 +449,7 @@ def test_quantiles_between_neighbouring_doubles():
 @pytest.mark.parametrize("value", [0.0, 37.3, 100.0])
 def test_quantiles_of_people_who_all_have_one_number_are_near_it(value):
     """Which is somewhere within a bin: 20 surveys of fixed noise, of which most would miss it if bins were even."""
-    policy = Policy("a test", (NumberField("age", 0, 100, integer_law(SquareWave(4.0))),))
+    policy = Policy("a test", (NumberField("age", 0, 100, SquareWave(4.0).integer_law),))
     rng, n_held, widths = np.random.default_rng(0), np.zeros(3), []
     for _ in range(20):
         made = Collector(policy)
@@ -475,7 +466,7 @@ def test_large_domains_of_every_law(reports):
     """Sets, hashes and Hadamard's reports: the same estimates as those of the mechanism for tables."""
     rng = np.random.default_rng(8)
     kinds = SubsetSelection(1.0, 70), LocalHashing(1.0, 70), HadamardResponse(1.0, 70), RandomizedResponse(1.0, 70)
-    fields = [CategoryField(f"f{i}", tuple(range(70)), integer_law(one)) for i, one in enumerate(kinds)]
+    fields = [CategoryField(f"f{i}", tuple(range(70)), one.integer_law) for i, one in enumerate(kinds)]
     policy = Policy("a test", tuple(fields))
     made = Collector(policy)
     for _ in range(300):
@@ -499,8 +490,8 @@ def test_large_domains_of_every_law(reports):
 def test_of_numbers_that_are_answered_for_together_means_are_known():
     rng = np.random.default_rng(9)
     columns = tuple(NumberColumn(name, 0, high) for name, high in (("a", 10), ("b", 20), ("c", 30)))
-    city = CategoryField("city", CITIES, integer_law(RandomizedResponse(2.0, 3)))
-    policy = Policy("a test", (NumbersField("abc", columns, SampledLaw(3, 1, integer_law(Duchi(1.0)))), city))
+    city = CategoryField("city", CITIES, RandomizedResponse(2.0, 3).integer_law)
+    policy = Policy("a test", (NumbersField("abc", columns, SampledLaw(3, 1, Duchi(1.0).integer_law)), city))
     made = Collector(policy)
     for _ in range(200):
         made.add(policy.vector({"a": 5, "b": 20, "c": 0, "city": "Ulm"}, rng.bytes(8 * 50)))
@@ -509,7 +500,7 @@ def test_of_numbers_that_are_answered_for_together_means_are_known():
         assert made.mean(name).values == pytest.approx([frame[name].mean()], rel=1e-9)
         assert made.mean(name, by="city").labels == ("Bonn", "Ulm", "None")
     for method, asked in (("variance", {}), ("mean", {"by": "b"}), ("mean", {"where": {"b": (0, 1)}})):
-        with pytest.raises(ValueError, match="means alone are known"):
+        with pytest.raises(ValueError, match="Only `mean` is known"):
             getattr(made, method)("a", **asked)
     assert made.page().count("<h2>") == 2
     for one, name in zip(made._group_means(policy.fields[0]), "abc", strict=True):
@@ -523,9 +514,9 @@ def test_of_numbers_that_are_answered_for_together_means_are_known():
 @pytest.mark.parametrize("show", ["page", "to_frame"])
 def test_a_group_of_numbers_is_decoded_once_a_report(monkeypatch, show):
     columns = tuple(NumberColumn(f"c{i}", 0, 1) for i in range(30))
-    policy = Policy("a test", (NumbersField("group", columns, SampledLaw(30, 1, integer_law(Duchi(1.0)))),))
+    policy = Policy("a test", (NumbersField("group", columns, SampledLaw(30, 1, Duchi(1.0).integer_law)),))
     made = Collector(policy)
-    for one in policy.release_all([{f"c{i}": 0.5 for i in range(30)}] * 50):
+    for one in policy.release_table({f"c{i}": [0.5] * 50 for i in range(30)}):
         made.add(one)
     decoded = []
     real = SampledLaw.values
@@ -535,10 +526,10 @@ def test_a_group_of_numbers_is_decoded_once_a_report(monkeypatch, show):
 
 
 def test_estimates_within_the_largest_bounds_are_finite():
-    field = NumberField("x", -1e100, 1e100, integer_law(Piecewise(1.0)))
-    policy = Policy("a test", (field, NumberField("y", -1, 1, integer_law(Piecewise(1.0)))))
+    field = NumberField("x", -1e100, 1e100, Piecewise(1.0).integer_law)
+    policy = Policy("a test", (field, NumberField("y", -1, 1, Piecewise(1.0).integer_law)))
     made = Collector(policy)
-    for one in policy.release_all([{"x": (-1) ** i * 1e100, "y": 1} for i in range(200)]):
+    for one in policy.release_table({"x": [(-1) ** i * 1e100 for i in range(200)], "y": [1] * 200}):
         made.add(one)
     for found in (made.mean("x"), made.variance("x"), made.histogram("x"), made.quantiles("x")):
         assert np.isfinite(found.values).all()
@@ -602,11 +593,11 @@ def test_no_forged_reports_move_nothing_and_too_many_anything(collector):
     ("ask", "rule"),
     [
         (lambda c: c.mean("nobody"), "A field must be one of"),
-        (lambda c: c.mean("city"), "estimated of numbers"),
-        (lambda c: c.frequencies("age"), "Frequencies are of categories"),
-        (lambda c: c.mean("age", by="age"), "must all be different fields"),
-        (lambda c: c.mean("age", by="city", where={"city": "Bonn"}), "must all be different fields"),
-        (lambda c: c.correlation("age", "age"), "must all be different fields"),
+        (lambda c: c.mean("city"), "needs a number"),
+        (lambda c: c.frequencies("age"), "needs a category"),
+        (lambda c: c.mean("age", by="age"), "must be different fields"),
+        (lambda c: c.mean("age", by="city", where={"city": "Bonn"}), "must be different fields"),
+        (lambda c: c.correlation("age", "age"), "must be different fields"),
         (lambda c: c.mean("age", where={"city": "Berlin"}), "must be one of the values"),
         (lambda c: c.mean("age", where={"city": []}), "must have a value"),
         (lambda c: c.mean("age", where={"pay": 3}), "must be \\(low, high\\)"),
@@ -619,7 +610,7 @@ def test_no_forged_reports_move_nothing_and_too_many_anything(collector):
         (lambda c: c.histogram("age", bins=[50, 20]), "Edges must ascend"),
         (lambda c: c.histogram("age", bins=[50, 200]), "Edges must ascend"),
         (lambda c: c.histogram("age", consistent="both"), "consistent must be"),
-        (lambda c: c.frequencies("city", consistent="likelihood", by="yes"), "is of all reports"),
+        (lambda c: c.frequencies("city", consistent="likelihood", by="yes"), "takes no group"),
         (lambda c: c.quantiles("age", [0.0]), "levels"),
     ],
 )

@@ -25,7 +25,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from skldp.client import DeviceLedger
-from skldp.learning import DiscriminantProtocol, Report
+from skldp.learning import Report
+from skldp.learning._discriminant import DiscriminantProtocol
 
 REQUIRED = os.environ.get("SKLDP_FLOWER") == "required"
 TIMEOUT = float(os.environ.get("SKLDP_FLOWER_TIMEOUT", "25"))
@@ -47,7 +48,7 @@ import numpy as np
 
 from skldp import flower_client_app, flower_server_app
 from skldp.client import DeviceLedger
-from skldp.learning import DiscriminantProtocol
+from skldp.learning._discriminant import DiscriminantProtocol
 
 FOLDER = Path({folder!r})
 

@@ -9,11 +9,11 @@ from client.second_client import report_of_prefix
 from scipy.stats import binom, binomtest
 
 from skldp import HeavyHitters
+from skldp._documents import canonical_text
 from skldp.client import CategoryField, DeviceLedger, NumberField, Policy, PrefixDomain, PrefixTask
-from skldp.client._schema import canonical_text
 from skldp.collection._heavy_hitters import _scores
 from skldp.exceptions import BudgetExhaustedError
-from skldp.mechanisms import Piecewise, RandomizedResponse, integer_law
+from skldp.mechanisms import Piecewise, RandomizedResponse
 
 WORDS = PrefixDomain("abc", 3)
 CODES = PrefixDomain.of_bits(8)
@@ -140,9 +140,9 @@ def test_no_group_is_asked_about_more_candidates_than_were_said(domain, n_kept, 
 
 
 def test_what_leaves_no_room_for_one_more_sign_is_refused():
-    with pytest.raises(ValueError, match="one more sign"):
+    with pytest.raises(ValueError, match="prefixes by a character"):
         HeavyHitters(PrefixDomain.of_bits(32), 1.0, "a test", n_kept=32, n_candidates=63)
-    with pytest.raises(ValueError, match="one more sign"):
+    with pytest.raises(ValueError, match="prefixes by a character"):
         HeavyHitters(PrefixDomain("abcdef", 4), 1.0, "a test", n_kept=1, n_candidates=5)
 
 
@@ -293,9 +293,9 @@ def test_a_state_goes_on_where_it_was_written():
         hitters.estimate()
     with pytest.raises(ValueError, match="without reports"):
         _ = hitters.least_share
-    with pytest.raises(ValueError, match="All rounds are closed"):
+    with pytest.raises(ValueError, match="all rounds are closed"):
         _ = hitters.collector
-    with pytest.raises(ValueError, match="All rounds are closed"):
+    with pytest.raises(ValueError, match="all rounds are closed"):
         hitters.close_round()
 
 
@@ -335,7 +335,7 @@ def changed(text, **names):
     ids=str,
 )
 def test_a_hostile_state_is_refused(names):
-    with pytest.raises(ValueError, match="Got"):
+    with pytest.raises(ValueError, match=r"[Gg]ot"):
         HeavyHitters.from_json(changed(small().to_json(), **names))
 
 
@@ -356,12 +356,12 @@ def test_a_state_of_hundreds_of_rounds_makes_one_policy_of_all(monkeypatch):
 @pytest.mark.parametrize("text", ["", "[]", "3", "{}", '{"a": 1, "a": 1}', "[" * 10_000])
 def test_a_text_that_is_no_state_and_no_task_is_refused(text):
     for kind in (HeavyHitters, PrefixTask):
-        with pytest.raises(ValueError, match="Got"):
+        with pytest.raises(ValueError, match=r"[Gg]ot"):
             kind.from_json(text)
 
 
 def policy_of(values, **changed):
-    law = integer_law(RandomizedResponse(1.0, len(values)))
+    law = RandomizedResponse(1.0, len(values)).integer_law
     return Policy("a test", (CategoryField(**({"name": "prefix", "values": values, "law": law} | changed)),))
 
 
@@ -379,14 +379,14 @@ GOOD = policy_of(("00", "01", None), unknown=None)
         policy_of(("00", "02", None), unknown=None),
         policy_of(("00", 1, None), unknown=None),
         GOOD.permanent(),
-        Policy("a test", (*GOOD.fields, NumberField("age", 0, 1, integer_law(Piecewise(1.0))))),
-        Policy("a test", (NumberField("prefix", 0, 1, integer_law(Piecewise(1.0))),)),
+        Policy("a test", (*GOOD.fields, NumberField("age", 0, 1, Piecewise(1.0).integer_law))),
+        Policy("a test", (NumberField("prefix", 0, 1, Piecewise(1.0).integer_law),)),
     ],
     ids=["first", "name", "place", "order", "short", "sign", "number", "memo", "two", "kind"],
 )
 def test_a_policy_that_is_none_about_prefixes_is_refused(policy):
     assert PrefixTask(CODES, 2, GOOD).candidates == ("00", "01")
-    with pytest.raises(ValueError, match="Got"):
+    with pytest.raises(ValueError, match=r"[Gg]ot"):
         PrefixTask(CODES, 2, policy)
 
 
@@ -412,7 +412,7 @@ def test_a_policy_that_is_none_about_prefixes_is_refused(policy):
 def test_a_hostile_task_is_refused(names):
     text = PrefixTask(CODES, 2, GOOD).to_json()
     assert PrefixTask.from_json(text).to_json() == text
-    with pytest.raises(ValueError, match="Got"):
+    with pytest.raises(ValueError, match=r"[Gg]ot"):
         PrefixTask.from_json(changed(text, **names))
 
 

@@ -9,15 +9,16 @@ import skldp.client._policy
 from skldp import Collector
 from skldp.client import CategoryField, Policy
 from skldp.client._reports import header
-from skldp.collection import _report_files, _report_store
-from skldp.collection._arrow import batch_of_bytes, batch_of_reports, own_columns
-from skldp.mechanisms import RandomizedResponse, UnaryEncoding, integer_law
+from skldp.collection import _report_files
+from skldp.collection._report_tables import batch_of_bytes, batch_of_reports, own_columns
+from skldp.mechanisms import RandomizedResponse
+from skldp.mechanisms.categorical._unary import UnaryEncoding
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 
-POLICY = Policy("a test", (CategoryField("city", ("Bonn", "Ulm"), integer_law(RandomizedResponse(1.0, 2))),))
-REPORTS = POLICY.release_all([{"city": "Ulm"}] * 50)
+POLICY = Policy("a test", (CategoryField("city", ("Bonn", "Ulm"), RandomizedResponse(1.0, 2).integer_law),))
+REPORTS = POLICY.release_table({"city": ["Ulm"] * 50})
 
 
 def write(path, batches, form="stream", **options):
@@ -170,7 +171,7 @@ def test_other_columns_of_a_parquet_file_are_not_read(tmp_path):
 
 def test_repeated_reports_take_no_memory(monkeypatch):
     monkeypatch.setattr(_report_files, "_ROWS", 100)
-    monkeypatch.setattr(_report_store, "_WAITING", 100)
+    monkeypatch.setattr(_report_files, "_WAITING", 100)
     made, held = Collector(POLICY), []
     for _ in range(20):
         made.add_batch(equal_rows(1000))
@@ -180,10 +181,10 @@ def test_repeated_reports_take_no_memory(monkeypatch):
 
 
 def test_reports_keep_the_order_in_which_they_came_until_they_are_sorted(monkeypatch):
-    monkeypatch.setattr(_report_store, "_WAITING", 4)
+    monkeypatch.setattr(_report_files, "_WAITING", 4)
     sorted_parts = []
-    real = _report_store.sorted_once
-    monkeypatch.setattr(_report_store, "sorted_once", lambda columns: sorted_parts.append(columns.ids) or real(columns))
+    real = _report_files.sorted_once
+    monkeypatch.setattr(_report_files, "sorted_once", lambda columns: sorted_parts.append(columns.ids) or real(columns))
     made = Collector(POLICY)
     for one in REPORTS[:8]:
         made.add(one)
@@ -194,7 +195,7 @@ def test_reports_keep_the_order_in_which_they_came_until_they_are_sorted(monkeyp
 @pytest.mark.parametrize("n_at_a_time", [1, 1 << 20])
 def test_a_file_of_headers_is_parsed_in_linear_time(tmp_path, monkeypatch, n_at_a_time):
     monkeypatch.setattr(_report_files, "_BYTES", n_at_a_time)
-    policy = Policy("a test", (CategoryField("shop", tuple(range(4000)), integer_law(UnaryEncoding(1.0, 4000))),))
+    policy = Policy("a test", (CategoryField("shop", tuple(range(4000)), UnaryEncoding(1.0, 4000).integer_law),))
     start = header(bytes.fromhex(policy.sha256))
     tried = []
     real = skldp.client._policy.unpack

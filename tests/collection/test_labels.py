@@ -8,7 +8,8 @@ import pytest
 from skldp import Collector
 from skldp.client import CategoryField, NumberField, Policy
 from skldp.collection._page import _bars
-from skldp.mechanisms import RandomizedResponse, SquareWave, UnaryEncoding, integer_law
+from skldp.mechanisms import RandomizedResponse, SquareWave
+from skldp.mechanisms.categorical._unary import UnaryEncoding
 
 ALIKE = (1, "1", None, "None", True, "True")
 LABELS = ("1", "'1'", "None", "'None'", "True", "'True'")
@@ -18,9 +19,9 @@ LABELS = ("1", "'1'", "None", "'None'", "True", "'True'")
 def collector():
     """Of 600 people, whose number is by their group."""
     fields = (
-        CategoryField("group", ALIKE, integer_law(RandomizedResponse(4.0, 6)), None),
-        CategoryField("bits", ALIKE, integer_law(UnaryEncoding(4.0, 6)), None),
-        NumberField("big", 1e15, 1e15 + 64, integer_law(SquareWave(4.0)), missing=1e15),
+        CategoryField("group", ALIKE, RandomizedResponse(4.0, 6).integer_law, unknown=None),
+        CategoryField("bits", ALIKE, UnaryEncoding(4.0, 6).integer_law, unknown=None),
+        NumberField("big", 1e15, 1e15 + 64, SquareWave(4.0).integer_law, missing=1e15),
     )
     policy = Policy("a test", fields)
     held = Collector(policy)
@@ -64,12 +65,12 @@ def test_bars_of_labels_that_are_cut_alike_name_the_rows(collector):
 def test_a_frame_refuses_two_columns_of_one_name():
     """The later one replaced the earlier one."""
     fields = (
-        CategoryField("a", ("b=c", "d"), integer_law(UnaryEncoding(4.0, 2))),
-        CategoryField("a=b", ("c", "d"), integer_law(UnaryEncoding(4.0, 2))),
+        CategoryField("a", ("b=c", "d"), UnaryEncoding(4.0, 2).integer_law),
+        CategoryField("a=b", ("c", "d"), UnaryEncoding(4.0, 2).integer_law),
     )
     held = Collector(Policy("a test", fields))
     held.add(held.policy.release({}))
-    with pytest.raises(ValueError, match="two fields have"):
+    with pytest.raises(ValueError, match="two of one name"):
         held.to_frame()
 
 

@@ -1,4 +1,4 @@
-"""Intervals of laws of two steps hold the truth as often as they say: a sample of benchmarks/longitudinal.py."""
+"""Intervals of laws of two steps hold the truth as often as they say."""
 
 import numpy as np
 import pytest
@@ -6,21 +6,15 @@ from laws import THRESHOLD, binomial_pvalue
 
 from skldp import Collector
 from skldp.client import CategoryField, NumberField, Policy
-from skldp.mechanisms import (
-    LongitudinalCategories,
-    LongitudinalHistogram,
-    LongitudinalMean,
-    integer_law,
-    law_within_bounds,
-)
+from skldp.mechanisms import longitudinal_categories, longitudinal_histogram, longitudinal_mean
 
 METHODS = ("hashing", "sue", "krr")
 POLICY = Policy(
     "simulated surveys",
     (
-        NumberField("hours", 0.0, 1.0, law_within_bounds(LongitudinalMean(4.0, 3.0, 0.0, 1.0))),
-        NumberField("age", 0.0, 1.0, law_within_bounds(LongitudinalHistogram(4.0, 3.0, 0.0, 1.0, 4, 2))),
-        *(CategoryField(one, tuple("abc"), integer_law(LongitudinalCategories(4.0, 3.0, 3, one))) for one in METHODS),
+        NumberField("hours", 0.0, 1.0, longitudinal_mean(4.0, 3.0)),
+        NumberField("age", 0.0, 1.0, longitudinal_histogram(4.0, 3.0, 4, 2)),
+        *(CategoryField(one, tuple("abc"), longitudinal_categories(4.0, 3.0, 3, one)) for one in METHODS),
     ),
     memo="permanent",
 )

@@ -78,9 +78,9 @@ def test_two_releases_at_their_exact_epsilon_and_no_third(estimator, X, ledger):
 def test_without_ids_or_with_a_seed_nothing_is_released(estimator, X, ledger):
     charged = under(estimator, ledger)
     for call in (lambda: charged.fit_transform(X), lambda: charged.fit(X).transform(X)):
-        with pytest.raises(ValueError, match=r"both are needed, or neither\. Got no ids"):
+        with pytest.raises(ValueError, match=r"are both needed, or neither\. Got no ids"):
             call()
-    with pytest.raises(ValueError, match=r"both are needed, or neither\. Got no ledger"):
+    with pytest.raises(ValueError, match=r"are both needed, or neither\. Got no ledger"):
         clone(estimator).fit_transform(X, ids=IDS)
     for fit in ("fit", "fit_transform"):
         with pytest.raises(ValueError, match=r"seed must be None. Got 3 instead"):

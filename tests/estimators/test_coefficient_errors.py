@@ -8,9 +8,10 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from skldp import PrivateLinearRegression, RegressionSummary
+from skldp import PrivateLinearRegression
+from skldp.estimators._private_linear import RegressionSummary
 from skldp.exceptions import ChangedAfterFitError, TooFewPeopleWarning
-from skldp.learning import Estimate
+from skldp.learning._uncertainty import Estimate
 
 RNG = np.random.default_rng(0)
 N = 12_000

@@ -11,11 +11,12 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from skldp.domains._domain import Anywhere
 from skldp.estimators._base import LocalTransformer
 from skldp.estimators._composition import privacy_guarantee
 from skldp.estimators._label_private_classifier import LabelPrivateClassifier
 from skldp.estimators._labels import LabelRR
-from skldp.mechanisms import Anywhere, PrivacyGuarantee, RowMechanism
+from skldp.mechanisms import PrivacyGuarantee, RowMechanism
 
 X = np.random.default_rng(0).normal(size=(30, 4))
 y = (X[:, 0] > 0).astype(int)

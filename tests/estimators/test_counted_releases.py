@@ -242,6 +242,7 @@ STEPS = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(steps=st.lists(STEPS, min_size=1, max_size=3))
 @settings(max_examples=150)
 def test_no_figure_is_below_what_a_random_composition_releases(steps):

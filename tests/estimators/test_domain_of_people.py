@@ -11,7 +11,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.preprocessing import OneHotEncoder
 
-from skldp import BayesianFilter, Domain, PrivacyLedger, query_from_estimator
+from skldp import BayesianFilter, PrivacyLedger, domain_from_transformer, query_from_estimator
 from skldp.accounting import ledger_report
 from skldp.exceptions import LedgerError
 from skldp.mechanisms import Constrained, Integers, OneHot
@@ -28,7 +28,7 @@ def encoder():
 
 
 PEOPLE = encoder().set_output(transform="pandas").fit_transform(RAW)
-DOMAIN = Domain.from_transformer(encoder(), bounds={"age": Integers(18, 99)})
+DOMAIN = domain_from_transformer(encoder(), bounds={"age": Integers(18, 99)})
 TARGET = PEOPLE.to_numpy() @ [1.0, 2, 3, 10, 20, 30, 0.1]
 MODEL = LinearRegression().fit(PEOPLE, TARGET)
 SEEDED = "ignore::skldp.exceptions.SeededNoiseWarning"
@@ -117,10 +117,10 @@ def test_a_ledger_keeps_its_domain_and_verifies_by_it(tmp_path):
 def test_verification_finds_an_answer_that_the_domain_does_not_allow(tmp_path, monkeypatch):
     path = tmp_path / "people.ledger"
     query = query_from_estimator(MODEL, epsilon=0.6, bounds=DOMAIN)
-    from skldp.accounting._ledger import privacy_ledger
+    from skldp.accounting.ledger import _ledger_answers as ledger_answers
 
     with PrivacyLedger(1.0, bounds=DOMAIN, path=path) as ledger:
-        monkeypatch.setattr(privacy_ledger, "decide", lambda rule, queries, histories, *a, **k: [True] * len(histories))
+        monkeypatch.setattr(ledger_answers, "decide", lambda rule, queries, histories, *a, **k: [True] * len(histories))
         for _ in range(3):
             ledger.answer(query, [1], lambda who: np.ones(len(who), dtype=int), repeat=True)
         found = ledger.verify()

@@ -9,12 +9,13 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skldp.accounting import shuffled
+from skldp.domains._norms import nearest_rows
 from skldp.estimators._bounds_scaler import BoundsScaler
 from skldp.estimators._random_projection import RandomProjectionPrivatizer
 from skldp.estimators._vector import MultivariateLaplacePrivatizer, PrivUnitTransformer
 from skldp.exceptions import OutOfDomainWarning
-from skldp.mechanisms import PrivUnit, ScaledRows, noise_from
-from skldp.mechanisms._norms import nearest_rows
+from skldp.mechanisms import PrivUnit, noise_from
+from skldp.mechanisms.vector._privunit import ScaledRows
 
 pytestmark = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
 

@@ -21,10 +21,10 @@ from skldp import (
     PrivacyLedger,
     privacy_guarantee,
 )
-from skldp.estimators._label_stages import cohorts, of_people, rows_of
+from skldp.estimators._label_private_classifier import cohorts, of_people, rows_of
 from skldp.exceptions import ChangedAfterFitError
 from skldp.mechanisms import noise_from
-from skldp.mechanisms._categorical.row_priors import RowPriorResponse, as_priors
+from skldp.mechanisms.categorical._label_laws import RowPriorResponse, as_priors
 
 pytestmark = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
 

@@ -7,7 +7,7 @@ from sklearn.datasets import load_iris
 
 from skldp import LabelLaplaceVector
 from skldp.exceptions import LearntDomainWarning
-from skldp.study import federated_learning, labels_perturbed
+from skldp.study import federated_learning
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::skldp.exceptions.SeededNoiseWarning", "ignore::skldp.exceptions.LearntDomainWarning"
@@ -52,8 +52,8 @@ def test_a_model_is_trained_on_the_rows_as_on_one_hot_labels():
     X, y = load_iris(return_X_y=True)
     data = (X[::2], y[::2], X[1::2], y[1::2])
     clear = federated_learning(*data, n_clients=25, n_rounds=50, seed=0)
-    setting = labels_perturbed(LabelLaplaceVector(classes=range(3)))
-    run = federated_learning(*data, setting=setting, epsilon=1e4, n_clients=25, n_rounds=50, seed=0)
+    labels = LabelLaplaceVector(classes=range(3))
+    run = federated_learning(*data, label_mechanism=labels, epsilon=1e4, n_clients=25, n_rounds=50, seed=0)
     assert run.accuracy == clear.accuracy
     assert run.guarantee.epsilon == pytest.approx(1e4)
     assert run.guarantee.unit == "label"

@@ -22,8 +22,8 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from skldp.estimators import _base as base
 from skldp.estimators._composition import privacy_guarantee
-from skldp.estimators._label_sampler import LabelSampler
-from skldp.estimators._label_vector import LabelLaplaceVector
+from skldp.estimators._label_private import LabelSampler
+from skldp.estimators._label_vectors import LabelLaplaceVector
 from skldp.estimators._labels import LabelLaplace, LabelRR
 from skldp.exceptions import LearntDomainWarning, SeededNoiseWarning
 

@@ -90,7 +90,7 @@ def test_directions_that_privunit_released():
 
 
 def test_says_when_it_cannot_work():
-    with pytest.raises(ValueError, match="n_sampled must be at least 2"):
+    with pytest.raises(ValueError, match="`n_sampled` must be at least 2"):
         NoiseAwareLinearRegression(NumericPrivatizer(1.0, mechanism="piecewise")).fit(X, Y)
     release = NumericPrivatizer(2.0, mechanism="piecewise", n_sampled_features=2, seed=0).fit(X)
     with pytest.warns(TooFewPeopleWarning, match="at least") as caught:

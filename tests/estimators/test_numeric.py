@@ -11,7 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from skldp.estimators._numeric import NumericPrivatizer
 from skldp.exceptions import OutOfDomainWarning, SeededNoiseWarning
 from skldp.mechanisms._noise import Noise
-from skldp.mechanisms._numeric.catalogue import NUMERIC_MECHANISMS
+from skldp.mechanisms.numeric._bounded_features import NUMERIC_MECHANISMS
 
 BOUNDS = ([0.0, -4.0, 100.0], [1.0, 4.0, 101.0])
 CHECKED = [

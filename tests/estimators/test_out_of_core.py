@@ -22,7 +22,7 @@ from skldp import (
 )
 from skldp.estimators._base import in_threads
 from skldp.exceptions import OutOfDomainWarning, RepeatedReleaseWarning, SeededNoiseWarning
-from skldp.mechanisms._bits.kernels import INTERPRETED
+from skldp.mechanisms.bits._mask_sampling import INTERPRETED
 
 CODER = BitRandTransformer(epsilon=20.0, n_bits=4, calibration="exact", n_sampled_features="all")
 
@@ -94,7 +94,7 @@ def recorded_tasks(monkeypatch):
     monkeypatch.setattr("skldp.estimators._out_of_core.Parallel", processes)
     monkeypatch.setattr("skldp.estimators._out_of_core.in_threads", threads)
     monkeypatch.setattr("skldp.estimators._out_of_core._WORTH_PROCESSES", 0)
-    monkeypatch.setattr("skldp.mechanisms._bits.kernels.compiled_loops", lambda: None)
+    monkeypatch.setattr("skldp.mechanisms.bits._mask_sampling.compiled_loops", lambda: None)
     return made
 
 
@@ -106,6 +106,7 @@ def memory_maps(folder, n_rows=2000, out_mode="w+"):
     return np.load(folder / "in.npy", mmap_mode="r"), np.load(folder / "out.npy", mmap_mode=out_mode)
 
 
+@pytest.mark.slow
 def test_processes_write_large_memory_maps_each_with_its_own_noise(tmp_path, small_blocks, recorded_tasks):
     X, out = memory_maps(tmp_path, out_mode="r+")
     estimator = fitted(CODER).set_params(n_jobs=2)
@@ -129,14 +130,14 @@ def test_processes_count_what_they_moved_in_one_warning(tmp_path, small_blocks, 
 
 
 def test_compiled_steps_need_no_processes(tmp_path, small_blocks, recorded_tasks, monkeypatch):
-    monkeypatch.setattr("skldp.mechanisms._bits.kernels.compiled_loops", lambda: INTERPRETED)
+    monkeypatch.setattr("skldp.mechanisms.bits._mask_sampling.compiled_loops", lambda: INTERPRETED)
     X, out = memory_maps(tmp_path, out_mode="r+")
     release_blocks(fitted(CODER).set_params(n_jobs=2), X, out)
     assert recorded_tasks == [("threads", 2)]
 
 
 def test_small_tables_do_not_import_numba(small_blocks, monkeypatch):
-    monkeypatch.setattr("skldp.mechanisms._bits.kernels.compiled_loops", lambda: pytest.fail("asked for"))
+    monkeypatch.setattr("skldp.mechanisms.bits._mask_sampling.compiled_loops", lambda: pytest.fail("asked for"))
     X = np.zeros((50, 3), dtype=np.float32)
     release_blocks(fitted(CODER), X, np.empty_like(X))
 
@@ -392,6 +393,7 @@ def test_a_seed_of_labels_is_advanced_or_refused(small_blocks):
     assert len({block.tobytes() for block in one.reshape(-1, 2)}) > 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["krr", "sue", "oue", "subset", "hashing"])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int8, bool])
 def test_columns_of_categories_are_released_block_by_block(mechanism, dtype, small_blocks):

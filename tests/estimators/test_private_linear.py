@@ -90,6 +90,7 @@ def test_the_guarantee_is_of_the_record_with_its_target(protocol):
         _ = model.privacy_guarantee_
 
 
+@pytest.mark.slow
 def test_noise_is_new_every_time_and_a_seed_says_that_it_is_not():
     first, second = (PrivateLinearRegression(target_bounds=(-1.5, 1.5)).fit(X, Y) for _ in range(2))
     assert not np.array_equal(first.coef_, second.coef_)

@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 from skldp.estimators._random_projection import RandomProjectionPrivatizer
 from skldp.exceptions import OutOfDomainWarning
-from skldp.mechanisms._vector import projection as module
+from skldp.mechanisms.vector import _projection as module
 
 pytestmark = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
 

@@ -74,7 +74,7 @@ def test_a_query_that_nobody_answers_says_why(ledger):
     first = survey(ledger, 1.0, 0.7)
     first.query(PEOPLE, ids=IDS)
     second = survey(ledger, 2.0, 0.6, on_refusal="nan")
-    with pytest.warns(BudgetExhaustedWarning, match="epsilon=0.6 does not fit into what is left of everybody's budget"):
+    with pytest.warns(BudgetExhaustedWarning, match="epsilon=0.6 does not fit into what is left of each budget"):
         result = second.query(PEOPLE, ids=IDS)
     assert not result.accepted.any()
     # What predict does then was said beforehand.

@@ -13,7 +13,6 @@ from joblib import Parallel
 from skldp import (
     BitRandTransformer,
     CategoricalPrivatizer,
-    FieldKey,
     LabelLaplace,
     LabelRR,
     MultivariateLaplacePrivatizer,
@@ -28,6 +27,7 @@ from skldp import (
     release_dask,
 )
 from skldp.exceptions import OutOfDomainWarning, RepeatedReleaseWarning
+from skldp.mechanisms import FieldKey
 
 N = 300
 SECRET = bytes(range(100, 132))[::-1]

@@ -25,31 +25,28 @@ SHARED = {
     "epsilon": ("float, default=1.0", "Budget (natural log)"),
     "bounds": (
         "(low, high), default=(-1, 1)",
-        "The declared domain, each end a number or one number per feature. What lies outside is moved to the nearest "
-        'end. Or a dict that names every column of a frame, like ``{"age": (0, 100), "weight": (30, 200)}``, or a list '
-        "of one such pair per feature.",
+        "Declared domain, each end a number or one number per feature; also a dict of pairs by column name, or a list "
+        "of one pair per feature. Values outside are clipped.",
     ),
     "classes": (
         "array-like of shape (n_classes,), default=None",
-        "The declared classes, from public knowledge. None takes those seen in y, with a warning: which classes occur "
-        "is a fact about private data.",
+        "Declared classes, from public knowledge. None learns them from y, with a warning and an infinite guarantee.",
     ),
     "label_mechanism": (
         "LabelRR or LabelLaplace, default=None",
         "Cloned and applied to y in `fit`. None is ``LabelRR()``.",
     ),
-    "radius": (
-        "float, default=None",
-        "Declares that the rows have norms of at most this; longer ones are shortened to it.",
-    ),
-    "transform_noise": ("bool, default=True", "False: only `fit_transform` adds noise."),
+    "radius": ("float, default=None", "Declared bound on the norms of rows; longer rows are scaled down to it."),
+    "transform_noise": ("bool, default=True", "If False, `transform`"),
     "seed": (
         "None, int, Generator or RandomState, default=None",
-        "None draws secure noise anew in every call. Anything else is for tests and studies, and voids the guarantee "
-        "against whoever knows it.",
+        "None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.",
     ),
-    "n_jobs": ("int, default=None", "Threads, as joblib counts them."),
-    "ledger": ("PrivacyLedger, default=None", "Charges each person's budget for their"),
+    "n_jobs": ("int, default=None", "Number of threads, as in joblib."),
+    "ledger": (
+        "PrivacyLedger, default=None",
+        "Charges each person's budget the exact epsilon before a release, which then requires `ids`.",
+    ),
 }
 # A ledger's bounds, work that joblib spreads over processes too, and what released labels before, are something else.
 OF_ITS_OWN = {

@@ -24,18 +24,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skldp import TablePrivatizer, privacy_guarantee
+from skldp.domains._domain import Ball
 from skldp.exceptions import ChangedAfterFitError, LearntDomainWarning, OutOfDomainWarning, SeededNoiseWarning
-from skldp.mechanisms import (
-    Ball,
-    Categories,
-    Columns,
-    Integers,
-    Interval,
-    MixedRecord,
-    RandomizedResponse,
-    best_mechanism,
-)
-from skldp.mechanisms._record import share_out
+from skldp.mechanisms import Categories, Columns, Integers, Interval, RandomizedResponse
+from skldp.mechanisms._record import MixedRecord, share_out
+from skldp.mechanisms.numeric._bounded_features import best_mechanism
 
 seeds_expected = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
 SCHEMA = {

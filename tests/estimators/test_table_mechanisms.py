@@ -26,16 +26,9 @@ from skldp import (
 )
 from skldp.estimators._table_encoding import as_estimates, as_one_hot
 from skldp.exceptions import BudgetExhaustedError, OutOfDomainWarning
-from skldp.mechanisms import (
-    CATEGORICAL_MECHANISMS,
-    Categories,
-    Columns,
-    FieldKey,
-    MixedRecord,
-    NumberOrMissing,
-    ReleaseKey,
-    noise_from,
-)
+from skldp.mechanisms import Categories, Columns, FieldKey, ReleaseKey, noise_from
+from skldp.mechanisms._record import MixedRecord, NumberOrMissing
+from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS
 
 seeds_expected = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
 # As of penguins: numbers, categories and dates, all with gaps.

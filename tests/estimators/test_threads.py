@@ -65,6 +65,7 @@ def in_daemon(queue):
         queue.put((are_in_threads(2, 2), [str(warning.message) for warning in caught]))
 
 
+@pytest.mark.slow
 def test_daemonic_processes_have_threads_too_and_no_warning():
     context = multiprocessing.get_context("spawn")
     queue = context.Queue()

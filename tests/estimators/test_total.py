@@ -15,8 +15,10 @@ from scipy import sparse
 from sklearn.base import clone
 
 import skldp
+from skldp.domains._norms import nearest_rows
 from skldp.exceptions import OutOfDomainWarning, PrivacyGuaranteeWarning
-from skldp.mechanisms._norms import nearest_rows
+from skldp.mechanisms.numeric._bounded_features import NUMERIC_MECHANISMS, BoundedFeatures, make_mechanism
+from skldp.mechanisms.vector._privunit import PrivUnitBall
 
 TINY, LARGE = 5e-324, np.finfo(np.float64).max
 SINGLE = np.finfo(np.float32)
@@ -57,7 +59,7 @@ ESTIMATORS = {
         name: lambda bounds, name=name: skldp.NumericPrivatizer(
             4.0, mechanism=name, bounds=bounds, delta=1e-6 * (name == "gaussian")
         )
-        for name in skldp.mechanisms.NUMERIC_MECHANISMS
+        for name in NUMERIC_MECHANISMS
     },
     "best": lambda bounds: skldp.NumericPrivatizer(mechanism="best", bounds=bounds),
     "directions of a table": lambda bounds: skldp.PrivUnitTransformer(bounds=bounds),
@@ -147,19 +149,19 @@ def test_every_finite_sparse_vector_is_released(name, X):
 
 UNIT = [value for value in EXTREMES if abs(value) <= 1]
 MECHANISMS = {
-    name: skldp.mechanisms.BoundedFeatures(
-        skldp.mechanisms.make_mechanism(name, 4.0, 3, 1e-6 * (name == "gaussian")),
+    name: BoundedFeatures(
+        make_mechanism(name, 4.0, 3, 1e-6 * (name == "gaussian")),
         (-1.0,) * 3,
         (1.0,) * 3,
         n_sampled=3,
         stated=4.0,
     )
-    for name in skldp.mechanisms.NUMERIC_MECHANISMS
+    for name in NUMERIC_MECHANISMS
 } | {
     "bitrand": skldp.mechanisms.bitrand(1.0, (-np.ones(3), np.ones(3))),
     "unbiased": skldp.mechanisms.bitrand(9.0, (-np.ones(3), np.ones(3)), calibration="exact", debias=True),
     "direction": skldp.mechanisms.PrivUnit(3, 4.0),
-    "ball": skldp.mechanisms.PrivUnitBall(3, 4.0, 1.0),
+    "ball": PrivUnitBall(3, 4.0, 1.0),
     "metric": skldp.mechanisms.MultivariateLaplace(3, 1.0, radius=1.0),
 }
 

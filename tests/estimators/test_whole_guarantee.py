@@ -460,7 +460,7 @@ def test_a_seed_is_mentioned_once_where_something_has_leaked():
     guarantee = privacy_guarantee(make_pipeline(StandardScaler(), NumericPrivatizer(seed=0)).fit(np.zeros((5, 2))))
     assert "apart from that" in guarantee.basis
     assert "; ;" not in str(guarantee)
-    assert str(guarantee).count("void against whoever knows the seed") == 1
+    assert str(guarantee).count("void for anyone who knows the seed") == 1
 
 
 def test_one_object_in_two_places_is_known_by_its_last_fit_alone():

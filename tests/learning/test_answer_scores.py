@@ -5,6 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
+from skldp.laws._categories import ResponseLaw
+from skldp.laws._integers import UnitLaw
+from skldp.laws._numbers import BinsLaw, BitsLaw, KnotsLaw, MixtureLaw, SampledLaw, TwoAnswersLaw
 from skldp.learning._answer_scores import (
     Scores,
     StepScores,
@@ -15,27 +18,12 @@ from skldp.learning._answer_scores import (
     numbers,
     squares,
 )
-from skldp.mechanisms import (
-    Duchi,
-    DuchiVector,
-    HadamardResponse,
-    Hybrid,
-    HybridThreeOutputs,
-    LocalHashing,
-    Piecewise,
-    RandomizedResponse,
-    SquareWave,
-    SubsetSelection,
-    ThreeOutputs,
-    UnaryEncoding,
-    integer_law,
-)
-from skldp.mechanisms._bin_laws import BinsLaw, BitsLaw, KnotsLaw
-from skldp.mechanisms._code_laws import ResponseLaw
-from skldp.mechanisms._group_laws import SampledLaw
-from skldp.mechanisms._integer_laws import UnitLaw
-from skldp.mechanisms._number_laws import MixtureLaw, TwoAnswersLaw
-from skldp.mechanisms._numeric.distribution import Ramps
+from skldp.mechanisms import Duchi, DuchiVector, Hybrid, LocalHashing, Piecewise, RandomizedResponse, SquareWave
+from skldp.mechanisms.categorical._hadamard import HadamardResponse
+from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
+from skldp.mechanisms.numeric._distribution import Ramps
+from skldp.mechanisms.numeric._duchi import ThreeOutputs
+from skldp.mechanisms.numeric._piecewise import HybridThreeOutputs
 
 POINTS = (-1.0, -0.6, 0.0, 0.25, 1.0)
 LATTICES = [Piecewise(1.0, "pm", 6), Piecewise(0.5, "opt", 6), SquareWave(2.0, 6)]
@@ -61,7 +49,7 @@ def few_chances(law, x):
 
 def chances(mechanism, x):
     """The exact law of the answers to a number."""
-    law = integer_law(mechanism)
+    law = mechanism.integer_law
     if isinstance(law, MixtureLaw):
         share = law.lattice_count / 2**64
         parts = share * lattice_chances(mechanism.piecewise, x), (1 - share) * few_chances(law.few, x)
@@ -75,7 +63,7 @@ def all_answers(law):
 
 @pytest.mark.parametrize("mechanism", LATTICES + MIXTURES + FEW, ids=repr)
 def test_numbers_are_without_bias(mechanism):
-    law = integer_law(mechanism)
+    law = mechanism.integer_law
     assert isinstance(law, UnitLaw)
     scores = numbers(law, all_answers(law))
     assert (scores.low, scores.high) == (scores.values.min(), scores.values.max())
@@ -86,7 +74,7 @@ def test_numbers_are_without_bias(mechanism):
 
 @pytest.mark.parametrize("mechanism", LATTICES + MIXTURES, ids=repr)
 def test_squares_are_without_bias_but_for_a_quarter_of_a_step(mechanism):
-    law = integer_law(mechanism)
+    law = mechanism.integer_law
     lattice = law.lattice if isinstance(law, MixtureLaw) else law
     scores = squares(law, all_answers(law))
     assert (scores.low, scores.high) == pytest.approx((scores.values.min(), scores.values.max()))
@@ -98,12 +86,12 @@ def test_squares_are_without_bias_but_for_a_quarter_of_a_step(mechanism):
 @pytest.mark.parametrize("mechanism", FEW, ids=repr)
 def test_few_answers_tell_no_squares(mechanism):
     with pytest.raises(ValueError, match="Variances need a law of a lattice"):
-        squares(integer_law(mechanism), np.zeros(2, dtype=np.uint8))
+        squares(mechanism.integer_law, np.zeros(2, dtype=np.uint8))
 
 
 @pytest.mark.parametrize("mechanism", LATTICES + MIXTURES + FEW, ids=repr)
 def test_scores_of_points_suppose_nothing(mechanism):
-    law = integer_law(mechanism)
+    law = mechanism.integer_law
     points = np.array([-1.0, 0.5]) if law.n_answers == 2 else np.array([-1.0, 0.0, 0.5])
     parts = number_parts(law, points)
     table = np.array([parts.scores(all_answers(law), part) for part in range(len(points))])
@@ -114,12 +102,12 @@ def test_scores_of_points_suppose_nothing(mechanism):
 @pytest.mark.parametrize("mechanism", FEW, ids=repr)
 def test_few_answers_tell_no_bins(mechanism):
     with pytest.raises(ValueError, match="Distributions need a law of a lattice"):
-        number_parts(integer_law(mechanism), np.linspace(-1, 1, 4))
+        number_parts(mechanism.integer_law, np.linspace(-1, 1, 4))
 
 
 def test_knots_that_the_law_does_not_tell_apart_are_refused():
     with pytest.raises(ValueError, match="must tell the parts apart"):
-        number_parts(integer_law(SquareWave(1.0, 6)), np.linspace(-1, 1, 700))
+        number_parts(SquareWave(1.0, 6).integer_law, np.linspace(-1, 1, 700))
 
 
 CODES = [
@@ -154,7 +142,7 @@ def code_chances(law, code, mechanism):
 
 @pytest.mark.parametrize("mechanism", CODES, ids=repr)
 def test_scores_of_codes_are_without_bias(mechanism):
-    law = integer_law(mechanism)
+    law = mechanism.integer_law
     parts, n = code_scores(law), law.n_codes
     answers = np.arange(law.n_answers, dtype=np.uint8 if law.n_answers <= 256 else np.uint16)
     table = np.array([parts.scores(answers, code) for code in range(n)])
@@ -180,7 +168,7 @@ def test_bits_are_read_in_their_order(n):
     else:
         data = b"".join(number.to_bytes(size, "big") for number in numbers_of)
         answers = np.frombuffer(data, np.uint8).reshape(-1, size)
-    parts = code_scores(integer_law(UnaryEncoding(1.0, n)))
+    parts = code_scores(UnaryEncoding(1.0, n).integer_law)
     weights = rng.normal(size=7)
     for code in range(n):
         np.testing.assert_array_equal(parts.scores(answers, code) > 0, table[:, code] == 1)
@@ -193,8 +181,8 @@ def test_bits_are_read_in_their_order(n):
 def test_sums_are_those_of_scores():
     rng = np.random.default_rng(0)
     weights = rng.normal(size=50)
-    law = integer_law(Hybrid(2.0, 6))
-    cases = [(code_scores(integer_law(one)), integer_law(one).n_answers) for one in CODES]
+    law = Hybrid(2.0, 6).integer_law
+    cases = [(code_scores(one.integer_law), one.integer_law.n_answers) for one in CODES]
     cases.append((number_parts(law, np.linspace(-1, 1, 5)), law.n_answers))
     ramps = Ramps(law.lattice, np.array([-0.5, 0.2, 0.7]), np.full(3, 0.1), law.lattice_count / 2**64)
     cases += [(StepScores(ramps, cumulative=cumulative), law.n_answers) for cumulative in (False, True)]
@@ -212,10 +200,10 @@ def test_sums_are_those_of_scores():
 @pytest.mark.parametrize(
     "law",
     [
-        integer_law(DuchiVector(1.0, 3)),
-        SampledLaw(3, 2, integer_law(ThreeOutputs(1.0))),
-        SampledLaw(3, 1, integer_law(Piecewise(1.0, "pm", 3))),
-        SampledLaw(4, 3, integer_law(DuchiVector(1.0, 3))),
+        DuchiVector(1.0, 3).integer_law,
+        SampledLaw(3, 2, ThreeOutputs(1.0).integer_law),
+        SampledLaw(3, 1, Piecewise(1.0, "pm", 3).integer_law),
+        SampledLaw(4, 3, DuchiVector(1.0, 3).integer_law),
     ],
     ids=repr,
 )
@@ -246,7 +234,7 @@ def test_means_of_bins_are_refused():
 
 
 def test_a_law_that_tells_nothing_is_refused():
-    law = integer_law(RandomizedResponse(1.0, 4))
+    law = RandomizedResponse(1.0, 4).integer_law
     with pytest.raises(ValueError, match="must depend on the category"):
         code_scores(type(law)(4, 2**62))
 
@@ -254,7 +242,7 @@ def test_a_law_that_tells_nothing_is_refused():
 @pytest.mark.parametrize("mechanism", CODES, ids=repr)
 def test_the_likeliest_shares_are_likelier_than_others(mechanism):
     """Than the truth and than a search around them, by the log-likelihood of the full law."""
-    law = integer_law(mechanism)
+    law = mechanism.integer_law
     table = np.array([code_chances(law, code, mechanism) for code in range(law.n_codes)])
     rng = np.random.default_rng(law.n_codes)
     truth = rng.dirichlet(np.ones(law.n_codes))
@@ -277,7 +265,7 @@ def test_the_likeliest_shares_are_likelier_than_others(mechanism):
 def test_the_likeliest_shares_are_not_sought_beyond_memory():
     answers = np.zeros((1, 512), dtype=np.uint8)
     with pytest.raises(ValueError, match="need at most"):
-        likeliest_codes(integer_law(UnaryEncoding(1.0, 4096)), np.broadcast_to(answers, (70_000, 512)))
+        likeliest_codes(UnaryEncoding(1.0, 4096).integer_law, np.broadcast_to(answers, (70_000, 512)))
 
 
 def test_products_lie_between_products():

@@ -13,15 +13,8 @@ import numpy as np
 import pytest
 
 from skldp.exceptions import BudgetExhaustedError
-from skldp.learning import (
-    ClassificationProtocol,
-    DiscriminantProtocol,
-    MomentsProtocol,
-    Person,
-    RegressionProtocol,
-    Report,
-    Task,
-)
+from skldp.learning import ClassificationProtocol, MomentsProtocol, Person, RegressionProtocol, Report, Task
+from skldp.learning._discriminant import DiscriminantProtocol
 from skldp.mechanisms import noise_from
 
 MATRIX = ((0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
@@ -351,10 +344,10 @@ def test_states_that_no_protocol_wrote_are_refused(change):
     for learnt in protocols(2.0, 5_000):
         given = json.loads(learnt.to_json())
         change(given)
-        with pytest.raises(ValueError, match="state must be one"):
+        with pytest.raises(ValueError, match="must be"):
             type(learnt).from_json(json.dumps(given))
     for text in ("", "[]", "null", "[" * 100_000):
-        with pytest.raises(ValueError, match="state must be one"):
+        with pytest.raises(ValueError, match="must be"):
             RegressionProtocol.from_json(text)
 
 

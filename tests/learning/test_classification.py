@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import special
 
-from skldp.learning import ClassificationProtocol, Person, Report, Task, simulate
+from skldp.learning import ClassificationProtocol, Person, Report, Task
+from skldp.learning._person import simulate
 from skldp.mechanisms import Noise, noise_from
 
 LOGITS = np.array([[0.0, 2.0, 0.0, 1.0], [0.3, -2.0, 1.0, 0.0], [-0.2, 0.0, -3.0, 0.5]])

@@ -7,7 +7,8 @@ import pytest
 from sklearn.covariance import ledoit_wolf
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from skldp.learning import DiscriminantProtocol, Person, Report, Task, simulate
+from skldp.learning import Person, Report, Task
+from skldp.learning._discriminant import DiscriminantProtocol
 from skldp.learning._linear_rule import (
     clear_shares,
     likeliest_numbers,
@@ -15,8 +16,9 @@ from skldp.learning._linear_rule import (
     n_directions,
     self_trained,
     shrunk_covariance,
+    unbiased_members,
 )
-from skldp.learning._releases import unbiased_members
+from skldp.learning._person import simulate
 from skldp.mechanisms import Noise, noise_from
 
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from skldp.learning._errors_in_variables import least_squares_of_releases
-from skldp.mechanisms import BoundedFeatures, Noise, Piecewise
+from skldp.mechanisms import Noise, Piecewise
+from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 
 
 @pytest.fixture(autouse=True)

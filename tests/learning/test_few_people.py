@@ -6,15 +6,9 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from skldp.learning import (
-    ClassificationProtocol,
-    RegressionProtocol,
-    Report,
-    n_people_needed,
-    simulate,
-    sufficiency,
-)
+from skldp.learning import ClassificationProtocol, RegressionProtocol, Report, n_people_needed, sufficiency
 from skldp.learning._few_people import kalman_steps
+from skldp.learning._person import simulate
 from skldp.learning._tasks import number_variance
 from skldp.mechanisms import Noise
 
@@ -214,6 +208,7 @@ def test_no_products_are_asked_for_before_people_tell_how_large_records_are():
     assert min(score_of(1, 1_700, 1.0, 0.9)) > 0.6
 
 
+@pytest.mark.slow
 def test_what_is_not_there_is_not_learnt_of_few_people():
     """Without any signal: what noise tells is shrunk, and a large epsilon does not make ten people many."""
     for d, n, epsilon in ((3, 2_700, 1.0), (3, 7_200, 1.0), (3, 64, 10.0)):

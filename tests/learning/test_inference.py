@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from skldp.learning import InferenceProtocol, RegressionProtocol, Report, Task, simulate
-from skldp.learning._inference import n_people_for_intervals
+from skldp.learning import RegressionProtocol, Report, Task
+from skldp.learning._inference import InferenceProtocol, n_people_for_intervals
+from skldp.learning._person import simulate
 from skldp.mechanisms import Noise, noise_from
 
 N = 12_000

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from skldp.learning import MomentsProtocol, Person, Report, Task, simulate, sufficiency
+from skldp.learning import MomentsProtocol, Person, Report, Task, sufficiency
 from skldp.learning import _moments as module
+from skldp.learning._person import simulate
 from skldp.mechanisms import Noise, noise_from
 
 
@@ -183,6 +184,7 @@ def test_tasks_depend_on_reports_alone(monkeypatch):
     np.testing.assert_array_equal(first.estimates.raw_covariance, second.estimates.raw_covariance)
 
 
+@pytest.mark.slow
 def test_devices_carry_it_out_and_documents_go_on_to_the_bit():
     X, straight, broken = people(1_000), protocol(1_000), protocol(1_000)
     task, asked = straight.first(), 0

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from skldp.learning import Task
-from skldp.learning._noise_of_products import ReleasedProducts
-from skldp.mechanisms import Noise, PrivUnitBall
+from skldp.learning._moment_estimates import ReleasedProducts
+from skldp.mechanisms import Noise
+from skldp.mechanisms.vector._privunit import PrivUnitBall
 
 RNG = np.random.default_rng(0)
 WHITENING = np.array([[3.0, 0.5], [0.0, 2.0]])
@@ -92,6 +93,7 @@ def test_is_the_law_written_out(epsilon, kurtosis):
     np.testing.assert_allclose(of_mean.covariances(a, b, c, d), expected, rtol=1e-8, atol=1e-14)
 
 
+@pytest.mark.slow
 def test_releases_scatter_so():
     n, n_means, mean = 60, 1_500, np.array([0.05, -0.1])
     asked, functionals = task(2.0, 40.0), np.eye(3)

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from skldp.learning import ClassificationProtocol, RegressionProtocol, simulate
+from skldp.learning import ClassificationProtocol, RegressionProtocol
+from skldp.learning._person import simulate
 from skldp.mechanisms import noise_from
 
 pytestmark = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")

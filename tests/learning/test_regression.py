@@ -6,10 +6,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from skldp.learning import Person, RegressionProtocol, Report, Task, n_people_needed, simulate, sufficiency
+from skldp.learning import Person, RegressionProtocol, Report, Task, n_people_needed, sufficiency
 from skldp.learning import _protocol as module
+from skldp.learning._person import simulate
 from skldp.learning._regression import noise_of_average
-from skldp.mechanisms import Noise, PrivUnitBall, noise_from
+from skldp.mechanisms import Noise, noise_from
+from skldp.mechanisms.vector._privunit import PrivUnitBall
 
 SLOPES = np.array([0.5, -0.3, 0.2])
 
@@ -95,6 +97,7 @@ def test_everybody_is_asked_once(kind, n, monkeypatch):
     assert not np.array_equal(np.concatenate([rows for _, rows in asked]), np.arange(n))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["rounds", "once"])
 def test_a_person_who_is_in_two_cohorts_is_caught(kind):
     """The attack: a planner that asks somebody twice, whose epsilon would be twice the one that is promised."""

@@ -8,8 +8,9 @@ from scipy.stats import binom
 
 from skldp.learning._answer_scores import Scores, code_scores
 from skldp.learning._survey_estimates import Sums, correlation, quantile_estimate, quotients, variance
-from skldp.mechanisms import RandomizedResponse, UnaryEncoding, integer_law
-from skldp.mechanisms._numeric.distribution import DistributionEstimate
+from skldp.mechanisms import RandomizedResponse
+from skldp.mechanisms.categorical._unary import UnaryEncoding
+from skldp.mechanisms.numeric._distribution import DistributionEstimate
 
 SHARES = [0.0, 0.001, 0.01, 0.1, 0.3, 0.5, 0.9, 1.0]
 HALF = np.arange(40) % 2
@@ -30,7 +31,7 @@ def square_of(number):
 def test_an_interval_of_a_share_holds_it_at_its_level_for_any_number_of_reports(n, epsilon, n_codes, level):
     """By the chances of all counts. By normal means it was .905 of .95 at 25 reports, epsilon 4 and a share of .01."""
     for mechanism in (RandomizedResponse, UnaryEncoding):
-        law = integer_law(mechanism(epsilon, n_codes))
+        law = mechanism(epsilon, n_codes).integer_law
         codes = code_scores(law)
         assert codes.two_valued
         hits = np.arange(n + 1)

@@ -5,7 +5,7 @@ import math
 import pytest
 from scipy import integrate, stats
 
-from skldp.learning._tails import deviation_of_tail, mean_excess, radius_that_keeps
+from skldp.learning._vectors import deviation_of_tail, mean_excess, radius_that_keeps
 
 
 @pytest.mark.parametrize("deviation", [0.1, 0.6, 1.5])

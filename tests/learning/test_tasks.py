@@ -13,7 +13,8 @@ import pytest
 from skldp.exceptions import BudgetExhaustedError
 from skldp.learning import Person, Report, Task
 from skldp.learning._vectors import contrasts, symmetric_matrix
-from skldp.mechanisms import Noise, PrivUnitBall, noise_from
+from skldp.mechanisms import Noise, noise_from
+from skldp.mechanisms.vector._privunit import PrivUnitBall
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.uniform(-1, 3, (300, 2)), RNG.uniform(0, 10, 300)

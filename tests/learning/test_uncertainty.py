@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from skldp.learning import Estimate
 from skldp.learning import _uncertainty as module
 from skldp.learning._tasks import noise_variance
+from skldp.learning._uncertainty import Estimate
 
 RNG = np.random.default_rng(0)
 EXACT = np.zeros((3, 3))

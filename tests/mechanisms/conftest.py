@@ -2,7 +2,7 @@
 
 import pytest
 
-from skldp.mechanisms._bits import kernels
+from skldp.mechanisms.bits import _mask_sampling as kernels
 
 
 @pytest.fixture(params=["numpy", "interpreted", "compiled"])

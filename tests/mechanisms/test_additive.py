@@ -12,7 +12,7 @@ from laws import THRESHOLD, chi_square_pvalue, released
 from scipy import integrate, stats
 
 from skldp.mechanisms._noise import Noise
-from skldp.mechanisms._numeric.additive import Gaussian, Laplace, analytic_gaussian_sigma, gaussian_delta
+from skldp.mechanisms.numeric._additive import Gaussian, Laplace, analytic_gaussian_sigma, gaussian_delta
 
 INPUTS = (-1.0, -0.4, 0.0, 1 / 3, 0.9999, 1.0)
 

@@ -4,14 +4,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skldp.mechanisms import (
+from skldp.mechanisms.categorical._catalogue import (
     CATEGORICAL_MECHANISMS,
     CategoricalRecord,
-    OneHotLocalHashing,
-    OneHotRandomizedResponse,
-    SubsetSelection,
     best_categorical_mechanism,
 )
+from skldp.mechanisms.categorical._local_hashing import OneHotLocalHashing
+from skldp.mechanisms.categorical._unary import OneHotRandomizedResponse, SubsetSelection
 
 
 @settings(max_examples=50, deadline=None)

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from mechanisms.test_integer_laws import law_of_words
 
-from skldp.mechanisms import ResponseOnBins, bitrand, law_within_bounds
-from skldp.mechanisms._bin_laws import PLACES, BinsLaw, BitsLaw, KnotsLaw
-from skldp.mechanisms._code_laws import ResponseLaw
-from skldp.mechanisms._law_documents import law_from_dict
+from skldp.laws._categories import ResponseLaw
+from skldp.laws._integers import law_from_dict
+from skldp.laws._numbers import PLACES, BinsLaw, BitsLaw, KnotsLaw
+from skldp.mechanisms import bitrand
+from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
 
 POINTS = [-1.0, -0.9999, -0.5, -1e-9, 0.0, 0.3, 0.5, 1.0]
 PRIORS = [None, (0.1, 0.4, 0.3, 0.2)]
@@ -23,7 +24,7 @@ RESPONSE = ResponseLaw(3, 2**60)
 @pytest.mark.parametrize("x", POINTS)
 def test_bins_have_the_probabilities_of_the_mechanism(epsilon, prior, x):
     mechanism = ResponseOnBins(epsilon, -1.0, 1.0, prior)
-    law = law_within_bounds(mechanism)
+    law = mechanism.integer_law
     counts = law_of_words(law, x)
     expected = mechanism.output_law([[x]])[0]
     assert [counts[answer] / 2**64 for answer in range(law.n_answers)] == pytest.approx(expected.tolist(), rel=1e-12)
@@ -39,7 +40,7 @@ def test_bins_have_the_probabilities_of_the_mechanism(epsilon, prior, x):
 @pytest.mark.parametrize("x", POINTS)
 def test_knots_have_the_probabilities_of_the_mechanism_and_no_bias(epsilon, prior, x):
     mechanism = ResponseOnBins(epsilon, -1.0, 1.0, prior, unbiased=True)
-    law = law_within_bounds(mechanism)
+    law = mechanism.integer_law
     chances = np.zeros(law.n_answers)
     for first, share in _roundings(law, x):
         for answer, count in law_of_words(_After(law, first), x).items():
@@ -77,7 +78,7 @@ def _roundings(law, x):
 @pytest.mark.parametrize("x", POINTS)
 def test_bits_have_the_mean_of_the_number_and_the_epsilon_of_the_mechanism(epsilon, x):
     mechanism = bitrand(epsilon, (-np.ones(1), np.ones(1)), calibration="exact", debias=True)
-    law = law_within_bounds(mechanism)
+    law = mechanism.integer_law
     n = len(law.flip_counts)
     position = abs(x) * (2 ** (n - 1) - 1) if n > 1 else (1 + x) / 2
     up = int((position - math.floor(position)) * 2**64)

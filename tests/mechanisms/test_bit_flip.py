@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from laws import THRESHOLD, chi_square_pvalue, code_law
 
-from skldp.mechanisms._bits.bit_flip import BitFlip, bitrand, latent, ome
-from skldp.mechanisms._bits.calibration import feature_losses
-from skldp.mechanisms._bits.flip_laws import log_alpha_bound
-from skldp.mechanisms._domain import Box
+from skldp.domains._domain import Box
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._rows import Workspace
+from skldp.mechanisms.bits._bit_flip import BitFlip, bitrand, latent, ome
+from skldp.mechanisms.bits._calibration import feature_losses
+from skldp.mechanisms.bits._flip_laws import log_alpha_bound
 
 RECIPES = {"bitrand": bitrand, "latent": latent, "ome": ome}
 
@@ -123,6 +123,7 @@ def test_published_latent_and_ome_show_all_their_figures():
     assert mild.figures[0][1] / 0.1 == pytest.approx(2.0, abs=1e-9)
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from(["bitrand", "latent", "ome", "sign and grid"]),
     st.floats(0.01, 200),
@@ -258,7 +259,7 @@ def test_sampled_features_are_uniform_and_the_others_are_0():
 
 def test_a_table_of_codes_is_not_needed_for_many_bits():
     """The two ways of decoding agree where both exist."""
-    from skldp.mechanisms._bits import decoding as bit_decoding
+    from skldp.mechanisms.bits import _fixed_point as bit_decoding
 
     mechanism = bitrand(2.0, box(2), n_bits=14, debias=True, alpha=0.01)
     decoder = mechanism.decoders[0]

@@ -4,9 +4,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skldp.mechanisms._bits.calibration import worst_pair_losses
-from skldp.mechanisms._bits.fixed_point import FixedPoint
-from skldp.mechanisms._bits.flip_laws import BitLaw
+from skldp.mechanisms.bits._calibration import worst_pair_losses
+from skldp.mechanisms.bits._fixed_point import FixedPoint
+from skldp.mechanisms.bits._flip_laws import BitLaw
 
 words = st.integers(1, 2**64 - 1)
 

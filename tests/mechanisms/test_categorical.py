@@ -12,12 +12,17 @@ from laws import THRESHOLD, chi_square_pvalue
 from scipy import integrate
 
 from skldp.exceptions import SeededNoiseWarning
-from skldp.mechanisms import LabelLaplaceMechanism, RandomizedResponse, RandomizedResponseWithPrior, noise_from
-from skldp.mechanisms._categorical.label_laws import best_prior_support, label_laplace_keep_count
-from skldp.mechanisms._categorical.randomized_response import CodeShifts
-from skldp.mechanisms._noise import Noise
-from skldp.mechanisms._odds import bernoulli, least_count, log_ratio
+from skldp.laws._odds import least_count, log_ratio
+from skldp.mechanisms import RandomizedResponse, noise_from
+from skldp.mechanisms._noise import Noise, bernoulli
 from skldp.mechanisms._rows import Workspace
+from skldp.mechanisms.categorical._label_laws import (
+    LabelLaplaceMechanism,
+    RandomizedResponseWithPrior,
+    best_prior_support,
+    label_laplace_keep_count,
+)
+from skldp.mechanisms.categorical._randomized_response import CodeShifts
 
 EPSILONS = [0.01, 0.1, 0.5, 0.62, 1, 2, 4, 8, 20]
 epsilons = st.floats(1e-3, 20)

@@ -8,18 +8,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from skldp.mechanisms import (
-    HadamardResponse,
-    LocalHashing,
-    OneHotLocalHashing,
-    SubsetSelection,
-    integer_law,
-)
-from skldp.mechanisms._category_laws import HadamardLaw, HashingLaw, SubsetLaw
-from skldp.mechanisms._code_laws import ResponseLaw
-from skldp.mechanisms._integer_laws import uniform_below
-from skldp.mechanisms._law_documents import law_from_dict
-from skldp.mechanisms._subsets import uniform_subset
+from skldp.laws._categories import HadamardLaw, HashingLaw, ResponseLaw, SubsetLaw
+from skldp.laws._integers import law_from_dict, uniform_below, uniform_subset
+from skldp.mechanisms import LocalHashing
+from skldp.mechanisms.categorical._hadamard import HadamardResponse
+from skldp.mechanisms.categorical._local_hashing import OneHotLocalHashing
+from skldp.mechanisms.categorical._unary import SubsetSelection
 
 MECHANISMS = [
     *(SubsetSelection(epsilon, n) for epsilon in (0.5, 1.0, 3.0) for n in (2, 3, 6)),
@@ -75,7 +69,7 @@ def reports_of(mechanism, law):
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
 def test_probabilities_are_those_of_the_mechanism(mechanism):
-    law = integer_law(mechanism)
+    law = mechanism.integer_law
     answers, reports = reports_of(mechanism, law)
     for code in range(mechanism.n_classes):
         found = of_hashing(law, code) if isinstance(law, HashingLaw) else probabilities(law, code)
@@ -87,7 +81,7 @@ def test_probabilities_are_those_of_the_mechanism(mechanism):
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
 def test_epsilon_is_the_worst_ratio_and_a_law_is_its_integers(mechanism):
-    law = integer_law(mechanism)
+    law = mechanism.integer_law
     of = of_hashing if isinstance(law, HashingLaw) else probabilities
     tables = [of(law, code) for code in range(mechanism.n_classes)]
     worst = max(a[answer] / b[answer] for a, b in itertools.permutations(tables, 2) for answer in a)
@@ -98,7 +92,7 @@ def test_epsilon_is_the_worst_ratio_and_a_law_is_its_integers(mechanism):
 
 
 def test_one_hot_hashing_is_hashing():
-    assert integer_law(OneHotLocalHashing(1.0, 50)) == integer_law(LocalHashing(1.0, 50))
+    assert OneHotLocalHashing(1.0, 50).integer_law == LocalHashing(1.0, 50).integer_law
 
 
 def test_a_number_below_another_favours_none():

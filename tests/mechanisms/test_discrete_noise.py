@@ -8,8 +8,8 @@ from laws import THRESHOLD, ScriptedNoise, chi_square_pvalue, ks_pvalue
 from scipy import stats
 
 from skldp.mechanisms._noise import Noise
-from skldp.mechanisms._numeric import discrete_noise
-from skldp.mechanisms._numeric.discrete_noise import discrete_gaussian, discrete_laplace
+from skldp.mechanisms.numeric import _discrete_noise as discrete_noise
+from skldp.mechanisms.numeric._discrete_noise import discrete_gaussian, discrete_laplace
 
 
 def noise(seed):

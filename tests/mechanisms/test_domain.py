@@ -13,18 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from skldp.mechanisms import (
-    Anywhere,
-    Ball,
-    Box,
-    Categories,
-    Codes,
-    Columns,
-    FiniteSet,
-    Integers,
-    Interval,
-    domain_from_json,
-)
+from skldp.domains._columns import domain_from_json
+from skldp.domains._domain import Anywhere, Ball, Box, Codes, FiniteSet
+from skldp.mechanisms import Categories, Columns, Integers, Interval
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 types = st.sampled_from([np.float32, np.float64])
@@ -78,6 +69,7 @@ def has_number(box, dtype):
     return True
 
 
+@pytest.mark.slow
 @given(st.data(), boxes(), types)
 @settings(max_examples=300, deadline=None)
 def test_a_box_moves_each_value_to_the_nearest_bound_and_never_beyond(data, box, dtype):
@@ -118,6 +110,7 @@ def test_bounds_without_a_number_of_the_type_between_them_are_refused():
     assert wide.clip(np.array([[np.finfo(np.float32).max]], dtype=np.float32)).n_moved == 0
 
 
+@pytest.mark.slow
 @given(st.data(), st.integers(1, 5), st.floats(1e-30, 1e30), types)
 @settings(max_examples=300, deadline=None)
 def test_a_ball_shortens_rows_and_never_leaves_them_longer(data, d, radius, dtype):
@@ -149,6 +142,7 @@ def test_a_ball_shortens_rows_and_never_leaves_them_longer(data, d, radius, dtyp
     np.testing.assert_allclose(of_sparse.rows.toarray(), inside.rows, rtol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("d", [1, 3, 50, 768])
 def test_what_only_rounding_made_longer_does_not_count_as_moved(d, dtype):

@@ -8,12 +8,10 @@ import pytest
 from laws import THRESHOLD, chi_square_pvalue
 
 from skldp.mechanisms._noise import Noise
-from skldp.mechanisms._numeric.additive import Gaussian, Laplace
-from skldp.mechanisms._numeric.bounded_features import BoundedFeatures, worst_sampled_variance
-from skldp.mechanisms._numeric.catalogue import make_mechanism
-from skldp.mechanisms._numeric.duchi import Duchi, DuchiVector
-from skldp.mechanisms._numeric.hybrid import Hybrid
-from skldp.mechanisms._numeric.three_outputs import ThreeOutputs
+from skldp.mechanisms.numeric._additive import Gaussian, Laplace
+from skldp.mechanisms.numeric._bounded_features import BoundedFeatures, make_mechanism, worst_sampled_variance
+from skldp.mechanisms.numeric._duchi import Duchi, DuchiVector, ThreeOutputs
+from skldp.mechanisms.numeric._piecewise import Hybrid
 
 LOW, HIGH = (0.0, -3.0, 10.0), (1.0, 5.0, 10.5)
 

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from laws import THRESHOLD, binomial_pvalue, chi_square_pvalue, ks_pvalue
 
+from skldp.domains._domain import Ball
 from skldp.mechanisms import (
-    Ball,
-    BoundedFeatures,
     Categories,
     Columns,
     Duchi,
@@ -19,19 +18,18 @@ from skldp.mechanisms import (
     Hybrid,
     Integers,
     Interval,
-    MixedRecord,
     MultivariateLaplace,
-    OneHotRandomizedResponse,
     Piecewise,
     PrivUnit,
-    PrivUnitBall,
     RandomizedResponse,
     ReleaseKey,
-    ThreeOutputs,
-    UnaryEncoding,
-    integer_law,
 )
 from skldp.mechanisms._field_key import _on_grid, law_text
+from skldp.mechanisms._record import MixedRecord
+from skldp.mechanisms.categorical._unary import OneHotRandomizedResponse, UnaryEncoding
+from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
+from skldp.mechanisms.numeric._duchi import ThreeOutputs
+from skldp.mechanisms.vector._privunit import PrivUnitBall
 
 SECRET = bytes(range(100, 132))[::-1]
 KEY = FieldKey(ReleaseKey(SECRET), "mood")
@@ -78,7 +76,7 @@ class TestAttacks:
         assert near.other_count != COIN.other_count
         assert agree_by_chance(answers(), answers(mechanism=near))
         # The same integers, read by another mechanism from other places of its words.
-        assert integer_law(Hybrid(0.1)) == integer_law(Duchi(0.1))
+        assert Hybrid(0.1).integer_law == Duchi(0.1).integer_law
         assert law_text(Hybrid(0.1)) != law_text(Duchi(0.1))
         assert agree_by_chance(answers(), answers(mechanism=OneHotRandomizedResponse(0.5, 2))[:, 1:])
 

@@ -8,17 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skldp.mechanisms._bits.decoding import fixed_point_decoder, plain_bits
-from skldp.mechanisms._bits.fixed_point import (
+from skldp.mechanisms._rows import Workspace
+from skldp.mechanisms.bits._fixed_point import (
     LONGEST,
     FixedPoint,
     complement_codes,
     decode_complement,
     encode_complement,
+    fixed_point_decoder,
     integer_bits,
     is_exact,
+    plain_bits,
 )
-from skldp.mechanisms._rows import Workspace
 
 sizes = st.tuples(st.integers(2, 64), st.integers(-70, 70))
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from skldp.mechanisms._bits.fixed_point import FixedPoint
-from skldp.mechanisms._bits.flip_laws import (
+from skldp.mechanisms.bits._fixed_point import FixedPoint
+from skldp.mechanisms.bits._flip_laws import (
     BitLaw,
     bitrand_law,
     latent_corrected_ratio,

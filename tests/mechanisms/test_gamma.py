@@ -6,8 +6,7 @@ from laws import THRESHOLD, ks_pvalue
 from scipy import special, stats
 
 from skldp.mechanisms._noise import Noise, noise_from
-from skldp.mechanisms._vector.multivariate_laplace import gamma_variates
-from skldp.mechanisms._vector.sphere import gaussians
+from skldp.mechanisms.vector._multivariate_laplace import gamma_variates, gaussians
 
 
 def noise(seed):

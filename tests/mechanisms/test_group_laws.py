@@ -9,20 +9,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from skldp.mechanisms import (
-    BoundedFeatures,
-    Duchi,
-    DuchiVector,
-    Hybrid,
-    Laplace,
-    ThreeOutputs,
-    bitrand,
-    integer_law,
-    law_within_bounds,
-)
-from skldp.mechanisms._bin_laws import BitsLaw
-from skldp.mechanisms._group_laws import SampledLaw, SignsLaw
-from skldp.mechanisms._law_documents import law_from_dict
+from skldp.laws._integers import law_from_dict
+from skldp.laws._numbers import BitsLaw, SampledLaw, SignsLaw
+from skldp.mechanisms import Duchi, DuchiVector, Hybrid, Laplace, bitrand
+from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
+from skldp.mechanisms.numeric._duchi import ThreeOutputs
 
 PLACES = (0.25, -1.0, 0.5, 1.0)
 
@@ -61,7 +52,7 @@ def _alike(own, row, d):
 @pytest.mark.parametrize("d", [1, 2, 3, 4])
 def test_signs_have_the_probabilities_of_the_mechanism(d, epsilon):
     mechanism = DuchiVector(epsilon, d)
-    law = integer_law(mechanism)
+    law = mechanism.integer_law
     found = of_signs(law, PLACES[:d])
     numbers, chances = mechanism.output_law(PLACES[:d])
     # Its places are in another order.
@@ -75,7 +66,7 @@ def test_signs_have_the_probabilities_of_the_mechanism(d, epsilon):
 
 
 def test_more_than_64_signs_take_more_words():
-    law = integer_law(DuchiVector(1.0, 70))
+    law = DuchiVector(1.0, 70).integer_law
     words = iter([2**64 - 1] * 70 + [0] + [2**64 - 1, 2**64 - 1])
     assert law.draw([1.0] * 70, words) == 2**70 - 1
     assert next(words, None) is None
@@ -92,7 +83,7 @@ SAMPLED = [
 
 @pytest.mark.parametrize("mechanism", SAMPLED, ids=lambda mechanism: str(getattr(mechanism, "mechanism", "bits")))
 def test_each_choice_has_its_numbers_and_all_others_stand_in_the_middle(mechanism):
-    law = law_within_bounds(mechanism)
+    law = mechanism.integer_law
     k, seen = mechanism.n_sampled, set()
     for chosen in itertools.combinations(range(4), k):
         # Floyd's choice: a number that is there already stands for the last one.
@@ -134,17 +125,17 @@ def _floyd(words, first):
 
 
 def test_the_epsilon_of_a_choice_counts_every_number_that_is_told():
-    alone = integer_law(Duchi(1.0))
+    alone = Duchi(1.0).integer_law
     assert SampledLaw(5, 3, alone).epsilon >= 3 * Fraction(alone.epsilon)
-    together = integer_law(DuchiVector(1.0, 3))
+    together = DuchiVector(1.0, 3).integer_law
     assert SampledLaw(5, 3, together).epsilon == together.epsilon
 
 
 def test_all_features_released_alone_are_each_of_one_number():
     mechanism = BoundedFeatures(Hybrid(1.0), (0.0,) * 3, (1.0,) * 3, n_sampled=3, stated=3.0)
-    assert law_within_bounds(mechanism) == integer_law(Hybrid(1.0))
-    with pytest.raises(ValueError, match="Its noise has no largest number"):
-        law_within_bounds(BoundedFeatures(Laplace(1.0), (0.0,), (1.0,), n_sampled=1, stated=1.0))
+    assert mechanism.integer_law == Hybrid(1.0).integer_law
+    with pytest.raises(ValueError, match="unbounded noise"):
+        _ = BoundedFeatures(Laplace(1.0), (0.0,), (1.0,), n_sampled=1, stated=1.0).integer_law
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skldp.accounting import shuffled
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 
 
@@ -61,7 +62,7 @@ def test_prints_both_figures_in_one_line():
     line = str(guarantee)
     assert line == (
         "epsilon 3311 per record (stated 1, per feature 4.311, corrected 4.571); exact; "
-        "void against whoever knows the seed"
+        "void for anyone who knows the seed"
     )
     markup = guarantee._repr_html_()
     assert markup.startswith("<table>")
@@ -77,17 +78,17 @@ def test_what_is_larger_than_every_float_is_infinite():
 
 def test_shuffling_needs_a_pure_local_guarantee():
     with pytest.raises(ValueError, match="pure"):
-        PrivacyGuarantee(1.0, 1e-9).shuffled(1000, 1e-6)
+        shuffled(PrivacyGuarantee(1.0, 1e-9), 1000, 1e-6)
     with pytest.raises(ValueError, match="unit of distance"):
-        PrivacyGuarantee(1.0, unit="distance", diameter=1.0).shuffled(1000, 1e-6)
+        shuffled(PrivacyGuarantee(1.0, unit="distance", diameter=1.0), 1000, 1e-6)
     with pytest.raises(ValueError, match="central model"):
-        PrivacyGuarantee(1.0, model="central").shuffled(1000, 1e-6)
+        shuffled(PrivacyGuarantee(1.0, model="central"), 1000, 1e-6)
     for n in (0, 2.5, True, float("inf"), float("nan"), 10**400):
         with pytest.raises(ValueError, match="whole number"):
-            PrivacyGuarantee(1.0).shuffled(n, 1e-6)
+            shuffled(PrivacyGuarantee(1.0), n, 1e-6)
     for delta in (0, 1, float("nan")):
         with pytest.raises(ValueError, match="delta"):
-            PrivacyGuarantee(1.0).shuffled(10_000, delta)
+            shuffled(PrivacyGuarantee(1.0), 10_000, delta)
 
 
 def test_shuffling_covers_the_exact_loss_of_shuffled_binary_responses():
@@ -100,7 +101,7 @@ def test_shuffling_covers_the_exact_loss_of_shuffled_binary_responses():
     with_one, with_zero = (
         [p * others.pmf(k - 1) + (1 - p) * others.pmf(k) for k in range(n + 1)] for p in (1 - lie, lie)
     )
-    central = PrivacyGuarantee(local).shuffled(n, delta)
+    central = shuffled(PrivacyGuarantee(local), n, delta)
     exact_delta = sum(max(0.0, a - math.exp(central.epsilon) * b) for a, b in zip(with_one, with_zero, strict=True))
     assert (central.model, central.delta, central.figures) == ("central", delta, ())
     assert exact_delta <= delta

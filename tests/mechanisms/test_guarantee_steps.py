@@ -11,7 +11,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skldp import LabelPrivateClassifier, LabelRR, NumericPrivatizer, PrivacyGuarantee, privacy_guarantee
-from skldp.mechanisms import Columns, GuaranteeStep, Interval, MixedRecord
+from skldp.mechanisms import Columns, Interval
+from skldp.mechanisms._guarantee import GuaranteeStep
+from skldp.mechanisms._record import MixedRecord
 
 X = np.linspace(0, 1, 24).reshape(8, 3)
 Y = np.array([0, 1] * 4)

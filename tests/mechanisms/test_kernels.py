@@ -7,10 +7,10 @@ import threading
 import numpy as np
 import pytest
 
-from skldp.mechanisms._bits import kernels
-from skldp.mechanisms._bits.bit_flip import BitFlip, bitrand, latent, ome
-from skldp.mechanisms._bits.kernels import INTERPRETED, Loops, compiled_loops
 from skldp.mechanisms._noise import Noise
+from skldp.mechanisms.bits import _mask_sampling as kernels
+from skldp.mechanisms.bits._bit_flip import BitFlip, bitrand, latent, ome
+from skldp.mechanisms.bits._mask_sampling import INTERPRETED, Loops, compiled_loops
 
 UNIT = (-np.ones(7), np.ones(7))
 RELEASES = {

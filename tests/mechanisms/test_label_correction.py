@@ -6,13 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from skldp.mechanisms import (
-    LabelLaplaceMechanism,
-    RandomizedResponse,
-    RandomizedResponseWithPrior,
-    clean_probabilities,
-)
-from skldp.mechanisms._categorical.frequency import project_onto_simplex
+from skldp.mechanisms import RandomizedResponse
+from skldp.mechanisms.categorical._frequency import clean_probabilities, project_onto_simplex
+from skldp.mechanisms.categorical._label_laws import LabelLaplaceMechanism, RandomizedResponseWithPrior
 
 
 @given(st.floats(0.05, 30), st.integers(1, 12), st.integers(0, 2**32))

@@ -8,8 +8,8 @@ import pytest
 from laws import THRESHOLD, chi_square_pvalue
 from scipy import stats
 
-from skldp.mechanisms import LabelLaplaceMechanism, LabelLaplaceVectorMechanism
 from skldp.mechanisms._noise import Noise
+from skldp.mechanisms.categorical._label_laws import LabelLaplaceMechanism, LabelLaplaceVectorMechanism
 
 
 def noise(seed):

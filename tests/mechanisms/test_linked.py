@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from skldp.mechanisms import Ball, Box, Categories, Columns, Constrained, Integers, Interval, OneHot, domain_from_json
+from skldp.domains._columns import domain_from_json
+from skldp.domains._domain import Ball, Box
+from skldp.mechanisms import Categories, Columns, Constrained, Integers, Interval, OneHot
 
 BLOCKS = [OneHot(1), OneHot(3), OneHot(3, fallback=2), OneHot(1, at_most_one=True), OneHot(3, at_most_one=True)]
 BLOCKS += [OneHot(2, at_most_one=True, fallback=1), OneHot(4, at_most_one=True, fallback=-1)]
@@ -179,5 +181,5 @@ def test_a_fallback_beyond_the_type_of_the_rows_is_refused_as_one():
     """It said that X held infinity, with numpy's warning."""
     far = Constrained(Box((0.0,), (1e100,)), coef=((1.0,),), limits=(1e100,), fallback=(1e60,))
     assert far.clip(np.array([[1e70]])).rows.tolist() == [[1e70]]
-    with pytest.raises(ValueError, match="fallback must obey every inequality in the type of the rows"):
+    with pytest.raises(ValueError, match="fallback must satisfy every inequality in the type of the rows"):
         far.clip(np.ones((1, 1), dtype=np.float32))

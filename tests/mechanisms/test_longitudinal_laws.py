@@ -9,27 +9,18 @@ import numpy as np
 import pytest
 from mechanisms.test_integer_laws import runs
 
-from skldp.learning._answer_scores import code_scores, likeliest_codes, numbers
-from skldp.learning._bucket_scores import BucketScores
-from skldp.mechanisms import (
-    FieldKey,
-    LongitudinalCategories,
-    LongitudinalHistogram,
-    LongitudinalMean,
-    ReleaseKey,
-    integer_law,
-    law_within_bounds,
-)
-from skldp.mechanisms._group_laws import SampledLaw
-from skldp.mechanisms._integer_laws import secure_words
-from skldp.mechanisms._law_documents import law_from_dict
-from skldp.mechanisms._longitudinal_laws import (
+from skldp.laws._integers import law_from_dict, secure_words
+from skldp.laws._longitudinal_laws import (
     LongitudinalBitsLaw,
     LongitudinalHashingLaw,
     LongitudinalHistogramLaw,
     LongitudinalMeanLaw,
     LongitudinalResponseLaw,
 )
+from skldp.laws._numbers import SampledLaw
+from skldp.learning._answer_scores import code_scores, likeliest_codes, numbers
+from skldp.learning._bucket_scores import BucketScores
+from skldp.mechanisms import longitudinal_categories, longitudinal_histogram, longitudinal_mean
 
 T = 2**64
 CODES = [
@@ -46,7 +37,6 @@ NUMBERS = [
     LongitudinalHistogramLaw(4, 2, T // 5, T // 3),
     LongitudinalHistogramLaw(3, 3, T // 5, T // 7),
 ]
-KEY = FieldKey(ReleaseKey(bytes(range(100, 132))[::-1]), "hours")
 
 
 def chances_of(step, count, n_bits):
@@ -171,8 +161,6 @@ def test_a_change_that_is_seen_of_one_alone_tells_them_apart_though_both_changed
         loss([series_given(law, [first, second], choice), series_given(law, [first, third], choice)])
         > 2 * 2 * law.lifetime_epsilon
     )
-    mechanism = LongitudinalCategories(1.0, 0.5, 4)
-    assert "seen to repeat values at the same waves" in mechanism.lifetime_guarantee(2).basis
 
 
 @pytest.mark.parametrize("law", [*CODES, *NUMBERS], ids=str)
@@ -272,26 +260,94 @@ def test_buckets_hold_their_lower_edges_and_the_upper_bound_is_in_the_last():
     assert one.see(0.1, 2) == 1
 
 
-def test_a_law_is_that_of_its_mechanism():
-    for method, kind in (
-        ("krr", LongitudinalResponseLaw),
-        ("sue", LongitudinalBitsLaw),
-        ("hashing", LongitudinalHashingLaw),
-    ):
-        mechanism = LongitudinalCategories(3.0, 1.5, 12, method)
-        law = integer_law(mechanism)
-        assert type(law) is kind
-        assert (law.epsilon, law.lifetime_epsilon) == (mechanism.exact_epsilon, mechanism.exact_lifetime_epsilon)
-    for mechanism in (LongitudinalMean(3.0, 1.5, 0, 9), LongitudinalHistogram(3.0, 1.5, 0, 9, 6, 2)):
-        law = law_within_bounds(mechanism)
-        assert (law.epsilon, law.lifetime_epsilon) == (mechanism.exact_epsilon, mechanism.exact_lifetime_epsilon)
-        assert law.epsilon <= 1.5
-        assert law.lifetime_epsilon <= 3.0
-        assert law.epsilon == pytest.approx(1.5, rel=1e-9)
-        with pytest.raises(ValueError, match="must be of integers"):
-            integer_law(mechanism)
+CALIBRATED = [
+    (longitudinal_categories, (2.0, 1.0, 2, "krr")),
+    (longitudinal_categories, (4.0, 0.5, 7, "krr")),
+    (longitudinal_categories, (0.2, 0.1, 300, "krr")),
+    (longitudinal_categories, (2.0, 1.0, 3, "sue")),
+    (longitudinal_categories, (6.0, 5.9, 40, "sue")),
+    (longitudinal_categories, (2.0, 0.5, 20)),
+    (longitudinal_categories, (0.01, 0.001, 2)),
+    (longitudinal_mean, (3.0, 1.5)),
+    (longitudinal_histogram, (3.0, 1.5, 6, 2)),
+    (longitudinal_histogram, (2.0, 1.0, 4, 1)),
+]
+
+
+@pytest.mark.parametrize(("make", "given"), CALIBRATED)
+def test_a_law_spends_what_was_asked_and_not_more(make, given):
+    law = make(*given)
+    assert given[0] * (1 - 1e-9) < law.lifetime_epsilon == law.epsilon_of_values(1) <= given[0]
+    assert given[1] * (1 - 1e-9) <= law.epsilon <= given[1]
+
+
+@pytest.mark.parametrize("method", ["hashing", "sue", "krr"])
+@pytest.mark.parametrize("lifetime", [1e-6, 1.0, 30.0])
+def test_next_to_nothing_may_be_left_to_the_second_step(method, lifetime):
+    first = longitudinal_categories(lifetime, lifetime / 2, 4, method).lifetime_epsilon
+    for asked in (math.nextafter(first, 0.0), first * (1 - 1e-9), first * 0.99, first / 1000):
+        law = longitudinal_categories(lifetime, asked, 4, method)
+        assert asked * (1 - 1e-3) < law.epsilon <= asked
+
+
+@pytest.mark.parametrize("law", [CODES[0], CODES[3], CODES[5], NUMBERS[0], NUMBERS[1]], ids=str)
+def test_whatever_changes_and_whenever_the_second_step_bounds_it(law):
+    worst = 0.0
+    for choice in choices(law):
+        all_series = list(itertools.product(sorted(seen_by(law, choice)), repeat=2))
+        laws = {seen: series_given(law, seen, choice) for seen in all_series}
+        worst = max(worst, loss(list(laws.values())))
+    second = loss([reported(law, one, 0) for one in outcomes(law)])
+    assert law.epsilon_of_reports(2) == pytest.approx(2 * second, rel=1e-12)
+    assert law.epsilon < worst <= law.epsilon_of_reports(2) * (1 + 1e-12)
+
+
+def outcomes(law):
+    """Permanent answers, given the first choice."""
+    return range(2 ** n_bits_of(law) if n_bits_of(law) else law.n_each)
+
+
+def test_a_lifetime_has_so_many_permanent_answers():
+    def times(law, *numbers):
+        return [round(law.epsilon_of_values(n) / law.lifetime_epsilon, 9) for n in numbers]
+
+    assert times(longitudinal_categories(2.0, 0.5, 50), 1, 2, 3, 50) == [1, 2, 3, 3]
+    for method in ("krr", "sue"):
+        assert times(longitudinal_categories(2.0, 0.5, 50, method), 49, 51) == [49, 50]
+    assert times(longitudinal_mean(2.0, 0.5), 1, 2, 7) == [1, 2, 2]
+    assert times(longitudinal_histogram(8.0, 3.0, 5, 2), 1, 2, 3, 9) == [1, 2, 3, 3]
+    assert times(longitudinal_histogram(4.0, 3.0, 3, 3), 9) == [3]
+    for figure in (CODES[0].epsilon_of_values, CODES[0].epsilon_of_reports):
+        for n in (0, 1.5, True):
+            with pytest.raises(ValueError, match="must be a whole number"):
+                figure(n)
+
+
+def test_numbers_have_no_answers_without_bias():
     with pytest.raises(ValueError, match="answers without bias"):
-        numbers(law, np.array([0], dtype=np.uint8))
+        numbers(longitudinal_histogram(3.0, 1.5, 6, 2), np.array([0], dtype=np.uint8))
+
+
+@pytest.mark.parametrize(
+    ("make", "given", "rule"),
+    [
+        (longitudinal_categories, (0.0, 1.0, 3), "epsilon must be a finite number > 0"),
+        (longitudinal_categories, (1.0, math.nan, 3), "epsilon must be a finite number > 0"),
+        (longitudinal_categories, (1.0, 1.0, 3), "must be smaller"),
+        (longitudinal_categories, (1.0, 2.0, 3, "krr"), "must be smaller"),
+        (longitudinal_categories, (2.0, 1.0, 1), "n_classes must be a whole number"),
+        (longitudinal_categories, (2.0, 1.0, 2**20 + 1), "n_classes must be a whole number"),
+        (longitudinal_categories, (2.0, 1.0, 3, "oue"), "method must be"),
+        (longitudinal_mean, (1.0, 2.0), "must be smaller"),
+        (longitudinal_mean, (math.inf, 2.0), "epsilon must be a finite number > 0"),
+        (longitudinal_histogram, (2.0, 1.0, 1, 1), "n_buckets must be a whole number"),
+        (longitudinal_histogram, (2.0, 1.0, 4, 5), "n_chosen must be a whole number"),
+        (longitudinal_histogram, (2.0, 2.5, 4, 2), "must be smaller"),
+    ],
+)
+def test_other_parameters_are_refused(make, given, rule):
+    with pytest.raises(ValueError, match=rule):
+        make(*given)
 
 
 @pytest.mark.parametrize(
@@ -320,89 +376,6 @@ def test_a_law_is_that_of_its_mechanism():
 def test_integers_of_no_such_law_are_refused(kind, integers, rule):
     with pytest.raises(ValueError, match=rule):
         kind(*integers)
-
-
-class TestHistogram:
-    LAW = LongitudinalHistogram(8.0, 3.0, 0.0, 100.0, 5, 2)
-
-    def test_counts_have_the_chances_of_the_law(self):
-        """All numbers in one bucket: bits of it and of others are 1 as often as both steps say."""
-        reports = self.LAW.release(np.full((20_000, 1), 50.0), range(20_000), KEY, "a")
-        assert reports.shape == (20_000, 2)
-        own, other = self.LAW.law.support
-        for bucket in range(5):
-            told = (reports[reports // 2 == bucket] % 2).astype(float)
-            # 2 of 5 buckets are told; the secret is fixed: five standard errors.
-            assert abs(len(told) - 8000) < 5 * math.sqrt(20_000 * 0.24)
-            chance = own if bucket == 2 else other
-            assert abs(told.mean() - chance) < 5 * math.sqrt(chance * (1 - chance) / len(told))
-
-    def test_waves_share_buckets_and_permanent_bits_and_no_second_noise(self):
-        ids = range(5000)
-        first, second, again = (self.LAW.release(np.full((5000, 1), 7.0), ids, KEY, wave) for wave in ("a", "b", "a"))
-        np.testing.assert_array_equal(first, again)
-        np.testing.assert_array_equal(first // 2, second // 2)
-        flip = self.LAW.second.flip_count / T
-        alike = (first == second).mean()
-        expected = flip**2 + (1 - flip) ** 2
-        assert abs(alike - expected) < 5 * math.sqrt(expected * (1 - expected) / 10_000)
-
-    def test_estimates_are_unbiased_by_their_standard_errors(self):
-        shares = np.array([0.5, 0.3, 0.2, 0.0, 0.0])
-        people = np.repeat([10.0, 30.0, 50.0], [2000, 1200, 800])[:, None]
-        estimate = self.LAW.estimate_histogram(self.LAW.release(people, range(4000), KEY, "a"))
-        assert (np.abs(estimate.frequencies - shares) < 5 * estimate.standard_errors).all()
-        assert estimate.n == 4000
-
-    def test_a_lifetime_has_so_many_permanent_answers(self):
-        each = self.LAW.exact_lifetime_epsilon
-        assert [round(self.LAW.lifetime_guarantee(n).epsilon / each, 9) for n in (1, 2, 3, 9)] == [1, 2, 3, 3]
-        everywhere = LongitudinalHistogram(4.0, 3.0, 0.0, 100.0, 3, 3)
-        assert everywhere.lifetime_guarantee(9).epsilon == pytest.approx(3 * everywhere.exact_lifetime_epsilon)
-        assert self.LAW.guarantee().epsilon == self.LAW.law.epsilon
-        assert self.LAW.change_guarantee(2).epsilon == pytest.approx(2 * self.LAW.second.guarantee().epsilon)
-
-    def test_one_bit_spends_all_of_epsilon(self):
-        one, two = (LongitudinalHistogram(2.0, 1.0, 0.0, 1.0, 4, n) for n in (1, 2))
-        assert one.law.lifetime_epsilon == pytest.approx(2.0, rel=1e-9)
-        assert two.law.lifetime_epsilon == pytest.approx(2.0, rel=1e-9)
-        assert one.first.flip_count < two.first.flip_count
-
-    @pytest.mark.parametrize(
-        ("given", "rule"),
-        [
-            ((2.0, 1.0, 0, 1, 1, 1), "n_buckets must be a whole number"),
-            ((2.0, 1.0, 0, 1, 4, 5), "n_chosen must be a whole number"),
-            ((2.0, 1.0, 1, 1, 4, 2), "must be"),
-            ((2.0, 2.5, 0, 1, 4, 2), "report_epsilon must be smaller"),
-        ],
-    )
-    def test_other_parameters_are_refused(self, given, rule):
-        with pytest.raises(ValueError, match=rule):
-            LongitudinalHistogram(*given)
-
-    @pytest.mark.parametrize(
-        ("reports", "rule"),
-        [
-            ([[0]], "of the shape"),
-            ([[0.0, 2.0]], "whole numbers"),
-            ([[0, 1]], "different buckets"),
-            ([[2, 0]], "different buckets"),
-            ([[0, 10]], "different buckets"),
-            ([[0, 2]] * 9, "at least 2 people"),
-        ],
-    )
-    def test_what_is_no_report_of_it_is_refused(self, reports, rule):
-        with pytest.raises(ValueError, match=rule):
-            self.LAW.estimate_histogram(reports)
-
-    def test_what_is_no_wave_and_no_number_is_refused(self):
-        with pytest.raises(ValueError, match="wave must be a text"):
-            self.LAW.release([[1.0]], ["ann"], KEY, "")
-        with pytest.raises(ValueError, match="rows must have the shape"):
-            self.LAW.release([[1.0]], ["ann", "bob"], KEY, "a")
-        with pytest.raises(ValueError, match="NaN"):
-            self.LAW.release([[math.nan]], ["ann"], KEY, "a")
 
 
 def test_a_law_draws_from_secure_words_as_well():

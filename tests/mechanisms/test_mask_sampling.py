@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from laws import THRESHOLD, chi_square_pvalue
 
-from skldp.mechanisms._bits.fixed_point import complement_codes
-from skldp.mechanisms._bits.flip_laws import BitLaw, bitrand_law, ome_laws
-from skldp.mechanisms._bits.mask_sampling import BitRandomizer, JointBits, MaskSampler
 from skldp.mechanisms._noise import Noise, RowNoise
 from skldp.mechanisms._rows import Workspace
+from skldp.mechanisms.bits._fixed_point import complement_codes
+from skldp.mechanisms.bits._flip_laws import BitLaw, bitrand_law, ome_laws
+from skldp.mechanisms.bits._mask_sampling import BitRandomizer, JointBits, MaskSampler
 
 
 class ScriptedNoise(Noise):
@@ -101,6 +101,7 @@ def test_ties_go_on_word_by_word():
     assert law == product_law((5, 11, 3, 7), 4)
 
 
+@pytest.mark.slow
 def test_random_small_laws_are_exact():
     rng = np.random.default_rng(1)
     for _ in range(25):

@@ -7,9 +7,11 @@ from hypothesis import strategies as st
 from laws import THRESHOLD, binomial_pvalue, ks_pvalue
 from scipy import stats
 
-from skldp.mechanisms import FiniteSet, MultivariateLaplace, domain_from_json
+from skldp.domains._columns import domain_from_json
+from skldp.domains._domain import FiniteSet
+from skldp.domains._norms import nearest_rows
+from skldp.mechanisms import MultivariateLaplace
 from skldp.mechanisms._noise import Noise
-from skldp.mechanisms._norms import nearest_rows
 
 
 def noise(seed):

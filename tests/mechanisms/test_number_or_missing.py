@@ -10,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from laws import OneDraw, assert_is_the_guarantee, intervals, lengths, logarithm
 
+from skldp.domains._columns import OrMissing, domain_from_json
+from skldp.laws._odds import log_ratio
 from skldp.mechanisms import (
     Categories,
     Duchi,
@@ -18,18 +20,15 @@ from skldp.mechanisms import (
     Hybrid,
     Integers,
     Interval,
-    NumberOrMissing,
-    OrMissing,
     Piecewise,
     RandomizedResponse,
     ReleaseKey,
-    ThreeOutputs,
-    best_mechanism,
-    domain_from_json,
     noise_from,
 )
 from skldp.mechanisms._noise import Noise
-from skldp.mechanisms._odds import log_ratio
+from skldp.mechanisms._record import NumberOrMissing
+from skldp.mechanisms.numeric._bounded_features import best_mechanism
+from skldp.mechanisms.numeric._duchi import ThreeOutputs
 
 WORD, LAST = 2**64, 2**64 - 1
 AGE = OrMissing(Interval(0.0, 100.0))
@@ -190,7 +189,7 @@ def test_the_domain_has_a_document():
         '{"type": "or_missing", "number": {"type": "box", "low": [0], "high": [1]}}',
         '{"type": "or_missing"}',
     ):
-        with pytest.raises(ValueError, match=r"must be Interval or Integers|other fields"):
+        with pytest.raises(ValueError, match=r"must be Interval or Integers|fields of its own"):
             domain_from_json(text)
     with pytest.raises(ValueError, match="must be Interval or Integers"):
         OrMissing(Categories(("a",)))

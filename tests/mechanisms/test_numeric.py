@@ -9,20 +9,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
-from skldp.mechanisms._numeric.additive import Gaussian, Laplace, analytic_gaussian_sigma
-from skldp.mechanisms._numeric.bounded_features import BoundedFeatures, automatic_n_sampled, worst_sampled_variance
-from skldp.mechanisms._numeric.catalogue import (
+from skldp.mechanisms.numeric._additive import Gaussian, Laplace, analytic_gaussian_sigma
+from skldp.mechanisms.numeric._bounded_features import (
     JOINT_MECHANISMS,
     NUMERIC_MECHANISMS,
+    BoundedFeatures,
+    automatic_n_sampled,
     best_mechanism,
     make_mechanism,
     number_of_sampled_features,
+    worst_sampled_variance,
 )
-from skldp.mechanisms._numeric.duchi import Duchi, DuchiVector
-from skldp.mechanisms._numeric.hybrid import HYBRID_THRESHOLD, Hybrid, HybridThreeOutputs
-from skldp.mechanisms._numeric.piecewise import Piecewise, piecewise_shape
-from skldp.mechanisms._numeric.three_outputs import ThreeOutputs, three_outputs_zero_probability
-from skldp.mechanisms._numeric.unit_interval import worst_quadratic
+from skldp.mechanisms.numeric._duchi import Duchi, DuchiVector, ThreeOutputs, three_outputs_zero_probability
+from skldp.mechanisms.numeric._piecewise import HYBRID_THRESHOLD, Hybrid, HybridThreeOutputs, Piecewise, piecewise_shape
+from skldp.mechanisms.numeric._unit_interval import worst_quadratic
 
 
 def test_anchor_values_at_epsilon_one():

@@ -11,13 +11,10 @@ from hypothesis import strategies as st
 from laws import THRESHOLD, chi_square_pvalue, ks_pvalue, released
 
 from skldp.mechanisms._noise import Noise
-from skldp.mechanisms._numeric.additive import Gaussian, Laplace
-from skldp.mechanisms._numeric.bounded_features import BoundedFeatures
-from skldp.mechanisms._numeric.duchi import Duchi, DuchiVector
-from skldp.mechanisms._numeric.hybrid import Hybrid, HybridThreeOutputs
-from skldp.mechanisms._numeric.piecewise import Piecewise, piecewise_shape
-from skldp.mechanisms._numeric.square_wave import SquareWave
-from skldp.mechanisms._numeric.three_outputs import ThreeOutputs
+from skldp.mechanisms.numeric._additive import Gaussian, Laplace
+from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
+from skldp.mechanisms.numeric._duchi import Duchi, DuchiVector, ThreeOutputs
+from skldp.mechanisms.numeric._piecewise import Hybrid, HybridThreeOutputs, Piecewise, SquareWave, piecewise_shape
 
 EPSILONS = (0.01, 0.1, 0.5, 0.62, 1, 2, 4, 8)
 INPUTS = (-1.0, -0.83, -1 / 3, -1e-12, 0.0, 0.25, 0.7071067811865476, 1.0)

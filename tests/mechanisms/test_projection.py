@@ -11,27 +11,25 @@ from laws import THRESHOLD, chi_square_pvalue, ks_pvalue
 from scipy import sparse, stats
 
 from skldp.mechanisms._noise import Noise
-from skldp.mechanisms._vector import projection as module
-from skldp.mechanisms._vector.gaussian_width import (
+from skldp.mechanisms.vector import _projection as module
+from skldp.mechanisms.vector._gaussian_width import (
     default_width,
     difference_directions,
+    distance_bound,
     finite_set_width,
     gordon_delta,
+    inner_product_bound,
     l1_ball_width,
+    linear_model_bound,
+    noise_norm_bound,
+    noise_norm_quantile,
     projected_dimension,
     simplex_width,
     sparse_width,
     union_delta,
 )
-from skldp.mechanisms._vector.projected_release import ProjectedRelease
-from skldp.mechanisms._vector.projection import RandomProjection
-from skldp.mechanisms._vector.utility_bounds import (
-    distance_bound,
-    inner_product_bound,
-    linear_model_bound,
-    noise_norm_bound,
-    noise_norm_quantile,
-)
+from skldp.mechanisms.vector._projected_release import ProjectedRelease
+from skldp.mechanisms.vector._projection import RandomProjection
 
 KINDS = ["gaussian", "sparse", "orthonormal"]
 

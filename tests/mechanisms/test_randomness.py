@@ -14,8 +14,8 @@ from joblib import Parallel, delayed
 from laws import THRESHOLD, binomial_pvalue, chi_square_pvalue
 
 from skldp.exceptions import SeededNoiseWarning
+from skldp.laws._odds import flip_threshold, threshold_log_odds
 from skldp.mechanisms._noise import Noise, RowNoise, noise_from
-from skldp.mechanisms._odds import flip_threshold, threshold_log_odds
 
 
 def seeded(seed=0):
@@ -28,6 +28,7 @@ def first_words(_=None):
     return tuple(noise_from().words(2).tolist())
 
 
+@pytest.mark.slow
 def test_four_processes_draw_distinct_noise():
     assert len(set(Parallel(n_jobs=4)(delayed(first_words)() for _ in range(8)))) == 8
 

@@ -7,8 +7,8 @@ import stat
 
 import pytest
 
+from skldp.laws._release_key import joined
 from skldp.mechanisms import ReleaseKey
-from skldp.mechanisms._release_key import joined
 
 SECRET = bytes(range(100, 132))[::-1]
 OTHER = bytes(range(7, 231, 7))

@@ -12,18 +12,11 @@ from hypothesis import strategies as st
 from laws import PicksThenDraw, assert_is_the_guarantee, intervals, lengths
 
 from skldp.exceptions import SeededNoiseWarning
-from skldp.mechanisms import (
-    HadamardResponse,
-    LocalHashing,
-    OneHotHadamard,
-    OneHotLocalHashing,
-    RandomizedResponse,
-    SubsetSelection,
-    UnaryEncoding,
-    integer_law,
-    noise_from,
-)
+from skldp.mechanisms import LocalHashing, RandomizedResponse, noise_from
 from skldp.mechanisms._noise import Noise
+from skldp.mechanisms.categorical._hadamard import HadamardResponse, OneHotHadamard
+from skldp.mechanisms.categorical._local_hashing import OneHotLocalHashing
+from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
 
 WORD = 2**64
 KINDS = [LocalHashing, HadamardResponse]
@@ -77,6 +70,7 @@ def sampled_law(law, code):
     return total, WORD * len(choices(law))
 
 
+@pytest.mark.slow
 @each
 @pytest.mark.parametrize(("epsilon", "k"), SMALL)
 def test_the_reports_that_are_drawn_are_those_of_the_guarantee(kind, epsilon, k):
@@ -202,6 +196,7 @@ def test_sets_are_the_best_of_all(epsilon, k):
     assert least <= min(kind(epsilon, k).worst_case_variance for kind in (*KINDS, UnaryEncoding))
 
 
+@pytest.mark.slow
 @given(st.floats(0.05, 8), st.integers(1, 300), st.integers(0, 2**32))
 def test_bits_are_what_the_report_supports(epsilon, k, seed):
     bits, law = OneHotLocalHashing(epsilon, k), LocalHashing(epsilon, k)
@@ -301,5 +296,5 @@ def test_bits_of_hadamard_response_are_those_of_its_report(epsilon, k):
     for code in range(k):
         chances = np.exp(law.law.log_likelihood(np.arange(law.law.n_reports), code)) @ everything
         np.testing.assert_allclose(chances, law.output_law([[code]])[0], rtol=1e-12)
-    again = integer_law(law)
+    again = law.integer_law
     assert (again.n_blocks, again.block_size, again.miss_count) == (1, law.law.block_size, law.law.miss_count)

@@ -20,17 +20,16 @@ from laws import (
 from scipy.optimize import linprog
 
 from skldp.accounting import shuffled
-from skldp.mechanisms import (
-    NUMERIC_MECHANISMS,
+from skldp.mechanisms import RandomizedResponse, noise_from
+from skldp.mechanisms.numeric import _response_on_bins as choice
+from skldp.mechanisms.numeric._bounded_features import JOINT_MECHANISMS, NUMERIC_MECHANISMS, make_mechanism
+from skldp.mechanisms.numeric._response_on_bins import (
     PriorQuestion,
-    RandomizedResponse,
     ResponseOnBins,
-    make_mechanism,
-    noise_from,
+    best_bins,
+    best_knots,
+    refined_prior,
 )
-from skldp.mechanisms._numeric import best_bins as choice
-from skldp.mechanisms._numeric.best_bins import best_bins, best_knots, refined_prior
-from skldp.mechanisms._numeric.catalogue import JOINT_MECHANISMS
 
 PRIORS = [None, (0.7, 0.2, 0.1), (0.0, 0.0, 1.0, 0.0), (0.45, 0.05, 0.0, 0.5)]
 VALUES = np.linspace(-3, 9, 101)[:, None]
@@ -91,6 +90,7 @@ def losses_of_all_knots(prior, epsilon):
 priors = st.integers(2, 7).flatmap(lambda n: st.lists(st.floats(0, 1), min_size=n, max_size=n)).filter(sum)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few_parts")
 @settings(max_examples=60)
 @given(priors, st.floats(0.05, 9.0))
@@ -99,6 +99,7 @@ def test_no_other_bins_have_a_smaller_loss(weights, epsilon):
     assert best_bins(epsilon, prior).expected_loss == pytest.approx(min(losses_of_all_bins(prior, epsilon)), abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few_parts")
 @settings(max_examples=60)
 @given(priors, st.floats(0.05, 9.0))
@@ -141,6 +142,7 @@ def test_no_private_law_at_all_has_a_smaller_expected_loss(epsilon):
     assert theirs <= ours <= theirs * 1.02
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1.0, 3.0])
 @pytest.mark.parametrize(
     "prior", [None, tuple((np.exp(-np.arange(11) / 2) / np.exp(-np.arange(11) / 2).sum()).tolist())]
@@ -157,6 +159,7 @@ def test_knots_are_near_the_best_of_all_unbiased_laws(epsilon, prior):
     assert theirs * (1 - 1e-6) <= ours <= theirs * 1.15
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unbiased", [False, True])
 @pytest.mark.parametrize("epsilon", [0.1, 3.0, 8.0])
 def test_the_answers_to_a_number_have_the_integers_of_the_guarantee(epsilon, unbiased):
@@ -199,6 +202,7 @@ def test_a_number_is_rounded_to_a_neighbour_by_exactly_its_share_of_draws():
     assert found == {law.answers[3]: WORD // 4, law.answers[2]: 3 * (WORD // 4)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prior", PRIORS)
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 6.0, 40.0])
 def test_knots_are_unbiased_for_every_number_and_bins_are_not(epsilon, prior):
@@ -225,6 +229,7 @@ def test_answers_are_drawn_by_the_law(number, dtype, unbiased):
     assert chi_square_pvalue(counts, law.output_law([[float(given_number)]])[0]) > THRESHOLD
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unbiased", [False, True])
 def test_the_expected_loss_is_that_of_the_law(unbiased):
     prior = (0.1, 0.6, 0.3)
@@ -236,6 +241,7 @@ def test_the_expected_loss_is_that_of_the_law(unbiased):
     np.testing.assert_allclose(law.variance(fine[:, None]) + law.bias(fine[:, None]) ** 2, squares, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_knots_are_duchis_ends_for_a_small_epsilon_and_beat_all_mechanisms_where_the_prior_tells_something():
     small = ResponseOnBins(0.5, -1.0, 1.0, unbiased=True)
     assert small.answers[1] == pytest.approx(1 / np.tanh(0.25), rel=1e-9)

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from laws import THRESHOLD, binomial_pvalue
 
-from skldp.mechanisms import RandomizedResponseWithPrior, noise_from
-from skldp.mechanisms._categorical.row_priors import RowPriorResponse, as_priors
+from skldp.mechanisms import noise_from
+from skldp.mechanisms.categorical._label_laws import RandomizedResponseWithPrior, RowPriorResponse, as_priors
 
 weights = st.lists(st.floats(0.001, 1), min_size=2, max_size=6)
 

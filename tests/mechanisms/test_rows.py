@@ -8,56 +8,50 @@ import numpy as np
 import pytest
 
 from skldp import mechanisms as door
+from skldp.domains._columns import OrMissing
+from skldp.domains._domain import FiniteSet
 from skldp.mechanisms import (
-    CATEGORICAL_MECHANISMS,
-    BoundedFeatures,
-    CategoricalRecord,
     Categories,
     Columns,
     Duchi,
     DuchiVector,
     FieldKey,
-    FiniteSet,
-    FlippedBits,
     Gaussian,
-    HadamardResponse,
     Hybrid,
-    HybridThreeOutputs,
     Integers,
     Interval,
-    LabelLaplaceMechanism,
-    LabelLaplaceVectorMechanism,
     Laplace,
     LocalHashing,
-    MixedRecord,
     MultivariateLaplace,
-    NumberOrMissing,
-    OneHotHadamard,
-    OneHotLocalHashing,
-    OneHotRandomizedResponse,
-    OrMissing,
     Piecewise,
-    PriorQuestion,
     PrivUnit,
-    PrivUnitBall,
-    ProjectedRelease,
     RandomizedResponse,
-    RandomizedResponseWithPrior,
-    RandomProjection,
     ReleaseKey,
-    ResponseOnBins,
     RowMechanism,
-    ScaledRows,
     SquareWave,
-    SubsetSelection,
-    ThreeOutputs,
-    UnaryEncoding,
     bitrand,
     latent,
     ome,
 )
 from skldp.mechanisms._noise import RowNoise
+from skldp.mechanisms._record import MixedRecord, NumberOrMissing
 from skldp.mechanisms._rows import Workspace
+from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS, CategoricalRecord
+from skldp.mechanisms.categorical._hadamard import HadamardResponse, OneHotHadamard
+from skldp.mechanisms.categorical._label_laws import (
+    LabelLaplaceMechanism,
+    LabelLaplaceVectorMechanism,
+    RandomizedResponseWithPrior,
+)
+from skldp.mechanisms.categorical._local_hashing import OneHotLocalHashing
+from skldp.mechanisms.categorical._unary import OneHotRandomizedResponse, SubsetSelection, UnaryEncoding
+from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
+from skldp.mechanisms.numeric._duchi import ThreeOutputs
+from skldp.mechanisms.numeric._piecewise import HybridThreeOutputs
+from skldp.mechanisms.numeric._response_on_bins import PriorQuestion, ResponseOnBins
+from skldp.mechanisms.vector._privunit import PrivUnitBall, ScaledRows
+from skldp.mechanisms.vector._projected_release import ProjectedRelease
+from skldp.mechanisms.vector._projection import RandomProjection
 
 KEY = bytes(range(32))
 
@@ -119,7 +113,6 @@ def categorical():
     yield RandomizedResponseWithPrior(1.0, (1.0, 0.0))
     yield UnaryEncoding(0.5, 7, "sue")
     yield UnaryEncoding(20.0, 20_000, "oue")
-    yield FlippedBits(900, 2**62 - 1)
     yield OneHotRandomizedResponse(0.5, 900)
     yield SubsetSelection(0.5, 1)
     yield SubsetSelection(0.5, 300)

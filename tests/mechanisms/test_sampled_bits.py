@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from laws import OneDraw, ScriptedNoise, assert_is_the_guarantee, intervals, lengths
 
-from skldp.mechanisms._bits.bit_flip import bitrand, latent, ome
-from skldp.mechanisms._bits.fixed_point import complement_codes
-from skldp.mechanisms._bits.mask_sampling import JointBits
-from skldp.mechanisms._bits.unbiased import unbiased_bitrand
-from skldp.mechanisms._domain import Box
+from skldp.domains._domain import Box
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._rows import Workspace
+from skldp.mechanisms.bits._bit_flip import bitrand, latent, ome
+from skldp.mechanisms.bits._fixed_point import complement_codes
+from skldp.mechanisms.bits._mask_sampling import JointBits
+from skldp.mechanisms.bits._unbiased import unbiased_bitrand
 
 BOUNDS = (np.array([-1.0]), np.array([1.0]))
 
@@ -57,6 +57,7 @@ MECHANISMS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("each_path")
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_released_codes_have_the_integers_of_the_guarantee(name):
@@ -84,6 +85,7 @@ def test_released_codes_have_the_integers_of_the_guarantee(name):
     assert_is_the_guarantee(laws, mechanism.guarantee().epsilon, slack=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("each_path")
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_numbers_are_released_by_the_mask_on_either_side_of_every_edge(name):

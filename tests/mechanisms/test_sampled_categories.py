@@ -6,18 +6,13 @@ import numpy as np
 import pytest
 from laws import OneDraw, ScriptedNoise, assert_is_the_guarantee, intervals, lengths
 
-from skldp.mechanisms import (
-    CategoricalRecord,
-    LabelLaplaceMechanism,
-    OneHotRandomizedResponse,
-    RandomizedResponse,
-    RandomizedResponseWithPrior,
-    UnaryEncoding,
-)
-from skldp.mechanisms._categorical import randomized_response
-from skldp.mechanisms._noise import RowNoise
-from skldp.mechanisms._odds import bernoulli
+from skldp.mechanisms import RandomizedResponse
+from skldp.mechanisms._noise import RowNoise, bernoulli
 from skldp.mechanisms._rows import Workspace
+from skldp.mechanisms.categorical import _randomized_response as randomized_response
+from skldp.mechanisms.categorical._catalogue import CategoricalRecord
+from skldp.mechanisms.categorical._label_laws import LabelLaplaceMechanism, RandomizedResponseWithPrior
+from skldp.mechanisms.categorical._unary import OneHotRandomizedResponse, UnaryEncoding
 
 WORD = 2**64
 # 16 bits decide most draws, 48 more the others.

@@ -10,14 +10,13 @@ import pytest
 from laws import OneDraw, ScriptedNoise, assert_is_the_guarantee, intervals, lengths, released
 
 from skldp.mechanisms._noise import Noise, RowNoise
-from skldp.mechanisms._numeric import discrete_noise, duchi
-from skldp.mechanisms._numeric.additive import Gaussian, Laplace
-from skldp.mechanisms._numeric.bounded_features import BoundedFeatures
-from skldp.mechanisms._numeric.discrete_noise import discrete_gaussian, discrete_laplace
-from skldp.mechanisms._numeric.duchi import Duchi, DuchiVector
-from skldp.mechanisms._numeric.hybrid import Hybrid, HybridThreeOutputs
-from skldp.mechanisms._numeric.piecewise import Piecewise
-from skldp.mechanisms._numeric.three_outputs import ThreeOutputs
+from skldp.mechanisms.numeric import _discrete_noise as discrete_noise
+from skldp.mechanisms.numeric import _duchi as duchi
+from skldp.mechanisms.numeric._additive import Gaussian, Laplace
+from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
+from skldp.mechanisms.numeric._discrete_noise import discrete_gaussian, discrete_laplace
+from skldp.mechanisms.numeric._duchi import Duchi, DuchiVector, ThreeOutputs
+from skldp.mechanisms.numeric._piecewise import Hybrid, HybridThreeOutputs, Piecewise
 
 WORD = 2**64
 INPUTS = [-1.0, -0.3, 0.0, 2.0**-60, 0.5, 1.0]
@@ -76,6 +75,7 @@ def test_three_outputs_draw_the_integers_of_their_guarantee(epsilon, monkeypatch
     assert_is_the_guarantee(laws, mechanism.guarantee().epsilon, slack=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", ["pm", "sub", "opt"])
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 5.0])
 def test_a_piecewise_law_is_drawn_from_the_integers_of_its_guarantee(variant, epsilon, monkeypatch):
@@ -267,7 +267,7 @@ def test_gaussian_noise_is_drawn_with_the_sigma_of_its_guarantee(monkeypatch):
     mechanism, seen = Gaussian(1.0, 1e-3, lattice_bits=8), []
     real = discrete_gaussian
     monkeypatch.setattr(
-        "skldp.mechanisms._numeric.additive.discrete_gaussian",
+        "skldp.mechanisms.numeric._additive.discrete_gaussian",
         lambda sigma, size, noise: seen.append(sigma) or real(sigma, size, noise),
     )
     released(mechanism, np.zeros(5), Noise(bytes(32), secure=False))

@@ -8,10 +8,12 @@ import pytest
 from laws import ScriptedNoise, assert_is_the_guarantee, intervals, lengths
 from scipy import special
 
-from skldp.mechanisms import MultivariateLaplace, PrivUnit, PrivUnitBall, ProjectedRelease, RandomProjection
+from skldp.mechanisms import MultivariateLaplace, PrivUnit
 from skldp.mechanisms._noise import Noise
-from skldp.mechanisms._vector.multivariate_laplace import gamma_variates
-from skldp.mechanisms._vector.sphere import gaussians
+from skldp.mechanisms.vector._multivariate_laplace import gamma_variates, gaussians
+from skldp.mechanisms.vector._privunit import PrivUnitBall
+from skldp.mechanisms.vector._projected_release import ProjectedRelease
+from skldp.mechanisms.vector._projection import RandomProjection
 
 WORD = 2**64
 

@@ -7,8 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skldp.mechanisms._lattice_sums import LatticeLaw, Measure, sum_of_copies
-from skldp.mechanisms._shuffling import BlanketLaw, any_law, shuffled_delta, shuffled_epsilon
+from skldp.shuffle._shuffle_bounds import (
+    BlanketLaw,
+    LossLattice,
+    Measure,
+    any_law,
+    shuffled_delta,
+    shuffled_epsilon,
+    sum_of_copies,
+)
 
 TIGHT = {"budget": 1e-14}
 
@@ -212,7 +219,7 @@ class Positive(Measure):
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 64])
 @pytest.mark.parametrize("most", [3, 16, 1000])
 def test_sums_measure_no_less_than_the_exact_law(n, most):
-    coin = LatticeLaw(np.array([0.5, 0.0, 0.5]), -1, 0.0)
+    coin = LossLattice(np.array([0.5, 0.0, 0.5]), -1, 0.0)
     exact = sum(Fraction(math.comb(n, k), 2**n) * max(0, 2 * k - n) for k in range(n + 1))
     law, level, lost = sum_of_copies(coin, n, Positive(), budget=1e-3, most=most)
     places = np.arange(law.first, law.first + law.masses.size) * 2.0**level
@@ -227,7 +234,7 @@ def test_sums_measure_no_less_than_the_exact_law(n, most):
 
 def test_no_mass_is_lost_at_the_left_end():
     """Of sums that are all positive, the measure is the mean."""
-    law, level, lost = sum_of_copies(LatticeLaw(np.array([0.5, 0.5]), 50, 0.0), 64, Positive(), budget=1e-3, most=1000)
+    law, level, lost = sum_of_copies(LossLattice(np.array([0.5, 0.5]), 50, 0.0), 64, Positive(), budget=1e-3, most=1000)
     assert level == 0
     assert law.first > 64 * 50
     mean = float(law.masses @ np.arange(law.first, law.first + law.masses.size))

@@ -6,8 +6,8 @@ from laws import THRESHOLD, chi_square_pvalue
 from scipy import sparse
 
 from skldp.mechanisms._noise import public_stream
-from skldp.mechanisms._vector import projection as sparse_columns
-from skldp.mechanisms._vector.projection import (
+from skldp.mechanisms.vector import _projection as sparse_columns
+from skldp.mechanisms.vector._projection import (
     RandomProjection,
     code_gram,
     dense_columns,

@@ -8,8 +8,11 @@ import pytest
 from scipy import sparse
 
 from skldp import RandomProjectionPrivatizer
-from skldp.mechanisms import ProjectedRelease, RandomProjection, SparseRows, domain_from_json
-from skldp.mechanisms._vector.sparse_stretch import (
+from skldp.domains._columns import domain_from_json
+from skldp.domains._sparse_rows import SparseRows
+from skldp.mechanisms.vector._projected_release import ProjectedRelease
+from skldp.mechanisms.vector._projection import (
+    RandomProjection,
     coherent_stretch,
     degree_of,
     next_prime,
@@ -96,6 +99,7 @@ def largest_stretch(matrix, k):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sparse", "polynomial"])
 @pytest.mark.parametrize("k", [1, 2, 3, 4])
 def test_no_sparse_vector_is_stretched_by_more_than_the_bound(kind, k):

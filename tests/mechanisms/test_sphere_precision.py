@@ -9,19 +9,16 @@ from hypothesis import strategies as st
 from laws import THRESHOLD, ks_pvalue
 from scipy import sparse, stats
 
-from skldp.mechanisms import (
-    Ball,
-    MultivariateLaplace,
-    PrivUnit,
-    PrivUnitBall,
-    ProjectedRelease,
-    RandomProjection,
-)
+from skldp.domains._domain import Ball
+from skldp.domains._norms import shrink_factors
+from skldp.mechanisms import MultivariateLaplace, PrivUnit
 from skldp.mechanisms._noise import Noise
-from skldp.mechanisms._norms import shrink_factors
 from skldp.mechanisms._rows import Workspace
-from skldp.mechanisms._vector import privunit
-from skldp.mechanisms._vector.sphere import gaussian_rows
+from skldp.mechanisms.vector import _privunit as privunit
+from skldp.mechanisms.vector._multivariate_laplace import gaussian_rows
+from skldp.mechanisms.vector._privunit import PrivUnitBall
+from skldp.mechanisms.vector._projected_release import ProjectedRelease
+from skldp.mechanisms.vector._projection import RandomProjection
 
 
 def noise(seed):
@@ -176,6 +173,7 @@ def test_a_shortened_row_is_never_longer_than_the_radius(d, dtype, radius, facto
         assert exactly((inside.toarray() if sparse.issparse(inside) else inside)[0]) <= Fraction(radius) ** 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("d", [2, 5, 64, 768, 20_000])
 def test_the_margin_of_shrink_factors_covers_every_rounding(d, dtype):

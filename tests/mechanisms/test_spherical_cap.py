@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, special
 
-from skldp.mechanisms._vector.spherical_cap import cap_height, cap_probability, log_mean_density
+from skldp.mechanisms.vector._multivariate_laplace import cap_height, cap_probability, log_mean_density
 
 
 def exact_cap_probability(height, d):

@@ -6,9 +6,10 @@ import math
 import numpy as np
 import pytest
 
-from skldp.mechanisms import Piecewise, SquareWave, integer_law, make_mechanism
+from skldp.mechanisms import Piecewise, SquareWave
 from skldp.mechanisms._noise import Noise
-from skldp.mechanisms._numeric.distribution import (
+from skldp.mechanisms.numeric._bounded_features import make_mechanism
+from skldp.mechanisms.numeric._distribution import (
     DistributionEstimate,
     Ramps,
     lattice_response,
@@ -47,7 +48,7 @@ def test_it_is_a_mechanism_like_the_others(epsilon):
     assert law != Piecewise(epsilon, "square_wave")
     assert law.lattice == Piecewise(epsilon, "square_wave").lattice
     assert law.exact_epsilon <= epsilon
-    assert integer_law(law).epsilon == pytest.approx(law.exact_epsilon, rel=1e-15)
+    assert law.integer_law.epsilon == pytest.approx(law.exact_epsilon, rel=1e-15)
     assert repr(law) == f"SquareWave(epsilon={epsilon}, lattice_bits=24)"
 
 
@@ -55,7 +56,7 @@ def test_it_is_a_mechanism_like_the_others(epsilon):
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 def test_the_response_to_a_knot_is_its_law(make, epsilon):
     mechanism = make(epsilon, lattice_bits=6) if make in (SquareWave, Piecewise) else make(epsilon, 6)
-    law = integer_law(mechanism)
+    law = mechanism.integer_law
     knots = np.array([-1.0, -0.45, 0.0, 1.0])
     starts, response = lattice_response(law, knots)
     assert (starts[0], starts[-1]) == (0, law.n_cells)
@@ -70,7 +71,7 @@ def test_the_response_to_a_knot_is_its_law(make, epsilon):
 @pytest.mark.parametrize("share", [1.0, 0.3])
 def test_the_score_of_a_ramp_is_the_share_below_it_for_any_number(make, epsilon, share):
     mechanism = make(epsilon, lattice_bits=9)
-    law = integer_law(mechanism)
+    law = mechanism.integer_law
     tops, widths = np.array([-1.0, -0.5, 0.1, 0.9, 1.0]), np.array([0.1, 0.3, 0.05, 0.2, 0.1])
     ramps = Ramps(law, tops, widths, share)
     cells = np.arange(law.n_cells)
@@ -128,7 +129,7 @@ def test_a_distribution_is_found(n_bins):
 @pytest.mark.parametrize(("epsilon", "n"), [(1.0, 1_000_000), (1.0, 20_000), (0.1, 1_000_000), (4.0, 600), (8.0, 100)])
 def test_knots_and_ramps_follow_from_the_number_of_answers_and_epsilon(epsilon, n):
     """The distance of knots is a fifth of the standard error of a share, and a ramp is narrower."""
-    law = integer_law(SquareWave(epsilon))
+    law = SquareWave(epsilon).integer_law
     knots = quantile_knots(law, n)
     distance = np.diff(knots)[0] / 2
     total = law.n_cells * law.base + law.n_inner * law.extra

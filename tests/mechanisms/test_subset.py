@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from laws import THRESHOLD, PicksThenDraw, assert_is_the_guarantee, chi_square_pvalue, intervals, lengths
 
 from skldp.exceptions import SeededNoiseWarning
-from skldp.mechanisms import CategoricalRecord, RandomizedResponse, SubsetSelection, UnaryEncoding, noise_from
+from skldp.mechanisms import RandomizedResponse, noise_from
+from skldp.mechanisms.categorical._catalogue import CategoricalRecord
+from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
 
 WORD = 2**64
 # Sets of one and of two categories, of a few and of nearly half of them.
@@ -46,6 +48,7 @@ def ideal(epsilon, k, w):
         return odds / (odds + k - w)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "k"), SMALL)
 def test_the_sets_that_are_drawn_are_those_of_the_guarantee(epsilon, k):
     law = SubsetSelection(epsilon, k)

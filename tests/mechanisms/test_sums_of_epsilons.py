@@ -4,16 +4,16 @@ import math
 from fractions import Fraction
 
 import pytest
+from hashed_labels import HashedLabels
 from hypothesis import given
 from hypothesis import strategies as st
 
 from skldp import NumericPrivatizer, PrivacyGuarantee
-from skldp.accounting import advanced_composition
-from skldp.mechanisms._odds import product_above, round_down, round_up, split_epsilon, sum_above
-from skldp.study._comparison import ComparisonSettings
+from skldp.accounting._units import advanced_composition
+from skldp.laws._odds import product_above, round_down, round_up, split_epsilon, sum_above
 from skldp.study._datasets import load_study_data
-from skldp.study._federated.hashed_labels import HashedLabels
-from skldp.study._federated.settings import _repeated, gradients_perturbed
+from skldp.study._federated_parts import GradientRelease, _repeated
+from skldp.study._pipelines import ComparisonSettings
 
 EPSILONS = st.floats(1e-3, 1e3)
 PARTS = st.integers(1, 10**6)
@@ -45,7 +45,7 @@ def test_the_floats_around_a_number(value):
 @given(EPSILONS, st.integers(1, 1_000))
 def test_rounds_of_gradients_keep_within_the_epsilon_of_the_study(epsilon, n_rounds):
     mechanism = NumericPrivatizer(epsilon, mechanism="laplace")
-    release = gradients_perturbed(mechanism).gradient_release(mechanism, 1.0, n_rounds)
+    release = GradientRelease(mechanism, "gradients", 1.0, n_rounds)
     assert Fraction(release.mechanism.epsilon) * n_rounds <= Fraction(epsilon)
     once = PrivacyGuarantee(epsilon, delta=1e-9)
     counted = _repeated(once, n_rounds, "rounds")

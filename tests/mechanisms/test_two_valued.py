@@ -5,7 +5,7 @@ import pytest
 from laws import released
 
 from skldp.mechanisms._noise import Noise
-from skldp.mechanisms._numeric.duchi import Duchi
+from skldp.mechanisms.numeric._duchi import Duchi
 
 
 class FirstAndTail(Noise):
@@ -24,6 +24,7 @@ class FirstAndTail(Noise):
         return np.full(shape, word, dtype=np.uint64)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("epsilon", [1e-6, 0.01, 1.0, 2.61, 9.0, 9.7, 12.0])
 def test_16_bits_decide_as_64_would(epsilon, dtype):

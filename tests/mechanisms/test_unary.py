@@ -12,17 +12,11 @@ from hypothesis import strategies as st
 from laws import THRESHOLD, chi_square_pvalue
 
 from skldp.exceptions import SeededNoiseWarning
-from skldp.mechanisms import (
-    CategoricalRecord,
-    LabelLaplaceMechanism,
-    OneHotRandomizedResponse,
-    RandomizedResponse,
-    SubsetSelection,
-    UnaryEncoding,
-    estimate_frequencies,
-    noise_from,
-)
-from skldp.mechanisms._odds import split_epsilon
+from skldp.laws._odds import split_epsilon
+from skldp.mechanisms import RandomizedResponse, estimate_frequencies, noise_from
+from skldp.mechanisms.categorical._catalogue import CategoricalRecord
+from skldp.mechanisms.categorical._label_laws import LabelLaplaceMechanism
+from skldp.mechanisms.categorical._unary import OneHotRandomizedResponse, SubsetSelection, UnaryEncoding
 
 epsilons = st.floats(1e-3, 20)
 variants = st.sampled_from(["sue", "oue"])

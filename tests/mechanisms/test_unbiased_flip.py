@@ -10,18 +10,18 @@ from hypothesis import strategies as st
 from laws import THRESHOLD, chi_square_pvalue
 from scipy.optimize import minimize
 
-from skldp.mechanisms._bits.bit_flip import bitrand
-from skldp.mechanisms._bits.calibration import least_integer
-from skldp.mechanisms._bits.flip_laws import symmetric_law
-from skldp.mechanisms._bits.unbiased import (
+from skldp.domains._domain import Box
+from skldp.mechanisms._noise import Noise
+from skldp.mechanisms.bits._bit_flip import bitrand
+from skldp.mechanisms.bits._calibration import least_integer
+from skldp.mechanisms.bits._flip_laws import symmetric_law
+from skldp.mechanisms.bits._unbiased import (
     UnbiasedBitFlip,
     least_variance_losses,
     least_variance_sample,
     unbiased_bitrand,
     worst_variance,
 )
-from skldp.mechanisms._domain import Box
-from skldp.mechanisms._noise import Noise
 
 cost_lists = st.lists(st.floats(0.3, 6), min_size=1, max_size=5)
 

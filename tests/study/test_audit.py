@@ -8,7 +8,8 @@ from sklearn.base import BaseEstimator
 
 from skldp import LabelMatrixRR, PrivUnitTransformer, TargetPrivatizer
 from skldp.mechanisms._guarantee import PrivacyGuarantee
-from skldp.study import AuditResult, audit_epsilon, audit_estimator, trials_needed
+from skldp.study import audit_epsilon, audit_estimator, trials_needed
+from skldp.study._audit import AuditResult
 
 
 def randomized_response(epsilon, n_classes=2):
@@ -34,6 +35,7 @@ def independent_of_the_input():
     return lambda rows: rng.integers(64, size=len(rows))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("release", "epsilon"),
     [
@@ -54,9 +56,10 @@ def test_the_bound_is_wrong_no_more_often_than_it_says(release, epsilon, delta):
     assert stats.binomtest(wrong, runs, 0.1, alternative="greater").pvalue > THRESHOLD
 
 
+@pytest.mark.slow
 def test_choosing_and_bounding_on_the_same_trials_would_be_wrong(monkeypatch):
     """The attack on the audit itself: the test above must see an event that was fitted to the trials it bounds."""
-    from skldp.study._audit import lower_bound as audit
+    from skldp.study import _audit as audit
 
     honest = audit._candidate_scores
 
@@ -82,7 +85,7 @@ def test_two_valued_releases_are_bounded_above_half(epsilon):
 
 def test_the_bound_of_counts_is_the_clopper_pearson_one():
     """Against scipy's interval of a binomial fraction."""
-    from skldp.study._audit.lower_bound import _lower_bound
+    from skldp.study._audit import _lower_bound
 
     for hits, misses in [(1, 0), (7, 3), (500, 20), (10_000, 0)]:
         low = stats.binomtest(hits, hits + misses, alternative="greater").proportion_ci(0.97, "exact").low
@@ -95,7 +98,7 @@ def test_the_bound_of_counts_is_the_clopper_pearson_one():
 @pytest.mark.parametrize("delta", [0.0, 0.3])
 @pytest.mark.parametrize("epsilon", [0.0, 2.0])
 def test_trials_needed_is_the_least_number(epsilon, delta):
-    from skldp.study._audit.lower_bound import _lower_bound
+    from skldp.study._audit import _lower_bound
 
     k = trials_needed(epsilon, confidence=0.95, delta=delta) // 4
     assert float(_lower_bound(k, 0, k, k, 0.95, delta)) > epsilon

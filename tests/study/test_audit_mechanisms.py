@@ -8,7 +8,7 @@ import pytest
 
 from skldp.estimators._bitrand import BitRandTransformer, LatentTransformer, OMETransformer
 from skldp.estimators._categorical import CategoricalPrivatizer
-from skldp.estimators._label_vector import LabelLaplaceVector
+from skldp.estimators._label_vectors import LabelLaplaceVector
 from skldp.estimators._labels import LabelLaplace, LabelRR
 from skldp.estimators._numeric import NumericPrivatizer
 from skldp.estimators._vector import MultivariateLaplacePrivatizer, PrivUnitTransformer

@@ -6,9 +6,11 @@ import math
 import numpy as np
 import pytest
 
-from skldp.learning import ClassificationProtocol, DiscriminantProtocol, MomentsProtocol, RegressionProtocol, Task
-from skldp.mechanisms import Noise, PrivUnitBall, noise_from
-from skldp.mechanisms._numeric.piecewise import Piecewise
+from skldp.learning import ClassificationProtocol, MomentsProtocol, RegressionProtocol, Task
+from skldp.learning._discriminant import DiscriminantProtocol
+from skldp.mechanisms import Noise, noise_from
+from skldp.mechanisms.numeric._piecewise import Piecewise
+from skldp.mechanisms.vector._privunit import PrivUnitBall
 from skldp.study import audit_epsilon, audit_task, worst_records
 
 CONFIDENCE = 1 - 1e-6
@@ -126,6 +128,7 @@ def test_noise_that_is_too_small_is_found(answer, monkeypatch, fixed_noise):
     assert audit_task(task, n_trials=40_000, confidence=CONFIDENCE).refutes_claim
 
 
+@pytest.mark.slow
 def test_a_radius_that_is_read_from_the_rows_is_found(fixed_noise):
     """The fault: a collector's radius is the largest norm among those who answer."""
     records = np.array([[2.9, 2.0, 9.0], [1.0, 1.0, 5.0]])

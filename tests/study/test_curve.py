@@ -14,7 +14,7 @@ from toy_estimators import ToyLabels, ToySigns
 
 from skldp.exceptions import PrivacyGuaranteeWarning, SeededNoiseWarning
 from skldp.study import privacy_utility_curve
-from skldp.study._private_steps import without_privacy
+from skldp.study._curve import without_privacy
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 3))
@@ -52,6 +52,7 @@ def test_the_figure_is_the_models_own():
         assert all(np.isinf(point.exact_epsilon) for point in curve_of(scaled, cv=2))
 
 
+@pytest.mark.slow
 def test_a_seed_of_a_step_is_warned_of_in_the_callers_process():
     with pytest.warns(SeededNoiseWarning, match="step of the estimator has a seed"):
         curve_of(make_pipeline(ToySigns(seed=1), LogisticRegression()), cv=2, n_jobs=2)

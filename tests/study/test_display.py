@@ -7,12 +7,9 @@ import pytest
 matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
-from sklearn.datasets import load_iris
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from toy_estimators import ToySigns
 
-from skldp.study import CurvePoint, PrivacyUtilityCurve, PrivacyUtilityDisplay
+from skldp.study import PrivacyUtilityDisplay
+from skldp.study._results import CurvePoint, PrivacyUtilityCurve
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +39,7 @@ def test_draws_in_order_of_either_epsilon(axis, values):
     assert axis in display.ax_.get_xlabel().lower()
     assert display.ax_.get_ylabel() == "accuracy"
     assert [text.get_text() for text in display.ax_.get_legend().get_texts()] == [
-        "toy", "without privacy (0.9)", "one answer for all (0.2)",
+        "toy", "without privacy (0.9)", "constant prediction (0.2)",
     ]  # fmt: skip
     assert display.figure_ is display.ax_.figure
 
@@ -60,16 +57,6 @@ def test_unprotected_points_are_left_out_of_the_exact_axis():
     assert PrivacyUtilityDisplay.from_frame(mixed, epsilon_axis="exact").line_.get_xdata().tolist() == [5.0]
     with pytest.raises(ValueError, match="finite epsilon"):
         PrivacyUtilityDisplay.from_frame(curve_of(point(1.0, math.inf, 0.7)), epsilon_axis="exact")
-
-
-def test_from_estimator_runs_the_study():
-    X, y = load_iris(return_X_y=True)
-    display = PrivacyUtilityDisplay.from_estimator(
-        make_pipeline(ToySigns(), LogisticRegression()), X - X.mean(axis=0), y,
-        param_name="toysigns__epsilon", epsilons=[1, 10], cv=2, line_kwargs={"lw": 3},
-    )  # fmt: skip
-    assert display.line_.get_linewidth() == 3
-    assert len(display.frame) == 2
 
 
 def test_a_frame_and_a_file_are_drawn_as_the_curve_is(tmp_path):

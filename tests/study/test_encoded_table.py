@@ -6,10 +6,15 @@ import pytest
 from laws import THRESHOLD, chi_square_pvalue
 
 from skldp import TablePrivatizer
-from skldp.estimators._encoded_table import TABLE_MECHANISMS, EncodedTablePrivatizer
-from skldp.mechanisms import CATEGORICAL_MECHANISMS, BoundedFeatures, NumberOrMissing, RandomizedResponse
-from skldp.study import ComparisonSettings, StudyInputError, compare_mechanisms, load_study_data
-from skldp.study._catalogue import FAMILIES, family_of
+from skldp.estimators._table_encoding import TABLE_MECHANISMS, EncodedTablePrivatizer
+from skldp.mechanisms import RandomizedResponse
+from skldp.mechanisms._record import NumberOrMissing
+from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS
+from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
+from skldp.study import load_study_data
+from skldp.study._comparison import compare_mechanisms
+from skldp.study._pipelines import FAMILIES, ComparisonSettings, family_of
+from skldp.study._table_files import StudyInputError
 
 # As of penguins: a number, one that may be missing, and categories.
 SCHEMA = {

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from marked_values import TEXT, found_in
 
-from skldp.study import StudyInputError, load_study_data
+from skldp.study import load_study_data
+from skldp.study._table_files import StudyInputError
 
 pd = pytest.importorskip("pandas")
 
@@ -116,7 +117,6 @@ def test_categories_of_a_dtype_keep_their_order_and_what_is_no_table_has_no_sche
     data = load_study_data(tmp_path / "people.parquet", target="sick", columns=["size"])
     assert (data.feature_names, data.found, data.high.tolist()) == (("size",), ("size",), [2.0])
     assert data.X[:4, 0].tolist() == [0, 2, 1, 0]
-    np.savez(tmp_path / "people.npz", X=np.ones((8, 2)), y=[0, 1] * 4)
-    for source in ("wine", tmp_path / "people.npz"):
+    for source in ("wine", "digits"):
         with pytest.raises(StudyInputError, match="--columns, --schema and --sep are for tables"):
             load_study_data(source, schema={"age": (0, 1)})

@@ -4,6 +4,17 @@ import itertools
 
 import numpy as np
 import pytest
+from federated_study import (
+    FederatedTable,
+    features_perturbed,
+    federated_study,
+    gradients_perturbed,
+    labels_perturbed,
+    noiseless,
+    random_guess,
+    weights_anonymised,
+)
+from hashed_labels import HashedLabels
 from scipy.optimize import check_grad
 from scipy.stats import ttest_rel
 from sklearn.datasets import load_digits
@@ -12,19 +23,8 @@ from sklearn.neural_network import MLPClassifier
 
 from skldp import LabelMatrixRR, NumericPrivatizer, PrivUnitTransformer
 from skldp.exceptions import SeededNoiseWarning
-from skldp.study import (
-    FederatedTable,
-    HashedLabels,
-    features_perturbed,
-    federated_learning,
-    federated_study,
-    gradients_perturbed,
-    labels_perturbed,
-    noiseless,
-    random_guess,
-    weights_anonymised,
-)
-from skldp.study._federated.models import LinearScores, Network
+from skldp.study import federated_learning
+from skldp.study._federated_parts import GradientRelease, ScoreModel
 
 
 @pytest.fixture(scope="module")
@@ -56,10 +56,10 @@ def loss(model, theta, rows, targets, weights):
 
 
 @pytest.mark.parametrize("kind", ["softmax", "sigmoid", "linear"])
-@pytest.mark.parametrize("hidden", [None, (7,), (5, 4)])
+@pytest.mark.parametrize("hidden", [(), (7,), (5, 4)])
 def test_gradients_are_those_of_the_loss(kind, hidden):
     rng = np.random.default_rng(0)
-    model = LinearScores(kind, 6, 3) if hidden is None else Network(kind, 6, 3, hidden)
+    model = ScoreModel(kind, 6, 3, hidden)
     rows, weights = rng.normal(size=(20, 6)), rng.uniform(size=20)
     targets = np.eye(3)[rng.integers(3, size=20)]
     theta = rng.normal(size=model.n_parameters) / 2
@@ -79,7 +79,7 @@ def test_a_network_has_the_scores_of_scikit_learns():
     theirs = MLPClassifier((8, 6), max_iter=5, random_state=0)
     for _ in range(5):
         theirs.partial_fit(X, y[:300], classes=range(10))
-    ours = Network("softmax", 65, 10, (8, 6))
+    ours = ScoreModel("softmax", 65, 10, (8, 6))
     theta = np.concatenate([np.vstack([w, b]).ravel() for w, b in zip(theirs.coefs_, theirs.intercepts_, strict=True)])
     rows = np.column_stack([X, np.ones(len(X))])
     np.testing.assert_allclose(ours.predictions(ours.scores(theta, rows)), theirs.predict_proba(X), atol=1e-12)
@@ -118,19 +118,19 @@ def test_the_area_of_attributes_is_the_mean_of_theirs(attributes, fixed_noise):
 
 def test_attributes_are_released_by_a_matrix_of_labels(attributes, fixed_noise):
     setting = labels_perturbed(LabelMatrixRR(classes=[0, 1]))
-    run = federated_learning(*attributes, setting=setting, epsilon=12.0, n_clients=100, n_rounds=100)
+    run = setting.train(*attributes, epsilon=12.0, n_clients=100, n_rounds=100)
     assert run.guarantee.unit == "label"
     assert run.guarantee.epsilon == pytest.approx(12.0)
-    poor = federated_learning(*attributes, setting=setting, epsilon=0.01, n_clients=100, n_rounds=100)
+    poor = setting.train(*attributes, epsilon=0.01, n_clients=100, n_rounds=100)
     assert poor.auc < 0.7
     assert run.auc > 0.8
 
 
 def test_privunit_releases_gradients_of_a_declared_norm(digits, fixed_noise):
     setting = gradients_perturbed(PrivUnitTransformer(norm=1.0), name="PrivUnit")
-    run = federated_learning(*digits, setting=setting, epsilon=3.0, n_clients=600, n_rounds=3, gradient_bound=1.0)
+    run = setting.train(*digits, epsilon=3.0, n_clients=600, n_rounds=3, gradient_bound=1.0)
     assert run.guarantee.epsilon == pytest.approx(3.0)
-    rich = federated_learning(*digits, setting=setting, epsilon=3e4, n_clients=600, n_rounds=3, gradient_bound=1.0)
+    rich = setting.train(*digits, epsilon=3e4, n_clients=600, n_rounds=3, gradient_bound=1.0)
     assert rich.accuracy > run.accuracy
 
 
@@ -138,8 +138,7 @@ def test_privunit_releases_gradients_of_a_declared_norm(digits, fixed_noise):
 @pytest.mark.parametrize("norm", ["unit", 0.5])
 def test_directions_are_as_long_as_the_box_is_on_the_average(norm, digits):
     gradients = np.random.default_rng(0).uniform(-0.1, 0.1, size=(30, 48))
-    setting = gradients_perturbed(PrivUnitTransformer(norm=norm))
-    release = setting.gradient_release(PrivUnitTransformer(3.0, norm=norm, seed=1), 0.1, 1)
+    release = GradientRelease(PrivUnitTransformer(3.0, norm=norm, seed=1), "gradients", 0.1, 1)
     sent = release(gradients)
     alone = PrivUnitTransformer(3.0, norm=norm, seed=release.mechanism.seed).fit_transform(gradients)
     # Root mean square of 48 uniform coordinates, 0.1 * sqrt(48 / 3); a declared norm is in the gradients' own units.
@@ -149,32 +148,34 @@ def test_directions_are_as_long_as_the_box_is_on_the_average(norm, digits):
 
 def test_weights_are_released_one_by_one(digits, fixed_noise):
     setting = weights_anonymised(NumericPrivatizer(mechanism="ldp_fl"), name="weights")
-    run = federated_learning(*digits, setting=setting, epsilon=2.0, n_clients=300, n_rounds=2, gradient_bound=0.5)
+    run = setting.train(*digits, epsilon=2.0, n_clients=300, n_rounds=2, gradient_bound=0.5)
     times = 65 * 10 * 2
     assert run.published_epsilon == pytest.approx(2.0)
     assert run.guarantee.epsilon == pytest.approx(2.0 * times)
     assert run.shuffled.model == "central"
     clean = federated_learning(*digits, n_clients=300, n_rounds=2)
-    rich = federated_learning(*digits, setting=setting, epsilon=30.0, n_clients=300, n_rounds=2, gradient_bound=0.5)
+    rich = setting.train(*digits, epsilon=30.0, n_clients=300, n_rounds=2, gradient_bound=0.5)
     # Two values each, so that noise is left at any epsilon: of 300 clients.
     assert run.accuracy <= rich.accuracy + 0.1
     assert clean.accuracy > 0.6
 
 
 def test_steps_on_weights_are_those_on_gradients_where_nothing_is_clipped():
-    from skldp.study._federated.learning import _sent
+    from skldp.study._federated_learning import _step_on_releases
 
     gradients = np.array([[0.1, -0.2], [0.3, 0.0]])
     theta = np.array([0.5, -0.5])
-    sent = [_sent(weights, 0.5, 10.0, lambda rows: rows)(theta, gradients) for weights in (True, False)]
+    options = {"step": 0.5, "bound": 10.0, "release": lambda rows: rows}
+    sent = [_step_on_releases(theta, gradients, **options, of_weights=weights) for weights in (True, False)]
     np.testing.assert_allclose(sent[0], sent[1])
     np.testing.assert_allclose(sent[0], theta - 0.5 * gradients.mean(axis=0))
     # A fixed range around 0 holds for the weights themselves.
-    np.testing.assert_allclose(_sent(True, 0.5, 0.2, lambda rows: rows)(theta, gradients), [0.2, -0.2])
+    clipped = _step_on_releases(theta, gradients, **options | {"bound": 0.2}, of_weights=True)
+    np.testing.assert_allclose(clipped, [0.2, -0.2])
 
 
 def test_a_random_guess_looks_at_nothing(digits, fixed_noise):
-    run = federated_learning(*digits, setting=random_guess(), n_clients=10)
+    run = random_guess().train(*digits, n_clients=10)
     assert run.accuracy < 0.2
     assert abs(run.auc - 0.5) < 0.1
     assert run.guarantee.epsilon == run.published_epsilon == 0.0
@@ -265,7 +266,7 @@ def test_rappor_spends_at_most_what_the_paper_states():
 @pytest.mark.parametrize("mechanism", ["rappor", "olh"])
 def test_hashed_labels_train_a_federated_model(digits, mechanism, fixed_noise):
     setting = labels_perturbed(HashedLabels(classes=range(10), mechanism=mechanism), name=mechanism)
-    run = federated_learning(*digits, setting=setting, epsilon=12.0, n_clients=100, n_rounds=60)
+    run = setting.train(*digits, epsilon=12.0, n_clients=100, n_rounds=60)
     assert run.guarantee.unit == "label"
     assert run.guarantee.epsilon <= 12.0 * (1 + 1e-9)
     assert run.accuracy > 0.7

@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 import pytest
 from comparisons import NAMES, NASTY, small_comparison
 
-from skldp.study import html_report
+from skldp.study._report import html_report
 
 VOID = {"meta", "br", "img"}
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -52,6 +52,7 @@ class Page(HTMLParser):
         return [attrs for found, attrs in self.tags if found == tag]
 
 
+@pytest.mark.slow
 def test_is_one_well_formed_page(report):
     page = Page(report)
     assert (page.open, page.wrong) == ([], [])
@@ -83,7 +84,7 @@ def test_escapes_names_and_the_command(report):
     assert "<img" not in report
     assert "<b>.csv" not in report
     text = " ".join(page.texts)
-    assert f"{NASTY}: what privacy costs" in text
+    assert f"{NASTY}: cost of privacy" in text
     assert "skldp study '<b>.csv'" in text
 
 
@@ -121,6 +122,7 @@ def test_both_palettes_name_the_same_colours(report):
     assert set(re.findall(r"var\((--\w+)\)", report)) == light
 
 
+@pytest.mark.slow
 def test_the_same_study_is_the_same_page(report):
     assert html_report(small_comparison(), command="skldp study '<b>.csv'") == report
 

@@ -21,9 +21,8 @@ from skldp import (
 )
 from skldp.mechanisms import RandomizedResponse, noise_from
 from skldp.mechanisms._guarantee import PrivacyGuarantee
-from skldp.study import audit_inversion, inversion_bound
-from skldp.study._audit.inversion import _as_numbers
-from skldp.study._audit.inversion_bound import metric_bound, pairwise_share
+from skldp.study import audit_inversion
+from skldp.study._inversion import _as_numbers, inversion_bound, pairwise_share
 
 WORDS = np.random.default_rng(0).normal(size=(40, 6))
 WORDS /= np.linalg.norm(WORDS, axis=1, keepdims=True)
@@ -86,14 +85,14 @@ def test_the_law_of_distances_itself_stays_within_the_bound_of_pairs():
     distances = cdist(points, points)
     law = np.exp(-distances / 2)
     law /= law.sum(axis=1, keepdims=True)
-    assert best_of_all_attackers(law) <= metric_bound(1.0, distances, None)
+    assert best_of_all_attackers(law) <= pairwise_share(distances)
 
 
 def test_the_bound_of_pairs_tells_near_words_from_far_ones():
     distances = np.abs(np.subtract.outer(*[np.array([0.0, 0.01, 5.0, 5.01])] * 2))
     # Each of a pair hides behind the other.
-    assert 0.49 < metric_bound(1.0, distances, None) < 0.52
-    assert metric_bound(1.0, distances * 1e3, None) > 0.99
+    assert 0.49 < pairwise_share(distances) < 0.52
+    assert pairwise_share(distances * 1e3) > 0.99
 
 
 def test_what_hides_nothing_is_recovered_and_refuted():
@@ -153,7 +152,7 @@ def test_the_decoder_learns_from_other_releases_than_it_is_tried_on():
 def test_own_decoders_and_attacks_are_tried_as_well():
     result = audit_inversion(
         lambda rows: rows[:, 0], WORDS, decoder=GaussianNB(),
-        attacks={"first": lambda outputs: np.zeros(len(outputs), int)}, n_trials=500, n_lessons=3, seed=0,
+        attacks={"first": lambda outputs: np.zeros(len(outputs), int)}, n_trials=500, n_train=3, seed=0,
     )  # fmt: skip
     shares = {attack.name: attack.recovered for attack in result.attacks}
     assert shares["decoder"] > 0.9
@@ -197,7 +196,7 @@ def test_infinite_releases_are_decoded():
     ("changes", "rule"),
     [
         ({"n_trials": 0}, "n_trials must be a whole number of at least 1"),
-        ({"n_lessons": 1}, "n_lessons must be a whole number of at least 2"),
+        ({"n_train": 1}, "n_train must be a whole number of at least 2"),
         ({"confidence": 1.0}, "confidence must lie inside"),
         ({"candidates": WORDS[:1]}, "candidates must be at least two"),
         ({"candidates": WORDS[[0, 1, 0]]}, "candidates must all be different"),

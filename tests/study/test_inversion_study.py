@@ -6,8 +6,11 @@ import pytest
 
 matplotlib.use("Agg")
 
+from inversion_study import InversionDisplay, inversion_study
+
 from skldp import LabelRR, PrivUnitTransformer
-from skldp.study import InversionDisplay, StudyInputError, inversion_bound, inversion_study
+from skldp.study._inversion import inversion_bound
+from skldp.study._table_files import StudyInputError
 
 RECORDS = np.random.default_rng(0).uniform(-1, 1, size=(8, 3))
 

@@ -13,13 +13,9 @@ import matplotlib.pyplot as plt
 
 from skldp import PrivateLinearRegression
 from skldp.exceptions import SeededNoiseWarning
-from skldp.study import (
-    CurvePoint,
-    PrivacyUtilityCurve,
-    PrivateLearningCurve,
-    PrivateLearningCurveDisplay,
-    private_learning_curve,
-)
+from skldp.study import PrivateLearningCurveDisplay, private_learning_curve
+from skldp.study._learning_curve import PrivateLearningCurve
+from skldp.study._results import CurvePoint, PrivacyUtilityCurve
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (4_000, 2))
@@ -106,7 +102,7 @@ def test_people_needed_between_beyond_and_below():
         ({"n_people": [3_001]}, "from 2 to 3000"),
         ({"n_people": [1]}, "from 2"),
         ({"n_people": []}, "n_people"),
-        ({"n_people": [50.0]}, "whole"),
+        ({"n_people": [50.0]}, "integers"),
         ({"n_people": [50], "epsilons": [0]}, "epsilon"),
         ({"n_people": [50], "cv": []}, "at least one split"),
     ],
@@ -123,7 +119,7 @@ def test_the_picture_has_a_line_for_each_epsilon(tmp_path):
     assert display.lines_[0].get_xdata().tolist() == [100, 400, 1_600]
     assert (len(display.bands_), display.ax_.get_xscale(), display.ax_.get_ylabel()) == (2, "log", "r2")
     assert [text.get_text() for text in display.ax_.get_legend().get_texts()] == [
-        "toy, epsilon 1", "toy, epsilon 4", "without privacy", "one answer for all",
+        "toy, epsilon 1", "toy, epsilon 4", "without privacy", "constant prediction",
     ]  # fmt: skip
     again = PrivateLearningCurveDisplay.from_frame(made_up(math.nan), ax=display.ax_, baselines=False)
     assert again.ax_ is display.ax_
@@ -133,11 +129,3 @@ def test_the_picture_has_a_line_for_each_epsilon(tmp_path):
     shuffled = pd.read_csv(tmp_path / "curve.csv").sample(frac=1, random_state=0).reset_index(drop=True)
     from_file = PrivateLearningCurveDisplay.from_frame(shuffled)
     assert [line.get_ydata().tolist() for line in from_file.lines_] == [[0.0, 0.4, 0.3], [0.5, 0.5, 0.8]]
-
-
-def test_the_picture_runs_the_study():
-    display = PrivateLearningCurveDisplay.from_estimator(
-        MODEL, X, Y, n_people=[500, 3_000], epsilons=[6.0], line_kwargs={"lw": 3}
-    )
-    assert display.lines_[0].get_linewidth() == 3
-    assert display.frame.n_people == (500, 3_000)

@@ -1,8 +1,10 @@
 """Results of studies are tables in a notebook, with every figure of their columns."""
 
 import numpy as np
+from theory_figures import bit_flips
+from theory_table import TheoryTable
 
-from skldp.study import TheoryTable, audit_epsilon, bit_flips
+from skldp.study import audit_epsilon
 
 
 def test_a_table_of_results_is_shown():

@@ -8,7 +8,7 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 
-from skldp.study import plot_comparison
+from skldp.study._report import plot_comparison
 
 
 @pytest.fixture(autouse=True)
@@ -38,9 +38,10 @@ def test_few_mechanisms_share_one_panel_on_each_axis():
     assert figure.axes[1].get_legend() is not None
 
 
+@pytest.mark.slow
 def test_the_name_of_a_file_is_no_formula(tmp_path):
     comparison = small_comparison()
     dollars = replace(comparison, data=replace(comparison.data, name="$\\frac{$.csv"))
     figure = plot_comparison(dollars)
     figure.savefig(tmp_path / "study.svg")
-    assert "$\\frac{$.csv: what privacy costs" in figure.get_suptitle()
+    assert "$\\frac{$.csv: cost of privacy" in figure.get_suptitle()

@@ -12,7 +12,7 @@ from sklearn.linear_model import LinearRegression
 from skldp import privacy_guarantee, recommend
 from skldp.exceptions import LearntDomainWarning, OutOfDomainWarning, TooFewPeopleWarning
 from skldp.learning import n_people_needed, sufficiency
-from skldp.mechanisms import PrivUnitBall
+from skldp.mechanisms.vector._privunit import PrivUnitBall
 
 pd = pytest.importorskip("pandas")
 
@@ -94,7 +94,7 @@ def test_classes_are_told_by_logistic_regression_where_people_are_ample():
     for n, name in ((ample, "PrivateLogisticRegression"), (ample - 2, "PrivateDiscriminant")):
         advice = recommend(TABLE, "classification", 2.0, n, target=["a", "b", "c"])
         assert advice.options[0].name == name
-    assert f"With {ample:,} people" in advice.reason
+    assert f"from {ample:,} people on" in advice.reason
     assert "Too few people" in recommend(TABLE, "classification", 0.1, 20, target=["a", "b", "c"]).reason
 
 
@@ -152,9 +152,9 @@ def test_it_prints_as_a_short_table():
         (TABLE, "classification", {"target": "sick"}, "must be a column of the schema"),
         ({"age": (0, 1)}, "regression", {"target": "age"}, "at least one column beside"),
         ({"since": ("2020-01-01", "2021-01-01")}, "regression", {"target": (0, 1)}, "Got since of another kind"),
-        (PEOPLE, "questions", {}, "tables of numbers"),
-        ({"c": ["a", "b"]}, "means", {}, "categories alone"),
-        (TABLE, "frequencies", {}, "without them"),
+        (PEOPLE, "questions", {}, "table of numeric columns"),
+        ({"c": ["a", "b"]}, "means", {}, "only categories"),
+        (TABLE, "frequencies", {}, "at least two categories"),
         (TABLE[0], "means", {}, "two dimensions"),
         (TABLE, "means", {"epsilon": 0}, "epsilon"),
         (TABLE, "means", {"n_people": 0}, "n_people"),

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from federated_study import federated_study, labels_perturbed
 from marked_values import MARKED_LABELS, MARKED_ROWS, NUMBER, TEXT, WHOLE, found_in, told_by
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
@@ -12,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 import skldp
-from skldp.study import features_perturbed, federated_learning, federated_study, labels_perturbed
+from skldp.study import federated_learning
 
 ROWS = np.random.default_rng(0).uniform(-1, 1, (24, 3))
 CLASSES = np.array([0, 1] * 12)
@@ -53,7 +54,8 @@ CALLS = {
     "federated test data": lambda X, y: federated_learning(ROWS, CLASSES, X, y, n_clients=4, n_rounds=1),
     "federated features": lambda X, y: federated_learning(
         *(X, y, ROWS, CLASSES),
-        setting=features_perturbed(skldp.NumericPrivatizer(mechanism="duchi", transform_noise=False)),
+        perturbs="features",
+        mechanism=skldp.NumericPrivatizer(mechanism="duchi", transform_noise=False),
         n_clients=4,
         n_rounds=1,
     ),
@@ -68,6 +70,7 @@ CALLS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CALLS)
 def test_studies_tell_no_value(name):
     few = name == "curve in two processes"

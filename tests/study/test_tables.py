@@ -5,7 +5,7 @@ import gzip
 import pytest
 from marked_values import TEXT, found_in
 
-from skldp.study._tables import StudyInputError, is_table_file, read_table, table_chunks
+from skldp.study._table_files import StudyInputError, is_table_file, read_table, table_chunks
 
 pd = pytest.importorskip("pandas")
 pa = pytest.importorskip("pyarrow")

@@ -4,26 +4,23 @@ import math
 
 import numpy as np
 import pytest
-
-from skldp.mechanisms._bits.bit_flip import BitFlip
-from skldp.mechanisms._bits.fixed_point import FixedPoint
-from skldp.mechanisms._bits.flip_laws import latent_law, ome_laws
-from skldp.mechanisms._domain import Box
-from skldp.mechanisms._numeric.duchi import Duchi
-from skldp.study import (
-    TheoryTable,
+from bit_laws import baseline_laws, error_probabilities, exact_epsilon, expected_error, top_k_means
+from theory_errors import expected_errors, mean_errors
+from theory_figures import (
     bit_errors,
     bit_flips,
     bit_flips_over_bits,
     bit_flips_over_features,
     corrected_ratios,
-    expected_error,
-    expected_errors,
     label_flips,
-    mean_errors,
-    rival_laws,
 )
-from skldp.study._theory.bit_laws import error_probabilities, exact_epsilon, top_k_means
+from theory_table import TheoryTable
+
+from skldp.domains._domain import Box
+from skldp.mechanisms.bits._bit_flip import BitFlip
+from skldp.mechanisms.bits._fixed_point import FixedPoint
+from skldp.mechanisms.bits._flip_laws import latent_law, ome_laws
+from skldp.mechanisms.numeric._duchi import Duchi
 
 EPSILONS = [0.1, 1.0, 2.0]
 
@@ -52,15 +49,15 @@ def test_bit_errors_weigh_bits_as_lemma_1():
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_theorem_4_is_the_sum_of_flip_probability_times_sensitivity(epsilon):
-    laws = rival_laws(epsilon, 768, 10)["f-RR"]
+    laws = baseline_laws(epsilon, 768, 10)["f-RR"]
     weights = np.array([64, *(2.0 ** (5 - i) for i in range(1, 10))])
     assert expected_error(laws, 5) == pytest.approx(published_q(epsilon, 768, 10) @ weights)
 
 
 def test_the_exact_law_has_the_least_error_at_its_exact_level():
-    rival = rival_laws(1.0, 100, 10)["f-RR"]
+    rival = baseline_laws(1.0, 100, 10)["f-RR"]
     level = exact_epsilon(rival, 100)
-    exact = rival_laws(level, 100, 10)["f-RR exact"]
+    exact = baseline_laws(level, 100, 10)["f-RR exact"]
     assert exact_epsilon(exact, 100) <= level * (1 + 1e-9)
     assert expected_error(exact, 5) < expected_error(rival, 5)
 
@@ -82,7 +79,7 @@ def test_top_k_means_are_running_means():
 )
 @pytest.mark.parametrize("n_bits", [4, 5])
 def test_exact_epsilon_is_what_a_release_over_all_codes_guarantees(name, n_bits):
-    laws = rival_laws(1.5, 7, n_bits)[name]
+    laws = baseline_laws(1.5, 7, n_bits)[name]
     encoding = FixedPoint(n_bits, n_bits // 2)
     ends = np.full(7, math.ldexp(1.0, n_bits // 2))
     release = BitFlip(encoding, laws, Box.of(-ends, ends), n_sampled=7)
@@ -92,7 +89,7 @@ def test_exact_epsilon_is_what_a_release_over_all_codes_guarantees(name, n_bits)
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_corrected_rivals_have_the_corrected_level_that_was_asked_for(epsilon):
     r, n_bits = 20, 10
-    latent, ome = (rival_laws(epsilon, r, n_bits)[name] for name in ("LATENT corrected", "OME corrected"))
+    latent, ome = (baseline_laws(epsilon, r, n_bits)[name] for name in ("LATENT corrected", "OME corrected"))
     total = r * n_bits
     # s from the odds of P(0 -> 1) = 1 / (1 + alpha e^s), then Theorems 5 and 6.
     zero = float(latent[0].ones[0, 0])

@@ -4,8 +4,8 @@ import pytest
 matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
-
-from skldp.study import TheoryDisplay, bit_flips, corrected_ratios, label_flips
+from theory_figures import bit_flips, corrected_ratios, label_flips
+from theory_table import TheoryDisplay
 
 
 @pytest.fixture(autouse=True)

@@ -5,16 +5,12 @@ import sys
 
 import pytest
 from comparisons import small_comparison
+from federated_study import FederatedDisplay, federated_study, noiseless
 from sklearn.datasets import load_iris
+from theory_figures import label_flips
+from theory_table import TheoryDisplay
 
-from skldp.study import (
-    FederatedDisplay,
-    PrivacyUtilityDisplay,
-    TheoryDisplay,
-    federated_study,
-    label_flips,
-    noiseless,
-)
+from skldp.study import PrivacyUtilityDisplay
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")

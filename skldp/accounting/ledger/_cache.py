@@ -1,0 +1,361 @@
+"""Cache of what one process has read of a ledger.
+
+The privacy loss of a history does not depend on its order, so people with the same multiset of (query, output) pairs
+share every decision. A history is identified by its fingerprint: the sum of random 128-bit tokens, one per pair. Each
+process draws its own tokens, so queries cannot be chosen to make histories collide.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from skldp._documents import read_json
+from skldp.accounting._decide import added
+from skldp.accounting._query import Query, ReleaseQuery, query_from_json
+from skldp.accounting._units import nats_of_sums
+from skldp.accounting.ledger._lock_file import EMPTY
+from skldp.accounting.ledger._records import (
+    ChainLink,
+    Connection,
+    Digest,
+    History,
+    Identity,
+    Release,
+    Rows,
+    damage,
+    hash_of_erased,
+    recorded_histories,
+)
+from skldp.accounting.losses._cohorts import LinearTable
+from skldp.exceptions import LedgerError
+
+if TYPE_CHECKING:
+    from skldp.accounting.losses._cohorts import PointTable
+
+__all__ = ["Fingerprint", "LedgerCache", "group_rows"]
+
+Fingerprint = tuple[int, int]
+_ROWS_AT_ONCE = 200_000
+# Queries with more outputs have tokens only for outputs that occur.
+_MOST_TABLED = 4096
+_NO_ANSWER = np.iinfo(np.int16).min
+# Bytes of answers kept in memory; beyond that, histories are read from the store.
+_MOST_KEPT = 1 << 28
+_READ_ERASURES = "SELECT release, person, erasure, digest FROM erasures ORDER BY erasure, release"
+_RELEASES = """SELECT q.key, r.release, r.query, r.time, r.asked, r.answered, r.served, r.refused, r.people,
+                      r.tenant, r.call, r.request, r.digest, s.salt, r.chain
+               FROM releases r LEFT JOIN queries q ON q.query = r.query
+                    LEFT JOIN recorded_salts s ON s.release = r.release
+               WHERE r.release > :after AND r.release <= :until ORDER BY r.release"""
+_ANSWERS = """SELECT release, person, output FROM recorded WHERE release > :after AND release <= :until
+              ORDER BY release, person"""
+_PEOPLE = "SELECT person, identity FROM people WHERE person >= :first ORDER BY person"
+_QUERIES = "SELECT query, key, content FROM queries WHERE query >= :first ORDER BY query"
+Block = tuple[int, npt.NDArray[np.int64], npt.NDArray[np.int64]]
+
+
+def group_rows(fingerprints: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Group equal rows of two numbers."""
+    order = np.lexsort((fingerprints[:, 1], fingerprints[:, 0]))
+    ordered = fingerprints[order]
+    starts = np.ones(len(order), dtype=bool)
+    starts[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    group = np.empty(len(order), dtype=np.intp)
+    group[order] = np.cumsum(starts) - 1
+    return order[starts], group
+
+
+class _Erasures:
+    """Erased answers of a ledger, by release."""
+
+    def __init__(self, rows: Sequence[tuple[int, int, int, str]]) -> None:
+        self._number: dict[int, int] = {}
+        self._digest: dict[int, str] = {}
+        self._by_erasure: dict[int, list[tuple[int, int, str]]] = {}
+        for release, person, erasure, digest in rows:
+            self._number[release] = self._number.get(release, 0) + 1
+            self._digest[release] = digest
+            self._by_erasure.setdefault(erasure, []).append((release, person, digest))
+
+    @classmethod
+    def read(cls, connection: Connection) -> "_Erasures":
+        """Read the erasures, within a transaction."""
+        return cls(connection.execute(_READ_ERASURES).fetchall())
+
+    def __len__(self) -> int:
+        return sum(self._number.values())
+
+    @property
+    def last(self) -> int:
+        """Number of the last release that erased something, or 0."""
+        return max(self._by_erasure, default=0)
+
+    def n_erased_from(self, release: int) -> int:
+        """Return the number of answers erased from a release."""
+        return self._number.get(release, 0)
+
+    def digest_of(self, release: int, before: str) -> str:
+        """Return the digest of the answers that a release still has."""
+        return self._digest.get(release, before)
+
+    def match(self, release: int, request: str | None) -> bool:
+        """Return whether the rows that a release erased, if any, are those hashed into its chain."""
+        rows = self._by_erasure.get(release)
+        return rows is None or hash_of_erased(rows) == request
+
+
+class LedgerCache:
+    """People, queries and histories of a ledger, as far as they were read."""
+
+    def __init__(self) -> None:
+        self.number_of: dict[Identity, int] = {}
+        self.queries: list[Query] = []
+        self.query_number: dict[str, int] = {}
+        self.release, self.chain = EMPTY
+        self.n_answers = 0
+        self.table: LinearTable | PointTable | None = None
+        self._fingerprints = np.zeros((16, 2), dtype=np.uint64)
+        self._spent = np.zeros((16, 4), dtype=np.int64)
+        self._losses = np.zeros(16)
+        self._certified_losses: dict[Fingerprint, float] = {}
+        # Outputs of all people, one column per call of `add_answers`.
+        self._columns: list[tuple[int, npt.NDArray[np.int16]]] = []
+        self._keeps_answers = True
+        self._tokens: dict[str, npt.NDArray[np.uint64]] = {}
+        self._rare_tokens: dict[str, dict[int, bytes]] = {}
+        # People who were read before the release that adds them.
+        self._unreleased_people: list[Identity] = []
+        self._n_erased = 0
+        self._some_hidden = False
+
+    def numbers(self, identities: list[Identity]) -> npt.NDArray[np.int64]:
+        """Return the number of each person, -1 without a record."""
+        kind = type(next(iter(self.number_of), identities[0] if identities else ""))
+        other = next((position for position, identity in enumerate(identities) if type(identity) is not kind), None)
+        if other is not None:
+            raise LedgerError(
+                "The ids of a ledger are all integers or all strings, since 7 and '7' would be two people with two "
+                f"budgets. Got a {type(identities[other]).__name__} at position {other} (counted from 0), and a "
+                f"{kind.__name__} before."
+            )
+        return np.fromiter((self.number_of.get(i, -1) for i in identities), dtype=np.int64, count=len(identities))
+
+    def fingerprints_of(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
+        """Return the fingerprint of each person, 0 without a record."""
+        # A row of zeros always follows the last person: -1 wraps around to one such row.
+        return self._fingerprints[numbers]
+
+    def spent_by(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return each person's sums of charges in the form of :func:`added`; 0 without a record."""
+        return self._spent[numbers]
+
+    def zcdp_of(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        """Return the sum of each person's zCDP rho, in nats, rounded up."""
+        return nats_of_sums(self._spent[numbers, 2:])
+
+    def add_people(self, identities: list[Identity]) -> npt.NDArray[np.int64]:
+        """Number new people."""
+        first = len(self.number_of)
+        self.number_of.update(zip(identities, range(first, first + len(identities)), strict=True))
+        if len(self.number_of) != first + len(identities):
+            raise LedgerError("The ledger is damaged: a person is in it twice.")
+        needed = len(self.number_of) + 1
+        if needed > len(self._fingerprints):
+            more = max(needed, 2 * first) - len(self._fingerprints)
+            self._fingerprints = np.concatenate([self._fingerprints, np.zeros((more, 2), dtype=np.uint64)])
+            self._spent = np.concatenate([self._spent, np.zeros((more, 4), dtype=np.int64)])
+            self._losses = np.concatenate([self._losses, np.zeros(more)])
+        return np.arange(first, len(self.number_of))
+
+    def add_query(self, query: Query) -> int:
+        """Number a new query."""
+        self.query_number[query.key] = len(self.queries)
+        self.queries.append(query)
+        return self.query_number[query.key]
+
+    def add_answers(self, query: Query, numbers: npt.NDArray[np.int64], outputs: npt.NDArray[Any]) -> None:
+        """Count one release's answers, at most one per person."""
+        self._fingerprints[numbers] += self._query_tokens(query, outputs)
+        self._spent[numbers] = added(self._spent[numbers], query)
+        by_table = isinstance(self.table, LinearTable) and self.table.add(query)
+        self._losses[numbers] += query.epsilon if by_table else np.inf
+        if self._certified_losses:
+            known = [self._certified_losses.get((a, b), np.inf) for a, b in self._fingerprints[numbers].tolist()]
+            self._losses[numbers] = np.minimum(self._losses[numbers], known)
+        self.n_answers += len(numbers)
+        self._keep_answers(query, numbers, outputs)
+
+    def losses_of(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        """Return a bound on each person's loss: the last certified loss plus epsilons since, or infinity."""
+        return self._losses[numbers]
+
+    def remember_certified_losses(
+        self, query: Query, histories: list[Fingerprint], losses: npt.NDArray[np.float64]
+    ) -> None:
+        """Replace the remembered losses by those that the table has certified after each output of a query."""
+        known = np.flatnonzero(np.isfinite(losses).all(axis=1))
+        if not len(known):
+            return
+        before = np.array(histories, dtype=np.uint64).reshape(-1, 1, 2)[known]
+        after = (before + self._query_tokens(query, np.arange(losses.shape[1]))).reshape(-1, 2)
+        self._certified_losses = {
+            (a, b): loss for (a, b), loss in zip(after.tolist(), losses[known].ravel(), strict=True)
+        }
+
+    def histories_of(self, connection: Connection, members: dict[Fingerprint, int]) -> dict[Fingerprint, History]:
+        """Return query numbers and outputs of some people by fingerprint, as far as they were read."""
+        if not members:
+            return {}
+        if not self._keeps_answers:
+            return recorded_histories(connection, members, self.release)
+        numbers = np.array(list(members.values()), dtype=np.int64)
+        asked = np.array([query for query, _ in self._columns], dtype=np.int64)
+        given = np.full((len(numbers), len(asked)), _NO_ANSWER, dtype=np.int16)
+        for place, (_, outputs) in enumerate(self._columns):
+            known = np.flatnonzero((numbers >= 0) & (numbers < len(outputs)))
+            given[known, place] = outputs[numbers[known]]
+        rows, columns = np.nonzero(given != _NO_ANSWER)
+        queries, answers = asked[columns].tolist(), given[rows, columns].tolist()
+        ends = pairwise(np.searchsorted(rows, np.arange(len(numbers) + 1)).tolist())
+        return {
+            history: (queries[first:last], answers[first:last])
+            for history, (first, last) in zip(members, ends, strict=True)
+        }
+
+    def _keep_answers(self, query: Query, numbers: npt.NDArray[np.int64], outputs: npt.NDArray[Any]) -> None:
+        n_kept = sum(len(column) for _, column in self._columns) + len(self.number_of)
+        if 2 * n_kept > _MOST_KEPT or query.n_outputs > np.iinfo(np.int16).max:
+            self._keeps_answers, self._columns = False, []
+        if self._keeps_answers:
+            column = np.full(len(self.number_of), _NO_ANSWER, dtype=np.int16)
+            column[numbers] = outputs
+            self._columns.append((self.query_number[query.key], column))
+
+    def with_hidden_at_full_cost(self, histories: Sequence[History]) -> tuple[list[Query], list[History]]:
+        """Return the queries and the histories by position, with each hidden answer charged in full."""
+        if not self._some_hidden:
+            return self.queries, list(histories)
+        queries = [*self.queries, *(ReleaseQuery.in_place_of(query) for query in self.queries)]
+        shift = len(self.queries)
+        return queries, [
+            (
+                [number + shift * (output < 0) for number, output in zip(numbers, outputs, strict=True)],
+                [max(output, 0) for output in outputs],
+            )
+            for numbers, outputs in histories
+        ]
+
+    def answers_of(self, histories: Sequence[History]) -> list[tuple[list[Query], list[int]]]:
+        """Return histories as lists of queries and outputs, with each hidden answer charged in full."""
+        queries, counted = self.with_hidden_at_full_cost(histories)
+        return [([queries[number] for number in numbers], outputs) for numbers, outputs in counted]
+
+    def add_release(self, release: Release, query: Query, chain: str) -> None:
+        """Count a release of this process, after it was committed."""
+        if query.key not in self.query_number:
+            self.add_query(query)
+        self.add_people(release.new_people)
+        self.add_answers(query, release.numbers, release.outputs)
+        self.release, self.chain = release.number, chain
+
+    def catch_up(self, connection: Connection, *, until: int | None = None) -> None:
+        """Read all new records, within a transaction, and check them by the chain."""
+        with damage():
+            erasures = _Erasures.read(connection)
+            if self.release and len(erasures) != self._n_erased:
+                # Erased answers were read before: read everything again.
+                vars(self).update(vars(LedgerCache()))
+            self._n_erased = len(erasures)
+            people = connection.execute(_PEOPLE, {"first": len(self.number_of)}).fetchall()
+            if people:
+                if people[-1][0] != len(self.number_of) + len(people) - 1:
+                    raise LedgerError("The ledger is damaged: a person is missing.")
+                identities = read_json(f"[{','.join(identity for _, identity in people)}]")
+                self._unreleased_people += identities
+                self.add_people(identities)
+            self.read_queries(connection)
+            self._read_releases(connection, 2**62 if until is None else until, erasures)
+            if until is None and erasures.last > self.release:
+                raise LedgerError("The ledger is damaged: answers are erased by a release that is missing.")
+            if until is None and self._unreleased_people:
+                raise LedgerError("The ledger is damaged: it lists a person without a release.")
+
+    def read_queries(self, connection: Connection) -> None:
+        """Read the new queries, within :func:`damage`."""
+        for number, key, content in connection.execute(_QUERIES, {"first": len(self.queries)}):
+            query = _recorded_query(number, content)
+            if query.key != key or self.add_query(query) != number:
+                raise LedgerError(f"The ledger is damaged: query {number} is not what was asked.")
+
+    def _read_releases(self, connection: Connection, until: int, erasures: _Erasures) -> None:
+        span = {"after": self.release, "until": until}
+        blocks = _blocks(connection.execute(_ANSWERS, span))
+        block = next(blocks, None)
+        for *row, salt, chained in connection.execute(_RELEASES, span).fetchall():
+            _, release, query_number, _, _, missing, _, _, n_people, _, _, request, digest = row
+            if release != self.release + 1 or (block is not None and block[0] < release):
+                raise LedgerError(f"The ledger is damaged: release {self.release + 1} is missing.")
+            n_new = n_people - len(self.number_of) + len(self._unreleased_people)
+            link = ChainLink(self.chain, row, self._unreleased_people[:n_new])
+            found = Digest(salt or "")
+            hidden = salt is None
+            missing -= erasures.n_erased_from(release)
+            while block is not None and block[0] == release:
+                _, people, outputs = block
+                query = self.queries[query_number]
+                if people[0] < 0 or people[-1] >= len(self.number_of):
+                    raise LedgerError(f"The ledger is damaged: release {release} has answers of unknown people.")
+                if outputs.min() < -hidden or outputs.max() >= (0 if hidden else query.n_outputs):
+                    raise LedgerError(f"The ledger is damaged: release {release} has an impossible output.")
+                self.add_answers(query, people, outputs)
+                found.add(people, outputs)
+                self._some_hidden |= hidden
+                missing -= len(people)
+                block = next(blocks, None)
+            if missing:
+                raise LedgerError("The ledger is damaged: a release has another number of answers than recorded.")
+            digest = erasures.digest_of(release, digest)
+            if n_new < 0 or link.value != chained or not (hidden or digest == found.value):
+                raise LedgerError(f"The ledger is damaged: release {release} is not what was recorded.")
+            if not erasures.match(release, request):
+                raise LedgerError(f"The ledger is damaged: what release {release} erased is not what was recorded.")
+            del self._unreleased_people[:n_new]
+            self.release, self.chain = release, chained
+        if block is not None:
+            raise LedgerError(f"The ledger is damaged: release {block[0]} is missing.")
+
+    def _query_tokens(self, query: Query, outputs: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
+        """Return the tokens of some outputs of a query, shape (n, 2)."""
+        if query.n_outputs > _MOST_TABLED:
+            tokens = self._rare_tokens.setdefault(query.key, {})
+            found, place = np.unique(outputs, return_inverse=True)
+            words = b"".join(tokens.setdefault(one, os.urandom(16)) for one in found.tolist())
+            drawn: npt.NDArray[np.uint64] = np.frombuffer(bytearray(words), dtype=np.uint64).reshape(-1, 2)
+            return drawn[place.reshape(-1)]
+        if query.key not in self._tokens:
+            # The last token is for a hidden output.
+            words = os.urandom(16 * (query.n_outputs + 1))
+            self._tokens[query.key] = np.frombuffer(words, dtype=np.uint64).reshape(-1, 2)
+        known: npt.NDArray[np.uint64] = self._tokens[query.key][outputs]
+        return known
+
+
+def _recorded_query(number: int, content: str) -> Query:
+    try:
+        return query_from_json(content)
+    except ValueError as error:
+        raise LedgerError(f"The ledger is damaged: query {number} cannot be asked. {error}") from error
+
+
+def _blocks(answers: Rows) -> Iterator[Block]:
+    """Read answers in blocks of one release: its number, people and outputs."""
+    while rows := answers.fetchmany(_ROWS_AT_ONCE):
+        flat = np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=3 * len(rows))
+        release, person, output = flat.reshape(-1, 3).T
+        starts = np.flatnonzero(np.diff(release, prepend=-1))
+        for start, end in zip(starts, [*starts[1:], len(release)], strict=True):
+            yield int(release[start]), person[start:end], output[start:end]

@@ -1,0 +1,384 @@
+"""Answers of people to a query: decided, drawn, committed, and only then returned.
+
+A ledger records that a row was released, not the row itself. A call with an idempotency key stores its rows encrypted
+under the key, so only a call with the same key can read them. The key itself is not stored.
+"""
+
+import base64
+import dataclasses
+import hashlib
+import hmac
+import json
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from skldp.accounting._decide import Rule, Workers, decide, n_bounds, surely_admits
+from skldp.accounting._query import ClassQuery, FiniteQuery, Query, RegressionQuery, ReleaseQuery, SoftmaxQuery
+from skldp.accounting.ledger._cache import Fingerprint, LedgerCache, group_rows
+from skldp.accounting.ledger._reader import LedgerReader
+from skldp.accounting.ledger._records import (
+    Connection,
+    History,
+    Identity,
+    Release,
+    damage,
+    recorded_call,
+    recorded_outputs,
+    recorded_rows,
+    who_answered,
+    write_release,
+)
+from skldp.accounting.losses._cohorts import MARGIN
+from skldp.domains._domain import Domain
+from skldp.exceptions import BudgetExhaustedError, LedgerError
+
+__all__ = ["Call", "Draw", "KeptRows", "LedgerAnswers", "Plan", "answer", "check_key", "check_query", "parameters_of"]
+
+_NONCE_BYTES = 12
+
+
+@dataclasses.dataclass(frozen=True)
+class KeptRows:
+    """Released rows of one call, to encrypt or to restore."""
+
+    key: str
+    people: list[Identity]
+    places: npt.NDArray[np.intp]
+    rows: npt.NDArray[Any]
+
+    @cached_property
+    def _cipher(self) -> AESGCM:
+        return AESGCM(hmac.digest(self.key.encode(), b"released rows", "sha256"))
+
+    def seal(self, positions: Sequence[int] | npt.NDArray[np.intp]) -> list[str]:
+        """Encrypt each of these people's rows."""
+        return [self._seal_one(int(position)) for position in positions]
+
+    def restore(self, positions: Sequence[int] | npt.NDArray[np.intp], sealed: Sequence[str]) -> None:
+        """Decrypt the rows of these people and store them in `rows`."""
+        for position, text in zip(positions, sealed, strict=True):
+            own = self.places[position]
+            try:
+                data = base64.b85decode(text)
+                content = self._cipher.decrypt(data[:_NONCE_BYTES], data[_NONCE_BYTES:], self._name(int(position)))
+            except (InvalidTag, TypeError, ValueError):
+                raise LedgerError("The ledger is damaged: a row that was kept is not what was released.") from None
+            self.rows[own] = np.frombuffer(content, dtype=self.rows.dtype).reshape(self.rows[own].shape)
+
+    def _seal_one(self, position: int) -> str:
+        # Random nonces are safe: a key belongs to one call, committed once.
+        nonce = secrets.token_bytes(_NONCE_BYTES)
+        content = np.ascontiguousarray(self.rows[self.places[position]]).tobytes()
+        return base64.b85encode(nonce + self._cipher.encrypt(nonce, content, self._name(position))).decode()
+
+    def _name(self, position: int) -> bytes:
+        return json.dumps(self.people[position]).encode("ascii")
+
+
+def parameters_of(value: Any) -> Any:
+    """Return a mechanism's parameters as plain data, with a hash in place of each array."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        made_with = [field.name for field in dataclasses.fields(value) if field.init]
+        return [type(value).__name__, [[name, parameters_of(getattr(value, name))] for name in made_with]]
+    if isinstance(value, tuple | list):
+        return [parameters_of(one) for one in value]
+    if isinstance(value, np.ndarray):
+        return [value.dtype.str, list(value.shape), hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()]
+    return repr(value.item() if isinstance(value, np.generic) else value)
+
+
+Draw = Callable[[npt.NDArray[np.intp]], npt.ArrayLike]
+_SHORTEST_KEY = 16
+# Decisions made outside a transaction before deciding within one.
+_ATTEMPTS = 4
+
+
+def check_key(key: Any) -> None:
+    """Raise ValueError if an idempotency key is too short or not valid text."""
+    if key is None:
+        return
+    # Lone surrogates cannot be encoded, and Python's own error would contain the key.
+    if not isinstance(key, str) or len(key) < _SHORTEST_KEY or key.encode(errors="replace").decode() != key:
+        raise ValueError(
+            f"idempotency_key must be an unguessable string of at least {_SHORTEST_KEY} characters, such as "
+            "uuid.uuid4().hex."
+        )
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a ledger: its query, its people, and the hashes that identify a retry."""
+
+    query: Query
+    people: list[Identity]
+    repeat: bool
+    all_or_none: bool
+    mark: str
+    request: str
+    is_named: bool = False
+    kept: KeptRows | None = None
+    settings: dict[str, Any] | None = None
+
+    @classmethod
+    def make(
+        cls,
+        query: Query,
+        people: list[Identity],
+        *,
+        repeat: bool,
+        all_or_none: bool,
+        key: str | None = None,
+        kept: KeptRows | None = None,
+        contents: Any = None,
+        settings: dict[str, Any] | None = None,
+    ) -> "Call":
+        """Mark a call by its idempotency key, or by a new one; `contents` is what else it asks, as plain data."""
+        own = (secrets.token_hex(16) if key is None else key).encode()
+        request = [query.key, repeat, all_or_none, people, *([] if contents is None else [contents])]
+        asked = json.dumps(request).encode("ascii")
+        mark, digest = hashlib.sha256(own).hexdigest(), hmac.digest(own, asked, "sha256").hex()
+        return cls(query, people, repeat, all_or_none, mark, digest, key is not None, kept, settings)
+
+
+_NO_OUTPUTS = np.zeros(0, dtype=np.int64)
+
+
+def _checked_outputs(outputs: npt.ArrayLike, n: int, query: Query) -> npt.NDArray[np.int64]:
+    drawn = np.asarray(outputs)
+    if drawn.shape != (n,) or drawn.dtype.kind not in "iu" or ((drawn < 0) | (drawn >= query.n_outputs)).any():
+        raise ValueError(
+            f"draw must return {n} outputs from 0 to {query.n_outputs - 1}. Got {drawn.dtype} of shape {drawn.shape}."
+        )
+    return drawn.astype(np.int64)
+
+
+@dataclass(frozen=True)
+class LedgerAnswers:
+    """Answers to a query, in the order of the ids."""
+
+    outputs: npt.NDArray[np.int64]
+    fresh: npt.NDArray[np.bool_]
+
+    @property
+    def accepted(self) -> npt.NDArray[np.bool_]:
+        """Mask of the people who have an output."""
+        return self.outputs >= 0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Inputs of the decisions of one call; they contain no private value."""
+
+    cache: LedgerCache
+    call: Call
+    numbers: npt.NDArray[np.int64]
+    recorded: npt.NDArray[np.int64]
+    asked: npt.NDArray[np.intp]
+    group: npt.NDArray[np.intp]
+    members: npt.NDArray[np.int64]
+    histories: list[Fingerprint]
+
+    @classmethod
+    def make(
+        cls,
+        cache: LedgerCache,
+        call: Call,
+        numbers: npt.NDArray[np.int64],
+        recorded: npt.NDArray[np.int64],
+    ) -> "Plan":
+        """Group those who are asked now by their history."""
+        asked = np.flatnonzero(recorded < 0)
+        fingerprints = cache.fingerprints_of(numbers[asked])
+        first, group = group_rows(fingerprints)
+        histories = [(int(a), int(b)) for a, b in fingerprints[first]]
+        return cls(cache, call, numbers, recorded, asked, group, numbers[asked[first]], histories)
+
+    def admitted_by_sums(self, rule: Rule) -> dict[Fingerprint, bool]:
+        """Return the histories that running sums of charges or of certified losses admit without a search."""
+        query = self.call.query
+        easy = surely_admits(rule, self.cache.spent_by(self.members), query)
+        if isinstance(query, RegressionQuery):
+            # The table would admit these too: its own error is far below the margin.
+            easy |= self.cache.losses_of(self.members) + query.epsilon + 3 * MARGIN <= rule.epsilon
+        return {history: True for history, admitted in zip(self.histories, easy, strict=True) if admitted}
+
+    def admitted(self, decisions: dict[Fingerprint, bool]) -> npt.NDArray[np.bool_]:
+        """Return a mask of the people who may answer; an undecided history counts as refused."""
+        return np.array([decisions.get(history, False) for history in self.histories], dtype=bool)[self.group]
+
+    def release(self, admitted: npt.NDArray[np.bool_], draw: Draw) -> Release:
+        """Draw the outputs of the people who may answer."""
+        positions = self.asked[admitted]
+        outputs = _checked_outputs(draw(positions), len(positions), self.call.query) if len(positions) else _NO_OUTPUTS
+        kept = self.call.kept
+        numbers = self.numbers[positions]
+        new = np.flatnonzero(numbers < 0)
+        n_known = len(self.cache.number_of)
+        numbers[new] = np.arange(n_known, n_known + len(new))
+        return Release(
+            number=self.cache.release + 1,
+            query_number=self.cache.query_number.get(self.call.query.key, len(self.cache.queries)),
+            asked=len(self.call.people),
+            served=len(self.call.people) - len(self.asked),
+            refused=len(self.asked) - len(positions),
+            new_people=[self.call.people[position] for position in positions[new]],
+            numbers=numbers,
+            outputs=outputs,
+            mark=self.call.mark,
+            request=self.call.request,
+            sealed=() if kept is None else kept.seal(positions),
+        )
+
+    def answers(self, admitted: npt.NDArray[np.bool_], release: Release | None) -> LedgerAnswers:
+        """Return the answers, after the release was committed."""
+        outputs, fresh = self.recorded.copy(), np.zeros(len(self.call.people), dtype=bool)
+        if release is not None:
+            outputs[self.asked[admitted]], fresh[self.asked[admitted]] = release.outputs, True
+        return LedgerAnswers(outputs, fresh)
+
+
+def answer(ledger: LedgerReader, call: Call, draw: Draw, workers: Workers) -> LedgerAnswers:
+    """Decide who may answer, draw their outputs, and commit them before they are returned."""
+    decisions: dict[Fingerprint, bool] = {}
+    with ledger._store.lock_people(call.people):
+        for number in range(_ATTEMPTS + 1):
+            last = number == _ATTEMPTS
+            found = ledger._store.retry(partial(_attempt, ledger, call, draw, decisions, workers, last))
+            if isinstance(found, LedgerAnswers):
+                return found
+            # Other calls may commit during the search; the next attempt sees their answers.
+            undecided, plan = found
+            decisions |= _decided(ledger, undecided, plan, workers)
+    raise AssertionError("the last attempt decides within its transaction")
+
+
+def _attempt(
+    ledger: LedgerReader, call: Call, draw: Draw, decisions: dict[Fingerprint, bool], workers: Workers, last: bool
+) -> "LedgerAnswers | tuple[dict[Fingerprint, History], Plan]":
+    """Answer the call in one transaction; unless `last`, return what must be decided before it."""
+    with ledger._lock, ledger._reset_on_error():
+        # A nested call from `draw` is refused and resets `ledger._cache`; keep this one.
+        cache, release = ledger._cache, None
+        with ledger._store.transaction(write=True) as connection:
+            if call.settings:
+                ledger._add_settings(connection, call.settings)
+            cache.catch_up(connection)
+            check_query(ledger, call.query)
+            numbers = cache.numbers(call.people)
+            before = recorded_call(connection, ledger._store.tenant, call.mark)
+            if before is not None:
+                return _repeat_call(ledger, connection, call, numbers, *before)
+            plan = Plan.make(cache, call, numbers, _recorded_answers(ledger, connection, call, numbers, cache.release))
+            decided = decisions | plan.admitted_by_sums(ledger._rule)
+            members = dict(zip(plan.histories, plan.members.tolist(), strict=True))
+            for history in decided.keys() & members.keys():
+                del members[history]
+            undecided = cache.histories_of(connection, members)
+            # Sums of epsilons are fast enough to decide within the transaction.
+            if undecided and not last and ledger.rule != "basic":
+                return undecided, plan
+            decided |= _decided(ledger, undecided, plan, workers if last else map)
+            admitted = plan.admitted(decided)
+            refused = np.count_nonzero(~admitted)
+            # A call with a key is recorded even without new answers, so that its retry returns the same.
+            if len(plan.asked if not call.is_named else call.people) and not (call.all_or_none and refused):
+                release = plan.release(admitted, draw)
+                n_people, tenant = len(cache.number_of), ledger._store.tenant
+                chain = write_release(
+                    connection, release, call.query, n_people=n_people, chain=cache.chain, tenant=tenant
+                )
+        if release is not None:
+            cache.add_release(release, call.query, chain)
+    if call.all_or_none and refused:
+        raise BudgetExhaustedError(
+            f"{refused:,} of {len(call.people):,} people have too little budget left for this query; no one was asked."
+        )
+    return plan.answers(admitted, release)
+
+
+def _recorded_answers(
+    ledger: LedgerReader, connection: Connection, call: Call, numbers: npt.NDArray[np.int64], until: int
+) -> npt.NDArray[np.int64]:
+    """Return the recorded outputs that are returned again."""
+    query = None if call.repeat else ledger._cache.query_number.get(call.query.key)
+    return recorded_outputs(connection, query, numbers, tenant=ledger._store.tenant, until=until)
+
+
+def _repeat_call(
+    ledger: LedgerReader, connection: Connection, call: Call, numbers: npt.NDArray[np.int64], release: int, request: str
+) -> LedgerAnswers:
+    """Return the recorded answers of a call with the same idempotency key."""
+    if request != call.request:
+        raise LedgerError(
+            "An idempotency key is that of one call: this one was used for another query, other people or other "
+            "options."
+        )
+    fresh = np.isin(numbers, who_answered(connection, release))
+    query = ledger._cache.query_number[call.query.key]
+    last = recorded_outputs(connection, query, numbers, tenant=ledger._store.tenant, until=release)
+    earlier = _recorded_answers(ledger, connection, call, numbers, release - 1)
+    if call.kept is not None:
+        rows, positions = recorded_rows(connection, release), np.flatnonzero(fresh)
+        with damage():
+            call.kept.restore(positions, [rows[number] for number in numbers[positions].tolist()])
+    return LedgerAnswers(np.where(fresh, last, earlier), fresh)
+
+
+def check_query(ledger: LedgerReader, query: Query) -> None:
+    if isinstance(query, ReleaseQuery):
+        _check_part(ledger, query)
+        return
+    before = next((one for one in ledger._cache.queries if not isinstance(one, ReleaseQuery)), query)
+    if before is not query and _domain(before) != _domain(query):
+        raise LedgerError(
+            f"A ledger is about one domain: {ledger._store.name!r} has queries over "
+            f"{_domain(before)}. Got a query over {_domain(query)} instead."
+        )
+    if isinstance(query, RegressionQuery | ClassQuery | SoftmaxQuery) and ledger.rule != "basic":
+        bounds = ledger._rule.bounds
+        if bounds is None:
+            raise LedgerError(f"A ledger needs bounds before it is asked with rule={ledger.rule!r}: declare them.")
+        n_features = bounds.n_features if isinstance(bounds, Domain) else np.size(bounds[0])
+        # A single interval fits any number of features.
+        if n_features != query.n_features and (isinstance(bounds, Domain) or isinstance(bounds[0], list)):
+            raise LedgerError(
+                f"The ledger {ledger._store.name!r} has bounds for {n_features} features. "
+                f"Got a query with {query.n_features} instead."
+            )
+
+
+def _decided(
+    ledger: LedgerReader, undecided: dict[Fingerprint, History], plan: Plan, workers: Workers
+) -> dict[Fingerprint, bool]:
+    cache, histories, query = plan.cache, list(undecided.values()), plan.call.query
+    if cache.table is None:
+        cache.table = ledger._rule.table_for(query)
+    if not undecided:
+        return {}
+    queries, counted = cache.with_hidden_at_full_cost(histories)
+    after = np.full((len(histories), n_bounds(query)), np.inf)
+    found = decide(ledger._rule, queries, counted, query, table=cache.table, workers=workers, after=after)
+    cache.remember_certified_losses(query, list(undecided), after)
+    return dict(zip(undecided, found, strict=True))
+
+
+def _check_part(ledger: LedgerReader, query: ReleaseQuery) -> None:
+    """Raise LedgerError if a known part has another number of codes."""
+    known = [one for one in ledger._cache.queries if isinstance(one, ReleaseQuery) and one.part == query.part]
+    if query.part is not None and any(one.n_classes != query.n_classes for one in known):
+        raise LedgerError(
+            f"The part {query.part!r} of a record has {known[0].n_classes} codes in this ledger. "
+            f"Got {query.n_classes} instead."
+        )
+
+
+def _domain(query: RegressionQuery | ClassQuery | SoftmaxQuery | FiniteQuery) -> str:
+    return f"{query.n_points} points" if isinstance(query, FiniteQuery) else f"{query.n_features} features"

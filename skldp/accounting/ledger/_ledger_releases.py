@@ -1,0 +1,204 @@
+"""Releases of people's records by any mechanism, each charged to the person's budget before it is returned."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from skldp.accounting._decide import Workers
+from skldp.accounting._query import Query, RegressionQuery, ReleaseQuery
+from skldp.accounting.ledger._ledger_answers import Call, KeptRows, answer, check_key, parameters_of
+from skldp.accounting.ledger._reader import LedgerReader
+from skldp.accounting.ledger._records import Identity, canonical_ids, distinct_ids
+from skldp.accounting.losses._region import Bounds, Region, region_of
+from skldp.domains._domain import Box
+from skldp.mechanisms._noise import Noise, noise_from
+from skldp.mechanisms._rows import RowMechanism
+from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
+from skldp.mechanisms.numeric._duchi import Duchi
+
+__all__ = ["FeatureQuestion", "LedgerRelease", "release"]
+
+
+@dataclass(frozen=True)
+class FeatureQuestion:
+    """Query that asks for one feature of a record."""
+
+    query: RegressionQuery
+    column: int
+    region: Region
+
+    @classmethod
+    def of(
+        cls, mechanism: RowMechanism, part: str, features: Sequence[str] | None, bounds: Bounds | None
+    ) -> "FeatureQuestion | None":
+        """Find the question that a mechanism puts, or None where it is not Duchi's for one number."""
+        law = mechanism.mechanism if isinstance(mechanism, BoundedFeatures) else mechanism
+        domain = mechanism.domain if isinstance(mechanism, RowMechanism) else None
+        if not isinstance(law, Duchi) or not isinstance(domain, Box) or domain.n_features != 1:
+            return None
+        if bounds is None or features is None or list(features).count(part) != 1:
+            raise ValueError(
+                "A number that is counted by what was released of it is a feature of the record: declare them first, "
+                "PrivacyLedger.declare(bounds=..., features=[...]), each under its own name. "
+                f"Got part={part!r} and the features {features!r}."
+            )
+        region, column = region_of(bounds, n_features=len(features)), list(features).index(part)
+        if region.in_block[column] or len(region.limits):
+            raise ValueError(
+                f"The feature {part!r} is not free of the others, in a one-hot block or by inequalities, and cannot be "
+                "moved into the domain alone: ask for it with the whole record, or release it without part."
+            )
+        (low,), (high,) = domain.low, domain.high
+        inside = low <= region.box[0, column] and region.box[1, column] <= high
+        kind: Literal["linear", "truncated"] = "linear" if inside else "truncated"
+        coef = np.eye(len(features))[column]
+        return cls(RegressionQuery(kind, coef, 0.0, (low, high), law.exact_epsilon), column, region)
+
+    def release(self, values: npt.NDArray[Any], noise: Noise) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+        """Draw people's answers, as what Duchi's mechanism releases, shape (n,), and as they are recorded."""
+        records = np.zeros((len(values), self.region.box.shape[1]))
+        records[:, self.column] = values
+        answers = self.query.sample(self.region.move(records), noise).astype(np.int64)
+        return self.query.estimate(answers), answers
+
+
+@dataclass(frozen=True)
+class LedgerRelease:
+    """Released rows, and who was accepted.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_accepted, n_outputs)
+        The released rows of those who were not refused, in the order of the ids.
+    accepted : ndarray of bool, shape (n_rows,)
+        Which of the given rows they are: ``X[accepted]`` are theirs. Of a person with several rows, all or none.
+    n_moved : int
+        Number of values that were clipped to the mechanism's domain. It depends on private values: do not publish it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldp.accounting.ledger._ledger_releases import LedgerRelease
+    >>> LedgerRelease(np.array([[1.0], [2.0]]), np.array([True, False, True]), 0).filled().ravel()
+    array([ 1., nan,  2.])
+    """
+
+    rows: npt.NDArray[Any]
+    accepted: npt.NDArray[np.bool_]
+    n_moved: int
+
+    def filled(self, value: float = np.nan) -> npt.NDArray[Any]:
+        """Return one row per given row, with `value` for each refused one.
+
+        Parameters
+        ----------
+        value : float, default=NaN
+            Of codes, give a whole number that is none of them.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_outputs)
+
+        Raises
+        ------
+        ValueError
+            If the released rows are whole numbers and `value` is none.
+        """
+        if self.rows.dtype.kind in "iu" and value != np.floor(value):
+            raise ValueError(f"Released codes are whole numbers, and value must be one. Got {value!r} instead.")
+        whole = np.full((len(self.accepted), *self.rows.shape[1:]), value, dtype=self.rows.dtype)
+        whole[self.accepted] = self.rows
+        return whole
+
+
+def release(
+    ledger: LedgerReader,
+    mechanism: RowMechanism,
+    rows: npt.ArrayLike,
+    ids: Iterable[Any] | None,
+    groups: Iterable[Any] | None,
+    *,
+    part: str | None,
+    all_or_none: bool,
+    workers: Workers,
+    idempotency_key: str | None,
+) -> LedgerRelease:
+    """Release people's rows, each charged before it is returned: see :meth:`PrivacyLedger.release`."""
+    if (ids is None) == (groups is None):
+        raise ValueError(f"A release needs either ids or groups. Got {'neither' if ids is None else 'both'}.")
+    check_key(idempotency_key)
+    feature = None
+    if part is not None:
+        feature = FeatureQuestion.of(mechanism, part, ledger.features, ledger._rule.bounds)
+    if feature is None:
+        _check_charge(ledger, ReleaseQuery.of(mechanism, part=part))
+    # Check the rows now: nothing may fail after budgets are charged.
+    mechanism.encode(rows)
+    given = mechanism._as_rows(rows)
+    people = distinct_ids(ids) if ids is not None else canonical_ids(() if groups is None else groups)
+    if len(people) != given.shape[0]:
+        raise ValueError(f"There must be one id for each of the {given.shape[0]} rows. Got {len(people)} instead.")
+    by_number = _by_number_of_rows(people)
+    numbers = [places.shape[1] for places in by_number]
+    if all_or_none and len(by_number) > 1:
+        raise ValueError(
+            "all_or_none needs people with as many rows as one another: release those with fewer in a call of "
+            f"their own. Got people with {' and with '.join(map(str, numbers))} rows."
+        )
+    if part is not None and max(numbers, default=1) > 1:
+        raise ValueError(f"A person's part of a record is one value. Got people with {max(numbers)} rows.")
+    released = np.empty((given.shape[0], mechanism.n_outputs), dtype=mechanism.output_dtype(given.dtype))
+    accepted = np.zeros(given.shape[0], dtype=bool)
+    # Each commit hashes the full call, so that a key cannot match part of another call.
+    contents = [parameters_of(mechanism), part, released.dtype.str, people]
+
+    def draw(query: Query, places: npt.NDArray[np.intp], positions: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
+        own = places[positions].ravel()
+        # A retried transaction draws again; only the last draw is returned.
+        if feature is not None:
+            released[own, 0], answers = feature.release(given[own, 0], noise_from(None))
+            return answers
+        released[own] = mechanism.release(given[own], noise_from(None)).rows
+        if isinstance(query, ReleaseQuery) and part is not None:
+            return query.outputs_of(released[own])
+        return np.zeros(len(positions), dtype=np.int64)
+
+    for number, places in enumerate(by_number):
+        key = idempotency_key if idempotency_key is None or not number else f"{idempotency_key} {number}"
+        own = [people[place] for place in places[:, 0]]
+        whole = partial(ReleaseQuery.of, mechanism, n_rows=places.shape[1], part=part)
+        query = whole() if feature is None else feature.query
+        call = Call.make(
+            query,
+            own,
+            repeat=True,
+            all_or_none=all_or_none,
+            key=key,
+            kept=None if key is None else KeptRows(key, own, places, released),
+            contents=contents,
+        )
+        answers = answer(ledger, call, partial(draw, query, places), workers)
+        accepted[places[answers.accepted]] = True
+    return LedgerRelease(released[accepted], accepted, mechanism.encode(given[accepted]).n_moved)
+
+
+def _check_charge(ledger: LedgerReader, query: ReleaseQuery) -> None:
+    if not math.isfinite(query.epsilon) and ledger._rule.zcdp_budget is None:
+        raise ValueError(
+            "A release without a finite epsilon needs a budget with a delta: "
+            f"PrivacyLedger(..., rule='approximate', delta=1e-6). Got {query.mechanism} for {ledger}."
+        )
+
+
+def _by_number_of_rows(people: Sequence[Identity]) -> list[npt.NDArray[np.intp]]:
+    """Return the positions of each person's rows: for each number of rows, fewest first, shape (n_people, n_rows)."""
+    places_of: dict[Identity, list[int]] = {}
+    for place, person in enumerate(people):
+        places_of.setdefault(person, []).append(place)
+    numbers = sorted({len(places) for places in places_of.values()})
+    return [np.array([own for own in places_of.values() if len(own) == number]) for number in numbers]

@@ -1,0 +1,463 @@
+"""Store of a ledger on a PostgreSQL server; two hosts never ask the same person at once.
+
+Every writing transaction is serializable and holds an advisory lock of the ledger, taken before its snapshot, because
+each release is chained to the one before. That lock is held for milliseconds. During a search, a call holds only the
+locks of its people. All locks are taken in one order and end with the connection.
+
+The tables are in the first schema of the connection's search path. Their owner creates them and can erase. Every other
+role is a tenant: it may only read and add rows, and sees only the outputs of its own calls.
+"""
+
+import hashlib
+import json
+import os
+import secrets
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+from skldp.accounting.ledger import _store as store
+from skldp.accounting.ledger._lock_file import EMPTY
+from skldp.accounting.ledger._records import SCHEMA_VERSION, TABLES, VIEWS, Connection, Identity
+from skldp.accounting.ledger._store import WRITE_SETTING, ConflictError, LedgerStore, never_close, sealed_rows
+from skldp.exceptions import LedgerError
+
+__all__ = ["VERSIONS", "PostgresStore", "create_statements", "grant_statements", "trigger_names"]
+
+VERSIONS = "versions"
+_CHANGES = ("update", "delete", "truncate")
+# Tables that a tenant reads only through views.
+_HIDDEN = ("answers", "kept", "salts")
+# A row may be deleted if an erasure lists it, whose cost is already charged.
+_KEEP = """CREATE OR REPLACE FUNCTION keep_a_ledger() RETURNS trigger LANGUAGE plpgsql
+SET search_path = {schema}, pg_temp AS $$
+BEGIN
+    IF TG_OP = 'DELETE' AND TG_TABLE_NAME IN ('answers', 'kept') THEN
+        IF EXISTS (SELECT 1 FROM erasures e WHERE e.release = OLD.release AND e.person = OLD.person) THEN
+            RETURN OLD;
+        END IF;
+    ELSIF TG_OP = 'DELETE' AND TG_TABLE_NAME = 'salts' THEN
+        IF EXISTS (SELECT 1 FROM erasures e WHERE e.release = OLD.release) THEN
+            RETURN OLD;
+        END IF;
+    END IF;
+    RAISE EXCEPTION 'a privacy ledger is append-only';
+END $$"""
+_OWN = """CREATE FUNCTION own_release() RETURNS trigger LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
+BEGIN
+    IF NEW.tenant <> current_user THEN
+        RAISE EXCEPTION 'a release is entered under the name of who asks';
+    END IF;
+    RETURN NEW;
+END $$"""
+# security_barrier keeps the reader's functions from seeing hidden rows.
+_SEEN = """CREATE VIEW {view} WITH (security_barrier) AS SELECT {columns}
+           FROM {table} t LEFT JOIN releases r ON r.release = t.release"""
+_MAY_SEE = "(r.tenant = current_user OR pg_has_role(current_user, {owner}, 'MEMBER'))"
+
+
+def trigger_names() -> set[str]:
+    """Every trigger that must be there and enabled."""
+    return {f"{table}_keeps_on_{change}" for table in TABLES for change in _CHANGES} | {"releases_own"}
+
+
+def create_statements(schema: str, owner: str) -> list[str]:
+    """Make an empty ledger, within a transaction of its owner."""
+    may_see = _may_see(owner)
+    output = f"t.release, t.person, CASE WHEN {may_see} THEN t.output ELSE -1 END AS output"
+    salt = f"t.release, CASE WHEN {may_see} THEN t.salt END AS salt"
+    return [
+        f"CREATE TABLE {VERSIONS} (version BIGINT PRIMARY KEY, time TEXT NOT NULL)",
+        *(f"CREATE TABLE {table} ({columns})" for table, columns in TABLES.items()),
+        _KEEP.format(schema=_quoted(schema)),
+        _OWN.format(schema=_quoted(schema)),
+        *(trigger for table in TABLES for trigger in _triggers(table)),
+        "CREATE TRIGGER releases_own BEFORE INSERT ON releases FOR EACH ROW EXECUTE FUNCTION own_release()",
+        _SEEN.format(view="recorded", table="answers", columns=output),
+        _view_of_rows(owner),
+        _SEEN.format(view="recorded_salts", table="salts", columns=salt),
+    ]
+
+
+def _triggers(table: str) -> list[str]:
+    return [
+        f"CREATE TRIGGER {table}_keeps_on_{change} BEFORE {change} ON {table} "
+        f"FOR EACH {'STATEMENT' if change == 'truncate' else 'ROW'} EXECUTE FUNCTION keep_a_ledger()"
+        for change in _CHANGES
+    ]
+
+
+def _may_see(owner: str) -> str:
+    return _MAY_SEE.format(owner="'" + owner.replace("'", "''") + "'")
+
+
+def _view_of_rows(owner: str) -> str:
+    sealed = f"t.release, t.person, CASE WHEN {_may_see(owner)} THEN t.sealed END AS sealed"
+    return _SEEN.format(view="recorded_rows", table="kept", columns=sealed)
+
+
+def grant_statements(schema: str, tenant: str) -> list[str]:
+    """Return the statements that let a role ask: read all but outputs of others, and insert."""
+    role = _quoted(tenant)
+    readable = [VERSIONS, *(table for table in TABLES if table not in _HIDDEN)]
+    return [
+        f"GRANT USAGE ON SCHEMA {_quoted(schema)} TO {role}",
+        f"GRANT SELECT ON {', '.join([*readable, *VIEWS])} TO {role}",
+        f"GRANT INSERT ON {', '.join(table for table in TABLES if table != 'erasures')} TO {role}",
+    ]
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+# Number of locks of people; more people share them, within the server's limit.
+_LOCKS = 1024
+_HEAD_LOCK, _MAKING_LOCK = 0, -1
+_RETRIED = ("40001", "40P01", "23505")
+_LOCK_TIMEOUT = "55P03"
+# Time to wait for a crashed server to restart.
+RECONNECT_SECONDS = 30.0
+_SESSION = """SELECT set_config('lock_timeout', :patience, false), set_config('tcp_keepalives_idle', '60', false),
+    set_config('synchronous_commit', CASE current_setting('synchronous_commit')
+               WHEN 'off' THEN 'on' WHEN 'local' THEN 'on' ELSE current_setting('synchronous_commit') END, false)"""
+_WHERE = """SELECT current_schema(), current_user, current_setting('fsync'),
+                   CAST(to_regnamespace(current_schema()) AS oid), to_regclass('versions') IS NOT NULL"""
+_TRIGGERS = """SELECT t.tgname FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
+               WHERE c.relnamespace = to_regnamespace(current_schema()) AND t.tgenabled IN ('O', 'A')"""
+_PEOPLE_LOCKS = "SELECT pg_advisory_lock(:space, one) FROM unnest(CAST(:locks AS INTEGER[])) AS one"
+
+
+def _library() -> Any:
+    """SQLAlchemy, which finds the driver psycopg by its name."""
+    try:
+        import psycopg  # noqa: F401 -- only asked whether it is there: SQLAlchemy imports it by its name
+        import sqlalchemy
+    except ImportError:
+        raise ImportError(
+            'A ledger on PostgreSQL needs SQLAlchemy and psycopg: pip install "skldp[postgres]".'
+        ) from None
+    return sqlalchemy
+
+
+class _Rows:
+    """Rows as tuples."""
+
+    def __init__(self, result: Any) -> None:
+        self._result = result
+
+    def fetchone(self) -> Any:
+        row = self._result.fetchone()
+        return None if row is None else tuple(row)
+
+    def fetchmany(self, size: int) -> list[Any]:
+        return list(map(tuple, self._result.fetchmany(size)))
+
+    def fetchall(self) -> list[Any]:
+        return list(map(tuple, self._result.fetchall()))
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(tuple, self._result)
+
+
+class _Statements:
+    """Connection that runs statements with named parameters in a session."""
+
+    def __init__(self, session: Any, text: Callable[[str], Any]) -> None:
+        self._session = session
+        self._text = text
+        self._process = os.getpid()
+
+    def execute(self, statement: str, parameters: Mapping[str, Any] | None = None, /) -> _Rows:
+        self._check_process()
+        return _Rows(self._session.execute(self._text(statement), dict(parameters or {})))
+
+    def executemany(self, statement: str, parameters: Iterable[Mapping[str, Any]], /) -> None:
+        rows = [dict(row) for row in parameters]
+        self._check_process()
+        if rows:
+            self._session.execute(self._text(statement), rows)
+
+    def _check_process(self) -> None:
+        # A fork shares the parent's connection and would write into its transaction.
+        if os.getpid() != self._process:
+            raise LedgerError("A call to a ledger ends in the process that began it, not in a fork of it.")
+
+
+def _checked_url(engine: Any, path: str) -> Any:
+    try:
+        url = engine.make_url(path)
+    # Raised by SQLAlchemy, or by an invalid port.
+    except Exception:
+        url = None
+    if url is None or url.drivername not in ("postgresql", "postgresql+psycopg") or not url.database:
+        raise ValueError("The URL of a ledger must be postgresql://user@host:port/database. Got another one.")
+    return url.set(drivername="postgresql+psycopg")
+
+
+class PostgresStore(LedgerStore):
+    """Store of a ledger in a schema of a PostgreSQL database."""
+
+    def __init__(self, path: str, settings: dict[str, Any] | None = None, *, read_only: bool = False) -> None:
+        self._sql = _library()
+        url = _checked_url(self._sql.engine, path)
+        shown = url.set(drivername="postgresql", password=None).render_as_string()
+        super().__init__(shown, shown, read_only=read_only)
+        self._url = url
+        self._open_engine()
+        self._connection: Any | None = None
+        self._open_sessions: set[Any] = set()
+        self._sessions = threading.local()
+        self._was_open = False
+        self._register()
+        with self._errors(), self._session() as session:
+            schema, self.tenant, fsync, self._space, there = session.execute(self._sql.text(_WHERE)).one()
+            if fsync != "on":
+                raise LedgerError(
+                    f"The server of {self.name!r} runs with fsync={fsync}: what it commits can be lost, and a budget "
+                    "with it."
+                )
+            if schema is None:
+                raise LedgerError(f"The search path of {self.name!r} leads to no schema.")
+            # Locks are numbered with 32 bits and a sign.
+            self._space = int(self._space) - 2**32 if int(self._space) >= 2**31 else int(self._space)
+            if not there:
+                if settings is None or read_only:
+                    raise LedgerError(f"There is no ledger at {self.name!r}.")
+                self._make(session, schema, settings)
+        with self.transaction(write=False):
+            pass
+        self._was_open = True
+
+    @contextmanager
+    def transaction(self, *, write: bool) -> Iterator[Connection]:
+        """Run the block in one transaction: serializable where it writes, one snapshot where it reads."""
+        with self.lock:
+            self._check_can_begin(write=write, busy=self._connection is not None)
+            process = os.getpid()
+            with self._errors(), self._session() as session:
+                self._connection = session
+                try:
+                    if write:
+                        session.execute(
+                            self._sql.text("SELECT pg_advisory_lock(:space, :one)"), self._named(_HEAD_LOCK)
+                        )
+                    self._isolate(session, "SERIALIZABLE" if write else "REPEATABLE READ", read_only=not write)
+                    connection = _Statements(session, self._sql.text)
+                    self._check(connection)
+                    yield connection
+                    head = store.last_head(connection)
+                    session.commit()
+                    self._remember(head)
+                except BaseException:
+                    if os.getpid() == process:
+                        # A lost connection has rolled back already.
+                        with suppress(self._sql.exc.SQLAlchemyError):
+                            session.rollback()
+                    raise
+                finally:
+                    if os.getpid() == process:
+                        self._connection = None
+                        if write:
+                            self._unlock_head(session)
+
+    @contextmanager
+    def lock_people(self, people: Sequence[Identity]) -> Iterator[None]:
+        """Lock these people against other calls, in the order of their numbers."""
+        with self.lock:
+            self._check_can_begin(write=True, busy=self._connection is not None)
+        session = self.retry(partial(self._lock_session, sorted({_lock_of(person) for person in people})))
+        process = os.getpid()
+        self._sessions.current = session
+        try:
+            yield
+        finally:
+            self._sessions.current = None
+            self._end(session, process)
+
+    def retry(self, work: Any) -> Any:
+        """Run `work`, and retry it after a conflict or a lost connection."""
+        # The limit counts from the first failure: a verification alone can take longer.
+        until: float | None = None
+        pause = 0.01
+        while True:
+            try:
+                return work()
+            except ConflictError as error:
+                until = until or time.monotonic() + RECONNECT_SECONDS
+                if time.monotonic() > until:
+                    raise LedgerError(str(error)) from None
+            time.sleep(pause * (1 + secrets.randbelow(1000) / 1000))
+            pause = min(2 * pause, 0.5)
+
+    def _open_engine(self) -> None:
+        # One connection waits for the next call, and more are made as threads need them.
+        self._engine = self._sql.create_engine(
+            self._url, pool_size=1, max_overflow=-1, pool_pre_ping=True, hide_parameters=True,
+            isolation_level="AUTOCOMMIT",
+        )  # fmt: skip
+        self._sql.event.listen(self._engine, "connect", _set_up_session)
+        self._closing = weakref.finalize(self, self._engine.dispose)
+
+    def close(self) -> None:
+        """Close the ledger, for this process, once the transaction of another thread has ended."""
+        with self.lock:
+            self.closed = True
+            self._engine.dispose()
+
+    def reset_after_fork(self) -> None:
+        """Leave a parent's threads and their connections to the parent, in a forked child."""
+        super().reset_after_fork()
+        # Including those of other threads, which do not exist in the child.
+        for inherited in (*self._open_sessions, self._engine):
+            never_close(inherited)
+        self._open_sessions = set()
+        self._closing.detach()
+        self._open_engine()
+        self._connection, self._sessions = None, threading.local()
+
+    def structural_problems(self, connection: Connection) -> list[str]:
+        """Return the triggers that are missing or disabled; the server enforces the other constraints."""
+        found = {name for (name,) in connection.execute(_TRIGGERS)}
+        return [f"The trigger {name} is gone." for name in sorted(trigger_names() - found)]
+
+    def grant(self, tenant: str) -> None:
+        """Grant a role the right to ask."""
+        with self.lock, self._errors(), self._session() as session:
+            (schema,) = session.execute(self._sql.text("SELECT current_schema()")).one()
+            self._isolate(session, "SERIALIZABLE", read_only=False)
+            for statement in grant_statements(schema, tenant):
+                session.exec_driver_sql(statement)
+            session.commit()
+
+    def _make(self, session: Any, schema: str, settings: dict[str, Any]) -> None:
+        session.execute(self._sql.text("SELECT pg_advisory_lock(:space, :one)"), self._named(_MAKING_LOCK))
+        self._isolate(session, "SERIALIZABLE", read_only=False)
+        # Another process may have made it meanwhile.
+        (there,) = session.execute(self._sql.text("SELECT to_regclass('versions') IS NOT NULL")).one()
+        if not there:
+            for statement in create_statements(schema, self.tenant):
+                session.exec_driver_sql(statement)
+            connection = _Statements(session, self._sql.text)
+            _write_version(connection)
+            token = secrets.token_hex(16)
+            connection.executemany(WRITE_SETTING, sealed_rows(token, {"token": token, **settings}))
+        session.commit()
+
+    def _lock_session(self, locks: list[int]) -> Any:
+        """Begin a session that holds locks until it ends."""
+        with self._errors():
+            session = self._begin()
+            try:
+                session.execute(self._sql.text(_PEOPLE_LOCKS), {"space": self._space, "locks": locks})
+                session.commit()
+            except BaseException:
+                self._end(session, os.getpid())
+                raise
+            return session
+
+    def _unlock_head(self, session: Any) -> None:
+        """Release the lock of the head; a lost connection has released it already."""
+        with suppress(self._sql.exc.SQLAlchemyError):
+            self._isolate(session, "AUTOCOMMIT", read_only=False)
+            session.execute(self._sql.text("SELECT pg_advisory_unlock(:space, :one)"), self._named(_HEAD_LOCK))
+
+    def _named(self, one: int) -> dict[str, int]:
+        return {"space": self._space, "one": one}
+
+    @staticmethod
+    def _isolate(session: Any, level: Any, *, read_only: bool) -> None:
+        # SQLAlchemy takes a statement of its own for the beginning of a transaction. One that was left in the middle,
+        # by an interrupt of its undoing for one, is undone.
+        session.rollback()
+        session.execution_options(isolation_level=level, postgresql_readonly=read_only)
+
+    @contextmanager
+    def _session(self) -> Iterator[Any]:
+        """Yield the session of this thread's call, or a new one."""
+        process, current = os.getpid(), getattr(self._sessions, "current", None)
+        if current is not None and not current.closed and not current.invalidated:
+            yield current
+            return
+        session = self._begin()
+        try:
+            yield session
+        finally:
+            self._end(session, process)
+
+    def _end(self, session: Any, process: int) -> None:
+        if os.getpid() != process:
+            never_close(session)
+            return
+        self._open_sessions.discard(session)
+        try:
+            self._isolate(session, "AUTOCOMMIT", read_only=False)
+            session.execute(self._sql.text("SELECT pg_advisory_unlock_all()"))
+            session.close()
+        except self._sql.exc.SQLAlchemyError:
+            # A pooled connection must not keep its locks.
+            with suppress(self._sql.exc.SQLAlchemyError):
+                session.invalidate()
+                session.close()
+
+    def _begin(self) -> Any:
+        session = self._engine.connect()
+        self._open_sessions.add(session)
+        return session
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Raise LedgerError for errors of the database, without the values that it quotes."""
+        try:
+            yield
+        except self._sql.exc.DBAPIError as error:
+            state = getattr(error.orig, "sqlstate", None)
+            if state == _LOCK_TIMEOUT:
+                raise LedgerError(
+                    f"The ledger {self.name!r} is in use: another process holds its lock, and nothing was released."
+                ) from None
+            said = f"The ledger {self.name!r} could not be read or written, and nothing was returned: "
+            # Later lines quote the row.
+            said += f"{str(error.orig).splitlines()[0]}."
+            lost = error.connection_invalidated or state is None or state[:2] in ("08", "57")
+            if state in _RETRIED or (lost and self._was_open):
+                raise ConflictError(said) from None
+            raise LedgerError(said) from None
+        except self._sql.exc.SQLAlchemyError as error:
+            raise LedgerError(
+                f"The ledger {self.name!r} could not be read or written, and nothing was returned: "
+                f"{type(error).__name__}."
+            ) from None
+
+    def _check(self, connection: Connection) -> None:
+        if not connection.execute("SELECT to_regclass('versions') IS NOT NULL").fetchone()[0]:
+            raise LedgerError(f"The ledger {self.name!r} was removed while it was open: nothing more is recorded.")
+        (version,) = connection.execute(f"SELECT MAX(version) FROM {VERSIONS}").fetchone()
+        if version != SCHEMA_VERSION:
+            raise LedgerError(
+                f"The ledger {self.name!r} has schema version {version}; "
+                f"this skldp reads version {SCHEMA_VERSION} only."
+            )
+        self._check_record(connection, None, EMPTY)
+
+
+def _write_version(connection: _Statements) -> None:
+    entry = {"version": SCHEMA_VERSION, "time": datetime.now(UTC).isoformat(timespec="seconds")}
+    connection.execute(f"INSERT INTO {VERSIONS} (version, time) VALUES (:version, :time)", entry)
+
+
+def _set_up_session(driver_connection: Any, _: Any) -> None:
+    """Set the timeouts of a session and synchronous commits, overriding the role's settings."""
+    statement = _SESSION.replace(":patience", "%s")
+    driver_connection.execute(statement, [f"{int(store.BUSY_SECONDS * 1000)}ms"])
+    driver_connection.commit()
+
+
+def _lock_of(person: Identity) -> int:
+    digest = hashlib.sha256(json.dumps(person).encode("ascii")).digest()
+    return 1 + int.from_bytes(digest[:8], "big") % _LOCKS

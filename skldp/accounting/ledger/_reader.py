@@ -1,0 +1,447 @@
+"""Open ledger without asking: losses, remaining budgets, history, reports and verification."""
+
+import json
+import os
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import asdict, replace
+from typing import Any, Self, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from skldp._tables import html_table
+from skldp.accounting._decide import RULES, Rule, RuleName, Workers
+from skldp.accounting._query import FiniteQuery, Query, ReleaseQuery, checked_query
+from skldp.accounting.ledger._cache import Fingerprint, LedgerCache
+from skldp.accounting.ledger._records import Connection, Identity, canonical_ids, damage, timed_history
+from skldp.accounting.ledger._store import ConflictError, LedgerStore, last_head, open_store, retry_on_conflict
+from skldp.accounting.ledger._verification import Verification, certified_losses, verify_record
+from skldp.accounting.losses._region import region_of
+from skldp.domains._columns import domain_from_json
+from skldp.domains._domain import Domain
+from skldp.exceptions import LedgerError
+
+__all__ = ["LedgerReader", "checked_bounds", "checked_settings", "declared_bounds", "ledger_report"]
+
+
+def checked_settings(epsilon: Any, bounds: Any, rule: Any, tol: Any, delta: Any) -> dict[str, Any]:
+    """Check the parameters of a ledger."""
+    if not isinstance(rule, str) or rule not in RULES:
+        raise ValueError(f"rule must be one of {RULES}. Got {rule!r} instead.")
+    if (delta is not None) != (rule == "approximate"):
+        raise ValueError(
+            f"delta goes with rule='approximate', and that with delta. Got {delta!r} and {rule!r} instead."
+        )
+    Rule(rule, epsilon, tol=tol, delta=delta)
+    stored = None if bounds is None else checked_bounds(bounds)
+    settings = {"epsilon": float(epsilon), "bounds": stored, "rule": str(rule), "tol": float(tol)}
+    return settings | {"delta": None if delta is None else float(delta)}
+
+
+def checked_bounds(bounds: Any) -> list[Any] | dict[str, Any]:
+    """Two numbers, or two lists with one number per feature, or a domain by its fields: what JSON keeps exactly."""
+    region = region_of(bounds)
+    if region.domain is not None and not region.is_box:
+        return region.domain.to_dict()
+    # Adding 0.0 turns -0.0 into 0.0. An interval shared by all features is written once.
+    box = region.box + 0.0
+    same = bool((box == box[:, :1]).all())
+    return cast("list[Any]", (box[:, 0] if same else box).tolist())
+
+
+def declared_bounds(stored: Any) -> tuple[Any, Any] | Domain | None:
+    """Read the declared domain from its setting."""
+    if isinstance(stored, dict):
+        with damage():
+            return domain_from_json(json.dumps(stored))
+    return None if stored is None else (stored[0], stored[1])
+
+
+_QUERY_COLUMNS = (
+    "query", "kind", "epsilon", "first_asked", "calls", "asked", "answered", "served_again", "refused", "key",
+)  # fmt: skip
+_BUDGETS = ("head", "people", "answers", "exhausted", "loss_quantiles", "remaining_quantiles", "zcdp_quantiles")
+_QUANTILES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
+_COUNTS = """SELECT query, COUNT(*), MIN(time), CAST(SUM(asked) AS BIGINT), CAST(SUM(answered) AS BIGINT),
+                    CAST(SUM(served) AS BIGINT), CAST(SUM(refused) AS BIGINT)
+             FROM releases GROUP BY query ORDER BY query"""
+
+
+def ledger_report(
+    path: str | os.PathLike[str], verify: bool = False, *, workers: Workers = map, head: str | None = None
+) -> dict[str, Any]:
+    """Report on a ledger's file, which is opened for reading only.
+
+    Parameters
+    ----------
+    path : str or path-like
+    verify : bool, default=False
+        Make every decision again, from the raw answers.
+    workers : map-like callable, default=map
+        Applies a function to the histories that need a search, in order: that of a
+        :class:`~concurrent.futures.ProcessPoolExecutor`, for one.
+    head : str, default=None
+        A head that the ledger once had, and that was published.
+
+    Returns
+    -------
+    dict
+        The ledger's settings and its ``head``; ``people``, ``answers``, ``refused`` and ``exhausted`` (people with less
+        left than the cheapest query); ``loss_quantiles``, ``remaining_quantiles`` and ``zcdp_quantiles``, from ``"0"``
+        to ``"1"``; ``queries``, a list with one dict per query; and ``verification``, a dict with ``ok`` and
+        ``problems``, or None. Of a ledger that verification finds damaged, the figures may be None.
+
+    Raises
+    ------
+    ValueError
+        If `head` is nothing that a ledger's head can be.
+    LedgerError
+        If there is no usable ledger, or it has lost what was there when its head was published.
+    """
+    with LedgerReader(open_store(path, read_only=True)) as ledger:
+        if head is not None:
+            ledger._store.check_head(head)
+        return ledger.report(verify=verify, workers=workers)
+
+
+def _query_rows(store: LedgerStore) -> list[dict[str, Any]]:
+    """Return one row per query: its epsilon, and the counts of asked, answered, served again and refused."""
+    cache = LedgerCache()
+    with store.transaction(write=False) as connection:
+        with damage():
+            cache.read_queries(connection)
+        counts = connection.execute(_COUNTS).fetchall()
+    rows = []
+    with damage():
+        for number, n_calls, first, asked, answered, served, refused in counts:
+            query = cache.queries[number]
+            kind = "finite" if isinstance(query, FiniteQuery) else query.kind
+            kind = query.mechanism if isinstance(query, ReleaseQuery) else kind
+            row = (number, kind, query.epsilon, first, n_calls, asked, answered, served, refused, query.key)
+            rows.append(dict(zip(_QUERY_COLUMNS, row, strict=True)))
+    return rows
+
+
+def _quantiles(values: npt.NDArray[np.float64]) -> dict[str, float]:
+    found = np.quantile(values, _QUANTILES) if len(values) else np.full(len(_QUANTILES), np.nan)
+    return {f"{quantile:g}": float(value) for quantile, value in zip(_QUANTILES, found, strict=True)}
+
+
+class LedgerReader:
+    """Open ledger for reading.
+
+    Parameters
+    ----------
+    store : LedgerStore
+
+    Attributes
+    ----------
+    epsilon, bounds, path, rule, tol, delta
+        What the ledger was made with.
+
+    Raises
+    ------
+    LedgerError
+        If a setting is missing.
+    """
+
+    epsilon: float
+    rule: RuleName
+    tol: float
+    _lock: AbstractContextManager[Any]
+
+    def __init__(self, store: LedgerStore) -> None:
+        stored = store.settings()
+        try:
+            self.epsilon, self.rule, self.tol = stored["epsilon"], stored["rule"], stored["tol"]
+            self._token = stored["token"]
+        except KeyError as error:
+            raise LedgerError(f"The ledger {store.name!r} is damaged: its setting {error} is missing.") from None
+        self.path = store.path
+        self._store = store
+        self._declared: dict[str, Any] = {name: stored.get(name) for name in ("bounds", "features", "missing")}
+        self.delta: float | None = stored.get("delta")
+        # A setting added to the file must not loosen the verification.
+        if (self.delta is None) == (self.rule == "approximate"):
+            raise LedgerError(
+                f"The ledger {store.name!r} is damaged: a delta goes with rule='approximate', and only then."
+            )
+        self._rule = Rule(self.rule, self.epsilon, self.bounds, self.tol, delta=self.delta)
+        self._lock = threading.RLock()
+        self._reset_cache()
+
+    @property
+    def bounds(self) -> tuple[Any, Any] | Domain | None:
+        """Declared domain, as (low, high) if it is a box; None if not declared."""
+        return declared_bounds(self._declared["bounds"])
+
+    @property
+    def features(self) -> tuple[str, ...] | None:
+        """Declared names of the features, in order; None if not declared."""
+        features = self._declared["features"]
+        return None if features is None else tuple(features)
+
+    @property
+    def missing(self) -> tuple[float, ...] | None:
+        """Declared values that replace missing features; None if not declared."""
+        missing = self._declared["missing"]
+        return None if missing is None else tuple(missing)
+
+    def __repr__(self) -> str:
+        name = type(self).__name__
+        delta = "" if self.delta is None else f", delta={self.delta!r}"
+        return f"{name}({self.epsilon!r}, bounds={self.bounds!r}, path={self.path!r}, rule={self.rule!r}{delta})"
+
+    def _repr_html_(self) -> str:
+        # Only settings: reading records would wait for other processes.
+        settings = [("epsilon", f"{self.epsilon:g}"), ("rule", self.rule)]
+        settings += [] if self.delta is None else [("delta", f"{self.delta:g}")]
+        settings += [("bounds", "declared by the first question" if self.bounds is None else str(self.bounds))]
+        settings += [] if self.features is None else [("features", ", ".join(self.features))]
+        return html_table("Privacy ledger", [*settings, ("kept in", self.path)])
+
+    @property
+    @retry_on_conflict
+    def head(self) -> str:
+        """End of the record: the number of releases, and the hash of them all.
+
+        Publish it where a person who can restore backups of the ledger cannot change it. Passed as `head` when the
+        ledger is opened, it proves that nothing was lost since.
+        """
+        with self._store.transaction(write=False) as connection:
+            release, chain = last_head(connection)
+        return f"{release} {chain}"
+
+    def realized_loss(self, ids: Iterable[Any]) -> npt.NDArray[np.float64]:
+        """Certified upper bound on each person's realized privacy loss (their sum of epsilons with rule="basic").
+
+        A release counts in full. With ``rule="approximate"`` it is what composition by zero-concentrated privacy gives
+        where that is less, which holds but with probability delta.
+
+        Parameters
+        ----------
+        ids : iterable of int or str
+
+        Returns
+        -------
+        ndarray of shape (n_ids,)
+            0 for people of whom nothing is recorded.
+        """
+        return self._losses_of(canonical_ids(ids))
+
+    @retry_on_conflict
+    def _losses_of(self, people: list[Identity]) -> npt.NDArray[np.float64]:
+        with self._lock, self._reset_on_error():
+            with self._store.transaction(write=False) as connection:
+                self._cache.catch_up(connection)
+            numbers = self._cache.numbers(people)
+            return certified_losses(self._store, self._cache, self._rule, numbers, self._certified)[:, 1]
+
+    def remaining(self, ids: Iterable[Any]) -> npt.NDArray[np.float64]:
+        """Return each person's budget minus their realized loss.
+
+        With ``rule="bayesian"`` a query with a larger epsilon than this may still be admitted.
+        """
+        return np.maximum(self.epsilon - self.realized_loss(ids), 0.0)
+
+    def zcdp(self, ids: Iterable[Any]) -> npt.NDArray[np.float64]:
+        r"""Return the sum of the :math:`\rho` (zCDP) of each person's answers and releases.
+
+        That of a Gaussian is :math:`\Delta^2 / (2 \sigma^2)` of its integers, that of anything else
+        :math:`\varepsilon^2 / 2`, each rounded up. With ``rule="approximate"`` a person is asked on while
+        :math:`\rho + 2 \sqrt{\rho \ln(1/\delta)}` is at most epsilon. With any rule it can be carried on where other
+        releases of these people are accounted for in this way.
+
+        Parameters
+        ----------
+        ids : iterable of int or str
+
+        Returns
+        -------
+        ndarray of shape (n_ids,)
+            In nats, rounded up; 0 for people of whom nothing is recorded.
+
+        References
+        ----------
+        M. Bun and T. Steinke, "Concentrated Differential Privacy", TCC 2016, Lemma 2.3 and Proposition 1.4.
+
+        Examples
+        --------
+        >>> from skldp.accounting import PrivacyLedger
+        >>> from skldp.mechanisms import RandomizedResponse
+        >>> ledger = PrivacyLedger(1.0)
+        >>> accepted = ledger.release(RandomizedResponse(0.5, n_classes=3), [[1]], ids=["ann"]).accepted
+        >>> ledger.zcdp(["ann", "bob"]).round(6)
+        array([0.125, 0.   ])
+        """
+        return self._zcdp_of(canonical_ids(ids))
+
+    @retry_on_conflict
+    def _zcdp_of(self, people: list[Identity]) -> npt.NDArray[np.float64]:
+        with self._lock, self._reset_on_error(), self._store.transaction(write=False) as connection:
+            self._cache.catch_up(connection)
+            return self._cache.zcdp_of(self._cache.numbers(people))
+
+    @retry_on_conflict
+    def history(self, person: Any) -> list[dict[str, Any]]:
+        """Return what one person has answered, in order.
+
+        Parameters
+        ----------
+        person : int or str
+
+        Returns
+        -------
+        list of dict
+            With the keys ``release``, ``time`` (UTC, ISO 8601), ``query`` and ``output``, which is None where another
+            tenant of a PostgreSQL database asked.
+        """
+        identity = canonical_ids([person])[0]
+        with self._lock, self._reset_on_error(), self._store.transaction(write=False) as connection:
+            self._cache.catch_up(connection)
+            rows = timed_history(connection, int(self._cache.numbers([identity])[0]), self._cache.release)
+            return [
+                {
+                    "release": release,
+                    "time": time,
+                    "query": self._cache.queries[query],
+                    "output": None if output < 0 else output,
+                }
+                for release, time, query, output in rows
+            ]
+
+    @retry_on_conflict
+    def summary(self) -> Any:
+        """Return the counts of each query: one row per query.
+
+        Returns
+        -------
+        pandas.DataFrame, or list of dict where pandas is not installed
+            With the columns ``query`` (its number), ``kind``, ``epsilon``, ``first_asked``, ``calls``, ``asked``,
+            ``answered``, ``served_again``, ``refused`` and ``key``.
+        """
+        self._store.check_open()
+        rows = _query_rows(self._store)
+        try:
+            import pandas as pd
+        except ImportError:
+            return rows
+        return pd.DataFrame(rows, columns=_QUERY_COLUMNS)
+
+    @retry_on_conflict
+    def verify(self, workers: Workers = map) -> Verification:
+        """Check from the raw answers that nothing is damaged and that no one passed the budget.
+
+        Every admission that an exact sum of epsilons does not settle is decided anew, from what was recorded before
+        it, without what makes decisions quick: each loss is searched for again, and proved by an independent check.
+        Then everybody's whole history is looked at for a proof that it has cost more than the budget.
+
+        Parameters
+        ----------
+        workers : map-like callable, default=map
+            As in :func:`ledger_report`.
+
+        Returns
+        -------
+        Verification
+        """
+        self._store.check_open()
+        return verify_record(self._store, self._rule, workers)
+
+    @retry_on_conflict
+    def report(self, *, verify: bool = False, workers: Workers = map) -> dict[str, Any]:
+        """Return settings, counts, and quantiles of losses and remaining budgets, as plain data.
+
+        Parameters
+        ----------
+        verify : bool, default=False
+            Verify it as well.
+        workers : map-like callable, default=map
+            As in :func:`ledger_report`.
+
+        Returns
+        -------
+        dict
+            As of :func:`ledger_report`.
+        """
+        self._store.check_open()
+        checked = asdict(self.verify(workers)) if verify else None
+        try:
+            queries, budgets = _query_rows(self._store), self._budgets(workers)
+        except LedgerError as error:
+            if checked is None or isinstance(error, ConflictError):
+                raise
+            # A damaged ledger has no figures; still report its problems.
+            queries, budgets = [], dict.fromkeys(_BUDGETS)
+        settings = {name: getattr(self, name) for name in ("path", "epsilon", "rule", "tol", "bounds", "delta")}
+        if isinstance(self.bounds, Domain):
+            settings["bounds"] = self.bounds.to_dict()
+        refused = sum(row["refused"] for row in queries)
+        return {**settings, **budgets, "refused": refused, "queries": queries, "verification": checked}
+
+    @retry_on_conflict
+    def was_asked(self, query: Query) -> bool:
+        """Return whether the query was ever asked."""
+        with self._lock, self._reset_on_error(), self._store.transaction(write=False) as connection:
+            self._cache.catch_up(connection)
+            return checked_query(query).key in self._cache.query_number
+
+    def close(self) -> None:
+        """Close the ledger: everything else that asks it, or asks about it, raises a LedgerError from now on."""
+        with self._lock:
+            self._store.close()
+
+    def __enter__(self) -> Self:
+        self._store.check_open()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _budgets(self, workers: Workers) -> dict[str, Any]:
+        """Quantiles of losses and of what is left, from everything in the file, and the head that it is up to."""
+        cache = LedgerCache()
+        with self._store.transaction(write=False) as connection:
+            cache.catch_up(connection)
+        numbers = np.arange(len(cache.number_of))
+        losses = certified_losses(self._store, cache, self._rule, numbers, {}, workers)[:, 1]
+        remaining = np.maximum(self.epsilon - losses, 0.0)
+        smallest = min((query.epsilon for query in cache.queries), default=0.0)
+        # With rule="bayesian" a refusal also depends on the query.
+        exhausted = int(np.count_nonzero(remaining < smallest * (1 - 1e-9)))
+        quantiles = map(_quantiles, (losses, remaining, cache.zcdp_of(numbers)))
+        figures = (f"{cache.release} {cache.chain}", len(losses), cache.n_answers, exhausted, *quantiles)
+        return dict(zip(_BUDGETS, figures, strict=True))
+
+    def _reset_cache(self) -> None:
+        self._cache = LedgerCache()
+        self._certified: dict[Fingerprint, tuple[float, float]] = {}
+
+    @contextmanager
+    def _reset_on_error(self) -> Iterator[None]:
+        """After a failed transaction, forget its settings, and read the ledger again."""
+        before = self._declared, self._rule
+        try:
+            yield
+        except BaseException:
+            self._declared, self._rule = before
+            self._reset_cache()
+            raise
+
+    def _add_settings(self, connection: Connection, new: dict[str, Any]) -> None:
+        """Declare settings within a transaction; raise LedgerError if another process has declared others."""
+        held = self._store.add_settings(connection, new)
+        self._declared = {name: held.get(name) for name in self._declared}
+        self._rule = replace(self._rule, bounds=self.bounds)
+        self._check_declared(new)
+
+    def _check_declared(self, wanted: dict[str, Any]) -> None:
+        """Raise LedgerError if a setting is declared otherwise."""
+        for name, value in wanted.items():
+            if self._declared[name] != value:
+                raise LedgerError(
+                    f"A ledger's {name} never change: {self._store.name!r} has {name}={getattr(self, name)!r}. "
+                    f"Got {declared_bounds(value) if name == 'bounds' else value!r} instead."
+                )

@@ -1,0 +1,451 @@
+"""Tables and rows of a ledger: ids of people, the schema, chained releases, recorded and erased answers.
+
+SQLite and PostgreSQL share the tables and the statements, with named parameters (``:name``). Differences between the
+databases are in their stores.
+
+An erasure is a release of one person that costs as much as the erased answers did. It lists the removed rows with a new
+digest of what each release still has, under a new salt: the old salt would allow to test candidates for the erased
+answer against the old digest.
+"""
+
+import hashlib
+import hmac
+import json
+import re
+import secrets
+import unicodedata
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from numbers import Integral
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from skldp.accounting._query import Query
+from skldp.exceptions import LedgerError
+
+__all__ = [
+    "SCHEMA_VERSION",
+    "TABLES",
+    "VIEWS",
+    "ChainLink",
+    "Connection",
+    "Digest",
+    "Erased",
+    "History",
+    "Identity",
+    "Release",
+    "Rows",
+    "canonical_ids",
+    "damage",
+    "distinct_ids",
+    "erasable",
+    "erase_rows",
+    "hash_of_erased",
+    "recorded_call",
+    "recorded_histories",
+    "recorded_history",
+    "recorded_outputs",
+    "recorded_rows",
+    "row_identities",
+    "timed_history",
+    "who_answered",
+    "write_release",
+]
+
+Identity = int | str
+
+_STRING_RULE = (
+    "A string id must be at least one printable character in Unicode's normal form C, without blanks at its ends and "
+    "invisible marks, so that one person is never two: clean the ids with unicodedata.normalize('NFC', id).strip()"
+)
+# Invisible characters that Python calls printable: joiners, fillers, variation selectors.
+_INVISIBLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U00016fe4\U0001d159"
+    "\U000e0100-\U000e01ef]"
+)
+
+
+def canonical_ids(ids: Iterable[Any]) -> list[Identity]:
+    """Return ids in canonical form; raise for ids that could name one person twice.
+
+    Errors contain the position of an id, from 0, and never the id.
+    """
+    if isinstance(ids, str | bytes | Mapping | set | frozenset) or not isinstance(ids, Iterable):
+        raise TypeError(f"ids must be one id per person, in order. Got a {type(ids).__name__} instead.")
+    shape = getattr(ids, "shape", (0,))
+    if len(shape) != 1:
+        raise ValueError(f"ids must be one-dimensional. Got shape {shape} instead.")
+    if isinstance(ids, np.ndarray) and ids.dtype.kind in "iuUO":
+        ids = ids.tolist()
+    return [
+        value
+        if (type(value) is int and -(2**63) <= value < 2**63) or (type(value) is str and _is_canonical(value))
+        else _canonical_id(value, position)
+        for position, value in enumerate(ids)
+    ]
+
+
+def distinct_ids(ids: Iterable[Any]) -> list[Identity]:
+    """Return ids in canonical form; raise ValueError if one occurs twice."""
+    people = canonical_ids(ids)
+    if len(set(people)) < len(people):
+        seen: dict[Identity, int] = {}
+        for position, person in enumerate(people):
+            first = seen.setdefault(person, position)
+            if first != position:
+                raise ValueError(
+                    "A person can be asked only once in a call. Got one id twice, at the positions "
+                    f"{first} and {position} (counted from 0)."
+                )
+    return people
+
+
+def row_identities(X: npt.ArrayLike, key: bytes) -> list[Identity]:
+    """Return an id per distinct row, for simulations within one process.
+
+    Shapes: `X` (n_samples, n_features).
+    """
+    # Adding 0.0 turns -0.0 into 0.0.
+    rows = np.ascontiguousarray(np.asarray(X, dtype=np.float64) + 0.0)
+    before: dict[str, int] = {}
+    people: list[Identity] = []
+    for row in rows:
+        digest = hmac.digest(key, row.tobytes(), "sha256").hex()
+        before[digest] = before.get(digest, -1) + 1
+        people.append(f"{digest} {before[digest]}")
+    return people
+
+
+def _is_canonical(text: str) -> bool:
+    # The space is the only printable blank; most invisible marks are not printable.
+    return (
+        text.isprintable()
+        and text != ""
+        and text == text.strip()
+        and (text.isascii() or (unicodedata.is_normalized("NFC", text) and not _INVISIBLE.search(text)))
+    )
+
+
+def _canonical_id(value: Any, position: int) -> Identity:
+    if isinstance(value, str):
+        text = str(value)
+        if not _is_canonical(text):
+            raise ValueError(f"{_STRING_RULE}. Got one that is not, at position {position} (counted from 0).")
+        return text
+    if isinstance(value, Integral) and not isinstance(value, bool | np.bool_):
+        number = int(value)
+        if not -(2**63) <= number < 2**63:
+            raise ValueError(f"An integer id must fit into 64 bits. Got a larger one at position {position}.")
+        return number
+    hint = ""
+    if isinstance(value, float | np.floating):
+        hint = (
+            " Data frames turn integers into floats where some are missing, after a merge for one: find the people "
+            "without an id, and cast the column to integers."
+        )
+    elif isinstance(value, bytes):
+        hint = " Decode bytes to strings."
+    raise TypeError(
+        f"An id must be an integer or a string. Got a {type(value).__name__} at position {position} (counted from 0)."
+        f"{hint}"
+    )
+
+
+SCHEMA_VERSION = 4
+
+# Columns of each table; tables refer to earlier ones only.
+TABLES = {
+    # The seal binds a value, as JSON, to its name and its ledger.
+    "settings": "name TEXT PRIMARY KEY, value TEXT NOT NULL, seal TEXT NOT NULL",
+    # An identity is JSON: the string "1" and the integer 1 differ.
+    "people": "person BIGINT PRIMARY KEY, identity TEXT NOT NULL UNIQUE",
+    "queries": "query BIGINT PRIMARY KEY, key TEXT NOT NULL UNIQUE, content TEXT NOT NULL",
+    # How many people are known after a release, who asked, by which idempotency key and for what, what was answered
+    # as a salted hash, and the chain up to here.
+    "releases": """release BIGINT PRIMARY KEY, query BIGINT NOT NULL REFERENCES queries, time TEXT NOT NULL,
+        asked BIGINT NOT NULL, answered BIGINT NOT NULL, served BIGINT NOT NULL, refused BIGINT NOT NULL,
+        people BIGINT NOT NULL, tenant TEXT NOT NULL, call TEXT, request TEXT, digest TEXT, chain TEXT NOT NULL,
+        UNIQUE (tenant, call)""",
+    "answers": """release BIGINT NOT NULL REFERENCES releases, person BIGINT NOT NULL REFERENCES people,
+        output BIGINT NOT NULL, PRIMARY KEY (release, person)""",
+    # Released rows, encrypted, of a call that is known by its idempotency key.
+    "kept": """release BIGINT NOT NULL REFERENCES releases, person BIGINT NOT NULL REFERENCES people,
+        sealed TEXT NOT NULL, PRIMARY KEY (release, person)""",
+    # Without its salt, a release's digest reveals nothing about its answers.
+    "salts": "release BIGINT PRIMARY KEY REFERENCES releases, salt TEXT NOT NULL",
+    # Answers that were erased: in which release, by which one, and the digest of what that release still has.
+    "erasures": """release BIGINT NOT NULL REFERENCES releases, person BIGINT NOT NULL REFERENCES people,
+        erasure BIGINT NOT NULL REFERENCES releases, digest TEXT NOT NULL, PRIMARY KEY (release, person)""",
+}
+# Views for reading; PostgreSQL hides outputs, rows and salts of other tenants.
+VIEWS = {
+    "recorded": "SELECT release, person, output FROM answers",
+    "recorded_rows": "SELECT release, person, sealed FROM kept",
+    "recorded_salts": "SELECT release, salt FROM salts",
+}
+
+
+class Rows(Protocol):
+    """Rows that a statement returned."""
+
+    def fetchone(self) -> Any:
+        """Return the next row, or None."""
+
+    def fetchmany(self, size: int) -> list[Any]:
+        """Return the next `size` rows, or all that are left."""
+
+    def fetchall(self) -> list[Any]:
+        """Return all rows."""
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+class Connection(Protocol):
+    """Connection within a transaction; parameters are named, and a row is a tuple."""
+
+    def execute(self, statement: str, parameters: Mapping[str, Any] = ..., /) -> Rows:
+        """Run one statement."""
+
+    def executemany(self, statement: str, parameters: Iterable[Mapping[str, Any]], /) -> Any:
+        """Run one statement for each row of parameters."""
+
+
+History = tuple[list[int], list[int]]
+Key = TypeVar("Key", bound=Hashable)
+# Releases are few and looked up by key, so answers need no index by person.
+_HISTORY = """SELECT r.release, r.time, r.query, a.output FROM releases r CROSS JOIN recorded a
+              WHERE a.release = r.release AND a.person = :person AND r.answered > 0 AND r.release <= :until
+              ORDER BY r.release"""
+_HISTORIES = """SELECT a.person, r.query, a.output FROM releases r CROSS JOIN recorded a
+                WHERE a.release = r.release AND a.person BETWEEN :low AND :high AND r.answered > 0
+                AND r.release <= :until ORDER BY r.release, a.person"""
+# Read a range of people at once if at least 1 in _DENSE is wanted.
+_DENSE = 4
+_OUTPUTS = """SELECT a.person, a.output FROM releases r CROSS JOIN recorded a
+              WHERE a.release = r.release AND r.query = :query AND r.tenant = :tenant AND r.answered > 0
+              AND r.release <= :until AND a.person BETWEEN :low AND :high ORDER BY r.release"""
+_OF_CALL = "SELECT release, request FROM releases WHERE tenant = :tenant AND call = :mark"
+_ANSWERED = "SELECT person FROM recorded WHERE release = :release"
+_WRITE_QUERY = "INSERT INTO queries (query, key, content) VALUES (:query, :key, :content)"
+_WRITE_PERSON = "INSERT INTO people (person, identity) VALUES (:person, :identity)"
+_WRITE_ANSWER = "INSERT INTO answers (release, person, output) VALUES (:release, :person, :output)"
+_KEPT = "SELECT person, sealed FROM recorded_rows WHERE release = :release"
+_WRITE_KEPT = "INSERT INTO kept (release, person, sealed) VALUES (:release, :person, :sealed)"
+_WRITE_SALT = "INSERT INTO salts (release, salt) VALUES (:release, :salt)"
+# In the order in which the chain hashes them.
+_COLUMNS = (
+    "release", "query", "time", "asked", "answered", "served", "refused", "people",
+    "tenant", "call", "request", "digest",
+)  # fmt: skip
+_WRITE_RELEASE = (
+    f"INSERT INTO releases ({', '.join(_COLUMNS)}, chain) VALUES ({', '.join(f':{name}' for name in _COLUMNS)}, :chain)"
+)
+
+
+@contextmanager
+def damage() -> Iterator[None]:
+    """Raise LedgerError for content that no ledger writes."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        raise LedgerError("The ledger is damaged: something is in it that no ledger writes.") from error
+
+
+class Digest:
+    """Salted hash of the answers of a release."""
+
+    def __init__(self, salt: str) -> None:
+        self._hash = hashlib.sha256(bytes.fromhex(salt))
+
+    def add(self, numbers: npt.ArrayLike, outputs: npt.ArrayLike) -> None:
+        """Count in the next answers, in the order of the people's numbers."""
+        self._hash.update(np.column_stack([numbers, outputs]).astype("<i8").tobytes())
+
+    @property
+    def value(self) -> str:
+        """Hash of the content added so far, in hexadecimal."""
+        return self._hash.hexdigest()
+
+
+class ChainLink(Digest):
+    """Hash of a release and of the chain before it."""
+
+    def __init__(self, previous: str, entry: Sequence[int | str | None], identities: Sequence[Identity]) -> None:
+        # JSON in ASCII is the same on every version of Python.
+        head = json.dumps([previous, list(entry), list(identities)])
+        self._hash = hashlib.sha256(head.encode("ascii"))
+
+
+@dataclass(frozen=True)
+class Release:
+    """Release that one call adds to a ledger."""
+
+    number: int
+    query_number: int
+    asked: int
+    served: int
+    refused: int
+    new_people: list[Identity]
+    numbers: npt.NDArray[np.int64]
+    outputs: npt.NDArray[np.int64]
+    mark: str
+    request: str
+    sealed: Sequence[str] = ()
+
+
+def write_release(
+    connection: Connection, release: Release, query: Query, *, n_people: int, chain: str, tenant: str
+) -> str:
+    """Write a release, and the query and the people that are new with it."""
+    number = {"query": release.query_number}
+    if not connection.execute("SELECT 1 FROM queries WHERE query = :query", number).fetchall():
+        connection.execute(_WRITE_QUERY, number | {"key": query.key, "content": query.to_json()})
+    people = enumerate(map(json.dumps, release.new_people), start=n_people)
+    connection.executemany(_WRITE_PERSON, [{"person": person, "identity": identity} for person, identity in people])
+    # Sorted by key, so that SQLite appends.
+    order = np.argsort(release.numbers)
+    numbers, outputs = release.numbers[order], release.outputs[order]
+    salt = secrets.token_hex(16)
+    digest = Digest(salt)
+    digest.add(numbers, outputs)
+    time = datetime.now(UTC).isoformat(timespec="seconds")
+    counts = (release.asked, len(numbers), release.served, release.refused, n_people + len(release.new_people))
+    entry = (release.number, release.query_number, time, *counts, tenant, release.mark, release.request, digest.value)
+    link = ChainLink(chain, [query.key, *entry], release.new_people)
+    connection.execute(_WRITE_RELEASE, dict(zip(_COLUMNS, entry, strict=True)) | {"chain": link.value})
+    connection.execute(_WRITE_SALT, {"release": release.number, "salt": salt})
+    answers = zip(numbers.tolist(), outputs.tolist(), strict=True)
+    rows = [{"release": release.number, "person": person, "output": output} for person, output in answers]
+    connection.executemany(_WRITE_ANSWER, rows)
+    kept = zip(release.numbers.tolist(), release.sealed, strict=True) if release.sealed else ()
+    rows = [{"release": release.number, "person": person, "sealed": sealed} for person, sealed in kept]
+    connection.executemany(_WRITE_KEPT, rows)
+    return link.value
+
+
+def timed_history(connection: Connection, person: int, until: int) -> list[tuple[int, str, int, int]]:
+    """Return one person's answers as (release, time, query number, output), up to a release."""
+    rows = connection.execute(_HISTORY, {"person": person, "until": until}).fetchall()
+    for _, _, query, output in rows:
+        _check_answer(query, output)
+    return rows
+
+
+def _check_answer(query: Any, output: Any) -> None:
+    if type(query) is not int or type(output) is not int:
+        raise LedgerError("The ledger is damaged: an answer is not what was recorded.")
+
+
+def recorded_history(connection: Connection, person: int, until: int) -> History:
+    """Return one person's query numbers and outputs, up to a release."""
+    rows = timed_history(connection, person, until)
+    return [query for _, _, query, _ in rows], [output for _, _, _, output in rows]
+
+
+def recorded_histories(connection: Connection, members: Mapping[Key, int], until: int) -> dict[Key, History]:
+    """Return the history of each person, by key.
+
+    One statement reads a dense range of people, which saves round trips to a server.
+    """
+    known = {number for number in members.values() if number >= 0}
+    low, high = min(known, default=0), max(known, default=0)
+    if len(known) < 2 or _DENSE * len(known) < high - low + 1:
+        return {key: recorded_history(connection, number, until) for key, number in members.items()}
+    histories: dict[int, History] = {number: ([], []) for number in members.values()}
+    with damage():
+        for person, query, output in connection.execute(_HISTORIES, {"low": low, "high": high, "until": until}):
+            if person in known:
+                _check_answer(query, output)
+                histories[person][0].append(query)
+                histories[person][1].append(output)
+    return {key: histories[number] for key, number in members.items()}
+
+
+def recorded_outputs(
+    connection: Connection, query: int | None, people: npt.NDArray[np.int64], *, tenant: str, until: int
+) -> npt.NDArray[np.int64]:
+    """Return each person's last output of a tenant's query up to a release, or -1."""
+    recorded = np.full(len(people), -1, dtype=np.int64)
+    known = np.flatnonzero(people >= 0)
+    if query is None or not known.size:
+        return recorded
+    low, high = int(people[known].min()), int(people[known].max())
+    wanted = {"query": query, "tenant": tenant, "until": until, "low": low, "high": high}
+    rows = connection.execute(_OUTPUTS, wanted).fetchall()
+    if rows:
+        with damage():
+            person, output = np.array(rows, dtype=np.int64).T
+        last = np.full(high - low + 1, -1, dtype=np.int64)
+        last[person - low] = output
+        recorded[known] = last[people[known] - low]
+    return recorded
+
+
+def recorded_call(connection: Connection, tenant: str, mark: str) -> tuple[int, str] | None:
+    """Return the release of a call and the hash of its request, or None."""
+    found: tuple[int, str] | None = connection.execute(_OF_CALL, {"tenant": tenant, "mark": mark}).fetchone()
+    return found
+
+
+def who_answered(connection: Connection, release: int) -> npt.NDArray[np.int64]:
+    """Return the numbers of the people in a release."""
+    with damage():
+        rows = connection.execute(_ANSWERED, {"release": release}).fetchall()
+        return np.array(rows, dtype=np.int64).reshape(-1)
+
+
+def recorded_rows(connection: Connection, release: int) -> dict[int, str]:
+    """Return the encrypted rows of a release, by the number of their person."""
+    with damage():
+        return dict(connection.execute(_KEPT, {"release": release}).fetchall())
+
+
+_RELEASES_OF_PERSON = """SELECT r.release FROM releases r CROSS JOIN recorded a
+                WHERE a.release = r.release AND a.person = :person AND r.answered > 0 ORDER BY r.release"""
+_OTHER_ANSWERS = "SELECT person, output FROM recorded WHERE release = :release AND person <> :person ORDER BY person"
+_WRITE_ERASURE = "INSERT INTO erasures (release, person, erasure, digest) VALUES (:release, :person, :erasure, :digest)"
+_ERASE_ANSWER = "DELETE FROM answers WHERE release = :release AND person = :person"
+_ERASE_KEPT = "DELETE FROM kept WHERE release = :release AND person = :person"
+_ERASE_SALT = "DELETE FROM salts WHERE release = :release"
+
+
+class Erased(NamedTuple):
+    """Answer to erase, with the new digest and salt of what its release still has."""
+
+    release: int
+    person: int
+    digest: str
+    salt: str
+
+
+def erasable(connection: Connection, person: int) -> tuple[list[Erased], str]:
+    """Return the answers of a person to erase, and their hash for the chain."""
+    erased = []
+    with damage():
+        for (release,) in connection.execute(_RELEASES_OF_PERSON, {"person": person}).fetchall():
+            salt = secrets.token_hex(16)
+            rest = Digest(salt)
+            others = connection.execute(_OTHER_ANSWERS, {"release": release, "person": person}).fetchall()
+            if others:
+                rest.add(*zip(*others, strict=True))
+            erased.append(Erased(release, person, rest.value, salt))
+    return erased, hash_of_erased([(one.release, one.person, one.digest) for one in erased])
+
+
+def erase_rows(connection: Connection, erased: Sequence[Erased], erasure: int) -> None:
+    """Erase them, after the release that says so was written."""
+    rows = [one._asdict() | {"erasure": erasure} for one in erased]
+    connection.executemany(_WRITE_ERASURE, rows)
+    connection.executemany(_ERASE_ANSWER, rows)
+    connection.executemany(_ERASE_KEPT, rows)
+    connection.executemany(_ERASE_SALT, rows)
+    connection.executemany(_WRITE_SALT, rows)
+
+
+def hash_of_erased(rows: Sequence[tuple[int, int, str]]) -> str:
+    """Hash what a release has erased, for the chain."""
+    return hashlib.sha256(json.dumps([list(row) for row in rows]).encode("ascii")).hexdigest()

@@ -1,0 +1,346 @@
+"""Store of a ledger in an SQLite file: each transaction is checked first, and on disk when it returns.
+
+The journal is SQLite's rollback journal with ``synchronous=EXTRA``, not a write-ahead log. A commit is then contained
+in the one file, and the directory is synchronised too: a power cut cannot restore the journal and undo a commit whose
+answers were returned.
+
+A connection lives for one transaction. Between transactions nothing is open that a fork could copy or that a replaced
+file could make stale.
+"""
+
+import os
+import secrets
+import sqlite3
+import stat
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from skldp.accounting.ledger import _store as store
+from skldp.accounting.ledger._lock_file import EMPTY, Entry, LockFile, lock_file_of, locked
+from skldp.accounting.ledger._records import SCHEMA_VERSION, TABLES, VIEWS, Connection
+from skldp.accounting.ledger._store import MEMORY, WRITE_SETTING, LedgerStore, never_close, sealed_rows
+from skldp.exceptions import LedgerError
+
+__all__ = ["SQLiteStore"]
+
+APPLICATION_ID = 0x736B6C64
+# Tables that are read by their full key.
+_WITHOUT_ROWID = ("settings", "answers", "kept", "erasures")
+_ONE_ERASED = "SELECT 1 FROM erasures e WHERE e.release = OLD.release AND e.person = OLD.person"
+# Rows that may be deleted: erased answers and kept rows, and salts of releases with erasures.
+_ERASED = {
+    "answers": _ONE_ERASED,
+    "kept": _ONE_ERASED,
+    "salts": "SELECT 1 FROM erasures e WHERE e.release = OLD.release",
+}
+
+
+def _table(table: str) -> str:
+    # SQLite aliases its rowid only to the type name INTEGER.
+    columns = TABLES[table].replace("BIGINT", "INTEGER")
+    return f"CREATE TABLE {table} ({columns}){' WITHOUT ROWID' if table in _WITHOUT_ROWID else ''}"
+
+
+def _triggers(table: str) -> Iterator[str]:
+    for change in ("update", "delete"):
+        may_go = change == "delete" and table in _ERASED
+        yield (
+            f"CREATE TRIGGER {table}_keeps_on_{change} BEFORE {change} ON {table} "
+            f"{f'WHEN NOT EXISTS ({_ERASED[table]}) ' if may_go else ''}"
+            "BEGIN SELECT RAISE(ABORT, 'a privacy ledger is append-only'); END"
+        )
+
+
+def _create_tables(connection: sqlite3.Connection) -> None:
+    """Make the empty tables, within a transaction of the caller."""
+    for table in TABLES:
+        connection.execute(_table(table))
+    for table in TABLES:
+        for trigger in _triggers(table):
+            connection.execute(trigger)
+    for view, selection in VIEWS.items():
+        connection.execute(f"CREATE VIEW {view} AS {selection}")
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+
+def _connect(path: str, *, read_only: bool = False) -> sqlite3.Connection:
+    # mode=rw, unlike the default, does not create a missing file.
+    target = f"{Path(path).as_uri()}?mode={'ro' if read_only else 'rw'}"
+    connection = sqlite3.connect(
+        target, timeout=store.BUSY_SECONDS, isolation_level=None, check_same_thread=False, uri=True
+    )
+    try:
+        connection.execute("PRAGMA synchronous = EXTRA")
+        connection.execute("PRAGMA recursive_triggers = ON")
+        # Overwrite erased content.
+        connection.execute("PRAGMA secure_delete = ON")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _fill(connection: sqlite3.Connection, settings: dict[str, Any]) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    _create_tables(connection)
+    token = secrets.token_hex(16)
+    connection.executemany(WRITE_SETTING, sealed_rows(token, {"token": token, **settings}))
+    connection.execute("COMMIT")
+
+
+def _create_file(path: str, settings: dict[str, Any]) -> None:
+    """Create a ledger under a temporary name, then rename it, so that it is never seen incomplete."""
+    draft = f"{path}.new"
+    # The lock is held, so an existing draft is left from a killed process.
+    for end in ("", "-journal"):
+        with suppress(FileNotFoundError):
+            os.unlink(f"{draft}{end}")
+    os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    try:
+        connection = _connect(draft)
+        try:
+            _fill(connection, settings)
+        finally:
+            connection.close()
+        os.rename(draft, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(draft)
+        raise
+    if hasattr(os, "O_DIRECTORY"):
+        directory = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+
+
+def _kind(error: Exception) -> str:
+    """Return SQLite's name of an error, else its class: the text may quote what is in the file."""
+    return getattr(error, "sqlite_errorname", type(error).__name__)
+
+
+def _resolved(path: str) -> str:
+    """Follow links of folders; the file itself must not be one."""
+    folder, name = os.path.split(os.path.abspath(path))
+    return os.path.join(os.path.realpath(folder), name)
+
+
+class SQLiteStore(LedgerStore):
+    """Store of a ledger in a file, or in memory."""
+
+    def __init__(
+        self, path: str | os.PathLike[str], settings: dict[str, Any] | None = None, *, read_only: bool = False
+    ) -> None:
+        name = os.fsdecode(path)
+        if "\0" in name:
+            raise ValueError(f"path must be the path of a file, without a NUL. Got {path!r} instead.")
+        super().__init__(name, MEMORY if path == MEMORY else _resolved(name), read_only=read_only)
+        self._memory: sqlite3.Connection | None = None
+        self._connection: sqlite3.Connection | None = None
+        self._file: os.stat_result | None = None
+        self._register()
+        with self.lock:
+            self._open_or_make(settings)
+        with self.transaction(write=False, opening=True):
+            pass
+
+    def _open_or_make(self, settings: dict[str, Any] | None) -> None:
+        if self.path == MEMORY:
+            self._only_process = os.getpid()
+            self._memory = sqlite3.connect(MEMORY, isolation_level=None, check_same_thread=False)
+            self._closing = weakref.finalize(self, self._memory.close)
+            self._memory.execute("PRAGMA recursive_triggers = ON")
+            _fill(self._memory, settings or {})
+        elif settings is not None and not os.path.lexists(self.path):
+            self._create(settings)
+        elif not self.read_only and not os.path.lexists(lock_file_of(self.path)):
+            # Report problems of the file before a missing lock file.
+            SQLiteStore(self.name, read_only=True)
+
+    @contextmanager
+    def transaction(self, *, write: bool, opening: bool = False) -> Iterator[sqlite3.Connection]:
+        """Run the block in one transaction, after checking that the file is the ledger that was opened."""
+        with self.lock:
+            self._check_can_begin(write=write, busy=self._connection is not None)
+            process = os.getpid()
+            with self._errors(), self._locked(write or opening, opening) as lock_file, self._connected() as connection:
+                try:
+                    connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+                    self._check(connection, lock_file)
+                    yield connection
+                    if os.getpid() != process:
+                        raise LedgerError("A call to a ledger ends in the process that began it, not in a fork of it.")
+                    head = store.last_head(connection)
+                    connection.execute("COMMIT")
+                except BaseException:
+                    if os.getpid() == process:
+                        # A failed COMMIT may have rolled back already, and ROLLBACK may fail on a broken disk.
+                        with suppress(sqlite3.Error):
+                            connection.execute("ROLLBACK")
+                    raise
+                self._remember(head)
+                if lock_file is not None and (write or opening) and not self.read_only:
+                    self._write_entry(lock_file)
+
+    def close(self) -> None:
+        """Close the ledger, for this process, once the transaction of another thread has ended."""
+        with self.lock:
+            self.closed = True
+            if self._memory is not None:
+                self._closing()
+
+    def reset_after_fork(self) -> None:
+        """Leave the parent's threads and open transaction to the parent, in a forked child."""
+        super().reset_after_fork()
+        if self._memory is None:
+            never_close(self._connection)
+        self._connection = None
+
+    def _create(self, settings: dict[str, Any]) -> None:
+        with locked(self.path, self.name, write=True, create=True, seconds=store.BUSY_SECONDS) as lock_file:
+            # Another process may have made it meanwhile.
+            if lock_file is None or os.path.lexists(self.path):
+                return
+            entry = lock_file.read()
+            if entry is not None:
+                raise LedgerError(
+                    f"The ledger {self.name!r} is gone, and {lock_file_of(self.name)!r} remembers {entry.head.release} "
+                    "releases that were recorded in it. Put it back; to start again with other people, remove that "
+                    "file too."
+                )
+            try:
+                _create_file(self.path, settings)
+            except (OSError, sqlite3.Error) as error:
+                raise LedgerError(
+                    f"The ledger {self.name!r} could not be made, and nothing was released: {_kind(error)}."
+                ) from error
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            # SQLite quotes a damaged schema in its errors, and Python cannot always read that.
+            if self.read_only and os.path.exists(f"{self.path}-journal"):
+                raise LedgerError(
+                    f"The ledger {self.name!r} holds an interrupted write, which must be undone first: open it once "
+                    "for writing."
+                ) from error
+            raise LedgerError(
+                f"The ledger {self.name!r} could not be read or written, and nothing was released: {_kind(error)}."
+            ) from error
+
+    @contextmanager
+    def _locked(self, write: bool, opening: bool) -> Iterator[LockFile | None]:
+        if self._memory is not None:
+            yield None
+            return
+        self._check_place()
+        write, check_exclusive = write and not self.read_only, opening and not self.read_only
+        with locked(
+            self.path,
+            self.name,
+            write=write,
+            read_only=self.read_only,
+            check_exclusive=check_exclusive,
+            seconds=store.BUSY_SECONDS,
+        ) as lock_file:
+            yield lock_file
+
+    @contextmanager
+    def _connected(self) -> Iterator[sqlite3.Connection]:
+        process = os.getpid()
+        try:
+            self._connection = _connect(self.path, read_only=self.read_only) if self._memory is None else self._memory
+            yield self._connection
+        finally:
+            if os.getpid() == process:
+                connection, self._connection = self._connection, None
+                if self._memory is None and connection is not None:
+                    connection.close()
+
+    def _check(self, connection: sqlite3.Connection, lock_file: LockFile | None) -> None:
+        """Check within a transaction that this is the ledger that was opened, without lost releases."""
+        status = None if self._memory is not None else self._check_place()
+        if status is not None:
+            self._check_format(connection, status.st_size)
+        entry = None if lock_file is None else lock_file.read()
+        self._check_record(connection, *((None, EMPTY) if entry is None else entry))
+        self._file = status
+
+    def _check_place(self) -> os.stat_result:
+        try:
+            status = os.lstat(self.path)
+        except OSError as error:
+            status = None
+            if self._file is None:
+                if isinstance(error, FileNotFoundError):
+                    raise LedgerError(f"There is no ledger at {self.name!r}.") from None
+                raise LedgerError(f"The ledger {self.name!r} cannot be opened: {error.strerror}.") from error
+        if self._file is not None and (status is None or not os.path.samestat(status, self._file)):
+            raise LedgerError(
+                f"The ledger {self.name!r} was removed or replaced while it was open: nothing more is recorded in it."
+            )
+        assert status is not None
+        if stat.S_ISLNK(status.st_mode):
+            raise LedgerError(
+                f"The ledger {self.name!r} is a symbolic link: give the path of the file itself, "
+                f"{os.path.realpath(self.path)!r}."
+            )
+        if not stat.S_ISREG(status.st_mode):
+            raise LedgerError(f"The ledger {self.name!r} is not a regular file.")
+        if status.st_nlink != 1:
+            raise LedgerError(
+                f"The ledger {self.name!r} has {status.st_nlink} names (hard links), and what is written under one is "
+                "lost under another: remove all names but one."
+            )
+        if status.st_size == 0:
+            raise LedgerError(f"The ledger {self.name!r} is empty: it was truncated, and its record is lost.")
+        return status
+
+    def _check_format(self, connection: sqlite3.Connection, size: int) -> None:
+        """Raise LedgerError unless the file is a complete ledger of this schema version."""
+        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        (application,), (version,), (pages,), (page_size,), (journal,) = (
+            connection.execute(f"PRAGMA {name}").fetchone()
+            for name in ("application_id", "user_version", "page_count", "page_size", "journal_mode")
+        )
+        if application != APPLICATION_ID:
+            raise LedgerError(f"The file {self.name!r} is an SQLite database, but not a privacy ledger.")
+        if version != SCHEMA_VERSION:
+            raise LedgerError(
+                f"The ledger {self.name!r} has schema version {version}; "
+                f"this skldp reads version {SCHEMA_VERSION} only."
+            )
+        if size < pages * page_size or not tables.issuperset(TABLES):
+            raise LedgerError(f"The ledger {self.name!r} is truncated: {size} bytes of {pages * page_size} are there.")
+        if journal != "delete":
+            raise LedgerError(
+                f"The ledger {self.name!r} was brought to SQLite's journal mode {journal!r}, in which a commit is not "
+                "in the one file: bring it back with PRAGMA journal_mode = DELETE."
+            )
+
+    def structural_problems(self, connection: Connection) -> list[str]:
+        """Return the problems that SQLite finds in its tables."""
+        damage = [text for (text,) in connection.execute("PRAGMA integrity_check(10)") if text != "ok"]
+        orphans = connection.execute("PRAGMA foreign_key_check").fetchmany(10)
+        return [
+            *(f"SQLite finds: {text}" for text in damage),
+            *(f"A row of {table} refers to nothing in {parent}." for table, _, parent, _ in orphans),
+        ]
+
+    def _write_entry(self, lock_file: LockFile) -> None:
+        entry = Entry(self.known_settings["token"], self._head)
+        try:
+            if lock_file.read() != entry:
+                lock_file.write(entry)
+        except OSError as error:
+            raise LedgerError(
+                f"The call is recorded in the ledger {self.name!r}, but not in {lock_file_of(self.name)!r}, and "
+                f"nothing was returned: {error.strerror}."
+            ) from error

@@ -1,0 +1,311 @@
+"""Interface of a ledger's store: checked settings, transactions, and a record that never loses a release.
+
+A store provides transactions, which are committed and on disk when they return. Each transaction first checks that this
+is the ledger that was opened, and that no release was lost.
+"""
+
+import gc
+import hashlib
+import json
+import os
+import re
+import threading
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial, wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from skldp._documents import read_json
+from skldp.accounting.ledger._lock_file import EMPTY, Head
+from skldp.accounting.ledger._records import Connection, Identity
+from skldp.exceptions import LedgerError
+
+__all__ = [
+    "MEMORY",
+    "WRITE_SETTING",
+    "ConflictError",
+    "LedgerStore",
+    "admit_tenant",
+    "last_head",
+    "never_close",
+    "open_store",
+    "retry_on_conflict",
+    "seal",
+    "sealed_rows",
+]
+
+MEMORY = ":memory:"
+# Time to wait for another process's transaction before raising.
+BUSY_SECONDS = 120.0
+
+WRITE_SETTING = "INSERT INTO settings (name, value, seal) VALUES (:name, :value, :seal)"
+_CHAIN_OF = "SELECT chain FROM releases WHERE release = :release"
+_HEAD = re.compile(r"(0|[1-9][0-9]{0,17}) ([0-9a-f]{64})")
+_LAST = "SELECT release, chain FROM releases ORDER BY release DESC LIMIT 1"
+
+_Arguments = ParamSpec("_Arguments")
+_Found = TypeVar("_Found")
+
+_STORES: "weakref.WeakSet[LedgerStore]" = weakref.WeakSet()
+_REGISTERING = threading.RLock()
+_PAUSED: list[Any] = []
+
+
+def _pause_transactions() -> None:
+    """Wait for open transactions before a fork, and block new ones.
+
+    A child that closed an open transaction would roll it back in the parent's file. SQLite's internal locks, if held by
+    another thread at the fork, would never be released.
+    """
+    _PAUSED.extend(lock for lock in (_REGISTERING,) if lock.acquire(timeout=BUSY_SECONDS))
+    _PAUSED.extend(store.lock for store in list(_STORES) if store.lock.acquire(timeout=BUSY_SECONDS))
+
+
+def _resume_transactions() -> None:
+    while _PAUSED:
+        _PAUSED.pop().release()
+
+
+def _reset_after_fork() -> None:
+    global _REGISTERING
+    _REGISTERING = threading.RLock()
+    _PAUSED.clear()
+    for store in list(_STORES):
+        store.reset_after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_pause_transactions, after_in_parent=_resume_transactions, after_in_child=_reset_after_fork
+    )
+
+
+class ConflictError(LedgerError):
+    """Transaction that failed or whose commit is unknown; it can be retried."""
+
+
+class LedgerStore(ABC):
+    """Base class of the stores of a ledger."""
+
+    def __init__(self, name: str, path: str, *, read_only: bool) -> None:
+        self.name = name
+        self.path = path
+        self.tenant = ""
+        self.read_only = read_only
+        self.lock: Any = threading.RLock()
+        self.closed = False
+        self.known_settings: dict[str, Any] = {}
+        self._new_settings: dict[str, Any] = {}
+        self._head = EMPTY
+        # Process that owns a ledger in memory.
+        self._only_process: int | None = None
+
+    def _register(self) -> None:
+        """Register this complete store for the fork handlers."""
+        with _REGISTERING:
+            _STORES.add(self)
+
+    @abstractmethod
+    def transaction(self, *, write: bool) -> AbstractContextManager[Connection]:
+        """Run the block in one transaction: committed, and on the disk, when it ends without an error.
+
+        Before the block, check that the store is the ledger that was opened, without lost releases.
+        """
+
+    def check_open(self) -> None:
+        """Raise LedgerError if the ledger is closed, or is in memory and was forked."""
+        if self.closed:
+            raise LedgerError(f"The ledger {self.name!r} is closed: open it again.")
+        if self._only_process not in (None, os.getpid()):
+            raise LedgerError(
+                "A ledger in memory cannot be used after a fork, because parent and child would each spend the same "
+                "budgets. Give it a file: PrivacyLedger(..., path='budgets.ledger')."
+            )
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the ledger, for this process, once the transaction of another thread has ended."""
+
+    def reset_after_fork(self) -> None:
+        """Reset the lock in a forked child, without ending the parent's transaction."""
+        self.lock = threading.RLock()
+
+    @abstractmethod
+    def structural_problems(self, connection: Connection) -> list[str]:
+        """Return the problems that the database finds in its tables."""
+
+    def lock_people(self, people: Sequence[Identity]) -> AbstractContextManager[None]:
+        """Lock these people against other calls, where the store has locks of people."""
+        return nullcontext()
+
+    def grant(self, tenant: str) -> None:
+        """Grant a role of the database the right to ask."""
+        raise LedgerError(f"Tenants are roles of a PostgreSQL database. Got the file {self.name!r}.")
+
+    def check_head(self, head: str) -> None:
+        """Raise LedgerError unless the record contains a published head."""
+        match = _HEAD.fullmatch(head) if isinstance(head, str) else None
+        # Release 0 has exactly one head.
+        if match is None or (match[1] == "0" and match[2] != EMPTY.chain):
+            raise ValueError(f"head must be what a ledger's head was: its count and its hash. Got {head!r} instead.")
+        self.retry(partial(self._check_published, Head(int(match[1]), match[2])))
+
+    def _check_published(self, head: Head) -> None:
+        with self.transaction(write=False) as connection:
+            self._check_contains(connection, head)
+
+    def retry(self, work: Callable[[], Any]) -> Any:
+        """Run `work`, which is retried after a conflict where the store has conflicts."""
+        return work()
+
+    def settings(self) -> dict[str, Any]:
+        """Read the settings of the ledger."""
+        found: dict[str, Any] = self.retry(self._read_known_settings)
+        return found
+
+    def _read_known_settings(self) -> dict[str, Any]:
+        with self.transaction(write=False):
+            return dict(self.known_settings)
+
+    def add_settings(self, connection: Connection, wanted: dict[str, Any]) -> dict[str, Any]:
+        """Write the settings that are missing, within a transaction, and return all settings."""
+        new = {name: value for name, value in wanted.items() if name not in self.known_settings}
+        connection.executemany(WRITE_SETTING, sealed_rows(self.known_settings["token"], new))
+        self._new_settings = new
+        return self.known_settings | new
+
+    def _remember(self, head: Head) -> None:
+        """Remember what a transaction has committed."""
+        self.known_settings, self._head = self.known_settings | self._new_settings, head
+
+    def _check_can_begin(self, *, write: bool, busy: bool) -> None:
+        self.check_open()
+        if write and self.read_only:
+            raise LedgerError(f"The ledger {self.name!r} was opened for reading only.")
+        if busy:
+            raise LedgerError(f"The ledger {self.name!r} is in the middle of a call: `draw` must not use it.")
+
+    def _check_record(self, connection: Connection, token: str | None, remembered: Head) -> None:
+        """Check within a transaction that this is the ledger that was opened, without lost releases."""
+        settings = self._read_settings(connection)
+        if any(known not in (None, settings["token"]) for known in (self.known_settings.get("token"), token)):
+            raise LedgerError(
+                f"There is another ledger at {self.name!r} than the one that was opened or made there: restore it."
+            )
+        if any(settings.get(name) != value for name, value in self.known_settings.items()):
+            raise LedgerError(f"The ledger {self.name!r} is damaged: a setting has changed, and settings never change.")
+        for head in (self._head, remembered):
+            self._check_contains(connection, head)
+        self.known_settings, self._new_settings, self._head = settings, {}, last_head(connection)
+
+    def _check_contains(self, connection: Connection, head: Head) -> None:
+        found = connection.execute(_CHAIN_OF, {"release": head.release}).fetchall()
+        if head.release and found != [(head.chain,)]:
+            raise LedgerError(
+                f"The ledger {self.name!r} is not what it was, the record went back: it has lost its release "
+                f"{head.release}. Restore the newest file, not an older backup; without it the remaining budgets are "
+                "unknown."
+            )
+
+    def _read_settings(self, connection: Connection) -> dict[str, Any]:
+        rows = connection.execute("SELECT name, value, seal FROM settings").fetchall()
+        try:
+            settings = {name: read_json(value) for name, value, _ in rows}
+            whole = all(seal(settings["token"], name, settings[name]) == mark for name, _, mark in rows)
+        except (KeyError, TypeError, ValueError):
+            whole = False
+        if not whole:
+            raise LedgerError(f"The ledger {self.name!r} is damaged: its settings are not what was written.")
+        return settings
+
+
+def seal(token: Any, name: Any, value: Any) -> str:
+    """Hash a setting with the ledger's token, to detect changed settings."""
+    return hashlib.sha256(json.dumps([token, name, value]).encode("ascii")).hexdigest()
+
+
+def sealed_rows(token: str, settings: dict[str, Any]) -> list[dict[str, str]]:
+    """Return settings as rows of their table, without those that are None."""
+    return [
+        {"name": name, "value": json.dumps(value), "seal": seal(token, name, value)}
+        for name, value in settings.items()
+        if value is not None
+    ]
+
+
+def retry_on_conflict(
+    read: Callable[Concatenate[Any, _Arguments], _Found],
+) -> Callable[Concatenate[Any, _Arguments], _Found]:
+    """Decorate a reading method of a ledger: retry it when the connection is lost.
+
+    Its arguments must be there a second time, as those of an iterator would not be.
+    """
+
+    @wraps(read)
+    def retry(ledger: Any, /, *arguments: _Arguments.args, **options: _Arguments.kwargs) -> _Found:
+        found: _Found = ledger._store.retry(partial(read, ledger, *arguments, **options))
+        return found
+
+    return retry
+
+
+def never_close(connection: Any) -> None:
+    """Keep a connection that a fork copied: closing it, at exit as well, would undo the parent's transaction."""
+    if connection is not None:
+        # Module variables are cleared at exit. A frozen reference cycle is not: no collection visits it.
+        cycle = [connection]
+        cycle.append(cycle)
+        gc.freeze()
+
+
+def last_head(connection: Connection) -> Head:
+    """Return the last release and its chain."""
+    row = connection.execute(_LAST).fetchone()
+    return EMPTY if row is None else Head(*row)
+
+
+def open_store(
+    path: str | os.PathLike[str], settings: dict[str, Any] | None = None, *, read_only: bool = False
+) -> LedgerStore:
+    """Open or make the place of a ledger."""
+    if isinstance(path, str) and path.startswith(("postgresql:", "postgresql+psycopg:")):
+        from skldp.accounting.ledger._postgres_store import PostgresStore
+
+        return PostgresStore(path, settings, read_only=read_only)
+    from skldp.accounting.ledger._sqlite_store import SQLiteStore
+
+    return SQLiteStore(path, settings, read_only=read_only)
+
+
+def admit_tenant(url: str, tenant: str) -> None:
+    """Admit a role of a PostgreSQL database as a tenant of its ledger.
+
+    Parameters
+    ----------
+    url : str
+        The ledger, as its owner: ``"postgresql://owner@host/database"``.
+    tenant : str
+        An existing role. It sees the people, the queries, who answered them, and the outputs of its own queries. It may
+        add rows, not change or delete them.
+
+    Raises
+    ------
+    LedgerError
+        If there is no such ledger or role, or the caller is not the owner.
+
+    Notes
+    -----
+    A tenant opens the same URL under its own role. Its decisions count all answers of a person: its own by their
+    realized loss, hidden answers of other tenants at their full epsilon. Answers are not shared: the same query of two
+    tenants is answered twice. A tenant is trusted to record its answers; invalid rows make the ledger unusable for all.
+
+    Examples
+    --------
+    >>> from skldp.accounting import admit_tenant
+    >>> admit_tenant("postgresql://keeper@localhost/budgets", "clinic_a")  # doctest: +SKIP
+    """
+    store = open_store(url)
+    store.grant(tenant)
+    store.close()

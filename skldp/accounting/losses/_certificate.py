@@ -1,0 +1,435 @@
+r"""Independent check: prove a bound on a sum of log-likelihoods from the result of any search.
+
+Nothing in here looks for anything, and nothing is imported from what does. A search hands over a :class:`Tree`, which
+cuts the box into leaves, and proposes slopes for the answers in each leaf; the check rebuilds the leaves from the cuts,
+so that they cover the box by construction, and bounds each leaf itself. With s the slopes, m the counts and w the
+arguments of the answers, restricted to l <= w <= u within a leaf,
+
+.. math:: \sum_i m_i g_i(w_i') \le \sum_i m_i \max_{l_i \le w \le u_i} (g_i(w) - s_i w)
+          + \max_{x} \sum_i m_i s_i (a_i \cdot x + o_i) + \sum_i m_i |s_i| e_i .
+
+That holds for any slopes: poor ones only make the bound loose. Here g is :math:`\ln(q + \eta + t S)` for a bound from
+above on the log-likelihood, and :math:`-\ln(q - \eta + t S)` for one from below, with the errors e and
+:math:`\eta` of :mod:`~skldp.accounting.losses._sampled_law`. The one-dimensional maxima are taken where g can turn:
+at the ends, at the kinks 0 and 1 of a ramp, and on the concave part, where for a ramp the unconstrained maximum has a
+closed form, and for a logistic answer or a curved ramp the tangent at any point bounds what the rest can gain. No
+slope is ever taken for a supergradient of the sum.
+
+A sum that is concave over the whole box has its minimum at a vertex (:func:`vertex_maximum`), and a tree may then cut a
+box into two opposite faces (``Tree(to_the_ends=True)``): both are checked here as well. Near its kink at 0 a ramp is
+replaced by :math:`\ln(q - \eta + t \min(w, 1))`, which is concave and nowhere larger.
+
+**Rounding.** What the formulas above lose is bounded in `_roundings` and added; NaN becomes infinity.
+
+References
+----------
+N. J. Higham, "Accuracy and Stability of Numerical Algorithms", 2002, Sections 2.2, 3.1 and 4.2.
+"""
+
+import copy
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit
+
+from skldp.accounting._query import RegressionQuery
+from skldp.accounting.losses._region import UNIT, Floats, Region, box_region
+from skldp.accounting.losses._sampled_law import CHANCE_ERROR, AnswerLaw, sampled_law
+
+__all__ = [
+    "Proof",
+    "Proposal",
+    "Tree",
+    "bounds_at",
+    "certified_loss",
+    "certified_maximum",
+    "curved",
+    "curved_peaks",
+    "leaf_bounds",
+    "loss_between",
+    "peaks_at_vertices",
+    "vertex_bounds",
+    "vertex_maximum",
+    "vertex_rounding",
+]
+
+
+def curved(law: AnswerLaw, ramp: Floats) -> Floats:
+    """Convert responses of straight ramps to those of curved ones, shape (k, n)."""
+    if not law.growth.any():
+        return ramp
+    height = np.where(law.growth == 0, 1.0, np.expm1(law.growth))
+    bent: Floats = np.where(law.growth == 0, ramp, np.expm1(law.growth * ramp) / height)
+    return bent
+
+
+def curved_peaks(
+    law: AnswerLaw,
+    sign: int,
+    slopes: Floats,
+    low: Floats,
+    high: Floats,
+    minorant: bool,  # noqa: ARG001 -- one signature with ramps, which alone have minorants
+) -> Floats:
+    r"""Maximum of sign ln(q + sign eta + t S(w)) - s w over low <= w <= high, with S a curved ramp of growth k.
+
+    Between the kinks h = ln(q + t S) has :math:`h'' = h' (k - h')`, and :math:`k - h'` has the sign of
+    :math:`(q (e^k - 1) - t) / (e^k - 1)` throughout. So sign h is either convex there, with its maximum at an end, or
+    concave, where the tangent at any point is a bound. Which of the two, rounding can mistake only where h'' is below
+    :math:`64 u k^2`: so much is added.
+    """
+    q, t, k = law.smallest + sign * CHANCE_ERROR, law.reach, law.growth
+    height = np.expm1(k)
+    first, last = np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+
+    def value(w: Floats) -> Floats:
+        inside = np.clip(w, 0.0, 1.0)
+        return sign * np.log(q + t * (np.expm1(k * inside) / height)) - slopes * w
+
+    def steepness(w: Floats) -> Floats:
+        steepness: Floats = t * (k * np.exp(k * w) / height) / (q + t * (np.expm1(k * w) / height))
+        return steepness
+
+    best: Floats = np.maximum(value(low), value(high))
+    for kink in (0.0, 1.0):
+        best = np.where((low < kink) & (high > kink), np.maximum(best, value(np.full_like(best, kink))), best)
+    # The point where h has the slope, else the end towards which h rises.
+    wanted, middle = sign * slopes, (first + last) / 2
+    towards = np.where(sign * (steepness(middle) - wanted) > 0, last, first)
+    ratio = wanted * (q * height - t) / (t * (k - wanted))
+    w = np.clip(np.where((wanted > 0) & (ratio > 0), np.log(ratio) / k, towards), first, last)
+    w = np.where(np.isnan(w), towards, w)
+    uphill = sign * steepness(w) - slopes
+    error = (128 + 4 * np.abs(k)) * UNIT * (steepness(w) + np.abs(slopes))
+    gain = np.maximum((uphill + error) * (last - w), (error - uphill) * (w - first))
+    is_concave = (q * height <= t) if sign > 0 else (q * height > t)
+    on_the_curve = is_concave & (low < 1) & (high > 0)
+    return np.where(on_the_curve, np.maximum(best, value(w) + gain), best) + 64 * UNIT * k**2
+
+
+Integers = npt.NDArray[np.intp]
+# Arguments: positions of leaves in the tree; least and largest argument of each answer, shape (k, n).
+Proposal = Callable[[Integers, Floats, Floats], Floats]
+
+_BLOCK = 1 << 18
+# The inflection point of a logistic answer is known much more accurately.
+_BEND_ERROR = 2.0**-44
+
+
+class Tree:
+    """Tree that cuts a box into leaves; each inner node cuts a feature or an answer's argument."""
+
+    def __init__(self, n_features: int, *, to_the_ends: bool = False) -> None:
+        self.n_features = n_features
+        self.to_the_ends = to_the_ends
+        self.axis = np.full(64, -1, dtype=np.intp)
+        self.cut = np.zeros(64)
+        self.child = np.zeros(64, dtype=np.intp)
+        self.size = 1
+
+    def split(self, nodes: npt.ArrayLike, axes: npt.ArrayLike, cuts: npt.ArrayLike) -> Integers:
+        """Cut some leaves in two, and give the positions of the first of each one's children."""
+        at = np.atleast_1d(np.asarray(nodes, dtype=np.intp))
+        children = self.size + 2 * np.arange(len(at))
+        self.size += 2 * len(at)
+        while self.size > len(self.axis):
+            self.axis = np.concatenate([self.axis, np.full_like(self.axis, -1)])
+            self.cut = np.concatenate([self.cut, np.zeros_like(self.cut)])
+            self.child = np.concatenate([self.child, np.zeros_like(self.child)])
+        self.axis[at], self.cut[at], self.child[at] = axes, cuts, children
+        return children
+
+    def scaled(self, middle: Floats, half: Floats) -> "Tree":
+        """Return the tree with its cuts rescaled from [-1, 1] to the coordinates of the box."""
+        tree = copy.copy(self)
+        tree.cut = middle[self.axis] + half[self.axis] * self.cut
+        return tree
+
+
+@dataclass(frozen=True)
+class Proof:
+    """Unchecked result of a search for one side of a loss."""
+
+    tree: Tree | None
+    propose: Proposal
+    prices: Callable[[Integers], Floats] | None = None
+
+
+def certified_loss(
+    queries: Sequence[RegressionQuery],
+    outputs: Sequence[int],
+    box: Floats,
+    high: Sequence[Proof],
+    low: Sequence[Proof],
+    region: Region | None = None,
+) -> float:
+    """Return an upper bound of a realized loss, by which a filter decides.
+
+    Shapes: box (2, d).
+    """
+    law = sampled_law(queries, outputs, box, region)
+    ceiling = math.nextafter(math.fsum(query.exact_epsilon for query in queries), math.inf)
+    if not len(law):
+        return 0.0
+    nothing = Proof(Tree(box.shape[1]), lambda leaves, least, most: np.zeros(least.shape))
+    proved = 0.0
+    for sign, proofs in ((1, high), (-1, low)):
+        proved += min(
+            vertex_maximum(law, sign)[0]
+            if proof.tree is None
+            else certified_maximum(law, sign, proof.tree, proof.propose, proof.prices)
+            for proof in (nothing, *proofs)
+        )
+    # The slack of each side exceeds the rounding of their sum.
+    return max(0.0, min(math.nextafter(proved, math.inf), ceiling))
+
+
+def certified_maximum(
+    law: AnswerLaw,
+    sign: int,
+    tree: Tree,
+    propose: Proposal,
+    prices: Callable[[Integers], Floats] | None = None,
+) -> float:
+    """Bound the sum's maximum over the box (sign 1), or minus its minimum (sign -1), from above."""
+    if tree.to_the_ends and (law.region is not None or not peaks_at_vertices(law, sign)):
+        return math.inf
+    worst = -math.inf
+    for leaves, box_low, box_high, low, high in _leaves(law, tree):
+        with np.errstate(all="ignore"):
+            slopes = np.nan_to_num(np.asarray(propose(leaves, low, high), dtype=np.float64), posinf=0.0, neginf=0.0)
+        ends = (box_low, box_high, low, high)
+        bounds = leaf_bounds(
+            law,
+            sign,
+            law.count,
+            slopes,
+            *ends,
+            minorant=tree.to_the_ends,
+            prices=None if prices is None else prices(leaves),
+        )
+        worst = max(worst, float(bounds.max()))
+    return worst
+
+
+def leaf_bounds(
+    law: AnswerLaw,
+    sign: int,
+    count: Floats,
+    slopes: Floats,
+    box_low: Floats,
+    box_high: Floats,
+    low: Floats,
+    high: Floats,
+    *,
+    minorant: bool = False,
+    prices: Floats | None = None,
+) -> Floats:
+    """Bound the sum over leaves, whatever the slopes are.
+
+    Shapes: count (n,), slopes (k, n), box_low, box_high (k, d), low, high (k, n), prices (k, n_inequalities); returns
+    (k,).
+    """
+    with np.errstate(all="ignore"):
+        weighted = count * slopes
+        peaks = np.empty(np.broadcast_shapes(slopes.shape, low.shape))
+        is_curved = law.growth != 0
+        kinds = ((~law.logistic & ~is_curved, _ramp_peaks), (is_curved, curved_peaks), (law.logistic, _logistic_peaks))
+        for kind, peak in kinds:
+            if kind.all():
+                peaks[:] = peak(law, sign, slopes, low, high, minorant)
+            elif kind.any():
+                part = law.part(np.flatnonzero(kind))
+                peaks[:, kind] = peak(part, sign, slopes[:, kind], low[:, kind], high[:, kind], minorant)
+        tilt = weighted @ law.coef
+        if law.region is None:
+            rest = weighted @ law.offset + np.maximum(tilt * box_low, tilt * box_high).sum(axis=1)
+        else:
+            rest = weighted @ law.offset + law.region.largest_priced(tilt, prices, box_low, box_high)
+        bounds = (count * peaks).sum(axis=1) + rest + _roundings(law, count, slopes)
+    return np.where(np.isnan(bounds), np.inf, bounds)
+
+
+def _roundings(law: AnswerLaw, count: Floats, slopes: Floats) -> Floats:
+    """Bound the sum of all roundings in a leaf's bound.
+
+    Of each answer's maximum: a logarithm within 8 u of itself and of a probability within 16 u, a product and a
+    difference with s w; a logistic answer's bend. Of the sums: as many roundings as there are terms, twice for those
+    over answers and then features, of the sizes that are added. Arguments are no larger than `magnitude`.
+    """
+    n, d = law.coef.shape
+    still = (n + 128) * UNIT * (2 + law.epsilon)
+    per_slope = law.error + (2 * n + d + 128) * UNIT * law.magnitude + np.where(law.logistic, 2 * _BEND_ERROR, 0.0)
+    roundings: Floats = (count @ still + (count * np.abs(slopes)) @ per_slope) * (1 + 2.0**-20)
+    return roundings
+
+
+def _ramp_peaks(law: AnswerLaw, sign: int, slopes: Floats, low: Floats, high: Floats, minorant: bool) -> Floats:
+    """Maximum of sign ln(q + sign eta + t min(1, max(0, w))) - s w over low <= w <= high."""
+    q, t = law.smallest + sign * CHANCE_ERROR, law.reach
+    floor = -np.inf if minorant else 0.0
+    # A non-positive minorant gives NaN, hence infinity.
+    best = sign * np.log(q + t * np.clip(low, floor, 1.0)) - slopes * low
+    best = np.maximum(best, sign * np.log(q + t * np.clip(high, floor, 1.0)) - slopes * high)
+    if not minorant:
+        best = np.maximum(best, np.where((low < 0) & (high > 0), sign * np.log(q), -np.inf))
+    if sign > 0:
+        best = np.maximum(best, np.where((low < 1) & (high > 1), np.log(q + t) - slopes, -np.inf))
+        # Between the kinks ln(q + t w) - s w is concave, and nowhere larger than where its slope is s.
+        stationary, uncertain = 1 / slopes - q / t, 2.0**-48 * (1 / slopes + q / t)
+        inside = (slopes > 0) & (stationary + uncertain >= np.maximum(low, 0.0))
+        inside &= stationary - uncertain <= np.minimum(high, 1.0)
+        best = np.where(inside, np.maximum(best, np.log(t / slopes) - 1 + slopes * (q / t)), best)
+    return best
+
+
+def _logistic_peaks(
+    law: AnswerLaw,
+    sign: int,
+    slopes: Floats,
+    low: Floats,
+    high: Floats,
+    minorant: bool,  # noqa: ARG001 -- one signature with _ramp_peaks, which alone has minorants
+) -> Floats:
+    r"""Maximum of sign ln(q + sign eta + t S(w)) - s w over low <= w <= high.
+
+    With :math:`\lambda = \ln((q + t) / q)` the derivative of ln(q + t S(w)) is :math:`S(w + \lambda) - S(w)`, which
+    increases up to :math:`-\lambda/2` and decreases from there on. On the concave part the tangent at any point w0 is
+    a bound; at the stationary point, up to its rounding, it gains nothing. Elsewhere the maximum is at an end.
+    """
+    q, t = law.smallest + sign * CHANCE_ERROR, law.reach
+    steep = np.log1p(t / q)
+    bend = -steep / 2
+    # The concave part without a narrow margin, whose effect is added to the bound.
+    turn = np.clip(bend + sign * _BEND_ERROR, low, high)
+    first, last = (turn, high) if sign > 0 else (low, turn)
+    rise = np.arccosh(np.maximum(np.sinh(steep / 2) / (sign * slopes) - np.cosh(steep / 2), 1.0))
+    w = np.clip(np.where(sign * slopes > 0, bend + sign * rise, sign * np.inf), first, last)
+    uphill = sign * (expit(w + steep) - expit(w)) - slopes
+    error = 64 * UNIT * (1 + np.abs(slopes))
+    gain = np.maximum((uphill + error) * (last - w), (error - uphill) * (w - first))
+    best: Floats = sign * np.log(q + t * expit(w)) - slopes * w + gain
+    for end in (low, high):
+        best = np.maximum(best, sign * np.log(q + t * expit(end)) - slopes * end)
+    return best
+
+
+def _leaves(law: AnswerLaw, tree: Tree) -> Iterator[tuple[Integers, Floats, Floats, Floats, Floats]]:
+    """Follow the cuts from the root: leaves, their boxes, and the ranges of the arguments within."""
+    nodes, d, region = np.zeros(1, dtype=np.intp), law.box.shape[1], law.region
+    low, high = law.box[:1].copy(), law.box[1:].copy()
+    least, most = np.full((1, len(law)), -np.inf), np.full((1, len(law)), np.inf)
+    step = max(1, _BLOCK // max(1, len(law)))
+    by_answers = bool((tree.axis[: tree.size] >= d).any())
+    while nodes.size:
+        if region is not None:
+            low, high = region.tightened(low, high)
+            held = region.is_possible(low, high)
+            nodes = nodes[held]
+            low, high, least, most = (values[held] for values in (low, high, least, most))
+        is_leaf = tree.axis[nodes] < 0
+        for first in range(0, int(is_leaf.sum()), step):
+            part = np.flatnonzero(is_leaf)[first : first + step]
+            begin, end = law.ranges(low[part], high[part])
+            if by_answers:
+                # Rounding can move an argument across the cut.
+                begin = np.maximum(begin, least[part] - law.error)
+                end = np.maximum(np.minimum(end, most[part] + law.error), begin)
+            yield nodes[part], low[part], high[part], begin, end
+        inner = np.flatnonzero(~is_leaf)
+        axis, cut, child = (values[nodes[inner]] for values in (tree.axis, tree.cut, tree.child))
+        if (child <= nodes[inner]).any() or (child + 1 >= tree.size).any():
+            raise ValueError("A tree's nodes must come before their children.")
+        low, high = np.tile(low[inner], (2, 1)), np.tile(high[inner], (2, 1))
+        least, most = np.tile(least[inner], (2, 1)), np.tile(most[inner], (2, 1))
+        n, feature = len(inner), axis < d
+        rows, column = np.flatnonzero(feature), axis[feature]
+        if tree.to_the_ends:
+            high[rows, column] = low[rows, column]
+            low[n + rows, column] = high[n + rows, column]
+        else:
+            middle = np.clip(cut[feature], low[rows, column], high[rows, column])
+            # No record lies between two integers; the upper child of the last integer is empty.
+            whole = np.zeros(len(rows), dtype=bool) if region is None else region.whole[column]
+            high[rows, column] = np.where(whole, np.floor(middle), middle)
+            low[n + rows, column] = np.where(whole, np.floor(middle) + 1, middle)
+        rows, column = np.flatnonzero(~feature), axis[~feature] - d
+        most[rows, column] = np.minimum(most[rows, column], cut[~feature])
+        least[n + rows, column] = np.maximum(least[n + rows, column], cut[~feature])
+        nodes = np.concatenate([child, child + 1])
+
+
+def peaks_at_vertices(law: AnswerLaw, sign: int) -> bool:
+    """Return whether the sum, or its minorant, is convex over the box and so peaks at a vertex."""
+    least, most = (values[0] for values in law.ranges(law.box[:1], law.box[1:]))
+    q = law.smallest + sign * CHANCE_ERROR
+    bend = -np.log1p(law.reach / q) / 2
+    smooth = bend + _BEND_ERROR <= least if sign < 0 else most <= bend - _BEND_ERROR
+    # The minorant is as good as the ramp only where that starts below 0 by no more than rounding, and must be positive:
+    # half of q covers the rounding of this comparison.
+    ramps = (sign < 0) & (least >= -4 * law.error) & (q / 2 + law.reach * least > 0) & (law.growth == 0)
+    return bool(np.where(law.logistic, smooth, ramps).all())
+
+
+def vertex_bounds(law: AnswerLaw, sign: int, vertices: Floats) -> Floats:
+    """Bound each answer's log-likelihood (minus it for sign -1) at vertices of the box from above.
+
+    Shapes: vertices (k, d); returns (n, k).
+    """
+    return bounds_at(law, sign, vertices @ law.coef.T, kinked=False).T
+
+
+def bounds_at(law: AnswerLaw, sign: int, sums: Floats, *, kinked: bool) -> Floats:
+    """Bound log-likelihoods (minus them for sign -1) from above, with a ramp's kink at 0 or without.
+
+    Shapes: sums (k, n); returns (k, n).
+    """
+    w = sums + (law.offset + sign * law.error)
+    ramp = curved(law, np.clip(w, 0.0 if kinked else -np.inf, 1.0))
+    response = np.where(law.logistic, expit(w), ramp) if law.logistic.any() else ramp
+    bounds: Floats = sign * np.log((law.smallest + sign * CHANCE_ERROR) + law.reach * response)
+    return bounds
+
+
+def vertex_rounding(law: AnswerLaw, count: Floats) -> Floats:
+    """Bound the roundings of a weighted sum of vertex bounds."""
+    return (count @ ((len(law) + 128) * UNIT * (2 + law.epsilon))) * (1 + 2.0**-20)
+
+
+def vertex_maximum(law: AnswerLaw, sign: int) -> tuple[float, Floats]:
+    """Look at every vertex of the box, or at every point of a region that holds finitely many.
+
+    Shapes: returns (d,).
+    """
+    region, used = box_region(law.box) if law.region is None else law.region, law.used
+    best, where = -math.inf, 0
+    if not region.is_finite and not peaks_at_vertices(law, sign):
+        return math.inf, law.box[0]
+    for codes, sums in region.sums(law.coef, used, max(1, _BLOCK // max(1, len(law)))):
+        totals = bounds_at(law, sign, sums, kinked=region.is_finite) @ law.count
+        if totals.max(initial=-math.inf) > best:
+            best, where = float(totals.max()), int(codes[totals.argmax()])
+    return best + float(vertex_rounding(law, law.count)), region.point(where, used)
+
+
+def loss_between(queries: Sequence[RegressionQuery], outputs: Sequence[int], points: Floats) -> float:
+    """Return a lower bound of the answers' log-likelihood ratio between two points, from the integer thresholds.
+
+    Shapes: points (2, d).
+    """
+    counts: dict[tuple[str, int], list[Any]] = {}
+    for query, output in zip(queries, outputs, strict=True):
+        counts.setdefault((query.key, int(output)), [query, 0])[1] += 1
+    ratios, sizes = [], []
+    for (_, output), (query, count) in sorted(counts.items()):
+        chance = query.thresholds(points)
+        # 2^64 - T in unsigned arithmetic is the two's complement of T, which is never 0.
+        first, second = (chance if output else ~chance + np.uint64(1)).astype(np.float64).tolist()
+        ratios.append(count * math.log(first / second))
+        sizes.append(count * (2 + query.epsilon))
+    total = math.fsum(ratios)
+    return max(0.0, abs(total) - 32 * UNIT * math.fsum(sizes))

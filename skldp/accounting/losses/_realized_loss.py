@@ -1,0 +1,497 @@
+r"""Certified bounds on the realized privacy loss of a set of answers.
+
+The realized loss of outputs :math:`y_1, \dots, y_n` is (Pan 2025, Eq. 10)
+
+.. math:: L(y) = \ln \max_x \prod_i P(y_i \mid x) - \ln \min_x \prod_i P(y_i \mid x).
+
+Both extrema are bounded from both sides: a point where the value is attained, and a bound that no point of the domain
+exceeds. A search finds both, and neither is taken on its word: the bound is what the independent check
+(:mod:`~skldp.accounting.losses._certificate`) proves from what was found, and the value is computed from the very
+integers that answers are drawn with. Which method searches depends on the answers alone: none of them takes a time
+limit, so that a decision is the same on every machine.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from skldp._checks import check_positive, is_integer
+from skldp.accounting._class_query import ClassQuery, answers_by_question, loss_of_classes
+from skldp.accounting._query import (
+    FiniteQuery,
+    Query,
+    RegressionQuery,
+    ReleaseQuery,
+    SoftmaxQuery,
+    charge_of,
+    released_loss,
+)
+from skldp.accounting._units import nats_above, nats_below, units_above, units_below
+from skldp.accounting.losses._ascent import ascended, scattered
+from skldp.accounting.losses._branching import BoxBranching, maximum_of_concave
+from skldp.accounting.losses._certificate import (
+    Proof,
+    Proposal,
+    Tree,
+    certified_loss,
+    loss_between,
+    peaks_at_vertices,
+    vertex_maximum,
+)
+from skldp.accounting.losses._region import Bounds, Floats, Region, middle_and_half, region_of
+from skldp.accounting.losses._region_search import RegionSearch
+from skldp.accounting.losses._relaxation import DualBranching
+from skldp.accounting.losses._sampled_law import AnswerLaw, sampled_law
+from skldp.accounting.losses._sigmoid_sum import sigmoid_sum
+
+__all__ = ["LossBounds", "g_leakage_bound", "realized_loss"]
+
+# Up to here (about 0.1 s) the vertex table is the fastest exact minimum.
+_MOST_VERTEX_EVALUATIONS = 2.0**23
+# Branching on the box beats branching on the answers up to so many features with more answers than so many times that,
+# unless the maximum is a whole face or a kink across the box: then it meets ever more boxes, but cuts few answers.
+_FEW_FEATURES = 4
+_FEW_ANSWERS = 3
+_FIRST_BOX_NODES = 10_000
+_MAX_BOX_NODES = 200_000
+_MAX_DUAL_NODES = 20_000
+_N_SCATTERED = 512
+_N_CLIMBS = 8
+_MAX_CLIMB_STEPS = 20
+
+
+def realized_loss(
+    queries: Sequence[Query],
+    outputs: Sequence[int],
+    *,
+    bounds: Bounds | None = None,
+    domain: npt.ArrayLike | None = None,
+    tol: float = 1e-3,
+    group_size: int | None = None,
+    threshold: float | None = None,
+) -> "LossBounds":
+    """Bound the realized privacy loss of some answers of one person from both sides.
+
+    Parameters
+    ----------
+    queries : sequence of RegressionQuery, ClassQuery, SoftmaxQuery, FiniteQuery or ReleaseQuery
+        Releases count in full, or by what the codes of their part were, beside the joint loss of the other answers.
+    outputs : sequence of int
+        The output of each query: 0 or 1 for a regression (0 means a, 1 means b).
+    bounds : tuple (low, high) or Domain, default=None
+        The box of x, each side a number or one per feature; or a ``Domain`` of intervals, whole
+        numbers and one-hot blocks, with or without linear inequalities.
+    domain : array-like of shape (n_points, n_features), default=None
+        A finite domain instead of a box. A FiniteQuery speaks of its points by their index; with finite queries only,
+        no domain needs to be given.
+    tol : float, default=1e-3
+        Aim for `upper` minus `lower`, in nats.
+    group_size : int, default=None
+        Bound groups of so many answers one by one and add up (Appendix C of the paper): looser, but the work grows
+        linearly with the answers. None treats all answers jointly.
+    threshold : float, default=None
+        Stop as soon as the loss is known to be at most this, or above it.
+
+    Returns
+    -------
+    LossBounds
+
+    Raises
+    ------
+    ValueError
+        If the queries and outputs do not match, the domain is not given, or it has another number of features.
+
+    Notes
+    -----
+    The order of the answers does not matter. `upper` is safe whether the search converged or not.
+
+    Regressions are counted jointly. Class questions, each question for one probability of a softmax model, each named
+    part and every other release are bounded by themselves and added up, even if they speak of the same columns: the
+    largest value of a product is at most the product of the largest values, and so with the least, so that the sum is
+    never below the joint loss. It is above it where answers of different groups oppose one another.
+
+    References
+    ----------
+    M. Pan, "Actual Knowledge Gain as Privacy Loss in Local Privacy Accounting", 2025, Eq. 10, Sections 5.1 and 5.2,
+    Appendices C and D. Algorithm 6 is misprinted there: its loop must run while LB < UB_g - delta, and
+    UB_g = min(UB_g, UB).
+
+    Examples
+    --------
+    >>> from skldp.accounting import RegressionQuery, realized_loss
+    >>> query = RegressionQuery("linear", coef=[1.0], intercept=0.0, output_bounds=(-1, 1), epsilon=0.5)
+    >>> round(realized_loss([query], [1], bounds=(-1, 1)).upper, 6)
+    0.5
+    >>> round(realized_loss([query, query], [1, 0], bounds=(-1, 1)).upper, 3)
+    0.062
+    """
+    check_positive("tol", tol)
+    queries, outputs = list(queries), list(outputs)
+    if len(queries) != len(outputs):
+        raise ValueError(
+            f"Every query needs one output. Got {len(queries)} queries and {len(outputs)} outputs instead."
+        )
+    _check_outputs(queries, outputs)
+    released = [query for query in queries if isinstance(query, ReleaseQuery)]
+    if released:
+        return _with_releases(
+            queries,
+            outputs,
+            released,
+            threshold,
+            partial(realized_loss, bounds=bounds, domain=domain, tol=tol, group_size=group_size),
+        )
+    if group_size is not None:
+        if not is_integer(group_size) or group_size < 1:
+            raise ValueError(f"group_size must be a positive int or None. Got {group_size!r} instead.")
+        starts = range(0, len(queries), group_size)
+        ends = [slice(first, first + group_size) for first in starts]
+        parts = [
+            realized_loss(queries[part], outputs[part], bounds=bounds, domain=domain, tol=tol / len(ends))
+            for part in ends
+        ]
+        return _grouped(parts)
+    pairs = list(zip(queries, outputs, strict=True))
+    others = [(query, output) for query, output in pairs if not isinstance(query, ClassQuery | SoftmaxQuery)]
+    if len(others) < len(pairs):
+        own = loss_of_classes((query, output) for query, output in pairs if isinstance(query, ClassQuery))
+        shares = _loss_of_shares([(query, output) for query, output in pairs if isinstance(query, SoftmaxQuery)], tol)
+        own = math.nextafter(own + shares, math.inf) if shares else own
+        left = None if threshold is None else max(threshold - own, 0.0)
+        asked, given = [query for query, _ in others], [output for _, output in others]
+        rest = realized_loss(asked, given, bounds=bounds, domain=domain, tol=tol, threshold=left)
+        return _with_classes(rest, own, tol)
+    whole = [query for query in queries if isinstance(query, RegressionQuery | FiniteQuery)]
+    if domain is not None or any(isinstance(query, FiniteQuery) for query in whole):
+        return _loss_over_points(whole, outputs, domain)
+    if not queries:
+        return LossBounds(0.0, 0.0, None, None, True, "nothing was answered")
+    if bounds is None:
+        raise ValueError("Regression queries need the bounds of x, or a finite domain. Got neither.")
+    region = region_of(bounds, n_features=_common_features(queries))
+    return _loss_over_box([q for q in queries if isinstance(q, RegressionQuery)], outputs, region, tol, threshold)
+
+
+def g_leakage_bound(loss: float) -> float:
+    """Bound every realized g-leakage, for every gain function and every prior, by a realized loss.
+
+    Parameters
+    ----------
+    loss : float
+        A realized privacy loss or an upper bound of one, in nats.
+
+    Returns
+    -------
+    float
+        e^loss: the largest factor by which any adversary's g-vulnerability can have grown.
+
+    References
+    ----------
+    M. Pan, 2025, Theorem 3.3.
+
+    Examples
+    --------
+    >>> from skldp.accounting import g_leakage_bound
+    >>> round(g_leakage_bound(0.405465), 4)
+    1.5
+    """
+    if not loss >= 0:
+        raise ValueError(f"loss must be a number >= 0. Got {loss!r} instead.")
+    return math.nextafter(math.exp(loss), math.inf)
+
+
+def _with_releases(
+    queries: Sequence[Query],
+    outputs: Sequence[int],
+    released: Sequence[ReleaseQuery],
+    threshold: float | None,
+    loss: Callable[..., "LossBounds"],
+) -> "LossBounds":
+    """Add what releases have cost to the loss of the other answers, which speak of another part of the record."""
+    own = [output for query, output in zip(queries, outputs, strict=True) if isinstance(query, ReleaseQuery)]
+    charges = released_loss(released, own)
+    full = sum(charge_of(query) for query in released if query.part is None)
+    kept = [place for place, query in enumerate(queries) if not isinstance(query, ReleaseQuery)]
+    if not math.isfinite(charges):
+        return LossBounds(0.0, math.inf, None, None, False, "a release has no finite epsilon")
+    rest = None if threshold is None else nats_below(max(0, units_below(threshold) - int(charges)))
+    found = loss([queries[place] for place in kept], [outputs[place] for place in kept], threshold=rest)
+    return LossBounds(
+        max(0.0, math.nextafter(found.lower - nats_above(int(full)), 0.0)),
+        nats_above(units_above(found.upper) + int(charges)),
+        None,
+        None,
+        False,
+        "with what releases cost",
+    )
+
+
+def _loss_over_points(
+    queries: Sequence[RegressionQuery | FiniteQuery], outputs: Sequence[int], domain: Any
+) -> "LossBounds":
+    """Bound the loss over a finite domain by looking at every point."""
+    points = None if domain is None else np.asarray(domain, dtype=np.float64)
+    if points is not None and (points.ndim != 2 or not len(points)):
+        raise ValueError(f"domain must have shape (n_points, n_features). Got shape {points.shape} instead.")
+    sizes = {query.n_points for query in queries if isinstance(query, FiniteQuery)}
+    if points is not None:
+        sizes.add(len(points))
+    if len(sizes) > 1:
+        raise ValueError(f"All queries must speak of the same finite domain. Got sizes {sorted(sizes)} instead.")
+    size = sizes.pop() if sizes else 1
+    total, error = np.zeros(size), 0.0
+    # Sorted, so that the sum does not depend on the order of the answers.
+    for query, output in sorted(zip(queries, outputs, strict=True), key=lambda pair: (pair[0].key, pair[1])):
+        if isinstance(query, FiniteQuery):
+            own = query.log_likelihood(int(output), np.arange(size))
+            # An output of probability 0 everywhere distinguishes no points.
+            total += np.where(np.isinf(own), 0.0, own)
+            # A logarithm below 37 is accurate to 4 units in the last place.
+            error += 2.0**-44
+        elif points is None:
+            raise ValueError("Regression queries beside finite ones need the points of the domain. Got domain=None.")
+        elif isinstance(query, RegressionQuery):
+            total += query.log_likelihood(int(output), points)
+            error += sampled_law([query], [int(output)], np.stack([points.min(axis=0), points.max(axis=0)])).allowance
+    # A sum of n terms is off by at most n roundings of its size.
+    error += 2.0**-52 * len(queries) * float(np.abs(total).max(initial=0.0))
+    high, low = int(total.argmax()), int(total.argmin())
+    loss = float(total[high] - total[low])
+    x_high, x_low = (None, None) if points is None else (points[high], points[low])
+    return LossBounds(max(0.0, loss - 2 * error), loss + 2 * error, x_high, x_low, True, "every point was looked at")
+
+
+def _loss_over_box(
+    queries: Sequence[RegressionQuery],
+    outputs: Sequence[int],
+    region: Region,
+    tol: float,
+    threshold: float | None = None,
+) -> "LossBounds":
+    """Bound the loss over a region, by a search on either side and the independent check of what it found."""
+    box, inner = region.box, None if region.is_box else region
+    law = sampled_law(queries, outputs, box, inner)
+    middle = region.move(middle_and_half(box)[0][None, :])[0]
+    if not len(law):
+        return LossBounds(0.0, 0.0, middle, middle, True, "no answer depends on x")
+    # The sampled integers bound the cost of each answer by its epsilon.
+    ceiling = math.nextafter(math.fsum(query.exact_epsilon for query in queries), math.inf)
+    # A search is useless if the rounding allowance alone exceeds the ceiling.
+    if 2 * law.allowance >= ceiling:
+        return LossBounds(0.0, ceiling, middle, middle, False, "the predictions are too large for their rounding")
+    at_most, above = -math.inf, math.inf
+    if threshold is not None:
+        # The check adds rounding, so the search aims below the threshold.
+        at_most, above = threshold - 4 * law.allowance - 1e-9 * threshold, threshold
+    high, low = (_Search(law, sign) if inner is None else RegionSearch(law, sign) for sign in (1, -1))
+    if threshold is None or ceiling > threshold:
+        # A search counts rounding four times per side, which limits its accuracy.
+        _refine(high, low, max(tol, 8 * law.allowance), at_most, above)
+    is_open = threshold is None or high.lower + low.lower <= threshold < ceiling
+    # A loss above the threshold needs no proof of its upper bound.
+    proofs = ([high.proof], [low.proof]) if is_open else ([], [])
+    upper = certified_loss(queries, outputs, box, *proofs, region=inner)
+    ends = np.stack([high.end, low.end])
+    lower = min(loss_between(queries, outputs, ends), upper)
+    # The rounding allowance does not count against convergence while it is below the tolerance.
+    converged = upper - lower <= tol + min(4 * law.allowance, tol)
+    if converged:
+        reason = "the bounds meet within tol"
+    elif threshold is not None and not lower <= threshold < upper:
+        reason = "the threshold is decided"
+    elif 4 * law.allowance > tol:
+        reason = "the predictions are too large for their rounding"
+    else:
+        reason = "the search reached its limit of nodes"
+    return LossBounds(lower, upper, ends[0], ends[1], converged, reason)
+
+
+def _refine(
+    high: "_Search | RegionSearch", low: "_Search | RegionSearch", tol: float, at_most: float, above: float
+) -> None:
+    """Refine both searches until their sum is known within tol, at most `at_most`, or above `above`.
+
+    The side that is known less well goes first, and proves no more than the other one leaves to prove.
+    """
+    while high.lower + low.lower <= above:
+        enough = max(at_most, high.lower + low.lower + tol)
+        sides = [(one, other) for one, other in ((high, low), (low, high)) if not one.is_exhausted]
+        if high.upper + low.upper <= enough or not sides:
+            return
+        one, other = max(sides, key=lambda pair: pair[0].upper - pair[0].lower)
+        one.step(enough - other.upper)
+
+
+def _check_outputs(queries: Sequence[Query], outputs: Sequence[int]) -> None:
+    for query, output in zip(queries, outputs, strict=True):
+        if not is_integer(output) or output not in range(query.n_outputs):
+            raise ValueError(f"An output must be an integer from 0 to {query.n_outputs - 1}. Got {output!r} instead.")
+
+
+def _common_features(queries: Sequence[Query]) -> int:
+    sizes = {query.n_features for query in queries if isinstance(query, RegressionQuery)}
+    if len(sizes) != 1:
+        raise ValueError(f"All queries must read the same features. Got {sorted(sizes)} features instead.")
+    return sizes.pop()
+
+
+def _loss_of_shares(answers: Sequence[tuple[SoftmaxQuery, int]], tol: float) -> float:
+    """Bound what questions for the probability of a class have cost, each over all that a probability can be."""
+    parts: list[float] = []
+    for query, outputs in answers_by_question(answers):
+        own = realized_loss([query.share] * len(outputs), outputs, bounds=(0.0, 1.0), tol=tol).upper
+        # Two records, of which each may have been computed otherwise every time; what is drawn costs no more for that.
+        own = math.nextafter(own + 2 * len(outputs) * query.rounding, math.inf)
+        parts.append(min(own, nats_above(len(outputs) * int(charge_of(query)))))
+    return math.nextafter(math.fsum(parts), math.inf) if parts else 0.0
+
+
+def _with_classes(rest: "LossBounds", own: float, tol: float) -> "LossBounds":
+    """Add what questions about classes cost at most to the loss of all other answers."""
+    upper = math.nextafter(rest.upper + own, math.inf) if own else rest.upper
+    lower = max(0.0, rest.lower - own)
+    reason = "questions about classes were bounded on their own" if own else rest.reason
+    return LossBounds(lower, upper, rest.x_high, rest.x_low, upper - lower <= tol, reason)
+
+
+def _grouped(parts: Sequence["LossBounds"]) -> "LossBounds":
+    if len(parts) == 1:
+        return parts[0]
+    upper = math.nextafter(math.fsum(part.upper for part in parts), math.inf) if parts else 0.0
+    return LossBounds(0.0, upper, None, None, not parts, "the sum of the groups' bounds")
+
+
+@dataclass(frozen=True)
+class LossBounds:
+    """Bounds on a realized privacy loss, in nats.
+
+    Attributes
+    ----------
+    lower, upper : float
+        The true loss lies between them; `upper` is the one to account with, and what the independent check has
+        proved. Both are rounded outward, and allow for the rounding of the law that is really sampled.
+    x_high, x_low : ndarray of shape (n_features,) or None
+        Points between which at least `lower` is realized.
+    converged : bool
+        Whether ``upper - lower`` is within the tolerance asked for.
+    reason : str
+        Why the search ended.
+    """
+
+    lower: float
+    upper: float
+    x_high: Floats | None
+    x_low: Floats | None
+    converged: bool
+    reason: str
+
+    @property
+    def gap(self) -> float:
+        """Upper bound minus lower bound."""
+        return self.upper - self.lower
+
+
+class _Search:
+    """One side of the loss: what is known of a maximum over the box, as `lower`, `upper` and a `point`.
+
+    `upper` is what the search believes: only what the independent check makes of `proof` is a bound.
+    """
+
+    def __init__(self, law: AnswerLaw, sign: int) -> None:
+        self.law, self.sign = law, sign
+        problem = sigmoid_sum(law)
+        self.problem = problem if sign > 0 else problem.reversed()
+        problem = self.problem
+        self._to_the_ends = peaks_at_vertices(law, sign)
+        n_moving = int((problem.weights != 0).any(axis=0).sum())
+        self._by_vertices = self._to_the_ends and len(law) * 2.0**n_moving <= _MOST_VERTEX_EVALUATIONS
+        self._boxes: BoxBranching | None = None
+        self._answers: DualBranching | None = None
+        # Methods with their limits of nodes, and the method of the upper bound.
+        self._ways: list[tuple[bool, int]] = []
+        self._best: BoxBranching | DualBranching | None = None
+        # Slopes of the answers that hold over the whole box.
+        self._slopes = np.zeros((1, len(law)))
+        self.upper = float(problem.count @ problem.value(problem.high))
+        self.point = np.zeros(problem.weights.shape[1])
+        self.lower = float(problem.total(self.point[None, :])[0])
+        if self._by_vertices:
+            self.upper, vertex = vertex_maximum(law, sign)
+            point = np.where(vertex > law.box[0], 1.0, -1.0)
+            self._keep(float(problem.total(point[None, :])[0]), math.inf, point)
+        elif problem.is_concave:
+            lower, upper, point, slopes = maximum_of_concave(problem, tol=1e-7, start=self.point)
+            if upper < self.upper:
+                self._slopes = slopes[None, :]
+            self._keep(lower, upper, point)
+        else:
+            self._climb()
+            self._ways = [(False, _MAX_DUAL_NODES)]
+            if (n_moving <= _FEW_FEATURES and len(law) > _FEW_ANSWERS * n_moving) or self._to_the_ends:
+                self._ways = [(True, min(_FIRST_BOX_NODES, _MAX_BOX_NODES)), *self._ways, (True, _MAX_BOX_NODES)]
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether the maximum is known or a limit of nodes was reached."""
+        return not self._ways or self.upper <= self.lower
+
+    def step(self, goal: float) -> None:
+        """Look at some more nodes; none needs a bound below the goal."""
+        on_boxes, max_nodes = self._ways[0]
+        start, goal = (self.lower, self.point), max(goal, self.lower)
+        way: BoxBranching | DualBranching | None = self._boxes if on_boxes else self._answers
+        if way is not None:
+            way.step(goal)
+        elif on_boxes:
+            way = self._boxes = BoxBranching(self.problem, start, to_the_ends=self._to_the_ends)
+        else:
+            way = self._answers = DualBranching(self.problem, start, goal)
+        self._keep(way.lower, way.upper, way.point, way)
+        if way.n_seen >= max_nodes:
+            del self._ways[0]
+
+    @property
+    def end(self) -> Floats:
+        """Point of the lower bound, as a record."""
+        middle, half = middle_and_half(self.law.box)
+        return np.clip(middle + half * self.point, *self.law.box)
+
+    @property
+    def proof(self) -> Proof:
+        """Result of the search, for the independent check."""
+        if self._by_vertices:
+            return Proof(None, self._majorants)
+        if isinstance(self._best, DualBranching):
+            return Proof(self._best.tree, self._recorded(self._best.multipliers))
+        if isinstance(self._best, BoxBranching):
+            middle, half = middle_and_half(self.law.box)
+            return Proof(self._best.tree.scaled(middle, half), self._majorants)
+        return Proof(Tree(self.law.box.shape[1]), self._recorded(self._slopes))
+
+    def _recorded(self, slopes: Floats) -> Proposal:
+        # The arguments of the problem are those of the law, or their negatives.
+        return lambda leaves, low, high: self.sign * slopes[leaves]
+
+    def _majorants(self, leaves: npt.NDArray[np.intp], low: Floats, high: Floats) -> Floats:
+        low, high = (low, high) if self.sign > 0 else (-high, -low)
+        return self.sign * self.problem.envelope_slope(low, high, (low + high) / 2)
+
+    def _keep(self, lower: float, upper: float, point: Floats, way: BoxBranching | DualBranching | None = None) -> None:
+        if upper < self.upper:
+            self.upper, self._best = upper, way
+        if lower > self.lower:
+            self.lower, self.point = lower, point
+
+    def _climb(self) -> None:
+        """Local ascents from the best of some points scattered over the box and of the corners near them."""
+        points = scattered(_N_SCATTERED, self.problem.weights.shape[1])
+        points = np.concatenate([points, np.sign(points)])
+        order = np.argsort(-self.problem.total(points), kind="stable")[:_N_CLIMBS]
+        counts = np.tile(self.problem.count, (len(order), 1))
+        points, values = ascended(self.problem, counts, points[order], _MAX_CLIMB_STEPS)
+        self._keep(float(values.max()), math.inf, points[values.argmax()])

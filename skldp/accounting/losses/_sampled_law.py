@@ -1,0 +1,169 @@
+r"""Law of sampled answers, with a stated bound on every rounding.
+
+:meth:`~skldp.accounting.RegressionQuery.sample` draws the output 1 with probability :math:`T(x) / 2^{64}`, where
+the integer T comes out of a dozen floating-point operations on a person's values. This module says how far that can lie
+from exact arithmetic. Write :math:`w = a \cdot x + o` for where an answer's prediction lies between its output bounds
+(0 where this very answer is least likely, 1 where it is most likely; for a logistic query, its signed argument; for an
+exponential one, where the prediction's logarithm lies between those of the bounds). Then,
+for every x of the box, whatever order the additions were made in, and with or without fused operations,
+
+.. math:: P(\text{answer} \mid x) = q + t S(w') + \eta, \qquad |w' - w| \le e, \quad |\eta| \le 2^{-47},
+
+with :math:`q = 1 / (e^\varepsilon + 1)`, t = 1 - 2 q, S the ramp, the logistic function or, for an exponential query,
+the curved ramp :math:`(e^{k w} - 1) / (e^k - 1)` between 0 and 1, with its growth k the logarithm of the bounds' ratio
+or minus it, and the arithmetic of the right-hand side exact in the stored doubles a, o, q, t and k.
+
+**Where the figures come from.** A unit is :math:`u = 2^{-53}`; a sum of n products in any order is off by at most
+:math:`n u / (1 - n u)` times the sum of their sizes (Higham 2002, Section 3.1). `exp`, `log` and `expit` are taken to
+be right within 4 units in the last place (8 u), as their authors state and their tests measure. The sampler's argument
+takes d + 1 products and sums, two subtractions and a division, and so do a and o: together less than (4 d + 64) u of
+the sum of the sizes. Underflow adds less than 1e-200. The sampler's probability takes two values of `expit`, three
+operations and a truncation to :math:`2^{-64}`, and q and t are rounded themselves: together less than 64 u. So it does
+with two values of `expm1` and their ratio; the product k w is off by as much as if w were, by one unit of itself.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, Self, cast
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit
+
+from skldp.accounting._query import RegressionQuery
+from skldp.accounting.losses._region import UNIT, Floats, Region
+
+__all__ = [
+    "CHANCE_ERROR",
+    "AnswerLaw",
+    "PerAnswer",
+    "sampled_law",
+]
+
+CHANCE_ERROR = 2.0**-47
+_UNDERFLOW = 1e-200
+
+
+def sampled_law(
+    queries: Sequence[RegressionQuery], outputs: Sequence[int], box: Floats, region: Region | None = None
+) -> "AnswerLaw":
+    """Write down the law of some answers over a box, or over a region within it.
+
+    Equal answers are merged. Those that no person of the box can change are left out: they cancel in every ratio.
+
+    Shapes: box (2, n_features).
+    """
+    counts: dict[tuple[str, int], list[Any]] = {}
+    for query, output in zip(queries, outputs, strict=True):
+        counts.setdefault((query.key, int(output)), [query, 0])[1] += 1
+    moving = box[0] < box[1]
+    # Sorted, so that nothing depends on the order in which the answers came.
+    merged = [(query, output, n) for (_, output), (query, n) in sorted(counts.items()) if query.coef[moving].any()]
+    theta = np.array([query.coef for query, _, _ in merged]).reshape(-1, box.shape[1])
+    intercept = np.array([query.intercept for query, _, _ in merged])
+    logistic = np.array([query.kind == "logistic" for query, _, _ in merged], dtype=bool)
+    ends = np.array([query.argument_bounds for query, _, _ in merged]).reshape(-1, 2)
+    ends[logistic] = (0.0, 1.0)
+    sign = np.where(np.array([output for _, output, _ in merged]) == 1, 1.0, -1.0)
+    # A ramp starts at a where b was answered, and at b, downward, where a was.
+    start = np.where(logistic, 0.0, np.where(sign > 0, ends[:, 0], ends[:, 1]))
+    with np.errstate(under="ignore"):
+        scale = sign / (ends[:, 1] - ends[:, 0])
+        sizes = np.abs(theta) @ np.abs(box).max(axis=0) + np.abs(intercept)
+        magnitude = np.abs(scale) * (sizes + np.where(logistic, 0.0, np.abs(ends).max(axis=1)))
+        return AnswerLaw(
+            box=box,
+            coef=scale[:, None] * theta,
+            offset=scale * (intercept - start),
+            count=np.array([n for _, _, n in merged], dtype=np.float64),
+            epsilon=np.array([query.epsilon for query, _, _ in merged]),
+            logistic=logistic,
+            growth=sign * np.array([query.growth for query, _, _ in merged]),
+            magnitude=magnitude,
+            error=(4 * box.shape[1] + 64) * UNIT * magnitude + _UNDERFLOW,
+            region=region,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class PerAnswer:
+    """Arrays with one entry, or one row, for each answer."""
+
+    _columns: ClassVar[tuple[str, ...]]
+
+    def part(self, rows: npt.NDArray[np.intp]) -> Self:
+        """Return the entries of some of the answers."""
+        columns: dict[str, Any] = {name: getattr(self, name)[rows] for name in self._columns}
+        return replace(self, **columns)
+
+    def joined(self, other: Self) -> Self:
+        """Concatenate the entries of both."""
+        pairs = ((name, getattr(self, name), getattr(other, name)) for name in self._columns)
+        columns: dict[str, Any] = {name: np.concatenate([mine, theirs]) for name, mine, theirs in pairs}
+        return replace(self, **columns)
+
+
+@dataclass(frozen=True, eq=False)
+class AnswerLaw(PerAnswer):
+    """Law of some answers over a box; see the module.
+
+    Shapes: `box` (2, n_features); `coef` (n, n_features); `offset` (n,); `count` (n,); `epsilon` (n,); `growth` (n,);
+    `magnitude` (n,); `error` (n,).
+    """
+
+    box: Floats
+    coef: Floats
+    offset: Floats
+    count: Floats
+    epsilon: Floats
+    logistic: npt.NDArray[np.bool_]
+    growth: Floats
+    magnitude: Floats
+    error: Floats
+    region: Region | None = None
+
+    _columns = ("coef", "offset", "count", "epsilon", "logistic", "growth", "magnitude", "error")
+
+    def __len__(self) -> int:
+        return len(self.count)
+
+    @cached_property
+    def used(self) -> npt.NDArray[np.bool_]:
+        """Mask of the features that some answer reads."""
+        return np.asarray((self.coef != 0).any(axis=0))
+
+    @cached_property
+    def smallest(self) -> Floats:
+        """q, the smallest probability of an answer, within 8 u of itself."""
+        return cast("Floats", expit(-self.epsilon))
+
+    @cached_property
+    def reach(self) -> Floats:
+        """t, what lies between the smallest probability and the largest."""
+        return np.tanh(self.epsilon / 2)
+
+    @cached_property
+    def allowances(self) -> Floats:
+        """Bound, for each answer, on what rounding can do to its log-likelihood at any point, whatever is sampled."""
+        size = np.abs(self.growth)
+        # A curved ramp is steepest where it is highest, or where it begins.
+        ramp = np.where(size > 0, size / -np.expm1(-np.maximum(size, 1e-300)), 1.0) * self.reach / self.smallest
+        steepest = np.where(self.logistic, 1.0, ramp)
+        return steepest * self.error + CHANCE_ERROR / (self.smallest - CHANCE_ERROR) + 128 * UNIT * (2 + self.epsilon)
+
+    @cached_property
+    def allowance(self) -> float:
+        """Bound on what rounding can do to the log-likelihood of all answers at any point."""
+        return float(self.count @ self.allowances) * (1 + 2.0**-20)
+
+    def ranges(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+        """Least and largest w' of each answer over boxes of shape (k, d): two arrays of shape (k, n)."""
+        if self.region is not None:
+            down = -self.region.largest(-self.coef, low, high) + (self.offset - self.error)
+            return down, self.region.largest(self.coef, low, high) + (self.offset + self.error)
+        up, down = np.maximum(self.coef, 0.0).T, np.minimum(self.coef, 0.0).T
+        # One evaluation of a . x + o and the sampler's own error are both within `error`.
+        least = low @ up + high @ down + (self.offset - self.error)
+        most = high @ up + low @ down + (self.offset + self.error)
+        return least, most

@@ -1,0 +1,1 @@
+"""Declared columns: the possible records, and the constraints between columns."""

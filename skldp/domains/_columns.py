@@ -1,0 +1,309 @@
+"""Domains of tables: intervals, integers, categories, and columns that are declared together."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from skldp._arrays import kind_of
+from skldp._checks import is_number
+from skldp._documents import parsing, read_json
+from skldp.domains._constraints import Constrained, OneHot
+from skldp.domains._domain import Anywhere, Ball, Box, Clipped, Codes, Domain, FiniteSet, check_finite
+from skldp.domains._sparse_rows import SparseRows
+
+__all__ = [
+    "Categories",
+    "Columns",
+    "Integers",
+    "Interval",
+    "OrMissing",
+    "check_column_names",
+    "domain_from_json",
+]
+
+
+class _OneColumn(Domain):
+    """Base class of domains of one column."""
+
+    @property
+    def n_features(self) -> int:
+        """One."""
+        return 1
+
+
+@dataclass(frozen=True)
+class Interval(_OneColumn):
+    """A number between two bounds.
+
+    Parameters
+    ----------
+    low, high : float
+        Finite, and ``low < high``.
+    """
+
+    type: ClassVar[str] = "interval"
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        # A document holds doubles.
+        if not (is_number(self.low) and is_number(self.high) and float(self.low) < float(self.high)):
+            raise ValueError(f"Bounds must be finite numbers with low < high. Got {(self.low, self.high)!r} instead.")
+        for end in ("low", "high"):
+            object.__setattr__(self, end, float(getattr(self, end)))
+
+    def clip(self, rows: np.ndarray) -> Clipped:
+        """Clip numbers to the bounds."""
+        return Box((self.low,), (self.high,)).clip(rows)
+
+
+@dataclass(frozen=True)
+class Integers(_OneColumn):
+    """An integer between two bounds, both included.
+
+    Parameters
+    ----------
+    low, high : int
+        ``low < high``, of at most 2^53 in magnitude.
+    """
+
+    type: ClassVar[str] = "integers"
+
+    low: int
+    high: int
+
+    def __post_init__(self) -> None:
+        whole = all(is_number(end) and float(end).is_integer() and abs(end) <= 2**53 for end in (self.low, self.high))
+        if not whole or not self.low < self.high:
+            raise ValueError(f"Bounds must be whole numbers with low < high. Got {(self.low, self.high)!r} instead.")
+        for end in ("low", "high"):
+            object.__setattr__(self, end, int(getattr(self, end)))
+
+    def clip(self, rows: np.ndarray) -> Clipped:
+        """Round numbers to integers and clip them to the bounds."""
+        within, _ = Box((float(self.low),), (float(self.high),)).clip(rows)
+        whole = np.rint(within)
+        return Clipped(whole, int(np.count_nonzero(whole != rows)))
+
+
+@dataclass(frozen=True)
+class Categories(_OneColumn):
+    """A category with declared values; rows hold its code.
+
+    Parameters
+    ----------
+    values : tuple of str, int, float or bool
+        All different.
+    ordered : bool, default=False
+        Whether the order of the values means something.
+    """
+
+    type: ClassVar[str] = "categories"
+
+    values: tuple[Any, ...]
+    ordered: bool = False
+
+    def __post_init__(self) -> None:
+        if isinstance(self.values, tuple):
+            own = tuple(value.item() if isinstance(value, np.generic) else value for value in self.values)
+            object.__setattr__(self, "values", own)
+        if not isinstance(self.values, tuple) or not all(map(_is_category, self.values)):
+            raise ValueError(
+                f"Categories must be a tuple of strings, numbers or booleans. Got {self.values!r} instead."
+            )
+        if not self.values or len(set(self.values)) < len(self.values):
+            raise ValueError(f"Categories must be a list of different values. Got {self.values!r} instead.")
+        if not isinstance(self.ordered, bool):
+            raise ValueError(f"ordered must be True or False. Got {self.ordered!r} instead.")
+
+    def as_rows(self, values: npt.ArrayLike) -> np.ndarray:
+        """Return values as an array; :meth:`clip` takes integers of any type."""
+        return Codes((len(self.values),)).as_rows(values)
+
+    def clip(self, rows: np.ndarray) -> Clipped:
+        """Raise ValueError for integers that are no code."""
+        return Codes((len(self.values),)).clip(rows)
+
+
+@dataclass(frozen=True)
+class OrMissing(_OneColumn):
+    """A number of another domain, or NaN for a missing one.
+
+    Parameters
+    ----------
+    number : Interval or Integers
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldp.mechanisms import Interval
+    >>> from skldp.domains._columns import OrMissing
+    >>> OrMissing(Interval(0, 100)).clip(np.array([[130.0], [np.nan]]))
+    Clipped(rows=array([[100.],
+           [ nan]]), n_moved=1)
+    """
+
+    type: ClassVar[str] = "or_missing"
+
+    number: Interval | Integers
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.number, Interval | Integers):
+            raise ValueError(f"`number` must be Interval or Integers; got {self.number!r}.")
+
+    @property
+    def middle(self) -> float:
+        """The middle of the bounds."""
+        return self.number.low / 2 + self.number.high / 2
+
+    def clip(self, rows: np.ndarray) -> Clipped:
+        """Clip numbers to their domain; NaN stays."""
+        missing = np.isnan(rows)
+        if not missing.any():
+            return self.number.clip(rows)
+        # A NaN has 52 free bits, which must not be released.
+        there = np.where(missing, rows.dtype.type(self.number.low), rows)
+        within, n_moved = self.number.clip(there)
+        return Clipped(np.where(missing, rows.dtype.type(np.nan), within), n_moved)
+
+
+@dataclass(frozen=True)
+class Columns(Domain):
+    """A table whose parts each declare one column, or several together.
+
+    Parameters
+    ----------
+    parts : tuple of (tuple of str, Domain)
+        The names of the columns of each part, and their domain.
+
+    Raises
+    ------
+    ValueError
+        If a name occurs twice, or a part has another number of columns than of names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldp.mechanisms import Categories, Columns, Interval
+    >>> from skldp.domains._columns import domain_from_json
+    >>> people = Columns.of({"age": Interval(0, 100), "city": Categories(("Bonn", "Ulm"))})
+    >>> people.clip(np.array([[130.0, 1.0]]))
+    Clipped(rows=array([[100.,   1.]]), n_moved=1)
+    >>> domain_from_json(people.to_json()) == people
+    True
+    """
+
+    type: ClassVar[str] = "columns"
+
+    parts: tuple[tuple[tuple[str, ...], Domain], ...]
+
+    def __post_init__(self) -> None:
+        names = self.names
+        if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+            raise ValueError(f"Columns must have different names, and be at least one. Got {names!r} instead.")
+        for own, part in self.parts:
+            if len(own) != part.n_features:
+                raise ValueError(f"{part!r} declares {part.n_features} columns. Got the names {own!r} instead.")
+
+    @classmethod
+    def of(cls, parts: Mapping[str | tuple[str, ...], Domain]) -> "Columns":
+        """Make it from a dict by column, or by tuple of columns that are declared together."""
+        return cls(tuple(((name,) if isinstance(name, str) else tuple(name), part) for name, part in parts.items()))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all columns, in their order."""
+        return tuple(name for own, _ in self.parts for name in own)
+
+    @property
+    def n_features(self) -> int:
+        """Numbers in a row."""
+        return len(self.names)
+
+    def clip(self, rows: np.ndarray) -> Clipped:
+        """Clip every part to its domain; categories are codes."""
+        moved, n_moved, start = rows.copy(), 0, 0
+        for _, part in self.parts:
+            columns = slice(start, start + part.n_features)
+            start += part.n_features
+            own = _as_codes(rows[:, columns]) if isinstance(part, Categories | Codes) else rows[:, columns]
+            within = part.clip(own)
+            moved[:, columns] = within.rows
+            n_moved += within.n_moved
+        return Clipped(moved, n_moved)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the parts, each with its names."""
+        return {"type": "columns", "parts": [part.to_dict() | {"columns": list(own)} for own, part in self.parts]}
+
+
+def check_column_names(domain: Domain | None, names: Iterable[str] | None) -> None:
+    """Raise ValueError if a table and a domain have names that differ."""
+    while isinstance(domain, Constrained):
+        domain = domain.domain
+    if isinstance(domain, Columns) and names is not None and domain.names != tuple(names):
+        raise ValueError(
+            f"The domain's columns must be those of X, in their order: {list(names)}. Got {list(domain.names)} instead."
+        )
+
+
+def domain_from_json(text: str) -> Domain:
+    """Read a domain that :meth:`Domain.to_json` wrote; raises ValueError for other texts.
+
+    Examples
+    --------
+    >>> from skldp.domains._columns import domain_from_json
+    >>> domain_from_json('{"type": "interval", "low": 0, "high": 10}')
+    Interval(low=0.0, high=10.0)
+    """
+    return _from_dict(read_json(text))
+
+
+_TYPES: dict[str, type[Domain]] = {
+    one.type: one
+    for one in (
+        *(Anywhere, Ball, Box, Categories, Codes, Columns, Constrained, FiniteSet, Integers, Interval, OneHot),
+        *(OrMissing, SparseRows),
+    )
+}
+
+
+def _from_dict(given: Any) -> Domain:
+    kind = given.get("type") if isinstance(given, dict) else None
+    if not isinstance(kind, str) or kind not in _TYPES:
+        raise ValueError(f"A domain must be a JSON object with a known type: {sorted(_TYPES)}.")
+    fields = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
+    del fields["type"]
+    with parsing(f"A domain of type {kind!r}"):
+        if kind == "columns":
+            fields["parts"] = tuple(map(_part, fields["parts"]))
+        elif kind == "constrained":
+            fields["domain"] = _from_dict(fields["domain"])
+        elif kind == "or_missing":
+            fields["number"] = _from_dict(fields["number"])
+        return _TYPES[kind](**fields)
+
+
+def _part(given: Any) -> tuple[tuple[str, ...], Domain]:
+    if not isinstance(given, dict) or not isinstance(given.get("columns"), list):
+        raise ValueError("Each part must be a JSON object with a list of its columns; got another.")
+    return tuple(given["columns"]), _from_dict({name: value for name, value in given.items() if name != "columns"})
+
+
+def _is_category(value: Any) -> bool:
+    return isinstance(value, str | bool) or (isinstance(value, int | float) and is_number(value))
+
+
+def _as_codes(rows: np.ndarray) -> np.ndarray:
+    """Return numbers as codes; raises ValueError for fractions."""
+    codes = rows.astype(np.int64, copy=False) if rows.dtype.kind in "iu" else None
+    if codes is None:
+        check_finite(rows)
+        codes = np.clip(rows, -1, 2.0**53).astype(np.int64)
+        if not (codes == rows).all():
+            raise ValueError(f"codes must be integers. Got {kind_of(rows)} instead.")
+    return codes

@@ -1,0 +1,207 @@
+"""Constraints between columns: one-hot blocks of a category, and linear inequalities.
+
+As a box, nine columns of three categories would have 512 corners instead of 27. Every row has an answer: rows outside
+are moved by a fixed rule, since a refusal would reveal the row.
+"""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from skldp._checks import check_integer, is_integer, is_number
+from skldp.domains._domain import Clipped, Domain, check_finite
+from skldp.domains._norms import weighted_sums
+
+__all__ = ["LARGEST_BLOCK", "Constrained", "OneHot"]
+
+LARGEST_BLOCK = 2**20
+
+
+@dataclass(frozen=True)
+class OneHot(Domain):
+    """A category as one column for each of its values: one of them is 1, the others are 0.
+
+    Parameters
+    ----------
+    size : int
+        Number of columns, at most 2^20.
+    at_most_one : bool, default=False
+        Whether all of them may be 0, for a dropped level or an unknown value.
+    fallback : int, default=None
+        The column that is 1 for rows with several nearest members, -1 for no column. None takes no column if
+        `at_most_one` is true, else the first.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+
+    Notes
+    -----
+    Other rows are moved to the nearest member: the column with the largest value, or no column if `at_most_one` is true
+    and no value is above 1/2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldp.mechanisms import OneHot
+    >>> OneHot(3).clip(np.array([[0.0, 1.0, 0.0], [0.2, 0.3, 0.9], [1.0, 1.0, 0.0]])).rows.astype(int)
+    array([[0, 1, 0],
+           [0, 0, 1],
+           [1, 0, 0]])
+    """
+
+    type: ClassVar[str] = "one_hot"
+
+    size: int
+    at_most_one: bool = False
+    fallback: int | None = None
+
+    def __post_init__(self) -> None:
+        check_integer("The size of a block", self.size, least=1, most=LARGEST_BLOCK)
+        if not isinstance(self.at_most_one, bool):
+            raise ValueError(f"at_most_one must be True or False. Got {self.at_most_one!r} instead.")
+        least = -1 if self.at_most_one else 0
+        if self.fallback is None:
+            object.__setattr__(self, "fallback", least)
+        elif not is_integer(self.fallback) or not least <= self.fallback < self.size:
+            raise ValueError(
+                f"fallback must be a whole number from {least} to {self.size - 1}. Got {self.fallback!r} instead."
+            )
+
+    @property
+    def n_features(self) -> int:
+        """Columns of the block."""
+        return int(self.size)
+
+    def clip(self, rows: np.ndarray) -> Clipped:
+        """Move rows to the nearest member, ties to the fallback."""
+        check_finite(rows)
+        n_ones = np.count_nonzero(rows == 1, axis=1)
+        as_declared = (n_ones <= 1) if self.at_most_one else (n_ones == 1)
+        as_declared &= n_ones + np.count_nonzero(rows == 0, axis=1) == self.size
+        if as_declared.all():
+            return Clipped(rows, 0)
+        largest = rows.max(axis=1)
+        chosen = rows.argmax(axis=1)
+        is_tie = np.count_nonzero(rows == largest[:, None], axis=1) > 1
+        if self.at_most_one:
+            is_tie = np.where(largest == 0.5, True, is_tie & (largest > 0.5))
+            chosen = np.where(largest < 0.5, -1, chosen)
+        # Index -1 is an additional last column, which is dropped.
+        moved = np.zeros((len(rows), self.size + 1), dtype=rows.dtype)
+        moved[np.arange(len(rows)), np.where(is_tie, cast("int", self.fallback), chosen)] = 1
+        moved = moved[:, : self.size]
+        return Clipped(moved, int(np.count_nonzero(moved != rows)))
+
+
+@dataclass(frozen=True)
+class Constrained(Domain):
+    r"""Rows of a domain that satisfy linear inequalities :math:`A x \le b`.
+
+    A row is clipped to `domain` first. If it then violates an inequality, the fallback replaces it.
+
+    Parameters
+    ----------
+    domain : Domain
+        Domain of numbers, without codes.
+    coef : tuple of tuple of float
+        Matrix A: a row for each inequality, a number for each column.
+    limits : tuple of float
+        Vector b.
+    fallback : tuple of float
+        A row of `domain` that satisfies all inequalities.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ, a number is not finite, or the fallback is outside.
+
+    Notes
+    -----
+    Products are summed from left to right, so that the result for a row does not depend on other rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldp.mechanisms import Constrained
+    >>> from skldp.domains._domain import Box
+    >>> ages = Box((0.0, 0.0), (100.0, 100.0))  # age, and years in the job
+    >>> people = Constrained(ages, coef=((-1, 1),), limits=(-14,), fallback=(40, 10))
+    >>> people.clip(np.array([[30.0, 10.0], [20.0, 10.0]])).rows
+    array([[30., 10.],
+           [40., 10.]])
+    """
+
+    type: ClassVar[str] = "constrained"
+
+    domain: Domain
+    coef: tuple[tuple[float, ...], ...] = field(repr=False)
+    limits: tuple[float, ...] = field(repr=False)
+    fallback: tuple[float, ...] = field(repr=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.domain, Domain):
+            raise ValueError(f"domain must be a Domain. Got {type(self.domain).__name__} instead.")
+        size = self.domain.n_features
+        rows = tuple(_numbers("coef", row, size) for row in _listed("coef", self.coef))
+        if not rows:
+            raise ValueError("coef must have a row for each inequality. Got none instead.")
+        object.__setattr__(self, "coef", rows)
+        object.__setattr__(self, "limits", _numbers("limits", self.limits, len(rows)))
+        object.__setattr__(self, "fallback", _numbers("fallback", self.fallback, size))
+        given = np.array([self.fallback])
+        if (self.domain.clip(given).rows != given).any() or not self._satisfied(given).all():
+            raise ValueError("fallback must be a row of the domain that satisfies every inequality; got another one.")
+
+    @property
+    def n_features(self) -> int:
+        """Numbers in a row."""
+        return self.domain.n_features
+
+    @cached_property
+    def inequalities(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """A, of shape (n_inequalities, n_features), and b."""
+        return np.array(self.coef), np.array(self.limits)
+
+    def clip(self, rows: np.ndarray) -> Clipped:
+        """Clip rows to the domain; the fallback replaces rows that violate an inequality."""
+        # Beyond the range of the type it becomes infinite, and is refused.
+        with np.errstate(over="ignore"):
+            fallback = np.array([self.fallback], dtype=rows.dtype)
+        is_held = bool(np.isfinite(fallback).all())
+        fallback = self.domain.clip(fallback).rows if is_held else fallback
+        if not is_held or not self._satisfied(fallback).all():
+            raise ValueError(f"fallback must satisfy every inequality in the type of the rows; got {rows.dtype}.")
+        within = self.domain.clip(rows).rows
+        moved = np.where(self._satisfied(within)[:, None], within, fallback)
+        return Clipped(moved, int(np.count_nonzero(moved != rows)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("domain", "coef", "limits", "fallback")}
+
+    def _satisfied(self, rows: np.ndarray) -> npt.NDArray[np.bool_]:
+        """Return which rows satisfy every inequality."""
+        coef, limits = self.inequalities
+        # An overflow gives NaN, which satisfies nothing.
+        totals = weighted_sums(rows, coef, np.zeros(len(limits)))
+        return np.asarray((totals <= limits).all(axis=1))
+
+
+def _listed(name: str, given: Any) -> tuple[Any, ...]:
+    if isinstance(given, np.ndarray):
+        given = given.tolist()
+    if not isinstance(given, tuple | list):
+        raise ValueError(f"{name} must be a list. Got {type(given).__name__} instead.")
+    return tuple(given)
+
+
+def _numbers(name: str, given: Any, size: int) -> tuple[float, ...]:
+    """Return `size` finite numbers; -0.0 becomes 0.0."""
+    values = _listed(name, given)
+    if len(values) != size or not all(map(is_number, values)):
+        raise ValueError(f"{name} must hold {size} finite numbers. Got {len(values)} values instead.")
+    return tuple(float(value) + 0.0 for value in values)

@@ -1,0 +1,296 @@
+"""Declared columns: name, type, bounds or values, stand-ins, and the reading of values."""
+
+import datetime
+import math
+from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from skldp._checks import is_number
+from skldp._reading import FIRST_DAY, LAST_DAY, Cells, CodeReader, DayReader, NumberReader, Unread, value_key
+from skldp._value_labels import number_label, value_labels
+
+# A device that applies a policy needs no domains, and no scipy.
+if TYPE_CHECKING:
+    from skldp.domains._columns import Categories, Integers, Interval
+    from skldp.domains._domain import Domain
+
+__all__ = ["CategoryColumn", "DeclaredColumn", "NumberColumn"]
+
+_EPOCH = datetime.date(1970, 1, 1)
+
+
+@dataclass(frozen=True)
+class NumberColumn:
+    """A number or a date within declared bounds.
+
+    Parameters
+    ----------
+    name : str
+    low, high : float
+        Finite, ``low < high``. The bounds of a date are days since 1970-01-01.
+    unit : str, default=None
+        Unit, for display.
+    whole : bool, default=False
+        Whether numbers are rounded to integers, half to even.
+    missing : float, "category" or "refuse", default=None
+        Stand-in for a missing value, within the bounds; None is the middle of the bounds. In a table, a missing value
+        may be a category of its own, or an error.
+    is_date : bool, default=False
+        Whether values are dates or texts such as ``"2024-02-29"``, and not numbers. Needs `whole`.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+    """
+
+    name: str
+    low: float
+    high: float
+    _: KW_ONLY
+    unit: str | None = None
+    whole: bool = False
+    # Never None after __post_init__.
+    missing: Any = None
+    is_date: bool = False
+
+    values: ClassVar[None] = None
+
+    def __post_init__(self) -> None:
+        for end in ("low", "high", "missing"):
+            if is_number(getattr(self, end)):
+                object.__setattr__(self, end, float(getattr(self, end)))
+        ends = self.low, self.high
+        if not all(map(is_number, ends)) or not self.high / 2 - self.low / 2 > 0:
+            raise ValueError(f"Bounds must be finite numbers with low < high; got {ends!r}.")
+        if self.missing is None:
+            object.__setattr__(self, "missing", self.center)
+        within = is_number(self.missing) and self.low <= self.missing <= self.high
+        if not within and self.missing not in ("category", "refuse"):
+            raise ValueError(f"missing must be None or a number within the bounds; got {self.missing!r}.")
+        if self.is_date and not (self.whole and self.unit is None):
+            raise ValueError("A date must be whole and have no unit; got another column.")
+        if self.is_date and not (self.low >= FIRST_DAY and self.high <= LAST_DAY):
+            raise ValueError(f"Bounds of a date must be of the years 1 to 9999; got the days {ends!r}.")
+
+    @cached_property
+    def center(self) -> float:
+        """The middle of the bounds."""
+        return self.low / 2 + self.high / 2
+
+    @cached_property
+    def radius(self) -> float:
+        """Half the distance of the bounds."""
+        return self.high / 2 - self.low / 2
+
+    def encode(self, value: Any) -> float:
+        """Return the place of a value in [-1, 1]; a value that cannot be read is missing."""
+        found = self._reader(text=False).read(value)
+        number = self.missing if isinstance(found, Unread) else found
+        rounded = float(round(number)) if self.whole else number
+        inside = min(max(rounded, self.low), self.high)
+        return min(max((inside - self.center) / self.radius, -1.0), 1.0)
+
+    def places(self, values: Any, *, text: bool = False, first_row: int | None = None) -> list[float]:
+        """Return the place of each value in [-1, 1]."""
+        numbers = self.as_numbers(values, text=text, first_row=first_row)
+        inside = np.clip(np.rint(numbers) if self.whole else numbers, self.low, self.high)
+        places: list[float] = self.unit_places(inside).tolist()
+        return places
+
+    def unit_places(self, numbers: np.ndarray) -> np.ndarray:
+        """Return the places of numbers in [-1, 1]."""
+        return np.clip((numbers - self.center) / self.radius, -1.0, 1.0)
+
+    def number(self, place: Any) -> Any:
+        """Return the numbers at places in [-1, 1] or outside."""
+        return self.center + self.radius * place
+
+    def as_numbers(
+        self, values: Any, *, refuse_unknown: bool = True, text: bool = False, first_row: int | None = None
+    ) -> np.ndarray:
+        """Return a column as numbers; a missing one is the stand-in, or NaN if it is a category.
+
+        Raises ValueError with the row, counted from `first_row`, of a value that cannot be read.
+        """
+        cells = self._reader(text=text).read_all(values)
+        missing = cells.state == Unread.MISSING
+        if self.missing == "refuse":
+            _refuse_missing(self.name, missing, first_row)
+        rule = "dates, or texts such as '2024-02-29'" if self.is_date else "finite numbers"
+        cells.check(values, f"Column {self.name!r}", rule, Unread.UNREADABLE, first_row=first_row)
+        return np.where(missing, self.missing if is_number(self.missing) else np.nan, cells.values)
+
+    def from_numbers(self, numbers: np.ndarray) -> np.ndarray:
+        """Return released numbers as numbers or dates."""
+        if not self.is_date:
+            return numbers
+        missing = np.isnan(numbers)
+        days = np.rint(np.where(missing, 0, numbers)).astype("timedelta64[D]")
+        return np.where(missing, np.datetime64("NaT", "D"), np.datetime64(0, "D") + days)
+
+    def feature_names(self, name: str) -> list[str]:
+        """Return the names of the encoded columns."""
+        return [name, f"{name}_missing"] if self.missing == "category" else [name]
+
+    @cached_property
+    def domain(self) -> "Interval | Integers":
+        """The domain of the numbers."""
+        from skldp.domains._columns import Integers, Interval
+
+        return Integers(math.ceil(self.low), math.floor(self.high)) if self.whole else Interval(self.low, self.high)
+
+    @property
+    def coded(self) -> "Domain":
+        """The domain of the numbers, with NaN if missing is a category."""
+        from skldp.domains._columns import OrMissing
+
+        return OrMissing(self.domain) if self.missing == "category" else self.domain
+
+    def as_texts(self) -> tuple[str, str, str]:
+        """Return both bounds and the stand-in for missing values, for display."""
+        numbers = (self.low, self.high, float(round(self.missing)) if self.whole else self.missing)
+        low, high, missing = (str(_EPOCH + datetime.timedelta(n)) if self.is_date else number_label(n) for n in numbers)
+        return low, high, missing
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the column as a policy writes it."""
+        return {
+            "name": self.name,
+            "type": "date" if self.is_date else "integer" if self.whole else "number",
+            "unit": self.unit,
+            "low": repr(self.low),
+            "high": repr(self.high),
+            "missing": repr(self.missing),
+        }
+
+    @property
+    def _reader(self) -> type[DayReader | NumberReader]:
+        return DayReader if self.is_date else NumberReader
+
+
+@dataclass(frozen=True)
+class CategoryColumn:
+    """A category with declared values.
+
+    Parameters
+    ----------
+    name : str
+    values : tuple of str, int, float, bool or None
+        All different; None is the category of missing values.
+    unknown : str, int, float, bool or None, default=...
+        The one of `values` that any other value counts as, a missing one too if None is not among them. An ellipsis is
+        None if that is among the values, else the first value.
+    ordered : bool, default=False
+        Whether the order of the values means something.
+
+    Raises
+    ------
+    ValueError
+        If values occur twice, or `unknown` is not among them.
+    """
+
+    name: str
+    values: tuple[Any, ...]
+    _: KW_ONLY
+    unknown: Any = ...
+    ordered: bool = False
+
+    is_date: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if len(self._codes) < len(self.values):
+            raise ValueError("values must all be different; got one twice.")
+        if self.unknown is ...:
+            object.__setattr__(self, "unknown", None if None in self.values else self.values[0])
+        if value_key(self.unknown) not in self._codes:
+            raise ValueError(f"unknown must be one of the values; got {self.unknown!r:.40}.")
+
+    @property
+    def missing(self) -> str:
+        """``"category"`` if None is among the values, else ``"refuse"``."""
+        return "category" if None in self.values else "refuse"
+
+    def encode(self, value: Any) -> int:
+        """Return the code of a value, which may be unknown or missing."""
+        found = self._reader.read(value)
+        if isinstance(found, Unread):
+            return self._missing if found is Unread.MISSING else self._unknown
+        return int(found)
+
+    def as_numbers(
+        self, values: Any, *, refuse_unknown: bool = True, text: bool = False, first_row: int | None = None
+    ) -> np.ndarray:
+        """Return a column as codes.
+
+        Raises ValueError with the row, counted from `first_row`, of a value that cannot be read or is unknown.
+        """
+        cells: Cells = CodeReader(self.values, text=text).read_all(values)
+        if refuse_unknown and None not in self.values:
+            _refuse_missing(self.name, cells.state == Unread.MISSING, first_row)
+        refused = [Unread.UNREADABLE, *([Unread.UNKNOWN] if refuse_unknown else [])]
+        rule = f"only the declared {len(self.values) - (None in self.values)} values"
+        cells.check(values, f"Column {self.name!r}", rule, *refused, first_row=first_row)
+        instead = np.where(cells.state == Unread.MISSING, self._missing, self._unknown)
+        return np.where(cells.state > 0, instead, cells.values)
+
+    def from_numbers(self, numbers: np.ndarray) -> np.ndarray:
+        """Return released codes as categories."""
+        table = np.empty(len(self.values), dtype=object)
+        table[:] = self.values
+        return table[numbers.astype(np.int64)]
+
+    def feature_names(self, name: str) -> list[str]:
+        """Return the names of the encoded columns."""
+        return [f"{name}_{label}" for label in value_labels(self.values, "missing")]
+
+    @cached_property
+    def domain(self) -> "Categories":
+        """The domain of the values that are not missing."""
+        from skldp.domains._columns import Categories
+
+        return Categories(tuple(value for value in self.values if value is not None), self.ordered)
+
+    @property
+    def coded(self) -> "Domain":
+        """The domain of the codes."""
+        from skldp.domains._domain import Codes
+
+        return Codes((len(self.values),)) if None in self.values else self.domain
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the column as a policy writes it."""
+        return {"name": self.name, "type": "category", "values": list(self.values), "unknown": self.unknown}
+
+    @cached_property
+    def _codes(self) -> dict[Any, int]:
+        return {value_key(value): code for code, value in enumerate(self.values)}
+
+    @cached_property
+    def _unknown(self) -> int:
+        return self._codes[value_key(self.unknown)]
+
+    @cached_property
+    def _missing(self) -> int:
+        return self._codes.get(value_key(None), self._unknown)
+
+    @cached_property
+    def _reader(self) -> CodeReader:
+        return CodeReader(self.values)
+
+
+DeclaredColumn = NumberColumn | CategoryColumn
+
+
+def _refuse_missing(name: str, missing: np.ndarray, first_row: int | None) -> None:
+    if missing.any():
+        first = int(missing.argmax())
+        where = f"at position {first}" if first_row is None else f"in row {first_row + first}"
+        raise ValueError(
+            f"Column {name!r} must not have missing values unless it is declared what replaces them. Input "
+            f"contains NaN or None in {int(missing.sum()):,} of {missing.size:,} rows, the first {where}; nothing was "
+            "released."
+        )

@@ -1,0 +1,423 @@
+"""Declared domains: the possible records, and the rule that moves other records inside.
+
+A guarantee holds over a declared domain: every record is clipped to it before anything is drawn. Domains are declared
+from public knowledge, never from rows. Documents and files hold their JSON form.
+"""
+
+import itertools
+import json
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from skldp._arrays import as_numbers, kind_of
+from skldp._checks import check_dimension, check_integer, check_positive
+from skldp.domains._norms import nearest_rows, shortening_by_rounding, shrink_factors
+
+__all__ = [
+    "Anywhere",
+    "Ball",
+    "Box",
+    "Clipped",
+    "Codes",
+    "Domain",
+    "FiniteSet",
+    "check_finite",
+    "own_vectors",
+    "round_inward",
+]
+
+
+class Clipped(NamedTuple):
+    """Rows within a domain, and the number of values that were moved.
+
+    Shapes: `rows` (n, n_features).
+    """
+
+    rows: np.ndarray
+    n_moved: int
+
+
+@dataclass(frozen=True)
+class Domain(ABC):
+    """Set of possible records. Subclasses are frozen dataclasses."""
+
+    #: Name in documents.
+    type: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def n_features(self) -> int:
+        """Numbers in a row."""
+
+    def as_rows(self, values: npt.ArrayLike) -> np.ndarray:
+        """Return values as an array of float32 or float64."""
+        # Hidden cells of a masked array are checked as well.
+        own = np.asarray(values) if isinstance(values, np.ndarray) else values
+        if isinstance(own, np.ndarray) and own.dtype in (np.float64, np.float32):
+            return own
+        return as_numbers(own)
+
+    @abstractmethod
+    def clip(self, rows: np.ndarray) -> Clipped:
+        """Move rows into the domain; `rows` of shape (n, n_features) is returned itself if nothing moves.
+
+        Raises ValueError for NaN and infinity, and for codes that no category has.
+        """
+
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the domain by numbers, strings and lists, with a ``"type"``."""
+        return {"type": self.type} | {one.name: _plain(getattr(self, one.name)) for one in fields(self)}
+
+    def to_json(self) -> str:
+        """Describe the domain as a JSON document; ``domain_from_json`` reads it."""
+        return json.dumps(self.to_dict(), allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return list(map(_plain, value))
+    if isinstance(value, Domain):
+        return value.to_dict()
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+
+
+def check_finite(rows: Any) -> None:
+    """Raise scikit-learn's ValueError for NaN and infinity in an array or a sparse matrix."""
+    rows = rows.data if sparse.issparse(rows) else rows
+    # Minimum and maximum are NaN if any value is; they need no working array.
+    if not (-math.inf < rows.min(initial=math.inf) and rows.max(initial=-math.inf) < math.inf):
+        raise_not_finite(rows)
+
+
+def raise_not_finite(rows: np.ndarray) -> None:
+    """Raise ValueError for NaN or infinity."""
+    if np.isnan(rows).any():
+        raise ValueError("Input X contains NaN.")
+    raise ValueError(f"Input X contains infinity or a value too large for {rows.dtype!r}.")
+
+
+def round_inward(
+    low: npt.NDArray[np.float64], high: npt.NDArray[np.float64], dtype: npt.DTypeLike
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the largest interval of another dtype within the declared one, which the guarantee covers."""
+    # A bound beyond the range of the type becomes infinite, then its largest number.
+    with np.errstate(over="ignore"):
+        inner_low, inner_high = low.astype(dtype), high.astype(dtype)
+    inner_low = np.where(inner_low < low, np.nextafter(inner_low, np.inf, dtype=inner_low.dtype), inner_low)
+    inner_high = np.where(inner_high > high, np.nextafter(inner_high, -np.inf, dtype=inner_high.dtype), inner_high)
+    return inner_low, inner_high
+
+
+@dataclass(frozen=True)
+class Box(Domain):
+    """Numbers, each within its own bounds; others are clipped.
+
+    Parameters
+    ----------
+    low, high : tuple of float
+        Finite, and ``low < high``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldp.domains._domain import Box
+    >>> Box((0.0, 0.0), (1.0, 1.0)).clip(np.array([[0.5, -9.0]]))
+    Clipped(rows=array([[0.5, 0. ]]), n_moved=1)
+    """
+
+    type: ClassVar[str] = "box"
+
+    low: tuple[float, ...] = field(repr=False)
+    high: tuple[float, ...] = field(repr=False)
+
+    def __post_init__(self) -> None:
+        low, high = (_declared_numbers(name, getattr(self, name)) for name in ("low", "high"))
+        fit = low.ndim == 1 and low.size and low.shape == high.shape
+        if not fit or not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
+            raise ValueError("low and high must be as many finite numbers, with low < high. Got others instead.")
+        for name, end in (("low", low), ("high", high)):
+            object.__setattr__(self, name, tuple(end.tolist()))
+
+    @classmethod
+    def of(cls, low: npt.ArrayLike, high: npt.ArrayLike) -> "Box":
+        """Make a box from arrays of shape (n_features,)."""
+        return cls(low, high)  # type: ignore[arg-type]  # which become tuples
+
+    @cached_property
+    def n_features(self) -> int:
+        """Numbers in a row."""
+        return len(self.low)
+
+    @cached_property
+    def ends(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Both bounds as arrays of shape (n_features,)."""
+        return np.asarray(self.low), np.asarray(self.high)
+
+    @cached_property
+    def center(self) -> npt.NDArray[np.float64]:
+        """The middle of each feature's bounds."""
+        # Halved before the sum: bounds near the largest double must not overflow.
+        low, high = self.ends
+        return low / 2 + high / 2
+
+    @cached_property
+    def radius(self) -> npt.NDArray[np.float64]:
+        """Half the width of each feature's bounds."""
+        low, high = self.ends
+        return high / 2 - low / 2
+
+    def clip(self, rows: np.ndarray) -> Clipped:
+        """Move what lies outside to the nearest bound."""
+        # Minimum and maximum are NaN if any value is.
+        lowest, highest = float(rows.min(initial=math.inf)), float(rows.max(initial=-math.inf))
+        if not (-math.inf < lowest and highest < math.inf):
+            raise_not_finite(rows)
+        # Two passes over cached numbers spare most blocks np.clip, which is several times slower.
+        if self._everywhere[0] <= lowest and highest <= self._everywhere[1]:
+            return Clipped(rows, 0)
+        low, high = self._ends_by_type.get(rows.dtype) or self._ends_of(rows.dtype)
+        moved = np.clip(rows, low, high, out=np.empty(rows.shape, dtype=rows.dtype))
+        return Clipped(moved, int(np.count_nonzero(moved != rows)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"low": self.low, "high": self.high}
+
+    @cached_property
+    def _everywhere(self) -> tuple[float, float]:
+        """The intersection of all features' bounds."""
+        return max(self.low), min(self.high)
+
+    @cached_property
+    def _ends_by_type(self) -> dict[np.dtype, tuple[np.ndarray, np.ndarray]]:
+        return {}
+
+    def _ends_of(self, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+        """Return the bounds in a type, as single numbers if all features share them."""
+        low, high = round_inward(*self.ends, dtype)
+        if not (low <= high).all():
+            raise ValueError(f"Bounds must have a number of the type of the rows between them. Got {dtype} instead.")
+        alike = (low == low[0]).all() and (high == high[0]).all()
+        ends = self._ends_by_type[dtype] = (low[0], high[0]) if alike else (low, high)
+        return ends
+
+
+@dataclass(frozen=True)
+class Ball(Domain):
+    """Vectors with norm at most `radius`; longer ones are scaled to it.
+
+    Parameters
+    ----------
+    dimension : int
+    radius : float
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+    """
+
+    type: ClassVar[str] = "ball"
+
+    dimension: int
+    radius: float
+
+    def __post_init__(self) -> None:
+        check_dimension(self.dimension, least=1)
+        check_positive("radius", self.radius)
+        # A document holds doubles.
+        object.__setattr__(self, "radius", float(self.radius))
+
+    @property
+    def n_features(self) -> int:
+        """Numbers in a row."""
+        return self.dimension
+
+    def clip(self, rows: Any) -> Clipped:
+        """Scale longer rows to the radius; rows that only rounding made longer do not count as moved.
+
+        Rows may be a CSR matrix without duplicate entries.
+        """
+        check_finite(rows)
+        factors = shrink_factors(rows, self.radius)
+        if not (factors < 1).any():
+            return Clipped(rows, 0)
+        outside = rows[factors < 1 - shortening_by_rounding(rows.dtype, rows.shape[1])]
+        # In double precision: a subnormal float32 factor has too few bits to stay within the radius.
+        if sparse.issparse(rows):
+            moved = rows.copy()
+            moved.data[:] = moved.data * np.repeat(factors, np.diff(moved.indptr))
+            return Clipped(moved, int(np.count_nonzero(outside.data)))
+        moved = np.empty(rows.shape, dtype=rows.dtype)
+        np.multiply(rows, factors[:, None], out=moved, casting="same_kind")
+        return Clipped(moved, int(np.count_nonzero(outside)))
+
+
+@dataclass(frozen=True)
+class Anywhere(Domain):
+    """All finite vectors.
+
+    Parameters
+    ----------
+    dimension : int
+    """
+
+    type: ClassVar[str] = "anywhere"
+
+    dimension: int
+
+    def __post_init__(self) -> None:
+        check_dimension(self.dimension, least=1)
+
+    @property
+    def n_features(self) -> int:
+        """Numbers in a row."""
+        return self.dimension
+
+    def clip(self, rows: np.ndarray) -> Clipped:
+        """Raise ValueError for NaN and infinity."""
+        check_finite(rows)
+        return Clipped(rows, 0)
+
+
+@dataclass(frozen=True, eq=False)
+class FiniteSet(Domain):
+    """Public vectors, such as word embeddings; others are moved to the nearest of them.
+
+    Parameters
+    ----------
+    vectors : ndarray of shape (n_vectors, n_features)
+
+    Raises
+    ------
+    ValueError
+        If it is empty, of another shape, or not finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldp.domains._domain import FiniteSet
+    >>> FiniteSet(np.eye(2)).clip(np.array([[0.0, 1.0], [0.75, 0.0]]))
+    Clipped(rows=array([[0., 1.],
+           [1., 0.]]), n_moved=1)
+    """
+
+    type: ClassVar[str] = "finite_set"
+
+    vectors: np.ndarray = field(repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "vectors", own_vectors("vectors", self.vectors))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FiniteSet) and np.array_equal(self.vectors, other.vectors)
+
+    def __hash__(self) -> int:
+        # -0.0 equals 0.0.
+        return hash((self.vectors + 0.0).tobytes())
+
+    @property
+    def n_features(self) -> int:
+        """Numbers in a row."""
+        return int(self.vectors.shape[1])
+
+    def clip(self, rows: Any) -> Clipped:
+        """Move rows to the nearest vector, the first of equal ones. A sparse matrix becomes an array."""
+        check_finite(rows)
+        given = rows.toarray() if sparse.issparse(rows) else rows
+        # In the type of the rows, so that a row that is one of the vectors equals it.
+        vectors = self.vectors.astype(given.dtype, copy=False)
+        moved = vectors[nearest_rows(given, vectors)]
+        return Clipped(moved, int(np.count_nonzero(moved != given)))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        # Pickles lose this flag.
+        self.vectors.flags.writeable = False
+
+
+def _declared_numbers(name: str, given: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Return public numbers as float64; raises ValueError for bools and texts."""
+    try:
+        if not isinstance(given, tuple | list):
+            given = np.asarray(given)
+        flat = given.reshape(-1).tolist() if isinstance(given, np.ndarray) and given.dtype.kind == "O" else given
+        kinds = {flat.dtype.type} if isinstance(flat, np.ndarray) else set(map(type, flat))
+        if kinds & {list, tuple}:
+            kinds = set(map(type, itertools.chain.from_iterable(given)))
+        if any(issubclass(kind, bool | np.bool_ | str | bytes | np.complexfloating) for kind in kinds):
+            raise TypeError
+        own: npt.NDArray[np.float64] = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"{name} must be numbers. Got something else instead.") from None
+    return own
+
+
+def own_vectors(name: str, vectors: npt.ArrayLike, n_features: int | None = None) -> npt.NDArray[np.float64]:
+    """Return a checked, read-only copy of public vectors, which a guarantee holds for."""
+    own = np.array(_declared_numbers(name, vectors))
+    if own.ndim != 2 or 0 in own.shape or own.shape[1] != (n_features or own.shape[1]):
+        width = "n_features" if n_features is None else n_features
+        raise ValueError(
+            f"{name} must have the shape (n, {width}), with at least one row. Got an array of shape {own.shape} "
+            "instead."
+        )
+    if not np.isfinite(own).all():
+        raise ValueError(f"{name} must be finite. Got NaN or infinity instead.")
+    own.flags.writeable = False
+    return own
+
+
+@dataclass(frozen=True)
+class Codes(Domain):
+    """Codes of categories: integers from 0 to below a size for each column. Other codes are refused.
+
+    Parameters
+    ----------
+    sizes : tuple of int
+        Number of categories of each column, at least 1.
+
+    Raises
+    ------
+    ValueError
+        If there is no size, or one is not an integer >= 1.
+    """
+
+    type: ClassVar[str] = "codes"
+
+    sizes: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if not self.sizes:
+            raise ValueError(f"sizes must hold at least one column. Got {self.sizes!r} instead.")
+        for size in self.sizes:
+            check_integer("Every size", size, least=1, most=2**63 - 1)
+
+    @cached_property
+    def n_features(self) -> int:
+        """Numbers in a row."""
+        return len(self.sizes)
+
+    def as_rows(self, values: npt.ArrayLike) -> np.ndarray:
+        """Return values as an array; :meth:`clip` takes integers of any type."""
+        return np.asarray(values)
+
+    def clip(self, rows: np.ndarray) -> Clipped:
+        """Raise ValueError for values that are no codes."""
+        if rows.dtype.kind not in "iu":
+            raise ValueError(f"codes must be integers. Got {kind_of(rows)} instead.")
+        # Integers beyond int64 become negative, and negative ones large unsigned integers.
+        codes = rows.astype(np.int64, copy=False)
+        unsigned = codes.view(np.uint64)
+        # One pass over cached numbers spares most blocks the slower comparison by column.
+        if unsigned.max(initial=0) >= min(self.sizes) and not (unsigned < np.asarray(self.sizes, np.uint64)).all():
+            raise ValueError(f"codes must be integers from 0 to {max(self.sizes) - 1}. Got {kind_of(rows)} instead.")
+        return Clipped(codes, 0)
+
+        return {"type": "codes", "sizes": [int(size) for size in self.sizes]}

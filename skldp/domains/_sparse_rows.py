@@ -1,0 +1,105 @@
+"""Sparse rows, such as bags of words: a declared domain."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy import sparse
+
+from skldp._checks import check_dimension, check_positive
+from skldp.domains._domain import Ball, Clipped, Domain, check_finite
+
+__all__ = ["SparseRows"]
+
+
+@dataclass(frozen=True)
+class SparseRows(Domain):
+    """Vectors with at most `max_nonzeros` non-zero values; in others the smallest become 0.
+
+    Parameters
+    ----------
+    dimension : int
+    max_nonzeros : int
+        From 1 to `dimension`.
+    radius : float, default=None
+        Largest norm; longer vectors are scaled to it.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldp.domains._sparse_rows import SparseRows
+    >>> SparseRows(4, 2).clip(np.array([[3.0, -1.0, 0.0, 2.0]]))
+    Clipped(rows=array([[3., 0., 0., 2.]]), n_moved=1)
+    """
+
+    type: ClassVar[str] = "sparse"
+
+    dimension: int
+    max_nonzeros: int
+    radius: float | None = None
+
+    def __post_init__(self) -> None:
+        check_dimension(self.dimension, least=1)
+        check_dimension(self.max_nonzeros, least=1)
+        if self.max_nonzeros > self.dimension:
+            raise ValueError(
+                f"max_nonzeros must be at most the dimension, {self.dimension}. Got {self.max_nonzeros!r} instead."
+            )
+        if self.radius is not None:
+            check_positive("radius", self.radius)
+            object.__setattr__(self, "radius", float(self.radius))
+
+    @property
+    def n_features(self) -> int:
+        """Numbers in a row."""
+        return self.dimension
+
+    def clip(self, rows: Any) -> Clipped:
+        """Set the smallest values to 0 if there are too many, the last columns of equal ones.
+
+        Rows may be a CSR matrix without duplicate entries.
+        """
+        check_finite(rows)
+        kept, n_dropped = (_few_stored if sparse.issparse(rows) else _few_dense)(rows, int(self.max_nonzeros))
+        if self.radius is None:
+            return Clipped(kept, n_dropped)
+        inside = Ball(self.dimension, self.radius).clip(kept)
+        return Clipped(inside.rows, n_dropped + inside.n_moved)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the set."""
+        described = super().to_dict()
+        return {name: value for name, value in described.items() if value is not None}
+
+
+def _few_dense(rows: np.ndarray, most: int) -> tuple[np.ndarray, int]:
+    full = np.flatnonzero(np.count_nonzero(rows, axis=1) > most)
+    if not full.size:
+        return rows, 0
+    moved = rows.copy()
+    smallest = np.argsort(-np.abs(rows[full]), axis=1, kind="stable")[:, most:]
+    dropped = np.take_along_axis(rows[full], smallest, axis=1)
+    moved[full[:, None], smallest] = 0
+    return moved, int(np.count_nonzero(dropped))
+
+
+def _few_stored(rows: Any, most: int) -> tuple[Any, int]:
+    sizes = np.diff(rows.indptr)
+    if not (sizes > most).any():
+        return rows, 0
+    owners = np.repeat(np.arange(rows.shape[0]), sizes)
+    # Entries of each row by descending magnitude, then by column.
+    order = np.lexsort((rows.indices, -np.abs(rows.data), owners))
+    rank = np.arange(len(order)) - rows.indptr[owners]
+    small = order[rank >= most]
+    # Stored zeros would cost time in every product.
+    dropped = int(np.count_nonzero(rows.data[small]))
+    moved = rows.copy()
+    moved.data[small] = 0
+    moved.eliminate_zeros()
+    return moved, dropped

@@ -1,0 +1,274 @@
+"""Transformers of labels to vectors: label-Laplace of a vector, and randomized response of a label matrix."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
+
+from skldp._arrays import kind_of
+from skldp.domains._columns import Columns
+from skldp.domains._domain import Codes
+from skldp.estimators._class_codes import declared_values, decode, decoded_dtype, encode, learnt_values
+from skldp.estimators._labels import LabelReleaser
+from skldp.estimators._validation import Seed, as_table
+from skldp.mechanisms._guarantee import PrivacyGuarantee
+from skldp.mechanisms._record import MixedRecord, share_out
+from skldp.mechanisms.categorical._frequency import FrequencyEstimate, estimate_frequencies
+from skldp.mechanisms.categorical._label_laws import LabelLaplaceVectorMechanism
+
+__all__ = ["LabelLaplaceVector", "LabelMatrixRR"]
+
+
+class LabelLaplaceVector(LabelReleaser):
+    r"""Add Laplace noise to the one-hot label, and release all its entries.
+
+    Each label is released as a row of numbers whose mean is its one-hot encoding, for fits by gradients or least
+    squares. Classifiers do not take it.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Budget (natural log) of one label, at least 1e-6. The noise has scale :math:`2 / \varepsilon`.
+    classes : array-like of shape (n_classes,), default=None
+        Declared classes, from public knowledge. None learns them from y, with a warning and an infinite guarantee.
+    seed : None, int, Generator or RandomState, default=None
+        None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes, sorted where they can be: the columns of what is released.
+    mechanism_ : LabelLaplaceVectorMechanism
+    privacy_guarantee_ : PrivacyGuarantee
+        Exact, per label, and all of what is stated; infinite where the classes were learnt.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range, or a label is not declared.
+
+    Warns
+    -----
+    LearntDomainWarning
+        If `classes` is None.
+    SeededNoiseWarning
+        If `seed` is not None.
+
+    See Also
+    --------
+    LabelLaplace : The largest entry alone, which spends about half of what it states.
+    LabelRR : Randomized response, which releases a label.
+
+    References
+    ----------
+    Phan, Thai, Hu, Jin, Sun and Dou, "Scalable differential privacy with certified robustness in adversarial learning",
+    ICML 2020, as the BitRand paper describes it (Section 7).
+
+    Examples
+    --------
+    >>> from skldp import LabelLaplaceVector
+    >>> noisy = LabelLaplaceVector(epsilon=1.0, classes=["no", "yes"])
+    >>> noisy.fit_transform(["no", "yes", "yes"]).shape
+    (3, 2)
+    >>> print(noisy.privacy_guarantee_)
+    epsilon 1 per label (stated 1); exact, of the discrete Laplace noise on the whole one-hot label
+    """
+
+    def __init__(self, epsilon: float = 1.0, *, classes: npt.ArrayLike | None = None, seed: Seed = None) -> None:
+        self.epsilon = epsilon
+        self.classes = classes
+        self.seed = seed
+
+    def inverse_transform(self, y: Any) -> np.ndarray:
+        """Return the label of the largest entry of every released row.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples, n_classes)
+            Released rows.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        return decode(self._noisy(y).argmax(axis=1), self.classes_, self.classes_.dtype)
+
+    def estimate_frequencies(self, y: Any) -> FrequencyEstimate:
+        """Estimate without bias how often each class occurs among these people, from released rows.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples, n_classes)
+            Released rows.
+
+        Returns
+        -------
+        FrequencyEstimate
+            With `frequencies`, `standard_errors` and `categories`, in the order of ``classes_``.
+        """
+        check_is_fitted(self)
+        noisy = self._noisy(y)
+        errors = np.full(self.classes_.size, (self.mechanism_.noise_variance / len(noisy)) ** 0.5)
+        return FrequencyEstimate(noisy.mean(axis=0), errors, len(noisy), self.classes_)
+
+    def _make_mechanism(self, classes):
+        return LabelLaplaceVectorMechanism(float(self.epsilon), classes.size)
+
+    def _noisy(self, y):
+        noisy = as_table(y, "y", dtype=np.float64)
+        if noisy.shape[1] != self.classes_.size:
+            raise ValueError(f"y must have a column for each of {self.classes_.size} classes. Got {noisy.shape[1]}.")
+        return noisy
+
+    def _decoded(self, answers, dtype):
+        return answers
+
+
+class LabelMatrixRR(LabelReleaser):
+    """Randomize every column of a label matrix, the attributes of one record, by randomized response.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Budget (natural log) of all labels of one record together, split equally over the columns.
+    classes : array-like of shape (n_classes,), or list of such, default=None
+        Declared classes of every column, from public knowledge, or one list for all columns, such as ``[0, 1]`` for a
+        multi-label indicator. None learns them from y, with a warning and an infinite guarantee.
+    seed : None, int, Generator or RandomState, default=None
+        None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
+
+    Attributes
+    ----------
+    classes_ : list of ndarray
+        The classes of each column, sorted where they can be.
+    mechanism_ : MixedRecord
+    privacy_guarantee_ : PrivacyGuarantee
+        Exact, in unit "label": that of all labels of a record, the sum over the columns. Infinite where classes were
+        learnt.
+
+    Raises
+    ------
+    ValueError
+        If y has not two dimensions, a label is not declared, or there are not as many lists as columns.
+
+    Warns
+    -----
+    LearntDomainWarning
+        If `classes` is None.
+    SeededNoiseWarning
+        If `seed` is not None.
+
+    See Also
+    --------
+    LabelRR : One label a record.
+
+    Examples
+    --------
+    >>> from skldp import LabelMatrixRR
+    >>> attributes = LabelMatrixRR(epsilon=4.0, classes=[0, 1])
+    >>> attributes.fit_transform([[0, 1], [1, 1], [0, 0]]).shape
+    (3, 2)
+    >>> print(attributes.privacy_guarantee_)
+    epsilon 4 per label (stated 4, per feature 2); all labels of a record: sum over 2 columns: y0 2, y1 2
+    """
+
+    def __init__(self, epsilon: float = 1.0, *, classes: npt.ArrayLike | None = None, seed: Seed = None) -> None:
+        self.epsilon = epsilon
+        self.classes = classes
+        self.seed = seed
+
+    def inverse_transform(self, y: Any) -> np.ndarray:
+        """Return released labels unchanged: they are labels, and their noise cannot be undone.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples, n_columns)
+            Released labels.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples, n_columns)
+        """
+        check_is_fitted(self)
+        labels = self._labels(y)
+        self._codes(labels, self.classes_)
+        return labels
+
+    def estimate_frequencies(self, y: Any) -> list[FrequencyEstimate]:
+        """Estimate without bias how often each true class occurs in each column, from released labels.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples, n_columns)
+            Released labels.
+
+        Returns
+        -------
+        list of FrequencyEstimate
+            One for each column, in the order of ``classes_``.
+        """
+        check_is_fitted(self)
+        codes = self._codes(self._labels(y), self.classes_)
+        estimates = []
+        for column, part, own in zip(codes.T, self.mechanism_.parts, self.classes_, strict=True):
+            keep, other = part.support_probabilities()
+            counts = np.bincount(column, minlength=own.size)
+            estimates.append(estimate_frequencies(counts, column.size, keep, other, categories=own))
+        return estimates
+
+    def _labels(self, y):
+        if y is None:
+            raise ValueError("requires y to be passed, but the target y is None")
+        labels = as_table(y, "y", dtype=None)
+        if not labels.shape[1]:
+            raise ValueError(f"y must have at least one column. Got {kind_of(y)} instead.")
+        return labels
+
+    def _classes(self, y):
+        if self.classes is None:
+            return [learnt_values(column) for column in y.T]
+        listed: list[Any] = list(self.classes)  # type: ignore[arg-type]  # which is no single number
+        by_column = all(np.ndim(one) == 1 for one in listed)
+        if by_column and len(listed) != y.shape[1]:
+            raise ValueError(
+                f"classes must be one list for each of {y.shape[1]} columns of y, or one for all. "
+                f"Got {self.classes!r} instead."
+            )
+        each = listed if by_column else [listed] * y.shape[1]
+        return [declared_values(one, "classes") for one in each]
+
+    def _codes(self, y, classes):
+        if y.shape[1] != len(classes):
+            raise ValueError(f"y must have {len(classes)} columns. Got {y.shape[1]} instead.")
+        return np.column_stack([encode(column, own, "y") for column, own in zip(y.T, classes, strict=True)])
+
+    def _make_mechanism(self, classes):
+        columns = Columns.of({f"y{j}": Codes((own.size,)) for j, own in enumerate(classes)})
+        return _LabelRecord(columns, share_out(float(self.epsilon), [1] * len(classes)))
+
+    def _empty_release(self, n_rows, dtype):
+        dtypes = [decoded_dtype(own, dtype) for own in self.classes_]
+        return np.empty((n_rows, len(dtypes)), dtype=np.result_type(*dtypes))
+
+    def _decoded(self, answers, dtype):
+        decoded = [
+            decode(column, own, dtype) for column, own in zip(answers.astype(np.int64).T, self.classes_, strict=True)
+        ]
+        return np.column_stack(decoded)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.one_d_labels = False
+        tags.target_tags.two_d_labels = True
+        return tags
+
+
+class _LabelRecord(MixedRecord):
+    """Record of labels alone, whose guarantee is per label."""
+
+    def guarantee(self) -> PrivacyGuarantee:
+        whole = super().guarantee()
+        return replace(whole, unit="label", basis=f"all labels of a record: {whole.basis}")

@@ -1,0 +1,357 @@
+r"""Models of released rows that account for the noise of the release."""
+
+import warnings
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from skldp._arrays import as_numbers
+from skldp.estimators._base import law_of_releases
+from skldp.estimators._class_codes import encode, labels_1d, learnt_values
+from skldp.estimators._guarantee_mixin import GuaranteeMixin, own_guarantee
+from skldp.estimators._labels import LabelReleaser
+from skldp.estimators._private_logistic import LinearScores
+from skldp.estimators._validation import HasMethods, as_table, fit_context, validate_finite
+from skldp.exceptions import TooFewPeopleWarning
+from skldp.learning._errors_in_variables import least_squares_of_releases
+from skldp.learning._linear_rule import discriminant_of_releases, unbiased_members
+from skldp.learning._uncertainty import intervals_around
+from skldp.mechanisms._guarantee import PrivacyGuarantee
+from skldp.mechanisms._rows import RowMechanism
+
+__all__ = ["NoiseAwareDiscriminant", "NoiseAwareLinearRegression"]
+
+
+class NoiseAwareLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
+    r"""Linear regression on released rows: least squares corrected for the known noise of the regressors.
+
+    It is for those who must have rows. A release that is made for the model tells far more at the same epsilon.
+
+    Parameters
+    ----------
+    mechanism : transformer or RowMechanism
+        What released the rows: a fitted transformer, its ``mechanism_``, or a transformer that is not fitted, of which
+        a clone is fitted to the shape of X. If it releases one number more than X has columns, the target was released
+        with the row, as its last number. Releases must be unbiased and their second moments identified, as by PrivUnit,
+        multivariate Laplace noise, and Laplace, Gaussian or Piecewise numbers, with at least two features of a row.
+    target_mechanism : transformer or RowMechanism, default=None
+        What released the target on its own, without bias. None takes the target as true, or released with the row.
+    fit_intercept : bool, default=True
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+    intercept_ : float
+    coef_covariance_ : ndarray of shape (n_features + 1, n_features + 1)
+        Of the errors of intercept and coefficients, in this order. NaN if noise hides a direction of the rows.
+    mechanism_ : RowMechanism
+    privacy_guarantee_ : PrivacyGuarantee
+        That of the releases: what is computed from them costs nothing more.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        Where the releases have them.
+
+    Raises
+    ------
+    ValueError
+        If the law of the release does not identify second moments: a row of which one feature is sampled tells no
+        product of two.
+
+    Warns
+    -----
+    TooFewPeopleWarning
+        If noise hides a direction of the rows, with how many people it takes at least. Coefficients are shrunk then.
+
+    See Also
+    --------
+    PrivateLinearRegression : Learns far more from a release that is made for the model.
+    PrivateMoments : The same for every column as a target.
+
+    Notes
+    -----
+    The second moments of the releases are turned into those of the rows by what the mechanism is known to do to them;
+    products of features that were sampled are weighed by their chance of being released together. Plain least squares
+    on the releases has coefficients that are too small. Standard errors are a sandwich of up to 200 groups of rows, so
+    that rows must be of different people and in no order of time. At an equal error of a prediction, clean rows are
+    predicted better than released ones.
+
+    References
+    ----------
+    Fuller, "Measurement Error Models", 1987, section 2.2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldp import NoiseAwareLinearRegression, NumericPrivatizer
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, (40_000, 2))
+    >>> y = X @ [0.5, -0.3] + 0.1 * rng.standard_normal(40_000)
+    >>> release = NumericPrivatizer(epsilon=8.0, mechanism="piecewise", n_sampled_features=2)
+    >>> model = NoiseAwareLinearRegression(release).fit(release.fit_transform(X), y)
+    >>> bool(np.abs(model.coef_ - [0.5, -0.3]).max() < 0.05)
+    True
+    """
+
+    _parameter_constraints: dict = {
+        "mechanism": [HasMethods(["fit", "transform"]), RowMechanism],
+        "target_mechanism": [HasMethods(["fit", "transform"]), RowMechanism, None],
+        "fit_intercept": ["boolean"],
+    }
+
+    def __init__(self, mechanism: Any, *, target_mechanism: Any = None, fit_intercept: bool = True) -> None:
+        self.mechanism = mechanism
+        self.target_mechanism = target_mechanism
+        self.fit_intercept = fit_intercept
+
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
+        """Fit the model to released rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Released rows.
+        y : array-like of shape (n_samples,)
+            The target, released or true.
+
+        Returns
+        -------
+        self : object
+        """
+        self._forget_guarantee()
+        rows, target = validate_finite(self, X, y=y, reset=True, dtype=np.float64, y_numeric=True)
+        d = rows.shape[1]
+        # A target is released on its own or with the row, not both.
+        mechanism, guarantee = law_of_releases(self.mechanism, d, "mechanism", or_target=self.target_mechanism is None)
+        together = mechanism.n_outputs == d + 1
+        fit = least_squares_of_releases(
+            rows, as_numbers(target, "y"), mechanism, together=together, fit_intercept=self.fit_intercept
+        )
+        if fit.n_needed > len(rows):
+            warnings.warn(
+                f"With {len(rows):,} released rows, noise hides at least one direction of them: coefficients are "
+                f"shrunk, and have no standard errors. It takes at least {fit.n_needed:,} people, a larger epsilon, "
+                "or fewer features.",
+                TooFewPeopleWarning,
+                stacklevel=2,
+            )
+        self.coef_, self.intercept_, self.coef_covariance_ = fit.coef, fit.intercept, fit.covariance
+        self.mechanism_ = mechanism
+        self.privacy_guarantee_ = self._of_both(guarantee, together)
+        return self
+
+    def predict(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Predict the targets of clean rows, encoded by the mechanism.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        rows = validate_finite(self, X, reset=False, dtype=np.float64)
+        result: npt.NDArray[np.float64] = rows @ self.coef_ + self.intercept_
+        return result
+
+    def confidence_intervals(self, level: float = 0.95) -> npt.NDArray[np.float64]:
+        """Return normal intervals of the intercept and the coefficients.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Inside (0, 1).
+
+        Returns
+        -------
+        ndarray of shape (n_features + 1, 2)
+            NaN where noise hides a direction of the rows.
+        """
+        check_is_fitted(self)
+        values = np.append(self.intercept_, self.coef_)
+        return intervals_around(values, np.sqrt(np.diag(self.coef_covariance_)), level)
+
+    @property
+    def label_guarantee_(self) -> PrivacyGuarantee | None:
+        """Guarantee of the target's own release; None if it has none."""
+        self._check_unchanged()
+        if self.target_mechanism is None:
+            return None
+        return law_of_releases(self.target_mechanism, 1, "target_mechanism")[1]
+
+    def _of_both(self, guarantee: PrivacyGuarantee, together: bool) -> PrivacyGuarantee:
+        whole = guarantee
+        if self.target_mechanism is not None:
+            whole = whole + law_of_releases(self.target_mechanism, 1, "target_mechanism")[1]
+        basis = f"computed from releases, which costs nothing more: {whole.basis}"
+        if self.target_mechanism is None and not together:
+            basis += "; the target is as it was given"
+        return replace(whole, basis=basis)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        # scikit-learn's checks use rows that were not released.
+        tags.regressor_tags.poor_score = True
+        return tags
+
+
+class NoiseAwareDiscriminant(GuaranteeMixin, LinearScores, BaseEstimator):
+    r"""Linear discriminant analysis of released rows, corrected for the known noise of their mechanism.
+
+    It is fitted on releases, and predicts clean rows as the mechanism encodes them: ``transform`` of a transformer with
+    ``transform_noise=False``. On new releases it works, too, with their noise.
+
+    Parameters
+    ----------
+    mechanism : transformer or RowMechanism
+        What released the rows: a fitted transformer, its ``mechanism_``, or a transformer that is not fitted, of which
+        a clone is fitted to the shape of the releases. Releases must be unbiased, and second moments be identified, as
+        by PrivUnit, multivariate Laplace noise and numeric mechanisms with at least two features of a row.
+    label_mechanism : LabelRR or LabelLaplace, default=None
+        What released the labels, fitted, or not and with declared `classes`. None takes the labels as true ones.
+    public : array-like of shape (n_public, n_features), default=None
+        Clean vectors of the same kind, encoded as the mechanism encodes them, that are nobody's secret. Class means are
+        then expected to differ in the directions in which these do.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    mechanism_ : RowMechanism
+    privacy_guarantee_ : PrivacyGuarantee
+        That of the releases: what is computed from them costs nothing more.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        Where the releases have them.
+
+    Raises
+    ------
+    ValueError
+        If the mechanism's law does not identify second moments, or releases numbers of another kind; if a label is not
+        one of the mechanism's classes, or a parameter is not as above.
+
+    See Also
+    --------
+    PrivateDiscriminant : Learns far more from a release that is made for the model.
+    LabelPrivateClassifier : Where only the labels are private.
+
+    Notes
+    -----
+    Class means of releases are unbiased; labels that were randomised belong to the classes by weights that undo the
+    flip matrix in the mean. The covariance within the classes is that of the releases, undone by
+    ``original_second_moment``, less that between the means, moved to the nearest positive semidefinite matrix. Ridge
+    and intercepts follow from the size of the noise alone.
+
+    References
+    ----------
+    Fuller, "Measurement Error Models", 1987. James and Stein, "Estimation with quadratic loss", 1961, for the shrunk
+    intercepts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldp import LabelRR, NoiseAwareDiscriminant, PrivUnitTransformer
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(2, size=20_000)
+    >>> X = rng.normal(np.eye(2, 20)[y], 0.3)
+    >>> rows, labels = PrivUnitTransformer(epsilon=3.0, transform_noise=False), LabelRR(epsilon=1.0, classes=[0, 1])
+    >>> model = NoiseAwareDiscriminant(rows, label_mechanism=labels)
+    >>> model.fit(rows.fit_transform(X), labels.fit_transform(y)).score(rows.transform(X), y) > 0.9
+    True
+    >>> round(model.privacy_guarantee_.epsilon, 6)
+    4.0
+    """
+
+    _parameter_constraints: dict = {
+        "mechanism": [HasMethods(["fit", "transform"]), RowMechanism],
+        "label_mechanism": [LabelReleaser, None],
+        "public": ["array-like", None],
+    }
+
+    def __init__(self, mechanism: Any, *, label_mechanism: Any = None, public: Any = None) -> None:
+        self.mechanism = mechanism
+        self.label_mechanism = label_mechanism
+        self.public = public
+
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
+        """Fit the model to released rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Released rows.
+        y : array-like of shape (n_samples,)
+            Labels, released by `label_mechanism` where there is one.
+
+        Returns
+        -------
+        self : object
+        """
+        self._forget_guarantee()
+        # One row has no variance.
+        rows = validate_finite(self, X, reset=True, dtype=np.float64, ensure_min_samples=2)
+        labels = labels_1d(y)
+        check_consistent_length(rows, labels)
+        mechanism, guarantee = law_of_releases(self.mechanism, rows.shape[1], "mechanism")
+        label_mechanism = self._of_the_labels()
+        classes = learnt_values(labels) if label_mechanism is None else label_mechanism.classes_
+        if len(classes) < 2:
+            raise ValueError("There must be at least 2 classes. Got one class instead.")
+        codes = encode(labels, classes, "y")
+        flip_matrix = np.eye(len(classes)) if label_mechanism is None else label_mechanism.flip_matrix_
+        public = None
+        if self.public is not None:
+            public = as_table(self.public, "public").astype(np.float64)
+            if public.shape[1] != rows.shape[1]:
+                raise ValueError(f"public must have {rows.shape[1]} columns. Got {public.shape[1]} instead.")
+        learnt = discriminant_of_releases(rows, unbiased_members(codes, flip_matrix), mechanism, public)
+        self.mechanism_ = mechanism
+        self._learn(classes, *learnt)
+        self.privacy_guarantee_ = self._of_both(guarantee, label_mechanism)
+        return self
+
+    @property
+    def label_guarantee_(self) -> PrivacyGuarantee | None:
+        """Guarantee of the labels' release; None if labels are not released."""
+        self._check_unchanged()
+        mechanism = self._of_the_labels()
+        return None if mechanism is None else own_guarantee(mechanism)
+
+    def _of_the_labels(self) -> Any:
+        """Return the fitted label mechanism."""
+        mechanism = self.label_mechanism
+        if mechanism is None or _is_fitted(mechanism):
+            return mechanism
+        if mechanism.get_params().get("classes") is None:
+            raise ValueError(
+                "label_mechanism must be fitted, or declare its classes. "
+                f"Got {type(mechanism).__name__}(classes=None), not fitted, instead."
+            )
+        return clone(mechanism).fit(mechanism.classes)
+
+    def _of_both(self, guarantee: PrivacyGuarantee, label_mechanism: Any) -> PrivacyGuarantee:
+        whole = guarantee if label_mechanism is None else guarantee + own_guarantee(label_mechanism)
+        basis = f"computed from releases, which costs nothing more: {whole.basis}"
+        if label_mechanism is None:
+            basis += "; labels are as they were given"
+        if self.public is not None:
+            basis += "; `public` is assumed to be public and independent of these people"
+        return replace(whole, basis=basis)
+
+
+def _is_fitted(estimator: Any) -> bool:
+    try:
+        check_is_fitted(estimator)
+    except NotFittedError:
+        return False
+    return True

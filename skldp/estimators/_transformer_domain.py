@@ -1,0 +1,229 @@
+"""Domain of the output columns of a transformer, from its declared parameters and never from learnt ones.
+
+Only classes of scikit-learn and of this package are recognised: a subclass may do anything.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from skldp.domains._columns import Columns, Integers, Interval
+from skldp.domains._constraints import OneHot
+from skldp.domains._domain import Domain
+
+__all__ = ["domain_from_transformer"]
+
+# Column names of a part, and their domain.
+_Part = tuple[list[str], Domain]
+
+
+def domain_from_transformer(transformer: Any, bounds: Mapping[Any, Any] | None = None) -> Domain:
+    """Return the domain of encoded rows from an encoder with declared parameters.
+
+    Parameters
+    ----------
+    transformer : ColumnTransformer or encoder
+        Fitted or not. Its steps are OneHotEncoder and OrdinalEncoder with declared categories, BoundsScaler,
+        pipelines that end in one of these, ``"drop"``, and what passes.
+    bounds : dict, default=None
+        For each column that passes, by its name or position: (low, high), or a domain of one column.
+
+    Returns
+    -------
+    Columns
+        With the transformer's names of its output.
+
+    Raises
+    ------
+    ValueError
+        If a step learnt from rows, or is not known to be declared.
+
+    Examples
+    --------
+    >>> from sklearn.compose import ColumnTransformer
+    >>> from sklearn.preprocessing import OneHotEncoder
+    >>> from skldp import domain_from_transformer
+    >>> cities = OneHotEncoder(categories=[["Bonn", "Ulm"]])
+    >>> encoder = ColumnTransformer([("city", cities, ["city"]), ("rest", "passthrough", ["age"])])
+    >>> domain_from_transformer(encoder, bounds={"age": (0, 100)}).names
+    ('city__city_Bonn', 'city__city_Ulm', 'rest__age')
+    """
+    declared = dict(bounds or {})
+    if _kind(transformer) == "ColumnTransformer":
+        parts = list(_column_transformer_parts(transformer, declared))
+    else:
+        parts = list(_step_parts(type(transformer).__name__, transformer, _columns_of(transformer), declared))
+    if declared:
+        raise ValueError(f"bounds must be of columns that pass. Got some of {sorted(map(str, declared))} that do not.")
+    if not parts:
+        raise ValueError(f"{type(transformer).__name__} makes no columns.")
+    names = [name for own, _ in parts for name in own]
+    if _is_fitted(transformer) and hasattr(transformer, "get_feature_names_out"):
+        made = [str(name) for name in transformer.get_feature_names_out()]
+        if len(made) != len(names):
+            raise ValueError(
+                f"{type(transformer).__name__} makes {len(made)} columns, and what is declared in it {len(names)}."
+            )
+        names = made
+    if len(set(names)) < len(names):
+        names = [f"x{position}" for position in range(len(names))]
+    ends = np.cumsum([0, *(len(own) for own, _ in parts)])
+    return Columns(
+        tuple((tuple(names[first:last]), part) for first, last, (_, part) in zip(ends, ends[1:], parts, strict=False))
+    )
+
+
+def _kind(step: Any) -> str | None:
+    """Return the class name of a step of scikit-learn or this package; None for any other."""
+    return type(step).__name__ if type(step).__module__.partition(".")[0] in ("sklearn", "skldp") else None
+
+
+def _is_fitted(step: Any) -> bool:
+    return any(name.endswith("_") and not name.startswith("_") for name in vars(step))
+
+
+def _column_transformer_parts(transformer: Any, bounds: dict[Any, Any]) -> Iterator[_Part]:
+    """Return the parts of a ColumnTransformer, in the order of its output."""
+    fitted = hasattr(transformer, "transformers_")
+    steps = list(transformer.transformers_ if fitted else transformer.transformers)
+    if not fitted and not (isinstance(transformer.remainder, str) and transformer.remainder == "drop"):
+        raise ValueError("The columns of a remainder are known after fit: fit the ColumnTransformer, or drop them.")
+    for name, step, columns in steps:
+        own = _listed(name, columns, transformer)
+        # A step without columns makes none, whatever it is.
+        for names, part in _step_parts(name, step, own, bounds) if own else ():
+            prefix = f"{name}__" if transformer.verbose_feature_names_out else ""
+            yield [prefix + one for one in names], part
+
+
+def _listed(name: str, columns: Any, transformer: Any) -> list[Any]:
+    """Return the columns of a step of a ColumnTransformer, by name if they have one."""
+    names_in, size = (getattr(transformer, known, None) for known in ("feature_names_in_", "n_features_in_"))
+    if isinstance(columns, str) or (isinstance(columns, int) and not isinstance(columns, bool)):
+        columns = [columns]
+    if isinstance(columns, slice) and size is not None and not isinstance(columns.start or columns.stop, str):
+        columns = list(range(*columns.indices(size)))
+    # Some versions of scikit-learn wrap the positions of a remainder in a list of their own.
+    columns = columns.tolist() if isinstance(columns, np.ndarray) else getattr(columns, "data", columns)
+    if isinstance(columns, list) and columns and all(type(one) is bool for one in columns):
+        columns = [place for place, chosen in enumerate(columns) if chosen]
+    if not isinstance(columns, list | tuple) or not all(type(one) in (str, int) for one in columns):
+        raise ValueError(
+            f"The columns of step {name!r} must be a list of names or positions, for them to be known. "
+            f"Got {type(columns).__name__} instead."
+        )
+    if names_in is None:
+        return list(columns)
+    return [str(names_in[one]) if isinstance(one, int) else one for one in columns]
+
+
+def _columns_of(step: Any) -> list[Any]:
+    """Return the names or positions of the columns of a single step."""
+    names = getattr(step, "feature_names_in_", None)
+    if names is not None:
+        return [str(name) for name in names]
+    declared = getattr(step, "categories", None)
+    size = len(declared) if isinstance(declared, list | tuple) else getattr(step, "n_features_in_", 0)
+    return list(range(size))
+
+
+def _step_parts(name: str, step: Any, columns: list[Any], bounds: dict[Any, Any]) -> Iterator[_Part]:
+    """Return the parts that one step makes of its columns."""
+    kind = _kind(step)
+    if isinstance(step, str) and step == "drop":
+        return
+    if kind == "FrozenEstimator":
+        yield from _step_parts(name, step.estimator, columns, bounds)
+    elif kind == "Pipeline":
+        # Earlier steps may change a row's category, not the set of categories.
+        last = step.steps[-1][1]
+        if isinstance(last, str) or last is None:
+            raise ValueError(f"The last step of the Pipeline {name!r} must encode. Got {last!r} instead.")
+        yield from _step_parts(f"{name}: {step.steps[-1][0]}", last, columns, bounds)
+    elif (isinstance(step, str) and step == "passthrough") or (kind == "FunctionTransformer" and step.func is None):
+        yield from (_passed(name, column, bounds) for column in columns)
+    elif kind == "OneHotEncoder":
+        yield from _one_hot(name, step, columns)
+    elif kind == "OrdinalEncoder":
+        yield from _ordinal(name, step, columns)
+    elif kind == "BoundsScaler":
+        low, high = (np.broadcast_to(np.asarray(end, dtype=np.float64), len(columns)) for end in step.feature_range)
+        yield from (([_named(one)], Interval(float(a), float(b))) for one, a, b in zip(columns, low, high, strict=True))
+    else:
+        raise ValueError(
+            f"Step {name!r} must make columns whose domain is declared: a OneHotEncoder or OrdinalEncoder with its "
+            "categories, a BoundsScaler, or what passes and has bounds. What a scaler learns from rows is no "
+            f"declaration. Got {type(step).__name__} instead."
+        )
+
+
+def _named(column: Any) -> str:
+    return f"x{column}" if isinstance(column, int) else str(column)
+
+
+def _passed(name: str, column: Any, bounds: dict[Any, Any]) -> _Part:
+    """Return the part of a column that passes unchanged, within its declared bounds."""
+    if column not in bounds:
+        raise ValueError(
+            f"Column {column!r} passes step {name!r} as it is: declare it, bounds={{{column!r}: (low, high)}}."
+        )
+    own = bounds.pop(column)
+    if isinstance(own, Domain):
+        if own.n_features != 1:
+            raise ValueError(f"The domain of column {column!r} must be of one column. Got {own.n_features} instead.")
+        return [_named(column)], own
+    try:
+        low, high = own
+    except (TypeError, ValueError):
+        raise ValueError(f"The bounds of column {column!r} must be (low, high) or a Domain. Got {own!r}.") from None
+    return [_named(column)], Interval(low, high)
+
+
+def _categories(name: str, step: Any, columns: list[Any]) -> list[list[Any]]:
+    """Return the declared categories of an encoder."""
+    declared = step.categories
+    if isinstance(declared, str):
+        raise ValueError(
+            f"The categories of step {name!r} must be declared, categories=[[...], ...]: learnt ones tell of rows. "
+            f"Got categories={declared!r} instead."
+        )
+    if len(declared) != len(columns):
+        raise ValueError(f"Step {name!r} has {len(columns)} columns. Got the categories of {len(declared)} instead.")
+    return [list(own) for own in declared]
+
+
+def _one_hot(name: str, step: Any, columns: list[Any]) -> Iterator[_Part]:
+    """Return a block for each column of a OneHotEncoder."""
+    if step.min_frequency is not None or step.max_categories is not None:
+        raise ValueError(f"Which categories are rare is learnt from rows: step {name!r} must not group them.")
+    unknown = step.handle_unknown != "error"
+    for position, (column, own) in enumerate(zip(columns, _categories(name, step, columns), strict=True)):
+        dropped = _dropped(name, step.drop, position, own)
+        kept = [one for place, one in enumerate(own) if place != dropped]
+        if kept:
+            at_most_one = unknown or len(kept) < len(own)
+            yield [f"{_named(column)}_{one}" for one in kept], OneHot(len(kept), at_most_one=at_most_one)
+
+
+def _dropped(name: str, drop: Any, position: int, own: list[Any]) -> int | None:
+    """Return the position of the category that a OneHotEncoder drops."""
+    if isinstance(drop, str):
+        return 0 if drop == "first" or len(own) == 2 else None
+    if drop is None or drop[position] is None:
+        return None
+    # NaN is a category that equals nothing.
+    places = [place for place, one in enumerate(own) if one is drop[position] or one == drop[position]]
+    if not places:
+        raise ValueError(f"What step {name!r} drops must be among its categories. Got {drop[position]!r} instead.")
+    return places[0]
+
+
+def _ordinal(name: str, step: Any, columns: list[Any]) -> Iterator[_Part]:
+    """Return an integer column for each column of an OrdinalEncoder."""
+    if step.handle_unknown != "error" or step.min_frequency is not None or step.max_categories is not None:
+        raise ValueError(f"Step {name!r} must know its categories: no unknown and no rare ones.")
+    for column, own in zip(columns, _categories(name, step, columns), strict=True):
+        if len(own) < 2:
+            raise ValueError(f"Column {column!r} of step {name!r} must have at least two categories.")
+        yield [_named(column)], Integers(0, len(own) - 1)

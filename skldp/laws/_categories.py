@@ -1,0 +1,255 @@
+"""Integer laws of a category: randomized response, unary encoding, subsets, local hashing and Hadamard response."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+from skldp.laws._integers import CodeLaw, is_prime, number_of_digits, uniform_below, uniform_subset
+from skldp.laws._odds import TWO_64, log_ratio
+
+__all__ = ["MOST_BITS", "MOST_CODES", "HadamardLaw", "HashingLaw", "ResponseLaw", "SubsetLaw", "UnaryLaw"]
+
+#: Limits of a law from a document: the number of codes, and of bits in one field of a report.
+MOST_CODES = 2**20
+MOST_BITS = 4096
+
+
+@dataclass(frozen=True)
+class ResponseLaw(CodeLaw):
+    """Randomized response: each other code has `other_count` of 2^64 words, the true one all the rest."""
+
+    name: ClassVar[str] = "randomized_response"
+    other_count: int
+
+    def _check(self) -> None:
+        if not 2 <= self.n_codes <= MOST_CODES or not 1 <= self.other_count * self.n_codes <= TWO_64:
+            self._refuse(f"keep the true one of 2 to {MOST_CODES} codes at least as often as it gives another")
+
+    @property
+    def n_answers(self) -> int:
+        """The number of codes."""
+        return self.n_codes
+
+    @property
+    def epsilon(self) -> float:
+        """Log-ratio of the true code and another one."""
+        return log_ratio(TWO_64 - self.other_count * (self.n_codes - 1), self.other_count)
+
+    def draw(self, code: int, words: Iterator[int]) -> int:
+        """Answer for a code, from one word."""
+        shift = next(words) // self.other_count + 1
+        return (code + shift) % self.n_codes if shift < self.n_codes else code
+
+
+@dataclass(frozen=True)
+class UnaryLaw(CodeLaw):
+    """A bit for each code, the first one the highest: 1 for `own_count` of 2^64 words if true, else `other_count`."""
+
+    name: ClassVar[str] = "unary_encoding"
+    own_count: int
+    other_count: int
+
+    def _check(self) -> None:
+        if not 2 <= self.n_codes <= MOST_BITS or not 1 <= self.other_count < self.own_count < TWO_64:
+            self._refuse(f"give 2 to {MOST_BITS} bits, of which the true one is 1 more often than another")
+
+    @property
+    def n_answers(self) -> int:
+        """One for every row of bits."""
+        return 1 << self.n_codes
+
+    @property
+    def epsilon(self) -> float:
+        """Log-ratio of the two bits in which two codes differ."""
+        own, other = self.own_count, self.other_count
+        return log_ratio(own * (TWO_64 - other), (TWO_64 - own) * other)
+
+    def draw(self, code: int, words: Iterator[int]) -> int:
+        """Answer for a code, from a word for each bit."""
+        answer = 0
+        for place in range(self.n_codes):
+            answer = 2 * answer + (next(words) < (self.own_count if place == code else self.other_count))
+        return answer
+
+
+# The largest prime whose square is below 2^24, as in the mechanism.
+_MOST_BUCKETS = 4093
+
+
+@dataclass(frozen=True)
+class SubsetLaw(CodeLaw):
+    """A set of `set_size` codes, as a bit for each, the first one the highest.
+
+    For `miss_count` of 2^64 words it is without the true code, and all such sets are equally likely; else it is with
+    it, and all those are.
+    """
+
+    name: ClassVar[str] = "subset"
+    set_size: int
+    miss_count: int
+
+    def _check(self) -> None:
+        sizes = 2 <= self.n_codes <= MOST_BITS and 1 <= self.set_size < self.n_codes
+        if not sizes or not 1 <= self.miss_count < TWO_64 or self._held < self._missed:
+            self._refuse(f"have sets of some of 2 to {MOST_BITS} codes, and favour those with the true one")
+
+    @property
+    def n_answers(self) -> int:
+        """One for every row of bits, of which those with another number of ones are no answers."""
+        return 1 << self.n_codes
+
+    @property
+    def epsilon(self) -> float:
+        """Log-ratio of a set with the true code and one without it."""
+        return log_ratio(self._held, self._missed)
+
+    def is_answer(self, answer: int) -> bool:
+        """Return whether the bits have as many ones as a set has members."""
+        return super().is_answer(answer) and answer.bit_count() == self.set_size
+
+    def draw(self, code: int, words: Iterator[int]) -> int:
+        """Answer for a code, from one word and what a choice of other codes takes."""
+        held = next(words) >= self.miss_count
+        others = uniform_subset(self.n_codes - 1, self.set_size - held, words)
+        # Other codes are numbered without the true one.
+        members = [code] * held + [other + (other >= code) for other in others]
+        return sum(1 << (self.n_codes - 1 - member) for member in members)
+
+    # There are (k - w) / w times as many sets without the true code as with it.
+    @property
+    def _held(self) -> int:
+        return (TWO_64 - self.miss_count) * (self.n_codes - self.set_size)
+
+    @property
+    def _missed(self) -> int:
+        return self.miss_count * self.set_size
+
+
+@dataclass(frozen=True)
+class HashingLaw(CodeLaw):
+    """Local hashing: which of the linear hash functions, uniform, and randomized response to the code's bucket.
+
+    Of `n_buckets`, a prime g, a code has the fewest digits that all codes can be written with; hash function a, from 1
+    to the largest number of as many digits, takes it to the sum of products of their digits, modulo g. The answer is
+    ``(a - 1) * n_buckets + bucket``.
+    """
+
+    name: ClassVar[str] = "local_hashing"
+    n_buckets: int
+    other_count: int
+
+    def _check(self) -> None:
+        codes = 2 <= self.n_codes <= MOST_CODES and 2 <= self.n_buckets <= _MOST_BUCKETS
+        if not codes or not is_prime(self.n_buckets):
+            self._refuse(f"hash 2 to {MOST_CODES} codes to a prime number of buckets, at most {_MOST_BUCKETS}")
+        # Raises on an invalid response.
+        _ = self._response
+
+    @property
+    def n_answers(self) -> int:
+        """A bucket for each hash function."""
+        return self.n_hashes * self.n_buckets
+
+    @cached_property
+    def n_hashes(self) -> int:
+        """The number of hash functions."""
+        digits: int = self.n_buckets**self._n_digits
+        return digits - 1
+
+    @property
+    def epsilon(self) -> float:
+        """Epsilon of the randomized response over buckets; the hash function is independent of the code."""
+        return self._response.epsilon
+
+    def draw(self, code: int, words: Iterator[int]) -> int:
+        """Answer for a code, from what a choice of the hash function takes, and one word."""
+        chosen = self.choose(words)
+        return chosen * self.n_buckets + self._response.draw(self.bucket(chosen, code), words)
+
+    def choose(self, words: Iterator[int]) -> int:
+        """Draw the hash function, numbered from 0."""
+        return uniform_below(self.n_hashes, words)
+
+    def bucket(self, chosen: int, code: int) -> int:
+        """Return the bucket of a code."""
+        base, total, hash_function = self.n_buckets, 0, chosen + 1
+        while code:
+            total += hash_function % base * (code % base)
+            hash_function, code = hash_function // base, code // base
+        return total % base
+
+    @cached_property
+    def _response(self) -> ResponseLaw:
+        return ResponseLaw(self.n_buckets, self.other_count)
+
+    @cached_property
+    def _n_digits(self) -> int:
+        return number_of_digits(self.n_codes, self.n_buckets)
+
+
+@dataclass(frozen=True)
+class HadamardLaw(CodeLaw):
+    """Hadamard response: a number of a block's, half of which are the code's own.
+
+    There are `n_blocks` blocks of b = `block_size` reports, both powers of two. Code x is of block ``x // (b - 1)`` and
+    of row ``1 + x % (b - 1)`` of Sylvester's matrix; its own are the reports of its block at which the row has a 1. For
+    `miss_count` of 2^64 words the answer is uniform over all other reports, else over the own ones.
+    """
+
+    name: ClassVar[str] = "hadamard"
+    n_blocks: int
+    block_size: int
+    miss_count: int
+
+    def _check(self) -> None:
+        powers = all(2**exponent <= MOST_CODES * 4 and 2**exponent == number for number, exponent in self._exponents)
+        sizes = 2 <= self.n_codes <= MOST_CODES and self.block_size >= 2
+        if not powers or not sizes or self.n_codes > self.n_blocks * (self.block_size - 1):
+            self._refuse(f"have a row of a block for each of 2 to {MOST_CODES} codes")
+        if not 1 <= self.miss_count < TWO_64 or self._held < self._missed:
+            self._refuse("favour the code's own reports, and leave a chance to all others")
+
+    @property
+    def n_answers(self) -> int:
+        """The reports of all blocks."""
+        return self.n_blocks * self.block_size
+
+    @property
+    def epsilon(self) -> float:
+        """Log-ratio of one of the code's own reports and another one."""
+        return log_ratio(self._held, self._missed)
+
+    def draw(self, code: int, words: Iterator[int]) -> int:
+        """Answer for a code, from one word and what a choice of one report takes."""
+        size, own = self.block_size, self.block_size // 2
+        start, row = code // (size - 1) * size, code % (size - 1) + 1
+        if next(words) >= self.miss_count:
+            return start + _column(uniform_below(own, words), row, odd=0)
+        # Others are numbered from the rest of the own block on, around to the block before it.
+        other = uniform_below(self.n_answers - own, words)
+        if other < own:
+            return start + _column(other, row, odd=1)
+        return (start + size + other - own) % self.n_answers
+
+    @property
+    def _exponents(self) -> list[tuple[int, int]]:
+        return [(number, max(number, 1).bit_length() - 1) for number in (self.n_blocks, self.block_size)]
+
+    # There are as many own reports as half a block has.
+    @property
+    def _held(self) -> int:
+        return (TWO_64 - self.miss_count) * (self.n_answers - self.block_size // 2)
+
+    @property
+    def _missed(self) -> int:
+        return self.miss_count * (self.block_size // 2)
+
+
+def _column(number: int, row: int, *, odd: int) -> int:
+    """Return the column of a number among those that share an even or odd number of ones with a row."""
+    # A bit is inserted where the row has its lowest one, and decides.
+    lowest = row & -row
+    below = number & (lowest - 1)
+    column = ((number - below) << 1) + below
+    return column + lowest * ((column & row).bit_count() % 2 != odd)

@@ -1,0 +1,295 @@
+r"""Laws given by their integers alone, for one value at a time: what a person's own device samples with.
+
+A mechanism for tables chooses integers from an epsilon, and samples many rows. A law takes the integers from a document
+that is not trusted: it computes their exact epsilon over all inputs, and refuses integers without one. A draw reads
+64-bit words in order, so that the same words give the same answer in every language. It needs integers only, and IEEE
+double precision for numbers.
+"""
+
+import math
+import os
+import struct
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, fields
+from importlib import import_module
+from typing import Any, ClassVar
+
+from skldp._checks import is_integer
+from skldp._documents import check_names
+from skldp.laws._odds import TWO_64
+
+__all__ = [
+    "LAWS",
+    "MOST_EXPONENT",
+    "CodeLaw",
+    "GroupLaw",
+    "IntegerLaw",
+    "TwoStepLaw",
+    "UnitLaw",
+    "is_prime",
+    "law_from_dict",
+    "number_of_digits",
+    "rank_of_subset",
+    "secure_words",
+    "subset_of_rank",
+    "uniform_below",
+    "uniform_subset",
+    "words_of",
+]
+
+#: Largest exponent of a step, which is a power of two.
+MOST_EXPONENT = 64
+
+
+def secure_words() -> Iterator[int]:
+    """64-bit words from the operating system's secure source, one source per release."""
+    while True:
+        yield from struct.unpack(">16Q", os.urandom(128))
+
+
+def words_of(data: bytes) -> Iterator[int]:
+    """The big-endian 64-bit words of chosen bytes, for test vectors."""
+    for start in range(0, len(data) - 7, 8):
+        yield int.from_bytes(data[start : start + 8], "big")
+    raise ValueError(f"A draw must find a word of 8 bytes. Got {len(data)} bytes in all, which are too few.")
+
+
+def uniform_below(n: int, words: Iterator[int]) -> int:
+    """Draw a uniform integer below n <= 2^64; words above the last whole multiple of n are drawn again."""
+    most = TWO_64 - TWO_64 % n
+    word = next(words)
+    while word >= most:
+        word = next(words)
+    return word % n
+
+
+@dataclass(frozen=True)
+class IntegerLaw(ABC):
+    """A law of one answer, a whole number below `n_answers`. A subclass is a frozen dataclass of integers."""
+
+    name: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        given = [getattr(self, one.name) for one in fields(self) if one.type is int]
+        if not all(map(is_integer, given)) or not all(-MOST_EXPONENT <= number <= TWO_64 for number in given):
+            self._refuse("have integers of at most 64 bits")
+        self._check()
+
+    @property
+    @abstractmethod
+    def n_answers(self) -> int:
+        """Answers are from 0 to below this; there may be fewer, see :meth:`is_answer`."""
+
+    @property
+    @abstractmethod
+    def epsilon(self) -> float:
+        """The largest log-likelihood ratio over all answers and pairs of inputs, rounded up."""
+
+    @property
+    def lifetime_epsilon(self) -> float:
+        """Epsilon of all answers to one value under the memo rule ``"permanent"``: they repeat one answer."""
+        return self.epsilon
+
+    @abstractmethod
+    def _check(self) -> None:
+        """Refuse integers for which `epsilon` or a draw would not be what it says."""
+
+    def is_answer(self, answer: int) -> bool:
+        """Return whether an untrusted number is an answer of the law."""
+        return 0 <= answer < self.n_answers
+
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the law; integers are decimal texts, which every reader of JSON keeps."""
+        return {"law": self.name} | {one.name: _text(getattr(self, one.name)) for one in fields(self)}
+
+    def _refuse(self, rule: str) -> None:
+        raise ValueError(f"A law {self.name!r} must {rule}. Got {self!r} instead.")
+
+
+class TwoStepLaw(IntegerLaw):
+    """Base of the laws with a permanent answer that every report randomizes again.
+
+    A person makes a public choice once, such as a hash function. The choice maps a value to a code; each code has one
+    permanent answer; and a report is made from this answer and the choice. `epsilon` is that of one report by both
+    steps; `lifetime_epsilon` that of all reports of one value, which is the permanent answer's.
+    """
+
+    @property
+    @abstractmethod
+    def lifetime_epsilon(self) -> float:
+        """Epsilon of all reports of one value, rounded up: that of its permanent answer."""
+
+    def choose(self, words: Iterator[int]) -> int:
+        """Draw the choice that a person makes once, independent of their values."""
+        return 0
+
+    def see(self, value: Any, choice: int) -> int:
+        """Return the code of a value under the choice."""
+        return int(value)
+
+    @abstractmethod
+    def keep(self, seen: int, choice: int, words: Iterator[int]) -> int:
+        """Draw the permanent answer to a code."""
+
+    @abstractmethod
+    def report(self, kept: int, choice: int, words: Iterator[int]) -> int:
+        """Draw a report of the permanent answer."""
+
+    def draw(self, value: Any, words: Iterator[int]) -> int:
+        """Choose, keep and report at once: for test vectors."""
+        choice = self.choose(words)
+        return self.report(self.keep(self.see(value, choice), choice, words), choice, words)
+
+
+@dataclass(frozen=True)
+class CodeLaw(IntegerLaw):
+    """Base of the laws of a code from 0 to ``n_codes - 1``."""
+
+    n_codes: int
+
+    @abstractmethod
+    def draw(self, code: int, words: Iterator[int]) -> int:
+        """Answer for a code."""
+
+
+@dataclass(frozen=True)
+class UnitLaw(IntegerLaw):
+    """Base of the laws of a number in [-1, 1]."""
+
+    @abstractmethod
+    def draw(self, x: float, words: Iterator[int]) -> int:
+        """Answer for a double in [-1, 1]."""
+
+    @abstractmethod
+    def value(self, answer: int) -> float:
+        """Return the number of an answer, whose mean is x up to rounding."""
+
+
+@dataclass(frozen=True)
+class GroupLaw(IntegerLaw):
+    """Base of the laws of `n_values` numbers in [-1, 1]."""
+
+    n_values: int
+
+    @abstractmethod
+    def draw(self, places: Sequence[float], words: Iterator[int]) -> int:
+        """Answer for as many doubles in [-1, 1]."""
+
+    @abstractmethod
+    def values(self, answer: int) -> list[float]:
+        """Return the numbers of an answer, each with the mean of its position up to rounding."""
+
+
+def _text(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return list(map(_text, value))
+    return value.to_dict() if isinstance(value, IntegerLaw) else str(value)
+
+
+def is_prime(number: int) -> bool:
+    """Return whether an integer is prime, by trial division."""
+    return number > 1 and all(number % divisor for divisor in range(2, math.isqrt(number) + 1))
+
+
+def number_of_digits(n_codes: int, base: int) -> int:
+    """Return the number of digits that codes below `n_codes` need to a base."""
+    digits = 0
+    while base**digits < n_codes:
+        digits += 1
+    return digits
+
+
+def uniform_subset(n: int, size: int, words: Iterator[int]) -> list[int]:
+    """Draw a uniform set of `size` numbers below n, in ascending order (Floyd's algorithm)."""
+    chosen: set[int] = set()
+    for last in range(n - size, n):
+        number = uniform_below(last + 1, words)
+        chosen.add(last if number in chosen else number)
+    return sorted(chosen)
+
+
+def rank_of_subset(n: int, members: Collection[int]) -> int:
+    """Return the rank of a set among all sets of its size: the sum of binom(i-th number, i), for i from 1."""
+    held, left, rank = frozenset(members), len(members), 0
+    binomial = math.comb(n - 1, left)
+    # Each binomial follows from the one before; computed from scratch they would take a device seconds.
+    for place in range(n - 1, 0, -1):
+        if place in held:
+            rank += binomial
+            binomial, left = binomial * left // place, left - 1
+        else:
+            binomial = binomial * (place - left) // place
+    return rank
+
+
+def subset_of_rank(n: int, size: int, rank: int) -> list[int]:
+    """Return the set of a rank, in ascending order."""
+    members, left = [], size
+    binomial = math.comb(n - 1, left)
+    for place in range(n - 1, -1, -1):
+        if left and rank >= binomial:
+            members.append(place)
+            rank -= binomial
+            binomial, left = binomial * left // max(place, 1), left - 1
+        else:
+            binomial = binomial * (place - left) // max(place, 1)
+    return members[::-1]
+
+
+#: Module and class of each law by its name in documents. A device imports only the laws of its policies.
+LAWS = {
+    "randomized_response": ("_categories", "ResponseLaw"),
+    "unary_encoding": ("_categories", "UnaryLaw"),
+    "two_answers": ("_numbers", "TwoAnswersLaw"),
+    "three_answers": ("_numbers", "ThreeAnswersLaw"),
+    "lattice": ("_numbers", "LatticeLaw"),
+    "mixture": ("_numbers", "MixtureLaw"),
+    "subset": ("_categories", "SubsetLaw"),
+    "local_hashing": ("_categories", "HashingLaw"),
+    "hadamard": ("_categories", "HadamardLaw"),
+    "bins": ("_numbers", "BinsLaw"),
+    "knots": ("_numbers", "KnotsLaw"),
+    "sign_and_bits": ("_numbers", "BitsLaw"),
+    "signs": ("_numbers", "SignsLaw"),
+    "sampled": ("_numbers", "SampledLaw"),
+    "longitudinal_response": ("_longitudinal_laws", "LongitudinalResponseLaw"),
+    "longitudinal_bits": ("_longitudinal_laws", "LongitudinalBitsLaw"),
+    "longitudinal_hashing": ("_longitudinal_laws", "LongitudinalHashingLaw"),
+    "longitudinal_mean": ("_longitudinal_laws", "LongitudinalMeanLaw"),
+    "longitudinal_histogram": ("_longitudinal_laws", "LongitudinalHistogramLaw"),
+}
+# The deepest law is a mixture within a sampled law.
+_DEEPEST = 3
+
+
+def law_from_dict(given: Any) -> IntegerLaw:
+    """Read a law that :meth:`IntegerLaw.to_dict` wrote."""
+    return _law(given, _DEEPEST)
+
+
+def _law(given: Any, deepest: int) -> IntegerLaw:
+    if not deepest:
+        raise ValueError("A law must hold no mixture within a mixture; got one.")
+    name = given.get("law") if isinstance(given, dict) else None
+    if not isinstance(name, str) or name not in LAWS:
+        raise ValueError(f"A law must be one of {sorted(LAWS)}; got another.")
+    module, own = LAWS[name]
+    kind = getattr(import_module(f"skldp.laws.{module}"), own)
+    check_names(given, f"A law {name!r}", {"law"} | {one.name for one in fields(kind)})
+    made: IntegerLaw = kind(**{one: _read(value, deepest) for one, value in given.items() if one != "law"})
+    return made
+
+
+def _read(value: Any, deepest: int) -> Any:
+    """Read an integer, several of them, or a law within a law."""
+    if isinstance(value, dict):
+        return _law(value, deepest - 1)
+    return tuple(map(_integer, value)) if isinstance(value, list) else _integer(value)
+
+
+def _integer(value: Any) -> int:
+    is_short = isinstance(value, str) and len(value) <= 20 and value.removeprefix("-").isdecimal()
+    if not is_short or str(int(value)) != value:
+        raise ValueError("The integers of a law must be their only decimal text of at most 20 digits; got another.")
+    return int(value)

@@ -1,0 +1,373 @@
+r"""Integer laws for people who are asked in several waves: a permanent answer, and a report of it in every wave.
+
+Both steps are randomized response over g answers; a bit is the case g = 2. Every answer but the true one has
+`first_count` of 2^64 words in the permanent step, and `second_count` in that of a report.
+"""
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar
+
+from skldp._checks import check_integer
+from skldp.laws._categories import MOST_BITS, MOST_CODES, HashingLaw, ResponseLaw
+from skldp.laws._integers import CodeLaw, TwoStepLaw, UnitLaw, rank_of_subset, subset_of_rank, uniform_subset
+from skldp.laws._odds import TWO_64, log_ratio, round_up
+
+__all__ = [
+    "LongitudinalBitsLaw",
+    "LongitudinalHashingLaw",
+    "LongitudinalHistogramLaw",
+    "LongitudinalMeanLaw",
+    "LongitudinalResponseLaw",
+    "both_steps",
+]
+
+
+def both_steps(first: tuple[int, int], second: tuple[int, int], n_answers: int) -> tuple[int, int]:
+    """Return the chances of the own answer and of any other one after both steps, out of 2^128."""
+    (p, q), (own, other), g = first, second, n_answers
+    return p * own + (g - 1) * q * other, p * other + q * own + (g - 2) * q * other
+
+
+class _ResponseTwice(TwoStepLaw):
+    """Base of the laws whose steps are both randomized response, over the same number of answers."""
+
+    first_count: int
+    second_count: int
+
+    @property
+    @abstractmethod
+    def n_each(self) -> int:
+        """The number g of answers of each step."""
+
+    @property
+    def n_differing(self) -> int:
+        """Largest number of separately randomized answers in which two values differ."""
+        return 1
+
+    @property
+    def n_randomized(self) -> int:
+        """Number of answers that one report randomizes."""
+        return 1
+
+    @property
+    def most_kept(self) -> int:
+        """Largest number of different permanent answers of one person."""
+        return self.n_each
+
+    @property
+    def lifetime_epsilon(self) -> float:
+        """Epsilon of all reports of one value: that of its permanent answer."""
+        return self._loss(*self._counts(self.first_count))
+
+    def epsilon_of_values(self, n_values: int) -> float:
+        """Return the epsilon of all reports of a person with `n_values` different values, in any number of waves.
+
+        It holds for two people who repeat themselves alike: at any two waves, both are seen with the same value as
+        before, or both with another one. Seen is the category or its bucket, the side of a threshold, or which of the
+        chosen buckets holds the number. Where one person's change is seen and another's is not, only
+        :meth:`epsilon_of_reports` bounds the loss.
+        """
+        check_integer("n_values", n_values, least=1)
+        return round_up(Fraction(self.lifetime_epsilon) * min(n_values, self.most_kept))
+
+    def epsilon_of_reports(self, n_reports: int) -> float:
+        """Return an upper bound of the epsilon of the reports of distinct waves, whatever changes between them.
+
+        Every report spends the epsilon of the second step alone. A wave must have one report, which is kept and
+        repeated: two different reports of one wave would reveal a change.
+        """
+        check_integer("n_reports", n_reports, least=1)
+        own, other = self._counts(self.second_count)
+        return round_up(Fraction(log_ratio(own**self.n_randomized, other**self.n_randomized)) * n_reports)
+
+    @property
+    def epsilon(self) -> float:
+        """Epsilon of one report, by both steps together."""
+        return self._loss(*self._both)
+
+    @cached_property
+    def support(self) -> tuple[float, float]:
+        """Probabilities that a report gives the value's own answer, and any single other one."""
+        own, other = (Fraction(chance, TWO_64**2) for chance in self._both)
+        return float(own), float(other)
+
+    def _check_counts(self) -> None:
+        if not all(count >= 1 and count * self.n_each < TWO_64 for count in (self.first_count, self.second_count)):
+            self._refuse("give the true answer more often than another one, and each sometimes, in both steps")
+
+    def _counts(self, other: int) -> tuple[int, int]:
+        return TWO_64 - (self.n_each - 1) * other, other
+
+    @property
+    def _both(self) -> tuple[int, int]:
+        return both_steps(self._counts(self.first_count), self._counts(self.second_count), self.n_each)
+
+    def _loss(self, own: int, other: int) -> float:
+        return log_ratio(own**self.n_differing, other**self.n_differing)
+
+
+class _CodeTwice(_ResponseTwice):
+    """Base of the laws of one code."""
+
+    def keep(self, seen: int, choice: int, words: Iterator[int]) -> int:
+        """The permanent answer, from one word."""
+        return ResponseLaw(self.n_each, self.first_count).draw(seen, words)
+
+    def _again(self, kept: int, words: Iterator[int]) -> int:
+        return ResponseLaw(self.n_each, self.second_count).draw(kept, words)
+
+
+class _BitsTwice(_ResponseTwice):
+    """Base of the laws of several bits, each flipped on its own."""
+
+    @property
+    def n_each(self) -> int:
+        """Two."""
+        return 2
+
+    def _flipped(self, code: int, count: int, words: Iterator[int]) -> int:
+        """Flip the bits of a code, with a word for each, the highest first."""
+        flips = 0
+        for _ in range(self.n_randomized):
+            flips = 2 * flips + (next(words) < count)
+        return code ^ flips
+
+
+@dataclass(frozen=True)
+class LongitudinalResponseLaw(_CodeTwice, CodeLaw):
+    """Randomized response to a code, and to its permanent answer: L-GRR."""
+
+    name: ClassVar[str] = "longitudinal_response"
+    first_count: int
+    second_count: int
+
+    def _check(self) -> None:
+        if not 2 <= self.n_codes <= MOST_CODES:
+            self._refuse(f"have 2 to {MOST_CODES} codes")
+        self._check_counts()
+
+    @property
+    def n_answers(self) -> int:
+        """The number of codes."""
+        return self.n_codes
+
+    @property
+    def n_each(self) -> int:
+        """The number of codes."""
+        return self.n_codes
+
+    def report(self, kept: int, choice: int, words: Iterator[int]) -> int:
+        """A report of the permanent answer, from one word."""
+        return self._again(kept, words)
+
+
+@dataclass(frozen=True)
+class LongitudinalBitsLaw(_BitsTwice, CodeLaw):
+    """A bit for each code, the first one the highest, flipped permanently and again in every report: basic RAPPOR."""
+
+    name: ClassVar[str] = "longitudinal_bits"
+    first_count: int
+    second_count: int
+
+    def _check(self) -> None:
+        if not 2 <= self.n_codes <= MOST_BITS:
+            self._refuse(f"have 2 to {MOST_BITS} bits")
+        self._check_counts()
+
+    @property
+    def n_answers(self) -> int:
+        """One for every row of bits."""
+        return 1 << self.n_codes
+
+    @property
+    def n_differing(self) -> int:
+        """The bits of two codes."""
+        return 2
+
+    @property
+    def n_randomized(self) -> int:
+        """All bits."""
+        return self.n_codes
+
+    @property
+    def most_kept(self) -> int:
+        """One row of bits for each code."""
+        return self.n_codes
+
+    def keep(self, seen: int, choice: int, words: Iterator[int]) -> int:
+        """The permanent bits, from a word for each."""
+        return self._flipped(1 << self.n_codes - 1 - seen, self.first_count, words)
+
+    def report(self, kept: int, choice: int, words: Iterator[int]) -> int:
+        """A report of the permanent bits, from a word for each."""
+        return self._flipped(kept, self.second_count, words)
+
+
+@dataclass(frozen=True)
+class LongitudinalHashingLaw(_CodeTwice, CodeLaw):
+    """Randomized response to a code's bucket, and to its permanent answer: LOLOHA.
+
+    The hash function is one of those of :class:`~skldp.laws._categories.HashingLaw`, drawn once by a person:
+    they have no more permanent answers than there are buckets.
+    """
+
+    name: ClassVar[str] = "longitudinal_hashing"
+    n_buckets: int
+    first_count: int
+    second_count: int
+
+    def _check(self) -> None:
+        # Raises on an invalid number of codes or buckets.
+        _ = self.hashing
+        self._check_counts()
+
+    @cached_property
+    def hashing(self) -> HashingLaw:
+        """The hash functions, with the first step alone."""
+        return HashingLaw(self.n_codes, self.n_buckets, self.first_count)
+
+    @property
+    def n_answers(self) -> int:
+        """A bucket for each hash function."""
+        return self.hashing.n_answers
+
+    @property
+    def n_each(self) -> int:
+        """The number of buckets."""
+        return self.n_buckets
+
+    def choose(self, words: Iterator[int]) -> int:
+        """The hash function, from what such a choice takes."""
+        return self.hashing.choose(words)
+
+    def see(self, value: int, choice: int) -> int:
+        """The bucket of a code."""
+        return self.hashing.bucket(choice, value)
+
+    def report(self, kept: int, choice: int, words: Iterator[int]) -> int:
+        """The hash function and a report of the permanent answer, from one word."""
+        return choice * self.n_buckets + self._again(kept, words)
+
+
+@dataclass(frozen=True)
+class LongitudinalMeanLaw(_CodeTwice, UnitLaw):
+    """One bit: whether a number is above a threshold that the person draws once (dBitFlip's one-bit mean)."""
+
+    name: ClassVar[str] = "longitudinal_mean"
+    first_count: int
+    second_count: int
+
+    def _check(self) -> None:
+        self._check_counts()
+
+    @property
+    def n_answers(self) -> int:
+        """Two: 1 is the high end."""
+        return 2
+
+    @property
+    def n_each(self) -> int:
+        """Two."""
+        return 2
+
+    def choose(self, words: Iterator[int]) -> int:
+        """The threshold, from one word."""
+        return next(words)
+
+    def see(self, value: float, choice: int) -> int:
+        """Return whether a number is above the threshold."""
+        return int(int((1 + value) / 2 * TWO_64) > choice)
+
+    def report(self, kept: int, choice: int, words: Iterator[int]) -> int:
+        """A report of the permanent answer, from one word."""
+        return self._again(kept, words)
+
+    def value(self, answer: int) -> float:
+        """Plus or minus the number that makes the mean over thresholds and noise that of the number."""
+        own, other = self._both
+        return (2 * answer - 1) * float(Fraction(TWO_64**2, own - other))
+
+
+@dataclass(frozen=True)
+class LongitudinalHistogramLaw(_BitsTwice, UnitLaw):
+    """A bit for each of some buckets, which the person draws once: whether the number is in it (dBitFlip).
+
+    The bounds are divided into `n_buckets` of one width; the answer is the number of the set of the chosen ones among
+    all such sets, and then a bit for each of them in their order, the lowest bucket's the highest.
+    """
+
+    name: ClassVar[str] = "longitudinal_histogram"
+    n_buckets: int
+    n_chosen: int
+    first_count: int
+    second_count: int
+
+    def _check(self) -> None:
+        if not 2 <= self.n_buckets <= MOST_BITS or not 1 <= self.n_chosen <= self.n_buckets:
+            self._refuse(f"choose some of 2 to {MOST_BITS} buckets")
+        self._check_counts()
+
+    @cached_property
+    def n_answers(self) -> int:
+        """A row of bits for every choice."""
+        return math.comb(self.n_buckets, self.n_chosen) << self.n_chosen
+
+    @property
+    def n_differing(self) -> int:
+        """The bits of two chosen buckets; of one alone, it."""
+        return min(self.n_chosen, 2)
+
+    @property
+    def n_randomized(self) -> int:
+        """The bits of all chosen buckets."""
+        return self.n_chosen
+
+    @property
+    def most_kept(self) -> int:
+        """One for each chosen bucket, and one for all others together."""
+        return self.n_chosen + (self.n_chosen < self.n_buckets)
+
+    def choose(self, words: Iterator[int]) -> int:
+        """The rank of the chosen set of buckets."""
+        return rank_of_subset(self.n_buckets, uniform_subset(self.n_buckets, self.n_chosen, words))
+
+    def see(self, value: float, choice: int) -> int:
+        """A bit for each chosen bucket: whether the number is in it."""
+        own = self.bucket(value)
+        return sum(1 << self.n_chosen - 1 - place for place, bucket in enumerate(self._chosen(choice)) if bucket == own)
+
+    def keep(self, seen: int, choice: int, words: Iterator[int]) -> int:
+        """The permanent bits, from a word for each."""
+        return self._flipped(seen, self.first_count, words)
+
+    def report(self, kept: int, choice: int, words: Iterator[int]) -> int:
+        """The buckets and a report of the permanent bits, from a word for each."""
+        return (choice << self.n_chosen) + self._flipped(kept, self.second_count, words)
+
+    def bucket(self, value: float) -> int:
+        """The bucket of a number in [-1, 1]."""
+        return min(int((1 + value) / 2 * self.n_buckets), self.n_buckets - 1)
+
+    def bits_of(self, answer: int) -> list[tuple[int, int]]:
+        """The chosen buckets of an answer, each with its bit."""
+        choice, bits = divmod(answer, 1 << self.n_chosen)
+        return [(bucket, bits >> self.n_chosen - 1 - place & 1) for place, bucket in enumerate(self._chosen(choice))]
+
+    def value(self, answer: int) -> float:
+        """The sum of the middles of buckets, each times the score of its bit: with bias, of half a bucket at most."""
+        middles = ((2 * bucket + 1) / self.n_buckets - 1 for bucket, _ in self.bits_of(answer))
+        scores = (self.score(bit) for _, bit in self.bits_of(answer))
+        return sum(middle * score for middle, score in zip(middles, scores, strict=True))
+
+    def score(self, bit: int) -> float:
+        """Unbiased score of a bit: its mean is 1 for the number's own bucket and 0 for any other."""
+        own, other = self._both
+        return float(Fraction((bit * TWO_64**2 - other) * self.n_buckets, (own - other) * self.n_chosen))
+
+    def _chosen(self, choice: int) -> list[int]:
+        return subset_of_rank(self.n_buckets, self.n_chosen, choice)

@@ -1,0 +1,212 @@
+"""Secret key from which repeatable noise is derived, so that a record can be released again unchanged."""
+
+import hashlib
+import os
+import stat
+from collections.abc import Callable
+from os import PathLike, fspath
+from typing import Any
+
+from skldp._checks import is_integer
+
+__all__ = ["ReleaseKey", "joined", "person_bytes"]
+
+_N_BYTES = 32
+# 32 random bytes have about thirty different values, and fewer than 16 with a chance below 2^-50 (a union bound over
+# binom(256, 15) sets).
+_LEAST_DIFFERENT = 16
+
+
+class ReleaseKey:
+    r"""A secret of 32 random bytes: noise that is made of it is the same again for the same record.
+
+    Parameters
+    ----------
+    secret : bytes, or callable that returns them
+        32 random bytes. A callable, such as a function that asks a key store, is asked once in every process, and goes
+        to other processes as itself; bytes stay in the process that they were given in.
+
+    Attributes
+    ----------
+    fingerprint : str
+        32 hexadecimal digits that identify the secret without revealing it.
+
+    Raises
+    ------
+    ValueError
+        If there are not exactly 32 bytes, or they do not look random: zeros, few different bytes, a text.
+        No byte is shown.
+
+    See Also
+    --------
+    FieldKey : What a release is handed: the secret for one field.
+
+    Notes
+    -----
+    Anyone with the secret and a release can test guesses of the record, whatever epsilon is: keep it with the releaser,
+    apart from reports and records. A lost secret, and a new one in place of an old one, make
+    the next release of every record a new one, that is to be counted.
+
+    A pickle holds where the secret is and its fingerprint, and never the secret: another process reads the file, or
+    asks the store, itself, and refuses another secret than the one that was meant.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from skldp.mechanisms import ReleaseKey
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "release.key")
+    ...     made = ReleaseKey.create(path)
+    ...     ReleaseKey.from_file(path).fingerprint == made.fingerprint
+    True
+    """
+
+    def __init__(self, secret: bytes | Callable[[], bytes]) -> None:
+        self._source = secret if callable(secret) else None
+        self._secret = _checked(secret() if callable(secret) else secret)
+        self.fingerprint = self.subkey("fingerprint").hex()[:32]
+
+    @classmethod
+    def create(cls, path: str | PathLike[str]) -> "ReleaseKey":
+        """Draw a secret into a new file, which its owner alone may read.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Of a file that does not exist: a secret that is written over is lost.
+
+        Returns
+        -------
+        ReleaseKey
+
+        Raises
+        ------
+        FileExistsError
+            If there is one.
+        """
+        secret = os.urandom(_N_BYTES)
+        place = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+        with os.fdopen(place, "wb") as file:
+            file.write(secret)
+            file.flush()
+            # A release made before a crash must not outlive its secret.
+            os.fsync(file.fileno())
+        return cls.from_file(path)
+
+    @classmethod
+    def from_file(cls, path: str | PathLike[str]) -> "ReleaseKey":
+        """Read the secret from a file of 32 bytes.
+
+        Parameters
+        ----------
+        path : str or path-like
+
+        Returns
+        -------
+        ReleaseKey
+
+        Raises
+        ------
+        ValueError
+            If it is not a regular file, is readable by others than its owner (on POSIX), or does not hold a secret.
+        """
+        return cls(_File(os.path.abspath(fspath(path))))
+
+    @property
+    def travels(self) -> bool:
+        """Whether another process can load the secret itself, so that the key may be pickled."""
+        return self._source is not None
+
+    def subkey(self, purpose: str, *parts: bytes) -> bytes:
+        """Derive 32 bytes for a purpose; they reveal neither the secret nor the bytes for other purposes.
+
+        Parameters
+        ----------
+        purpose : str
+            At most 16 letters.
+        *parts : bytes
+            What it is about. Neither their number nor where one ends can be mistaken.
+        """
+        person = purpose.encode().ljust(hashlib.blake2b.PERSON_SIZE, b"\0")
+        return hashlib.blake2b(joined(*parts), key=self._secret, person=person, digest_size=32).digest()
+
+    def __repr__(self) -> str:
+        return f"ReleaseKey(fingerprint={self.fingerprint!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ReleaseKey) and self._secret == other._secret
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def __reduce__(self) -> Any:
+        if self._source is None:
+            raise TypeError(
+                "A ReleaseKey of bytes must stay in its process, because a copy of the secret would travel with it. "
+                "Make it with ReleaseKey.from_file, or from a function that asks for the secret."
+            )
+        return _found_again, (self._source, self.fingerprint)
+
+
+class _File:
+    """Reads a secret from a file, here and in other processes."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __call__(self) -> bytes:
+        with open(self._path, "rb", opener=_without_waiting) as file:
+            # Check the open file: the path may have been replaced meanwhile.
+            state = os.fstat(file.fileno())
+            if not stat.S_ISREG(state.st_mode):
+                raise ValueError("The file of a release key must be a plain file. Got something else instead.")
+            if os.name == "posix" and state.st_mode & 0o077:
+                raise ValueError(
+                    "The file of a release key must be for its owner alone (chmod 600). "
+                    f"Got the mode {stat.S_IMODE(state.st_mode):o} instead."
+                )
+            return file.read(_N_BYTES + 1)
+
+
+def joined(*parts: bytes) -> bytes:
+    """Join byte strings injectively: each is preceded by its length."""
+    return b"".join(len(part).to_bytes(8, "big") + part for part in parts)
+
+
+def person_bytes(one: Any) -> bytes:
+    """Encode an id as bytes, injectively."""
+    # The common types first: is_integer takes longer than all the rest.
+    if type(one) is int:
+        return b"i%d" % one
+    if isinstance(one, str):
+        return b"s" + one.encode("utf-8", "surrogatepass")
+    if is_integer(one):
+        return b"i%d" % int(one)
+    raise TypeError(f"An id must be an integer or a string. Got {type(one).__name__} instead.")
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    # Opening a pipe would block.
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def _found_again(source: Callable[[], bytes], fingerprint: str) -> ReleaseKey:
+    key = ReleaseKey(source)
+    if key.fingerprint != fingerprint:
+        raise ValueError(
+            "A process must find the secret that its task was made with, or it would release all records again. "
+            f"Got the fingerprint {key.fingerprint} where {fingerprint} was meant."
+        )
+    return key
+
+
+def _checked(secret: Any) -> bytes:
+    if not isinstance(secret, bytes | bytearray) or len(secret) != _N_BYTES:
+        size = f" of length {len(secret)}" if isinstance(secret, bytes | bytearray) else ""
+        raise ValueError(f"A release secret must be {_N_BYTES} bytes. Got {type(secret).__name__}{size} instead.")
+    own = bytes(secret)
+    if len(set(own)) < _LEAST_DIFFERENT or (own.isascii() and own.decode("ascii").isprintable()):
+        raise ValueError(
+            "A release secret must be random bytes: ReleaseKey.create draws them. Got zeros, a pattern or a text."
+        )
+    return own

@@ -1,0 +1,243 @@
+r"""Unbiased frequencies from randomized answers, corrected class probabilities, and the base of short reports."""
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from skldp._arrays import Floats, Ints, as_numbers
+from skldp._tables import as_frame, html_table
+from skldp._value_labels import value_labels
+from skldp.domains._domain import Codes
+from skldp.mechanisms.categorical._randomized_response import CategoryMechanism
+
+__all__ = [
+    "FrequencyEstimate",
+    "ReportMechanism",
+    "check_reports",
+    "clean_probabilities",
+    "estimate_frequencies",
+    "mean_variance",
+    "project_onto_simplex",
+    "unbiased_share",
+]
+
+
+def unbiased_share(answered: npt.NDArray[Any], p: float, q: float) -> Floats:
+    """Return the unbiased share, or a record's indicator: true ones are answered with chance p, others with q."""
+    share: Floats = (answered - q) / (p - q)
+    return share
+
+
+def mean_variance(p: float, q: float, n_classes: int) -> float:
+    """The mean over the categories of the variance that one report gives to an unbiased frequency."""
+    # p = q carries no information; it is refused before anything is released.
+    return (p * (1 - p) + (n_classes - 1) * q * (1 - q)) / (n_classes * (p - q) ** 2) if p > q else math.inf
+
+
+def check_reports(n: int, of: str) -> None:
+    """Raise ValueError if `of` is unknown or there are too few reports."""
+    if of not in ("sample", "population"):
+        raise ValueError(f"of must be 'sample' or 'population'. Got {of!r} instead.")
+    if n < (1 if of == "sample" else 2):
+        raise ValueError(f"Frequencies of the {of} need more reports. Got {n!r} instead.")
+
+
+def estimate_frequencies(
+    counts: npt.ArrayLike,
+    n: int,
+    p: float,
+    q: float,
+    of: Literal["sample", "population"] = "sample",
+    categories: np.ndarray | None = None,
+) -> "FrequencyEstimate":
+    r"""Unbiased frequencies of categories from how often each was reported.
+
+    Parameters
+    ----------
+    counts : array-like of shape (n_categories,)
+        How many of the reports support each category.
+    n : int
+        How many people reported, at least 1 (2 for ``of="population"``).
+    p, q : float
+        The probability that a person supports their own category, and that they support any other one.
+    of : {"sample", "population"}, default="sample"
+        Whether the standard error is that of the frequencies among these n people (only the noise is random), or
+        in the population that they were drawn from at random.
+    categories : ndarray of shape (n_categories,), default=None
+        Stored in the estimate.
+
+    Returns
+    -------
+    FrequencyEstimate
+
+    Raises
+    ------
+    ValueError
+        If p is not larger than q, or there are too few reports.
+
+    Notes
+    -----
+    .. math:: \hat f = \frac{c / n - q}{p - q}, \quad
+              \widehat{\mathrm{Var}} = \frac{\hat f\, p (1 - p) + (1 - \hat f)\, q (1 - q)}{n (p - q)^2}
+
+    Both are exactly unbiased. For ``of="population"`` the estimated variance is
+    :math:`\frac{(c/n)(1 - c/n)}{(n - 1)(p - q)^2}`. Frequencies are never clipped to [0, 1] or made to sum to 1,
+    which would bias them.
+
+    References
+    ----------
+    Wang, Blocki, Li and Jha, "Locally differentially private protocols for frequency estimation", USENIX Security
+    2017, Eqs. 1 and 2.
+
+    Examples
+    --------
+    >>> from skldp.mechanisms import estimate_frequencies
+    >>> estimate_frequencies([60, 40], n=100, p=0.75, q=0.25).frequencies.tolist()
+    [0.7, 0.30000000000000004]
+    """
+    check_reports(n, of)
+    if not 0 <= q < p <= 1:
+        raise ValueError(f"p must be larger than q, both probabilities. Got p={p!r} and q={q!r} instead.")
+    share = as_numbers(counts, "counts") / n
+    frequencies = unbiased_share(share, p, q)
+    if of == "sample":
+        variance = (frequencies * p * (1 - p) + (1 - frequencies) * q * (1 - q)) / n
+    else:
+        variance = share * (1 - share) / (n - 1)
+    # At p = 1 and q = 0 the variance is 0, and rounding may leave a number just below it.
+    errors = np.sqrt(np.maximum(variance, 0.0)) / (p - q)
+    return FrequencyEstimate(frequencies, errors, n, categories)
+
+
+def clean_probabilities(noisy: npt.NDArray[np.floating], flip_matrix: Floats) -> Floats:
+    r"""Probabilities of the true classes from those of the randomized ones."""
+    released = np.flatnonzero(flip_matrix.any(axis=0))
+    law = flip_matrix[np.ix_(released, released)]
+    solved = np.asarray(np.linalg.solve(law.T, noisy[:, released].T).T, dtype=np.float64)
+    clean = np.zeros(noisy.shape)
+    clean[:, released] = project_onto_simplex(solved)
+    return clean
+
+
+def project_onto_simplex(rows: Floats) -> Floats:
+    """The nearest point of the probability simplex to each row, in Euclidean distance.
+
+    Shapes: rows (n_samples, n_classes); returns (n_samples, n_classes).
+
+    Duchi, Shalev-Shwartz, Singer and Chandra, "Efficient projections onto the l1-ball for learning in high
+    dimensions", ICML 2008, Figure 1.
+    """
+    descending = -np.sort(-rows, axis=1)
+    excess = np.cumsum(descending, axis=1) - 1
+    ranks = np.arange(1, rows.shape[1] + 1)
+    support = np.count_nonzero(descending * ranks > excess, axis=1)
+    shift = excess[np.arange(rows.shape[0]), support - 1] / support
+    nearest: Floats = np.maximum(rows - shift[:, None], 0.0)
+    return nearest
+
+
+@dataclass(frozen=True)
+class FrequencyEstimate:
+    """Unbiased frequencies of categories with their standard errors.
+
+    Attributes
+    ----------
+    frequencies : ndarray of shape (n_categories,)
+        May lie outside [0, 1] and need not sum to 1.
+    standard_errors : ndarray of shape (n_categories,)
+    n : int
+        How many reports they are made from.
+    categories : ndarray of shape (n_categories,) or None
+        The categories they belong to, where known.
+    """
+
+    frequencies: Floats
+    standard_errors: Floats
+    n: int
+    categories: np.ndarray | None = None
+
+    def to_frame(self) -> Any:
+        """One row a category, with the columns ``frequency`` and ``standard_error``."""
+        columns = {"frequency": self.frequencies, "standard_error": self.standard_errors}
+        return as_frame(columns, index=None if self.categories is None else list(self.categories))
+
+    def _repr_html_(self) -> str:
+        names = value_labels(range(len(self.frequencies)) if self.categories is None else self.categories)
+        rows = zip(names, self.frequencies, self.standard_errors, strict=True)
+        return html_table(
+            f"Frequencies from {self.n:,} reports",
+            [(name, f"{share:.4g}", f"{error:.2g}") for name, share, error in rows],
+            ("", "frequency", "standard error"),
+        )
+
+
+@dataclass(frozen=True)
+class ReportMechanism(CategoryMechanism):
+    """Base of the mechanisms that take rows of one code, shape (n, 1), and release a report, 0 to ``n_reports - 1``."""
+
+    n_outputs = 1
+
+    _most_classes: ClassVar[int | None] = 2**20
+
+    @property
+    @abstractmethod
+    def n_reports(self) -> int:
+        """The number of different reports."""
+
+    @property
+    @abstractmethod
+    def worst_case_variance(self) -> float:
+        """The mean over the categories of the variance that one report gives to an unbiased frequency, at most."""
+
+    def estimate_frequencies(
+        self, reports: npt.ArrayLike, of: Literal["sample", "population"] = "sample"
+    ) -> FrequencyEstimate:
+        """Estimate without bias how often each category occurs.
+
+        Parameters
+        ----------
+        reports : array-like of int
+            What was released, one report a person.
+        of : {"sample", "population"}, default="sample"
+            Whose frequencies the standard errors are about; see `estimate_frequencies`.
+
+        Returns
+        -------
+        FrequencyEstimate
+            Of all categories. Not clipped: that would bias it.
+
+        Raises
+        ------
+        ValueError
+            If a report is none of this mechanism's, or there are too few.
+        """
+        checked = self._reports(reports).reshape(-1)
+        check_reports(checked.size, of)
+        return self._frequencies(checked, of)
+
+    @abstractmethod
+    def _frequencies(self, checked: Ints, of: Literal["sample", "population"]) -> FrequencyEstimate:
+        """Estimate from reports that are enough."""
+
+    @abstractmethod
+    def log_likelihood(self, released: npt.ArrayLike, codes: npt.ArrayLike) -> Floats:
+        """The natural log of the probability of each report given each true code (broadcast)."""
+
+    @property
+    def report_bits(self) -> int:
+        """Length of a report in bits."""
+        return (self.n_reports - 1).bit_length()
+
+    def output_dtype(self, dtype: np.dtype) -> np.dtype:
+        """The type of a release: int64."""
+        return np.dtype(np.int64)
+
+    def _reports(self, values: npt.ArrayLike) -> Ints:
+        """Reports of any shape, or an error."""
+        domain = Codes((self.n_reports,))
+        reports: Ints = domain.clip(domain.as_rows(values)).rows
+        return reports

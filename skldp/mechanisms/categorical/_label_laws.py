@@ -1,0 +1,351 @@
+"""Laws of labels: label-Laplace, as a class and as a vector, and randomized response with public priors."""
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from skldp._arrays import Floats, Ints
+from skldp._checks import check_epsilon
+from skldp.domains._domain import Anywhere, Codes
+from skldp.laws._odds import DIGITS, TWO_64
+from skldp.mechanisms._guarantee import PrivacyGuarantee
+from skldp.mechanisms._noise import Noise
+from skldp.mechanisms._rows import Workspace
+from skldp.mechanisms.categorical._randomized_response import (
+    CategoryMechanism,
+    CodeMechanism,
+    GeneralizedRandomizedResponse,
+    RandomizedResponse,
+)
+from skldp.mechanisms.numeric._additive import Laplace
+from skldp.mechanisms.numeric._discrete_noise import discrete_laplace
+
+__all__ = [
+    "LabelLaplaceMechanism",
+    "LabelLaplaceVectorMechanism",
+    "RandomizedResponseWithPrior",
+    "RowPriorResponse",
+    "as_priors",
+    "best_prior_support",
+    "label_laplace_keep_count",
+    "ranked_supports",
+]
+
+# Margin by which the label-Laplace integral is rounded down; it is computed to at least DIGITS digits.
+_INTEGRAL_ERROR = Decimal(10) ** -40
+
+
+def best_prior_support(prior: npt.ArrayLike, epsilon: float) -> Ints:
+    r"""The classes that randomized response with a prior answers with.
+
+    Shapes: prior (n_classes,).
+
+    Ghazi, Golowich, Kumar, Manurangsi and Zhang, "Deep learning with label differential privacy", NeurIPS 2021,
+    Algorithm 2.
+    """
+    (order,), (size,) = ranked_supports(np.asarray(prior, dtype=np.float64)[None], epsilon)
+    return np.sort(order[:size])
+
+
+def ranked_supports(priors: Floats, epsilon: float) -> tuple[Ints, Ints]:
+    """The classes by falling prior, and how many of the first of them are answered with, for one prior in each row.
+
+    Shapes: priors (n, n_classes).
+    """
+    order = np.argsort(-priors, axis=1, kind="stable")
+    others = np.arange(priors.shape[1])
+    expected = np.cumsum(np.take_along_axis(priors, order, axis=1), axis=1) / (1 + others * math.exp(-epsilon))
+    return order, expected.argmax(axis=1) + 1
+
+
+def label_laplace_keep_count(epsilon: float, n_classes: int) -> int:
+    r"""The integer k with :math:`k / 2^{64}` at most the probability that label-Laplace keeps the true class.
+
+    With :math:`a = \varepsilon / 2`, :math:`\ell = e^{-a} / 2` and the law F of a standard Laplace variable,
+
+    .. math:: \int \tfrac12 e^{-|u - a|} F(u)^{C-1} du = \frac{e^{-a}}{C 2^C}
+              + \frac{e^{-a}}{4} \int_\ell^{1/2} \frac{(1 - v)^{C-1}}{v^2} dv + \frac{e^a (1 - (1 - \ell)^C)}{C}
+
+    and the middle integral follows from a recursion over C, run here with enough decimal digits to certify the
+    rounding.
+    """
+    a = Decimal(min(float(epsilon), 400.0)) / 2
+    with localcontext(prec=DIGITS + int(a) + len(str(n_classes))):
+        growth = a.exp()
+        low, high = 1 / (2 * growth), Decimal("0.5")
+        # by_v and by_v2 are the integrals of (1-v)^n / v and (1-v)^n / v^2 from low to high, here for n = 0.
+        by_v, by_v2 = a, 1 / low - 1 / high
+        low_power, high_power = Decimal(1), Decimal(1)
+        for n in range(1, n_classes):
+            by_v2 -= by_v
+            low_power *= 1 - low
+            high_power *= high
+            by_v -= (low_power - high_power) / n
+        inner = by_v2 / (4 * growth) + high_power * high / (growth * n_classes)
+        keep = inner + growth * (1 - low_power * (1 - low)) / n_classes
+        return min(int((keep - _INTEGRAL_ERROR) * TWO_64), TWO_64 - 1)
+
+
+@dataclass(frozen=True)
+class LabelLaplaceMechanism(GeneralizedRandomizedResponse):
+    r"""Laplace noise on the one-hot label, then the arg max: sampled as the exact law that this gives.
+
+    Only the arg max is released, and by symmetry every class but the true one is equally likely: the release is a
+    k-ary randomized response at a smaller epsilon, which the guarantee gives beside the stated one.
+    No floating-point noise is drawn, so there are no low bits to leak.
+    """
+
+    _basis = "exact, of the arg max of the noisy one-hot label, from the 64-bit integer probabilities"
+
+    def _count_of_others(self) -> int:
+        others = TWO_64 - label_laplace_keep_count(self.epsilon, self.n_classes)
+        return -(-others // (self.n_classes - 1))
+
+
+@dataclass(frozen=True)
+class RandomizedResponseWithPrior(CodeMechanism):
+    r"""Randomized response over the classes that a public prior makes worth answering with.
+
+    The k* most likely classes answer by k*-ary randomized response; a class outside them is answered uniformly over
+    them. With k* = 1 the answer is a constant, at epsilon 0.
+
+    Ghazi, Golowich, Kumar, Manurangsi and Zhang, "Deep learning with label differential privacy", NeurIPS 2021,
+    Algorithm 2 (RRWithPrior).
+    """
+
+    epsilon: float
+    prior: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        check_epsilon(self.epsilon)
+        mass = np.asarray(self.prior, dtype=np.float64)
+        if mass.ndim != 1 or not mass.size or not (mass >= 0).all() or not abs(mass.sum() - 1) <= 1e-6:
+            raise ValueError(f"prior must be probabilities that sum to 1. Got {self.prior!r} instead.")
+        object.__setattr__(self, "prior", tuple(mass.tolist()))
+        # Raises if epsilon is too small.
+        _ = self.inner
+
+    @property
+    def n_classes(self) -> int:
+        """The number of classes, released or not."""
+        return len(self.prior)
+
+    @cached_property
+    def domain(self) -> Codes:
+        """The codes 0 to ``n_classes - 1``."""
+        return Codes((self.n_classes,))
+
+    @cached_property
+    def support(self) -> Ints:
+        """The codes that are ever released, sorted."""
+        return best_prior_support(self.prior, self.epsilon)
+
+    @cached_property
+    def inner(self) -> RandomizedResponse:
+        """The randomized response over the places in the support."""
+        return RandomizedResponse(self.epsilon, self.support.size)
+
+    @property
+    def exact_epsilon(self) -> float:
+        """The exact worst-case log-likelihood ratio of what is sampled, rounded up."""
+        return self.inner.exact_epsilon
+
+    def support_probabilities(self) -> tuple[float, float]:
+        """The probabilities that the true code and that any single other code is released."""
+        if self.support.size < self.n_classes:
+            raise ValueError(
+                "Every class must be answered with for its frequency to be estimated without bias. "
+                f"Got answers with {self.support.size} of {self.n_classes} classes instead."
+            )
+        return self.inner.support_probabilities()
+
+    @property
+    def flip_matrix(self) -> Floats:
+        """The probability of releasing column j when the true code is row i, shape (n_classes, n_classes)."""
+        matrix = np.zeros((self.n_classes, self.n_classes))
+        matrix[:, self.support] = 1 / self.support.size
+        matrix[np.ix_(self.support, self.support)] = self.inner.flip_matrix
+        return matrix
+
+    def log_likelihood(self, released: npt.ArrayLike, codes: npt.ArrayLike) -> Floats:
+        """The natural log of the probability of each released code given each true code (broadcast)."""
+        with np.errstate(divide="ignore"):
+            logs = np.log(self.flip_matrix)
+        return np.asarray(logs[self._inside(codes), self._inside(released)])
+
+    def guarantee(self, unit: str = "label") -> PrivacyGuarantee:
+        """The exact guarantee of one release."""
+        answers = f"{self.support.size} of {self.n_classes} classes"
+        return PrivacyGuarantee(
+            self.exact_epsilon,
+            unit=unit,
+            stated=self.epsilon,
+            basis=f"exact, from the 64-bit integer probabilities; answers with {answers}",
+        )
+
+    @cached_property
+    def _places(self) -> Ints:
+        """The place of each code in the support, -1 where it has none."""
+        places = np.full(self.n_classes, -1, dtype=np.int64)
+        places[self.support] = np.arange(self.support.size)
+        return places
+
+    def _draw(self, rows: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
+        places = self._places.take(rows, mode="clip", out=workspace.take("places", rows.shape, np.int64))
+        outside = np.flatnonzero(places < 0)
+        places.reshape(-1)[outside] = 0
+        self.inner._draw(places, noise, out, workspace)
+        out.reshape(-1)[outside] = noise.at(outside, rows.size).integers(self.support.size, outside.size)
+        out[...] = self.support[out]
+
+
+def as_priors(probabilities: npt.ArrayLike) -> Floats:
+    """Convert any predictions to priors. It never raises: an error would come after a release.
+
+    Shapes: probabilities (n, n_classes).
+    """
+    given = np.asarray(probabilities, dtype=np.float64)
+    useful = np.isfinite(given).all(axis=1, keepdims=True) & (given > 0).any(axis=1, keepdims=True)
+    mass = np.where(useful, np.maximum(given, 0.0), 1.0)
+    # Divide by the largest first: the sum could overflow.
+    mass /= mass.max(axis=1, keepdims=True)
+    shares: Floats = mass / mass.sum(axis=1, keepdims=True)
+    return shares
+
+
+@dataclass(frozen=True)
+class RowPriorResponse:
+    r"""Randomized response with one public prior for each row (RRWithPrior).
+
+    What is answered with is chosen from a row's prior and epsilon alone, as by :class:`RandomizedResponseWithPrior`.
+
+    The priors must not depend on the label that is released with them: what earlier people released, and public
+    features, may make them.
+
+    Ghazi, Golowich, Kumar, Manurangsi and Zhang, "Deep learning with label differential privacy", NeurIPS 2021,
+    Algorithms 2 and 3.
+    """
+
+    epsilon: float
+    n_classes: int
+
+    def __post_init__(self) -> None:
+        # Raises if epsilon is too small.
+        _ = self.laws
+
+    @cached_property
+    def laws(self) -> tuple[RandomizedResponse, ...]:
+        """The randomized response over 1, 2, ... ``n_classes`` classes."""
+        return tuple(RandomizedResponse(self.epsilon, size) for size in range(1, self.n_classes + 1))
+
+    def guarantee(self, unit: str = "label") -> PrivacyGuarantee:
+        """The exact guarantee of one release, whatever the prior."""
+        return PrivacyGuarantee(
+            max(law.exact_epsilon for law in self.laws),
+            unit=unit,
+            stated=self.epsilon,
+            basis="exact, from the 64-bit integer probabilities; the worst number of classes that a prior can choose",
+        )
+
+    def release(self, codes: Ints, priors: Floats, noise: Noise) -> Ints:
+        """Release every code with its row's prior.
+
+        Shapes: `priors` (n, n_classes).
+        """
+        order, sizes = ranked_supports(priors, self.epsilon)
+        places = (order == codes[:, None]).argmax(axis=1)
+        for size, stream in zip(np.unique(sizes).tolist(), noise.spawn(np.unique(sizes).size), strict=True):
+            group = np.flatnonzero(sizes == size)
+            # Drawn for all rows: the number of draws must not depend on who has a class outside of the support.
+            uniform = stream.integers(size, group.size)
+            inside = places[group] < size
+            kept = np.where(inside, places[group], 0)[:, None]
+            answered = self.laws[size - 1].release(kept, stream).rows[:, 0]
+            places[group] = np.where(inside, answered, uniform)
+        released: Ints = np.take_along_axis(order, places[:, None], axis=1)[:, 0]
+        return released
+
+    def flip_matrices(self, priors: Floats) -> Floats:
+        """Probability that class i is released as class j, for each row, shape (n, n_classes, n_classes)."""
+        order, sizes = ranked_supports(priors, self.epsilon)
+        ranks = np.argsort(order, axis=1)
+        inside = ranks < sizes[:, None]
+        keep, other = np.array([(law.keep_probability, law.other_probability) for law in self.laws])[sizes - 1].T
+        rows = np.where(inside[:, :, None], other[:, None, None], 1 / sizes[:, None, None])
+        matrices = np.where(inside[:, None, :], rows, 0.0)
+        diagonal = np.arange(self.n_classes)
+        matrices[:, diagonal, diagonal] = np.where(inside, keep[:, None], 0.0)
+        return matrices
+
+
+@dataclass(frozen=True)
+class LabelLaplaceVectorMechanism(CategoryMechanism):
+    r"""A one-hot label with discrete Laplace noise of scale :math:`2 / \varepsilon` on every entry.
+
+    Takes rows of one code, shape (n, 1), and releases all C noisy numbers. Their mean is the one-hot label.
+
+    Two labels differ in two entries, by 1 in each: together as far as the ends of [-1, 1], so that lattice, scale and
+    exact epsilon are those of :class:`Laplace`, and the exact epsilon is attained. 0 and 1 are lattice points.
+
+    Phan, Thai, Hu, Jin, Sun and Dou, "Scalable differential privacy with certified robustness in adversarial learning",
+    ICML 2020, as the BitRand paper describes it (Section 7): noise across the C classes of a label.
+    """
+
+    _unit: ClassVar[str] = "label"
+    _basis: ClassVar[str] = "exact, of the discrete Laplace noise on the whole one-hot label"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        # Raises if epsilon has no lattice.
+        _ = self.law
+
+    @cached_property
+    def law(self) -> Laplace:
+        """The law of one number in [-1, 1], whose noise every entry gets."""
+        return Laplace(self.epsilon)
+
+    @property
+    def n_outputs(self) -> int:
+        """One number for each class."""
+        return self.n_classes
+
+    @property
+    def exact_epsilon(self) -> float:
+        """The exact worst-case log-likelihood ratio of what is sampled, rounded up."""
+        return self.law.exact_epsilon if self.n_classes > 1 else 0.0
+
+    @property
+    def noise_variance(self) -> float:
+        """The variance of every released number."""
+        return float(self.law.variance(0.0)) if self.n_classes > 1 else 0.0
+
+    def output_dtype(self, dtype: np.dtype) -> np.dtype:
+        """The type of a release: float64."""
+        return np.dtype(np.float64)
+
+    def log_likelihood(self, released: npt.ArrayLike, codes: npt.ArrayLike) -> Floats:
+        """The natural log of the probability of each released row given each true code."""
+        rows = Anywhere(self.n_classes).as_rows(released)
+        own = self._inside(codes).reshape(-1, 1)
+        one_hot = (own == np.arange(self.n_classes)).astype(np.float64)
+        if self.n_classes == 1:
+            return np.where(rows[:, 0] == 1, 0.0, -np.inf)
+        return np.asarray(self.law.log_likelihood(rows, one_hot).sum(axis=1))
+
+    def _encode(self, rows: np.ndarray, out: np.ndarray, workspace: Workspace) -> None:
+        out[...] = 0
+        out[np.arange(len(rows)), rows[:, 0]] = 1
+
+    def _draw(self, rows: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
+        self._encode(rows, out, workspace)
+        if self.n_classes == 1:
+            return
+        # Sums of lattice steps are integers: no low bit of a float depends on the true class.
+        out *= math.ldexp(1.0, self.law.lattice_exponent)
+        out += discrete_laplace(self.law.scale, out.size, noise).reshape(out.shape)
+        out *= self.law.step

@@ -1,0 +1,251 @@
+r"""Rows of numbers within declared bounds, and the mechanisms for them by name."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from skldp._arrays import Floats, Ints
+from skldp._checks import is_integer
+from skldp.domains._domain import Box
+from skldp.laws._integers import IntegerLaw
+from skldp.laws._numbers import sampled_law
+from skldp.laws._odds import round_up, split_epsilon
+from skldp.mechanisms._guarantee import PrivacyGuarantee
+from skldp.mechanisms._noise import Noise
+from skldp.mechanisms._rows import SampledFeatures, Workspace
+from skldp.mechanisms.numeric._additive import Gaussian, Laplace
+from skldp.mechanisms.numeric._duchi import MOST_VALUES, Duchi, DuchiVector, ThreeOutputs
+from skldp.mechanisms.numeric._piecewise import Hybrid, HybridThreeOutputs, Piecewise, SquareWave
+from skldp.mechanisms.numeric._unit_interval import LEAST_EPSILON, UnitMechanism
+
+__all__ = [
+    "JOINT_MECHANISMS",
+    "NUMERIC_MECHANISMS",
+    "BoundedFeatures",
+    "automatic_n_sampled",
+    "best_mechanism",
+    "make_mechanism",
+    "number_of_sampled_features",
+    "worst_sampled_variance",
+]
+
+# Rows stay in single precision if centres are at most this many half-widths, and half-widths are in this range.
+_NEAR = 4.0
+_SINGLE_RADII = (1e-30, 1e30)
+
+
+def automatic_n_sampled(epsilon: float, n_features: int) -> int:
+    """Choose how many of the features to release: one for each 2.5 of epsilon, at least one and at most all.
+
+    Wang et al., "Collecting and analyzing multidimensional data with local differential privacy", ICDE 2019, Eq. 12.
+    """
+    return max(1, int(min(n_features, epsilon // 2.5)))
+
+
+def worst_sampled_variance(mechanism: UnitMechanism, n_features: int, n_sampled: int) -> float:
+    r"""Find the largest variance over x of one feature of [-1, 1], of which k of d are released times d / k.
+
+    .. math:: \mathrm{Var}(x) = \tfrac{d}{k} (\mathrm{Var}_1(x) + x^2) - x^2
+
+    where the mechanism of the released ones has the variance :math:`\mathrm{Var}_1`.
+    """
+    scale = n_features / n_sampled
+    if scale == 1:
+        return mechanism.worst_variance
+    size = np.linspace(0, 1, 4097)
+    return float((scale * (mechanism.variance(size) + size**2) - size**2).max())
+
+
+@dataclass(frozen=True)
+class BoundedFeatures(SampledFeatures):
+    r"""Rows of numbers within bounds, released by a mechanism for [-1, 1].
+
+    Feature j has centre :math:`c_j` and half-width :math:`r_j`. A released one is
+    :math:`c_j + r_j \frac{d}{k} M((x_j - c_j) / r_j)`, the others are :math:`c_j`, which is unbiased. The mapping
+    back is the same for all inputs, so that it cannot leak.
+    """
+
+    mechanism: UnitMechanism
+    low: tuple[float, ...] = field(repr=False)
+    high: tuple[float, ...] = field(repr=False)
+    stated: float = field(kw_only=True)
+
+    has_bounds: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("low", "high"):
+            object.__setattr__(self, name, getattr(self.domain, name))
+        together = self.mechanism.n_outputs
+        if self.n_sampled % together:
+            raise ValueError(
+                f"n_sampled must be a multiple of the values that the mechanism releases together, {together}. "
+                f"Got {self.n_sampled!r} instead."
+            )
+
+    @cached_property
+    def domain(self) -> Box:
+        """The declared bounds."""
+        return Box(self.low, self.high)
+
+    @cached_property
+    def center(self) -> Floats:
+        """The middle of each feature's bounds."""
+        return self.domain.center
+
+    @cached_property
+    def radius(self) -> Floats:
+        """Half the width of each feature's bounds."""
+        return self.domain.radius
+
+    @property
+    def worst_variance(self) -> Floats:
+        """The largest variance of each feature."""
+        return self.radius**2 * worst_sampled_variance(self.mechanism, self.n_outputs, self.n_sampled)
+
+    def guarantee(self) -> PrivacyGuarantee:
+        """Give the exact guarantee of one row."""
+        of_one = self.mechanism.guarantee()
+        n_releases = self.n_sampled // self.mechanism.n_outputs
+        alone = of_one.epsilon if self.mechanism.n_outputs == 1 else None
+        some = "" if self.n_sampled == self.n_outputs else f"{self.n_sampled} of {self.n_outputs} features; "
+        return PrivacyGuarantee(
+            round_up(n_releases * Fraction(of_one.epsilon)),
+            delta=n_releases * of_one.delta,
+            per_feature=alone if self.n_outputs > 1 else None,
+            stated=self.stated,
+            basis=some + of_one.basis,
+        )
+
+    @property
+    def integer_law(self) -> IntegerLaw:
+        """The law of a released feature, or of all of them where some are sampled."""
+        return sampled_law(self.n_outputs, self.n_sampled, self.mechanism.integer_law)
+
+    @property
+    def zcdp(self) -> Fraction | None:
+        r"""The :math:`\rho` of one row: that of each release in turn, whichever features were chosen."""
+        of_one = self.mechanism.zcdp
+        return None if of_one is None else of_one * (self.n_sampled // self.mechanism.n_outputs)
+
+    def variance(self, values: npt.ArrayLike) -> Floats:
+        """Variance of what is released for each value of rows of shape (n, n_outputs)."""
+        x = self._as_unit(values)
+        scale = self.n_outputs / self.n_sampled
+        return self.radius**2 * (scale * (self.mechanism.variance(x) + x**2) - x**2)
+
+    def bias(self, values: npt.ArrayLike) -> Floats:
+        """Mean of what is released minus each value, of rows of shape (n, n_outputs)."""
+        return self.radius * self.mechanism.bias(self._as_unit(values))
+
+    def working_dtype(self, dtype: np.dtype) -> np.dtype:
+        """Single precision where rows are, and mechanism and bounds lose nothing to speak of by it."""
+        single = dtype == np.float32 and self.mechanism.takes_singles and self._fit_singles
+        return np.dtype(np.float32 if single else np.float64)
+
+    def _encode(self, rows: np.ndarray, out: np.ndarray, workspace: Workspace) -> None:
+        out[...] = rows
+
+    def _draw_features(
+        self, values: np.ndarray, features: Ints | None, noise: Noise, out: np.ndarray, workspace: Workspace
+    ) -> None:
+        center, radius = self.center.astype(out.dtype, copy=False), self.radius.astype(out.dtype, copy=False)
+        if features is not None:
+            center, radius = center[features], radius[features]
+        unit = np.subtract(values, center, out=workspace.take("unit", values.shape, out.dtype))
+        unit /= radius
+        # Rounding may put values within the bounds beyond 1.
+        np.clip(unit, -1, 1, out=unit)
+        self.mechanism._draw_numbers(unit.reshape(-1), noise, out.reshape(-1))
+        out *= radius
+
+    def _original_squares(self, squares: Floats) -> Floats:
+        return self.radius**2 * self.mechanism.original_squares(squares / self.radius**2)
+
+    def _as_unit(self, values: npt.ArrayLike) -> Floats:
+        return np.clip((self._as_rows(values) - self.center) / self.radius, -1, 1)
+
+    @cached_property
+    def _fit_singles(self) -> bool:
+        # A centre far from 0 for its width would be rounded by much of the width.
+        near = np.abs(self.center) <= _NEAR * self.radius
+        return bool((near & (self.radius > _SINGLE_RADII[0]) & (self.radius < _SINGLE_RADII[1])).all())
+
+
+_ALONE: dict[str, Callable[[float], UnitMechanism]] = {
+    "duchi": Duchi,
+    "three_outputs": ThreeOutputs,
+    "piecewise": Piecewise,
+    "piecewise_sub": lambda epsilon: Piecewise(epsilon, "sub"),
+    "piecewise_opt": lambda epsilon: Piecewise(epsilon, "opt"),
+    "square_wave": SquareWave,
+    "hybrid": Hybrid,
+    "hybrid_tp": HybridThreeOutputs,
+    "laplace": Laplace,
+    # Sun, Qian and Chen, IJCAI 2021: Duchi's answer about a public centre, which is the middle of the bounds.
+    "ldp_fl": Duchi,
+}
+JOINT_MECHANISMS = ("duchi_vector", "gaussian")
+#: Names that :func:`make_mechanism` takes: those for one value, then those for several values together.
+NUMERIC_MECHANISMS = (*_ALONE, *JOINT_MECHANISMS)
+
+
+def number_of_sampled_features(n_sampled: Any, mechanism: str, epsilon: float, n_features: int) -> int:
+    """Resolve ``"auto"``, ``"all"`` or a number into how many features are released.
+
+    ``"auto"`` is :func:`~skldp.mechanisms.numeric._bounded_features.automatic_n_sampled` for mechanisms that release
+    each feature alone, and all of them for those that release features together, Duchi's vector and the Gaussian.
+    """
+    if isinstance(n_sampled, str) and n_sampled in ("auto", "all"):
+        if n_sampled == "all" or mechanism in JOINT_MECHANISMS:
+            return n_features
+        return automatic_n_sampled(epsilon, n_features)
+    if not is_integer(n_sampled) or not 1 <= int(n_sampled) <= n_features:
+        raise ValueError(
+            f"n_sampled_features must be 'auto', 'all', or a whole number from 1 to the number of features, "
+            f"{n_features}. Got {n_sampled!r} instead."
+        )
+    return int(n_sampled)
+
+
+def make_mechanism(name: str, epsilon: float, n_released: int = 1, delta: float = 0.0) -> UnitMechanism:
+    """Make the mechanism that releases a number of values in [-1, 1] within one epsilon."""
+    if name not in NUMERIC_MECHANISMS:
+        raise ValueError(f"mechanism must be one of {NUMERIC_MECHANISMS}. Got {name!r} instead.")
+    if name == "gaussian":
+        return Gaussian(epsilon, delta, n_released)
+    if delta != 0:
+        raise ValueError(f"Only the Gaussian mechanism has a delta; for {name!r} it must be 0. Got {delta!r} instead.")
+    if name == "duchi_vector":
+        return DuchiVector(epsilon, n_released)
+    if 0 < epsilon / n_released < LEAST_EPSILON:
+        raise ValueError(
+            f"epsilon must be at least {LEAST_EPSILON * n_released:.3g} where {n_released} values share it, because "
+            f"smaller shares round away in 64-bit probabilities. Got {epsilon!r} instead."
+        )
+    return _ALONE[name](split_epsilon(float(epsilon), n_released))
+
+
+def best_mechanism(
+    epsilon: float, n_features: int, *, n_sampled: Any = "auto", delta: float = 0.0
+) -> tuple[str, UnitMechanism, int]:
+    """Find the mechanism with the least worst-case variance of a feature."""
+    best = None
+    for name in NUMERIC_MECHANISMS:
+        if name == "ldp_fl" or (name == "gaussian" and delta == 0):
+            continue
+        n_released = number_of_sampled_features(n_sampled, name, epsilon, n_features)
+        if name == "duchi_vector" and n_released > MOST_VALUES:
+            continue
+        mechanism = make_mechanism(name, epsilon, n_released, delta if name == "gaussian" else 0.0)
+        variance = worst_sampled_variance(mechanism, n_features, n_released)
+        # Equal laws may differ in the last digits: the simpler one, which comes first, keeps its place.
+        if best is None or variance < best[0] * (1 - 1e-9):
+            best = variance, name, mechanism, n_released
+    assert best is not None
+    return best[1:]

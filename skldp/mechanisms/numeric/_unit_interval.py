@@ -1,0 +1,177 @@
+r"""Base of the mechanisms for numbers in [-1, 1].
+
+Every released number comes from an exact integer law: the mechanisms of this package choose integers from the asked
+epsilon, a little to the private side, sample with exactly these integers, and compute the guarantee from them.
+"""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from skldp._arrays import Floats, as_numbers
+from skldp._checks import check_epsilon
+from skldp.domains._domain import Box
+from skldp.mechanisms._guarantee import PrivacyGuarantee
+from skldp.mechanisms._noise import Noise
+from skldp.mechanisms._rows import RowMechanism, Workspace
+
+__all__ = [
+    "LARGEST_EPSILON",
+    "LEAST_EPSILON",
+    "UnitMechanism",
+    "calibration_epsilon",
+    "unit_values",
+    "worst_quadratic",
+]
+
+LEAST_EPSILON = 1e-6
+# Beyond it, exp(-epsilon) is too coarse as an integer fraction of 2^64, and such an event is never seen.
+LARGEST_EPSILON = 24.0
+# Relative margin for the rounding of integers and exponentials in double precision.
+_MARGIN = 2.0**-24
+
+
+def calibration_epsilon(epsilon: float) -> float:
+    """Give the epsilon that the integers are chosen for: a 2^-24 part below, and at most :data:`LARGEST_EPSILON`."""
+    return min(float(epsilon), LARGEST_EPSILON) * (1 - _MARGIN)
+
+
+def unit_values(values: npt.ArrayLike) -> Floats:
+    """Give the values of which figures of a law are asked, all in [-1, 1]."""
+    x: Floats = as_numbers(values, dtype=np.float64)
+    if x.size and not (x.min() >= -1 and x.max() <= 1):
+        n_outside = x.size - np.count_nonzero((x >= -1) & (x <= 1))
+        raise ValueError(f"values must lie in [-1, 1]. Got {n_outside:,} of {x.size:,} outside, or NaN, instead.")
+    return x
+
+
+def worst_quadratic(constant: float, linear: float, square: float) -> float:
+    """Find the largest ``constant + linear * x + square * x**2`` for x in [0, 1], where ``linear >= 0``."""
+    peak = min(1.0, -linear / (2 * square)) if square < 0 else 1.0
+    return max(constant, constant + linear * peak + square * peak**2)
+
+
+@dataclass(frozen=True)
+class UnitMechanism(RowMechanism):
+    """Base of the mechanisms that release numbers in [-1, 1], unbiased and with an exact epsilon.
+
+    A row is what is released under one guarantee: one number, or the `n_outputs` that a mechanism releases together.
+    A subclass is a frozen dataclass; it gives `exact_epsilon`, `variance_coefficients`, `variance` and the two hooks
+    ``_draw_numbers`` and ``_mean``, and where the output is finite an `output_law`.
+    """
+
+    epsilon: float
+    takes_singles: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_epsilon(self.epsilon)
+        if self.epsilon < LEAST_EPSILON:
+            raise ValueError(
+                f"epsilon must be at least {LEAST_EPSILON} for each released value, because smaller ones round away in "
+                f"64-bit probabilities. Got {self.epsilon!r} instead."
+            )
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of values released under one guarantee."""
+        return 1
+
+    @cached_property
+    def domain(self) -> Box:
+        """The numbers from -1 to 1, `n_outputs` in a row."""
+        return Box((-1.0,) * self.n_outputs, (1.0,) * self.n_outputs)
+
+    @property
+    @abstractmethod
+    def exact_epsilon(self) -> float:
+        """The largest log-likelihood ratio of the sampled law over all pairs of inputs."""
+
+    @property
+    def loss_from_middle(self) -> float:
+        """The largest log-likelihood ratio of the law of any input to that of 0, rounded up, or more."""
+        return self.exact_epsilon
+
+    @property
+    @abstractmethod
+    def variance_coefficients(self) -> tuple[float, float, float]:
+        """The c of a variance c[0] + c[1] abs(x) + c[2] x^2, which is never below the released one."""
+
+    @abstractmethod
+    def variance(self, x: npt.ArrayLike) -> Floats:
+        """Variance of the released law, element by element."""
+
+    @property
+    def worst_variance(self) -> float:
+        """The largest variance over all inputs."""
+        return worst_quadratic(*self.variance_coefficients)
+
+    def bias(self, x: npt.ArrayLike) -> Floats:
+        """Mean of the released law minus x, from exact fractions; what is left is the rounding of probabilities."""
+        points = unit_values(x)
+        exact = [float(self._mean(value) - Fraction(value)) for value in points.ravel().tolist()]
+        return np.array(exact).reshape(points.shape)
+
+    def guarantee(self) -> PrivacyGuarantee:
+        """Give the exact guarantee of one release."""
+        return PrivacyGuarantee(
+            self.exact_epsilon, stated=float(self.epsilon), basis="exact, from the sampled integers"
+        )
+
+    def original_second_moment(self, second_moment: Floats, mean: Floats) -> Floats:
+        """Take from the squares what the law adds to them; products of two numbers have no bias."""
+        original = np.array(second_moment, dtype=np.float64)
+        np.fill_diagonal(original, self.original_squares(np.diag(original)))
+        return original
+
+    def original_squares(self, squares: Floats) -> Floats:
+        r"""Convert the mean of released squares to that of the squares of the values.
+
+        Parameters
+        ----------
+        squares : ndarray of float64
+
+        Returns
+        -------
+        ndarray of the same shape
+            Unbiased but for the rounding to a lattice, of which the steps' squares matter.
+
+        Raises
+        ------
+        ValueError
+            If the mean of a released square does not depend on :math:`x^2`, or on :math:`|x|` as well.
+
+        Notes
+        -----
+        With a variance of :math:`c_0 + c_1 |x| + c_2 x^2`, the mean of a released square is
+        :math:`c_0 + c_1 |x| + (1 + c_2) x^2`, from which :math:`x^2` follows if :math:`c_1 = 0` and :math:`c_2 > -1`.
+        """
+        constant, linear, square = self.variance_coefficients
+        if linear or square <= -1:
+            raise ValueError(
+                f"{self!r} does not identify the squares of the values: the mean of a released square "
+                + ("depends on the absolute value as well." if linear else "is the same for all numbers.")
+            )
+        return (squares - constant) / (1 + square)
+
+    def _encode(self, rows: np.ndarray, out: np.ndarray, workspace: Workspace) -> None:
+        out[...] = rows
+
+    def _draw(self, rows: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
+        x = np.ascontiguousarray(rows, dtype=rows.dtype if self.takes_singles else np.float64)
+        self._draw_numbers(x.reshape(-1), noise, out.reshape(-1))
+
+    @abstractmethod
+    def _draw_numbers(self, x: np.ndarray, noise: Noise, out: np.ndarray) -> None:
+        """Release numbers, each run of `n_outputs` of them under one guarantee.
+
+        Shapes: `x` (n,); `out` (n,).
+        """
+
+    @abstractmethod
+    def _mean(self, x: float) -> Fraction:
+        """The exact mean of the released law."""

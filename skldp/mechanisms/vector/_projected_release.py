@@ -1,0 +1,337 @@
+r"""Release in fewer dimensions: a public projection, then noise (PRIVEMB, M2), or PrivUnit on what is left."""
+
+import math
+import sys
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy import sparse
+
+from skldp._arrays import Floats
+from skldp._checks import check_dimension, check_fraction, check_integer, check_positive
+from skldp.domains._domain import Anywhere, Ball, FiniteSet, own_vectors
+from skldp.domains._norms import row_norms
+from skldp.domains._sparse_rows import SparseRows
+from skldp.laws._odds import round_up
+from skldp.mechanisms._guarantee import PrivacyGuarantee
+from skldp.mechanisms._noise import Noise
+from skldp.mechanisms._rows import Release, RowMechanism, Workspace
+from skldp.mechanisms.vector._gaussian_width import default_width, gordon_delta, union_delta
+from skldp.mechanisms.vector._multivariate_laplace import MultivariateLaplace
+from skldp.mechanisms.vector._privunit import PrivUnit, PrivUnitBall
+from skldp.mechanisms.vector._projection import RandomProjection
+
+__all__ = ["SENSITIVITIES", "ProjectedRelease"]
+
+SENSITIVITIES = ("gordon", "spectral", "orthonormal", "vocabulary", "union", "sparse")
+# The singular value is shown beside Gordon's theorem only where it costs less than about a minute.
+_GRAM_WORK = 1 << 40
+# Least number of rows to project at a time: smaller products are slower per row.
+_BLOCK_ROWS = 1024
+
+
+@dataclass(frozen=True)
+class ProjectedRelease(RowMechanism):
+    r"""Project rows, dense or sparse (CSR), by a public Phi, then release them.
+
+    Parameters
+    ----------
+    projection : RandomProjection
+    epsilon : float
+        Per unit of distance of the inputs with Laplace noise, per record with PrivUnit (natural log).
+    sensitivity : {"gordon", "spectral", "orthonormal", "vocabulary", "union", "sparse"}, default="gordon"
+        Where the bound on the stretch of a distance comes from; see :attr:`stretch`.
+    noise : {"laplace", "privunit"}, default="laplace"
+    beta : float, default=0.9
+    width : float, default=None
+        Gaussian width that ``"gordon"`` relies on; None is the paper's convention.
+    stated_delta : float, default=None
+        The delta that was asked for, shown beside the proved one. With ``"sparse"`` and a Gaussian Phi it is proved.
+    radius : float, default=None
+        Declares that the inputs have norms of at most this; longer ones are shortened.
+    vocabulary : ndarray of shape (n_words, n_features), default=None
+        Declares that the inputs are among these public vectors; others are moved to the nearest.
+    vocabulary_size : int, default=0
+        Of how many vectors ``"union"`` bounds the stretch: at least 2, and those of `vocabulary`, where there is one.
+    max_nonzeros : int, default=None
+        Declares that no row has more non-zero values, for ``"sparse"``; of a row that has, the smallest become 0.
+
+    Attributes
+    ----------
+    inner : MultivariateLaplace, PrivUnit or PrivUnitBall
+        The release of the projected rows.
+
+    Notes
+    -----
+    .. math:: w = \Phi x + \kappa, \qquad \|\kappa\| \sim \Gamma(m, \Delta / \varepsilon)
+
+    for real numbers. :math:`\Phi x` is computed in the precision of the rows and is off by the rounding of that: about
+    1e-7 of the norms in single precision, which is added to every distance.
+
+    References
+    ----------
+    Feyisetan and Kasiviswanathan, "Private release of text embedding vectors", 2021, Algorithm 1.
+    """
+
+    projection: RandomProjection
+    epsilon: float
+    sensitivity: str = "gordon"
+    noise: str = "laplace"
+    beta: float = 0.9
+    width: float | None = None
+    stated_delta: float | None = None
+    radius: float | None = None
+    vocabulary: np.ndarray | None = None
+    vocabulary_size: int = 0
+    max_nonzeros: int | None = None
+    inner: MultivariateLaplace | PrivUnit | PrivUnitBall = field(init=False, repr=False, compare=False)
+
+    block_cells: ClassVar[int] = 131_072
+
+    def __post_init__(self) -> None:
+        check_positive("epsilon", self.epsilon)
+        check_fraction("beta", self.beta)
+        if self.sensitivity not in SENSITIVITIES:
+            raise ValueError(f"sensitivity must be one of {SENSITIVITIES}. Got {self.sensitivity!r} instead.")
+        if self.noise not in ("laplace", "privunit"):
+            raise ValueError(f"noise must be 'laplace' or 'privunit'. Got {self.noise!r} instead.")
+        needed = {"gordon": "gaussian", "union": "gaussian", "orthonormal": "orthonormal"}.get(
+            self.sensitivity, self.projection.kind
+        )
+        # With PrivUnit the budget does not depend on what Phi stretches.
+        if self.noise == "laplace" and self.projection.kind != needed:
+            raise ValueError(
+                f"sensitivity={self.sensitivity!r} holds for a projection of kind {needed!r}. "
+                f"Got {self.projection.kind!r} instead."
+            )
+        if self.sensitivity == "vocabulary" and self.vocabulary is None:
+            raise ValueError("sensitivity='vocabulary' needs a vocabulary. Got None instead.")
+        if self.vocabulary is not None:
+            object.__setattr__(
+                self, "vocabulary", own_vectors("vocabulary", self.vocabulary, self.projection.n_features)
+            )
+        if (self.sensitivity == "sparse") != (self.max_nonzeros is not None):
+            raise ValueError(
+                "max_nonzeros and sensitivity='sparse' go together, and with no vocabulary. "
+                f"Got {self.max_nonzeros!r} with {self.sensitivity!r} instead."
+            )
+        if self.sensitivity == "sparse":
+            self._check_sparse()
+        if self.sensitivity == "union":
+            least = 2 if self.vocabulary is None else max(2, len(self.vocabulary))
+            check_integer("vocabulary_size", self.vocabulary_size, least=least)
+        if self.noise == "privunit":
+            check_dimension(self.projection.n_components, least=2)
+        object.__setattr__(self, "inner", self._make_inner())
+
+    def _check_sparse(self) -> None:
+        if self.vocabulary is not None:
+            raise ValueError("max_nonzeros and a vocabulary declare different domains. Got both instead of one.")
+        if self.projection.kind == "orthonormal":
+            raise ValueError("sensitivity='sparse' needs another projection. Got one of kind 'orthonormal' instead.")
+        check_integer("max_nonzeros", self.max_nonzeros, least=1, most=self.projection.n_features)
+        if self.projection.kind == "gaussian":
+            check_fraction("stated_delta, which sensitivity='sparse' proves of a Gaussian Phi,", self.stated_delta)
+
+    @cached_property
+    def domain(self) -> FiniteSet | SparseRows | Ball | Anywhere:
+        """The vocabulary, the sparse rows, the ball of the radius, or all vectors."""
+        if self.vocabulary is not None:
+            return FiniteSet(self.vocabulary)
+        d = self.projection.n_features
+        if self.max_nonzeros is not None:
+            return SparseRows(d, self.max_nonzeros, self.radius)
+        return Anywhere(d) if self.radius is None else Ball(d, self.radius)
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of components."""
+        return self.projection.n_components
+
+    @cached_property
+    def rows_per_block(self) -> int:
+        """Number of rows of one block: all if Phi would be computed again for each block."""
+        return max(_BLOCK_ROWS, self.block_cells // self.n_outputs) if self.projection.kept else sys.maxsize
+
+    def tasks(self, n_rows: int) -> list[slice]:
+        """Cut rows into tasks for threads: one task where Phi is not kept."""
+        return super().tasks(n_rows) if self.projection.kept else [slice(0, n_rows)] * min(n_rows, 1)
+
+    @cached_property
+    def stretch(self) -> float:
+        r"""The sensitivity :math:`\Delta`: no distance within the declared domain grows by more than this factor.
+
+        ``"gordon"``: :math:`1 + \beta`, by a theorem that may fail with the probability :attr:`delta`. ``"spectral"``
+        and ``"orthonormal"``: the largest singular value of the Phi that was drawn, rounded up (with orthonormal rows
+        it is :math:`\sqrt{d / m}` but for their rounding to single precision). ``"vocabulary"``: the largest factor
+        over all pairs of the vocabulary. ``"sparse"``: for differences of two rows of `max_nonzeros`, by the columns of
+        a sparse or polynomial Phi, or by a union bound over the places of their values that may fail with `delta`.
+        """
+        if self.max_nonzeros is not None:
+            return self.projection.sparse_bound(2 * int(self.max_nonzeros), float(self.stated_delta or 0))
+        if self.sensitivity in ("gordon", "union"):
+            return 1 + float(self.beta)
+        if self.sensitivity == "vocabulary":
+            return self.projection.vocabulary_bound(np.asarray(self.vocabulary))
+        return self.projection.spectral_bound()
+
+    @cached_property
+    def delta(self) -> float:
+        """Probability over the one draw of Phi that some distance is stretched by more than `stretch`."""
+        if self.sensitivity not in ("gordon", "union", "sparse") or self.noise == "privunit":
+            return 0.0
+        m = self.projection.n_components
+        if self.sensitivity == "sparse":
+            return float(self.stated_delta or 0) if self.projection.kind == "gaussian" else 0.0
+        if self.sensitivity == "union":
+            return union_delta(m, self.beta, self.vocabulary_size)
+        return gordon_delta(m, self.beta, self._width)
+
+    def _make_inner(self) -> MultivariateLaplace | PrivUnit | PrivUnitBall:
+        m, epsilon = self.projection.n_components, float(self.epsilon)
+        if self.noise == "laplace":
+            return MultivariateLaplace(m, epsilon, sensitivity=self.stretch)
+        if self.radius is None:
+            return PrivUnit(m, epsilon)
+        return PrivUnitBall(m, epsilon, self.radius * self.stretch)
+
+    def guarantee(self) -> PrivacyGuarantee:
+        """Per unit of distance with Laplace noise, per record with PrivUnit."""
+        if self.noise == "privunit":
+            return self.inner.guarantee()
+        epsilon, figures = float(self.epsilon), []
+        if self.sensitivity == "gordon":
+            basis = (
+                "Gordon's theorem: delta is the probability over the one public draw of Phi, once for all records, if "
+                f"the directions of their differences have a Gaussian width of at most {self._width:.3g}"
+            )
+            if self.stated_delta is not None:
+                figures.append(("delta as published", float(self.stated_delta)))
+            if self.projection.n_features * self.projection.n_components**2 <= _GRAM_WORK:
+                exact = round_up(Fraction(epsilon) * Fraction(self._spectral) / Fraction(self.stretch))
+                figures.append(("for every two vectors, without delta", exact))
+        elif self.sensitivity == "union":
+            basis = (
+                "a union bound: delta is the probability over the one public draw of Phi, once for all records, if "
+                f"these are among {self.vocabulary_size:,} vectors that were not chosen by looking at Phi"
+            )
+        elif self.sensitivity == "sparse":
+            basis = (
+                f"for rows of at most {self.max_nonzeros:,} non-zero values: Phi stretches their distances by at most "
+                f"{_up(self.stretch)}"
+            )
+            if self.delta:
+                basis += ", but for a chance of delta over its one public draw, once for all records"
+        elif self.sensitivity == "vocabulary":
+            basis = f"over the vocabulary: Phi stretches its distances by at most {_up(self.stretch)}"
+        else:
+            basis = f"for every two vectors: Phi stretches distances by at most {_up(self.stretch)}"
+        return PrivacyGuarantee(
+            epsilon,
+            delta=self.delta,
+            unit="distance",
+            stated=epsilon,
+            diameter=self._diameter,
+            basis=f"multivariate Laplace in real numbers; {basis}",
+            figures=tuple(figures),
+        )
+
+    def project(self, rows: Any) -> Release:
+        """Move rows into the declared domain and project them, without noise."""
+        rows = self._as_rows(rows)
+        inside = self.domain.clip(rows)
+        projected = np.empty((rows.shape[0], self.n_outputs), dtype=rows.dtype)
+        with np.errstate(all="ignore"):
+            self._project(inside.rows, projected)
+        return Release(projected, inside.n_moved)
+
+    def variance(self, rows: Any) -> np.ndarray:
+        """Variance of every released coordinate."""
+        return self.inner.variance(self.project(rows).rows)
+
+    def bias(self, rows: Any) -> np.ndarray:
+        """The mean release less the projected rows."""
+        return self.inner.bias(self.project(rows).rows)
+
+    def log_likelihood(self, outputs: np.ndarray, rows: Any) -> Floats:
+        """Log density of released rows given the rows that were projected, as that of the mechanism within."""
+        return self.inner.log_likelihood(outputs, self._within(self.project(rows).rows))
+
+    def original_second_moment(self, second_moment: Floats, mean: Floats) -> Floats:
+        """Second moment of the projected rows, or of their directions if only these are released."""
+        return self.inner.original_second_moment(second_moment, mean)
+
+    def _as_rows(self, rows: Any) -> Any:
+        if not sparse.issparse(rows):
+            return super()._as_rows(rows)
+        dtype = rows.dtype if rows.dtype in (np.float32, np.float64) else np.float64
+        rows = rows.tocsr().astype(dtype, copy=False)
+        if not rows.has_canonical_format:
+            rows = rows.copy()
+            rows.sum_duplicates()
+        return rows
+
+    def _encode(self, rows: Any, out: np.ndarray, workspace: Workspace) -> None:
+        self._project(rows, out)
+        self.inner._encode(self._within(out), out, workspace)
+
+    def _draw(self, rows: Any, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
+        self._project(rows, out)
+        step = max(1, self.block_cells // self.n_outputs)
+        for start in range(0, len(out), step):
+            part = slice(start, start + step)
+            # The projected rows are a fresh array: release in place.
+            self.inner._draw(self._within(out[part]), noise.block(part), out[part], workspace)
+
+    def _within(self, projected: np.ndarray) -> np.ndarray:
+        """Projected rows within the domain of what releases them; Phi may stretch by more than the bound says."""
+        return self.inner.domain.clip(projected).rows if self.noise == "privunit" else projected
+
+    def _project(self, rows: Any, out: np.ndarray) -> None:
+        """Project rows of the domain; overflow becomes infinity and never NaN, which would be recognizable."""
+        self.projection.apply(rows, out)
+        if np.isfinite(out).all():
+            return
+        lost = np.flatnonzero(~np.isfinite(out).all(axis=1))
+        # Multiplied by a power of two, which is exact.
+        exponents = np.frexp(_largest(rows[lost]))[1]
+        factors = np.ldexp(1.0, -exponents)
+        short = sparse.diags(factors) @ rows[lost] if sparse.issparse(rows) else rows[lost] * factors[:, None]
+        projected = self.projection.apply(short)
+        if self.noise == "laplace" or self.radius is not None:
+            projected = np.ldexp(projected, exponents[:, None])
+        # PrivUnit needs a direction, which infinite numbers do not have.
+        most = np.inf if self.noise == "laplace" else np.finfo(out.dtype).max
+        out[lost] = np.clip(projected, -most, most)
+
+    @property
+    def _width(self) -> float:
+        return default_width(self.projection.n_features) if self.width is None else float(self.width)
+
+    @cached_property
+    def _spectral(self) -> float:
+        return self.projection.spectral_bound()
+
+    @property
+    def _diameter(self) -> float | None:
+        if self.vocabulary is not None:
+            words = np.asarray(self.vocabulary, dtype=np.float64)
+            # Twice the distance from the middle bounds the diameter of the set, at no cost in pairs. Rounded up: the
+            # words of single precision lie a little farther apart.
+            far = float(row_norms(words - words.mean(axis=0)).max())
+            return 2 * (far + 2.0**-22 * float(row_norms(words).max()))
+        return None if self.radius is None else 2 * float(self.radius)
+
+
+def _up(value: float) -> float:
+    """Rounded up to three decimals, for print."""
+    return math.ceil(value * 1000) / 1000
+
+
+def _largest(rows: Any) -> np.ndarray:
+    """The largest magnitude in each row."""
+    largest = abs(rows).max(axis=1)
+    return np.asarray(largest.toarray() if sparse.issparse(largest) else largest, dtype=np.float64).ravel()

@@ -1,0 +1,463 @@
+r"""Public random projections: the matrix, and certified bounds on its stretch of distances.
+
+Let :math:`\Phi` have columns of norm 1, any two with an inner product of magnitude at most :math:`\mu`. For a vector u
+with at most k non-zero values, Gershgorin's theorem gives
+
+.. math:: \|\Phi u\|^2 \le (1 + (k - 1) \mu) \|u\|^2, \qquad \mu \le 1.
+
+Two records of at most c non-zero values differ in at most 2 c.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import linalg, sparse
+
+from skldp._arrays import Floats, Ints
+from skldp._checks import check_dimension, check_fraction
+from skldp.mechanisms._noise import Noise, public_stream
+from skldp.mechanisms.vector._multivariate_laplace import gaussians
+
+__all__ = [
+    "RandomProjection",
+    "check_square_of_prime",
+    "code_gram",
+    "coherent_stretch",
+    "degree_of",
+    "dense_columns",
+    "draw_codes",
+    "entry_size",
+    "next_prime",
+    "polynomial_rows",
+    "project_sparse",
+    "sparse_matrix",
+    "square_of_prime",
+    "support_stretch",
+]
+
+_ROUNDING = 1 + 2.0**-48
+
+
+def next_prime(least: int) -> int:
+    """The least prime of at least this size."""
+    prime = max(least, 2)
+    while any(prime % factor == 0 for factor in range(2, math.isqrt(prime) + 1)):
+        prime += 1
+    return prime
+
+
+def square_of_prime(least: int, most: int) -> int:
+    """The least square of a prime that is at least so large; if it is above `most`, the largest that is not."""
+    prime = next_prime(math.isqrt(max(least, 1) - 1) + 1)
+    while prime > 2 and (prime * prime > most or next_prime(prime) != prime):
+        prime -= 1
+    return prime * prime
+
+
+def check_square_of_prime(m: int) -> int:
+    """Give the prime whose square this is."""
+    prime = math.isqrt(m)
+    if prime * prime != m or prime < 2 or next_prime(prime) != prime:
+        around = next_prime(max(prime, 2)) ** 2
+        raise ValueError(
+            f"A polynomial projection has the square of a prime as n_components, such as {around}. Got {m} instead."
+        )
+    return prime
+
+
+def degree_of(n_columns: int, prime: int) -> int:
+    """Return the least degree with as many polynomials over the field of `prime` elements as columns."""
+    degree, count = 0, prime
+    while count < n_columns:
+        degree, count = degree + 1, count * prime
+    return degree
+
+
+def polynomial_rows(first: int, n_columns: int, m: int) -> Ints:
+    r"""Rows of the entries of columns: column j has in band b the value at b of the polynomial of the digits of j.
+
+    Two polynomials of degree D agree at D places at most, so two columns share at most D rows.
+
+    Shapes: returns (q, n_columns).
+
+    DeVore, "Deterministic constructions of compressed sensing matrices", Journal of Complexity, 2007.
+    """
+    prime = check_square_of_prime(m)
+    left = np.arange(first, first + n_columns)
+    places = np.arange(prime)[:, None]
+    values, power = np.zeros((prime, n_columns), dtype=np.int64), np.ones((prime, 1), dtype=np.int64)
+    while left.any():
+        left, digits = np.divmod(left, prime)
+        values += digits * power
+        values %= prime
+        power = power * places % prime
+    return values + prime * places
+
+
+def coherent_stretch(k: int, n_bands: int, shared: int, entry: float) -> float:
+    r"""A bound on :math:`\|\Phi u\|` for unit vectors of k non-zero values, rounded up."""
+    return math.sqrt(n_bands + (k - 1) * min(shared, n_bands)) * entry * _ROUNDING
+
+
+def support_stretch(m: int, d: int, k: int, delta: float) -> float:
+    r"""Bound the stretch of unit vectors with k non-zero values by a Gaussian Phi, but for a chance of delta.
+
+    The largest singular value of m by k independent standard normal numbers exceeds :math:`\sqrt m + \sqrt k + t` with
+    a chance of at most :math:`e^{-t^2 / 2}`, and there are at most :math:`(e d / k)^k` sets of k columns:
+
+    .. math:: 1 + \frac{\sqrt k + \sqrt{2 k \ln(e d / k) + 2 \ln(1 / \delta)}}{\sqrt m}
+
+    Davidson and Szarek, "Local operator theory, random matrices and Banach spaces", 2001, Theorem II.13.
+    """
+    for number in (m, d, k):
+        check_dimension(number, least=1)
+    check_fraction("delta", delta)
+    choices = 0.0 if k >= d else k * (1 + math.log(d / k))
+    return (1 + (math.sqrt(min(k, d)) + math.sqrt(2 * (choices - math.log(delta)))) / math.sqrt(m)) * _ROUNDING
+
+
+# Entries that are added up at a time: few enough for the working arrays to stay in the cache.
+_ENTRIES = 1 << 17
+# Columns whose pairs of entries are counted at a time.
+_COLUMNS = 1 << 14
+
+
+def _bands(m: int) -> list[slice]:
+    edges = np.linspace(0, m, math.ceil(math.sqrt(m)) + 1).astype(np.int64).tolist()
+    return [slice(low, high) for low, high in pairwise(edges)]
+
+
+def entry_size(n_bands: int) -> float:
+    """Magnitude of every entry, in single precision, of columns with `n_bands` of them."""
+    return float(np.float32(1) / np.float32(math.sqrt(n_bands)))
+
+
+def draw_codes(stream: Noise, n_columns: int, m: int) -> npt.NDArray[np.unsignedinteger]:
+    r"""Draw columns."""
+    rows = np.stack([band.start + stream.integers(band.stop - band.start, n_columns) for band in _bands(m)])
+    return _signed(stream, rows, m)
+
+
+def _signed(stream: Noise, rows: Ints, m: int) -> npt.NDArray[np.unsignedinteger]:
+    negative = stream.bernoulli(2**63, rows.shape)
+    return np.ascontiguousarray((2 * rows + negative).T.astype(np.min_scalar_type(2 * m - 1)))
+
+
+def sparse_matrix(codes: npt.NDArray[np.unsignedinteger], m: int) -> Any:
+    """The columns as a sparse matrix of shape (m, n_columns), single precision."""
+    n_columns, n_bands = codes.shape
+    size = np.float32(entry_size(n_bands))
+    data = np.where(codes & 1, -size, size).ravel()
+    pointers = np.arange(0, n_bands * n_columns + 1, n_bands)
+    return sparse.csc_matrix((data, (codes >> 1).ravel().astype(np.int32), pointers), shape=(m, n_columns))
+
+
+def dense_columns(codes: npt.NDArray[np.unsignedinteger], m: int) -> npt.NDArray[np.float32]:
+    """The columns as an array of shape (m, n_columns), stored by columns."""
+    n_columns, n_bands = codes.shape
+    size = np.float32(entry_size(n_bands))
+    columns = np.zeros((n_columns, m), dtype=np.float32)
+    columns[np.arange(n_columns)[:, None], codes >> 1] = np.where(codes & 1, -size, size)
+    return columns.T
+
+
+def project_sparse(
+    values: Any, codes: npt.NDArray[np.unsignedinteger], m: int, out: np.ndarray | None = None
+) -> np.ndarray:
+    """Project sparse rows: as many additions as they have entries, times those of a column.
+
+    Shapes: values (n, d), codes (d, n_bands), out (n, m); returns (n, m).
+    """
+    rows = values.tocsr()
+    n_bands = codes.shape[1]
+    projected = np.empty((rows.shape[0], m), dtype=values.dtype) if out is None else out
+    size = values.dtype.type(entry_size(n_bands))
+    # Entries to look up, and numbers of the dense sums.
+    step = max(1, min(_ENTRIES * rows.shape[0] // max(1, rows.nnz * n_bands), _ENTRIES // (2 * m)))
+    for start in range(0, rows.shape[0], step):
+        pointers = rows.indptr[start : start + step + 1]
+        entries = slice(pointers[0], pointers[-1])
+        places = codes.take(rows.indices[entries], axis=0).ravel().astype(np.int32)
+        numbers = np.repeat(rows.data[entries] * size, n_bands)
+        shape = (len(pointers) - 1, 2 * m)
+        # toarray() adds up entries of the same place.
+        sums = sparse.csr_matrix((numbers, places, (pointers - pointers[0]) * n_bands), shape=shape).toarray()
+        np.subtract(sums[:, ::2], sums[:, 1::2], out=projected[start : start + step])
+    return projected
+
+
+def code_gram(codes: npt.NDArray[np.unsignedinteger], m: int) -> Floats:
+    r""":math:`\Phi \Phi^\top`, counted in whole numbers.
+
+    Shapes: codes (d, n_bands); returns (m, m).
+    """
+    bands = _bands(m)
+    first = np.array([[2 * band.start] for band in bands])
+    width = max(band.stop - band.start for band in bands)
+    counts = np.zeros((m, m), dtype=np.int64)
+    for start in range(0, len(codes), _COLUMNS):
+        # Codes within their band: a pair of bands has few outcomes, whatever m.
+        local = codes[start : start + _COLUMNS].T.astype(np.int64) - first
+        for j, across in enumerate(bands):
+            height = across.stop - across.start
+            counts[across, across] += np.diag(np.bincount(local[j] >> 1, minlength=height))
+            left = local[j] * (2 * width)
+            for k, down in enumerate(bands[j + 1 :], j + 1):
+                pairs = np.bincount(left + local[k], minlength=4 * width * width).reshape(width, 2, width, 2)
+                signed = np.trace(pairs - pairs[:, :, :, ::-1], axis1=1, axis2=3)
+                counts[across, down] += signed[:height, : down.stop - down.start]
+    counts += np.triu(counts, 1).T
+    return counts.astype(np.float64) * entry_size(len(bands)) ** 2
+
+
+# Columns of Phi that share a stream, so that a block of them can be made without the others.
+_BLOCK_COLUMNS = 4096
+# Dense rows that are projected at a time: a tenth faster than all at once, and still enough for several threads.
+_BLOCK_ROWS = 1024
+# A matrix of at most this many numbers (128 MiB) is kept; a larger one is computed in blocks at every use.
+_KEPT = 1 << 25
+# Numbers of Phi in use at a time (16 MiB): few enough to stay small, enough to pass over the output rarely.
+_CHUNK = 1 << 22
+# Pairs of vocabulary words whose ratio is within this of the largest are recomputed without cancellation.
+_PAIR_SLACK = 1e-5
+
+
+_KINDS = ("gaussian", "sparse", "polynomial", "orthonormal")
+
+
+@dataclass(frozen=True)
+class RandomProjection:
+    r"""A public random matrix Phi of shape (m, d), the same for everyone who knows its seed.
+
+    Parameters
+    ----------
+    n_features : int
+        d.
+    n_components : int
+        m, at most d.
+    seed : int, default=0
+    kind : {"gaussian", "sparse", "polynomial", "orthonormal"}, default="gaussian"
+        - ``"gaussian"``: independent entries from :math:`N(0, 1 / m)`;
+        - ``"sparse"``: in every column :math:`s = \lceil \sqrt m \rceil` entries :math:`\pm 1 / \sqrt s`, one in
+          each of s bands of rows (Kane and Nelson's block construction);
+        - ``"polynomial"``: such columns, of which no two share many rows (DeVore's construction, with random signs);
+          m is the square of a prime;
+        - ``"orthonormal"``: orthonormal rows, scaled by :math:`\sqrt{d / m}`.
+
+    Notes
+    -----
+    Phi is made of single-precision numbers, 4,096 columns at a time, each block from a stream of its own. Up to 2^25
+    numbers are kept (in double precision as well, once such rows are projected); a larger Gaussian Phi is made anew at
+    every use and never held as a whole, which costs about 5 ns a number. A sparse or polynomial Phi is always kept, at
+    one or two bytes a non-zero (four where m is above 32,768).
+    """
+
+    n_features: int
+    n_components: int
+    seed: int = 0
+    kind: str = "gaussian"
+
+    def __post_init__(self) -> None:
+        check_dimension(self.n_features, least=1)
+        check_dimension(self.n_components, least=1)
+        if self.n_components > self.n_features:
+            raise ValueError(
+                f"n_components must be at most n_features = {self.n_features}. Got {self.n_components!r} instead."
+            )
+        if self.kind not in _KINDS:
+            raise ValueError(f"kind must be one of {_KINDS}. Got {self.kind!r} instead.")
+        if self.kind == "polynomial":
+            check_square_of_prime(self.n_components)
+        if self.kind == "orthonormal" and not self.kept:
+            raise ValueError(
+                f"An orthonormal projection must be kept, so n_features * n_components must be at most {_KEPT:,}. "
+                f"Got {self.n_features * self.n_components:,} instead."
+            )
+        public_stream(self.seed)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle the parameters alone; the matrix is made again."""
+        return {name: getattr(self, name) for name in ("n_features", "n_components", "seed", "kind")}
+
+    @property
+    def kept(self) -> bool:
+        """Whether the matrix is held in memory."""
+        return self.has_sparse_columns or self.n_features * self.n_components <= _KEPT
+
+    @property
+    def has_sparse_columns(self) -> bool:
+        """Whether the columns are held as the places of their few entries."""
+        return self.kind in ("sparse", "polynomial")
+
+    @property
+    def matrix(self) -> Any:
+        """Phi, of shape (m, d): an array, or a sparse matrix made of what is kept. Large where it is not `kept`."""
+        if self.has_sparse_columns:
+            return sparse_matrix(self._codes, self.n_components)
+        return self._array if self.kept else self._all_columns()
+
+    @cached_property
+    def _array(self) -> npt.NDArray[np.float32]:
+        return self._all_columns()
+
+    @cached_property
+    def _double(self) -> Floats:
+        """Phi turned and in double precision, for rows of double precision."""
+        return self._array.T.astype(np.float64)
+
+    def _all_columns(self) -> npt.NDArray[np.float32]:
+        # Stored by columns, the order in which dense and sparse rows read it.
+        columns = np.vstack([block.T for _, block in self._fresh_blocks()])
+        if self.kind == "orthonormal":
+            orthonormal = np.linalg.qr(columns.astype(np.float64))[0]
+            columns = (orthonormal * math.sqrt(self.n_features / self.n_components)).astype(np.float32)
+        return columns.T
+
+    def blocks(self) -> Iterator[tuple[slice, Any]]:
+        """Phi in blocks of columns: the slice, and the block as an array."""
+        if self.kept:
+            width = max(1, _CHUNK // self.n_components)
+            for start in range(0, self.n_features, width):
+                columns = slice(start, min(start + width, self.n_features))
+                if self.has_sparse_columns:
+                    yield columns, dense_columns(self._codes[columns], self.n_components)
+                else:
+                    yield columns, self._array[:, columns]
+            return
+        waiting: list[np.ndarray] = []
+        start = 0
+        for columns, block in self._fresh_blocks():
+            waiting.append(block.T)
+            if (columns.stop - start) * self.n_components >= _CHUNK or columns.stop == self.n_features:
+                yield slice(start, columns.stop), np.vstack(waiting).T
+                start, waiting = columns.stop, []
+
+    def apply(self, values: Any, out: np.ndarray | None = None) -> np.ndarray:
+        """Project rows."""
+        if values.dtype not in (np.float32, np.float64):
+            values = values.astype(np.float64)
+        if out is None:
+            out = np.empty((values.shape[0], self.n_components), dtype=values.dtype)
+        if sparse.issparse(values) and self.has_sparse_columns:
+            return project_sparse(values, self._codes, self.n_components, out)
+        if sparse.issparse(values) and self.kept:
+            out[...] = values @ self._array.T
+            return out
+        if self.kept and not self.has_sparse_columns:
+            turned = self._array.T if values.dtype == np.float32 else self._double
+            for start in range(0, len(values), _BLOCK_ROWS):
+                rows = slice(start, start + _BLOCK_ROWS)
+                np.matmul(values[rows], turned, out=out[rows])
+            return out
+        out[...] = 0
+        by_columns = values.tocsc() if sparse.issparse(values) else values
+        for columns, block in self.blocks():
+            out += by_columns[:, columns] @ block.T
+        return out
+
+    def invert(self, projected: np.ndarray) -> np.ndarray:
+        r"""The rows of least norm that Phi takes to the projected ones: :math:`\Phi^\top (\Phi \Phi^\top)^+ w`."""
+        solved = (np.asarray(projected, dtype=np.float64) @ np.linalg.pinv(self.gram, hermitian=True)).astype(
+            projected.dtype
+        )
+        values = np.empty((len(projected), self.n_features), dtype=projected.dtype)
+        for columns, block in self.blocks():
+            values[:, columns] = solved @ block
+        return values
+
+    @cached_property
+    def gram(self) -> Floats:
+        r""":math:`\Phi \Phi^\top`, in double precision."""
+        if self.has_sparse_columns:
+            return code_gram(self._codes, self.n_components)
+        total = np.zeros((self.n_components, self.n_components))
+        for _, block in self.blocks():
+            wide = block.astype(np.float64)
+            total += wide @ wide.T
+        return total
+
+    def spectral_bound(self) -> float:
+        """The largest singular value of this Phi, rounded up by a bound on all rounding errors."""
+        gram, m = self.gram, self.n_components
+        largest = linalg.eigvalsh(gram, subset_by_index=[m - 1, m - 1])[0]
+        unit = np.finfo(np.float64).eps
+        # Each entry of the Gram matrix is a sum of d products; the eigenvalue solver is backward stable.
+        error = unit * (self.n_features + 2) * np.trace(gram) + 10 * m * unit * largest
+        return float(math.sqrt(largest + error) * (1 + 4 * unit))
+
+    def sparse_bound(self, n_nonzeros: int, delta: float = 0.0) -> float:
+        """The largest stretch of a vector of so many non-zero values, rounded up."""
+        m, d = self.n_components, self.n_features
+        if self.kind == "gaussian":
+            return support_stretch(m, d, n_nonzeros, delta)
+        if not self.has_sparse_columns:
+            raise ValueError(f"A projection of kind {self.kind!r} has no bound for sparse vectors. Use another kind.")
+        n_bands = len(_bands(m))
+        # Random columns may share all their rows.
+        shared = degree_of(d, n_bands) if self.kind == "polynomial" else n_bands
+        return coherent_stretch(min(n_nonzeros, d), n_bands, shared, entry_size(n_bands))
+
+    def vocabulary_bound(self, vocabulary: np.ndarray) -> float:
+        """The largest stretch of the distance of two rows of a public finite set, rounded up."""
+        words = np.asarray(vocabulary, dtype=np.float64)
+        images = self.apply(words)
+        best = 0.0
+        step = max(1, (1 << 21) // len(words))
+        for start in range(0, len(words), step):
+            block = slice(start, start + step)
+            distance, noise = _squared_distances(words[block], words)
+            image, image_noise = _squared_distances(images[block], images)
+            # Recompute pairs whose distance is lost in rounding, or whose ratio may be the largest.
+            clear = distance > noise / _PAIR_SLACK
+            likely = np.full(distance.shape, np.inf)
+            likely[clear] = (image[clear] + image_noise) / (distance[clear] - noise)
+            reached = np.where(np.isfinite(likely), likely, 0).max(initial=best) * (1 - _PAIR_SLACK)
+            rows, columns = np.nonzero(likely >= max(reached, best))
+            for part in np.array_split(np.arange(len(rows)), 1 + len(rows) * words.shape[1] // (1 << 21)):
+                difference = words[start + rows[part]] - words[columns[part]]
+                squares = np.einsum("ij,ij->i", difference, difference)
+                stretched = self.apply(difference[squares > 0])
+                ratios = np.einsum("ij,ij->i", stretched, stretched) / squares[squares > 0]
+                best = max(best, ratios.max(initial=0.0))
+        if best == 0:
+            raise ValueError("`vocabulary` must have at least two rows with different projections; got none.")
+        return float(math.sqrt(best) * (1 + 1e-9))
+
+    @cached_property
+    def _codes(self) -> npt.NDArray[np.unsignedinteger]:
+        m = self.n_components
+        if self.kind == "sparse":
+            return np.concatenate([draw_codes(stream, part.stop - part.start, m) for part, stream in self._streams()])
+        return np.concatenate(
+            [
+                _signed(stream, polynomial_rows(part.start, part.stop - part.start, m), m)
+                for part, stream in self._streams()
+            ]
+        )
+
+    def _streams(self) -> Iterator[tuple[slice, Noise]]:
+        starts = range(0, self.n_features, _BLOCK_COLUMNS)
+        for start, stream in zip(starts, public_stream(self.seed).spawn(len(starts)), strict=True):
+            yield slice(start, min(start + _BLOCK_COLUMNS, self.n_features)), stream
+
+    def _fresh_blocks(self) -> Iterator[tuple[slice, Any]]:
+        for columns, stream in self._streams():
+            yield columns, self._gaussian_block(stream, columns.stop - columns.start)
+
+    def _gaussian_block(self, stream: Any, n_columns: int) -> npt.NDArray[np.float32]:
+        # Drawn as one row, so that a seed gives the same Phi.
+        flat = gaussians(stream, (1, n_columns * self.n_components))
+        return flat.reshape(n_columns, self.n_components).T / np.float32(math.sqrt(self.n_components))
+
+
+def _squared_distances(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, float]:
+    """Squared distances of all pairs by a matrix product, and a bound on their rounding errors."""
+    left_squares, right_squares = (np.einsum("ij,ij->i", side, side) for side in (left, right))
+    distances = np.maximum(left_squares[:, None] + right_squares - 2 * (left @ right.T), 0)
+    return distances, float(8 * np.finfo(np.float64).eps * left.shape[1] * (left_squares.max() + right_squares.max()))

@@ -1,0 +1,1 @@
+"""Central guarantees of shuffled reports."""

@@ -1,0 +1,293 @@
+r"""Laws of each mechanism's answers for a shuffler: for two inputs, beside the common part of all laws.
+
+Every law here covers all pairs of inputs. Where the law of an answer is linear in the input between corners, corners
+are enough, because the bound is convex in either law. Where two sets of answers are likely to two inputs, disjoint sets
+are the worst: of four equal weights, ratios (p, 1) and (1, p) have the same mean of X as (p, p) and (1, 1), further
+apart. Other parts of a release, such as the choice of sampled features, only make the bound larger.
+
+An answer that is made of another one, by chance or not, has no larger bound than that one (of each person's own, before
+the shuffler). So a bit that flips to 1 and to 0 with different chances is taken for one of three answers, of which two
+are as likely to the one input as to the other, and which leaves more to chance than a bit that flips either way alike.
+"""
+
+import decimal
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import singledispatch
+from itertools import pairwise, permutations, product
+from typing import Any
+
+import numpy as np
+
+from skldp._arrays import Floats
+from skldp.laws._odds import TWO_64
+from skldp.mechanisms._finite_query import FiniteQuery
+from skldp.mechanisms.bits._bit_flip import BitFlip
+from skldp.mechanisms.bits._flip_laws import BitLaw
+from skldp.mechanisms.bits._unbiased import UnbiasedBitFlip
+from skldp.mechanisms.categorical._catalogue import CategoricalRecord
+from skldp.mechanisms.categorical._label_laws import RandomizedResponseWithPrior
+from skldp.mechanisms.categorical._randomized_response import GeneralizedRandomizedResponse
+from skldp.mechanisms.categorical._unary import OneHotRandomizedResponse, UnaryEncoding
+from skldp.mechanisms.numeric._additive import Laplace
+from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
+from skldp.mechanisms.numeric._duchi import Duchi, DuchiVector, ThreeOutputs
+from skldp.mechanisms.numeric._piecewise import Hybrid, HybridThreeOutputs, Piecewise
+from skldp.mechanisms.numeric._response_on_bins import PriorQuestion, ResponseOnBins
+from skldp.mechanisms.vector._privunit import PrivUnit, PrivUnitBall, ScaledRows
+from skldp.shuffle._shuffle_bounds import MOST_EPSILON, BlanketLaw
+
+__all__ = ["PairLaws", "pair_laws"]
+
+# Laws with more kinds of answers, or tables with more points, use the bound by epsilon alone.
+_MOST_KINDS = 2_000
+_MOST_POINTS = 5
+# Parts that the losses of Laplace noise are cut into: two values of one person stay within the kinds above.
+_PARTS = 20
+_DIGITS = 50
+# The relative error of a cap's probability is below 1e-11, and that of what follows from it below this.
+_CAP_ERROR = 1e-10
+# Mechanisms whose answers are those of another one, of a mixture of its inputs, or a part of them.
+_DELEGATES: dict[type, str] = {
+    OneHotRandomizedResponse: "law",
+    RandomizedResponseWithPrior: "inner",
+    ResponseOnBins: "inner",
+    PriorQuestion: "inner",
+    PrivUnitBall: "sphere",
+    ScaledRows: "inner",
+}
+
+
+@dataclass(frozen=True)
+class PairLaws:
+    """The laws that cover all pairs of inputs, or none where only epsilon is known."""
+
+    laws: tuple[BlanketLaw, ...] = ()
+    slack: float = 0.0
+
+
+@singledispatch
+def pair_laws(mechanism: Any) -> PairLaws:
+    """Give the laws of a mechanism; none for a mechanism of which only epsilon is used here."""
+    delegate = _DELEGATES.get(type(mechanism))
+    return PairLaws() if delegate is None else pair_laws(getattr(mechanism, delegate))
+
+
+@pair_laws.register
+def _(mechanism: GeneralizedRandomizedResponse) -> PairLaws:
+    if mechanism.n_classes == 1:
+        return PairLaws()
+    low = Fraction(mechanism.other_count, TWO_64)
+    ratio = Fraction(mechanism.keep_count, mechanism.other_count)
+    return PairLaws((_two_levels(ratio, low, low * (mechanism.n_classes - 2)),))
+
+
+@pair_laws.register
+def _(mechanism: UnaryEncoding) -> PairLaws:
+    if mechanism.n_classes == 1:
+        return PairLaws()
+    p, q = Fraction(mechanism.own_count, TWO_64), Fraction(mechanism.other_count, TWO_64)
+    # Every law of bits is at least that of q alone, times the cost of a 0 in the true place.
+    least = (1 - p) / (1 - q)
+    ratio = p * (1 - q) / ((1 - p) * q)
+    weights = [q * q, q * (1 - q), (1 - q) * q, (1 - q) ** 2]
+    return PairLaws((_law([ratio, ratio, 1, 1], [ratio, 1, ratio, 1], [least * weight for weight in weights]),))
+
+
+@pair_laws.register
+def _(mechanism: CategoricalRecord) -> PairLaws:
+    columns = [pair_laws(column) for column in mechanism.columns if column.n_classes > 1]
+    # A column without a law leaves the record without one.
+    known = all(one.laws for one in columns)
+    return _together(law for column in columns for law in column.laws) if known else PairLaws()
+
+
+@pair_laws.register
+def _(mechanism: Duchi) -> PairLaws:
+    up, down = 2**63 + mechanism.slope, 2**63 - mechanism.slope
+    return PairLaws((_two_levels(Fraction(up, down), Fraction(down, TWO_64), Fraction(0)),))
+
+
+@pair_laws.register
+def _(mechanism: DuchiVector) -> PairLaws:
+    return PairLaws((_of_caps(mechanism.agreeing_share, Fraction(mechanism.threshold, TWO_64)),))
+
+
+@pair_laws.register
+def _(mechanism: Piecewise) -> PairLaws:
+    n_cells, n_inner, base, extra = mechanism.lattice
+    if n_cells < 2 * n_inner:
+        return PairLaws()
+    total = n_cells * base + n_inner * extra
+    rest = Fraction((n_cells - 2 * n_inner) * base, total)
+    return PairLaws((_two_levels(Fraction(base + extra, base), Fraction(n_inner * base, total), rest),))
+
+
+@pair_laws.register
+def _(mechanism: ThreeOutputs) -> PairLaws:
+    table = [mechanism.output_law(x)[1] for x in (-1.0, 0.0, 1.0)]
+    # Between the corners the integers follow straight lines but for their rounding, and never leave their range.
+    return PairLaws(_of_table(table), slack=2.0**-51)
+
+
+@pair_laws.register(Hybrid)
+@pair_laws.register(HybridThreeOutputs)
+def _(mechanism: Hybrid | HybridThreeOutputs) -> PairLaws:
+    few, share = pair_laws(mechanism.few_valued), Fraction(mechanism.threshold, TWO_64)
+    if not mechanism.threshold:
+        return few
+    pairs = product(pair_laws(mechanism.piecewise).laws, few.laws)
+    return PairLaws(tuple(_either(share, first, second) for first, second in pairs), few.slack)
+
+
+@pair_laws.register
+def _(mechanism: BoundedFeatures) -> PairLaws:
+    one, times = pair_laws(mechanism.mechanism), mechanism.n_sampled // mechanism.mechanism.n_outputs
+    if times == 1:
+        return one
+    return _together(one.laws * times) if len(one.laws) == 1 and not one.slack else PairLaws()
+
+
+@pair_laws.register
+def _(mechanism: Laplace) -> PairLaws:
+    r"""Laws of -1 and 1, which are the worst pair.
+
+    In lattice steps, of the ends -N and N and the scale s, every answer z has at least the chance
+    :math:`\omega(z) = C e^{-(|z| + N) / s}`, and the input x makes it :math:`e^{(|z| + N - |z - x|) / s}` times as
+    likely, which rises with z for :math:`x \ge 0` and falls for :math:`x \le 0`. Of two such numbers of given laws, one
+    less the other is furthest apart where the one rises and the other falls: so let x be on one side of 0 and x' on the
+    other. Then X rises with z, and to put N for x makes it less up to some z and more from there on, with the same
+    mean, which is again further apart. Rounding to the lattice mixes inputs.
+    """
+    if mechanism.exact_epsilon > MOST_EPSILON:
+        return PairLaws()
+    n_steps, scale = 2**mechanism.lattice_exponent, mechanism.scale
+    edges = sorted({1 + part * (n_steps - 1) // _PARTS for part in range(_PARTS + 1)})
+    with decimal.localcontext() as context:
+        context.prec = _DIGITS
+
+        def grown(steps: int) -> decimal.Decimal:
+            return (decimal.Decimal(steps) / scale).exp()
+
+        least, one = 1 / grown(n_steps), grown(1)
+        # Answers from N on, and 0; the others between, each taken apart into the ends of its part, with the same mean.
+        weights = {grown(2 * n_steps): least * least / (1 + 1 / one)}
+        for low, high in pairwise(edges):
+            mass = least * (1 / grown(low) - 1 / grown(high)) / (1 + 1 / one)
+            mean = least * (grown(high) - grown(low)) / (1 + one)
+            from_, to = grown(2 * low), grown(2 * high)
+            above = (mean - from_ * mass) / (to - from_)
+            weights[from_] = weights.get(from_, decimal.Decimal(0)) + mass - above
+            weights[to] = weights.get(to, decimal.Decimal(0)) + above
+        middle = least * (1 - 1 / one) / (1 + 1 / one)
+        ratios, chances = (list(map(Fraction, part)) for part in zip(*sorted(weights.items()), strict=True))
+    ones = [Fraction(1)] * len(ratios)
+    own, other = [*ratios, *ones, Fraction(1)], [*ones, *ratios, Fraction(1)]
+    return PairLaws((_law(own, other, [*chances, *chances, Fraction(middle)]),))
+
+
+@pair_laws.register
+def _(mechanism: BitFlip) -> PairLaws:
+    # With sampled features of different laws, the released ones have no single law.
+    if len(mechanism.laws) > 1 and mechanism.n_sampled < mechanism.n_outputs:
+        return PairLaws()
+    return _of_bits(mechanism.laws, mechanism.n_sampled)
+
+
+@pair_laws.register
+def _(mechanism: UnbiasedBitFlip) -> PairLaws:
+    return _of_bits((mechanism.law,), mechanism.n_sampled)
+
+
+@pair_laws.register
+def _(mechanism: PrivUnit) -> PairLaws:
+    cap = Fraction(mechanism.cap_probability)
+    law = _of_caps(cap, Fraction(mechanism.cap_threshold, TWO_64))
+    surer = BlanketLaw(law.own * (1 + _CAP_ERROR), law.other * (1 + _CAP_ERROR), law.weights * (1 - _CAP_ERROR))
+    return PairLaws((surer,), slack=float(law.weights[0]) * _CAP_ERROR / 2)
+
+
+@pair_laws.register
+def _(mechanism: FiniteQuery) -> PairLaws:
+    if mechanism.n_points > _MOST_POINTS:
+        return PairLaws()
+    return PairLaws(_of_table(mechanism.weights.tolist()))
+
+
+def _law(own: list[Any], other: list[Any], weights: list[Fraction]) -> BlanketLaw:
+    """Make a law of exact numbers; kinds without weight are left out."""
+    kept = [i for i, weight in enumerate(weights) if weight > 0]
+
+    def floats(values: list[Any]) -> Floats:
+        return np.array([float(values[i]) for i in kept])
+
+    return BlanketLaw(floats(own), floats(other), floats(weights))
+
+
+def _two_levels(ratio: Fraction, low: Fraction, rest: Fraction) -> BlanketLaw:
+    """Answers that are `ratio` times as likely to one input as to the other, or to none more than to the other."""
+    return _law([ratio, 1, 1], [1, ratio, 1], [low, low, rest])
+
+
+def _of_caps(cap: Fraction, chance: Fraction) -> BlanketLaw:
+    """An answer uniform on a set of share `cap`, by this chance, else on its complement; opposite sets are disjoint."""
+    outside = (1 - chance) / (1 - cap)
+    return _two_levels(chance / cap / outside, cap * outside, (1 - 2 * cap) * outside)
+
+
+def _of_table(table: list[list[int]]) -> tuple[BlanketLaw, ...]:
+    """Rows of integer weights of equal sums: all ordered pairs of them, but one of those with the same law."""
+    total = sum(table[0])
+    columns = [column for column in zip(*table, strict=True) if min(column)]
+    least = [min(column) for column in columns]
+
+    kinds = {
+        tuple(
+            sorted(
+                (Fraction(c[i], low), Fraction(c[j], low), Fraction(low, total))
+                for c, low in zip(columns, least, strict=True)
+            )
+        )
+        for i, j in permutations(range(len(table)), 2)
+    }
+    return tuple(_law(*map(list, zip(*law, strict=True))) for law in sorted(kinds))
+
+
+def _either(share: Fraction, first: BlanketLaw, second: BlanketLaw) -> BlanketLaw:
+    """Return the law of a mixture whose parts are distinguishable."""
+    parts = [(float(share), first), (float(1 - share), second)]
+
+    def joined(name: str) -> Floats:
+        return np.concatenate([getattr(law, name) for _, law in parts])
+
+    return BlanketLaw(joined("own"), joined("other"), np.concatenate([part * law.weights for part, law in parts]))
+
+
+def _together(laws: Iterable[BlanketLaw]) -> PairLaws:
+    """Independent answers of one person; nothing where there are too many kinds of them."""
+    whole: BlanketLaw | None = None
+    for law in laws:
+        whole = law if whole is None else whole.times(law)
+        if whole.weights.size > _MOST_KINDS:
+            return PairLaws()
+    return PairLaws() if whole is None else PairLaws((whole,))
+
+
+def _of_bits(laws: tuple[BitLaw, ...], n_sampled: int) -> PairLaws:
+    """Codes of which every bit differs are the worst where a bit is as good as three answers, two of them alike."""
+    features = [laws[place % len(laws)] for place in range(n_sampled)]
+    return _together(
+        _of_bit(Fraction(one, TWO_64), Fraction(zero, TWO_64))
+        for law in features
+        for one, zero in zip(law.from_one.tolist(), law.from_zero.tolist(), strict=True)
+        if one != zero
+    )
+
+
+def _of_bit(from_one: Fraction, from_zero: Fraction) -> BlanketLaw:
+    """Return the law of a bit by its chances of a 1."""
+    low, high = sorted((from_one, from_zero))
+    if low + high > 1:
+        low, high = 1 - high, 1 - low
+    return _two_levels(high / low, low, 1 - low - high)

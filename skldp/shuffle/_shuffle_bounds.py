@@ -1,0 +1,285 @@
+r"""Upper bounds on the central delta and epsilon of one shuffled release, in floating point.
+
+The first of n people holds one of two inputs, with laws :math:`R_0` and :math:`R_1` of the answer. Every other law is
+at least :math:`\omega`, whatever the input, and answers are independent. Their mixture then satisfies
+
+.. math:: \delta(\varepsilon) \le \frac1n E\Bigl[\Bigl(\sum_{i=1}^n X_i\Bigr)_+\Bigr], \qquad
+          X = \frac{R_0(y) - e^\varepsilon R_1(y)}{\omega(y)} \text{ with chance } \omega(y) \text{ for each } y,
+          \text{ else } 0,
+
+with independent copies of X (Balle, Bell, Gascon and Nissim, CRYPTO 2019, Lemma 5.3, written as one sum).
+
+**By epsilon alone.** If all ratios of the mechanism are at most :math:`p = e^{\varepsilon_0}`, then
+:math:`\omega = \max(R_0, R_1) / p` will do, and :math:`(R_0, R_1, \omega)` at any y is a sum of multiples of (p, 1, 1),
+(1, p, 1) and (1, 1, 1/p). So X is a mixture of two laws: :math:`p - e^\varepsilon` and
+:math:`1 - p e^\varepsilon` with chance 1 / (p + 1) each, else 0; and :math:`p (1 - e^\varepsilon)` with chance 1 / p,
+else 0. Both have the mean :math:`1 - e^\varepsilon`, and for :math:`1 \le e^\varepsilon \le p` the second is below the
+first in convex order: for k < 0, :math:`E(k - X)_+` is :math:`(k + p e^\varepsilon - p)_+ / p` for the second and at
+least :math:`(k + p e^\varepsilon - 1)_+ / (p + 1)` for the first, which is not smaller where
+:math:`k \le p (p - e^\varepsilon)`; for k > 0 the second has no mass above k. A sum of copies keeps that order. The
+worst mechanism is therefore binary randomized response, with :math:`2 / (e^{\varepsilon_0} + 1)` clones for each
+person: the figure of Feldman, McMillan and Talwar, SODA 2023, whose proof for any mechanism their erratum withdraws.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import ndtr
+
+from skldp._arrays import Floats
+
+__all__ = [
+    "MOST_EPSILON",
+    "MOST_PEOPLE",
+    "BlanketLaw",
+    "LossLattice",
+    "Measure",
+    "any_law",
+    "shuffled_delta",
+    "shuffled_epsilon",
+    "sum_of_copies",
+]
+
+_UNIT = 2.0**-53
+# Bound on the sum of products below the smallest float.
+_UNDERFLOW = 1e-280
+
+
+@dataclass(frozen=True)
+class LossLattice:
+    """Masses at the places first, first + 1, ... of a lattice."""
+
+    masses: Floats
+    first: int
+    error: float
+
+    def plus(self, other: "LossLattice") -> "LossLattice":
+        """The law of the sum of two independent numbers."""
+        # However n products of positive numbers are summed, the relative error is below n + 1 units.
+        terms = min(self.masses.size, other.masses.size) + 2
+        masses = np.convolve(self.masses, other.masses)
+        return LossLattice(masses, self.first + other.first, self.error + other.error + 2 * terms * _UNIT)
+
+    def coarser(self, down: float, up: float) -> "LossLattice":
+        """The law on every other place; of what lies between, these shares go to the two neighbours."""
+        odd_start = self.first % 2
+        masses = np.concatenate([np.zeros(odd_start), self.masses])
+        even, odd = masses[0::2], masses[1::2]
+        spread = np.zeros(masses.size // 2 + 1)
+        spread[: even.size] = even
+        spread[: odd.size] += down * odd
+        spread[1 : 1 + odd.size] += up * odd
+        return LossLattice(spread, (self.first - odd_start) // 2, self.error + 8 * _UNIT)
+
+
+class Measure(ABC):
+    """Functional of the sum: increasing, and convex along the spreads that it names."""
+
+    @abstractmethod
+    def shares(self, level: int) -> tuple[float, float]:
+        """The shares that go down and up when places of step 2^level become places of twice that step."""
+
+    @abstractmethod
+    def worth(self, law: LossLattice, single: LossLattice, level: int, n_copies: int) -> Floats:
+        """Bound what a unit of mass at each place of a law of `n_copies` adds to the measure of the whole sum.
+
+        The rest of the sum is made of such laws and of the single one.
+        """
+
+
+def sum_of_copies(
+    single: LossLattice, n: int, measure: Measure, *, budget: float, most: int
+) -> tuple[LossLattice, int, float]:
+    """The law of a sum of n independent copies."""
+    bits = bin(n)[3:]
+    level, lost, share = 0, _UNDERFLOW, budget / (2 * len(bits) + 2)
+    law, n_copies = single, 1
+    for done, bit in enumerate(["", *bits]):
+        if done:
+            law, n_copies = law.plus(law), 2 * n_copies
+        if bit == "1":
+            law, n_copies = law.plus(single), n_copies + 1
+        # The sum is made of this many such sums, and of single copies.
+        n_blocks = 2 ** (len(bits) - done)
+        law, cost = _trimmed(law, n_blocks, measure.worth(law, single, level, n_copies), share)
+        lost += cost
+        while law.masses.size > most:
+            down, up = measure.shares(level)
+            law, single, level = law.coarser(down, up), single.coarser(down, up), level + 1
+    return law, level, lost
+
+
+def _trimmed(law: LossLattice, n_blocks: int, worth: Floats, share: float) -> tuple[LossLattice, float]:
+    """Without the ends: the left one moved up, the right one taken away, each of about `share` in all blocks."""
+    masses = law.masses
+    # Rounding of the sums, and the masses' own error.
+    costs = np.cumsum((masses * worth)[::-1]) * (n_blocks * (1 + 2 * law.error + 2.0**-30))
+    n_right = min(int(np.searchsorted(costs, share, side="right")), masses.size - 1)
+    n_left = int(np.searchsorted(np.cumsum(masses) * n_blocks, share, side="right"))
+    n_left = min(n_left, masses.size - n_right - 1)
+    kept = masses[n_left : masses.size - n_right].copy()
+    kept[0] += masses[:n_left].sum()
+    cost = float(costs[n_right - 1]) if n_right else 0.0
+    return LossLattice(kept, law.first + n_left, law.error + masses.size * _UNIT), cost
+
+
+# At a larger epsilon the blanket is too thin for any number of people considered here.
+MOST_EPSILON = 30.0
+# More people count as this many; smaller deltas use the local guarantee.
+MOST_PEOPLE = 2**40
+_LEAST_DELTA = 1e-100
+# Places between the largest and the smallest X, and of the law of a sum.
+_RESOLUTION = 128
+# Values below -64 times the largest X are raised to it.
+_DEPTH = 64
+_PLACES, _FEW_PLACES = 2048, 256
+# Relative precision of delta.
+_CLOSE = 2.0**-10
+
+
+@dataclass(frozen=True)
+class BlanketLaw:
+    r"""Laws of the answers for two inputs, beside the common part of all laws (the blanket)."""
+
+    own: Floats
+    other: Floats
+    weights: Floats
+    error: float = 2.0**-50
+
+    def times(self, others: "BlanketLaw") -> "BlanketLaw":
+        """The law of two independent answers of one person, answers of equal ratios taken together."""
+        own = np.outer(self.own, others.own).ravel()
+        other = np.outer(self.other, others.other).ravel()
+        weights = np.outer(self.weights, others.weights).ravel()
+        grid = np.rint(np.log2(np.stack([own, other])) * 2.0**36)
+        kinds, which = np.unique(grid, axis=1, return_inverse=True)
+        size, error = kinds.shape[1], self.error + others.error + own.size * 2.0**-52
+        merged = BlanketLaw(np.zeros(size), np.full(size, np.inf), np.zeros(size), error)
+        # To the side that makes X larger.
+        np.maximum.at(merged.own, which.ravel(), own)
+        np.minimum.at(merged.other, which.ravel(), other)
+        np.add.at(merged.weights, which.ravel(), weights)
+        return merged
+
+
+def any_law(epsilon: float) -> BlanketLaw:
+    """The worst law of all mechanisms of an epsilon: binary randomized response."""
+    odds = math.exp(epsilon) * (1 + 2.0**-50)
+    share = 1 / (odds + 1)
+    return BlanketLaw(np.array([odds, 1.0]), np.array([1.0, odds]), np.array([share, share]))
+
+
+@dataclass(frozen=True)
+class _MeanExcess(Measure):
+    """A part of 1/n of the positive part of a sum of n numbers, which lie at ``shift + step * place``."""
+
+    n: int
+    step: float
+    shift: float
+
+    def shares(self, level: int) -> tuple[float, float]:
+        return 0.5, 0.5
+
+    def worth(self, law: LossLattice, single: LossLattice, level: int, n_copies: int) -> Floats:
+        excess = self.excess(law, level, n_copies)
+        # The sum's positive part is at most the sum of the positive parts of this block and of all the others.
+        means = float(excess @ law.masses) / n_copies, float(self.excess(single, level, 1) @ single.masses)
+        return excess / self.n + max(means) * (1 + 2 * law.error + 2.0**-30)
+
+    def excess(self, law: LossLattice, level: int, n_copies: int) -> Floats:
+        """The positive part of a sum of copies at each place, rounded up."""
+        along = np.arange(law.first, law.first + law.masses.size) * (self.step * 2.0**level)
+        fixed = n_copies * self.shift
+        return np.asarray(np.maximum(along + fixed + 2.0**-48 * (np.abs(along) + abs(fixed)), 0.0))
+
+
+def shuffled_delta(law: BlanketLaw, odds_excess: float, n: int, *, budget: float, places: int = _PLACES) -> float:
+    r"""A bound from above on delta after shuffling."""
+    values, masses = law.own - law.other - odds_excess * law.other, law.weights
+    # Rounded up, as are the masses below.
+    values = values + (law.error + 2.0**-50) * (law.own + (1 + odds_excess) * law.other)
+    values = np.append(values, 0.0)
+    masses = np.append(masses, max(0.0, 1 - float(masses.sum())) + law.error + masses.size * 2.0**-52)
+    if values.max() <= 0:
+        return 0.0
+    # A lower value would make the lattice coarse; raising it keeps the bound.
+    values = np.maximum(values, -_DEPTH * values.max())
+    # The likeliest value is at a place of the lattice, and so is the largest one.
+    shift = float(values[masses.argmax()])
+    least, most = float(values.min()) - shift, float(values.max()) - shift
+    step = most / math.ceil(_RESOLUTION * most / (most - least)) if most > 0 else -least / _RESOLUTION
+    position = (values - shift) / step
+    below = np.floor(position)
+    up = np.minimum(position - below + 2.0**-38, 1.0)
+    up[values == shift] = 0.0
+    place = (below - below.min()).astype(np.int64)
+    on_lattice = np.zeros(int(place.max()) + 2)
+    np.add.at(on_lattice, place, masses * (1 - up))
+    np.add.at(on_lattice, place + 1, masses * up)
+    single = LossLattice(on_lattice, int(below.min()), law.error + masses.size * 2.0**-52)
+    measure = _MeanExcess(n, step, shift)
+    total, level, lost = sum_of_copies(single, n, measure, budget=budget, most=places)
+    mean = float(total.masses @ measure.excess(total, level, n)) / n
+    return min(1.0, mean * math.exp(total.error) * (1 + 2.0**-30) + lost)
+
+
+def shuffled_epsilon(law: BlanketLaw, n: int, delta: float, most: float) -> float:
+    r"""The least epsilon that is proved after shuffling, rounded up."""
+    if most > MOST_EPSILON or delta < _LEAST_DELTA or most == 0:
+        return most
+    n = min(n, MOST_PEOPLE)
+
+    def height(odds_excess: float, places: int) -> float:
+        # Slightly above, so that rounding does not make the logarithm 0 where the bound exceeds delta.
+        bound = shuffled_delta(law, odds_excess, n, budget=delta * 2.0**-14, places=places) * (1 + 2.0**-40)
+        return math.log(bound / delta) if bound > 0 else -math.inf
+
+    end = math.expm1(most)
+    guess, slope = _normal_guess(law, n, delta)
+    # First with few places, where a bound costs a tenth.
+    near, slope = _root(partial(height, places=_FEW_PLACES), min(guess, end / 2), end, slope)
+    found, _ = _root(partial(height, places=_PLACES), min(near, end * (1 - _CLOSE)), end, slope)
+    # Two operations, each within a unit in the last place.
+    return min(most, math.log1p(found) * (1 + 2.0**-50))
+
+
+def _root(height: Callable[[float], float], guess: float, end: float, slope: float) -> tuple[float, float]:
+    """Return a point up to `end` where a falling function is just below 0, and its slope there."""
+    low, high, at_low, at_high = 0.0, end, math.inf, -math.inf
+    for n_tried in range(1, 80):
+        now = height(guess)
+        if now <= 0:
+            high, at_high = guess, now
+        else:
+            low, at_low = guess, now
+        known = math.isfinite(at_low - at_high)
+        if known:
+            slope = (at_high - at_low) / (high - low)
+        if at_high > -_CLOSE or high - low <= _CLOSE / 8 * high or high == 0:
+            break
+        # Aim slightly to the safe side.
+        newton = guess - (now + _CLOSE / 2) / slope if math.isfinite(now) else math.nan
+        margin = (high - low) * 2.0**-7 if known else 0.0
+        # Far from a normal law, halving may be faster.
+        inside = low + margin < newton < high - margin and (n_tried <= 6 or n_tried % 2)
+        guess = newton if inside else (low + high) / 2 if high > 1e-12 else 0.0
+    return high, slope
+
+
+def _normal_guess(law: BlanketLaw, n: int, delta: float) -> tuple[float, float]:
+    """Return the point where a normal law of the same variance has this delta, and its logarithmic slope."""
+    spread = math.sqrt(float((law.weights * (law.own - law.other) ** 2).sum()) / n)
+    if spread * _normal_excess(0.0) <= delta:
+        return 0.0, -1 / max(spread, 1e-300)
+    t = float(brentq(lambda t: math.log(spread * _normal_excess(t) / delta), 0.0, 37.0))
+    return spread * t, -float(ndtr(-t)) / (_normal_excess(t) * spread)
+
+
+def _normal_excess(t: float) -> float:
+    """The mean of the positive part of a standard normal number less t."""
+    return max(math.exp(-t * t / 2) / math.sqrt(2 * math.pi) - t * float(ndtr(-t)), 1e-300)

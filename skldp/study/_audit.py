@@ -1,0 +1,415 @@
+"""Black-box lower bound on epsilon from the outputs of a release."""
+
+import bisect
+import math
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+from skldp._checks import check_integer, is_number
+from skldp._tables import html_table
+from skldp.exceptions import SeededNoiseWarning
+from skldp.laws._odds import product_above
+from skldp.mechanisms._noise import noise_from
+
+__all__ = ["AuditResult", "audit_epsilon", "one_output_a_row", "trials_needed"]
+
+# Bins of a continuous column, and the largest number of values of a discrete one.
+_BINS = 32
+# Minimum mean number of trials of an outcome for a likelihood ratio by outcome.
+_TRIALS_PER_OUTCOME = 2
+# Thresholds tried for each score.
+_MAX_THRESHOLDS = 400
+# The best estimate of many events is biased upwards: divide the risk by this factor when choosing one.
+_RISK_DIVISOR = 50
+
+
+def audit_epsilon(
+    release: Any,
+    x: npt.ArrayLike,
+    x_prime: npt.ArrayLike,
+    *,
+    n_trials: int = 20_000,
+    confidence: float = 0.95,
+    delta: float = 0.0,
+    companion: npt.ArrayLike | None = None,
+    rows_per_call: int | None = None,
+    scores: Mapping[str, Callable[[np.ndarray], np.ndarray]] | None = None,
+    seed: Any = None,
+) -> "AuditResult":
+    r"""Lower-bound epsilon by a black-box attack on a release.
+
+    Every trial releases `x` or `x_prime` by a fair coin, and the attacker guesses the coin from the output. The outputs
+    of the first half of the trials choose an event; those of the second half bound
+    :math:`\ln P(S \mid x) / P(S \mid x')` from below, so that the search for the best event costs no validity.
+
+    Parameters
+    ----------
+    release : callable or fitted estimator
+        Takes the rows of many people and returns one output for each: a number, a category or a vector. For an
+        estimator, its ``transform``.
+    x, x_prime : array-like of shape (n_features,), or scalar
+        Two inputs to distinguish; scalars for a release of labels, which takes an array of shape (n,). Choose the pair
+        that the mechanism protects least.
+    n_trials : int, default=20_000
+        Number of outputs.
+    confidence : float, default=0.95
+        The bound is wrong with a probability of at most ``1 - confidence``.
+    delta : float, default=0.0
+        Delta of the claim, in [0, 1).
+    companion : array-like of shape (n_features,) or scalar, default=None
+        Public input that is released with every audited one, once in the same call and once in the next call. The
+        attacker sees those outputs too, which finds noise that two releases share.
+    rows_per_call : int, default=None
+        Number of trials in one call; None is all. With 1, every trial is a call of its own: slower, and it finds what a
+        release learns from its complete input, such as bounds.
+    scores : dict of str to callable, default=None
+        Further scores of an attacker who knows the mechanism, by name: functions of the outputs, of shape
+        (n_trials, n_outputs), that return a number for each.
+    seed : None, int, Generator or RandomState, default=None
+        Seeds the coins, never the release.
+
+    Returns
+    -------
+    result : AuditResult
+        Result with these attributes; it prints as one line.
+
+        - ``epsilon_lower``: the release is not private for any smaller epsilon (nats); 0 if nothing is certified.
+        - ``claimed``: epsilon that the guarantee of the release gives for this pair of inputs, or None.
+        - ``refutes_claim``: whether the bound is above the claim.
+        - ``confidence``, ``n_trials``, ``delta``, ``event`` (the chosen event and its counts) and ``seconds``.
+        - ``against(epsilon)`` returns the result with another claim.
+
+    Raises
+    ------
+    ValueError
+        If there are too few trials to certify anything (the error names the number), `x` equals `x_prime`, or
+        `release` does not return one output for each row.
+
+    Notes
+    -----
+    Of the trials whose output falls into S, those from x are binomial with probability
+    :math:`P / (P + Q)`, where :math:`P = P(S \mid x)` and :math:`Q = P(S \mid x')`, and one Clopper-Pearson bound on
+    that fraction bounds :math:`\ln P / Q`. With ``delta=0`` the bound stays valid even if the rows of a call depend on
+    each other, as long as the call protects each of its rows: given all outputs and the earlier coins, a coin is
+    guessed with probability at most :math:`e^\varepsilon / (1 + e^\varepsilon)`. With ``delta > 0``, two
+    Clopper-Pearson bounds at half the risk each give :math:`\ln (P - \delta) / Q`, and the trials must be independent.
+
+    References
+    ----------
+    Steinke, Nasr and Jagielski, "Privacy auditing with one (1) training run", NeurIPS 2023, for the coins.
+    Clopper and Pearson, "The use of confidence or fiducial limits", Biometrika 26, 1934.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldp.study import audit_epsilon
+    >>> no_noise = lambda rows: rows[:, 0]
+    >>> result = audit_epsilon(no_noise, [1.0], [0.0], n_trials=1_000)
+    >>> result.epsilon_lower > 4
+    True
+    """
+    _check(n_trials, confidence, delta, rows_per_call)
+    started = time.perf_counter()
+    claimed = _claim(release, x, x_prime)
+    release = getattr(release, "transform", release)
+    pair = _as_pair(x, x_prime)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SeededNoiseWarning)
+        coins = (noise_from(seed).words(n_trials, np.uint8) & 1).astype(bool)
+    outputs = _outputs(release, pair, coins, companion, rows_per_call or n_trials)
+
+    n_choose = n_trials // 2
+    name, direction, trials = _choose_event(outputs, coins, n_choose, pair, confidence, delta, scores or {})
+    bound = slice(n_choose, n_trials)
+    inside, from_first = trials[bound], coins[bound] == (direction > 0)
+    hits, misses = int((inside & from_first).sum()), int((inside & ~from_first).sum())
+    lower = float(_lower_bound(hits, misses, int(from_first.sum()), int((~from_first).sum()), confidence, delta))
+    return AuditResult(
+        epsilon_lower=max(0.0, math.nextafter(lower, -math.inf)),
+        confidence=float(confidence),
+        n_trials=int(n_trials),
+        delta=float(delta),
+        event=f"{name} indicates {'x' if direction > 0 else 'x_prime'}: {hits} right, {misses} wrong",
+        claimed=claimed,
+        seconds=time.perf_counter() - started,
+    )
+
+
+def trials_needed(epsilon: float = 0.0, *, confidence: float = 0.95, delta: float = 0.0) -> int:
+    r"""Return the number of trials that certify more than `epsilon` if everything leaks.
+
+    Parameters
+    ----------
+    epsilon : float, default=0.0
+        Natural log.
+    confidence : float, default=0.95
+    delta : float, default=0.0
+
+    Returns
+    -------
+    n_trials : int
+        A quarter of them must fall into the event, all from the right input.
+
+    Notes
+    -----
+    With k such outputs the bound is :math:`\ln p / (1 - p)`, :math:`p = (1 - \text{confidence})^{1/k}`.
+
+    Examples
+    --------
+    >>> from skldp.study import trials_needed
+    >>> trials_needed(), trials_needed(5.0), trials_needed(5.0, confidence=0.99)
+    (20, 1788, 2744)
+    """
+
+    def certified(k: int) -> float:
+        return float(_lower_bound(k, 0, k, k, confidence, delta))
+
+    # Bounds grow with k.
+    ks = range(1, 2**60)
+    first = bisect.bisect_right(ks, epsilon, key=certified)
+    if first == len(ks):
+        raise ValueError(f"No number of trials certifies epsilon {epsilon!r} at delta {delta!r}.")
+    return 4 * ks[first]
+
+
+def _lower_bound(hits: Any, misses: Any, n_hits: int, n_misses: int, confidence: float, delta: float) -> np.ndarray:
+    """Clopper-Pearson lower bound on ln((P - delta) / Q) from counts in the event; minus infinity is no bound."""
+    risk = 1 - confidence
+    hits, misses = np.asarray(hits, dtype=float), np.asarray(misses, dtype=float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if delta == 0:
+            fraction = np.where(hits > 0, stats.beta.ppf(risk, hits, misses + 1), 0.0)
+            # ln p - ln(1 - p), the second from the other tail, where p is near 1.
+            rest = np.where(hits > 0, stats.beta.isf(risk, misses + 1, hits), 1.0)
+            return np.where(hits > 0, np.log(fraction) - np.log(rest), -np.inf)
+        p_low = np.where(hits > 0, stats.beta.ppf(risk / 2, hits, n_hits - hits + 1), 0.0)
+        q_high = np.where(misses < n_misses, stats.beta.isf(risk / 2, misses + 1, n_misses - misses), 1.0)
+        return np.where(p_low > delta, np.log(np.maximum(p_low - delta, 0)) - np.log(q_high), -np.inf)
+
+
+def _choose_event(
+    outputs: np.ndarray,
+    coins: np.ndarray,
+    n_choose: int,
+    pair: np.ndarray,
+    confidence: float,
+    delta: float,
+    more: Mapping[str, Callable[[np.ndarray], np.ndarray]],
+) -> tuple[str, int, np.ndarray]:
+    """Return the name, direction and trials of the event with the largest bound on the first `n_choose` trials."""
+    learn, choose = slice(0, n_choose // 2), slice(n_choose // 2, n_choose)
+    choices = []
+    known = [(name, score(outputs)) for name, score in more.items()]
+    for name, score in [*known, *_candidate_scores(outputs, coins, learn, pair)]:
+        for direction in (1, -1):
+            from_first = coins[choose] == (direction > 0)
+            lower, threshold = _best_threshold(direction * score[choose], from_first, confidence, delta)
+            choices.append((lower, name, direction, direction * score >= threshold))
+    return max(choices, key=itemgetter(0))[1:]
+
+
+def _best_threshold(score: np.ndarray, from_first: np.ndarray, confidence: float, delta: float) -> tuple[float, float]:
+    """Return the largest bound of an event score >= threshold, and that threshold."""
+    order = np.argsort(-score, kind="stable")
+    ordered, right = score[order], from_first[order]
+    ends = np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True))
+    if len(ends) > _MAX_THRESHOLDS:
+        steps = np.geomspace(1, len(ends), _MAX_THRESHOLDS)
+        ends = ends[np.unique(steps.astype(int)) - 1]
+    hits, misses = np.cumsum(right)[ends], np.cumsum(~right)[ends]
+    stricter = 1 - (1 - confidence) / _RISK_DIVISOR
+    lower = _lower_bound(hits, misses, right.sum(), (~right).sum(), stricter, delta)
+    best = int(np.argmax(lower))
+    return float(lower[best]), ordered[ends[best]]
+
+
+def _outputs(
+    release: Callable[..., Any], pair: np.ndarray, coins: np.ndarray, companion: Any, rows_per_call: int
+) -> np.ndarray:
+    """Return the outputs of every trial as columns of numbers."""
+    parts = []
+    for start in range(0, len(coins), rows_per_call):
+        rows = pair[np.where(coins[start : start + rows_per_call], 0, 1)]
+        if companion is None:
+            parts.append(one_output_a_row(release, rows))
+            continue
+        public = np.empty_like(rows)
+        public[:] = companion
+        both = one_output_a_row(release, np.concatenate([rows, public]))
+        after = one_output_a_row(release, public)
+        parts.append(np.concatenate([both[: len(rows)], both[len(rows) :], after], axis=1))
+    return _as_columns(np.concatenate(parts))
+
+
+def one_output_a_row(release: Callable[..., Any], rows: np.ndarray) -> np.ndarray:
+    """Return the outputs of a release, of shape (n_rows, n_outputs), or raise ValueError."""
+    given = release(rows)
+    given = given.toarray() if hasattr(given, "toarray") else np.asarray(given)
+    if given.ndim not in (1, 2) or len(given) != len(rows):
+        raise ValueError(
+            f"release must return one output, a number or a vector, for each of its {len(rows)} rows; "
+            f"got an array of shape {given.shape}."
+        )
+    return given.reshape(len(rows), -1)
+
+
+def _as_pair(x: npt.ArrayLike, x_prime: npt.ArrayLike) -> np.ndarray:
+    first, second = np.asarray(x), np.asarray(x_prime)
+    if first.ndim > 1 or first.shape != second.shape:
+        raise ValueError(
+            "x and x_prime must be two rows of the same length, or two scalars; "
+            f"got shapes {first.shape} and {second.shape}."
+        )
+    if np.array_equal(first, second):
+        raise ValueError("x and x_prime must differ; got equal inputs.")
+    return np.stack([first, second])
+
+
+def _claim(release: Any, x: npt.ArrayLike, x_prime: npt.ArrayLike) -> float | None:
+    guarantee = getattr(release, "privacy_guarantee_", None)
+    if guarantee is None:
+        return None
+    if guarantee.unit == "distance":
+        return product_above(guarantee.epsilon, float(np.linalg.norm(np.subtract(x, x_prime))))
+    return guarantee.epsilon
+
+
+def _check(n_trials: Any, confidence: Any, delta: Any, rows_per_call: Any) -> None:
+    for name, value, low in (("confidence", confidence, 0), ("delta", delta, -1)):
+        if not is_number(value) or not low < value < 1 or (name == "delta" and value < 0):
+            ends = "inside (0, 1)" if low == 0 else "in [0, 1)"
+            raise ValueError(f"{name} must be a number {ends}. Got {value!r} instead.")
+    check_integer("n_trials", n_trials, least=1)
+    if rows_per_call is not None:
+        check_integer("rows_per_call", rows_per_call, least=1)
+    needed = trials_needed(confidence=confidence, delta=delta)
+    if n_trials < needed:
+        raise ValueError(
+            f"n_trials must be at least {needed} to certify anything at confidence {confidence:g}"
+            f"{f' and delta {delta:g}' if delta else ''}. Got {n_trials!r} instead."
+        )
+
+
+def _as_columns(outputs: np.ndarray) -> np.ndarray:
+    """Return outputs of any type as a float64 matrix; categories become numbers in sorted order.
+
+    Shapes: outputs (n_trials, n_outputs).
+    """
+    if outputs.dtype.kind not in "biuf":
+        coded = [np.unique(column.astype(str), return_inverse=True)[1].ravel() for column in outputs.T]
+        return np.stack(coded, axis=1).astype(np.float64)
+    columns = outputs.astype(np.float64)
+    finite = np.isfinite(columns)
+    # Keep the sign of zeros, and distinguish NaN and the two infinities.
+    signs = np.where((columns == 0) & np.signbit(columns), -1.0, 0.0)
+    signs[~finite] = np.where(np.isnan(columns[~finite]), 3.0, np.sign(columns[~finite]) + 1.5)
+    return np.concatenate([np.where(finite, columns, 0.0), signs[:, signs.any(axis=0)]], axis=1)
+
+
+def _candidate_scores(
+    outputs: np.ndarray, from_first: np.ndarray, learn: slice, pair: np.ndarray
+) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield named scores of all trials, each trained on the trials of `learn` only.
+
+    Shapes: outputs (n_trials, n_columns), pair (2,); returns score (n_trials,).
+    """
+    answers = from_first[learn]
+    outcome = np.unique(outputs, axis=0, return_inverse=True)[1].ravel()
+    # The choice of scores must not depend on the trials that are bounded.
+    n_outcomes = len(np.unique(outcome[learn]))
+    if n_outcomes * _TRIALS_PER_OUTCOME <= len(answers):
+        yield f"the likelihood ratio of {n_outcomes} outcomes", _log_ratios(outcome, answers, learn)[outcome]
+        if n_outcomes <= _BINS:
+            return
+    if outputs.shape[1] == 1:
+        yield "a threshold on the output", outputs[:, 0]
+    yield "the binned likelihood ratio", _product_score(outputs, answers, learn)
+    if outputs.shape[1] > 1:
+        yield "a linear discriminant", _discriminant_score(outputs, answers, learn)
+    if pair.dtype.kind in "biuf" and pair.ndim == 2 and pair.shape[1] == outputs.shape[1] > 1:
+        first, second = pair.astype(np.float64)
+        yield "the inner product with x - x_prime", outputs @ (first - second)
+        nearer = np.linalg.norm(outputs - second, axis=1) - np.linalg.norm(outputs - first, axis=1)
+        yield "the difference of distances to x_prime and x", nearer
+
+
+def _log_ratios(outcome: np.ndarray, answers: np.ndarray, learn: slice) -> np.ndarray:
+    """Log of P(outcome | first) / P(outcome | second), each count raised by one half."""
+    size = int(outcome.max()) + 1
+    first = np.bincount(outcome[learn][answers], minlength=size) + 0.5
+    second = np.bincount(outcome[learn][~answers], minlength=size) + 0.5
+    return np.log(first / second * (second.sum() / first.sum()))
+
+
+def _product_score(outputs: np.ndarray, answers: np.ndarray, learn: slice) -> np.ndarray:
+    """Return the likelihood ratio under independence of columns, which holds if features are released one by one."""
+    score = np.zeros(len(outputs))
+    for column in outputs.T:
+        code = np.unique(column, return_inverse=True)[1]
+        if len(np.unique(code[learn])) > _BINS:
+            cuts = np.unique(np.quantile(column[learn], np.linspace(0, 1, _BINS + 1)[1:-1]))
+            code = np.searchsorted(cuts, column, side="right")
+        code = code.ravel()
+        score += _log_ratios(code, answers, learn)[code]
+    return score
+
+
+def _discriminant_score(outputs: np.ndarray, answers: np.ndarray, learn: slice) -> np.ndarray:
+    """Return the linear discriminant, with so little shrinkage that noise shared by two columns cancels."""
+    scale = outputs[learn].std(axis=0)
+    columns = outputs / np.where(scale > 0, scale, 1.0)
+    if len(np.unique(answers)) < 2:
+        return columns[:, 0]
+    model = LinearDiscriminantAnalysis(solver="lsqr", shrinkage=1e-9, priors=[0.5, 0.5])
+    return np.asarray(model.fit(columns[learn], answers).decision_function(columns))
+
+
+@dataclass(frozen=True)
+class AuditResult:
+    """Result of an audit; :func:`~skldp.audit_epsilon` describes it."""
+
+    epsilon_lower: float
+    confidence: float
+    n_trials: int
+    delta: float = 0.0
+    event: str = ""
+    claimed: float | None = None
+    seconds: float = 0.0
+
+    @property
+    def refutes_claim(self) -> bool:
+        """Whether the bound is above the claimed epsilon."""
+        return self.claimed is not None and self.epsilon_lower > self.claimed
+
+    def against(self, epsilon: float) -> "AuditResult":
+        """Return the result with another claim."""
+        return replace(self, claimed=float(epsilon))
+
+    def _repr_html_(self) -> str:
+        rows = [("epsilon at least", f"{self.epsilon_lower:.4g}"), ("delta", f"{self.delta:g}")]
+        if self.claimed is not None:
+            rows.append(("claimed", f"{self.claimed:.4g}: {self._verdict}"))
+        rows += [("confidence", f"{self.confidence:.4g}"), ("trials", f"{self.n_trials:,}"), ("event", self.event)]
+        return html_table("Audit", rows)
+
+    @property
+    def _verdict(self) -> str:
+        return "REFUTED" if self.refutes_claim else "not refuted"
+
+    def __str__(self) -> str:
+        """One readable line."""
+        text = f"epsilon >= {self.epsilon_lower:.4g}"
+        if self.delta:
+            text += f" at delta {self.delta:g}"
+        if self.claimed is not None:
+            text += f", claimed {self.claimed:.4g}: {self._verdict}"
+        return f"{text} ({self.confidence:.4g} confidence, {self.n_trials:,} trials; {self.event})"

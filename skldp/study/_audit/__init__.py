@@ -1,1 +1,0 @@
-"""Black-box lower bounds on epsilon, from outputs alone."""

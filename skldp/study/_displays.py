@@ -1,0 +1,320 @@
+"""Figures of scores over epsilon or the number of people, and of one person's privacy loss."""
+
+from typing import Any, Self
+
+import numpy as np
+
+from skldp.accounting import loss_history
+from skldp.accounting._learned import LossHistory
+from skldp.study._results import columns_of, require
+
+__all__ = ["PrivacyLossDisplay", "PrivacyUtilityDisplay", "PrivateLearningCurveDisplay", "draw_epsilon_axis"]
+
+_AXES = {
+    "stated": ("stated_epsilon", "Stated epsilon"),
+    "exact": ("exact_epsilon", "Exact epsilon (worst-case loss of one record)"),
+}
+_BASELINES = (("clean_mean", "without privacy", "--"), ("majority_mean", "constant prediction", ":"))
+# An axis with a larger ratio of its ends shows powers of ten only.
+_WIDE = 200
+
+
+def draw_epsilon_axis(ax: Any) -> None:
+    """Format the horizontal axis for the epsilons that are drawn."""
+    ticker = require("matplotlib.ticker")
+    ax.set_xscale("log")
+    low, high = ax.get_xlim()
+    ax.xaxis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0) if high / low < _WIDE else (1.0,)))
+    ax.xaxis.set_major_formatter(ticker.StrMethodFormatter("{x:,g}"))
+    ax.xaxis.set_minor_formatter(ticker.NullFormatter())
+
+
+def _short(score: float) -> str:
+    # Adding 0 removes the sign of a negative zero.
+    return f"{round(float(score), 3) + 0.0:g}"
+
+
+def _axes(ax: Any) -> tuple[Any, Any]:
+    """Return the axes to draw into, those of a new figure for None, and their figure."""
+    ax = require("matplotlib.pyplot").subplots()[1] if ax is None else ax
+    return ax, ax.figure
+
+
+def _draw_scores(ax: Any, x: np.ndarray, mean: np.ndarray, std: np.ndarray, style: dict[str, Any]) -> tuple[Any, Any]:
+    """Draw mean scores with a band of one standard deviation."""
+    (line,) = ax.plot(x, mean, **({"marker": "o"} | style))
+    return line, ax.fill_between(x, mean - std, mean + std, alpha=0.2, color=line.get_color(), lw=0)
+
+
+def _score_name(table: dict[str, np.ndarray]) -> str:
+    return str(table["scoring"][0]) if "scoring" in table else "score"
+
+
+class PrivacyUtilityDisplay:
+    """Figure of a privacy-utility curve over the exact or the stated epsilon.
+
+    Use :meth:`from_frame`. To compare estimators, draw the next one into ``display.ax_``
+    with ``baselines=False``.
+
+    Parameters
+    ----------
+    frame : PrivacyUtilityCurve, DataFrame or dict of arrays
+        Result of :func:`~skldp.privacy_utility_curve`, or its columns; those of the baselines may be missing.
+    epsilon_axis : {"exact", "stated"}, default="exact"
+        Epsilon of the horizontal axis, on a log scale. Only "exact" is comparable between mechanisms.
+    name : str, default=None
+        Name in the legend.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    line_ : matplotlib Line2D
+        Mean score.
+    band_ : matplotlib PolyCollection
+        One standard deviation around it.
+    baselines_ : list of Line2D
+        Scores without privacy and of a constant prediction (majority class, or mean), if drawn.
+
+    Examples
+    --------
+    >>> from skldp.study import PrivacyUtilityDisplay
+    >>> curve = {"exact_epsilon": [43.1], "score_mean": [0.8], "score_std": [0.01]}
+    >>> PrivacyUtilityDisplay.from_frame(curve).line_.get_xdata().tolist()
+    [43.1]
+    """
+
+    def __init__(self, frame: Any, *, epsilon_axis: str = "exact", name: str | None = None) -> None:
+        self.frame = frame
+        self.epsilon_axis = epsilon_axis
+        self.name = name
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        epsilon_axis: str = "exact",
+        name: str | None = None,
+        ax: Any = None,
+        baselines: bool = True,
+        **line_kwargs: Any,
+    ) -> Self:
+        """Draw a result; parameters as in the class and in :meth:`plot`."""
+        return cls(frame, epsilon_axis=epsilon_axis, name=name).plot(ax=ax, baselines=baselines, **line_kwargs)
+
+    def plot(self, *, ax: Any = None, baselines: bool = True, **line_kwargs: Any) -> Self:
+        """Draw into `ax`, or into a new figure.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+        baselines : bool, default=True
+            Whether to draw the scores without privacy and of a constant prediction.
+        **line_kwargs : dict
+            Passed to ``Axes.plot``.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If `epsilon_axis` is unknown, the table holds several mechanisms, or no point has a finite epsilon.
+        """
+        if self.epsilon_axis not in _AXES:
+            raise ValueError(f"epsilon_axis must be one of {list(_AXES)}. Got {self.epsilon_axis!r} instead.")
+        column, label = _AXES[self.epsilon_axis]
+        table = columns_of(self.frame)
+        mechanisms = np.unique(table.get("mechanism", ())).tolist()
+        if len(mechanisms) > 1:
+            raise ValueError(f"frame must hold the curve of one mechanism. Got {mechanisms} instead.")
+        drawable = np.isfinite(table[column])
+        if not drawable.any():
+            raise ValueError(
+                f"The {self.epsilon_axis} epsilon axis needs a point with a finite epsilon. "
+                f"Got {table[column].tolist()} instead."
+            )
+        order = np.flatnonzero(drawable)[np.argsort(table[column][drawable], kind="stable")]
+        epsilon, mean, std = (table[name][order] for name in (column, "score_mean", "score_std"))
+
+        self.ax_, self.figure_ = _axes(ax)
+        self.line_, self.band_ = _draw_scores(self.ax_, epsilon, mean, std, {"label": self.name} | line_kwargs)
+        self.baselines_ = [
+            self.ax_.axhline(table[key][0], color="0.4", ls=style, lw=1.2, label=f"{name} ({_short(table[key][0])})")
+            for key, name, style in _BASELINES
+            if baselines and key in table and np.isfinite(table[key][0])
+        ]
+        draw_epsilon_axis(self.ax_)
+        self.ax_.set(xlabel=label, ylabel=_score_name(table))
+        if self.ax_.get_legend_handles_labels()[1]:
+            self.ax_.legend(loc="best")
+        return self
+
+
+class PrivateLearningCurveDisplay:
+    """Figure of a score over the number of people, one line for each epsilon.
+
+    Use :meth:`from_frame`.
+
+    Parameters
+    ----------
+    frame : PrivateLearningCurve, DataFrame or dict of arrays
+        Result of :func:`~skldp.study.private_learning_curve`, or its columns; those of the baselines may be missing.
+    name : str, default=None
+        Name of the estimator in the legend.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    lines_ : list of Line2D
+        Mean scores, in the order of epsilon.
+    bands_ : list of PolyCollection
+        One standard deviation around them.
+    baselines_ : list of Line2D
+        Scores without privacy, and of a constant prediction, if drawn.
+
+    Examples
+    --------
+    >>> from skldp.study import PrivateLearningCurveDisplay
+    >>> curve = {"n_people": [100, 200], "epsilon": [1.0, 1.0], "score_mean": [0.3, 0.6], "score_std": [0.1, 0.1]}
+    >>> PrivateLearningCurveDisplay.from_frame(curve).lines_[0].get_ydata().tolist()
+    [0.3, 0.6]
+    """
+
+    def __init__(self, frame: Any, *, name: str | None = None) -> None:
+        self.frame = frame
+        self.name = name
+
+    @classmethod
+    def from_frame(
+        cls, frame: Any, *, name: str | None = None, ax: Any = None, baselines: bool = True, **line_kwargs: Any
+    ) -> Self:
+        """Draw a result; parameters as in the class and in :meth:`plot`."""
+        return cls(frame, name=name).plot(ax=ax, baselines=baselines, **line_kwargs)
+
+    def plot(self, *, ax: Any = None, baselines: bool = True, **line_kwargs: Any) -> Self:
+        """Draw into `ax` or a new figure; parameters as in :meth:`~skldp.PrivacyUtilityDisplay.plot`."""
+        table = columns_of(self.frame)
+        self.ax_, self.figure_ = _axes(ax)
+        self.lines_, self.bands_, self.baselines_ = [], [], []
+        prefix = "" if self.name is None else f"{self.name}, "
+        order = np.argsort(table["n_people"], kind="stable")
+        for epsilon in np.unique(table["epsilon"]):
+            chosen = order[table["epsilon"][order] == epsilon]
+            n, mean, std = (table[column][chosen] for column in ("n_people", "score_mean", "score_std"))
+            style = {"ms": 4, "label": f"{prefix}epsilon {epsilon:g}"} | line_kwargs
+            line, band = _draw_scores(self.ax_, n, mean, std, style)
+            self.lines_.append(line)
+            self.bands_.append(band)
+        # The baselines are the same at every epsilon.
+        chosen = order[table["epsilon"][order] == table["epsilon"][0]]
+        for column, label, dashes in _BASELINES:
+            if baselines and column in table and np.isfinite(table[column][chosen]).any():
+                n, score = table["n_people"][chosen], table[column][chosen]
+                self.baselines_ += self.ax_.plot(n, score, color="0.4", ls=dashes, lw=1.2, label=label)
+        self.ax_.set(xscale="log", xlabel="Number of people", ylabel=_score_name(table))
+        sizes = np.unique(table["n_people"])
+        self.ax_.set_xticks(sizes, labels=[f"{int(n):,}" for n in sizes])
+        self.ax_.minorticks_off()
+        self.ax_.legend(loc="best")
+        return self
+
+
+class PrivacyLossDisplay:
+    """Figure of the privacy loss of a person's answers: the realized loss and the sum of epsilons.
+
+    Use :meth:`from_history`.
+
+    Parameters
+    ----------
+    losses : LossHistory
+        Result of :func:`~skldp.accounting.loss_history`.
+    epsilon : float, default=None
+        Budget of the person, drawn as a line. None draws none.
+    name : str, default="realized loss"
+        Name in the legend.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    realized_ : matplotlib Line2D
+        Certified loss after each answer, which can fall.
+    added_up_ : matplotlib Line2D
+        Charge of basic composition.
+    budget_ : matplotlib Line2D or None
+
+    Examples
+    --------
+    >>> from skldp.accounting import RegressionQuery
+    >>> from skldp.study import PrivacyLossDisplay
+    >>> query = RegressionQuery("linear", coef=[1.0], intercept=0.0, output_bounds=(-1, 1), epsilon=0.5)
+    >>> answers = [(query, 1), (query, 1), (query, 0)]
+    >>> display = PrivacyLossDisplay.from_history(answers, bounds=(-1, 1), epsilon=1.0)
+    >>> display.realized_.get_ydata().round(2).tolist()
+    [0.0, 0.5, 1.0, 0.5]
+    """
+
+    def __init__(self, losses: LossHistory, *, epsilon: float | None = None, name: str = "realized loss") -> None:
+        self.losses = losses
+        self.epsilon = epsilon
+        self.name = name
+
+    @classmethod
+    def from_history(
+        cls,
+        history: Any,
+        *,
+        bounds: Any = None,
+        domain: Any = None,
+        tol: float = 1e-3,
+        epsilon: float | None = None,
+        name: str = "realized loss",
+        ax: Any = None,
+    ) -> Self:
+        """Certify the loss after each answer, and draw it.
+
+        Parameters
+        ----------
+        history : sequence of (query, output), or the ``history`` of a filter or a ledger
+        bounds : tuple (low, high), default=None
+            Domain of the person's values, as in :func:`~skldp.accounting.realized_loss`.
+        domain : array-like of shape (n_points, n_features), default=None
+            A finite domain instead.
+        tol : float, default=1e-3
+        epsilon : float, default=None
+            Budget.
+        name : str, default="realized loss"
+        ax : matplotlib Axes, default=None
+            Axes to draw into; None makes a new figure.
+
+        Returns
+        -------
+        display : PrivacyLossDisplay
+        """
+        # Fail before the losses are certified, which may take long.
+        require("matplotlib.pyplot")
+        losses = loss_history(history, bounds=bounds, domain=domain, tol=tol)
+        return cls(losses, epsilon=epsilon, name=name).plot(ax=ax)
+
+    def plot(self, *, ax: Any = None) -> Self:
+        """Draw into `ax` or a new figure."""
+        self.ax_, self.figure_ = _axes(ax)
+        answers = np.arange(len(self.losses.realized))
+        # The loss is constant until the next answer.
+        (self.realized_,) = self.ax_.step(answers, self.losses.realized, where="post", label=self.name)
+        (self.added_up_,) = self.ax_.step(
+            answers, self.losses.added_up, where="post", color="0.4", ls="--", lw=1.2, label="epsilons added up"
+        )
+        self.budget_ = None
+        if self.epsilon is not None:
+            self.budget_ = self.ax_.axhline(
+                self.epsilon, color="0.4", ls=":", lw=1.2, label=f"budget ({self.epsilon:g})"
+            )
+        self.ax_.set(xlabel="Answers", ylabel="Privacy loss (nats)")
+        self.ax_.set_ylim(bottom=0.0)
+        self.ax_.legend(loc="best")
+        return self

@@ -1,1 +1,0 @@
-"""Federated learning of linear models, and what each way of perturbing it protects."""

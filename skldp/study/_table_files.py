@@ -1,0 +1,453 @@
+"""Reader of tables: CSV, Parquet and Arrow files as pandas frames, and the features of their columns and texts."""
+
+import codecs
+import gzip
+import re
+import warnings
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from skldp._reading import is_missing
+from skldp.domains._columns import Categories
+from skldp.domains._declared_columns import DeclaredColumn
+from skldp.estimators._schema import columns_of, declared_column, read_schema, schema_by_column
+from skldp.study._results import require
+
+__all__ = [
+    "TABLE_FILES",
+    "Features",
+    "StudyInputError",
+    "TableColumns",
+    "features_of",
+    "first_line",
+    "is_number",
+    "is_table_file",
+    "is_text_file",
+    "read_study_schema",
+    "read_table",
+    "some_names",
+    "table_chunks",
+    "table_columns",
+]
+
+# Endings of table files, for errors and help texts.
+TABLE_FILES = ".csv, .tsv (both also with .gz), .parquet or .arrow"
+_SEPARATORS = {".csv": ",", ".tsv": "\t"}
+_OF_ARROW = (".parquet", ".arrow", ".feather")
+# A chunk of 100 columns has about 50 MB.
+_CHUNK = 65_536
+_NAMELESS = "\0"
+
+
+class StudyInputError(ValueError):
+    """Error about data or options of a study, in one line."""
+
+
+def read_table(
+    path: str | Path, *, columns: Iterable[str] | None = None, separator: str | None = None, encoding: str = "utf-8"
+) -> Any:
+    """Return a complete table."""
+    return next(_frames(Path(path), columns, separator, encoding, None))
+
+
+def table_chunks(
+    path: str | Path,
+    *,
+    columns: Iterable[str] | None = None,
+    separator: str | None = None,
+    encoding: str = "utf-8",
+    n_rows: int = _CHUNK,
+    as_texts: bool = False,
+) -> Iterator[Any]:
+    """Yield a table in chunks, one of which is in memory at a time."""
+    return _frames(Path(path), columns, separator, encoding, n_rows, as_texts)
+
+
+def is_table_file(path: str | Path) -> bool:
+    """Return whether :func:`read_table` reads files of that name."""
+    return _ending(Path(path)) in (*_SEPARATORS, *_OF_ARROW)
+
+
+def is_text_file(path: str | Path) -> bool:
+    """Return whether a table file holds text."""
+    return _ending(Path(path)) in _SEPARATORS
+
+
+def is_number(text: Any) -> bool:
+    """Return whether a text is that of a finite number."""
+    try:
+        return bool(np.isfinite(float(text)))
+    except (TypeError, ValueError):
+        return False
+
+
+def some_names(names: Iterable[Any]) -> str:
+    """Return the first names of columns, unless they may be cells of a row."""
+    listed = list(names)
+    # With another separator, a row is read as one name.
+    cells = [cell for name in listed for cell in re.split(r"[,;|\t]", str(name))]
+    # Names of columns are public; a first row of data is not.
+    if any(map(is_number, cells)) and not all(str(name).isdigit() for name in listed):
+        return "not shown: a number among the names, so that the file may have none"
+    return ", ".join(str(name) for name in listed[:8]) + (", ..." if len(listed) > 8 else "")
+
+
+def _ending(path: Path) -> str:
+    name = path.name.lower().removesuffix(".gz")
+    ending = Path(name).suffix
+    # Only text is read through gzip.
+    return "" if path.suffix.lower() == ".gz" and ending not in _SEPARATORS else ending
+
+
+def _frames(
+    path: Path,
+    columns: Iterable[str] | None,
+    separator: str | None,
+    encoding: str,
+    n_rows: int | None,
+    as_texts: bool = False,
+) -> Iterator[Any]:
+    ending = _ending(path)
+    if not is_table_file(path):
+        raise StudyInputError(f"A table must be a {TABLE_FILES} file. Got {path}.")
+    if not path.is_file():
+        raise StudyInputError(f"There is no file {path}.")
+    if path.stat().st_size == 0:
+        raise StudyInputError(f"{path.name} is empty.")
+    wanted = None if columns is None else list(dict.fromkeys(columns))
+    if ending in _SEPARATORS:
+        options: dict[str, Any] = {"sep": _separator(separator, _SEPARATORS[ending]), "encoding": _encoding(encoding)}
+        # A text such as NA may be a category; only an empty cell is missing.
+        options |= {"dtype": str, "keep_default_na": False, "na_values": [""]} if as_texts else {}
+        yield from _of_csv(path, wanted, n_rows, options)
+        return
+    if separator is not None:
+        raise StudyInputError(f"A separator is for .csv and .tsv files. Got {separator!r} for {path.name}.")
+    yield from _of_arrow(path, wanted, n_rows)
+
+
+def _separator(given: str | None, usual: str) -> str:
+    if given is None:
+        return usual
+    character = "\t" if given == "\\t" else given
+    # pandas reads a longer separator as a regular expression; letters and digits occur in cells.
+    if len(character) != 1 or character.isalnum() or character in '"\r\n.+-':
+        raise StudyInputError(f"The separator must be one character, such as ; or \\t. Got {given!r} instead.")
+    return character
+
+
+def _encoding(name: str) -> str:
+    try:
+        return codecs.lookup(name).name
+    except LookupError:
+        raise StudyInputError(f"The encoding must be one that Python knows, such as latin-1. Got {name!r}.") from None
+
+
+def _of_csv(path: Path, wanted: list[str] | None, n_rows: int | None, options: dict[str, Any]) -> Iterator[Any]:
+    first_row = _parsed(path, **options | {"header": None, "nrows": 1, "dtype": str})
+    # A first row of numbers is data, not names.
+    headless = all(is_number(cell) for cell in first_row.iloc[0])
+    header = None if headless else 0
+    names = list(map(str, _parsed(path, header=header, nrows=0, **options).columns))
+    places = range(len(names)) if wanted is None else _places(path, wanted, names)
+    given = [] if headless else first_row.iloc[0].tolist()
+    if twice := [name for name in wanted or [] if given.count(name) > 1]:
+        # pandas would take the first one.
+        raise StudyInputError(f"A column that is read must be in {path.name} once. Got {twice[0]!r} more than once.")
+    # An additional column catches cells without a name. pandas refuses or drops them, depending on its version and on
+    # where a chunk begins.
+    options |= {"header": None, "skiprows": int(not headless), "names": [*names, _NAMELESS]}
+    # In a table of one column, an empty line is a row whose cell is missing.
+    options |= {"chunksize": n_rows, "iterator": True, "skip_blank_lines": len(names) > 1}
+    with _parsed(path, **options) as file:
+        read = file.read if n_rows is None else lambda: next(file, None)
+        n_before = 0
+        while (chunk := _read_by(path, read, options["encoding"])) is not None:
+            nameless = chunk[_NAMELESS].notna().to_numpy()
+            if nameless.any():
+                row = n_before + int(nameless.argmax()) + 1
+                raise StudyInputError(f"{path.name} is no CSV file: row {row:,} has more cells than there are names.")
+            if not n_before and [str(cell) for cell in chunk.head(1).to_numpy().ravel()[:-1]] == names:
+                raise StudyInputError(f"{path.name} is no CSV file: it begins with an empty line.")
+            n_before += len(chunk)
+            yield _named(chunk.iloc[:, list(places)])
+            if n_rows is None:
+                return
+
+
+def _parsed(path: Path, **options: Any) -> Any:
+    pd = require("pandas")
+    # Infer types from complete columns; no column is an index.
+    read = partial(pd.read_csv, path, low_memory=False, index_col=False, **options)
+    return _read_by(path, read, options["encoding"])
+
+
+def _read_by(path: Path, read: Any, encoding: str) -> Any:
+    """Return the result of a text reader; its error names the line and shows no cell."""
+    pd = require("pandas")
+    try:
+        with warnings.catch_warnings():
+            # Cells without a name are detected below.
+            warnings.simplefilter("ignore", pd.errors.ParserWarning)
+            return read()
+    except UnicodeError:
+        # The position within a cell would reveal part of it.
+        reason = f"its bytes are not {encoding.upper()}; --encoding says what they are"
+    except pd.errors.EmptyDataError:
+        reason = "there is nothing in it"
+    except (gzip.BadGzipFile, zlib.error, EOFError):
+        reason = "it is not compressed by gzip, or broken off"
+    except (pd.errors.ParserError, ValueError, OverflowError) as error:
+        cells = re.search(r"Expected \d+ fields in line \d+, saw \d+", str(error))
+        row = re.search(r"(EOF|error|overflow).*? (row|line) \d+", str(error))
+        reason = cells.group() if cells else row.group() if row else "it cannot be parsed"
+    raise StudyInputError(f"{path.name} is no CSV file: {reason}.")
+
+
+def _of_arrow(path: Path, wanted: list[str] | None, n_rows: int | None) -> Iterator[Any]:
+    require("pandas")
+    arrow = require("pyarrow", extra="arrow")
+    frames = _frames_of_arrow(path, wanted, n_rows)
+    while True:
+        try:
+            frame = next(frames, None)
+        except StudyInputError:
+            raise
+        except (arrow.ArrowException, ValueError, OSError, NotImplementedError) as error:
+            kind = "Parquet" if path.suffix.lower() == ".parquet" else "Arrow"
+            raise StudyInputError(f"{path.name} is no {kind} file that can be read ({type(error).__name__}).") from None
+        if frame is None:
+            return
+        yield _named(frame)
+
+
+def _frames_of_arrow(path: Path, wanted: list[str] | None, n_rows: int | None) -> Iterator[Any]:
+    if path.suffix.lower() == ".parquet":
+        file = require("pyarrow.parquet", extra="arrow").ParquetFile(path)
+        schema = file.schema_arrow
+        names = _wanted(path, wanted, schema.names)
+        batches = file.iter_batches(batch_size=n_rows or _CHUNK, columns=names)
+    else:
+        arrow, ipc = require("pyarrow", extra="arrow"), require("pyarrow.ipc", extra="arrow")
+        source = arrow.memory_map(str(path))
+        try:
+            file = ipc.open_file(source)
+            batches = (file.get_batch(i) for i in range(file.num_record_batches))
+        except arrow.ArrowInvalid:
+            # A stream has no footer with its batches.
+            source.seek(0)
+            batches = file = ipc.open_stream(source)
+        schema = file.schema
+        names = _wanted(path, wanted, schema.names)
+    of_names = require("pyarrow", extra="arrow").schema([schema.field(name) for name in names])
+    if n_rows is None:
+        table = require("pyarrow").Table.from_batches([batch.select(names) for batch in batches], schema=of_names)
+        yield table.to_pandas()
+        return
+    none = True
+    for batch in batches:
+        for start in range(0, batch.num_rows, n_rows):
+            none = False
+            yield batch.select(names).slice(start, n_rows).to_pandas()
+    if none:
+        yield of_names.empty_table().to_pandas()
+
+
+def _wanted(path: Path, wanted: list[str] | None, names: list[str]) -> list[str]:
+    return names if wanted is None else [names[place] for place in _places(path, wanted, names)]
+
+
+def _places(path: Path, wanted: list[str], names: list[str]) -> list[int]:
+    unknown = [name for name in wanted if name not in names]
+    if unknown or not wanted:
+        got = ", ".join(map(repr, unknown[:4])) or "none"
+        raise StudyInputError(f"Columns must be some of {path.name} ({some_names(names)}). Got {got} instead.")
+    return sorted(names.index(name) for name in wanted)
+
+
+def _named(frame: Any) -> Any:
+    frame.columns = [str(column) for column in frame.columns]
+    return frame
+
+
+# A column of more different texts holds names or comments, not categories.
+_MOST_CATEGORIES = 50
+_SAY = "say what stands for them by --missing fill, or in --schema"
+
+
+@dataclass(frozen=True)
+class TableColumns:
+    """Columns of a table before the bounds of its numbers are known."""
+
+    declared: dict[str, DeclaredColumn | None]
+    found: tuple[str, ...]
+
+    @property
+    def without_bounds(self) -> list[str]:
+        """Columns of numbers that still need bounds."""
+        return [name for name, column in self.declared.items() if column is None]
+
+
+@dataclass(frozen=True)
+class Features:
+    """Columns as numbers: one feature for each category, or one for ordered or two categories.
+
+    Shapes: `X` (n_samples, n_features); `low, high` (n_features,).
+    """
+
+    X: np.ndarray
+    names: tuple[str, ...]
+    low: np.ndarray
+    high: np.ndarray
+    of_column: tuple[str, ...]
+    n_filled: int
+
+
+def read_study_schema(schema: Any) -> dict[str, Any]:
+    """Return a schema by column from a dict, JSON text, or a .json file."""
+    if schema is None:
+        return {}
+    if isinstance(schema, Path) or (isinstance(schema, str) and schema.lower().endswith(".json")):
+        path = Path(schema)
+        if not path.is_file():
+            raise StudyInputError(f"There is no file {path}.")
+        try:
+            schema = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            raise StudyInputError(f"{path.name} is no JSON file: its bytes are not UTF-8.") from None
+    try:
+        by_column = schema_by_column(schema, [])
+    except (ValueError, TypeError) as error:
+        raise StudyInputError(first_line(error)) from None
+    return {str(name): given for name, given in by_column.items()}
+
+
+def table_columns(file: str, frame: Any, schema: Mapping[str, Any], *, fill: bool) -> TableColumns:
+    """Return the declared columns of a table, and the categories found in columns of text."""
+    unknown = [name for name in schema if name not in frame.columns]
+    if unknown:
+        beside = ", ".join(map(repr, unknown[:4]))
+        raise StudyInputError(f"The schema must name columns of {file} alone. Got {beside} as well.")
+    of_schema = [name for name in frame.columns if name in schema]
+    try:
+        columns, learnt = read_schema(
+            {name: schema[name] for name in of_schema}, of_schema, [frame[name].dtype for name in of_schema]
+        )
+    except (ValueError, TypeError) as error:
+        raise StudyInputError(first_line(error)) from None
+    declared: dict[str, DeclaredColumn | None] = dict.fromkeys(map(str, frame.columns))
+    declared |= dict(zip(of_schema, columns, strict=True))
+    found = list(learnt)
+    pd = require("pandas")
+    for name in frame.columns:
+        given, where = frame[name], f"Column {name!r} of {file}"
+        missing = np.asarray(given.isna(), dtype=bool)
+        if name not in schema and not _holds_numbers(given):
+            declared[name] = declared_column(name, _categories(where, given))
+            found.append(name)
+        column = declared[name]
+        if missing.any() and not fill and (column is None or column.missing == "refuse"):
+            raise StudyInputError(
+                f"{where} has {np.count_nonzero(missing):,} missing values, the first in {first_row(missing)}: {_SAY}."
+            )
+        if column is None:
+            values = pd.to_numeric(given, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+            infinite = np.isinf(values)
+            if infinite.any():
+                raise StudyInputError(
+                    f"{where} has {np.count_nonzero(infinite):,} missing or infinite values, the first in "
+                    f"{first_row(infinite)}."
+                )
+        elif missing.any() and column.missing == "refuse":
+            missing_as = "middle" if column.values is None else "category"
+            declared[name] = declared_column(name, column.domain, missing_as, is_date=column.is_date)
+    return TableColumns(declared, tuple(found))
+
+
+def features_of(file: str, frame: Any, declared: Mapping[str, DeclaredColumn]) -> Features:
+    """Encode a table by its declared columns."""
+    blocks, n_filled = [], 0
+    for (name, column), values in zip(declared.items(), columns_of(frame), strict=True):
+        try:
+            numbers = column.as_numbers(values, first_row=1)
+        except ValueError as error:
+            raise StudyInputError(f"{file}: {first_line(error)}") from None
+        n_filled += sum(map(is_missing, values.tolist())) if values.dtype.kind == "O" else int((values != values).sum())
+        blocks.append(_block(name, column, numbers))
+    return Features(
+        np.column_stack([block[0] for block in blocks]),
+        tuple(feature for block in blocks for feature in block[1]),
+        np.concatenate([np.full(len(block[1]), block[2]) for block in blocks]),
+        np.concatenate([np.full(len(block[1]), block[3]) for block in blocks]),
+        tuple(name for name, block in zip(declared, blocks, strict=True) for _ in block[1]),
+        n_filled,
+    )
+
+
+def first_row(strange: Any) -> str:
+    """Return the 1-based number of the first marked row."""
+    return f"row {int(np.flatnonzero(np.asarray(strange))[0]) + 1}"
+
+
+def _holds_numbers(given: Any) -> bool:
+    types = require("pandas").api.types
+    return bool(types.is_numeric_dtype(given) and not types.is_complex_dtype(given))
+
+
+def _categories(where: str, given: Any) -> Categories:
+    """Return the categories found in a column of text."""
+    pd = require("pandas")
+    ordered = False
+    if isinstance(given.dtype, pd.CategoricalDtype):
+        values, ordered = [_plain(value) for value in given.cat.categories], bool(given.cat.ordered)
+    else:
+        texts = given.dropna()
+        values = list(dict.fromkeys(texts.tolist())) if all(isinstance(one, str | bool) for one in texts) else []
+        numbers = pd.to_numeric(given.astype(str), errors="coerce").notna() & given.notna()
+        strange = ~numbers & given.notna()
+        if not values or numbers.any():
+            row = f", first in {first_row(strange)}" if strange.any() else ""
+            raise StudyInputError(f"{where} is not numeric{row}: declare it in --schema, or leave it out by --columns.")
+        values.sort(key=str)
+    if not 1 < len(values) <= _MOST_CATEGORIES:
+        count = "one category only" if len(values) == 1 else f"{len(values):,} different texts"
+        raise StudyInputError(
+            f"{where} holds {count}: declare its categories in --schema, or leave it out by --columns."
+        )
+    try:
+        return Categories(tuple(values), ordered)
+    except (ValueError, TypeError):
+        # The error of Categories may show a category, which is a value of a row.
+        raise StudyInputError(f"{where} must hold texts, numbers or booleans.") from None
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _block(name: str, column: DeclaredColumn, numbers: np.ndarray) -> tuple[np.ndarray, list[str], float, float]:
+    """Return the features of a column with their names and bounds."""
+    domain, values = column.domain, column.values or ()
+    if not isinstance(domain, Categories):
+        low, high, names = float(domain.low), float(domain.high), column.feature_names(name)
+        if len(names) == 1:
+            return numbers[:, None], names, low, high
+        # Both features lie between the bounds of the number.
+        missing = np.isnan(numbers)
+        both = np.column_stack([np.where(missing, low / 2 + high / 2, numbers), np.where(missing, high, low)])
+        return both, names, low, high
+    if len(values) <= 2 or (domain.ordered and column.missing == "refuse"):
+        # A single category has only code 0.
+        return numbers[:, None], [name], 0.0, float(max(len(values) - 1, 1))
+    indicators = (numbers[:, None] == np.arange(len(values))).astype(np.float64)
+    return indicators, column.feature_names(name), 0.0, 1.0
+
+
+def first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

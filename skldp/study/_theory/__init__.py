@@ -1,1 +1,0 @@
-"""The theory figures of the BitRand paper, as tables with the exact epsilon beside the stated one."""
