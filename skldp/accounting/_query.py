@@ -25,9 +25,6 @@ from skldp.accounting._units import as_parts, nats_above, units_above, zcdp_of_p
 from skldp.laws._odds import TWO_64, log_ratio
 from skldp.mechanisms._finite_query import FiniteQuery
 from skldp.mechanisms._rows import RowMechanism
-from skldp.mechanisms.categorical._catalogue import CategoricalRecord
-from skldp.mechanisms.categorical._randomized_response import GeneralizedRandomizedResponse
-from skldp.mechanisms.categorical._unary import UnaryEncoding
 
 __all__ = [
     "ClassQuery",
@@ -119,7 +116,7 @@ class ReleaseQuery:
         name += f" of {type(inside).__name__}" if isinstance(inside, RowMechanism) else ""
         if guarantee.model == "local" and guarantee.delta == 0 and math.isfinite(guarantee.plain_epsilon):
             charge = units_above(guarantee.plain_epsilon)
-            law = (1, 0, 0) if part is None else _law_of_codes(mechanism)
+            law = (1, 0, 0) if part is None else mechanism.code_counts
             return cls(name, charge, zcdp_of_pure(charge), int(n_rows), part, *law)
         if mechanism.zcdp is not None:
             return cls(name, None, units_above(mechanism.zcdp), int(n_rows))
@@ -231,21 +228,6 @@ class ReleaseQuery:
     def from_fields(cls, fields: dict[str, Any]) -> "ReleaseQuery":
         """Make a query from the fields of :meth:`to_json`."""
         return cls(**{name: value for name, value in fields.items() if name != "kind"})
-
-
-def _law_of_codes(mechanism: RowMechanism) -> tuple[int, int, int]:
-    """Return the number of codes of a mechanism and the two counts of a :class:`ReleaseQuery`."""
-    if isinstance(mechanism, CategoricalRecord) and len(mechanism.columns) == 1:
-        (mechanism,) = mechanism.columns
-    if isinstance(mechanism, GeneralizedRandomizedResponse):
-        return mechanism.n_classes, mechanism.other_count, 0
-    if isinstance(mechanism, UnaryEncoding):
-        return mechanism.n_classes, mechanism.other_count, mechanism.own_count
-    raise ValueError(
-        "`part` needs randomized response or a unary encoding of one code, such as `mechanism_` of a "
-        "CategoricalPrivatizer of one column by 'krr', 'sue' or 'oue'; without `part` any mechanism counts in full. "
-        f"Got {type(mechanism).__name__} instead."
-    )
 
 
 def charge_of(query: Any) -> float:

@@ -195,7 +195,7 @@ class _Categories(_Kind):
 
     def fields(self, fitted: Any, names: Sequence[str], units: Mapping[str, str], group: str) -> _Fields:
         """Return a field for each column."""
-        columns = zip(names, fitted.categories_, fitted.mechanism_.columns, strict=True)
+        columns = zip(names, fitted.categories_, fitted.mechanism_.parts, strict=True)
         return tuple(_category_field(name, tuple(values.tolist()), own) for name, values, own in columns)
 
     def export_params(self, fitted: Any) -> dict[str, Any]:

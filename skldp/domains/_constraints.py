@@ -11,8 +11,8 @@ from typing import Any, ClassVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from skldp._checks import check_integer, is_integer, is_number
-from skldp.domains._domain import Clipped, Domain, check_finite
+from skldp._checks import check_integer
+from skldp.domains._domain import Clipped, Domain, check_finite, own_vectors
 from skldp.domains._norms import weighted_sums
 
 __all__ = ["LARGEST_BLOCK", "Constrained", "OneHot"]
@@ -67,10 +67,8 @@ class OneHot(Domain):
         least = -1 if self.at_most_one else 0
         if self.fallback is None:
             object.__setattr__(self, "fallback", least)
-        elif not is_integer(self.fallback) or not least <= self.fallback < self.size:
-            raise ValueError(
-                f"fallback must be a whole number from {least} to {self.size - 1}. Got {self.fallback!r} instead."
-            )
+        else:
+            check_integer("fallback", self.fallback, least=least, most=self.size - 1)
 
     @property
     def n_features(self) -> int:
@@ -147,13 +145,12 @@ class Constrained(Domain):
         if not isinstance(self.domain, Domain):
             raise ValueError(f"domain must be a Domain. Got {type(self.domain).__name__} instead.")
         size = self.domain.n_features
-        rows = tuple(_numbers("coef", row, size) for row in _listed("coef", self.coef))
-        if not rows:
-            raise ValueError("coef must have a row for each inequality. Got none instead.")
-        object.__setattr__(self, "coef", rows)
-        object.__setattr__(self, "limits", _numbers("limits", self.limits, len(rows)))
-        object.__setattr__(self, "fallback", _numbers("fallback", self.fallback, size))
-        given = np.array([self.fallback])
+        coef = own_vectors("coef", self.coef, size)
+        limits = own_vectors("limits", [self.limits], len(coef))[0]
+        given = own_vectors("fallback", [self.fallback], size)
+        for name, value in (("coef", coef), ("limits", limits), ("fallback", given[0])):
+            # -0.0 becomes 0.0.
+            object.__setattr__(self, name, _nested_tuple((value + 0.0).tolist()))
         if (self.domain.clip(given).rows != given).any() or not self._satisfied(given).all():
             raise ValueError("fallback must be a row of the domain that satisfies every inequality; got another one.")
 
@@ -180,9 +177,6 @@ class Constrained(Domain):
         moved = np.where(self._satisfied(within)[:, None], within, fallback)
         return Clipped(moved, int(np.count_nonzero(moved != rows)))
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("domain", "coef", "limits", "fallback")}
-
     def _satisfied(self, rows: np.ndarray) -> npt.NDArray[np.bool_]:
         """Return which rows satisfy every inequality."""
         coef, limits = self.inequalities
@@ -191,17 +185,5 @@ class Constrained(Domain):
         return np.asarray((totals <= limits).all(axis=1))
 
 
-def _listed(name: str, given: Any) -> tuple[Any, ...]:
-    if isinstance(given, np.ndarray):
-        given = given.tolist()
-    if not isinstance(given, tuple | list):
-        raise ValueError(f"{name} must be a list. Got {type(given).__name__} instead.")
-    return tuple(given)
-
-
-def _numbers(name: str, given: Any, size: int) -> tuple[float, ...]:
-    """Return `size` finite numbers; -0.0 becomes 0.0."""
-    values = _listed(name, given)
-    if len(values) != size or not all(map(is_number, values)):
-        raise ValueError(f"{name} must hold {size} finite numbers. Got {len(values)} values instead.")
-    return tuple(float(value) + 0.0 for value in values)
+def _nested_tuple(value: Any) -> Any:
+    return tuple(map(_nested_tuple, value)) if isinstance(value, list) else value

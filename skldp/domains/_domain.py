@@ -28,6 +28,7 @@ __all__ = [
     "Codes",
     "Domain",
     "FiniteSet",
+    "VectorDomain",
     "check_finite",
     "own_vectors",
     "round_inward",
@@ -74,6 +75,10 @@ class Domain(ABC):
     def to_dict(self) -> dict[str, Any]:
         """Describe the domain by numbers, strings and lists, with a ``"type"``."""
         return {"type": self.type} | {one.name: _plain(getattr(self, one.name)) for one in fields(self)}
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Cached arrays are not pickled.
+        return {one.name: getattr(self, one.name) for one in fields(self)}
 
     def to_json(self) -> str:
         """Describe the domain as a JSON document; ``domain_from_json`` reads it."""
@@ -186,9 +191,6 @@ class Box(Domain):
         moved = np.clip(rows, low, high, out=np.empty(rows.shape, dtype=rows.dtype))
         return Clipped(moved, int(np.count_nonzero(moved != rows)))
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"low": self.low, "high": self.high}
-
     @cached_property
     def _everywhere(self) -> tuple[float, float]:
         """The intersection of all features' bounds."""
@@ -209,7 +211,22 @@ class Box(Domain):
 
 
 @dataclass(frozen=True)
-class Ball(Domain):
+class VectorDomain(Domain):
+    """Base class of sets of vectors of one dimension."""
+
+    dimension: int
+
+    def __post_init__(self) -> None:
+        check_dimension(self.dimension, least=1)
+
+    @property
+    def n_features(self) -> int:
+        """Numbers in a row."""
+        return self.dimension
+
+
+@dataclass(frozen=True)
+class Ball(VectorDomain):
     """Vectors with norm at most `radius`; longer ones are scaled to it.
 
     Parameters
@@ -225,19 +242,13 @@ class Ball(Domain):
 
     type: ClassVar[str] = "ball"
 
-    dimension: int
     radius: float
 
     def __post_init__(self) -> None:
-        check_dimension(self.dimension, least=1)
+        super().__post_init__()
         check_positive("radius", self.radius)
         # A document holds doubles.
         object.__setattr__(self, "radius", float(self.radius))
-
-    @property
-    def n_features(self) -> int:
-        """Numbers in a row."""
-        return self.dimension
 
     def clip(self, rows: Any) -> Clipped:
         """Scale longer rows to the radius; rows that only rounding made longer do not count as moved.
@@ -260,25 +271,10 @@ class Ball(Domain):
 
 
 @dataclass(frozen=True)
-class Anywhere(Domain):
-    """All finite vectors.
-
-    Parameters
-    ----------
-    dimension : int
-    """
+class Anywhere(VectorDomain):
+    """All finite vectors."""
 
     type: ClassVar[str] = "anywhere"
-
-    dimension: int
-
-    def __post_init__(self) -> None:
-        check_dimension(self.dimension, least=1)
-
-    @property
-    def n_features(self) -> int:
-        """Numbers in a row."""
-        return self.dimension
 
     def clip(self, rows: np.ndarray) -> Clipped:
         """Raise ValueError for NaN and infinity."""
@@ -419,5 +415,3 @@ class Codes(Domain):
         if unsigned.max(initial=0) >= min(self.sizes) and not (unsigned < np.asarray(self.sizes, np.uint64)).all():
             raise ValueError(f"codes must be integers from 0 to {max(self.sizes) - 1}. Got {kind_of(rows)} instead.")
         return Clipped(codes, 0)
-
-        return {"type": "codes", "sizes": [int(size) for size in self.sizes]}

@@ -6,14 +6,14 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 
-from skldp._checks import check_dimension, check_positive
-from skldp.domains._domain import Ball, Clipped, Domain, check_finite
+from skldp._checks import check_integer, check_positive
+from skldp.domains._domain import Ball, Clipped, VectorDomain, check_finite
 
 __all__ = ["SparseRows"]
 
 
 @dataclass(frozen=True)
-class SparseRows(Domain):
+class SparseRows(VectorDomain):
     """Vectors with at most `max_nonzeros` non-zero values; in others the smallest become 0.
 
     Parameters
@@ -39,25 +39,15 @@ class SparseRows(Domain):
 
     type: ClassVar[str] = "sparse"
 
-    dimension: int
     max_nonzeros: int
     radius: float | None = None
 
     def __post_init__(self) -> None:
-        check_dimension(self.dimension, least=1)
-        check_dimension(self.max_nonzeros, least=1)
-        if self.max_nonzeros > self.dimension:
-            raise ValueError(
-                f"max_nonzeros must be at most the dimension, {self.dimension}. Got {self.max_nonzeros!r} instead."
-            )
+        super().__post_init__()
+        check_integer("max_nonzeros", self.max_nonzeros, least=1, most=self.dimension)
         if self.radius is not None:
             check_positive("radius", self.radius)
             object.__setattr__(self, "radius", float(self.radius))
-
-    @property
-    def n_features(self) -> int:
-        """Numbers in a row."""
-        return self.dimension
 
     def clip(self, rows: Any) -> Clipped:
         """Set the smallest values to 0 if there are too many, the last columns of equal ones.

@@ -22,7 +22,8 @@ from skldp.estimators._validation import (
     input_names,
     validate_finite,
 )
-from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS, CategoricalRecord
+from skldp.mechanisms._record import CategoricalRecord
+from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS
 from skldp.mechanisms.categorical._frequency import FrequencyEstimate, estimate_frequencies
 
 __all__ = ["CategoricalPrivatizer"]
@@ -175,9 +176,9 @@ class CategoricalPrivatizer(LocalTransformer):
             )
         counts = released.sum(axis=0)
         return [
-            estimate_frequencies(counts[part], len(released), column.p, column.q, of=of, categories=categories)
-            for column, part, categories in zip(
-                self.mechanism_.columns, self.mechanism_.parts, self.categories_, strict=True
+            estimate_frequencies(counts[place], len(released), part.p, part.q, of=of, categories=categories)
+            for part, place, categories in zip(
+                self.mechanism_.parts, self.mechanism_.places, self.categories_, strict=True
             )
         ]
 

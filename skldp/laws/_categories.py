@@ -27,11 +27,6 @@ class ResponseLaw(CodeLaw):
             self._refuse(f"keep the true one of 2 to {MOST_CODES} codes at least as often as it gives another")
 
     @property
-    def n_answers(self) -> int:
-        """The number of codes."""
-        return self.n_codes
-
-    @property
     def epsilon(self) -> float:
         """Log-ratio of the true code and another one."""
         return log_ratio(TWO_64 - self.other_count * (self.n_codes - 1), self.other_count)

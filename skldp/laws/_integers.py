@@ -148,6 +148,11 @@ class CodeLaw(IntegerLaw):
 
     n_codes: int
 
+    @property
+    def n_answers(self) -> int:
+        """The number of codes."""
+        return self.n_codes
+
     @abstractmethod
     def draw(self, code: int, words: Iterator[int]) -> int:
         """Answer for a code."""

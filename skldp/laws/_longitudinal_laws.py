@@ -96,7 +96,7 @@ class _ResponseTwice(TwoStepLaw):
         own, other = (Fraction(chance, TWO_64**2) for chance in self._both)
         return float(own), float(other)
 
-    def _check_counts(self) -> None:
+    def _check(self) -> None:
         if not all(count >= 1 and count * self.n_each < TWO_64 for count in (self.first_count, self.second_count)):
             self._refuse("give the true answer more often than another one, and each sometimes, in both steps")
 
@@ -125,10 +125,7 @@ class _CodeTwice(_ResponseTwice):
 class _BitsTwice(_ResponseTwice):
     """Base of the laws of several bits, each flipped on its own."""
 
-    @property
-    def n_each(self) -> int:
-        """Two."""
-        return 2
+    n_each = 2
 
     def _flipped(self, code: int, count: int, words: Iterator[int]) -> int:
         """Flip the bits of a code, with a word for each, the highest first."""
@@ -149,12 +146,7 @@ class LongitudinalResponseLaw(_CodeTwice, CodeLaw):
     def _check(self) -> None:
         if not 2 <= self.n_codes <= MOST_CODES:
             self._refuse(f"have 2 to {MOST_CODES} codes")
-        self._check_counts()
-
-    @property
-    def n_answers(self) -> int:
-        """The number of codes."""
-        return self.n_codes
+        super()._check()
 
     @property
     def n_each(self) -> int:
@@ -177,7 +169,7 @@ class LongitudinalBitsLaw(_BitsTwice, CodeLaw):
     def _check(self) -> None:
         if not 2 <= self.n_codes <= MOST_BITS:
             self._refuse(f"have 2 to {MOST_BITS} bits")
-        self._check_counts()
+        super()._check()
 
     @property
     def n_answers(self) -> int:
@@ -224,7 +216,7 @@ class LongitudinalHashingLaw(_CodeTwice, CodeLaw):
     def _check(self) -> None:
         # Raises on an invalid number of codes or buckets.
         _ = self.hashing
-        self._check_counts()
+        super()._check()
 
     @cached_property
     def hashing(self) -> HashingLaw:
@@ -259,21 +251,10 @@ class LongitudinalMeanLaw(_CodeTwice, UnitLaw):
     """One bit: whether a number is above a threshold that the person draws once (dBitFlip's one-bit mean)."""
 
     name: ClassVar[str] = "longitudinal_mean"
+    # 1 is the high end.
+    n_answers = n_each = 2
     first_count: int
     second_count: int
-
-    def _check(self) -> None:
-        self._check_counts()
-
-    @property
-    def n_answers(self) -> int:
-        """Two: 1 is the high end."""
-        return 2
-
-    @property
-    def n_each(self) -> int:
-        """Two."""
-        return 2
 
     def choose(self, words: Iterator[int]) -> int:
         """The threshold, from one word."""
@@ -310,7 +291,7 @@ class LongitudinalHistogramLaw(_BitsTwice, UnitLaw):
     def _check(self) -> None:
         if not 2 <= self.n_buckets <= MOST_BITS or not 1 <= self.n_chosen <= self.n_buckets:
             self._refuse(f"choose some of 2 to {MOST_BITS} buckets")
-        self._check_counts()
+        super()._check()
 
     @cached_property
     def n_answers(self) -> int:

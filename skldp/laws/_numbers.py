@@ -47,16 +47,12 @@ class TwoAnswersLaw(UnitLaw):
     """Duchi's: the answer is 1 for ``2**63 + x * slope`` of 2^64 words, rounded half to even, else 0."""
 
     name: ClassVar[str] = "two_answers"
+    n_answers = 2
     slope: int
 
     def _check(self) -> None:
         if not 1 <= self.slope < _TWO_63 or int(float(self.slope)) != self.slope:
             self._refuse("have a slope below 2**63 that is a double")
-
-    @property
-    def n_answers(self) -> int:
-        """Two."""
-        return 2
 
     @property
     def epsilon(self) -> float:
@@ -81,6 +77,7 @@ class ThreeAnswersLaw(UnitLaw):
     """
 
     name: ClassVar[str] = "three_answers"
+    n_answers = 3
     zero: int
     zero_lost: int
     wrong: int
@@ -93,11 +90,6 @@ class ThreeAnswersLaw(UnitLaw):
             self._refuse("share out 2**64 words evenly at 0, and leave some for each answer at 1")
         if any(int(float(number)) != number for number in lost):
             self._refuse("lose as many words as a double holds")
-
-    @property
-    def n_answers(self) -> int:
-        """Three."""
-        return 3
 
     @property
     def epsilon(self) -> float:

@@ -4,6 +4,7 @@ import hashlib
 import os
 import stat
 from collections.abc import Callable
+from functools import partial
 from os import PathLike, fspath
 from typing import Any
 
@@ -110,7 +111,7 @@ class ReleaseKey:
         ValueError
             If it is not a regular file, is readable by others than its owner (on POSIX), or does not hold a secret.
         """
-        return cls(_File(os.path.abspath(fspath(path))))
+        return cls(partial(_read_secret, os.path.abspath(fspath(path))))
 
     @property
     def travels(self) -> bool:
@@ -148,24 +149,19 @@ class ReleaseKey:
         return _found_again, (self._source, self.fingerprint)
 
 
-class _File:
-    """Reads a secret from a file, here and in other processes."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-
-    def __call__(self) -> bytes:
-        with open(self._path, "rb", opener=_without_waiting) as file:
-            # Check the open file: the path may have been replaced meanwhile.
-            state = os.fstat(file.fileno())
-            if not stat.S_ISREG(state.st_mode):
-                raise ValueError("The file of a release key must be a plain file. Got something else instead.")
-            if os.name == "posix" and state.st_mode & 0o077:
-                raise ValueError(
-                    "The file of a release key must be for its owner alone (chmod 600). "
-                    f"Got the mode {stat.S_IMODE(state.st_mode):o} instead."
-                )
-            return file.read(_N_BYTES + 1)
+def _read_secret(path: str) -> bytes:
+    """Read the secret from a file, here and in other processes."""
+    with open(path, "rb", opener=_without_waiting) as file:
+        # Check the open file: the path may have been replaced meanwhile.
+        state = os.fstat(file.fileno())
+        if not stat.S_ISREG(state.st_mode):
+            raise ValueError("The file of a release key must be a regular file; got another kind of file.")
+        if os.name == "posix" and state.st_mode & 0o077:
+            raise ValueError(
+                "The file of a release key must be readable by its owner alone (chmod 600); got the mode "
+                f"{stat.S_IMODE(state.st_mode):o}."
+            )
+        return file.read(_N_BYTES + 1)
 
 
 def joined(*parts: bytes) -> bytes:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._arrays import Floats, Ints, Words, kind_of
-from skldp._checks import is_integer
+from skldp._checks import check_integer
 from skldp.mechanisms._noise import Noise
 
 __all__ = ["FiniteQuery", "output_index", "read_only"]
@@ -25,8 +25,7 @@ def read_only(values: np.ndarray) -> np.ndarray:
 
 def output_index(output: Any, n_outputs: int) -> int:
     """Check that an output is the index of one."""
-    if not is_integer(output) or not 0 <= output < n_outputs:
-        raise ValueError(f"output must be an integer from 0 to {n_outputs - 1}. Got {output!r} instead.")
+    check_integer("output", output, least=0, most=n_outputs - 1)
     return int(output)
 
 

@@ -235,10 +235,6 @@ class PrivacyGuarantee:
         comparable = (self.unit, self.model) == (other.unit, other.model)
         return comparable and self.epsilon <= other.epsilon and self.delta <= other.delta
 
-    def __ge__(self, other: Any) -> bool:
-        """Return whether the other guarantee protects at least as well."""
-        return other <= self if isinstance(other, PrivacyGuarantee) else NotImplemented
-
     def __str__(self) -> str:
         """One readable line."""
         return f"{self.headline()}; {self.basis}{'; void for anyone who knows the seed' if self.seeded else ''}"

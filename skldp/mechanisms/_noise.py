@@ -20,7 +20,7 @@ import numpy.typing as npt
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from skldp._arrays import Bools, Floats, Ints, Words
-from skldp._checks import is_integer
+from skldp._checks import check_integer, is_integer
 from skldp.exceptions import SeededNoiseWarning
 
 __all__ = ["Noise", "RowNoise", "as_uniform", "bernoulli", "noise_from", "public_stream"]
@@ -83,8 +83,7 @@ def noise_from(seed: Any = None) -> "Noise":
 
 def public_stream(seed: int) -> "Noise":
     """Make a reproducible stream for choices that are public, such as a projection: never for noise."""
-    if not is_integer(seed) or seed < 0:
-        raise ValueError(f"The seed of a public stream must be a whole number >= 0. Got {seed!r} instead.")
+    check_integer("The seed of a public stream", seed, least=0)
     return Noise(hashlib.sha256(b"skldp public stream %d" % int(seed)).digest(), secure=False)
 
 

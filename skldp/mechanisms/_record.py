@@ -1,12 +1,13 @@
-"""A record of numbers and categories: every column is released by a mechanism of its own, with one budget for all."""
+"""Records of numbers and categories: a mechanism for each column, one budget for all."""
 
 import math
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import accumulate
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -14,14 +15,18 @@ from skldp._arrays import Floats
 from skldp._checks import check_epsilon, check_integer, check_positive
 from skldp.domains._columns import Categories, Columns, Integers, Interval, OrMissing
 from skldp.domains._domain import Codes, Domain
-from skldp.laws._odds import TWO_64, log_ratio, round_down, round_up, sum_above
+from skldp.laws._odds import TWO_64, log_ratio, round_down, round_up, split_epsilon, sum_above
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise, bernoulli
 from skldp.mechanisms._rows import RowMechanism, Workspace
 from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS, make_categorical_mechanism
 from skldp.mechanisms.categorical._frequency import unbiased_share
 from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
-from skldp.mechanisms.categorical._unary import OneHotRandomizedResponse
+from skldp.mechanisms.categorical._unary import (
+    OneHotMechanism,
+    OneHotRandomizedResponse,
+    original_second_moment_of,
+)
 from skldp.mechanisms.numeric._bounded_features import (
     NUMERIC_MECHANISMS,
     BoundedFeatures,
@@ -36,7 +41,7 @@ from skldp.mechanisms.numeric._unit_interval import (
     worst_quadratic,
 )
 
-__all__ = ["MixedRecord", "NumberOrMissing", "least_variance_weights", "n_categories", "share_out"]
+__all__ = ["CategoricalRecord", "MixedRecord", "NumberOrMissing", "least_variance_weights", "n_categories", "share_out"]
 
 # The parts of epsilon at which the number's mechanism is tried.
 _PARTS = (0.375, 0.5, 0.625, 0.6875, 0.75, 0.875, 1.0)
@@ -97,11 +102,6 @@ class NumberOrMissing(RowMechanism):
     def domain(self) -> OrMissing:
         """The number, or none."""
         return self.values
-
-    @property
-    def n_outputs(self) -> int:
-        """One."""
-        return 1
 
     @cached_property
     def number(self) -> BoundedFeatures:
@@ -305,7 +305,111 @@ def _by_column(mechanism: str | tuple[str, ...], domains: Sequence[Domain]) -> t
 
 
 @dataclass(frozen=True)
-class MixedRecord(RowMechanism):
+class _Record(RowMechanism):
+    """Base class of records whose columns are each released by a mechanism of their own."""
+
+    @property
+    @abstractmethod
+    def parts(self) -> Sequence[RowMechanism]:
+        """The mechanism of each column."""
+
+    @cached_property
+    def places(self) -> tuple[slice, ...]:
+        """Columns of the release that belong to each column of the record."""
+        ends = list(accumulate(part.n_outputs for part in self.parts))
+        return tuple(slice(end - part.n_outputs, end) for end, part in zip(ends, self.parts, strict=True))
+
+    @property
+    def n_outputs(self) -> int:
+        """Columns of the release."""
+        return sum(part.n_outputs for part in self.parts)
+
+    @property
+    def block_width(self) -> int:
+        """Numbers of a row that are processed at a time: those of one column."""
+        return max(part.n_outputs for part in self.parts)
+
+    @cached_property
+    def exact_epsilons(self) -> tuple[float, ...]:
+        """The exact epsilon of each column."""
+        return tuple(part.guarantee().epsilon for part in self.parts)
+
+    def _encode(self, rows: np.ndarray, out: np.ndarray, workspace: Workspace) -> None:
+        self._write(rows, None, out, workspace)
+
+    def _draw(self, rows: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
+        self._write(rows, noise, out, workspace)
+
+    def _write(self, rows: np.ndarray, noise: Noise | None, out: np.ndarray, workspace: Workspace) -> None:
+        for column, part, place in zip(rows.T, self.parts, self.places, strict=True):
+            dtype = np.dtype(np.int64) if isinstance(part.domain, Codes) else out.dtype
+            given = workspace.take("given" + dtype.kind, (len(rows), 1), dtype)
+            given[:, 0] = column
+            written = part.output_dtype(dtype)
+            drawn = workspace.take("drawn" + written.kind, (len(rows), part.n_outputs), written)
+            if noise is None:
+                part._encode(given, drawn, workspace)
+            else:
+                part._draw(given, noise, drawn, workspace)
+            out[:, place] = drawn
+
+
+@dataclass(frozen=True)
+class CategoricalRecord(_Record):
+    """Columns of categories, released one-hot, with one budget for the record in equal shares.
+
+    A :class:`MixedRecord` instead takes an epsilon for each column and writes randomized response as codes.
+    """
+
+    # Several columns of a block stay in the cache together.
+    block_cells: ClassVar[int] = 262_144
+    released_dtype: ClassVar[np.dtype] = np.dtype(bool)
+
+    epsilon: float
+    sizes: tuple[int, ...]
+    method: Literal["krr", "sue", "oue", "subset", "hashing", "hadamard", "best"] = "krr"
+
+    def __post_init__(self) -> None:
+        check_epsilon(self.epsilon)
+        names = (*CATEGORICAL_MECHANISMS, "best")
+        if self.method not in names:
+            raise ValueError(f"method must be one of {names}. Got {self.method!r} instead.")
+        # Raises on invalid sizes, or a share that is too small.
+        _ = self.domain, self.parts
+
+    @cached_property
+    def domain(self) -> Codes:
+        """The codes of each column."""
+        return Codes(self.sizes)
+
+    @cached_property
+    def parts(self) -> tuple[OneHotMechanism, ...]:
+        """The mechanism of each column."""
+        share = split_epsilon(self.epsilon, max(1, sum(size > 1 for size in self.sizes)))
+        return tuple(make_categorical_mechanism(self.method, share, size) for size in self.sizes)
+
+    @property
+    def code_counts(self) -> tuple[int, int, int]:
+        """Counts of the mechanism of the only column."""
+        return self.parts[0].code_counts if len(self.parts) == 1 else super().code_counts
+
+    def guarantee(self) -> PrivacyGuarantee:
+        """Return the exact guarantee of one record with all its columns, and of one column alone."""
+        return PrivacyGuarantee(
+            # Every term is at most its share, so that the sum, rounded up, does not exceed the stated epsilon.
+            sum_above(*self.exact_epsilons),
+            per_feature=max(self.exact_epsilons),
+            stated=self.epsilon,
+            basis="exact, the sum over the columns, from the 64-bit integer probabilities that are sampled",
+        )
+
+    def original_second_moment(self, second_moment: Floats, mean: Floats) -> Floats:
+        """Return the mean products of the one-hot encoding: how often two categories occur together."""
+        return original_second_moment_of(self.parts, second_moment, mean)
+
+
+@dataclass(frozen=True)
+class MixedRecord(_Record):
     """Numbers by an unbiased mechanism of [-1, 1] within their bounds, categories by a mechanism of their own.
 
     Parameters
@@ -349,31 +453,15 @@ class MixedRecord(RowMechanism):
         return self.columns
 
     @property
-    def n_outputs(self) -> int:
-        """One for each column, or one for each category of a column."""
-        return sum(part.n_outputs for part in self.parts)
-
-    @property
     def block_width(self) -> int:
         """Numbers of a row that are processed at a time."""
-        return max(4, *(part.n_outputs for part in self.parts))
+        return max(4, super().block_width)
 
     @cached_property
     def parts(self) -> tuple[RowMechanism, ...]:
         """The mechanism of each column."""
         domains = [domain for _, domain in self.columns.parts]
         return tuple(map(_part, domains, self.epsilons, _by_column(self.mechanism, domains)))
-
-    @cached_property
-    def places(self) -> tuple[slice, ...]:
-        """Columns of the release that belong to each column of the record."""
-        ends = list(accumulate(part.n_outputs for part in self.parts))
-        return tuple(slice(end - part.n_outputs, end) for end, part in zip(ends, self.parts, strict=True))
-
-    @cached_property
-    def exact_epsilons(self) -> tuple[float, ...]:
-        """The exact epsilon of each column."""
-        return tuple(part.guarantee().epsilon for part in self.parts)
 
     def guarantee(self) -> PrivacyGuarantee:
         """The exact guarantee of one record with all its columns: the sum, rounded up."""
@@ -387,27 +475,6 @@ class MixedRecord(RowMechanism):
             basis=f"sum over {len(self.epsilons)} columns: {by_column}",
             parts=tuple(part.guarantee().as_step(name) for name, part in zip(names, self.parts, strict=True)),
         )
-
-    def _encode(self, rows: np.ndarray, out: np.ndarray, workspace: Workspace) -> None:
-        for j in range(len(self.parts)):
-            self._of_column(j, rows, None, out, workspace)
-
-    def _draw(self, rows: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
-        for j in range(len(self.parts)):
-            self._of_column(j, rows, noise, out, workspace)
-
-    def _of_column(self, j: int, rows: np.ndarray, noise: Noise | None, out: np.ndarray, workspace: Workspace) -> None:
-        part = self.parts[j]
-        dtype = out.dtype if n_categories(self.columns.parts[j][1]) is None else np.dtype(np.int64)
-        given = workspace.take("given" + dtype.kind, (len(rows), 1), dtype)
-        given[:, 0] = rows[:, j]
-        written = part.output_dtype(dtype)
-        drawn = workspace.take("drawn" + written.kind, (len(rows), part.n_outputs), written)
-        if noise is None:
-            part._encode(given, drawn, workspace)
-        else:
-            part._draw(given, noise, drawn, workspace)
-        out[:, self.places[j]] = drawn
 
 
 def _part(domain: Domain, epsilon: float, mechanism: str) -> RowMechanism:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._arrays import Floats, Ints, kind_of
-from skldp._checks import is_integer
+from skldp._checks import check_integer
 from skldp.domains._domain import Domain
 from skldp.laws._integers import IntegerLaw
 from skldp.mechanisms._guarantee import PrivacyGuarantee
@@ -89,6 +89,8 @@ class RowMechanism(ABC):
     block_cells: ClassVar[int] = 32_768
     # Whether the integer law is one of places within declared bounds.
     has_bounds: ClassVar[bool] = False
+    # Type of every release; None is that of the rows.
+    released_dtype: ClassVar[np.dtype | None] = None
 
     @property
     @abstractmethod
@@ -96,9 +98,9 @@ class RowMechanism(ABC):
         """Set of valid rows; a row outside is moved into it."""
 
     @property
-    @abstractmethod
     def n_outputs(self) -> int:
-        """Columns of a release."""
+        """Columns of a release; by default as many as features."""
+        return self.domain.n_features
 
     @property
     def block_width(self) -> int:
@@ -133,6 +135,15 @@ class RowMechanism(ABC):
         """
         raise ValueError(
             f"The mechanism must have an integer law; unbounded noise and a single answer have none. Got {self!r}."
+        )
+
+    @property
+    def code_counts(self) -> tuple[int, int, int]:
+        """Number of codes, and the counts out of 2^64 of another code and of the own one, or 0 if it has the rest."""
+        raise ValueError(
+            "The mechanism of a `part` must be randomized response or a unary encoding of one code, such as "
+            "`mechanism_` of a LabelRR, or of a CategoricalPrivatizer of one column by 'sue' or 'oue'; without `part` "
+            f"any mechanism counts in full. Got {type(self).__name__} instead."
         )
 
     @property
@@ -202,8 +213,8 @@ class RowMechanism(ABC):
         raise ValueError(f"{type(self).__name__} does not identify the second moments of what it releases.")
 
     def output_dtype(self, dtype: np.dtype) -> np.dtype:
-        """The type of a release of rows of a type."""
-        return dtype
+        """Return the type of a release of rows of a type."""
+        return dtype if self.released_dtype is None else self.released_dtype
 
     @abstractmethod
     def _encode(self, rows: np.ndarray, out: np.ndarray, workspace: Workspace) -> None:
@@ -283,16 +294,7 @@ class SampledFeatures(RowMechanism):
     n_sampled: int
 
     def __post_init__(self) -> None:
-        n_features = self.domain.n_features
-        if not is_integer(self.n_sampled) or not 1 <= self.n_sampled <= n_features:
-            raise ValueError(
-                f"n_sampled must be from 1 to {n_features}, the number of features. Got {self.n_sampled!r} instead."
-            )
-
-    @cached_property
-    def n_outputs(self) -> int:
-        """The number of features."""
-        return self.domain.n_features
+        check_integer("n_sampled", self.n_sampled, least=1, most=self.domain.n_features)
 
     @cached_property
     def center(self) -> Floats | None:

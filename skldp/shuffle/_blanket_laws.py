@@ -23,10 +23,10 @@ import numpy as np
 from skldp._arrays import Floats
 from skldp.laws._odds import TWO_64
 from skldp.mechanisms._finite_query import FiniteQuery
+from skldp.mechanisms._record import CategoricalRecord
 from skldp.mechanisms.bits._bit_flip import BitFlip
 from skldp.mechanisms.bits._flip_laws import BitLaw
 from skldp.mechanisms.bits._unbiased import UnbiasedBitFlip
-from skldp.mechanisms.categorical._catalogue import CategoricalRecord
 from skldp.mechanisms.categorical._label_laws import RandomizedResponseWithPrior
 from skldp.mechanisms.categorical._randomized_response import GeneralizedRandomizedResponse
 from skldp.mechanisms.categorical._unary import OneHotRandomizedResponse, UnaryEncoding
@@ -97,7 +97,7 @@ def _(mechanism: UnaryEncoding) -> PairLaws:
 
 @pair_laws.register
 def _(mechanism: CategoricalRecord) -> PairLaws:
-    columns = [pair_laws(column) for column in mechanism.columns if column.n_classes > 1]
+    columns = [pair_laws(column) for column in mechanism.parts if column.n_classes > 1]
     # A column without a law leaves the record without one.
     known = all(one.laws for one in columns)
     return _together(law for column in columns for law in column.laws) if known else PairLaws()

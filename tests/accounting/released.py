@@ -4,7 +4,7 @@ import math
 
 from skldp.accounting.ledger import _ledger_answers as ledger_answers
 from skldp.mechanisms import Gaussian, RandomizedResponse
-from skldp.mechanisms.categorical._catalogue import CategoricalRecord
+from skldp.mechanisms._record import CategoricalRecord
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 
 UNITS = 2**60
@@ -24,7 +24,7 @@ def gaussian(epsilon=0.5, delta=1e-6, n_values=2):
 
 def weight(law, output, code):
     """A whole number to which the chance of an output for a true code is proportional, from the law's own integers."""
-    law = law.columns[0] if isinstance(law, CategoricalRecord) else law
+    law = law.parts[0] if isinstance(law, CategoricalRecord) else law
     if isinstance(law, RandomizedResponse):
         return law.keep_count if code == output else law.other_count
     ones = [law.own_count if place == code else law.other_count for place in range(law.n_classes)]

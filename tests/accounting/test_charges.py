@@ -17,7 +17,7 @@ from skldp.accounting._units import units_above
 from skldp.accounting.ledger import _ledger_answers as ledger_answers
 from skldp.exceptions import BudgetExhaustedError, LedgerError
 from skldp.mechanisms import Laplace, MultivariateLaplace, PrivUnit, RandomizedResponse
-from skldp.mechanisms.categorical._catalogue import CategoricalRecord
+from skldp.mechanisms._record import CategoricalRecord
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 
 

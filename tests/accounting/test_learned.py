@@ -269,7 +269,7 @@ def test_what_is_no_belief_is_refused():
         prior.knowledge_gain([(LINE, 1)], [0.0, 0.0])
     with pytest.raises(ValueError, match="above 0 for a guess"):
         prior.g_leakage([(LINE, 1)], [[0.0, 0.0]])
-    with pytest.raises(ValueError, match="output must be an integer from 0 to 1"):
+    with pytest.raises(ValueError, match="output must be a whole number from 0 to 1"):
         prior.after([(LINE, 2)])
     with pytest.raises(ValueError, match="empty history"):
         sharpest_belief([])

@@ -20,7 +20,7 @@ from skldp.accounting._units import nats_above, nats_below, units_above
 from skldp.accounting.ledger import _verification as established
 from skldp.exceptions import LedgerError
 from skldp.mechanisms import Laplace, PrivUnit, RandomizedResponse, noise_from
-from skldp.mechanisms.categorical._catalogue import CategoricalRecord
+from skldp.mechanisms._record import CategoricalRecord
 from skldp.mechanisms.categorical._unary import UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 

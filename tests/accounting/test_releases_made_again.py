@@ -14,7 +14,7 @@ from skldp.accounting.ledger import _ledger_answers as ledger_answers
 from skldp.accounting.ledger._ledger_answers import KeptRows
 from skldp.exceptions import LedgerError
 from skldp.mechanisms import Laplace, PrivUnit, RandomizedResponse
-from skldp.mechanisms.categorical._catalogue import CategoricalRecord
+from skldp.mechanisms._record import CategoricalRecord
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 
 KEY = "a key that nobody can guess"

@@ -25,8 +25,8 @@ from skldp.mechanisms import (
     latent,
     ome,
 )
+from skldp.mechanisms._record import CategoricalRecord
 from skldp.mechanisms.bits._bit_flip import BitFlip
-from skldp.mechanisms.categorical._catalogue import CategoricalRecord
 from skldp.mechanisms.categorical._label_laws import LabelLaplaceMechanism, RandomizedResponseWithPrior
 from skldp.mechanisms.categorical._unary import OneHotRandomizedResponse, SubsetSelection, UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures

@@ -24,7 +24,7 @@ from skldp.accounting._units import (
     within,
 )
 from skldp.mechanisms import Duchi, Laplace, Piecewise, PrivUnit
-from skldp.mechanisms.categorical._catalogue import CategoricalRecord
+from skldp.mechanisms._record import CategoricalRecord
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 
 

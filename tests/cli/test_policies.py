@@ -230,7 +230,10 @@ class TestASecret:
             (["--secret", "release.key"], "other rules take neither. Got ReleaseKey and no ids"),
             (["--ids", "age"], "other rules take neither. Got no secret and ids"),
             (["--secret", "nowhere.key", "--ids", "age"], "There is no file "),
-            (["--secret", "kept.json", "--ids", "age"], "The file of a release key must be for its owner alone"),
+            (
+                ["--secret", "kept.json", "--ids", "age"],
+                "The file of a release key must be readable by its owner alone",
+            ),
             (["--secret", "release.key", "--ids", "nobody"], "Columns must be some of people.csv"),
             (["--secret", "release.key", "--ids", "age"], "Every row must have an id; got one without 'age'"),
         ],

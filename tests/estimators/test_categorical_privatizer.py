@@ -84,7 +84,7 @@ def test_the_budget_is_that_of_the_whole_record(mechanism):
 def test_released_columns_follow_their_laws(mechanism):
     privatizer = declared(epsilon=2.0, mechanism=mechanism, seed=0).fit(ROWS)
     released = privatizer.transform(np.tile(np.array([["green", 2]], dtype=object), (50_000, 1)))
-    for column, part, code in zip(privatizer.mechanism_.columns, privatizer.mechanism_.parts, (1, 1), strict=True):
+    for column, part, code in zip(privatizer.mechanism_.parts, privatizer.mechanism_.places, (1, 1), strict=True):
         for j in range(column.n_classes):
             ones = released[:, part][:, j].sum()
             p = column.p if j == code else column.q

@@ -404,7 +404,7 @@ def test_columns_of_categories_are_released_block_by_block(mechanism, dtype, sma
     np.testing.assert_array_equal(release_blocks(certain.fit(X[:1]), X, out), certain.transform(X))
     estimator = CategoricalPrivatizer(2.0, mechanism=mechanism, categories=categories).fit(X[:1])
     released = release_blocks(estimator, np.ones((600, 2), dtype=int), np.empty((600, 7), dtype=dtype))
-    for column, part in zip(estimator.mechanism_.columns, estimator.mechanism_.parts, strict=True):
+    for column, part in zip(estimator.mechanism_.parts, estimator.mechanism_.places, strict=True):
         ones = [int(np.count_nonzero(bits)) for bits in released[:, part].T]
         for count, p in zip(ones, column.output_law([1])[0], strict=True):
             assert chi_square_pvalue([count, 600 - count], [p, 1 - p]) > UNSEEDED_THRESHOLD

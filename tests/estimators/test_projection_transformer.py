@@ -145,7 +145,7 @@ def test_refuses_sparse_rows_with_explicit_nan(bad):
         ({"beta": np.nan}, "beta"),
         ({"delta": 0.0}, "delta"),
         ({"delta": 1.0}, "delta"),
-        ({"n_components": 121}, "at most n_features"),
+        ({"n_components": 121}, "n_components must be a whole number from 1 to"),
         ({"n_components": 0}, "n_components"),
         ({"n_components": 1, "noise": "privunit"}, "dimension"),
         ({"gaussian_width": -1.0}, "gaussian_width"),

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skldp.mechanisms._record import CategoricalRecord
 from skldp.mechanisms.categorical._catalogue import (
     CATEGORICAL_MECHANISMS,
-    CategoricalRecord,
     best_categorical_mechanism,
 )
 from skldp.mechanisms.categorical._local_hashing import OneHotLocalHashing
@@ -17,7 +17,7 @@ from skldp.mechanisms.categorical._unary import OneHotRandomizedResponse, Subset
 @given(st.floats(0.01, 10), st.integers(1, 5000))
 def test_nothing_shorter_is_as_good_and_nothing_is_much_better(epsilon, k):
     name, best = best_categorical_mechanism(epsilon, k)
-    all_of_them = {other: CategoricalRecord(epsilon, (k,), other).columns[0] for other in CATEGORICAL_MECHANISMS}
+    all_of_them = {other: CategoricalRecord(epsilon, (k,), other).parts[0] for other in CATEGORICAL_MECHANISMS}
     assert best == all_of_them[name]
     least = min(one.worst_case_variance for one in all_of_them.values())
     assert best.worst_case_variance <= 1.05 * least
@@ -27,7 +27,7 @@ def test_nothing_shorter_is_as_good_and_nothing_is_much_better(epsilon, k):
 
 def test_each_column_of_a_record_has_its_own():
     record = CategoricalRecord(3.0, (2, 10, 1024), "best")
-    assert [type(one) for one in record.columns] == [OneHotRandomizedResponse, SubsetSelection, OneHotLocalHashing]
+    assert [type(one) for one in record.parts] == [OneHotRandomizedResponse, SubsetSelection, OneHotLocalHashing]
     assert record.guarantee().epsilon <= 3.0
     assert record.guarantee().epsilon == pytest.approx(3.0, rel=1e-9)
 

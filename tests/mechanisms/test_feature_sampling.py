@@ -119,7 +119,7 @@ def test_wide_and_narrow_bounds():
 
 @pytest.mark.parametrize("n_sampled", [0, 4])
 def test_impossible_numbers_of_features_are_refused(n_sampled):
-    with pytest.raises(ValueError, match="n_sampled must be from 1 to 3, the number of features"):
+    with pytest.raises(ValueError, match="n_sampled must be a whole number from 1 to 3"):
         release(Duchi(1.0), n_sampled)
 
 

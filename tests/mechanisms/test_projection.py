@@ -14,7 +14,6 @@ from skldp.mechanisms._noise import Noise
 from skldp.mechanisms.vector import _projection as module
 from skldp.mechanisms.vector._gaussian_width import (
     default_width,
-    difference_directions,
     distance_bound,
     finite_set_width,
     gordon_delta,
@@ -162,9 +161,9 @@ def test_a_vocabulary_of_one_word_says_nothing():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((3, 4), "at most n_features"),
-        ((0, 1), "dimension"),
-        ((3, 0), "dimension"),
+        ((3, 4), "n_components must be a whole number from 1 to 3"),
+        ((0, 1), "n_features"),
+        ((3, 0), "n_components"),
         ((3, 2, -1), "seed"),
         ((3, 2, True), "seed"),
         ((3, 2, 0, "dense"), "kind"),
@@ -228,7 +227,10 @@ def test_differences_point_into_more_directions_than_the_vectors_fill():
     rng = np.random.default_rng(0)
     ball = 1e-3 * rng.normal(size=(60, 50))
     assert finite_set_width(ball)[0] < 0.1
-    assert finite_set_width(difference_directions(ball))[0] > 3
+    first, second = np.triu_indices(len(ball), 1)
+    differences = ball[first] - ball[second]
+    directions = differences / np.linalg.norm(differences, axis=1)[:, None]
+    assert finite_set_width(np.vstack([directions, -directions]))[0] > 3
 
 
 def test_widths():

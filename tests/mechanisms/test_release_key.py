@@ -39,7 +39,7 @@ def test_a_new_file_is_its_owners_alone_and_is_never_written_over(tmp_path):
 def test_a_file_that_others_may_open_is_refused(tmp_path, mode):
     ReleaseKey.create(path := tmp_path / "release.key")
     path.chmod(mode)
-    with pytest.raises(ValueError, match="for its owner alone"):
+    with pytest.raises(ValueError, match="readable by its owner alone"):
         ReleaseKey.from_file(path)
 
 
@@ -78,7 +78,7 @@ def test_what_is_no_bytes_is_refused(content):
 
 def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
     os.mkfifo(path := tmp_path / "pipe", 0o600)
-    with pytest.raises(ValueError, match="must be a plain file"):
+    with pytest.raises(ValueError, match="must be a regular file"):
         ReleaseKey.from_file(path)
 
 

@@ -34,9 +34,9 @@ from skldp.mechanisms import (
     ome,
 )
 from skldp.mechanisms._noise import RowNoise
-from skldp.mechanisms._record import MixedRecord, NumberOrMissing
+from skldp.mechanisms._record import CategoricalRecord, MixedRecord, NumberOrMissing
 from skldp.mechanisms._rows import Workspace
-from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS, CategoricalRecord
+from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS
 from skldp.mechanisms.categorical._hadamard import HadamardResponse, OneHotHadamard
 from skldp.mechanisms.categorical._label_laws import (
     LabelLaplaceMechanism,

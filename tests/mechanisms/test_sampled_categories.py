@@ -8,9 +8,9 @@ from laws import OneDraw, ScriptedNoise, assert_is_the_guarantee, intervals, len
 
 from skldp.mechanisms import RandomizedResponse
 from skldp.mechanisms._noise import RowNoise, bernoulli
+from skldp.mechanisms._record import CategoricalRecord
 from skldp.mechanisms._rows import Workspace
 from skldp.mechanisms.categorical import _randomized_response as randomized_response
-from skldp.mechanisms.categorical._catalogue import CategoricalRecord
 from skldp.mechanisms.categorical._label_laws import LabelLaplaceMechanism, RandomizedResponseWithPrior
 from skldp.mechanisms.categorical._unary import OneHotRandomizedResponse, UnaryEncoding
 
@@ -137,12 +137,12 @@ def test_unary_bits_are_the_integers_of_their_guarantee(variant, epsilon):
 
 def test_a_record_draws_each_column_by_its_own_law():
     record = CategoricalRecord(2.0, (3, 2), "oue")
-    count = record.columns[0].other_count
+    count = record.parts[0].other_count
     for draw in (count - 1, count, 2**63 - 1, 2**63):
         whole = record.release([[1, 0]], OneDraw(draw, PIECES)).rows[0]
         parts = [
             column.release([[code]], OneDraw(draw, PIECES)).rows[0]
-            for column, code in zip(record.columns, (1, 0), strict=True)
+            for column, code in zip(record.parts, (1, 0), strict=True)
         ]
         np.testing.assert_array_equal(whole, np.concatenate(parts))
 

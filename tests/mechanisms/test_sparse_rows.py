@@ -60,7 +60,8 @@ def test_the_domain_has_a_document(radius):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"), [((4, 5), "at most the dimension"), ((4, 0), "whole"), ((4, 2, -1.0), "radius")]
+    ("arguments", "message"),
+    [((4, 5), "max_nonzeros must .* to 4"), ((4, 0), "whole"), ((4, 2, -1.0), "radius")],
 )
 def test_refuses_what_is_no_set_of_sparse_rows(arguments, message):
     with pytest.raises(ValueError, match=message):

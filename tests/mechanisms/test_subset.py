@@ -13,7 +13,7 @@ from laws import THRESHOLD, PicksThenDraw, assert_is_the_guarantee, chi_square_p
 
 from skldp.exceptions import SeededNoiseWarning
 from skldp.mechanisms import RandomizedResponse, noise_from
-from skldp.mechanisms.categorical._catalogue import CategoricalRecord
+from skldp.mechanisms._record import CategoricalRecord
 from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
 
 WORD = 2**64
@@ -112,15 +112,15 @@ def test_a_set_of_another_size_is_never_released():
 
 def test_the_second_moment_of_the_one_hot_encoding_is_undone_for_larger_sets():
     record = CategoricalRecord(0.5, (5, 6), "subset")
-    assert [column.set_size for column in record.columns] == [2, 3]
+    assert [column.set_size for column in record.parts] == [2, 3]
     cells = np.array(list(itertools.product(range(5), range(6))))
     weights = np.random.default_rng(0).dirichlet(np.ones(len(cells)))
     products, mean = np.zeros((11, 11)), np.zeros(11)
     for cell, weight in zip(cells, weights, strict=True):
-        parts = [moments(column, code) for column, code in zip(record.columns, cell, strict=True)]
+        parts = [moments(column, code) for column, code in zip(record.parts, cell, strict=True)]
         means = np.concatenate([part[0] for part in parts])
         own = np.outer(means, means)
-        for place, (_, inner) in zip(record.parts, parts, strict=True):
+        for place, (_, inner) in zip(record.places, parts, strict=True):
             own[place, place] = inner
         products += weight * own
         mean += weight * means

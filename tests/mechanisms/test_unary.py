@@ -14,7 +14,7 @@ from laws import THRESHOLD, chi_square_pvalue
 from skldp.exceptions import SeededNoiseWarning
 from skldp.laws._odds import split_epsilon
 from skldp.mechanisms import RandomizedResponse, estimate_frequencies, noise_from
-from skldp.mechanisms.categorical._catalogue import CategoricalRecord
+from skldp.mechanisms._record import CategoricalRecord
 from skldp.mechanisms.categorical._label_laws import LabelLaplaceMechanism
 from skldp.mechanisms.categorical._unary import OneHotRandomizedResponse, SubsetSelection, UnaryEncoding
 
@@ -74,7 +74,7 @@ def test_a_single_category_is_released_as_it_is():
 
 @given(st.floats(0.05, 5), METHODS, st.integers(1, 4), st.integers(0, 4))
 def test_frequencies_and_their_variances_are_unbiased(epsilon, method, n_true, n_false):
-    (law,) = CategoricalRecord(epsilon, (3,), method).columns
+    (law,) = CategoricalRecord(epsilon, (3,), method).parts
     n = n_true + n_false
     # The number of supports is a sum of independent answers: enumerate how many of each kind are 1.
     mean = second = variance = 0.0
@@ -126,7 +126,7 @@ def test_a_record_costs_at_most_its_budget_and_constants_cost_nothing(epsilon, s
     record = CategoricalRecord(epsilon, tuple(sizes), method)
     guarantee = record.guarantee()
     hidden = sum(size > 1 for size in sizes)
-    exact = sum(Fraction(column.exact_epsilon) for column in record.columns)
+    exact = sum(Fraction(column.exact_epsilon) for column in record.parts)
     assert exact <= Fraction(guarantee.epsilon) <= Fraction(epsilon)
     assert guarantee.epsilon == (pytest.approx(epsilon, abs=1e-9) if hidden else 0)
     assert guarantee.per_feature == (pytest.approx(epsilon / hidden, abs=1e-9) if hidden else 0)
@@ -146,7 +146,7 @@ def test_columns_of_a_record_are_released_independently():
     for method in ("krr", "sue", "oue", "subset", "hashing"):
         record = CategoricalRecord(2.0, (2, 2), method)
         bits = record.release(np.tile([[0, 1]], (100_000, 1)), seeded()).rows
-        own, other = (column.output_law([code])[0] for column, code in zip(record.columns, (0, 1), strict=True))
+        own, other = (column.output_law([code])[0] for column, code in zip(record.parts, (0, 1), strict=True))
         for a, b in itertools.product((0, 1), (2, 3)):
             p, q = own[a], other[b - 2]
             counts = np.bincount(bits[:, a] + 2 * bits[:, b], minlength=4)
@@ -156,10 +156,10 @@ def test_columns_of_a_record_are_released_independently():
 
 def products_of_bits(record, codes):
     """The mean of the products of one record's released bits, from its law."""
-    laws = [column.output_law([code])[0] for column, code in zip(record.columns, codes, strict=True)]
+    laws = [column.output_law([code])[0] for column, code in zip(record.parts, codes, strict=True)]
     means = np.concatenate(laws)
     products = np.outer(means, means)
-    for part in record.parts:
+    for part in record.places:
         if record.method in ("krr", "subset"):
             # Exactly one bit of a column is 1: no set is larger with so few categories.
             products[part, part] = 0
@@ -179,7 +179,7 @@ def test_the_second_moment_of_the_one_hot_encoding_is_undone(method, sizes):
     expected = np.einsum("n,ni,nj->ij", weights, encoded, encoded)
     np.testing.assert_allclose(record.original_second_moment(released, mean), expected, atol=1e-12)
     if len(sizes) == 1:
-        np.testing.assert_allclose(record.columns[0].original_second_moment(released, mean), expected, atol=1e-12)
+        np.testing.assert_allclose(record.parts[0].original_second_moment(released, mean), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("bad", [0, -1, math.nan, math.inf, True, "1"])

@@ -179,8 +179,7 @@ class FrequencyEstimate:
 class ReportMechanism(CategoryMechanism):
     """Base of the mechanisms that take rows of one code, shape (n, 1), and release a report, 0 to ``n_reports - 1``."""
 
-    n_outputs = 1
-
+    released_dtype: ClassVar[np.dtype] = np.dtype(np.int64)
     _most_classes: ClassVar[int | None] = 2**20
 
     @property
@@ -231,10 +230,6 @@ class ReportMechanism(CategoryMechanism):
     def report_bits(self) -> int:
         """Length of a report in bits."""
         return (self.n_reports - 1).bit_length()
-
-    def output_dtype(self, dtype: np.dtype) -> np.dtype:
-        """The type of a release: int64."""
-        return np.dtype(np.int64)
 
     def _reports(self, values: npt.ArrayLike) -> Ints:
         """Reports of any shape, or an error."""

@@ -98,11 +98,7 @@ class HadamardResponse(ReportMechanism):
         held, missed = self.own_count * others, self.miss_count * own
         return log_ratio(held, missed) if held > missed > 0 else 0.0
 
-    @property
-    def integer_law(self) -> IntegerLaw:
-        """The law of the blocks and of `miss_count`."""
-        if self.n_classes == 1:
-            return super().integer_law
+    def _integer_law(self) -> IntegerLaw:
         return HadamardLaw(self.n_classes, self.n_blocks, self.block_size, self.miss_count)
 
     @property
@@ -188,11 +184,6 @@ class OneHotHadamard(OneHotOfLaw):
         return _OneBlock(self.epsilon, self.n_classes)
 
     @property
-    def report_bits(self) -> int:
-        """Length of the report in bits, sent as it is drawn."""
-        return self.law.report_bits
-
-    @property
     def p(self) -> float:
         """The probability that the bit of the true category is released as 1."""
         return self.law.own_count / TWO_64
@@ -203,13 +194,8 @@ class OneHotHadamard(OneHotOfLaw):
         # Half of a category's own reports, and half of all others, are those of any other row of the matrix.
         return 0.5 if self.n_classes > 1 else 0.0
 
-    def _draw(self, rows: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
-        if self.n_classes == 1:
-            self._encode(rows, out, workspace)
-            return
-        reports = workspace.take("reports", rows.shape, np.int64)
-        self.law._draw(rows, noise, reports, workspace)
-        out[...] = ~is_odd(reports & np.arange(1, self.n_classes + 1))
+    def _write_bits(self, answers: Ints, out: np.ndarray, workspace: Workspace) -> None:
+        out[...] = ~is_odd(answers & np.arange(1, self.n_classes + 1))
 
 
 class _OneBlock(HadamardResponse):

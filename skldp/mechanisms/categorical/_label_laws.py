@@ -296,6 +296,7 @@ class LabelLaplaceVectorMechanism(CategoryMechanism):
     ICML 2020, as the BitRand paper describes it (Section 7): noise across the C classes of a label.
     """
 
+    released_dtype: ClassVar[np.dtype] = np.dtype(np.float64)
     _unit: ClassVar[str] = "label"
     _basis: ClassVar[str] = "exact, of the discrete Laplace noise on the whole one-hot label"
 
@@ -323,10 +324,6 @@ class LabelLaplaceVectorMechanism(CategoryMechanism):
     def noise_variance(self) -> float:
         """The variance of every released number."""
         return float(self.law.variance(0.0)) if self.n_classes > 1 else 0.0
-
-    def output_dtype(self, dtype: np.dtype) -> np.dtype:
-        """The type of a release: float64."""
-        return np.dtype(np.float64)
 
     def log_likelihood(self, released: npt.ArrayLike, codes: npt.ArrayLike) -> Floats:
         """The natural log of the probability of each released row given each true code."""

@@ -126,11 +126,7 @@ class LocalHashing(ReportMechanism):
         """The randomized response over buckets."""
         return RandomizedResponse(self.epsilon, self.n_buckets)
 
-    @property
-    def integer_law(self) -> IntegerLaw:
-        """The law of the buckets and of the answers' `other_count`."""
-        if self.n_classes == 1:
-            return super().integer_law
+    def _integer_law(self) -> IntegerLaw:
         return HashingLaw(self.n_classes, self.n_buckets, self.answers.other_count)
 
     @property
@@ -216,11 +212,6 @@ class OneHotLocalHashing(OneHotOfLaw):
         return LocalHashing(self.epsilon, self.n_classes)
 
     @property
-    def report_bits(self) -> int:
-        """Length of the report in bits, sent as it is drawn."""
-        return self.law.report_bits
-
-    @property
     def p(self) -> float:
         """The probability that the bit of the true category is released as 1."""
         return self.law.p
@@ -230,10 +221,8 @@ class OneHotLocalHashing(OneHotOfLaw):
         """The probability that the bit of any single other category is released as 1."""
         return self.law.q
 
-    def _draw(self, rows: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
-        reports = workspace.take("reports", rows.shape, np.int64)
-        self.law._draw(rows, noise, reports, workspace)
-        out[...] = self.law.supported(reports)
+    def _write_bits(self, answers: Ints, out: np.ndarray, workspace: Workspace) -> None:
+        out[...] = self.law.supported(answers)
 
 
 def support_sums(reports: Ints, n_classes: int, g: int, weights: Floats | None = None) -> Any:

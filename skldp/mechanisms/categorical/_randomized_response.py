@@ -100,6 +100,15 @@ class CategoryMechanism(RowMechanism):
         """The codes 0 to ``n_classes - 1``."""
         return Codes((self.n_classes,))
 
+    @property
+    def integer_law(self) -> IntegerLaw:
+        """The integers that are sampled; a single class has none."""
+        return self._integer_law() if self.n_classes > 1 else super().integer_law
+
+    def _integer_law(self) -> IntegerLaw:
+        """Return the law of two classes or more."""
+        return super().integer_law
+
     def guarantee(self, unit: str | None = None) -> PrivacyGuarantee:
         """The exact guarantee of one release."""
         return PrivacyGuarantee(self.exact_epsilon, unit=unit or self._unit, stated=self.epsilon, basis=self._basis)
@@ -109,7 +118,7 @@ class CategoryMechanism(RowMechanism):
 class CodeMechanism(RowMechanism):
     """Base of the mechanisms that take rows of one code, shape (n, 1), and answer with codes of int64."""
 
-    n_outputs = 1
+    released_dtype: ClassVar[np.dtype] = np.dtype(np.int64)
 
     @property
     @abstractmethod
@@ -124,10 +133,6 @@ class CodeMechanism(RowMechanism):
     @abstractmethod
     def support_probabilities(self) -> tuple[float, float]:
         """The probabilities that the true code and that any single other code is released."""
-
-    def output_dtype(self, dtype: np.dtype) -> np.dtype:
-        """The type of a release: int64."""
-        return np.dtype(np.int64)
 
     def original_second_moment(self, second_moment: Floats, mean: Floats) -> Floats:
         """The mean square of the true code, from that of the released one.
@@ -186,9 +191,17 @@ class GeneralizedRandomizedResponse(CategoryMechanism, CodeMechanism):
         return log_ratio(self.keep_count, self.other_count) if self.keep_count > self.other_count > 0 else 0.0
 
     @property
-    def integer_law(self) -> IntegerLaw:
-        """The law of `other_count`."""
-        return ResponseLaw(self.n_classes, self.other_count) if self.n_classes > 1 else super().integer_law
+    def code_counts(self) -> tuple[int, int, int]:
+        """Number of codes, `other_count`, and 0."""
+        return self.n_classes, self.other_count, 0
+
+    def _integer_law(self) -> IntegerLaw:
+        return ResponseLaw(self.n_classes, self.other_count)
+
+    @property
+    def report_bits(self) -> int:
+        """Length of a report in bits."""
+        return (self.n_classes - 1).bit_length()
 
     @property
     def keep_probability(self) -> float:

@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from skldp._arrays import Floats
+from skldp._arrays import Floats, Ints
 from skldp.laws._categories import SubsetLaw, UnaryLaw
 from skldp.laws._integers import IntegerLaw
 from skldp.laws._odds import TWO_64, check_representable, least_count, log_ratio
@@ -38,6 +38,7 @@ class OneHotMechanism(CategoryMechanism):
     A record hands its columns parts of its rows and of `out`, which are not contiguous.
     """
 
+    released_dtype: ClassVar[np.dtype] = np.dtype(bool)
     # Three bytes for each number are worked on, fewer than elsewhere.
     block_cells: ClassVar[int] = 262_144
 
@@ -65,10 +66,6 @@ class OneHotMechanism(CategoryMechanism):
     def worst_case_variance(self) -> float:
         """The mean over the categories of the variance that one report gives to an unbiased frequency."""
         return mean_variance(self.p, self.q, self.n_classes)
-
-    def output_dtype(self, dtype: np.dtype) -> np.dtype:
-        """The type of a release: bool."""
-        return np.dtype(bool)
 
     def original_second_moment(self, second_moment: Floats, mean: Floats) -> Floats:
         """The mean of products of the one-hot encoding: the frequencies on the diagonal, and 0 beside it."""
@@ -138,10 +135,11 @@ class UnaryEncoding(OneHotMechanism):
         return log_ratio(kept**self._factor, self.other_count**self._factor) if kept > self.other_count else 0.0
 
     @property
-    def integer_law(self) -> IntegerLaw:
-        """The law of `own_count` and `other_count`."""
-        if self.n_classes == 1:
-            return super().integer_law
+    def code_counts(self) -> tuple[int, int, int]:
+        """Number of codes, `other_count` and `own_count`."""
+        return self.n_classes, self.other_count, self.own_count
+
+    def _integer_law(self) -> IntegerLaw:
         return UnaryLaw(self.n_classes, self.own_count, self.other_count)
 
     @property
@@ -180,6 +178,11 @@ class OneHotOfLaw(OneHotMechanism):
         """The law of the answer, over codes."""
 
     @property
+    def report_bits(self) -> int:
+        """Length of a report in bits, sent as it is drawn."""
+        return self.law.report_bits
+
+    @property
     def integer_law(self) -> IntegerLaw:
         """The integer law of the answer."""
         return self.law.integer_law
@@ -188,6 +191,15 @@ class OneHotOfLaw(OneHotMechanism):
     def exact_epsilon(self) -> float:
         """The exact worst-case log-likelihood ratio of what is sampled, rounded up."""
         return self.law.exact_epsilon
+
+    def _draw(self, rows: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
+        answers = workspace.take("answers", rows.shape, np.int64)
+        self.law._draw(rows, noise, answers, workspace)
+        self._write_bits(answers, out, workspace)
+
+    @abstractmethod
+    def _write_bits(self, answers: Ints, out: np.ndarray, workspace: Workspace) -> None:
+        """Write the bits of the categories that answers support."""
 
 
 @dataclass(frozen=True)
@@ -200,11 +212,6 @@ class OneHotRandomizedResponse(OneHotOfLaw):
         return RandomizedResponse(self.epsilon, self.n_classes)
 
     @property
-    def report_bits(self) -> int:
-        """Length of a report in bits: that of one code."""
-        return (self.n_classes - 1).bit_length()
-
-    @property
     def p(self) -> float:
         """The probability that the bit of the true category is released as 1."""
         return self.law.keep_probability
@@ -214,9 +221,7 @@ class OneHotRandomizedResponse(OneHotOfLaw):
         """The probability that the bit of any single other category is released as 1."""
         return self.law.other_probability
 
-    def _draw(self, rows: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
-        answers = workspace.take("answers", rows.shape, np.int64)
-        self.law._draw(rows, noise, answers, workspace)
+    def _write_bits(self, answers: Ints, out: np.ndarray, workspace: Workspace) -> None:
         self._encode(answers, out, workspace)
 
 
@@ -289,11 +294,7 @@ class SubsetSelection(OneHotMechanism):
         """Number of 2^64 draws that release a set with the true category; all of them for a single category."""
         return TWO_64 - self.miss_count
 
-    @property
-    def integer_law(self) -> IntegerLaw:
-        """The law of `set_size` and `miss_count`."""
-        if self.n_classes == 1:
-            return super().integer_law
+    def _integer_law(self) -> IntegerLaw:
         return SubsetLaw(self.n_classes, self.set_size, self.miss_count)
 
     @property

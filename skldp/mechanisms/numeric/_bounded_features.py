@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._arrays import Floats, Ints
-from skldp._checks import is_integer
+from skldp._checks import check_integer
 from skldp.domains._domain import Box
 from skldp.laws._integers import IntegerLaw
 from skldp.laws._numbers import sampled_law
@@ -98,7 +98,7 @@ class BoundedFeatures(SampledFeatures):
         """The middle of each feature's bounds."""
         return self.domain.center
 
-    @cached_property
+    @property
     def radius(self) -> Floats:
         """Half the width of each feature's bounds."""
         return self.domain.radius
@@ -205,11 +205,7 @@ def number_of_sampled_features(n_sampled: Any, mechanism: str, epsilon: float, n
         if n_sampled == "all" or mechanism in JOINT_MECHANISMS:
             return n_features
         return automatic_n_sampled(epsilon, n_features)
-    if not is_integer(n_sampled) or not 1 <= int(n_sampled) <= n_features:
-        raise ValueError(
-            f"n_sampled_features must be 'auto', 'all', or a whole number from 1 to the number of features, "
-            f"{n_features}. Got {n_sampled!r} instead."
-        )
+    check_integer("n_sampled_features, if not 'auto' or 'all',", n_sampled, least=1, most=n_features)
     return int(n_sampled)
 
 

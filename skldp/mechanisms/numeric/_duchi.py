@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 
 from skldp._arrays import Bools, Floats, Ints, Words
@@ -15,7 +14,7 @@ from skldp._checks import check_integer
 from skldp.laws._numbers import SignsLaw, ThreeAnswersLaw, TwoAnswersLaw
 from skldp.laws._odds import floor_to_double, log_ratio
 from skldp.mechanisms._noise import Noise
-from skldp.mechanisms.numeric._unit_interval import UnitMechanism, calibration_epsilon, unit_values, worst_quadratic
+from skldp.mechanisms.numeric._unit_interval import UnitMechanism, calibration_epsilon, worst_quadratic
 
 __all__ = ["MOST_VALUES", "Duchi", "DuchiVector", "ThreeOutputs", "three_outputs_zero_probability"]
 
@@ -97,10 +96,6 @@ class Duchi(UnitMechanism):
     def variance_coefficients(self) -> tuple[float, float, float]:
         """B^2, 0 and -1."""
         return self.magnitude**2, 0.0, -1.0
-
-    def variance(self, x: npt.ArrayLike) -> Floats:
-        """Variance of the released law, element by element."""
-        return self.magnitude**2 - unit_values(x) ** 2
 
     def output_law(self, x: float) -> tuple[Floats, list[int]]:
         """Give the answers and their integer weights, whose sum is 2^64."""
@@ -229,30 +224,6 @@ class DuchiVector(UnitMechanism):
     def variance_coefficients(self) -> tuple[float, float, float]:
         """B^2, 0 and -1, for each value."""
         return self.magnitude**2, 0.0, -1.0
-
-    def variance(self, x: npt.ArrayLike) -> Floats:
-        """Variance of each value's answer."""
-        return self.magnitude**2 - unit_values(x) ** 2
-
-    def output_law(self, x: npt.ArrayLike) -> tuple[Floats, list[Fraction]]:
-        """Give all 2^d answers and their exact probabilities; meant for small d.
-
-        Parameters
-        ----------
-        x : array-like of shape (n_values,)
-        """
-        d = int(self.n_values)
-        points = unit_values(x)
-        signs = 1 - 2 * ((np.arange(2**d)[:, None] >> np.arange(d)) & 1)
-        n_agree = int(self.agreeing_share * 2**d)
-        p = Fraction(self.threshold, _WORD)
-        means = [_sign_mean(value) for value in points.tolist()]
-        chances = [math.prod((1 + v * mean) / 2 for v, mean in zip(row, means, strict=True)) for row in signs.tolist()]
-        law = []
-        for s in signs:
-            agreeing = sum(chance for chance, agrees in zip(chances, signs @ s > 0, strict=True) if agrees)
-            law.append(p * agreeing / n_agree + (1 - p) * (1 - agreeing) / (2**d - n_agree))
-        return signs.astype(np.float64) * self.magnitude, law
 
     def _draw_numbers(self, x: np.ndarray, noise: Noise, out: np.ndarray) -> None:
         values = x.reshape(-1, self.n_outputs)
@@ -391,12 +362,6 @@ class ThreeOutputs(UnitMechanism):
         """Coefficients from the probability of 0, which is linear in abs(x)."""
         zero, zero_lost, _, _ = self.integers
         return self.magnitude**2 * ((_WORD - zero) / _WORD), self.magnitude**2 * (zero_lost / _WORD), -1.0
-
-    def variance(self, x: npt.ArrayLike) -> Floats:
-        """Variance of the released law, element by element."""
-        constant, linear, square = self.variance_coefficients
-        size = np.abs(unit_values(x))
-        return constant + linear * size + square * size**2
 
     def output_law(self, x: float) -> tuple[Floats, list[int]]:
         """Give the answers -C, C and, where it is one, 0, and their integer weights, whose sum is 2^64."""

@@ -227,11 +227,6 @@ class ResponseOnBins(RowMechanism):
         # Raises on invalid bounds, or an epsilon that is too small.
         _ = self.domain, self.inner
 
-    @property
-    def n_outputs(self) -> int:
-        """One."""
-        return 1
-
     @cached_property
     def domain(self) -> Box:
         """The declared bounds."""
@@ -362,6 +357,8 @@ class PriorQuestion(RowMechanism):
     high: float = field(repr=False)
     n_parts: int = 16
 
+    released_dtype: ClassVar[np.dtype] = np.dtype(bool)
+
     def __post_init__(self) -> None:
         # Raises on invalid bounds, or an epsilon that is too small.
         _ = self.domain, self.inner
@@ -380,10 +377,6 @@ class PriorQuestion(RowMechanism):
     def inner(self) -> UnaryEncoding:
         """The bits of the parts."""
         return UnaryEncoding(float(self.epsilon), self.n_parts, "oue")
-
-    def output_dtype(self, dtype: np.dtype) -> np.dtype:
-        """The type of a release: bool."""
-        return np.dtype(bool)
 
     def guarantee(self, unit: str = "label") -> PrivacyGuarantee:
         """The exact guarantee of one answer."""

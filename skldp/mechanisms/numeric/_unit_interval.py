@@ -101,9 +101,11 @@ class UnitMechanism(RowMechanism):
     def variance_coefficients(self) -> tuple[float, float, float]:
         """The c of a variance c[0] + c[1] abs(x) + c[2] x^2, which is never below the released one."""
 
-    @abstractmethod
     def variance(self, x: npt.ArrayLike) -> Floats:
-        """Variance of the released law, element by element."""
+        """Return the variance of the released law, element by element."""
+        constant, linear, square = self.variance_coefficients
+        size = np.abs(unit_values(x))
+        return constant + linear * size + square * size**2
 
     @property
     def worst_variance(self) -> float:

@@ -18,14 +18,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy import integrate, special, stats
 
-from skldp._arrays import Floats
 from skldp._checks import check_dimension, check_fraction, check_integer, check_positive
 from skldp.mechanisms._noise import public_stream
 from skldp.mechanisms.vector._multivariate_laplace import gaussians
 
 __all__ = [
     "default_width",
-    "difference_directions",
     "distance_bound",
     "finite_set_width",
     "gordon_delta",
@@ -83,9 +81,7 @@ def sparse_width(d: int, c: int) -> float:
     Feyisetan and Kasiviswanathan (2021), Section 2.3.
     """
     check_dimension(d, least=1)
-    check_dimension(c, least=1)
-    if c > d:
-        raise ValueError(f"c must be at most d = {d}. Got {c!r} instead.")
+    check_integer("c", c, least=1, most=d)
     return math.sqrt(c * math.log(d / c))
 
 
@@ -171,16 +167,6 @@ def finite_set_width(points: npt.ArrayLike, *, n_draws: int = 1_000, seed: int =
         part = suprema[start : start + step]
         part[:] = (array @ gaussians(stream, (array.shape[1], len(part))).astype(np.float64)).max(axis=0)
     return float(suprema.mean()), float(suprema.std(ddof=1) / math.sqrt(n_draws))
-
-
-def difference_directions(points: npt.ArrayLike) -> Floats:
-    """Unit vectors along the differences of all pairs of a small finite set: what Gordon's theorem is about."""
-    array = np.asarray(points, dtype=np.float64)
-    first, second = np.triu_indices(len(array), 1)
-    differences = array[first] - array[second]
-    norms = np.linalg.norm(differences, axis=1)
-    unit = differences[norms > 0] / norms[norms > 0, None]
-    return np.vstack([unit, -unit])
 
 
 def _far(d: int) -> float:

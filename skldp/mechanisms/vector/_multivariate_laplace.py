@@ -351,11 +351,6 @@ class MultivariateLaplace(RowMechanism):
         return Anywhere(self.n_features) if self.radius is None else Ball(self.n_features, self.radius)
 
     @property
-    def n_outputs(self) -> int:
-        """The number of features."""
-        return self.n_features
-
-    @property
     def step(self) -> float:
         """Releases are multiples of this power of two."""
         return public_step(math.sqrt(self.n_features + 1) * self.sensitivity / self.epsilon)

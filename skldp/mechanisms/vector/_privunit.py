@@ -198,11 +198,6 @@ class PrivUnit(RowMechanism):
         """All vectors: their norms do not matter and are not released."""
         return Anywhere(self.n_features)
 
-    @property
-    def n_outputs(self) -> int:
-        """The number of features."""
-        return self.n_features
-
     def guarantee(self) -> PrivacyGuarantee:
         """Guarantee from the sampled integer and cap, rounded up; in real numbers, see the Notes."""
         ratio = _log_ratio(self.cap_threshold, self.cap_probability) + _MARGIN / 2
@@ -319,11 +314,6 @@ class PrivUnitBall(RowMechanism):
         """The ball of the radius."""
         return Ball(self.n_features, self.radius)
 
-    @property
-    def n_outputs(self) -> int:
-        """The number of features."""
-        return self.n_features
-
     def guarantee(self) -> PrivacyGuarantee:
         """Guarantee of the release in d + 1 dimensions."""
         return self.sphere.guarantee()
@@ -405,11 +395,6 @@ class ScaledRows(RowMechanism):
     def domain(self) -> Box:
         """The declared bounds."""
         return Box(self.low, self.high)
-
-    @property
-    def n_outputs(self) -> int:
-        """The number of features."""
-        return self.inner.n_outputs
 
     def guarantee(self) -> PrivacyGuarantee:
         """Guarantee of the mechanism of vectors."""

@@ -211,7 +211,8 @@ class ProjectedRelease(RowMechanism):
             if self.stated_delta is not None:
                 figures.append(("delta as published", float(self.stated_delta)))
             if self.projection.n_features * self.projection.n_components**2 <= _GRAM_WORK:
-                exact = round_up(Fraction(epsilon) * Fraction(self._spectral) / Fraction(self.stretch))
+                spectral = self.projection.spectral_bound()
+                exact = round_up(Fraction(epsilon) * Fraction(spectral) / Fraction(self.stretch))
                 figures.append(("for every two vectors, without delta", exact))
         elif self.sensitivity == "union":
             basis = (
@@ -310,10 +311,6 @@ class ProjectedRelease(RowMechanism):
     @property
     def _width(self) -> float:
         return default_width(self.projection.n_features) if self.width is None else float(self.width)
-
-    @cached_property
-    def _spectral(self) -> float:
-        return self.projection.spectral_bound()
 
     @property
     def _diameter(self) -> float | None:

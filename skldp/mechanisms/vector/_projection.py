@@ -20,7 +20,8 @@ import numpy.typing as npt
 from scipy import linalg, sparse
 
 from skldp._arrays import Floats, Ints
-from skldp._checks import check_dimension, check_fraction
+from skldp._checks import check_dimension, check_fraction, check_integer
+from skldp.laws._integers import is_prime, number_of_digits
 from skldp.mechanisms._noise import Noise, public_stream
 from skldp.mechanisms.vector._multivariate_laplace import gaussians
 
@@ -47,7 +48,7 @@ _ROUNDING = 1 + 2.0**-48
 def next_prime(least: int) -> int:
     """The least prime of at least this size."""
     prime = max(least, 2)
-    while any(prime % factor == 0 for factor in range(2, math.isqrt(prime) + 1)):
+    while not is_prime(prime):
         prime += 1
     return prime
 
@@ -55,7 +56,7 @@ def next_prime(least: int) -> int:
 def square_of_prime(least: int, most: int) -> int:
     """The least square of a prime that is at least so large; if it is above `most`, the largest that is not."""
     prime = next_prime(math.isqrt(max(least, 1) - 1) + 1)
-    while prime > 2 and (prime * prime > most or next_prime(prime) != prime):
+    while prime > 2 and (prime * prime > most or not is_prime(prime)):
         prime -= 1
     return prime * prime
 
@@ -63,7 +64,7 @@ def square_of_prime(least: int, most: int) -> int:
 def check_square_of_prime(m: int) -> int:
     """Give the prime whose square this is."""
     prime = math.isqrt(m)
-    if prime * prime != m or prime < 2 or next_prime(prime) != prime:
+    if prime * prime != m or not is_prime(prime):
         around = next_prime(max(prime, 2)) ** 2
         raise ValueError(
             f"A polynomial projection has the square of a prime as n_components, such as {around}. Got {m} instead."
@@ -73,10 +74,7 @@ def check_square_of_prime(m: int) -> int:
 
 def degree_of(n_columns: int, prime: int) -> int:
     """Return the least degree with as many polynomials over the field of `prime` elements as columns."""
-    degree, count = 0, prime
-    while count < n_columns:
-        degree, count = degree + 1, count * prime
-    return degree
+    return max(number_of_digits(n_columns, prime), 1) - 1
 
 
 def polynomial_rows(first: int, n_columns: int, m: int) -> Ints:
@@ -264,12 +262,8 @@ class RandomProjection:
     kind: str = "gaussian"
 
     def __post_init__(self) -> None:
-        check_dimension(self.n_features, least=1)
-        check_dimension(self.n_components, least=1)
-        if self.n_components > self.n_features:
-            raise ValueError(
-                f"n_components must be at most n_features = {self.n_features}. Got {self.n_components!r} instead."
-            )
+        check_integer("n_features", self.n_features, least=1)
+        check_integer("n_components", self.n_components, least=1, most=self.n_features)
         if self.kind not in _KINDS:
             raise ValueError(f"kind must be one of {_KINDS}. Got {self.kind!r} instead.")
         if self.kind == "polynomial":
@@ -363,9 +357,8 @@ class RandomProjection:
 
     def invert(self, projected: np.ndarray) -> np.ndarray:
         r"""The rows of least norm that Phi takes to the projected ones: :math:`\Phi^\top (\Phi \Phi^\top)^+ w`."""
-        solved = (np.asarray(projected, dtype=np.float64) @ np.linalg.pinv(self.gram, hermitian=True)).astype(
-            projected.dtype
-        )
+        wide = np.asarray(projected, dtype=np.float64)
+        solved = (wide @ np.linalg.pinv(self.gram, hermitian=True)).astype(projected.dtype)
         values = np.empty((len(projected), self.n_features), dtype=projected.dtype)
         for columns, block in self.blocks():
             values[:, columns] = solved @ block
@@ -431,15 +424,14 @@ class RandomProjection:
 
     @cached_property
     def _codes(self) -> npt.NDArray[np.unsignedinteger]:
-        m = self.n_components
-        if self.kind == "sparse":
-            return np.concatenate([draw_codes(stream, part.stop - part.start, m) for part, stream in self._streams()])
-        return np.concatenate(
-            [
-                _signed(stream, polynomial_rows(part.start, part.stop - part.start, m), m)
-                for part, stream in self._streams()
-            ]
-        )
+        m, blocks = self.n_components, []
+        for part, stream in self._streams():
+            n_columns = part.stop - part.start
+            if self.kind == "sparse":
+                blocks.append(draw_codes(stream, n_columns, m))
+            else:
+                blocks.append(_signed(stream, polynomial_rows(part.start, n_columns, m), m))
+        return np.concatenate(blocks)
 
     def _streams(self) -> Iterator[tuple[slice, Noise]]:
         starts = range(0, self.n_features, _BLOCK_COLUMNS)
@@ -448,12 +440,10 @@ class RandomProjection:
 
     def _fresh_blocks(self) -> Iterator[tuple[slice, Any]]:
         for columns, stream in self._streams():
-            yield columns, self._gaussian_block(stream, columns.stop - columns.start)
-
-    def _gaussian_block(self, stream: Any, n_columns: int) -> npt.NDArray[np.float32]:
-        # Drawn as one row, so that a seed gives the same Phi.
-        flat = gaussians(stream, (1, n_columns * self.n_components))
-        return flat.reshape(n_columns, self.n_components).T / np.float32(math.sqrt(self.n_components))
+            n_columns = columns.stop - columns.start
+            # Drawn as one row, so that a seed gives the same Phi.
+            flat = gaussians(stream, (1, n_columns * self.n_components))
+            yield columns, flat.reshape(n_columns, self.n_components).T / np.float32(math.sqrt(self.n_components))
 
 
 def _squared_distances(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, float]:
