@@ -7,17 +7,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "check_between",
-    "check_dimension",
-    "check_epsilon",
-    "check_fraction",
-    "check_integer",
-    "check_positive",
-    "is_integer",
-    "is_number",
-]
-
 
 def is_number(value: Any) -> bool:
     """Return whether a value is a finite real number; a bool is none."""

@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["canonical_text", "check_names", "digest", "parsing", "read_document", "read_json"]
-
 # A domain within a constrained domain is the deepest document.
 _DEEPEST = 30
 

@@ -7,8 +7,6 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
-__all__ = ["lazy_exports"]
-
 
 def lazy_exports(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Make the ``__getattr__`` and ``__dir__`` of a package from the imports of its stub, ``__init__.pyi``."""

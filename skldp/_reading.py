@@ -13,21 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = [
-    "FIRST_DAY",
-    "LAST_DAY",
-    "Cells",
-    "CodeReader",
-    "DayReader",
-    "NumberReader",
-    "Reader",
-    "Unread",
-    "as_array",
-    "is_missing",
-    "number_of",
-    "value_key",
-]
-
 _EPOCH = date(1970, 1, 1)
 FIRST_DAY, LAST_DAY = (date.min - _EPOCH).days, (date.max - _EPOCH).days
 _DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})(?:[T ]|\Z)")

@@ -6,8 +6,6 @@ from typing import Any
 
 from skldp._texts import escaped
 
-__all__ = ["as_frame", "html_table", "in_html"]
-
 # Longer tables are cut; their frame has all rows.
 _MOST_ROWS = 20
 

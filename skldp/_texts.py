@@ -2,8 +2,6 @@
 
 import unicodedata
 
-__all__ = ["escaped", "is_visible"]
-
 # Zero width non-joiner and joiner, which spell Persian, Indic scripts and emoji.
 _JOINERS = "\u200c\u200d"
 

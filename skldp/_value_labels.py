@@ -5,8 +5,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["number_label", "value_labels"]
-
 
 def value_labels(values: Iterable[Any], missing: str = "None") -> tuple[str, ...]:
     """Return distinct labels of distinct values; texts are quoted if two would be equal."""

@@ -14,16 +14,6 @@ from skldp.domains._constraints import Constrained, OneHot
 from skldp.domains._domain import Anywhere, Ball, Box, Clipped, Codes, Domain, FiniteSet, check_finite
 from skldp.domains._sparse_rows import SparseRows
 
-__all__ = [
-    "Categories",
-    "Columns",
-    "Integers",
-    "Interval",
-    "OrMissing",
-    "check_column_names",
-    "domain_from_json",
-]
-
 
 class _OneColumn(Domain):
     """Base class of domains of one column."""

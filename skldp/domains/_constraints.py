@@ -15,8 +15,6 @@ from skldp._checks import check_integer
 from skldp.domains._domain import Clipped, Domain, check_finite, own_vectors
 from skldp.domains._norms import weighted_sums
 
-__all__ = ["LARGEST_BLOCK", "Constrained", "OneHot"]
-
 LARGEST_BLOCK = 2**20
 
 

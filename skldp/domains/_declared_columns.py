@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from skldp.domains._columns import Categories, Integers, Interval
     from skldp.domains._domain import Domain
 
-__all__ = ["CategoryColumn", "DeclaredColumn", "NumberColumn"]
 
 _EPOCH = datetime.date(1970, 1, 1)
 

@@ -20,20 +20,6 @@ from skldp._arrays import as_numbers, kind_of
 from skldp._checks import check_dimension, check_integer, check_positive
 from skldp.domains._norms import nearest_rows, shortening_by_rounding, shrink_factors
 
-__all__ = [
-    "Anywhere",
-    "Ball",
-    "Box",
-    "Clipped",
-    "Codes",
-    "Domain",
-    "FiniteSet",
-    "VectorDomain",
-    "check_finite",
-    "own_vectors",
-    "round_inward",
-]
-
 
 class Clipped(NamedTuple):
     """Rows within a domain, and the number of values that were moved.

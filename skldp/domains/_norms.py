@@ -7,8 +7,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-__all__ = ["nearest_rows", "row_norms", "scaled_norms", "shortening_by_rounding", "shrink_factors", "weighted_sums"]
-
 
 def weighted_sums(
     rows: np.ndarray, coef: npt.NDArray[np.float64], start: npt.NDArray[np.float64]

@@ -9,8 +9,6 @@ from scipy import sparse
 from skldp._checks import check_integer, check_positive
 from skldp.domains._domain import Ball, Clipped, VectorDomain, check_finite
 
-__all__ = ["SparseRows"]
-
 
 @dataclass(frozen=True)
 class SparseRows(VectorDomain):

@@ -8,8 +8,6 @@ from typing import ClassVar
 from skldp.laws._integers import CodeLaw, is_prime, number_of_digits, uniform_below, uniform_subset
 from skldp.laws._odds import TWO_64, log_ratio
 
-__all__ = ["MOST_BITS", "MOST_CODES", "HadamardLaw", "HashingLaw", "ResponseLaw", "SubsetLaw", "UnaryLaw"]
-
 #: Limits of a law from a document: the number of codes, and of bits in one field of a report.
 MOST_CODES = 2**20
 MOST_BITS = 4096

@@ -19,25 +19,6 @@ from skldp._checks import is_integer
 from skldp._documents import check_names
 from skldp.laws._odds import TWO_64
 
-__all__ = [
-    "LAWS",
-    "MOST_EXPONENT",
-    "CodeLaw",
-    "GroupLaw",
-    "IntegerLaw",
-    "TwoStepLaw",
-    "UnitLaw",
-    "is_prime",
-    "law_from_dict",
-    "number_of_digits",
-    "rank_of_subset",
-    "secure_words",
-    "subset_of_rank",
-    "uniform_below",
-    "uniform_subset",
-    "words_of",
-]
-
 #: Largest exponent of a step, which is a power of two.
 MOST_EXPONENT = 64
 

@@ -17,15 +17,6 @@ from skldp.laws._categories import MOST_BITS, MOST_CODES, HashingLaw, ResponseLa
 from skldp.laws._integers import CodeLaw, TwoStepLaw, UnitLaw, rank_of_subset, subset_of_rank, uniform_subset
 from skldp.laws._odds import TWO_64, log_ratio, round_up
 
-__all__ = [
-    "LongitudinalBitsLaw",
-    "LongitudinalHashingLaw",
-    "LongitudinalHistogramLaw",
-    "LongitudinalMeanLaw",
-    "LongitudinalResponseLaw",
-    "both_steps",
-]
-
 
 def both_steps(first: tuple[int, int], second: tuple[int, int], n_answers: int) -> tuple[int, int]:
     """Return the chances of the own answer and of any other one after both steps, out of 2^128."""

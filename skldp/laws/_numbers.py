@@ -25,20 +25,6 @@ from skldp.laws._integers import (
 )
 from skldp.laws._odds import TWO_64, log_ratio, round_up, sum_above
 
-__all__ = [
-    "PLACES",
-    "BinsLaw",
-    "BitsLaw",
-    "KnotsLaw",
-    "LatticeLaw",
-    "MixtureLaw",
-    "SampledLaw",
-    "SignsLaw",
-    "ThreeAnswersLaw",
-    "TwoAnswersLaw",
-    "sampled_law",
-]
-
 _TWO_63 = 2**63
 
 

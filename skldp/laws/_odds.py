@@ -13,22 +13,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = [
-    "check_representable",
-    "flip_threshold",
-    "float_above",
-    "floor_to_double",
-    "least_count",
-    "log_ratio",
-    "product_above",
-    "round_down",
-    "round_up",
-    "split_epsilon",
-    "sum_above",
-    "threshold_log_odds",
-]
-
-
 _LARGEST = Fraction(sys.float_info.max)
 
 

@@ -10,8 +10,6 @@ from typing import Any
 
 from skldp._checks import is_integer
 
-__all__ = ["ReleaseKey", "joined", "person_bytes"]
-
 _N_BYTES = 32
 # 32 random bytes have about thirty different values, and fewer than 16 with a chance below 2^-50 (a union bound over
 # binom(256, 15) sets).

@@ -21,8 +21,6 @@ from skldp.laws._release_key import ReleaseKey, joined, person_bytes
 from skldp.mechanisms._noise import RowNoise
 from skldp.mechanisms._rows import Release, RowMechanism
 
-__all__ = ["FieldKey", "KeyedRows", "law_text"]
-
 # Increased when a mechanism changes how it reads its words: the same words must not be read in two ways.
 _VERSION = b"1"
 # Parameters that do not affect the law.

@@ -14,8 +14,6 @@ from skldp._arrays import Floats, Ints, Words, kind_of
 from skldp._checks import check_integer
 from skldp.mechanisms._noise import Noise
 
-__all__ = ["FiniteQuery", "output_index", "read_only"]
-
 
 def read_only(values: np.ndarray) -> np.ndarray:
     """Make an array read-only and return it."""

@@ -11,8 +11,6 @@ from skldp._checks import check_between
 from skldp._tables import as_frame, html_table
 from skldp.laws._odds import product_above, sum_above
 
-__all__ = ["GuaranteeStep", "PrivacyGuarantee", "add_up", "sentence"]
-
 
 @dataclass(frozen=True)
 class GuaranteeStep:

@@ -20,8 +20,6 @@ from skldp.mechanisms.categorical._local_hashing import LocalHashing
 from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
 from skldp.mechanisms.categorical._unary import UnaryEncoding
 
-__all__ = ["longitudinal_categories", "longitudinal_histogram", "longitudinal_mean"]
-
 # The second step at this epsilon changes next to nothing.
 _LARGEST_EPSILON = 44.0
 

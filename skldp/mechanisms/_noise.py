@@ -23,8 +23,6 @@ from skldp._arrays import Bools, Floats, Ints, Words
 from skldp._checks import check_integer, is_integer
 from skldp.exceptions import SeededNoiseWarning
 
-__all__ = ["Noise", "RowNoise", "as_uniform", "bernoulli", "noise_from", "public_stream"]
-
 # Long calls cost less, and release the interpreter lock.
 _ZEROS = bytes(1 << 19)
 # Older releases of cryptography need this many spare bytes behind an in-place write.

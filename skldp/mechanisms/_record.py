@@ -41,8 +41,6 @@ from skldp.mechanisms.numeric._unit_interval import (
     worst_quadratic,
 )
 
-__all__ = ["CategoricalRecord", "MixedRecord", "NumberOrMissing", "least_variance_weights", "n_categories", "share_out"]
-
 # The parts of epsilon at which the number's mechanism is tried.
 _PARTS = (0.375, 0.5, 0.625, 0.6875, 0.75, 0.875, 1.0)
 

@@ -17,8 +17,6 @@ from skldp.laws._integers import IntegerLaw
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
 
-__all__ = ["Release", "RowMechanism", "SampledFeatures", "Workspace"]
-
 # Numbers in the blocks that share one stream of noise. Fixed, so that a seeded result does not depend on the number of
 # threads.
 _TASK_CELLS = 1 << 21

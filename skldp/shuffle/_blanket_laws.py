@@ -38,8 +38,6 @@ from skldp.mechanisms.numeric._response_on_bins import PriorQuestion, ResponseOn
 from skldp.mechanisms.vector._privunit import PrivUnit, PrivUnitBall, ScaledRows
 from skldp.shuffle._shuffle_bounds import MOST_EPSILON, BlanketLaw
 
-__all__ = ["PairLaws", "pair_laws"]
-
 # Laws with more kinds of answers, or tables with more points, use the bound by epsilon alone.
 _MOST_KINDS = 2_000
 _MOST_POINTS = 5

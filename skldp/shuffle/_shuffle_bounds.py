@@ -33,18 +33,6 @@ from scipy.special import ndtr
 
 from skldp._arrays import Floats
 
-__all__ = [
-    "MOST_EPSILON",
-    "MOST_PEOPLE",
-    "BlanketLaw",
-    "LossLattice",
-    "Measure",
-    "any_law",
-    "shuffled_delta",
-    "shuffled_epsilon",
-    "sum_of_copies",
-]
-
 _UNIT = 2.0**-53
 # Bound on the sum of products below the smallest float.
 _UNDERFLOW = 1e-280

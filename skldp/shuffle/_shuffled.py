@@ -24,8 +24,6 @@ from skldp.shuffle._shuffle_bounds import (
     sum_of_copies,
 )
 
-__all__ = ["shuffled", "shuffled_closed_form"]
-
 # The grid of privacy losses of one round, from 0 to where next to nothing of delta is left.
 _LOSSES = 96
 # Places of the law of a sum, of one round at each loss and of all rounds.

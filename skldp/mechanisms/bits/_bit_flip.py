@@ -50,8 +50,6 @@ from skldp.mechanisms.bits._flip_laws import (
 from skldp.mechanisms.bits._mask_sampling import BitRandomizer, MaskSampler, loops_for
 from skldp.mechanisms.bits._unbiased import UnbiasedBitFlip, unbiased_bitrand
 
-__all__ = ["BitFlip", "bitrand", "latent", "ome"]
-
 _CALIBRATIONS = ("published", "exact")
 # Compiled loops encode to int32 before they clip to the largest magnitude.
 _REACH = 2.0**31

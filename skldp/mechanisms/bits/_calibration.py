@@ -12,16 +12,6 @@ from skldp._arrays import Bools, Floats, Words
 from skldp.mechanisms.bits._fixed_point import FixedPoint, code_moments, fixed_point_decoder, plain_bits
 from skldp.mechanisms.bits._flip_laws import LARGEST_LOSS, BitLaw, optimal_losses, symmetric_law
 
-__all__ = [
-    "exact_bitrand_law",
-    "exact_published_laws",
-    "feature_losses",
-    "least_error_sample",
-    "least_integer",
-    "record_loss",
-    "worst_pair_losses",
-]
-
 
 def least_integer(objective: Callable[[int], float], most: int) -> int:
     """Give the integer from 1 to `most` with the least objective, for one with a single valley.

@@ -22,23 +22,6 @@ from skldp._checks import check_integer, check_positive
 from skldp.mechanisms._rows import SampledFeatures, Workspace
 from skldp.mechanisms.bits._flip_laws import BitLaw
 
-__all__ = [
-    "LONGEST",
-    "BitDecoder",
-    "BitFeatures",
-    "FixedPoint",
-    "code_moments",
-    "complement_codes",
-    "decode_complement",
-    "encode_complement",
-    "fixed_point_decoder",
-    "integer_bits",
-    "is_exact",
-    "original_squares",
-    "plain_bits",
-    "unbiased_bits",
-]
-
 _MANTISSA_BITS = {np.dtype(np.float32): 24, np.dtype(np.float64): 53}
 # Multiplying by a power of two up to this exponent stays within the range of the type.
 _SAFE_EXPONENT: dict[np.dtype, int] = {np.dtype(np.float32): 100, np.dtype(np.float64): 900}

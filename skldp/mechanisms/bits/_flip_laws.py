@@ -17,18 +17,6 @@ from skldp._arrays import Floats, Words
 from skldp._checks import check_positive
 from skldp.laws._odds import flip_threshold
 
-__all__ = [
-    "BitLaw",
-    "bitrand_law",
-    "latent_corrected_ratio",
-    "latent_law",
-    "log_alpha_bound",
-    "ome_corrected_ratio",
-    "ome_laws",
-    "optimal_losses",
-    "symmetric_law",
-]
-
 # A log odds of 64-bit integers never exceeds ln(2^64 - 1).
 LARGEST_LOSS = 64 * math.log(2)
 _ROUNDING = 1 + 64 * np.finfo(np.float64).eps

@@ -34,17 +34,6 @@ from skldp.mechanisms.bits._flip_laws import BitLaw
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = [
-    "INTERPRETED",
-    "UNDECIDED",
-    "BitRandomizer",
-    "JointBits",
-    "Loops",
-    "MaskSampler",
-    "Residual",
-    "compiled_loops",
-    "loops_for",
-]
 
 # Marks undecided entries in tables of masks; masks have 12 bits, or are complements of 11.
 UNDECIDED = np.uint16(1 << 15)

@@ -27,9 +27,6 @@ from skldp.mechanisms.bits._fixed_point import BitDecoder, BitFeatures, code_mom
 from skldp.mechanisms.bits._flip_laws import BitLaw, symmetric_law
 from skldp.mechanisms.bits._mask_sampling import BitRandomizer
 
-__all__ = ["UnbiasedBitFlip", "least_variance_losses", "least_variance_sample", "unbiased_bitrand", "worst_variance"]
-
-
 # A double holds the magnitudes of a grid with this many bits exactly.
 _MOST_MAGNITUDE_BITS = 52
 

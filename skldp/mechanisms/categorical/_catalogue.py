@@ -11,8 +11,6 @@ from skldp.mechanisms.categorical._unary import (
     UnaryEncoding,
 )
 
-__all__ = ["CATEGORICAL_MECHANISMS", "best_categorical_mechanism", "make_categorical_mechanism"]
-
 _ONE_HOT: dict[str, Callable[[float, int], OneHotMechanism]] = {
     "krr": OneHotRandomizedResponse,
     "sue": lambda epsilon, n_classes: UnaryEncoding(epsilon, n_classes, "sue"),

@@ -14,17 +14,6 @@ from skldp._value_labels import value_labels
 from skldp.domains._domain import Codes
 from skldp.mechanisms.categorical._randomized_response import CategoryMechanism
 
-__all__ = [
-    "FrequencyEstimate",
-    "ReportMechanism",
-    "check_reports",
-    "clean_probabilities",
-    "estimate_frequencies",
-    "mean_variance",
-    "project_onto_simplex",
-    "unbiased_share",
-]
-
 
 def unbiased_share(answered: npt.NDArray[Any], p: float, q: float) -> Floats:
     """Return the unbiased share, or a record's indicator: true ones are answered with chance p, others with q."""

@@ -17,8 +17,6 @@ from skldp.mechanisms._rows import Workspace
 from skldp.mechanisms.categorical._frequency import FrequencyEstimate, ReportMechanism
 from skldp.mechanisms.categorical._unary import OneHotOfLaw
 
-__all__ = ["HadamardResponse", "OneHotHadamard", "hadamard_transform", "is_odd"]
-
 # A larger epsilon would give more blocks than categories.
 _LARGEST_EPSILON = 40.0
 

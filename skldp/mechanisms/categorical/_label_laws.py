@@ -25,17 +25,6 @@ from skldp.mechanisms.categorical._randomized_response import (
 from skldp.mechanisms.numeric._additive import Laplace
 from skldp.mechanisms.numeric._discrete_noise import discrete_laplace
 
-__all__ = [
-    "LabelLaplaceMechanism",
-    "LabelLaplaceVectorMechanism",
-    "RandomizedResponseWithPrior",
-    "RowPriorResponse",
-    "as_priors",
-    "best_prior_support",
-    "label_laplace_keep_count",
-    "ranked_supports",
-]
-
 # Margin by which the label-Laplace integral is rounded down; it is computed to at least DIGITS digits.
 _INTEGRAL_ERROR = Decimal(10) ** -40
 

@@ -23,8 +23,6 @@ from skldp.mechanisms.categorical._frequency import (
 from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
 from skldp.mechanisms.categorical._unary import OneHotOfLaw
 
-__all__ = ["LocalHashing", "OneHotLocalHashing", "linear_hash", "support_of_others", "support_sums"]
-
 # The largest prime whose square is below 2^24: a table of one digit and its answers always fits.
 _MOST_BUCKETS = 4093
 _MOST_CELLS = 2**24

@@ -22,14 +22,6 @@ from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._rows import RowMechanism, Workspace
 
-__all__ = [
-    "CategoryMechanism",
-    "CodeMechanism",
-    "CodeShifts",
-    "GeneralizedRandomizedResponse",
-    "RandomizedResponse",
-]
-
 # With more classes, too many 16-bit values would be undecided.
 _LARGEST_TABLED = 4096
 

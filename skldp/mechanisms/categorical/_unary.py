@@ -20,15 +20,6 @@ from skldp.mechanisms._rows import Workspace
 from skldp.mechanisms.categorical._frequency import ReportMechanism, mean_variance
 from skldp.mechanisms.categorical._randomized_response import CategoryMechanism, RandomizedResponse
 
-__all__ = [
-    "OneHotMechanism",
-    "OneHotOfLaw",
-    "OneHotRandomizedResponse",
-    "SubsetSelection",
-    "UnaryEncoding",
-    "original_second_moment_of",
-]
-
 
 @dataclass(frozen=True)
 class OneHotMechanism(CategoryMechanism):

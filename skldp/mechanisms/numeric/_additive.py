@@ -24,9 +24,6 @@ from skldp.mechanisms._noise import Noise
 from skldp.mechanisms.numeric._discrete_noise import discrete_gaussian, discrete_laplace
 from skldp.mechanisms.numeric._unit_interval import UnitMechanism, unit_values
 
-__all__ = ["Gaussian", "Laplace", "analytic_gaussian_sigma", "gaussian_delta"]
-
-
 _ROUNDING = 2.0**-47
 
 

@@ -23,17 +23,6 @@ from skldp.mechanisms.numeric._duchi import MOST_VALUES, Duchi, DuchiVector, Thr
 from skldp.mechanisms.numeric._piecewise import Hybrid, HybridThreeOutputs, Piecewise, SquareWave
 from skldp.mechanisms.numeric._unit_interval import LEAST_EPSILON, UnitMechanism
 
-__all__ = [
-    "JOINT_MECHANISMS",
-    "NUMERIC_MECHANISMS",
-    "BoundedFeatures",
-    "automatic_n_sampled",
-    "best_mechanism",
-    "make_mechanism",
-    "number_of_sampled_features",
-    "worst_sampled_variance",
-]
-
 # Rows stay in single precision if centres are at most this many half-widths, and half-widths are in this range.
 _NEAR = 4.0
 _SINGLE_RADII = (1e-30, 1e30)

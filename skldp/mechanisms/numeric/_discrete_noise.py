@@ -26,8 +26,6 @@ from skldp._arrays import Bools, Floats, Ints, Words
 from skldp._checks import check_integer
 from skldp.mechanisms._noise import Noise
 
-__all__ = ["discrete_gaussian", "discrete_laplace"]
-
 # A uniform number of 2^-17 or more (as an integer out of 2^63) whose 63 bits are known, or a smaller one whose 127
 # bits are known, has a logarithm that is uncertain by up to 2^-46 for the bits and less than 2^-46 for numpy.
 _LEAST_FAST = 2.0**46

@@ -11,17 +11,6 @@ import numpy.typing as npt
 from skldp._arrays import Floats, Ints
 from skldp.laws._numbers import LatticeLaw
 
-__all__ = [
-    "DistributionEstimate",
-    "Ramps",
-    "ascend",
-    "lattice_response",
-    "likeliest_shares",
-    "quantile_knots",
-    "ramp_width",
-]
-
-
 _MOST_ITERATIONS = 20_000
 _MOST_STEPS = 512
 

@@ -16,8 +16,6 @@ from skldp.laws._odds import floor_to_double, log_ratio
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms.numeric._unit_interval import UnitMechanism, calibration_epsilon, worst_quadratic
 
-__all__ = ["MOST_VALUES", "Duchi", "DuchiVector", "ThreeOutputs", "three_outputs_zero_probability"]
-
 MOST_VALUES = 100_000
 
 _WORD = 2**64

@@ -25,16 +25,6 @@ from skldp.mechanisms.numeric._distribution import (
 from skldp.mechanisms.numeric._duchi import Duchi, ThreeOutputs
 from skldp.mechanisms.numeric._unit_interval import UnitMechanism, calibration_epsilon, unit_values, worst_quadratic
 
-__all__ = [
-    "HYBRID_THRESHOLD",
-    "Hybrid",
-    "HybridThreeOutputs",
-    "Piecewise",
-    "SquareWave",
-    "lattice_variance",
-    "piecewise_shape",
-]
-
 _VARIANTS = ("pm", "sub", "opt", "square_wave")
 
 

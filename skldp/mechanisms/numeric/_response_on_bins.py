@@ -21,8 +21,6 @@ from skldp.mechanisms.categorical._frequency import clean_probabilities, estimat
 from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
 from skldp.mechanisms.categorical._unary import UnaryEncoding
 
-__all__ = ["AnswerBins", "PriorQuestion", "ResponseOnBins", "best_bins", "best_knots", "refined_prior"]
-
 # A coarse prior is divided into at least this many equal parts, whose edges are candidates for the bins.
 _LEAST_PARTS = 64
 _MOST_TURNS = 50

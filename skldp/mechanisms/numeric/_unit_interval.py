@@ -20,15 +20,6 @@ from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._rows import RowMechanism, Workspace
 
-__all__ = [
-    "LARGEST_EPSILON",
-    "LEAST_EPSILON",
-    "UnitMechanism",
-    "calibration_epsilon",
-    "unit_values",
-    "worst_quadratic",
-]
-
 LEAST_EPSILON = 1e-6
 # Beyond it, exp(-epsilon) is too coarse as an integer fraction of 2^64, and such an event is never seen.
 LARGEST_EPSILON = 24.0

@@ -22,22 +22,6 @@ from skldp._checks import check_dimension, check_fraction, check_integer, check_
 from skldp.mechanisms._noise import public_stream
 from skldp.mechanisms.vector._multivariate_laplace import gaussians
 
-__all__ = [
-    "default_width",
-    "distance_bound",
-    "finite_set_width",
-    "gordon_delta",
-    "inner_product_bound",
-    "l1_ball_width",
-    "linear_model_bound",
-    "noise_norm_bound",
-    "noise_norm_quantile",
-    "projected_dimension",
-    "simplex_width",
-    "sparse_width",
-    "union_delta",
-]
-
 # Bound on the relative error of sums of positive terms and of their logarithms.
 _ROUNDING = 2.0**-40
 

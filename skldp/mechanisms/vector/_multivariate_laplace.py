@@ -23,21 +23,6 @@ from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise, as_uniform
 from skldp.mechanisms._rows import RowMechanism, Workspace
 
-__all__ = [
-    "MultivariateLaplace",
-    "cap_height",
-    "cap_probability",
-    "directions",
-    "gamma_variates",
-    "gaussian_rows",
-    "gaussians",
-    "log_mean_density",
-    "public_step",
-    "round_steps",
-    "to_grid",
-    "unit_rows",
-]
-
 # 14 of the bits of a float32 resolve one standard deviation of a coordinate; 9 are left for its tails.
 _GRID_BITS = 14
 # Pairs of normal numbers made at a time: few enough for their arrays to stay in the cache.

@@ -26,8 +26,6 @@ from skldp.mechanisms.vector._multivariate_laplace import (
     unit_rows,
 )
 
-__all__ = ["PrivUnit", "PrivUnitBall", "ScaledRows"]
-
 # Larger budgets are treated as this one: the cap of the plane has a height of about e^(-2 epsilon), which must stay a
 # normal float, and at this budget the release is exact but for one answer in 2^64.
 _MAX_EPSILON = 150.0

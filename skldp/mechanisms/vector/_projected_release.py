@@ -24,8 +24,6 @@ from skldp.mechanisms.vector._multivariate_laplace import MultivariateLaplace
 from skldp.mechanisms.vector._privunit import PrivUnit, PrivUnitBall
 from skldp.mechanisms.vector._projection import RandomProjection
 
-__all__ = ["SENSITIVITIES", "ProjectedRelease"]
-
 SENSITIVITIES = ("gordon", "spectral", "orthonormal", "vocabulary", "union", "sparse")
 # The singular value is shown beside Gordon's theorem only where it costs less than about a minute.
 _GRAM_WORK = 1 << 40

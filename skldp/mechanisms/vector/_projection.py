@@ -25,23 +25,6 @@ from skldp.laws._integers import is_prime, number_of_digits
 from skldp.mechanisms._noise import Noise, public_stream
 from skldp.mechanisms.vector._multivariate_laplace import gaussians
 
-__all__ = [
-    "RandomProjection",
-    "check_square_of_prime",
-    "code_gram",
-    "coherent_stretch",
-    "degree_of",
-    "dense_columns",
-    "draw_codes",
-    "entry_size",
-    "next_prime",
-    "polynomial_rows",
-    "project_sparse",
-    "sparse_matrix",
-    "square_of_prime",
-    "support_stretch",
-]
-
 _ROUNDING = 1 + 2.0**-48
 
 
