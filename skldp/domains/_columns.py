@@ -112,7 +112,7 @@ class Categories(_OneColumn):
 
     def as_rows(self, values: npt.ArrayLike) -> np.ndarray:
         """Return values as an array; :meth:`clip` takes integers of any type."""
-        return Codes((len(self.values),)).as_rows(values)
+        return np.asarray(values)
 
     def clip(self, rows: np.ndarray) -> Clipped:
         """Raise ValueError for integers that are no code."""

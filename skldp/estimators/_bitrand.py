@@ -7,7 +7,7 @@ from sklearn.base import OneToOneFeatureMixin
 
 from skldp.accounting import PrivacyLedger
 from skldp.estimators._base import LEDGER, LocalTransformer
-from skldp.estimators._validation import BOUNDS_BY_COLUMN, Interval, Seed, StrOptions
+from skldp.estimators._validation import BOUNDS_BY_COLUMN, NumberRange, Seed, StrOptions
 from skldp.mechanisms.bits._bit_flip import bitrand, latent, ome
 
 __all__ = ["BitFlipTransformer", "BitRandTransformer", "LatentTransformer", "OMETransformer"]
@@ -19,11 +19,11 @@ class BitFlipTransformer(OneToOneFeatureMixin, LocalTransformer):
     _parameter_constraints: dict = {
         **LocalTransformer._parameter_constraints,
         "bounds": BOUNDS_BY_COLUMN,
-        "n_bits": [Interval(Integral, 2, 64, closed="both")],
+        "n_bits": [NumberRange(Integral, 2, 64, closed="both")],
         "n_integer_bits": [Integral, StrOptions({"auto"})],
         "calibration": [StrOptions({"published", "exact"})],
-        "alpha": [Interval(Real, 0, None, closed="neither")],
-        "n_sampled_features": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto", "all"}), None],
+        "alpha": [NumberRange(Real, 0, None, closed="neither")],
+        "n_sampled_features": [NumberRange(Integral, 1, None, closed="left"), StrOptions({"auto", "all"}), None],
         "debias": ["boolean"],
         "ledger": LEDGER,
     }

@@ -16,7 +16,7 @@ from skldp.estimators._class_codes import decode, encode, labels_1d
 from skldp.estimators._label_private import LabelPrivate, inner_has
 from skldp.estimators._label_vectors import LabelMatrixRR
 from skldp.estimators._labels import LabelRR
-from skldp.estimators._validation import HasMethods, Interval, StrOptions, fit_context
+from skldp.estimators._validation import HasMethods, NumberRange, StrOptions, fit_context
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise, noise_from
 from skldp.mechanisms.categorical._frequency import clean_probabilities
@@ -206,7 +206,7 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
         "estimator": [HasMethods(["fit"])],
         "label_mechanism": [HasMethods(["fit_transform"]), None],
         "correction": [StrOptions({"none", "forward"})],
-        "stages": [Interval(Integral, 1, None, closed="left")],
+        "stages": [NumberRange(Integral, 1, None, closed="left")],
     }
 
     def __init__(

@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skldp.accounting import PrivacyLedger
 from skldp.estimators._base import LEDGER, LocalTransformer
-from skldp.estimators._validation import BOUNDS_BY_COLUMN, FLOATS, Interval, Seed, StrOptions, as_table
+from skldp.estimators._validation import BOUNDS_BY_COLUMN, FLOATS, NumberRange, Seed, StrOptions, as_table
 from skldp.mechanisms.numeric._bounded_features import (
     NUMERIC_MECHANISMS,
     BoundedFeatures,
@@ -105,8 +105,8 @@ class NumericPrivatizer(OneToOneFeatureMixin, LocalTransformer):
         "bounds": BOUNDS_BY_COLUMN,
         "mechanism": [StrOptions({*NUMERIC_MECHANISMS, "best"})],
         "ledger": LEDGER,
-        "delta": [Interval(Real, 0, 1, closed="left")],
-        "n_sampled_features": [StrOptions({"auto", "all"}), Interval(Integral, 1, None, closed="left")],
+        "delta": [NumberRange(Real, 0, 1, closed="left")],
+        "n_sampled_features": [StrOptions({"auto", "all"}), NumberRange(Integral, 1, None, closed="left")],
     }
 
     def __init__(

@@ -14,7 +14,7 @@ from skldp.estimators._validation import (
     BOUNDS_BY_COLUMN,
     EPSILON,
     NOISE_PARAMETERS,
-    Interval,
+    NumberRange,
     as_table,
     check_bounds,
     check_bounds_by_column,
@@ -113,7 +113,7 @@ class PrivateDiscriminant(PrivateLinearClassifier):
     _parameter_constraints: dict = {
         "epsilon": EPSILON,
         "bounds": BOUNDS_BY_COLUMN,
-        "radius": [Interval(Real, 0, None, closed="neither"), None],
+        "radius": [NumberRange(Real, 0, None, closed="neither"), None],
         "classes": ["array-like", None],
         "public": ["array-like", None],
         **NOISE_PARAMETERS,

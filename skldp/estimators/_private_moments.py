@@ -22,7 +22,7 @@ from skldp.estimators._validation import (
     BOUNDS_BY_COLUMN,
     EPSILON,
     NOISE_PARAMETERS,
-    Interval,
+    NumberRange,
     check_bounds_by_column,
     check_epsilon,
     fit_context,
@@ -293,7 +293,7 @@ class PrivateMoments(GuaranteeMixin, EmpiricalCovariance):
             If a column is none of X's or named twice, or `alpha` is no number of at least 0.
         """
         check_is_fitted(self)
-        if not Interval(Real, 0, None, closed="left").is_satisfied_by(alpha):
+        if not NumberRange(Real, 0, None, closed="left").is_satisfied_by(alpha):
             raise ValueError(f"alpha must be a finite number >= 0. Got {alpha!r} instead.")
         of_target = self._column(target)
         others = (

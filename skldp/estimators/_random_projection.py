@@ -9,7 +9,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skldp.estimators._base import LocalTransformer
-from skldp.estimators._validation import FLOATS, Interval, Seed, StrOptions, as_table
+from skldp.estimators._validation import FLOATS, NumberRange, Seed, StrOptions, as_table
 from skldp.mechanisms.vector._gaussian_width import projected_dimension
 from skldp.mechanisms.vector._projected_release import SENSITIVITIES, ProjectedRelease
 from skldp.mechanisms.vector._projection import RandomProjection, square_of_prime
@@ -148,18 +148,18 @@ class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransform
 
     _parameter_constraints: dict = {
         **LocalTransformer._parameter_constraints,
-        "delta": [Interval(Real, 0, 1, closed="neither")],
-        "beta": [Interval(Real, 0, 1, closed="neither")],
-        "n_components": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "gaussian_width": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
+        "delta": [NumberRange(Real, 0, 1, closed="neither")],
+        "beta": [NumberRange(Real, 0, 1, closed="neither")],
+        "n_components": [StrOptions({"auto"}), NumberRange(Integral, 1, None, closed="left")],
+        "gaussian_width": [StrOptions({"auto"}), NumberRange(Real, 0, None, closed="left")],
         "sensitivity": [StrOptions(set(SENSITIVITIES))],
         "noise": [StrOptions({"laplace", "privunit"})],
         "projection": [StrOptions({"gaussian", "sparse", "polynomial"})],
-        "projection_seed": [Interval(Integral, 0, None, closed="left")],
-        "radius": [None, Interval(Real, 0, None, closed="neither")],
+        "projection_seed": [NumberRange(Integral, 0, None, closed="left")],
+        "radius": [None, NumberRange(Real, 0, None, closed="neither")],
         "vocabulary": [None, "array-like"],
-        "vocabulary_size": [None, Interval(Integral, 2, None, closed="left")],
-        "max_nonzeros": [None, Interval(Integral, 1, None, closed="left")],
+        "vocabulary_size": [None, NumberRange(Integral, 2, None, closed="left")],
+        "max_nonzeros": [None, NumberRange(Integral, 1, None, closed="left")],
     }
 
     def __init__(

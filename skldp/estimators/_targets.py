@@ -18,8 +18,8 @@ from skldp.estimators._validation import (
     EPSILON,
     FLOATS,
     NOISE_PARAMETERS,
-    Interval,
     InvalidParameterError,
+    NumberRange,
     Seed,
     StrOptions,
     check_bounds,
@@ -133,7 +133,7 @@ class TargetPrivatizer(
         "epsilon": EPSILON,
         "bounds": [*BOUNDS, None],
         "mechanism": [StrOptions({*_ON_BINS, *_ALONE, "best"})],
-        "prior": ["array-like", Interval(Real, 0, 1, closed="neither"), None],
+        "prior": ["array-like", NumberRange(Real, 0, 1, closed="neither"), None],
         "seed": NOISE_PARAMETERS["seed"],
     }
 

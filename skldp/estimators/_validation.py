@@ -20,8 +20,8 @@ __all__ = [
     "FLOATS",
     "NOISE_PARAMETERS",
     "HasMethods",
-    "Interval",
     "InvalidParameterError",
+    "NumberRange",
     "Options",
     "Seed",
     "StrOptions",
@@ -41,7 +41,7 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 fit_context: Callable[..., Callable[[_Method], _Method]] = _fit_context
 
 
-class Interval(_param_validation.Interval):
+class NumberRange(_param_validation.Interval):
     """scikit-learn's interval of numbers, without bools."""
 
     def is_satisfied_by(self, val: Any) -> bool:
@@ -52,12 +52,12 @@ class Interval(_param_validation.Interval):
 # Beyond this, or nearer than one over it, products of four leave the range of double precision.
 _MAX_MAGNITUDE = 1e70
 FLOATS = (np.float64, np.float32)
-EPSILON = [Interval(Real, 0, None, closed="neither")]
+EPSILON = [NumberRange(Real, 0, None, closed="neither")]
 BOUNDS = [tuple, list, np.ndarray]
 BOUNDS_BY_COLUMN = [*BOUNDS, dict]
 Seed = None | int | np.random.Generator | np.random.RandomState
 NOISE_PARAMETERS: dict = {
-    "seed": [None, Interval(Integral, 0, None, closed="left"), np.random.Generator, np.random.RandomState],
+    "seed": [None, NumberRange(Integral, 0, None, closed="left"), np.random.Generator, np.random.RandomState],
     "n_jobs": [None, Integral],
 }
 

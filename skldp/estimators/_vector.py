@@ -13,7 +13,7 @@ from skldp.domains._norms import nearest_rows
 from skldp.estimators._base import LEDGER, LocalTransformer
 from skldp.estimators._validation import (
     BOUNDS_BY_COLUMN,
-    Interval,
+    NumberRange,
     Seed,
     StrOptions,
 )
@@ -99,7 +99,7 @@ class PrivUnitTransformer(OneToOneFeatureMixin, LocalTransformer):
     _parameter_constraints: dict = {
         **LocalTransformer._parameter_constraints,
         "ledger": LEDGER,
-        "norm": [StrOptions({"unit"}), Interval(Real, 0, None, closed="neither")],
+        "norm": [StrOptions({"unit"}), NumberRange(Real, 0, None, closed="neither")],
         "bounds": [*BOUNDS_BY_COLUMN, None],
     }
 
@@ -208,7 +208,7 @@ class MultivariateLaplacePrivatizer(OneToOneFeatureMixin, LocalTransformer):
 
     _parameter_constraints: dict = {
         **LocalTransformer._parameter_constraints,
-        "radius": [None, Interval(Real, 0, None, closed="neither")],
+        "radius": [None, NumberRange(Real, 0, None, closed="neither")],
         "vocabulary": [None, "array-like"],
     }
 

@@ -196,7 +196,8 @@ class HadamardLaw(CodeLaw):
     miss_count: int
 
     def _check(self) -> None:
-        powers = all(2**exponent <= MOST_CODES * 4 and 2**exponent == number for number, exponent in self._exponents)
+        numbers = (self.n_blocks, self.block_size)
+        powers = all(1 <= number <= MOST_CODES * 4 and not number & (number - 1) for number in numbers)
         sizes = 2 <= self.n_codes <= MOST_CODES and self.block_size >= 2
         if not powers or not sizes or self.n_codes > self.n_blocks * (self.block_size - 1):
             self._refuse(f"have a row of a block for each of 2 to {MOST_CODES} codes")
@@ -224,10 +225,6 @@ class HadamardLaw(CodeLaw):
         if other < own:
             return start + _column(other, row, odd=1)
         return (start + size + other - own) % self.n_answers
-
-    @property
-    def _exponents(self) -> list[tuple[int, int]]:
-        return [(number, max(number, 1).bit_length() - 1) for number in (self.n_blocks, self.block_size)]
 
     # There are as many own reports as half a block has.
     @property

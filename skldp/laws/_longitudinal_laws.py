@@ -109,7 +109,8 @@ class _CodeTwice(_ResponseTwice):
         """The permanent answer, from one word."""
         return ResponseLaw(self.n_each, self.first_count).draw(seen, words)
 
-    def _again(self, kept: int, words: Iterator[int]) -> int:
+    def report(self, kept: int, choice: int, words: Iterator[int]) -> int:
+        """Draw a report of the permanent answer, from one word."""
         return ResponseLaw(self.n_each, self.second_count).draw(kept, words)
 
 
@@ -143,10 +144,6 @@ class LongitudinalResponseLaw(_CodeTwice, CodeLaw):
     def n_each(self) -> int:
         """The number of codes."""
         return self.n_codes
-
-    def report(self, kept: int, choice: int, words: Iterator[int]) -> int:
-        """A report of the permanent answer, from one word."""
-        return self._again(kept, words)
 
 
 @dataclass(frozen=True)
@@ -234,7 +231,7 @@ class LongitudinalHashingLaw(_CodeTwice, CodeLaw):
 
     def report(self, kept: int, choice: int, words: Iterator[int]) -> int:
         """The hash function and a report of the permanent answer, from one word."""
-        return choice * self.n_buckets + self._again(kept, words)
+        return choice * self.n_buckets + super().report(kept, choice, words)
 
 
 @dataclass(frozen=True)
@@ -254,10 +251,6 @@ class LongitudinalMeanLaw(_CodeTwice, UnitLaw):
     def see(self, value: float, choice: int) -> int:
         """Return whether a number is above the threshold."""
         return int(int((1 + value) / 2 * TWO_64) > choice)
-
-    def report(self, kept: int, choice: int, words: Iterator[int]) -> int:
-        """A report of the permanent answer, from one word."""
-        return self._again(kept, words)
 
     def value(self, answer: int) -> float:
         """Plus or minus the number that makes the mean over thresholds and noise that of the number."""

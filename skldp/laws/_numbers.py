@@ -115,7 +115,7 @@ class LatticeLaw(UnitLaw):
 
     def _check(self) -> None:
         odd = bool(self.n_cells % 2 and self.n_inner % 2) and 1 <= self.n_inner < self.n_cells <= 2**32
-        if not odd or self.base < 1 or self.extra < 1 or not 2**60 < self._total <= _TWO_63:
+        if not odd or self.base < 1 or self.extra < 1 or not 2**60 < self.total <= _TWO_63:
             self._refuse("have odd numbers of cells whose weights add up to more than 2**60 and at most 2**63")
         if abs(self.step_exponent) > MOST_EXPONENT or self.reach > (self.n_cells - self.n_inner) // 2:
             self._refuse("keep its inner interval among its cells")
@@ -133,7 +133,7 @@ class LatticeLaw(UnitLaw):
     def draw(self, x: float, words: Iterator[int]) -> int:
         """Answer for a number, from one word, or with a chance below 7/8 from one more each time."""
         drawn = next(words) >> 1
-        while drawn >= self._total:
+        while drawn >= self.total:
             drawn = next(words) >> 1
         near = drawn - self.n_cells * self.base
         if near < 0:
@@ -148,13 +148,19 @@ class LatticeLaw(UnitLaw):
         return math.ldexp(answer - self.n_cells // 2, self.step_exponent)
 
     @property
-    def _total(self) -> int:
+    def step(self) -> float:
+        """Width of a cell."""
+        return math.ldexp(1.0, self.step_exponent)
+
+    @property
+    def total(self) -> int:
+        """Sum of all weights."""
         return self.n_cells * self.base + self.n_inner * self.extra
 
     @property
     def reach(self) -> float:
         """Number of cells that the inner interval moves as x goes from 0 to 1, as a double."""
-        return math.ldexp(self._total / (self.n_inner * self.extra), -self.step_exponent)
+        return math.ldexp(self.total / (self.n_inner * self.extra), -self.step_exponent)
 
 
 @dataclass(frozen=True)

@@ -333,8 +333,7 @@ def _largest_of_group(law: GroupLaw) -> float:
 def squares(law: UnitLaw, answers: Answers) -> Scores:
     """Return the scores of the square of a number in [-1, 1], up to the rounding to a lattice."""
     lattice, share = lattice_of(law, "Variances")
-    integers = lattice.n_cells, lattice.n_inner, lattice.base, lattice.extra
-    constant, _, square = lattice_variance(*integers, 2.0**lattice.step_exponent)
+    constant, _, square = lattice_variance(lattice)
 
     def score(answer: int) -> float:
         return (law.value(answer) ** 2 - constant) / (1 + square) / share if answer < lattice.n_cells else 0.0

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Self
 
 from skldp._checks import check_integer
-from skldp.learning._documents import as_document, from_document
+from skldp.learning._task_documents import as_document, from_document
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -19,8 +19,8 @@ import numpy.typing as npt
 from skldp._arrays import as_numbers, kind_of
 from skldp._checks import check_integer, is_number
 from skldp.domains._domain import Box
-from skldp.learning._documents import as_document, as_text, from_document, from_text
 from skldp.learning._reports import Report
+from skldp.learning._task_documents import as_document, as_text, from_document, from_text
 from skldp.learning._vectors import class_gradients, n_products, products
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise

@@ -42,14 +42,6 @@ class GuaranteeStep:
         return asdict(self)
 
 
-def add_up(steps: Iterable[GuaranteeStep], epsilon: float, delta: float) -> bool:
-    """Return whether the steps add up to (epsilon, delta), but for rounding."""
-    listed = list(steps)
-    total = sum(step.epsilon for step in listed)
-    deltas = min(1.0, sum(step.delta for step in listed))
-    return math.isclose(total, epsilon, rel_tol=1e-9) and math.isclose(deltas, delta, rel_tol=1e-9)
-
-
 def sentence(steps: Iterable[GuaranteeStep]) -> str:
     """Return the bases of the steps in one line; equal steps are counted."""
     times = Counter(replace(step, name="") for step in steps)
@@ -140,7 +132,9 @@ class PrivacyGuarantee:
             raise ValueError(f"unit must be one of {_UNITS}. Got {self.unit!r} instead.")
         if self.model not in _MODELS:
             raise ValueError(f"model must be one of {_MODELS}. Got {self.model!r} instead.")
-        if self.parts and not add_up(self.parts, self.epsilon, self.delta):
+        total = sum(part.epsilon for part in self.parts)
+        delta = min(1.0, sum(part.delta for part in self.parts))
+        if not (math.isclose(total, self.epsilon, rel_tol=1e-9) and math.isclose(delta, self.delta, rel_tol=1e-9)):
             object.__setattr__(self, "parts", ())
 
     @property
@@ -214,13 +208,14 @@ class PrivacyGuarantee:
         if left.unit != right.unit and "distance" in (left.unit, right.unit):
             left, right = left.over_diameter(), right.over_diameter()
         parts = left._parts_to_add() + right._parts_to_add()
+        diameters = [one.diameter for one in (left, right) if one.unit == "distance" and one.diameter is not None]
         return PrivacyGuarantee(
             epsilon=sum_above(left.epsilon, right.epsilon),
             delta=min(1.0, sum_above(left.delta, right.delta)),
             unit=left.unit if left.unit == right.unit else "record",
             stated=None if left.stated is None or right.stated is None else left.stated + right.stated,
             basis=sentence(parts),
-            diameter=_common_diameter(left, right),
+            diameter=max(diameters) if len(diameters) == 2 else None,
             seeded=left.seeded or right.seeded,
             model=left.model,
             parts=parts,
@@ -316,12 +311,6 @@ class PrivacyGuarantee:
         if self.unit == "distance" and self.diameter is not None:
             named.append(("over the declared diameter", self.plain_epsilon))
         return [(name, value) for name, value in named if value is not None]
-
-
-def _common_diameter(left: PrivacyGuarantee, right: PrivacyGuarantee) -> float | None:
-    if left.unit != "distance" or left.diameter is None or right.diameter is None:
-        return None
-    return max(left.diameter, right.diameter)
 
 
 def _scope(unit: str) -> str:

@@ -15,12 +15,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import singledispatch
-from itertools import pairwise, permutations, product
+from itertools import compress, pairwise, permutations, product
 from typing import Any
 
 import numpy as np
 
-from skldp._arrays import Floats
 from skldp.laws._odds import TWO_64
 from skldp.mechanisms._finite_query import FiniteQuery
 from skldp.mechanisms._record import CategoricalRecord
@@ -117,7 +116,7 @@ def _(mechanism: Piecewise) -> PairLaws:
     n_cells, n_inner, base, extra = mechanism.lattice
     if n_cells < 2 * n_inner:
         return PairLaws()
-    total = n_cells * base + n_inner * extra
+    total = mechanism.integer_law.total
     rest = Fraction((n_cells - 2 * n_inner) * base, total)
     return PairLaws((_two_levels(Fraction(base + extra, base), Fraction(n_inner * base, total), rest),))
 
@@ -215,12 +214,9 @@ def _(mechanism: FiniteQuery) -> PairLaws:
 
 def _law(own: list[Any], other: list[Any], weights: list[Fraction]) -> BlanketLaw:
     """Make a law of exact numbers; kinds without weight are left out."""
-    kept = [i for i, weight in enumerate(weights) if weight > 0]
-
-    def floats(values: list[Any]) -> Floats:
-        return np.array([float(values[i]) for i in kept])
-
-    return BlanketLaw(floats(own), floats(other), floats(weights))
+    kept = [weight > 0 for weight in weights]
+    first, second, shared = (np.array(list(map(float, compress(column, kept)))) for column in (own, other, weights))
+    return BlanketLaw(first, second, shared)
 
 
 def _two_levels(ratio: Fraction, low: Fraction, rest: Fraction) -> BlanketLaw:
@@ -240,26 +236,19 @@ def _of_table(table: list[list[int]]) -> tuple[BlanketLaw, ...]:
     columns = [column for column in zip(*table, strict=True) if min(column)]
     least = [min(column) for column in columns]
 
-    kinds = {
-        tuple(
-            sorted(
-                (Fraction(c[i], low), Fraction(c[j], low), Fraction(low, total))
-                for c, low in zip(columns, least, strict=True)
-            )
-        )
-        for i, j in permutations(range(len(table)), 2)
-    }
+    kinds = set()
+    for i, j in permutations(range(len(table)), 2):
+        pairs = zip(columns, least, strict=True)
+        law = [(Fraction(c[i], low), Fraction(c[j], low), Fraction(low, total)) for c, low in pairs]
+        kinds.add(tuple(sorted(law)))
     return tuple(_law(*map(list, zip(*law, strict=True))) for law in sorted(kinds))
 
 
 def _either(share: Fraction, first: BlanketLaw, second: BlanketLaw) -> BlanketLaw:
     """Return the law of a mixture whose parts are distinguishable."""
-    parts = [(float(share), first), (float(1 - share), second)]
-
-    def joined(name: str) -> Floats:
-        return np.concatenate([getattr(law, name) for _, law in parts])
-
-    return BlanketLaw(joined("own"), joined("other"), np.concatenate([part * law.weights for part, law in parts]))
+    weights = np.concatenate([float(share) * first.weights, float(1 - share) * second.weights])
+    own, other = np.append(first.own, second.own), np.append(first.other, second.other)
+    return BlanketLaw(own, other, weights)
 
 
 def _together(laws: Iterable[BlanketLaw]) -> PairLaws:

@@ -24,7 +24,7 @@ from skldp import (
 from skldp.estimators._label_private_classifier import cohorts, of_people, rows_of
 from skldp.exceptions import ChangedAfterFitError
 from skldp.mechanisms import noise_from
-from skldp.mechanisms.categorical._label_laws import RowPriorResponse, as_priors
+from skldp.mechanisms.categorical._label_laws import RandomizedResponseWithPrior, RowPriorResponse, as_priors
 
 pytestmark = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
 
@@ -95,8 +95,8 @@ def test_what_is_learnt_is_the_law_of_all_stages_together(stages):
     # The law of each kind's labels from the formula, with the priors that the fitted models gave.
     priors = [np.full((4, 4), 0.25), *(model.predict_proba(kinds) for model in fitted.stages_[:-1])]
     sizes = [len(part) for part in np.array_split(X, stages)]
-    response = RowPriorResponse(2.0, 4)
-    law = sum(n * response.flip_matrices(as_priors(p)) for n, p in zip(sizes, priors, strict=True)) / len(X)
+    laws = [[RandomizedResponseWithPrior(2.0, tuple(row)).flip_matrix for row in as_priors(p)] for p in priors]
+    law = sum(n * np.array(one) for n, one in zip(sizes, laws, strict=True)) / len(X)
     true = np.array([np.bincount(Y[cell == CELLS], minlength=4) for cell in range(4)]) / 2_000
     expected, learnt = np.einsum("ni,nij->nj", true, law), fitted.predict_proba(kinds)
     for cell in range(4):

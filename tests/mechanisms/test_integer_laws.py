@@ -67,7 +67,7 @@ def test_a_lattice_has_the_weights_of_the_mechanism(epsilon, variant, x):
     anywhere = law.n_cells * law.base
     counts = np.zeros(law.n_cells, dtype=object)
     # Two words differ in their lowest bit, which is not read.
-    for low, high in ((0, anywhere), (anywhere, law._total)):
+    for low, high in ((0, anywhere), (anywhere, law.total)):
         for cell, count in runs(lambda drawn: law.draw(x, iter([2 * drawn])), low, high).items():
             counts[cell] += count
     numbers, weights = mechanism.output_law(x)
@@ -77,8 +77,8 @@ def test_a_lattice_has_the_weights_of_the_mechanism(epsilon, variant, x):
 
 def test_a_word_beyond_the_lattice_is_drawn_anew():
     law = Piecewise(1.0).integer_law
-    words = iter([2**64 - 1, 2 * law._total, 2 * law._total - 2])
-    assert law.draw(0.0, words) == law.draw(0.0, iter([2 * law._total - 2]))
+    words = iter([2**64 - 1, 2 * law.total, 2 * law.total - 2])
+    assert law.draw(0.0, words) == law.draw(0.0, iter([2 * law.total - 2]))
     assert list(words) == []
 
 

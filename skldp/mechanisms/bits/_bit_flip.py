@@ -218,14 +218,11 @@ def _setting(
         raise ValueError(f"calibration must be one of {_CALIBRATIONS}. Got {calibration!r} instead.")
     box = Box.of(*(np.atleast_1d(np.asarray(end, dtype=np.float64)) for end in bounds))
     m = integer_bits(float(np.abs(box.ends).max())) if n_integer_bits == "auto" else n_integer_bits
-    return box, FixedPoint(n_bits, m), _number_of_sampled(n_sampled_features, box.n_features)
-
-
-def _number_of_sampled(n_sampled_features: Any, n_features: int) -> int:
-    if n_sampled_features is None or (isinstance(n_sampled_features, str) and n_sampled_features in ("auto", "all")):
-        return n_features
-    check_integer("n_sampled_features, if not None, 'auto' or 'all',", n_sampled_features, least=1, most=n_features)
-    return int(n_sampled_features)
+    n_sampled = box.n_features
+    if n_sampled_features is not None and n_sampled_features not in ("auto", "all"):
+        check_integer("n_sampled_features, if not None, 'auto' or 'all',", n_sampled_features, least=1, most=n_sampled)
+        n_sampled = int(n_sampled_features)
+    return box, FixedPoint(n_bits, m), n_sampled
 
 
 @dataclass(frozen=True)

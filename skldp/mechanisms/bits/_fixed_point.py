@@ -240,18 +240,14 @@ class FixedPoint:
         top = 1 << (self.n_bits - 1)
         kind = magnitude.dtype.type
         limit = largest * 2.0**shift
-        if limit < top:
-            np.multiply(magnitude, kind(2.0**shift), out=magnitude)
-            np.copyto(codes, magnitude, casting="unsafe")
-        elif limit < 2 * top <= 1 << (8 * codes.itemsize):
-            # A minimum of integers is several times as fast as one of floats, but needs a type that holds them.
-            np.multiply(magnitude, kind(2.0**shift), out=magnitude)
-            np.copyto(codes, magnitude, casting="unsafe")
-            np.minimum(codes, codes.dtype.type(top - 1), out=codes)
-        else:
+        # A minimum of integers is several times as fast as one of floats, but needs a type that holds them.
+        as_integers = limit < 2 * top <= 1 << (8 * codes.itemsize)
+        if limit >= top and not as_integers:
             np.minimum(magnitude, kind(self.largest), out=magnitude)
-            np.multiply(magnitude, kind(2.0**shift), out=magnitude)
-            np.copyto(codes, magnitude, casting="unsafe")
+        np.multiply(magnitude, kind(2.0**shift), out=magnitude)
+        np.copyto(codes, magnitude, casting="unsafe")
+        if limit >= top and as_integers:
+            np.minimum(codes, codes.dtype.type(top - 1), out=codes)
 
     def _scale_far(self, magnitude: np.ndarray, shift: int, codes: np.ndarray) -> None:
         """The same for integers, or for exponents, that the type of the magnitudes does not hold."""

@@ -102,6 +102,16 @@ def estimate_frequencies(
     return FrequencyEstimate(frequencies, errors, n, categories)
 
 
+def checked_prior(prior: npt.ArrayLike, most: int | None = None) -> tuple[float, ...]:
+    """Return public probabilities as a tuple; raises ValueError unless they are at most `most` and sum to 1."""
+    mass = np.asarray(prior, dtype=np.float64)
+    sizes = mass.ndim == 1 and 1 <= mass.size <= (most or mass.size)
+    if not sizes or not (mass >= 0).all() or not abs(mass.sum() - 1) <= 1e-6:
+        limit = f"at most {most:,} " if most else ""
+        raise ValueError(f"prior must be {limit}probabilities that sum to 1; got {prior!r}.")
+    return tuple(mass.tolist())
+
+
 def clean_probabilities(noisy: npt.NDArray[np.floating], flip_matrix: Floats) -> Floats:
     r"""Probabilities of the true classes from those of the randomized ones."""
     released = np.flatnonzero(flip_matrix.any(axis=0))

@@ -16,6 +16,7 @@ from skldp.laws._odds import DIGITS, TWO_64
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._rows import Workspace
+from skldp.mechanisms.categorical._frequency import checked_prior
 from skldp.mechanisms.categorical._randomized_response import (
     CategoryMechanism,
     CodeMechanism,
@@ -112,10 +113,7 @@ class RandomizedResponseWithPrior(CodeMechanism):
 
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
-        mass = np.asarray(self.prior, dtype=np.float64)
-        if mass.ndim != 1 or not mass.size or not (mass >= 0).all() or not abs(mass.sum() - 1) <= 1e-6:
-            raise ValueError(f"prior must be probabilities that sum to 1. Got {self.prior!r} instead.")
-        object.__setattr__(self, "prior", tuple(mass.tolist()))
+        object.__setattr__(self, "prior", checked_prior(self.prior))
         # Raises if epsilon is too small.
         _ = self.inner
 
@@ -258,18 +256,6 @@ class RowPriorResponse:
             places[group] = np.where(inside, answered, uniform)
         released: Ints = np.take_along_axis(order, places[:, None], axis=1)[:, 0]
         return released
-
-    def flip_matrices(self, priors: Floats) -> Floats:
-        """Probability that class i is released as class j, for each row, shape (n, n_classes, n_classes)."""
-        order, sizes = ranked_supports(priors, self.epsilon)
-        ranks = np.argsort(order, axis=1)
-        inside = ranks < sizes[:, None]
-        keep, other = np.array([(law.keep_probability, law.other_probability) for law in self.laws])[sizes - 1].T
-        rows = np.where(inside[:, :, None], other[:, None, None], 1 / sizes[:, None, None])
-        matrices = np.where(inside[:, None, :], rows, 0.0)
-        diagonal = np.arange(self.n_classes)
-        matrices[:, diagonal, diagonal] = np.where(inside, keep[:, None], 0.0)
-        return matrices
 
 
 @dataclass(frozen=True)

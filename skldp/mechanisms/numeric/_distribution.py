@@ -103,7 +103,7 @@ class Ramps:
 
         zero, last = np.zeros_like(ends), np.full_like(ends, law.n_cells)
         lower, upper = before(ends) - before(zero), before(last) - before(np.minimum(ends - cells + law.n_inner, last))
-        total = _total(law)
+        total = law.total
         self._starts, self._cells, self._weight = starts, cells, upper / (lower + upper)
         self._chances = share * law.base / total * np.stack([lower, upper])
         self._gain = share * law.extra / total * cells
@@ -145,7 +145,7 @@ def lattice_response(law: LatticeLaw, knots: Floats, *, spread: bool = False) ->
     if spread:
         # The mean over a bin, from the integral of the clipped line.
         inner = -np.diff(inner * (beyond - inner / 2), axis=0) / np.diff(begin)[:, None]
-    total = _total(law)
+    total = law.total
     return starts, np.diff(starts * (law.base / total) + inner * (law.extra / total), axis=1)
 
 
@@ -191,11 +191,6 @@ def _edges_around(knots: Floats) -> Floats:
     return np.concatenate([knots[:1], (knots[1:] + knots[:-1]) / 2, knots[-1:]])
 
 
-def _total(law: LatticeLaw) -> int:
-    """Return the weight of all cells."""
-    return law.n_cells * law.base + law.n_inner * law.extra
-
-
 def _unit_variance(law: LatticeLaw) -> float:
     """Return the variance of one report's score of a share, times the width of its ramp."""
-    return (_total(law) / law.extra) ** 2 / (8 * law.n_inner * law.reach)
+    return (law.total / law.extra) ** 2 / (8 * law.n_inner * law.reach)

@@ -12,13 +12,12 @@ from scipy.optimize import minimize_scalar
 from skldp._arrays import Bools, Floats, Ints, Words
 from skldp._checks import check_integer
 from skldp.laws._numbers import SignsLaw, ThreeAnswersLaw, TwoAnswersLaw
-from skldp.laws._odds import floor_to_double, log_ratio
+from skldp.laws._odds import TWO_64, floor_to_double, log_ratio
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms.numeric._unit_interval import UnitMechanism, calibration_epsilon, worst_quadratic
 
 MOST_VALUES = 100_000
 
-_WORD = 2**64
 # Up to here a threshold's first 16 bits, rounded, are still a signed 16-bit integer.
 _LARGEST_FIRST = 2.0**15 - 2
 # Largest rounding error: one from the product in single precision, one from truncation below zero.
@@ -98,7 +97,7 @@ class Duchi(UnitMechanism):
     def output_law(self, x: float) -> tuple[Floats, list[int]]:
         """Give the answers and their integer weights, whose sum is 2^64."""
         up = 2**63 + round(x * float(self.slope))
-        return np.array([-self.magnitude, self.magnitude]), [_WORD - up, up]
+        return np.array([-self.magnitude, self.magnitude]), [TWO_64 - up, up]
 
     def _draw_numbers(self, x: np.ndarray, noise: Noise, out: np.ndarray) -> None:
         scale = self.slope * 2.0**-48
@@ -190,7 +189,7 @@ class DuchiVector(UnitMechanism):
         share = float(self.agreeing_share)
         eps = calibration_epsilon(self.epsilon)
         # p = 1 - (1 - share) / (1 + (E - 1) share), whose complement keeps its digits where E is large.
-        return _WORD - math.ceil((1 - share) / (1 + math.expm1(eps) * share) * 2.0**64)
+        return TWO_64 - math.ceil((1 - share) / (1 + math.expm1(eps) * share) * 2.0**64)
 
     @property
     def integer_law(self) -> SignsLaw:
@@ -206,7 +205,7 @@ class DuchiVector(UnitMechanism):
     def _agreement(self) -> Fraction:
         """The mean of s_j v_j, from the sampled p."""
         d, share = int(self.n_values), self.agreeing_share
-        p = Fraction(self.threshold, _WORD)
+        p = Fraction(self.threshold, TWO_64)
         # Over T+, and so over T- with the other sign, s_j v_j sums to binom(d - 1, floor(d / 2)).
         return Fraction(math.comb(d - 1, d // 2), 2**d) * (p / share - (1 - p) / (1 - share))
 
@@ -215,7 +214,7 @@ class DuchiVector(UnitMechanism):
         """The log ratio of a sign vector's probabilities from an agreeing and from another input."""
         share = self.agreeing_share
         agree = self.threshold * (share.denominator - share.numerator)
-        other = (_WORD - self.threshold) * share.numerator
+        other = (TWO_64 - self.threshold) * share.numerator
         return log_ratio(agree, other, in_doubles=True)
 
     @cached_property
@@ -325,9 +324,9 @@ class ThreeOutputs(UnitMechanism):
         a = three_outputs_zero_probability(eps) * (1 - 2.0**-48)
         zero = 2 * floor_to_double(int(a * 2.0**63))
         zero_lost = floor_to_double(math.floor(Fraction(zero) * Fraction(1 - less)))
-        wrong = (_WORD - zero) // 2
+        wrong = (TWO_64 - zero) // 2
         # The rest at x = 1, once its zeros are taken out, is shared 1 : E between the wrong sign and the right one.
-        at_one = math.ceil(Fraction(_WORD - zero + zero_lost) / (1 + Fraction(odds)))
+        at_one = math.ceil(Fraction(TWO_64 - zero + zero_lost) / (1 + Fraction(odds)))
         return zero, zero_lost, wrong, floor_to_double(wrong - at_one)
 
     @property
@@ -339,34 +338,34 @@ class ThreeOutputs(UnitMechanism):
     def magnitude(self) -> float:
         """The size C of the answers."""
         _, zero_lost, _, wrong_lost = self.integers
-        return _WORD / (zero_lost + 2 * wrong_lost)
+        return TWO_64 / (zero_lost + 2 * wrong_lost)
 
     @cached_property
     def exact_epsilon(self) -> float:
         """The larger log ratio of: 0 at the middle and at the end; the right sign at the end and the wrong one."""
         zero, zero_lost, wrong, wrong_lost = self.integers
         zero_end, wrong_end = zero - zero_lost, wrong - wrong_lost
-        of_sign = log_ratio(_WORD - zero_end - wrong_end, wrong_end, in_doubles=True)
+        of_sign = log_ratio(TWO_64 - zero_end - wrong_end, wrong_end, in_doubles=True)
         return max(of_sign, log_ratio(zero, zero_end, in_doubles=True)) if zero else of_sign
 
     @property
     def loss_from_middle(self) -> float:
         """Loss of the right sign at an end; 0 is likeliest in the middle."""
         zero, zero_lost, wrong, wrong_lost = self.integers
-        return log_ratio(_WORD - (zero - zero_lost) - (wrong - wrong_lost), wrong, in_doubles=True)
+        return log_ratio(TWO_64 - (zero - zero_lost) - (wrong - wrong_lost), wrong, in_doubles=True)
 
     @cached_property
     def variance_coefficients(self) -> tuple[float, float, float]:
         """Coefficients from the probability of 0, which is linear in abs(x)."""
         zero, zero_lost, _, _ = self.integers
-        return self.magnitude**2 * ((_WORD - zero) / _WORD), self.magnitude**2 * (zero_lost / _WORD), -1.0
+        return self.magnitude**2 * ((TWO_64 - zero) / TWO_64), self.magnitude**2 * (zero_lost / TWO_64), -1.0
 
     def output_law(self, x: float) -> tuple[Floats, list[int]]:
         """Give the answers -C, C and, where it is one, 0, and their integer weights, whose sum is 2^64."""
         zero, zero_lost, wrong, wrong_lost = self.integers
         at_zero = zero - round(abs(x) * float(zero_lost))
         against = wrong - round(abs(x) * float(wrong_lost))
-        along = _WORD - at_zero - against
+        along = TWO_64 - at_zero - against
         weights = [against, at_zero, along] if x >= 0 else [along, at_zero, against]
         outputs = np.array([-self.magnitude, 0.0, self.magnitude])
         return (outputs, weights) if zero else (outputs[::2], weights[::2])
@@ -386,4 +385,4 @@ class ThreeOutputs(UnitMechanism):
 
     def _mean(self, x: float) -> Fraction:
         _, weights = self.output_law(x)
-        return Fraction(self.magnitude) * (weights[-1] - weights[0]) / _WORD
+        return Fraction(self.magnitude) * (weights[-1] - weights[0]) / TWO_64

@@ -14,7 +14,7 @@ from skldp._arrays import Floats, Ints, as_numbers
 from skldp._checks import check_integer
 from skldp.laws._integers import UnitLaw
 from skldp.laws._numbers import LatticeLaw, MixtureLaw
-from skldp.laws._odds import log_ratio
+from skldp.laws._odds import TWO_64, log_ratio
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms.numeric._distribution import (
     DistributionEstimate,
@@ -43,11 +43,11 @@ def piecewise_shape(epsilon: float, variant: str = "pm") -> float:
     return float(brentq(lambda t: (t / odds) ** 2 * t**2 + 2 * t**3 / odds - 2 * t / odds - 1, 0.5, odds, xtol=1e-13))
 
 
-def lattice_variance(n_cells: int, n_inner: int, base: int, extra: int, step: float) -> tuple[float, float, float]:
-    """The coefficients of a lattice law's variance, with its inner interval ending in mid-cell."""
-    inner = n_inner * extra / (n_cells * base + n_inner * extra)
-    cells = (1 - inner) * (n_cells**2 - 1) / 12 + inner * ((n_inner**2 - 1) / 12 + 0.25)
-    return step**2 * cells, 0.0, 1 / inner - 1
+def lattice_variance(law: LatticeLaw) -> tuple[float, float, float]:
+    """Return the coefficients of a lattice law's variance, with its inner interval ending in mid-cell."""
+    inner = law.n_inner * law.extra / law.total
+    cells = (1 - inner) * (law.n_cells**2 - 1) / 12 + inner * ((law.n_inner**2 - 1) / 12 + 0.25)
+    return law.step**2 * cells, 0.0, 1 / inner - 1
 
 
 def _nearest_odd(value: float) -> int:
@@ -137,7 +137,7 @@ class Piecewise(UnitMechanism):
         t, excess = piecewise_shape(eps, self.variant), math.expm1(eps)
         return 2.0 ** math.ceil(math.log2(2 * (t + 1) * (excess + 1 + t) / (t * excess)) - self.lattice_bits)
 
-    @property
+    @cached_property
     def integer_law(self) -> LatticeLaw:
         """The law of `lattice` and `step`."""
         # The step is a power of two, and frexp's fraction lies from one half to 1.
@@ -146,8 +146,7 @@ class Piecewise(UnitMechanism):
     @cached_property
     def reach(self) -> float:
         """Number of cells that the inner interval moves as x goes from 0 to 1."""
-        n_cells, n_inner, base, extra = self.lattice
-        return (n_cells * base + n_inner * extra) / (n_inner * extra) / self.step
+        return self.integer_law.reach
 
     @cached_property
     def exact_epsilon(self) -> float:
@@ -158,7 +157,7 @@ class Piecewise(UnitMechanism):
     @cached_property
     def variance_coefficients(self) -> tuple[float, float, float]:
         """Coefficients of the lattice law, with its inner interval ending in mid-cell."""
-        return lattice_variance(*self.lattice, self.step)
+        return lattice_variance(self.integer_law)
 
     def variance(self, x: npt.ArrayLike) -> Floats:
         """Variance of the released law, element by element."""
@@ -184,8 +183,7 @@ class Piecewise(UnitMechanism):
 
     @property
     def _inner_probability(self) -> float:
-        n_cells, n_inner, base, extra = self.lattice
-        return n_inner * extra / (n_cells * base + n_inner * extra)
+        return self.lattice[1] * self.lattice[3] / self.integer_law.total
 
     def _cells(self, n_inner: int, excess: float) -> int:
         """Count the cells of a range in which the inner interval reaches far enough for an exact mean."""
@@ -203,8 +201,8 @@ class Piecewise(UnitMechanism):
         return cell.astype(np.int64), np.rint(position).astype(np.int64)
 
     def _draw_numbers(self, x: np.ndarray, noise: Noise, out: np.ndarray) -> None:
-        n_cells, n_inner, base, extra = self.lattice
-        word = _uniform_below(n_cells * base + n_inner * extra, noise, x.size)
+        n_cells, _, base, extra = self.lattice
+        word = _uniform_below(self.integer_law.total, noise, x.size)
         cell, part = self._start(x)
         near = word - n_cells * base
         part += near
@@ -220,10 +218,10 @@ class Piecewise(UnitMechanism):
         np.multiply(word, self.step, out=out, casting="same_kind")
 
     def _mean(self, x: float) -> Fraction:
-        n_cells, n_inner, base, extra = self.lattice
+        n_cells, n_inner, _, extra = self.lattice
         start, part = (int(value[0]) for value in self._start(np.array([x], dtype=np.float64)))
         centre = start + Fraction(part, extra) - (n_cells - n_inner) // 2
-        return Fraction(self.step) * centre * n_inner * extra / (n_cells * base + n_inner * extra)
+        return Fraction(self.step) * centre * n_inner * extra / self.integer_law.total
 
 
 @dataclass(frozen=True)
@@ -309,7 +307,6 @@ class SquareWave(Piecewise):
         return DistributionEstimate.around(knots, likeliest_shares(counts, response), cells.size)
 
 
-_WORD = 2**64
 _ROOT = 405 * math.sqrt(241)
 # About 0.60935: from here on a mixture has a lower worst variance than Duchi alone.
 HYBRID_THRESHOLD = math.log((-5 + 2 * math.cbrt(6353 - _ROOT) + 2 * math.cbrt(6353 + _ROOT)) / 27)
@@ -344,7 +341,7 @@ class _Mixture(UnitMechanism):
     @cached_property
     def threshold(self) -> int:
         """The probability of the piecewise mechanism, out of 2^64."""
-        return min(int(self.piecewise_probability * 2.0**64), _WORD - 1)
+        return min(int(self.piecewise_probability * 2.0**64), TWO_64 - 1)
 
     @cached_property
     def exact_epsilon(self) -> float:
@@ -361,20 +358,20 @@ class _Mixture(UnitMechanism):
     @cached_property
     def variance_coefficients(self) -> tuple[float, float, float]:
         """The mean of the two mechanisms' coefficients."""
-        part = self.threshold / _WORD
+        part = self.threshold / TWO_64
         pairs = zip(self.piecewise.variance_coefficients, self.few_valued.variance_coefficients, strict=True)
         constant, linear, square = (part * first + (1 - part) * second for first, second in pairs)
         return constant, linear, square
 
     def variance(self, x: npt.ArrayLike) -> Floats:
         """Variance of the released law, element by element."""
-        part = self.threshold / _WORD
+        part = self.threshold / TWO_64
         return part * self.piecewise.variance(x) + (1 - part) * self.few_valued.variance(x)
 
     def output_law(self, x: float) -> tuple[Floats, list[int]]:
         """Give the outputs and their integer weights; meant for a coarse lattice."""
         law: dict[float, int] = {}
-        parts = [(self.threshold, self.piecewise), (_WORD - self.threshold, self.few_valued)]
+        parts = [(self.threshold, self.piecewise), (TWO_64 - self.threshold, self.few_valued)]
         laws = [(part, *mechanism.output_law(x)) for part, mechanism in parts if part]
         totals = [sum(weights) for _, _, weights in laws]
         for i, (part, outputs, weights) in enumerate(laws):
@@ -388,17 +385,15 @@ class _Mixture(UnitMechanism):
             self.few_valued._draw_numbers(x, noise, out)
             return
         chosen = noise.bernoulli(np.uint64(self.threshold), x.shape)
-        mechanism: UnitMechanism
-        for places, mechanism in (
-            (np.flatnonzero(chosen), self.piecewise),
-            (np.flatnonzero(~chosen), self.few_valued),
-        ):
+        mechanisms: tuple[UnitMechanism, UnitMechanism] = self.few_valued, self.piecewise
+        for which in (1, 0):
+            places, mechanism = np.flatnonzero(chosen == which), mechanisms[which]
             part = np.empty(places.size, dtype=out.dtype)
             mechanism._draw_numbers(x[places], noise.at(places, x.size), part)
             out[places] = part
 
     def _mean(self, x: float) -> Fraction:
-        part = Fraction(self.threshold, _WORD)
+        part = Fraction(self.threshold, TWO_64)
         few = (1 - part) * self.few_valued._mean(x)
         return few + part * self.piecewise._mean(x) if part else few
 

@@ -17,7 +17,12 @@ from skldp.laws._numbers import PLACES, BinsLaw, KnotsLaw
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._rows import RowMechanism, Workspace
-from skldp.mechanisms.categorical._frequency import clean_probabilities, estimate_frequencies, project_onto_simplex
+from skldp.mechanisms.categorical._frequency import (
+    checked_prior,
+    clean_probabilities,
+    estimate_frequencies,
+    project_onto_simplex,
+)
 from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
 from skldp.mechanisms.categorical._unary import UnaryEncoding
 
@@ -123,9 +128,7 @@ def best_knots(epsilon: float, prior: tuple[float, ...] | None) -> AnswerBins:
     return best
 
 
-def _moments(
-    mass: Floats,
-) -> tuple[Floats, Floats, Floats, Floats]:
+def _moments(mass: Floats) -> tuple[Floats, Floats, Floats, Floats]:
     """Moments of order 0, 1 and 2 below each edge of the parts, and the edges."""
     edges = np.linspace(-1, 1, mass.size + 1)
     middles = (edges[:-1] + edges[1:]) / 2
@@ -215,13 +218,7 @@ class ResponseOnBins(RowMechanism):
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
         if self.prior is not None:
-            mass = np.asarray(self.prior, dtype=np.float64)
-            fits = mass.ndim == 1 and 1 <= mass.size <= _MOST_PARTS and (mass >= 0).all()
-            if not fits or not abs(mass.sum() - 1) <= 1e-6:
-                raise ValueError(
-                    f"prior must be at most {_MOST_PARTS:,} probabilities that sum to 1. Got {self.prior!r} instead."
-                )
-            object.__setattr__(self, "prior", tuple(mass.tolist()))
+            object.__setattr__(self, "prior", checked_prior(self.prior, _MOST_PARTS))
         # Raises on invalid bounds, or an epsilon that is too small.
         _ = self.domain, self.inner
 

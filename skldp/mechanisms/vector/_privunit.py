@@ -175,15 +175,9 @@ class PrivUnit(RowMechanism):
         threshold, height = _calibrate(d, epsilon)
         c = cap_probability(height, d)
         mean = math.exp(_log_mean(height, c, d, _log_ratio(threshold, c)))
-        spread = math.sqrt(1 / d) / mean
-        derived = {
-            "cap_threshold": threshold,
-            "height": height,
-            "cap_probability": c,
-            "scale": 1 / mean,
-            "step": public_step(spread),
-        }
-        for name, value in derived.items():
+        names = ("cap_threshold", "height", "cap_probability", "scale", "step")
+        derived = (threshold, height, c, 1 / mean, public_step(math.sqrt(1 / d) / mean))
+        for name, value in zip(names, derived, strict=True):
             object.__setattr__(self, name, value)
 
     @property
