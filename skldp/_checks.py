@@ -1,6 +1,7 @@
 """Checks of parameters: numbers, integers, and their ranges."""
 
 import math
+from collections.abc import Sequence
 from functools import partial
 from numbers import Integral, Real
 from typing import Any
@@ -49,6 +50,12 @@ def check_between(name: str, value: Any, low: float, high: float) -> None:
     """Raise ValueError unless a value is a number from `low` to `high`, which may be infinite."""
     if not isinstance(value, Real) or isinstance(value, bool | np.bool_) or not low <= float(value) <= high:
         raise ValueError(f"{name} must be a number from {low} to {high}. Got {value!r} instead.")
+
+
+def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
+    """Raise ValueError unless a value is one of the choices."""
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {tuple(choices)}; got {value!r}.")
 
 
 def check_fraction(name: str, value: Any) -> None:

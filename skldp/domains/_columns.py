@@ -18,10 +18,7 @@ from skldp.domains._sparse_rows import SparseRows
 class _OneColumn(Domain):
     """Base class of domains of one column."""
 
-    @property
-    def n_features(self) -> int:
-        """One."""
-        return 1
+    n_features = 1
 
 
 @dataclass(frozen=True)
@@ -102,11 +99,9 @@ class Categories(_OneColumn):
             own = tuple(value.item() if isinstance(value, np.generic) else value for value in self.values)
             object.__setattr__(self, "values", own)
         if not isinstance(self.values, tuple) or not all(map(_is_category, self.values)):
-            raise ValueError(
-                f"Categories must be a tuple of strings, numbers or booleans. Got {self.values!r} instead."
-            )
+            raise ValueError(f"Categories must be a tuple of strings, numbers or booleans; got {self.values!r}.")
         if not self.values or len(set(self.values)) < len(self.values):
-            raise ValueError(f"Categories must be a list of different values. Got {self.values!r} instead.")
+            raise ValueError(f"Categories must be different values, at least one; got {self.values!r}.")
         if not isinstance(self.ordered, bool):
             raise ValueError(f"ordered must be True or False. Got {self.ordered!r} instead.")
 
@@ -236,9 +231,7 @@ def check_column_names(domain: Domain | None, names: Iterable[str] | None) -> No
     while isinstance(domain, Constrained):
         domain = domain.domain
     if isinstance(domain, Columns) and names is not None and domain.names != tuple(names):
-        raise ValueError(
-            f"The domain's columns must be those of X, in their order: {list(names)}. Got {list(domain.names)} instead."
-        )
+        raise ValueError(f"The domain must have the columns of X, {list(names)}; got {list(domain.names)}.")
 
 
 def domain_from_json(text: str) -> Domain:
@@ -253,13 +246,8 @@ def domain_from_json(text: str) -> Domain:
     return _from_dict(read_json(text))
 
 
-_TYPES: dict[str, type[Domain]] = {
-    one.type: one
-    for one in (
-        *(Anywhere, Ball, Box, Categories, Codes, Columns, Constrained, FiniteSet, Integers, Interval, OneHot),
-        *(OrMissing, SparseRows),
-    )
-}
+_DOMAINS = (Anywhere, Ball, Box, Categories, Codes, Columns, Constrained, FiniteSet, Integers, Interval, OneHot)
+_TYPES: dict[str, type[Domain]] = {one.type: one for one in (*_DOMAINS, OrMissing, SparseRows)}
 
 
 def _from_dict(given: Any) -> Domain:

@@ -346,10 +346,7 @@ def own_vectors(name: str, vectors: npt.ArrayLike, n_features: int | None = None
     own = np.array(_declared_numbers(name, vectors))
     if own.ndim != 2 or 0 in own.shape or own.shape[1] != (n_features or own.shape[1]):
         width = "n_features" if n_features is None else n_features
-        raise ValueError(
-            f"{name} must have the shape (n, {width}), with at least one row. Got an array of shape {own.shape} "
-            "instead."
-        )
+        raise ValueError(f"{name} must have the shape (n, {width}), with at least one row; got {own.shape}.")
     if not np.isfinite(own).all():
         raise ValueError(f"{name} must be finite. Got NaN or infinity instead.")
     own.flags.writeable = False

@@ -245,16 +245,10 @@ LAWS = {
     "longitudinal_mean": ("_longitudinal_laws", "LongitudinalMeanLaw"),
     "longitudinal_histogram": ("_longitudinal_laws", "LongitudinalHistogramLaw"),
 }
-# The deepest law is a mixture within a sampled law.
-_DEEPEST = 3
 
 
-def law_from_dict(given: Any) -> IntegerLaw:
-    """Read a law that :meth:`IntegerLaw.to_dict` wrote."""
-    return _law(given, _DEEPEST)
-
-
-def _law(given: Any, deepest: int) -> IntegerLaw:
+def law_from_dict(given: Any, deepest: int = 3) -> IntegerLaw:
+    """Read a law that :meth:`IntegerLaw.to_dict` wrote; the deepest is a mixture within a sampled law."""
     if not deepest:
         raise ValueError("A law must hold no mixture within a mixture; got one.")
     name = given.get("law") if isinstance(given, dict) else None
@@ -270,7 +264,7 @@ def _law(given: Any, deepest: int) -> IntegerLaw:
 def _read(value: Any, deepest: int) -> Any:
     """Read an integer, several of them, or a law within a law."""
     if isinstance(value, dict):
-        return _law(value, deepest - 1)
+        return law_from_dict(value, deepest - 1)
     return tuple(map(_integer, value)) if isinstance(value, list) else _integer(value)
 
 

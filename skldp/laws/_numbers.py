@@ -206,11 +206,27 @@ _MOST_BITS = 53
 
 
 @dataclass(frozen=True)
-class BinsLaw(UnitLaw):
+class _ResponseOnNumbers(UnitLaw):
+    """Base class of laws that answer by randomized response to the code of a number."""
+
+    response: ResponseLaw
+
+    @property
+    def n_answers(self) -> int:
+        """The number of codes."""
+        return self.response.n_codes
+
+    @property
+    def epsilon(self) -> float:
+        """The epsilon of the response."""
+        return self.response.epsilon
+
+
+@dataclass(frozen=True)
+class BinsLaw(_ResponseOnNumbers):
     """Randomized response to the number of a bin; each answer has its own public number, with bias."""
 
     name: ClassVar[str] = "bins"
-    response: ResponseLaw
     edges: tuple[int, ...]
     answers: tuple[int, ...]
 
@@ -220,16 +236,6 @@ class BinsLaw(UnitLaw):
             self._refuse("answer for bins, whose edges ascend, within [-1, 1]")
         if not self.response.n_codes == len(self.answers) == len(self.edges) + 1 <= _MOST_BINS:
             self._refuse(f"have as many answers as bins, at most {_MOST_BINS}, and an edge between each two")
-
-    @property
-    def n_answers(self) -> int:
-        """The number of bins."""
-        return len(self.answers)
-
-    @property
-    def epsilon(self) -> float:
-        """The epsilon of the response."""
-        return self.response.epsilon
 
     def draw(self, x: float, words: Iterator[int]) -> int:
         """Answer for a number, from one word."""
@@ -242,11 +248,10 @@ class BinsLaw(UnitLaw):
 
 
 @dataclass(frozen=True)
-class KnotsLaw(UnitLaw):
+class KnotsLaw(_ResponseOnNumbers):
     """A number is rounded at random to one of the knots beside it, and the knot answered for by randomized response."""
 
     name: ClassVar[str] = "knots"
-    response: ResponseLaw
     knots: tuple[int, ...]
 
     def _check(self) -> None:
@@ -257,16 +262,6 @@ class KnotsLaw(UnitLaw):
             self._refuse(f"answer for its knots, at most {_MOST_BINS}")
         if self._gain < 1:
             self._refuse("keep a knot more often than it gives another")
-
-    @property
-    def n_answers(self) -> int:
-        """The number of knots."""
-        return len(self.knots)
-
-    @property
-    def epsilon(self) -> float:
-        """The epsilon of the response."""
-        return self.response.epsilon
 
     def draw(self, x: float, words: Iterator[int]) -> int:
         """Answer for a number, from two words."""
@@ -415,9 +410,8 @@ class SignsLaw(GroupLaw):
     @cached_property
     def _magnitude(self) -> float:
         agreeing, others = self._n_agreeing, (1 << self.n_values) - self._n_agreeing
-        share = Fraction(self.agreeing_count, TWO_64 * agreeing) - Fraction(
-            TWO_64 - self.agreeing_count, TWO_64 * others
-        )
+        other_count = TWO_64 - self.agreeing_count
+        share = Fraction(self.agreeing_count, TWO_64 * agreeing) - Fraction(other_count, TWO_64 * others)
         # Over all rows that agree, a sign times its own number's sums to this binomial; over others, to its negative.
         return float(1 / (share * math.comb(self.n_values - 1, self.n_values // 2)))
 

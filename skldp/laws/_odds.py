@@ -138,7 +138,5 @@ def threshold_log_odds(threshold: npt.ArrayLike) -> npt.NDArray[np.float64]:
 def check_representable(epsilon: float, exact: float, least: float) -> None:
     """Refuse an epsilon so small that probabilities out of 2^64 give epsilon 0, or more than it."""
     if not 0 < exact <= epsilon:
-        raise ValueError(
-            "epsilon must be large enough for probabilities out of 2**64 to differ by it, "
-            f"here at least about {least:.3g}. Got {epsilon!r} instead."
-        )
+        rule = f"large enough for probabilities out of 2**64, here at least about {least:.3g}"
+        raise ValueError(f"epsilon must be {rule}; got {epsilon!r}.")

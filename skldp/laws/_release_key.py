@@ -140,10 +140,7 @@ class ReleaseKey:
 
     def __reduce__(self) -> Any:
         if self._source is None:
-            raise TypeError(
-                "A ReleaseKey of bytes must stay in its process, because a copy of the secret would travel with it. "
-                "Make it with ReleaseKey.from_file, or from a function that asks for the secret."
-            )
+            raise TypeError("A ReleaseKey of bytes must not be pickled; make it from a file or a function.")
         return _found_again, (self._source, self.fingerprint)
 
 
@@ -155,10 +152,8 @@ def _read_secret(path: str) -> bytes:
         if not stat.S_ISREG(state.st_mode):
             raise ValueError("The file of a release key must be a regular file; got another kind of file.")
         if os.name == "posix" and state.st_mode & 0o077:
-            raise ValueError(
-                "The file of a release key must be readable by its owner alone (chmod 600); got the mode "
-                f"{stat.S_IMODE(state.st_mode):o}."
-            )
+            mode = f"{stat.S_IMODE(state.st_mode):o}"
+            raise ValueError(f"The file of a release key must be readable by its owner alone (mode 600); got {mode}.")
         return file.read(_N_BYTES + 1)
 
 
@@ -187,10 +182,7 @@ def _without_waiting(path: str, flags: int) -> int:
 def _found_again(source: Callable[[], bytes], fingerprint: str) -> ReleaseKey:
     key = ReleaseKey(source)
     if key.fingerprint != fingerprint:
-        raise ValueError(
-            "A process must find the secret that its task was made with, or it would release all records again. "
-            f"Got the fingerprint {key.fingerprint} where {fingerprint} was meant."
-        )
+        raise ValueError(f"The release secret must have the fingerprint {fingerprint}; got {key.fingerprint}.")
     return key
 
 
@@ -200,7 +192,5 @@ def _checked(secret: Any) -> bytes:
         raise ValueError(f"A release secret must be {_N_BYTES} bytes. Got {type(secret).__name__}{size} instead.")
     own = bytes(secret)
     if len(set(own)) < _LEAST_DIFFERENT or (own.isascii() and own.decode("ascii").isprintable()):
-        raise ValueError(
-            "A release secret must be random bytes: ReleaseKey.create draws them. Got zeros, a pattern or a text."
-        )
+        raise ValueError("A release secret must be random bytes, as ReleaseKey.create draws; got a pattern or a text.")
     return own

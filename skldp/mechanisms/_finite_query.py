@@ -76,10 +76,7 @@ class FiniteQuery:
             raise ValueError(f"Every row of weights must sum to 2**{_GRID_BITS}. Got {self.weights!r} instead.")
         impossible = weights == 0
         if (impossible.any(axis=0) & ~impossible.all(axis=0)).any():
-            raise ValueError(
-                "An output that is possible for some points must be possible for all, else its privacy loss is "
-                f"infinite. Got {self.weights!r} instead."
-            )
+            raise ValueError(f"An output must be possible for all points or for none; got {self.weights!r}.")
         object.__setattr__(self, "weights", read_only(weights))
 
     @classmethod

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from skldp._checks import check_between
+from skldp._checks import check_between, check_choice
 from skldp._tables import as_frame, html_table
 from skldp.laws._odds import product_above, sum_above
 
@@ -50,10 +50,6 @@ def sentence(steps: Iterable[GuaranteeStep]) -> str:
         return bases[0]
     *first, last = (f"({one})" for one in bases)
     return f"sum of {', '.join(first)} and {last}"
-
-
-_UNITS = ("record", "label", "distance")
-_MODELS = ("local", "central")
 
 
 @dataclass(frozen=True)
@@ -128,10 +124,8 @@ class PrivacyGuarantee:
         for name in ("per_feature", "stated", "diameter"):
             if getattr(self, name) is not None:
                 check_between(name, getattr(self, name), 0, math.inf)
-        if self.unit not in _UNITS:
-            raise ValueError(f"unit must be one of {_UNITS}. Got {self.unit!r} instead.")
-        if self.model not in _MODELS:
-            raise ValueError(f"model must be one of {_MODELS}. Got {self.model!r} instead.")
+        check_choice("unit", self.unit, ("record", "label", "distance"))
+        check_choice("model", self.model, ("local", "central"))
         total = sum(part.epsilon for part in self.parts)
         delta = min(1.0, sum(part.delta for part in self.parts))
         if not (math.isclose(total, self.epsilon, rel_tol=1e-9) and math.isclose(delta, self.delta, rel_tol=1e-9)):
@@ -179,10 +173,7 @@ class PrivacyGuarantee:
             return self
         declared = self.diameter if diameter is None else diameter
         if declared is None:
-            raise ValueError(
-                "A guarantee per unit of distance says nothing about a whole record until the domain's diameter "
-                "is declared: pass diameter."
-            )
+            raise ValueError("`diameter` must be given to bound a record by an epsilon per unit of distance; got None.")
         return replace(
             self,
             epsilon=product_above(self.epsilon, declared),
@@ -201,9 +192,7 @@ class PrivacyGuarantee:
         if not isinstance(other, PrivacyGuarantee):
             return NotImplemented
         if self.model != other.model:
-            raise ValueError(
-                f"A local guarantee and a central one do not add up. Got {self.model!r} and {other.model!r} instead."
-            )
+            raise ValueError(f"Guarantees must be of one model to be added; got {self.model!r} and {other.model!r}.")
         left, right = self, other
         if left.unit != right.unit and "distance" in (left.unit, right.unit):
             left, right = left.over_diameter(), right.over_diameter()

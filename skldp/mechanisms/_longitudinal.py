@@ -6,7 +6,7 @@ Equal permanent answers reveal that a value did not change. The second step hide
 import math
 from typing import Literal
 
-from skldp._checks import check_epsilon, check_integer
+from skldp._checks import check_choice, check_epsilon, check_integer
 from skldp.laws._longitudinal_laws import (
     LongitudinalBitsLaw,
     LongitudinalHashingLaw,
@@ -81,8 +81,7 @@ def longitudinal_categories(
     (1.0, [2.0, 4.0, 6.0, 6.0])
     """
     check_integer("n_classes", n_classes, least=2, most=2**20)
-    if method not in ("hashing", "sue", "krr"):
-        raise ValueError(f"method must be 'hashing', 'sue' or 'krr'. Got {method!r} instead.")
+    check_choice("method", method, ("hashing", "sue", "krr"))
     _check_epsilons(lifetime_epsilon, report_epsilon)
     n = int(n_classes)
     if method == "sue":
@@ -196,10 +195,8 @@ def _second_count(
     """Return the integer of the second step that makes a report spend `report_epsilon` and not more."""
     g, first = n_answers, (TWO_64 - (n_answers - 1) * first_count, first_count)
     if not report_epsilon < log_ratio(first[0] ** n_differing, first[1] ** n_differing):
-        raise ValueError(
-            "`report_epsilon` must be smaller than `lifetime_epsilon`, or nothing is left to the second step; "
-            f"got {report_epsilon!r} and {lifetime_epsilon!r}."
-        )
+        both = f"{report_epsilon!r} and {lifetime_epsilon!r}"
+        raise ValueError(f"`report_epsilon` must be smaller than `lifetime_epsilon`; got {both}.")
     p, q = first[0] / TWO_64, first[1] / TWO_64
     odds = math.exp(report_epsilon / n_differing)
     # Solved for the odds of the second step, which diverge where hardly anything is left to it.

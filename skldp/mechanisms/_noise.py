@@ -117,10 +117,7 @@ class Noise:
         return f"Noise(secure={self.secure})"
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        raise TypeError(
-            "A Noise stream cannot be copied or pickled, because two releases would share their noise. "
-            "Make a new one with noise_from inside the worker."
-        )
+        raise TypeError("A Noise stream must not be copied or pickled; make a new one with noise_from in the worker.")
 
     def fill(self, buffer: np.ndarray) -> np.ndarray:
         """Overwrite a C-contiguous array with random bits, and return it.
@@ -261,10 +258,7 @@ class Noise:
     def _refuse_after_fork(self) -> None:
         # Before the lock: a thread of the parent may have held it at the fork, and it is never released here.
         if os.getpid() != self._pid:
-            raise RuntimeError(
-                "A Noise stream must not be used after a fork, because parent and child would share their "
-                "noise. Make a new one with noise_from in the child."
-            )
+            raise RuntimeError("A Noise stream must not be used after a fork; make one with noise_from in the child.")
 
     def _child_key(self, child: int) -> bytes:
         return hashlib.blake2b(child.to_bytes(8, "big"), key=self._key, digest_size=32, person=b"skldp spawn").digest()

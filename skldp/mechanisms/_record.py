@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from skldp._arrays import Floats
-from skldp._checks import check_epsilon, check_integer, check_positive
+from skldp._checks import check_choice, check_epsilon, check_integer, check_positive
 from skldp.domains._columns import Categories, Columns, Integers, Interval, OrMissing
 from skldp.domains._domain import Codes, Domain
 from skldp.laws._odds import TWO_64, log_ratio, round_down, round_up, split_epsilon, sum_above
@@ -184,10 +184,8 @@ def _least_variance(epsilon: float, name: str) -> tuple[UnitMechanism, int, int]
             if 0 < hidden < told and _loss(unit, told, hidden) <= epsilon:
                 found.append((_variance(unit, told / TWO_64, hidden / TWO_64), unit, told, hidden))
     if not found:
-        raise ValueError(
-            f"epsilon must be large enough for a number that may be missing, at least about {8 * LEAST_EPSILON:.0g}. "
-            f"Got {epsilon!r} instead."
-        )
+        least = f"about {8 * LEAST_EPSILON:.0g}"
+        raise ValueError(f"epsilon must be at least {least} for a number that may be missing; got {epsilon!r}.")
     return min(found, key=lambda one: one[0])[1:]
 
 
@@ -219,10 +217,8 @@ def n_categories(domain: Domain) -> int | None:
     if isinstance(domain, Codes) and domain.n_features == 1:
         return domain.sizes[0]
     if not isinstance(domain, Interval | Integers | OrMissing):
-        raise ValueError(
-            "Each column of a record must be an Interval, Integers, one of these OrMissing, Categories or Codes of its "
-            f"own. Got {type(domain).__name__} instead."
-        )
+        kinds = "Interval, Integers, OrMissing, Categories or Codes of one column"
+        raise ValueError(f"Each column of a record must be {kinds}; got {type(domain).__name__}.")
     return None
 
 
@@ -297,8 +293,7 @@ def _by_column(mechanism: str | tuple[str, ...], domains: Sequence[Domain]) -> t
         raise ValueError(f"mechanism must be one for each of {len(domains)} columns. Got {mechanism!r} instead.")
     for name, domain in zip(mechanism, domains, strict=True):
         known = NUMERIC_MECHANISMS if n_categories(domain) is None else CATEGORICAL_MECHANISMS
-        if name not in (*known, "best"):
-            raise ValueError(f"The mechanism of a column must be one of {(*known, 'best')}. Got {name!r} instead.")
+        check_choice("The mechanism of a column", name, (*known, "best"))
     return mechanism
 
 
@@ -369,9 +364,7 @@ class CategoricalRecord(_Record):
 
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
-        names = (*CATEGORICAL_MECHANISMS, "best")
-        if self.method not in names:
-            raise ValueError(f"method must be one of {names}. Got {self.method!r} instead.")
+        check_choice("method", self.method, (*CATEGORICAL_MECHANISMS, "best"))
         # Raises on invalid sizes, or a share that is too small.
         _ = self.domain, self.parts
 
@@ -439,9 +432,7 @@ class MixedRecord(_Record):
 
     def __post_init__(self) -> None:
         if len(self.epsilons) != self.domain.n_features:
-            raise ValueError(
-                f"epsilons must be one for each of {self.domain.n_features} columns. Got {self.epsilons!r} instead."
-            )
+            raise ValueError(f"epsilons must be {self.domain.n_features}, one for each column; got {self.epsilons!r}.")
         # Raises on invalid columns.
         _ = self.parts
 

@@ -131,17 +131,14 @@ class RowMechanism(ABC):
         ValueError
             If the mechanism has none.
         """
-        raise ValueError(
-            f"The mechanism must have an integer law; unbounded noise and a single answer have none. Got {self!r}."
-        )
+        raise ValueError(f"A mechanism of unbounded noise or a single answer has no integer law; got {self!r}.")
 
     @property
     def code_counts(self) -> tuple[int, int, int]:
         """Number of codes, and the counts out of 2^64 of another code and of the own one, or 0 if it has the rest."""
         raise ValueError(
-            "The mechanism of a `part` must be randomized response or a unary encoding of one code, such as "
-            "`mechanism_` of a LabelRR, or of a CategoricalPrivatizer of one column by 'sue' or 'oue'; without `part` "
-            f"any mechanism counts in full. Got {type(self).__name__} instead."
+            "The mechanism of a `part` must be randomized response to one code, or a unary encoding by 'sue' or 'oue'; "
+            f"got {type(self).__name__}, which counts in full without `part`."
         )
 
     @property
@@ -308,9 +305,7 @@ class SampledFeatures(RowMechanism):
         """Undo the chance of two features to be chosen together, and what the law does to one alone."""
         d, k = self.n_outputs, self.n_sampled
         if d > 1 and k == 1:
-            raise ValueError(
-                "`n_sampled` must be at least 2: one feature of a row at a time does not identify products."
-            )
+            raise ValueError("`n_sampled` must be at least 2 to identify products of features; got 1.")
         center = np.zeros(d) if self.center is None else self.center
         # Moments about the center, where features that are not chosen are 0.
         about = second_moment - np.outer(center, mean) - np.outer(mean, center) + np.outer(center, center)

@@ -184,13 +184,10 @@ def shuffled_closed_form(epsilon: float, n: int, delta: float) -> float:
     check_between("epsilon", epsilon, 0, math.inf)
     check_integer("n", n, least=1, most=2**62)
     check_fraction("delta", delta)
-    room = n / (8 * math.log(2 / delta)) - 1
-    if room <= 0 or epsilon > math.log(room):
-        raise ValueError(
-            "The theorem needs epsilon <= ln(n / (8 ln(2 / delta)) - 1)"
-            f"{f' = {math.log(room):.4g}' if room > 0 else ', which no epsilon meets here'}. "
-            f"Got epsilon {epsilon!r} with n = {n} and delta = {delta} instead."
-        )
+    largest_odds = n / (8 * math.log(2 / delta)) - 1
+    if largest_odds <= 0 or epsilon > math.log(largest_odds):
+        most = f"{math.log(largest_odds):.4g}" if largest_odds > 0 else "a number, which needs a larger n"
+        raise ValueError(f"epsilon must be at most ln(n / (8 ln(2 / delta)) - 1) = {most}; got {epsilon!r}.")
     spread = 4 * math.sqrt(2 * math.log(4 / delta) / ((math.exp(epsilon) + 1) * n)) + 4 / n
     # A dozen operations, each within some units in the last place.
     return math.log1p(math.expm1(epsilon) * spread) * (1 + 2.0**-46)
@@ -204,10 +201,8 @@ def _local_guarantee(mechanism: Any) -> PrivacyGuarantee:
     elif isinstance(mechanism, RowMechanism):
         local = mechanism.guarantee()
     else:
-        raise ValueError(
-            "mechanism must be a RowMechanism, a FiniteQuery or a PrivacyGuarantee. "
-            f"Got a {type(mechanism).__name__} instead."
-        )
+        kinds = "a RowMechanism, a FiniteQuery or a PrivacyGuarantee"
+        raise ValueError(f"mechanism must be {kinds}; got {type(mechanism).__name__}.")
     if local.delta > 0 or local.model != "local" or local.unit == "distance":
         raise ValueError(f"Only a pure guarantee of one person's own release can be shuffled. Got {local} instead.")
     return local

@@ -65,7 +65,7 @@ def test_fitted_attributes_parameters_and_copies():
 
 def test_columns_in_another_order_are_refused():
     shuffled = PEOPLE[PEOPLE.columns[::-1]]
-    with pytest.raises(ValueError, match="columns must be those of X, in their order"):
+    with pytest.raises(ValueError, match="must have the columns of X"):
         survey().fit(shuffled, TARGET)
     # An array has no names.
     assert survey().fit(PEOPLE.to_numpy(), TARGET).bounds_ == DOMAIN

@@ -160,7 +160,7 @@ def test_prior_follows_the_declared_order():
     assert fitted.mechanism_.prior == (0.0, 0.4, 0.6)
     assert fitted.flip_matrix_[:, 0].tolist() == [0, 0, 0]
     assert set(fitted.transform(["a"] * 200)) == {"m", "z"}
-    with pytest.raises(ValueError, match="Every class must be answered with"):
+    with pytest.raises(ValueError, match="Every class must be a possible answer"):
         fitted.estimate_frequencies(["m"])
 
 

@@ -241,7 +241,7 @@ def test_bias_and_variance_are_those_of_the_enumerated_law(name, debias, n_sampl
 
 
 def test_debias_refuses_a_bit_that_tells_nothing():
-    with pytest.raises(ValueError, match=r"debias=True needs every bit"):
+    with pytest.raises(ValueError, match=r"Every bit must depend on its input"):
         bitrand(2.0, box(1), n_bits=2, alpha=math.exp(-1.0), debias=True)
 
 
@@ -312,7 +312,7 @@ def test_nan_is_refused(debias):
 
 @pytest.mark.parametrize("debias", [False, True])
 def test_an_epsilon_that_rounds_away_is_refused(debias):
-    with pytest.raises(ValueError, match="too small"):
+    with pytest.raises(ValueError, match="at least about"):
         bitrand(1e-19, box(2), calibration="exact", debias=debias)
 
 
@@ -387,7 +387,7 @@ class TestSecondMoments:
     @pytest.mark.parametrize(
         ("mechanism", "message"),
         [
-            (bitrand(2.0, box(4)), "debias must be True"),
+            (bitrand(2.0, box(4)), "`debias` must be True"),
             (latent(2.0, box(4), debias=True), "Every law must be symmetric"),
             (ome(2.0, box(4), n_bits=5, debias=True, alpha=2.0), "Every law must be symmetric"),
             (bitrand(20.0, box(4), calibration="exact", debias=True, n_sampled_features=2), "rounded at random"),

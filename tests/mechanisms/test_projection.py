@@ -95,7 +95,7 @@ def test_a_matrix_that_is_not_kept_is_the_same_one(kind, monkeypatch):
     np.testing.assert_allclose(made.apply(sparse.csc_matrix(X)), dense)
     np.testing.assert_allclose(made.invert(dense), back)
     assert made.spectral_bound() == pytest.approx(bound, rel=1e-12)
-    with pytest.raises(ValueError, match="must be kept"):
+    with pytest.raises(ValueError, match="must have at most"):
         RandomProjection(10_000, 6, kind="orthonormal")
 
 

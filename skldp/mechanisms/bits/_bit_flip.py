@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._arrays import Floats, Ints
-from skldp._checks import check_epsilon, check_integer
+from skldp._checks import check_choice, check_epsilon, check_integer
 from skldp.domains._domain import Box
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
@@ -50,7 +50,6 @@ from skldp.mechanisms.bits._flip_laws import (
 from skldp.mechanisms.bits._mask_sampling import BitRandomizer, MaskSampler, loops_for
 from skldp.mechanisms.bits._unbiased import UnbiasedBitFlip, unbiased_bitrand
 
-_CALIBRATIONS = ("published", "exact")
 # Compiled loops encode to int32 before they clip to the largest magnitude.
 _REACH = 2.0**31
 
@@ -214,8 +213,7 @@ def _setting(
     n_sampled_features: Any,
 ) -> tuple[Box, FixedPoint, int]:
     check_epsilon(epsilon)
-    if calibration not in _CALIBRATIONS:
-        raise ValueError(f"calibration must be one of {_CALIBRATIONS}. Got {calibration!r} instead.")
+    check_choice("calibration", calibration, ("published", "exact"))
     box = Box.of(*(np.atleast_1d(np.asarray(end, dtype=np.float64)) for end in bounds))
     m = integer_bits(float(np.abs(box.ends).max())) if n_integer_bits == "auto" else n_integer_bits
     n_sampled = box.n_features
@@ -380,13 +378,7 @@ class BitFlip(BitFeatures):
     def _original_squares(self, squares: Floats) -> Floats:
         """Convert the mean of M(x)^2 to that of the encoded x^2."""
         if not self.debias:
-            raise ValueError(
-                "The mean of a release is no linear function of the value, so that products of two do not tell "
-                "those of the values. debias must be True."
-            )
+            raise ValueError("`debias` must be True to estimate second moments; got False, with biased products.")
         if len(self.laws) > 1 or not self.laws[0].symmetric:
-            raise ValueError(
-                "The variance of a bit that is randomized unequally from 0 and from 1 depends on the bit, so that the "
-                "square of a release does not tell that of the value. Every law must be symmetric."
-            )
+            raise ValueError("Every law must be symmetric to estimate squares; got one whose variance depends on bits.")
         return original_squares(squares, self.laws[0], self.decoders[0])

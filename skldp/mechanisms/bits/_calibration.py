@@ -61,9 +61,8 @@ def _magnitude_losses(losses: Floats, one: Words, other: Words) -> Floats:
         loss = losses[len(losses) - 1 - place]
         next_one, legal_one = _step(one, place)
         next_other, legal_other = _step(other, place)
-        after = (
-            best[rows, next_one[:, :, :, None, None], next_other[:, None, None, :, :]] + loss[None, None, :, None, :]
-        )
+        so_far = best[rows, next_one[:, :, :, None, None], next_other[:, None, None, :, :]]
+        after = so_far + loss[None, None, :, None, :]
         legal = legal_one[:, :, :, None, None] & legal_other[:, None, None, :, :]
         best = np.where(legal, after, -np.inf).max(axis=(2, 4))
     return best[:, 3, 3]
@@ -116,10 +115,8 @@ def exact_bitrand_law(epsilon: float, encoding: FixedPoint, reachable: Words, n_
     ceiling = 2.0 * LARGEST_LOSS * encoding.n_bits
     budget = _largest_argument(loss, epsilon, epsilon / n_sampled, ceiling)
     if loss(budget) == 0:
-        raise ValueError(
-            "epsilon is too small: every probability rounds to one half. "
-            f"The least usable one here is about {n_sampled * 2.0**-61:.3g}. Got {epsilon!r} instead."
-        )
+        least = f"about {n_sampled * 2.0**-61:.3g}"
+        raise ValueError(f"epsilon must be at least {least}, or all probabilities round to 1/2; got {epsilon!r}.")
     return _optimal_law(budget, encoding, counts)
 
 
@@ -153,11 +150,7 @@ def least_error_sample(epsilon: float, encoding: FixedPoint, low: Floats, high: 
 
 
 def exact_published_laws(
-    make_laws: Callable[[float], Sequence[BitLaw]],
-    epsilon: float,
-    reachable: Words,
-    n_sampled: int,
-    n_bits: int,
+    make_laws: Callable[[float], Sequence[BitLaw]], epsilon: float, reachable: Words, n_sampled: int, n_bits: int
 ) -> tuple[BitLaw, ...]:
     """Choose the one free number of LATENT or OME, the share of one bit, so that the exact loss is `epsilon`.
 
@@ -170,10 +163,7 @@ def exact_published_laws(
 
     least = loss(0.0)
     if least > epsilon:
-        raise ValueError(
-            f"With this alpha the exact loss is {least:.4g} however small the budget, above epsilon. "
-            f"Use alpha=1. Got epsilon {epsilon!r} instead."
-        )
+        raise ValueError(f"epsilon must be at least {least:.4g} with this alpha, else use alpha=1; got {epsilon!r}.")
     share = _largest_argument(loss, epsilon, epsilon / (n_sampled * n_bits), 2.0 * LARGEST_LOSS)
     return tuple(make_laws(share))
 

@@ -278,10 +278,8 @@ def unbiased_bits(law: BitLaw) -> Floats:
     apart = np.where(law.from_one >= law.from_zero, law.from_one - law.from_zero, law.from_zero - law.from_one)
     if not apart.all():
         lost = np.flatnonzero(apart == 0).tolist()
-        raise ValueError(
-            "debias=True needs every bit to depend on its input, but bits "
-            f"{lost} come out alike from 0 and from 1. Use calibration='exact', or another epsilon or alpha."
-        )
+        way_out = "use calibration='exact', or another epsilon or alpha"
+        raise ValueError(f"Every bit must depend on its input for debias=True; got bits {lost} that do not: {way_out}.")
     gain = np.where(law.from_one >= law.from_zero, 1.0, -1.0) * apart.astype(np.float64) * 2.0**-64
     return np.stack([-zero / gain, (1 - zero) / gain], axis=1)
 

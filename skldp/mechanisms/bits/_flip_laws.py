@@ -54,9 +54,7 @@ def bitrand_law(epsilon: float, n_features: int, n_bits: int, alpha: float | Non
     if alpha is not None:
         log_alpha = _log_alpha(alpha)
         if log_alpha > bound + 1e-12:
-            raise ValueError(
-                f"alpha must not exceed the bound of Theorem 2, {math.exp(bound):.6g}. Got {alpha!r} instead."
-            )
+            raise ValueError(f"alpha must be at most {math.exp(bound):.6g}, the bound of Theorem 2; got {alpha!r}.")
     return symmetric_law(-(log_alpha + epsilon * np.arange(n_bits) / n_bits))
 
 

@@ -131,10 +131,8 @@ def unbiased_bitrand(epsilon: float, bounds: Box, n_bits: int, n_sampled: int | 
     k = least_variance_sample(epsilon, n_bits, d) if n_sampled is None else n_sampled
     law = symmetric_law(least_variance_losses(epsilon / k * (1 - 1e-12), n_bits, d, k))
     if (law.from_zero == np.uint64(2**63)).any():
-        raise ValueError(
-            "epsilon is too small: a probability rounds to one half. "
-            f"The least usable one here is about {k * 2.0**-60:.3g}. Got {epsilon!r} instead."
-        )
+        least = f"about {k * 2.0**-60:.3g}"
+        raise ValueError(f"epsilon must be at least {least}, or a probability rounds to 1/2; got {epsilon!r}.")
     return UnbiasedBitFlip(law, bounds, epsilon, n_sampled=k)
 
 
@@ -245,15 +243,11 @@ class UnbiasedBitFlip(BitFeatures):
         codes = lower.astype(np.uint64) | (sign.astype(np.uint64) << np.uint64(self.n_magnitude_bits))
         mean, square = code_moments(codes, self.law, self.decoder)
         # The next code is not reached where the fraction is 0; it may not even exist there.
-        mean_next, square_next = code_moments(
-            np.where(fraction > 0, codes + np.uint64(1), codes), self.law, self.decoder
-        )
+        next_codes = np.where(fraction > 0, codes + np.uint64(1), codes)
+        mean_next, square_next = code_moments(next_codes, self.law, self.decoder)
         mean += fraction * (mean_next - mean)
         square += fraction * (square_next - square)
         return radius * mean, radius**2 * square
 
     def _original_squares(self, squares: Floats) -> Floats:
-        raise ValueError(
-            "A value is rounded at random to a coarse grid, so that the square of a release is that of the grid's "
-            "numbers and not of the value. Use debias=True with calibration='published'."
-        )
+        raise ValueError("`calibration` must be 'published' to estimate squares with debias=True; got 'exact'.")

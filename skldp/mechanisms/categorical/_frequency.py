@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._arrays import Floats, Ints, as_numbers
+from skldp._checks import check_choice
 from skldp._tables import as_frame, html_table
 from skldp._value_labels import value_labels
 from skldp.domains._domain import Codes
@@ -29,8 +30,7 @@ def mean_variance(p: float, q: float, n_classes: int) -> float:
 
 def check_reports(n: int, of: str) -> None:
     """Raise ValueError if `of` is unknown or there are too few reports."""
-    if of not in ("sample", "population"):
-        raise ValueError(f"of must be 'sample' or 'population'. Got {of!r} instead.")
+    check_choice("of", of, ("sample", "population"))
     if n < (1 if of == "sample" else 2):
         raise ValueError(f"Frequencies of the {of} need more reports. Got {n!r} instead.")
 
@@ -224,6 +224,10 @@ class ReportMechanism(CategoryMechanism):
     @abstractmethod
     def log_likelihood(self, released: npt.ArrayLike, codes: npt.ArrayLike) -> Floats:
         """The natural log of the probability of each report given each true code (broadcast)."""
+
+    def support_probabilities(self) -> tuple[float, float]:
+        """Return the probabilities that a report supports the true category, and any single other one."""
+        raise ValueError(f"{type(self).__name__} must support all other categories alike; got several probabilities.")
 
     @property
     def report_bits(self) -> int:

@@ -181,23 +181,16 @@ class OneHotHadamard(OneHotOfLaw):
         """The Hadamard response whose reports these are."""
         return _OneBlock(self.epsilon, self.n_classes)
 
-    @property
-    def p(self) -> float:
-        """The probability that the bit of the true category is released as 1."""
-        return self.law.own_count / TWO_64
-
-    @property
-    def q(self) -> float:
-        """The probability that the bit of any single other category is released as 1."""
-        # Half of a category's own reports, and half of all others, are those of any other row of the matrix.
-        return 0.5 if self.n_classes > 1 else 0.0
-
     def _write_bits(self, answers: Ints, out: np.ndarray, workspace: Workspace) -> None:
         out[...] = ~is_odd(answers & np.arange(1, self.n_classes + 1))
 
 
 class _OneBlock(HadamardResponse):
     n_blocks = 1
+
+    def support_probabilities(self) -> tuple[float, float]:
+        # Half of a category's own reports, and half of all others, are those of any other row of the matrix.
+        return self.own_count / TWO_64, 0.5 if self.n_classes > 1 else 0.0
 
 
 def _block_size(n_classes: int, n_blocks: int) -> int:

@@ -30,18 +30,6 @@ from skldp.mechanisms.numeric._discrete_noise import discrete_laplace
 _INTEGRAL_ERROR = Decimal(10) ** -40
 
 
-def best_prior_support(prior: npt.ArrayLike, epsilon: float) -> Ints:
-    r"""The classes that randomized response with a prior answers with.
-
-    Shapes: prior (n_classes,).
-
-    Ghazi, Golowich, Kumar, Manurangsi and Zhang, "Deep learning with label differential privacy", NeurIPS 2021,
-    Algorithm 2.
-    """
-    (order,), (size,) = ranked_supports(np.asarray(prior, dtype=np.float64)[None], epsilon)
-    return np.sort(order[:size])
-
-
 def ranked_supports(priors: Floats, epsilon: float) -> tuple[Ints, Ints]:
     """The classes by falling prior, and how many of the first of them are answered with, for one prior in each row.
 
@@ -130,7 +118,8 @@ class RandomizedResponseWithPrior(CodeMechanism):
     @cached_property
     def support(self) -> Ints:
         """The codes that are ever released, sorted."""
-        return best_prior_support(self.prior, self.epsilon)
+        (order,), (size,) = ranked_supports(np.array([self.prior]), self.epsilon)
+        return np.sort(order[:size])
 
     @cached_property
     def inner(self) -> RandomizedResponse:
@@ -145,10 +134,8 @@ class RandomizedResponseWithPrior(CodeMechanism):
     def support_probabilities(self) -> tuple[float, float]:
         """The probabilities that the true code and that any single other code is released."""
         if self.support.size < self.n_classes:
-            raise ValueError(
-                "Every class must be answered with for its frequency to be estimated without bias. "
-                f"Got answers with {self.support.size} of {self.n_classes} classes instead."
-            )
+            some = f"{self.support.size} of {self.n_classes} classes"
+            raise ValueError(f"Every class must be a possible answer for unbiased frequencies; got {some}.")
         return self.inner.support_probabilities()
 
     @property

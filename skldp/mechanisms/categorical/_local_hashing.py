@@ -151,6 +151,10 @@ class LocalHashing(ReportMechanism):
     def _frequencies(self, checked: Ints, of: Literal["sample", "population"]) -> FrequencyEstimate:
         return estimate_frequencies(self.support_counts(checked), checked.size, self.p, self.q, of=of)
 
+    def support_probabilities(self) -> tuple[float, float]:
+        """Return the probabilities that a report supports the true category, and any single other one."""
+        return self.p, self.q
+
     def support_counts(self, reports: npt.ArrayLike) -> Ints:
         """Count the reports that support each category, shape (n_classes,)."""
         checked = self._reports(reports).reshape(-1)
@@ -208,16 +212,6 @@ class OneHotLocalHashing(OneHotOfLaw):
     def law(self) -> LocalHashing:
         """The local hashing whose reports these are."""
         return LocalHashing(self.epsilon, self.n_classes)
-
-    @property
-    def p(self) -> float:
-        """The probability that the bit of the true category is released as 1."""
-        return self.law.p
-
-    @property
-    def q(self) -> float:
-        """The probability that the bit of any single other category is released as 1."""
-        return self.law.q
 
     def _write_bits(self, answers: Ints, out: np.ndarray, workspace: Workspace) -> None:
         out[...] = self.law.supported(answers)

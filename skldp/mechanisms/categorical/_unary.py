@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._arrays import Floats, Ints
+from skldp._checks import check_choice
 from skldp.laws._categories import SubsetLaw, UnaryLaw
 from skldp.laws._integers import IntegerLaw
 from skldp.laws._odds import TWO_64, check_representable, least_count, log_ratio
@@ -92,8 +93,7 @@ class UnaryEncoding(OneHotMechanism):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.variant not in ("sue", "oue"):
-            raise ValueError(f"variant must be 'sue' or 'oue'. Got {self.variant!r} instead.")
+        check_choice("variant", self.variant, ("sue", "oue"))
         if self.n_classes > 1:
             check_representable(self.epsilon, self.exact_epsilon, self._factor * 2.0**-62)
 
@@ -166,12 +166,22 @@ class OneHotOfLaw(OneHotMechanism):
     @property
     @abstractmethod
     def law(self) -> RandomizedResponse | ReportMechanism:
-        """The law of the answer, over codes."""
+        """The law of the answer, whose `support_probabilities` are those of the bits."""
 
     @property
     def report_bits(self) -> int:
         """Length of a report in bits, sent as it is drawn."""
         return self.law.report_bits
+
+    @property
+    def p(self) -> float:
+        """The probability that the bit of the true category is released as 1."""
+        return self.law.support_probabilities()[0]
+
+    @property
+    def q(self) -> float:
+        """The probability that the bit of any single other category is released as 1."""
+        return self.law.support_probabilities()[1]
 
     @property
     def integer_law(self) -> IntegerLaw:
@@ -201,16 +211,6 @@ class OneHotRandomizedResponse(OneHotOfLaw):
     def law(self) -> RandomizedResponse:
         """The randomized response over codes."""
         return RandomizedResponse(self.epsilon, self.n_classes)
-
-    @property
-    def p(self) -> float:
-        """The probability that the bit of the true category is released as 1."""
-        return self.law.keep_probability
-
-    @property
-    def q(self) -> float:
-        """The probability that the bit of any single other category is released as 1."""
-        return self.law.other_probability
 
     def _write_bits(self, answers: Ints, out: np.ndarray, workspace: Workspace) -> None:
         self._encode(answers, out, workspace)

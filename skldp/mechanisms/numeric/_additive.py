@@ -125,9 +125,8 @@ class _LatticeNoise(UnitMechanism):
         point = np.ldexp(np.asarray(output, dtype=np.float64), self.lattice_exponent)
         part = up * 2.0**-64
         with np.errstate(divide="ignore"):
-            mixed = np.logaddexp(
-                np.log1p(-part) + self._log_mass(point - below), np.log(part) + self._log_mass(point - below - 1)
-            )
+            from_below = np.log1p(-part) + self._log_mass(point - below)
+            mixed = np.logaddexp(from_below, np.log(part) + self._log_mass(point - below - 1))
         return np.where(point == np.floor(point), mixed, -np.inf)
 
     @property

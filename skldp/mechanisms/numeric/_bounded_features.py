@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._arrays import Floats, Ints
-from skldp._checks import check_integer
+from skldp._checks import check_choice, check_integer
 from skldp.domains._domain import Box
 from skldp.laws._integers import IntegerLaw
 from skldp.laws._numbers import sampled_law
@@ -72,10 +72,7 @@ class BoundedFeatures(SampledFeatures):
             object.__setattr__(self, name, getattr(self.domain, name))
         together = self.mechanism.n_outputs
         if self.n_sampled % together:
-            raise ValueError(
-                f"n_sampled must be a multiple of the values that the mechanism releases together, {together}. "
-                f"Got {self.n_sampled!r} instead."
-            )
+            raise ValueError(f"n_sampled must be a multiple of {together} values; got {self.n_sampled}.")
 
     @cached_property
     def domain(self) -> Box:
@@ -200,8 +197,7 @@ def number_of_sampled_features(n_sampled: Any, mechanism: str, epsilon: float, n
 
 def make_mechanism(name: str, epsilon: float, n_released: int = 1, delta: float = 0.0) -> UnitMechanism:
     """Make the mechanism that releases a number of values in [-1, 1] within one epsilon."""
-    if name not in NUMERIC_MECHANISMS:
-        raise ValueError(f"mechanism must be one of {NUMERIC_MECHANISMS}. Got {name!r} instead.")
+    check_choice("mechanism", name, NUMERIC_MECHANISMS)
     if name == "gaussian":
         return Gaussian(epsilon, delta, n_released)
     if delta != 0:
@@ -209,10 +205,8 @@ def make_mechanism(name: str, epsilon: float, n_released: int = 1, delta: float 
     if name == "duchi_vector":
         return DuchiVector(epsilon, n_released)
     if 0 < epsilon / n_released < LEAST_EPSILON:
-        raise ValueError(
-            f"epsilon must be at least {LEAST_EPSILON * n_released:.3g} where {n_released} values share it, because "
-            f"smaller shares round away in 64-bit probabilities. Got {epsilon!r} instead."
-        )
+        least = f"{LEAST_EPSILON * n_released:.3g}"
+        raise ValueError(f"epsilon must be at least {least}, since {n_released} values share it; got {epsilon!r}.")
     return _ALONE[name](split_epsilon(float(epsilon), n_released))
 
 

@@ -5,13 +5,14 @@ from abc import abstractmethod
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq, minimize_scalar
 
 from skldp._arrays import Floats, Ints, as_numbers
-from skldp._checks import check_integer
+from skldp._checks import check_choice, check_integer
 from skldp.laws._integers import UnitLaw
 from skldp.laws._numbers import LatticeLaw, MixtureLaw
 from skldp.laws._odds import TWO_64, log_ratio
@@ -36,8 +37,7 @@ def piecewise_shape(epsilon: float, variant: str = "pm") -> float:
         return math.exp(epsilon / 3)
     if variant == "square_wave":
         return (math.expm1(epsilon) - epsilon) / (epsilon + math.expm1(-epsilon))
-    if variant != "opt":
-        raise ValueError(f"variant must be one of {_VARIANTS}. Got {variant!r} instead.")
+    check_choice("variant", variant, _VARIANTS)
     odds = math.exp(epsilon)
     # Divided by E^2: no overflow for large E.
     return float(brentq(lambda t: (t / odds) ** 2 * t**2 + 2 * t**3 / odds - 2 * t / odds - 1, 0.5, odds, xtol=1e-13))
@@ -113,8 +113,7 @@ class Piecewise(UnitMechanism):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.variant not in _VARIANTS:
-            raise ValueError(f"variant must be one of {_VARIANTS}. Got {self.variant!r} instead.")
+        check_choice("variant", self.variant, _VARIANTS)
         check_integer("lattice_bits", self.lattice_bits, least=3, most=30)
 
     @cached_property
@@ -318,20 +317,23 @@ class _Mixture(UnitMechanism):
 
     lattice_bits: int = 24
 
+    _variant: ClassVar[str]
+    _few: ClassVar[type[Duchi] | type[ThreeOutputs]]
+
     def __post_init__(self) -> None:
         super().__post_init__()
         # Raises on invalid lattice_bits now, and not at the first release.
         Piecewise(self.epsilon, lattice_bits=self.lattice_bits)
 
-    @property
-    @abstractmethod
+    @cached_property
     def piecewise(self) -> Piecewise:
         """The piecewise mechanism."""
+        return Piecewise(self.epsilon, self._variant, self.lattice_bits)
 
-    @property
-    @abstractmethod
+    @cached_property
     def few_valued(self) -> Duchi | ThreeOutputs:
         """The mechanism with few answers."""
+        return self._few(self.epsilon)
 
     @property
     @abstractmethod
@@ -432,15 +434,8 @@ class Hybrid(_Mixture):
     4.289
     """
 
-    @cached_property
-    def piecewise(self) -> Piecewise:
-        """PM."""
-        return Piecewise(self.epsilon, "pm", self.lattice_bits)
-
-    @cached_property
-    def few_valued(self) -> Duchi:
-        """Duchi's mechanism."""
-        return Duchi(self.epsilon)
+    _variant: ClassVar[str] = "pm"
+    _few: ClassVar[type[Duchi]] = Duchi
 
     @cached_property
     def piecewise_probability(self) -> float:
@@ -458,15 +453,8 @@ class HybridThreeOutputs(_Mixture):
     Zhao et al., "Local differential privacy based federated learning for Internet of Things", 2020.
     """
 
-    @cached_property
-    def piecewise(self) -> Piecewise:
-        """PM-SUB."""
-        return Piecewise(self.epsilon, "sub", self.lattice_bits)
-
-    @cached_property
-    def few_valued(self) -> ThreeOutputs:
-        """Three-Outputs."""
-        return ThreeOutputs(self.epsilon)
+    _variant: ClassVar[str] = "sub"
+    _few: ClassVar[type[ThreeOutputs]] = ThreeOutputs
 
     @cached_property
     def piecewise_probability(self) -> float:

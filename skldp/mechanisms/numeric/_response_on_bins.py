@@ -238,9 +238,8 @@ class ResponseOnBins(RowMechanism):
         if self.answers.size == 1:
             return super().integer_law
         response = ResponseLaw(self.answers.size, self.inner.other_count)
-        places, answers = (
-            tuple(round(one * PLACES) for one in numbers) for numbers in (self.unit_bins.places, self.unit_bins.answers)
-        )
+        numbers = (self.unit_bins.places, self.unit_bins.answers)
+        places, answers = (tuple(round(one * PLACES) for one in part) for part in numbers)
         return KnotsLaw(response, places) if self.unbiased else BinsLaw(response, places, answers)
 
     @cached_property

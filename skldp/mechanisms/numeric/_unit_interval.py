@@ -62,10 +62,7 @@ class UnitMechanism(RowMechanism):
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
         if self.epsilon < LEAST_EPSILON:
-            raise ValueError(
-                f"epsilon must be at least {LEAST_EPSILON} for each released value, because smaller ones round away in "
-                f"64-bit probabilities. Got {self.epsilon!r} instead."
-            )
+            raise ValueError(f"epsilon must be at least {LEAST_EPSILON} for each released value; got {self.epsilon!r}.")
 
     @property
     def n_outputs(self) -> int:
@@ -111,9 +108,8 @@ class UnitMechanism(RowMechanism):
 
     def guarantee(self) -> PrivacyGuarantee:
         """Give the exact guarantee of one release."""
-        return PrivacyGuarantee(
-            self.exact_epsilon, stated=float(self.epsilon), basis="exact, from the sampled integers"
-        )
+        basis = "exact, from the sampled integers"
+        return PrivacyGuarantee(self.exact_epsilon, stated=float(self.epsilon), basis=basis)
 
     def original_second_moment(self, second_moment: Floats, mean: Floats) -> Floats:
         """Take from the squares what the law adds to them; products of two numbers have no bias."""
@@ -145,10 +141,8 @@ class UnitMechanism(RowMechanism):
         """
         constant, linear, square = self.variance_coefficients
         if linear or square <= -1:
-            raise ValueError(
-                f"{self!r} does not identify the squares of the values: the mean of a released square "
-                + ("depends on the absolute value as well." if linear else "is the same for all numbers.")
-            )
+            why = "depends on abs(x) as well" if linear else "is the same for all numbers"
+            raise ValueError(f"{self!r} does not identify the squares of values: the mean of a released square {why}.")
         return (squares - constant) / (1 + square)
 
     def _encode(self, rows: np.ndarray, out: np.ndarray, workspace: Workspace) -> None:

@@ -75,9 +75,8 @@ def _across(rows: Floats, norms: Floats, noise: Noise, workspace: Workspace) -> 
     along = np.einsum("ij,ij->i", points, rows) / norms
     again = np.flatnonzero(np.abs(along) >= _CLOSE * lengths)
     while again.size:
-        points[again], lengths[again] = gaussian_rows(
-            noise.at(again, len(rows)), (again.size, rows.shape[1]), Workspace()
-        )
+        stream = noise.at(again, len(rows))
+        points[again], lengths[again] = gaussian_rows(stream, (again.size, rows.shape[1]), Workspace())
         along[again] = np.einsum("ij,ij->i", points[again], rows[again]) / norms[again]
         again = again[np.abs(along[again]) >= _CLOSE * lengths[again]]
     return points, along, np.sqrt((lengths - along) * (lengths + along))
@@ -379,9 +378,7 @@ class ScaledRows(RowMechanism):
 
     def __post_init__(self) -> None:
         if self.domain.n_features != self.inner.n_features:
-            raise ValueError(
-                f"Bounds must be those of {self.inner.n_features} features. Got {self.domain.n_features} instead."
-            )
+            raise ValueError(f"Bounds must be of {self.inner.n_features} features; got {self.domain.n_features}.")
 
     @cached_property
     def domain(self) -> Box:

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from skldp._arrays import Floats
-from skldp._checks import check_dimension, check_fraction, check_integer, check_positive
+from skldp._checks import check_choice, check_dimension, check_fraction, check_integer, check_positive
 from skldp.domains._domain import Anywhere, Ball, FiniteSet, own_vectors
 from skldp.domains._norms import row_norms
 from skldp.domains._sparse_rows import SparseRows
@@ -92,30 +92,22 @@ class ProjectedRelease(RowMechanism):
     def __post_init__(self) -> None:
         check_positive("epsilon", self.epsilon)
         check_fraction("beta", self.beta)
-        if self.sensitivity not in SENSITIVITIES:
-            raise ValueError(f"sensitivity must be one of {SENSITIVITIES}. Got {self.sensitivity!r} instead.")
-        if self.noise not in ("laplace", "privunit"):
-            raise ValueError(f"noise must be 'laplace' or 'privunit'. Got {self.noise!r} instead.")
-        needed = {"gordon": "gaussian", "union": "gaussian", "orthonormal": "orthonormal"}.get(
-            self.sensitivity, self.projection.kind
-        )
+        check_choice("sensitivity", self.sensitivity, SENSITIVITIES)
+        check_choice("noise", self.noise, ("laplace", "privunit"))
+        kinds = {"gordon": "gaussian", "union": "gaussian", "orthonormal": "orthonormal"}
+        needed = kinds.get(self.sensitivity, self.projection.kind)
         # With PrivUnit the budget does not depend on what Phi stretches.
         if self.noise == "laplace" and self.projection.kind != needed:
-            raise ValueError(
-                f"sensitivity={self.sensitivity!r} holds for a projection of kind {needed!r}. "
-                f"Got {self.projection.kind!r} instead."
-            )
+            needs = f"sensitivity={self.sensitivity!r} holds for a projection of kind {needed!r}"
+            raise ValueError(f"{needs}; got {self.projection.kind!r}.")
         if self.sensitivity == "vocabulary" and self.vocabulary is None:
             raise ValueError("sensitivity='vocabulary' needs a vocabulary. Got None instead.")
         if self.vocabulary is not None:
-            object.__setattr__(
-                self, "vocabulary", own_vectors("vocabulary", self.vocabulary, self.projection.n_features)
-            )
+            own = own_vectors("vocabulary", self.vocabulary, self.projection.n_features)
+            object.__setattr__(self, "vocabulary", own)
         if (self.sensitivity == "sparse") != (self.max_nonzeros is not None):
-            raise ValueError(
-                "max_nonzeros and sensitivity='sparse' go together, and with no vocabulary. "
-                f"Got {self.max_nonzeros!r} with {self.sensitivity!r} instead."
-            )
+            both = f"{self.max_nonzeros!r} and {self.sensitivity!r}"
+            raise ValueError(f"max_nonzeros and sensitivity='sparse' need each other; got {both}.")
         if self.sensitivity == "sparse":
             self._check_sparse()
         if self.sensitivity == "union":

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from scipy import linalg, sparse
 
 from skldp._arrays import Floats, Ints
-from skldp._checks import check_dimension, check_fraction, check_integer
+from skldp._checks import check_choice, check_dimension, check_fraction, check_integer
 from skldp.laws._integers import is_prime, number_of_digits
 from skldp.mechanisms._noise import Noise, public_stream
 from skldp.mechanisms.vector._multivariate_laplace import gaussians
@@ -49,9 +49,7 @@ def check_square_of_prime(m: int) -> int:
     prime = math.isqrt(m)
     if prime * prime != m or not is_prime(prime):
         around = next_prime(max(prime, 2)) ** 2
-        raise ValueError(
-            f"A polynomial projection has the square of a prime as n_components, such as {around}. Got {m} instead."
-        )
+        raise ValueError(f"n_components of a polynomial projection must be a squared prime, as {around}; got {m}.")
     return prime
 
 
@@ -209,9 +207,6 @@ _CHUNK = 1 << 22
 _PAIR_SLACK = 1e-5
 
 
-_KINDS = ("gaussian", "sparse", "polynomial", "orthonormal")
-
-
 @dataclass(frozen=True)
 class RandomProjection:
     r"""A public random matrix Phi of shape (m, d), the same for everyone who knows its seed.
@@ -247,15 +242,12 @@ class RandomProjection:
     def __post_init__(self) -> None:
         check_integer("n_features", self.n_features, least=1)
         check_integer("n_components", self.n_components, least=1, most=self.n_features)
-        if self.kind not in _KINDS:
-            raise ValueError(f"kind must be one of {_KINDS}. Got {self.kind!r} instead.")
+        check_choice("kind", self.kind, ("gaussian", "sparse", "polynomial", "orthonormal"))
         if self.kind == "polynomial":
             check_square_of_prime(self.n_components)
         if self.kind == "orthonormal" and not self.kept:
-            raise ValueError(
-                f"An orthonormal projection must be kept, so n_features * n_components must be at most {_KEPT:,}. "
-                f"Got {self.n_features * self.n_components:,} instead."
-            )
+            size = f"{self.n_features * self.n_components:,}"
+            raise ValueError(f"An orthonormal projection must have at most {_KEPT:,} numbers; got {size}.")
         public_stream(self.seed)
 
     def __getstate__(self) -> dict[str, Any]:
