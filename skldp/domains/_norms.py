@@ -89,7 +89,7 @@ def _norms_near(values: np.ndarray, radius: float) -> npt.NDArray[np.float64]:
 
 
 def _sparse_norms(values: Any) -> npt.NDArray[np.float64]:
-    """Norms of the rows of a CSR matrix, in double precision."""
+    """Return norms of the rows of a CSR matrix, in double precision."""
     entries = np.diff(values.indptr)
     with np.errstate(over="ignore", under="ignore"):
         norms = _root_of_squares(values.data.astype(np.float64), entries)

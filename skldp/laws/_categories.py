@@ -8,14 +8,14 @@ from typing import ClassVar
 from skldp.laws._integers import CodeLaw, is_prime, number_of_digits, uniform_below, uniform_subset
 from skldp.laws._odds import TWO_64, log_ratio
 
-#: Limits of a law from a document: the number of codes, and of bits in one field of a report.
+#: Limits of a law from a document: number of codes, and of bits in one field of a report.
 MOST_CODES = 2**20
 MOST_BITS = 4096
 
 
 @dataclass(frozen=True)
 class ResponseLaw(CodeLaw):
-    """Randomized response: each other code has `other_count` of 2^64 words, the true one all the rest."""
+    """Randomized response: each other code has `other_count` of 2^64 words, the true one the rest."""
 
     name: ClassVar[str] = "randomized_response"
     other_count: int
@@ -74,8 +74,7 @@ _MOST_BUCKETS = 4093
 class SubsetLaw(CodeLaw):
     """A set of `set_size` codes, as a bit for each, the first one the highest.
 
-    For `miss_count` of 2^64 words it is without the true code, and all such sets are equally likely; else it is with
-    it, and all those are.
+    For `miss_count` of 2^64 words the set is uniform among those without the true code, else among those with it.
     """
 
     name: ClassVar[str] = "subset"
@@ -85,11 +84,11 @@ class SubsetLaw(CodeLaw):
     def _check(self) -> None:
         sizes = 2 <= self.n_codes <= MOST_BITS and 1 <= self.set_size < self.n_codes
         if not sizes or not 1 <= self.miss_count < TWO_64 or self._held < self._missed:
-            self._refuse(f"have sets of some of 2 to {MOST_BITS} codes, and favour those with the true one")
+            self._refuse(f"have sets of some of 2 to {MOST_BITS} codes and favour those with the true one")
 
     @property
     def n_answers(self) -> int:
-        """One for every row of bits, of which those with another number of ones are no answers."""
+        """One for every row of bits; rows with another number of ones are no answers."""
         return 1 << self.n_codes
 
     @property
@@ -109,7 +108,7 @@ class SubsetLaw(CodeLaw):
         members = [code] * held + [other + (other >= code) for other in others]
         return sum(1 << (self.n_codes - 1 - member) for member in members)
 
-    # There are (k - w) / w times as many sets without the true code as with it.
+    # (k - w) / w times as many sets lack the true code as hold it.
     @property
     def _held(self) -> int:
         return (TWO_64 - self.miss_count) * (self.n_codes - self.set_size)
@@ -121,10 +120,10 @@ class SubsetLaw(CodeLaw):
 
 @dataclass(frozen=True)
 class HashingLaw(CodeLaw):
-    """Local hashing: which of the linear hash functions, uniform, and randomized response to the code's bucket.
+    """Local hashing: a uniform linear hash function, and randomized response to the code's bucket.
 
-    Of `n_buckets`, a prime g, a code has the fewest digits that all codes can be written with; hash function a, from 1
-    to the largest number of as many digits, takes it to the sum of products of their digits, modulo g. The answer is
+    With g = `n_buckets`, a prime, codes have m digits to base g, as few as possible. Hash function a, from 1 to
+    g^m - 1, maps a code to the sum of the products of their digits, modulo g. The answer is
     ``(a - 1) * n_buckets + bucket``.
     """
 
@@ -183,7 +182,7 @@ class HashingLaw(CodeLaw):
 
 @dataclass(frozen=True)
 class HadamardLaw(CodeLaw):
-    """Hadamard response: a number of a block's, half of which are the code's own.
+    """Hadamard response: one of the reports of all blocks, half of the code's block being its own.
 
     There are `n_blocks` blocks of b = `block_size` reports, both powers of two. Code x is of block ``x // (b - 1)`` and
     of row ``1 + x % (b - 1)`` of Sylvester's matrix; its own are the reports of its block at which the row has a 1. For
@@ -202,7 +201,7 @@ class HadamardLaw(CodeLaw):
         if not powers or not sizes or self.n_codes > self.n_blocks * (self.block_size - 1):
             self._refuse(f"have a row of a block for each of 2 to {MOST_CODES} codes")
         if not 1 <= self.miss_count < TWO_64 or self._held < self._missed:
-            self._refuse("favour the code's own reports, and leave a chance to all others")
+            self._refuse("favour the code's own reports and allow all others")
 
     @property
     def n_answers(self) -> int:
@@ -226,7 +225,7 @@ class HadamardLaw(CodeLaw):
             return start + _column(other, row, odd=1)
         return (start + size + other - own) % self.n_answers
 
-    # There are as many own reports as half a block has.
+    # Half of a block are a code's own reports.
     @property
     def _held(self) -> int:
         return (TWO_64 - self.miss_count) * (self.n_answers - self.block_size // 2)

@@ -1,9 +1,9 @@
-r"""Laws given by their integers alone, for one value at a time: what a person's own device samples with.
+r"""Integer laws of one value, which a person's device samples.
 
-A mechanism for tables chooses integers from an epsilon, and samples many rows. A law takes the integers from a document
-that is not trusted: it computes their exact epsilon over all inputs, and refuses integers without one. A draw reads
-64-bit words in order, so that the same words give the same answer in every language. It needs integers only, and IEEE
-double precision for numbers.
+A mechanism for tables chooses integers from an epsilon and samples many rows. A law takes the integers from a document
+of another party, computes their exact epsilon over all inputs, and raises ValueError for integers without one. A draw
+reads 64-bit words in order, so that the same words give the same answer in every language. It needs integer
+arithmetic, and IEEE double precision for numbers.
 """
 
 import math
@@ -19,21 +19,21 @@ from skldp._checks import is_integer
 from skldp._documents import check_names
 from skldp.laws._odds import TWO_64
 
-#: Largest exponent of a step, which is a power of two.
+#: Largest exponent of a step, a power of two.
 MOST_EXPONENT = 64
 
 
 def secure_words() -> Iterator[int]:
-    """64-bit words from the operating system's secure source, one source per release."""
+    """Yield 64-bit words from the operating system's secure source, one source per release."""
     while True:
         yield from struct.unpack(">16Q", os.urandom(128))
 
 
 def words_of(data: bytes) -> Iterator[int]:
-    """The big-endian 64-bit words of chosen bytes, for test vectors."""
+    """Yield the big-endian 64-bit words of chosen bytes, for test vectors."""
     for start in range(0, len(data) - 7, 8):
         yield int.from_bytes(data[start : start + 8], "big")
-    raise ValueError(f"A draw must find a word of 8 bytes. Got {len(data)} bytes in all, which are too few.")
+    raise ValueError(f"A draw must find a word of 8 bytes; got {len(data)} bytes in all.")
 
 
 def uniform_below(n: int, words: Iterator[int]) -> int:
@@ -47,7 +47,7 @@ def uniform_below(n: int, words: Iterator[int]) -> int:
 
 @dataclass(frozen=True)
 class IntegerLaw(ABC):
-    """A law of one answer, a whole number below `n_answers`. A subclass is a frozen dataclass of integers."""
+    """Base class of laws of one answer, an integer below `n_answers`. Subclasses are frozen dataclasses of integers."""
 
     name: ClassVar[str]
 
@@ -60,7 +60,7 @@ class IntegerLaw(ABC):
     @property
     @abstractmethod
     def n_answers(self) -> int:
-        """Answers are from 0 to below this; there may be fewer, see :meth:`is_answer`."""
+        """Upper bound of the answers, exclusive; :meth:`is_answer` may exclude more."""
 
     @property
     @abstractmethod
@@ -74,26 +74,26 @@ class IntegerLaw(ABC):
 
     @abstractmethod
     def _check(self) -> None:
-        """Refuse integers for which `epsilon` or a draw would not be what it says."""
+        """Raise ValueError for integers for which `epsilon` or a draw would be wrong."""
 
     def is_answer(self, answer: int) -> bool:
         """Return whether an untrusted number is an answer of the law."""
         return 0 <= answer < self.n_answers
 
     def to_dict(self) -> dict[str, Any]:
-        """Describe the law; integers are decimal texts, which every reader of JSON keeps."""
+        """Describe the law; integers are decimal texts, which every JSON reader keeps exact."""
         return {"law": self.name} | {one.name: _text(getattr(self, one.name)) for one in fields(self)}
 
     def _refuse(self, rule: str) -> None:
-        raise ValueError(f"A law {self.name!r} must {rule}. Got {self!r} instead.")
+        raise ValueError(f"A law {self.name!r} must {rule}; got {self!r}.")
 
 
 class TwoStepLaw(IntegerLaw):
-    """Base of the laws with a permanent answer that every report randomizes again.
+    """Base class of laws with a permanent answer that every report randomizes again.
 
-    A person makes a public choice once, such as a hash function. The choice maps a value to a code; each code has one
-    permanent answer; and a report is made from this answer and the choice. `epsilon` is that of one report by both
-    steps; `lifetime_epsilon` that of all reports of one value, which is the permanent answer's.
+    A person makes a public choice once, such as a hash function. The choice maps a value to a code, and each code has
+    one permanent answer. A report is drawn from this answer and the choice. `epsilon` belongs to one report by both
+    steps, `lifetime_epsilon` to all reports of one value.
     """
 
     @property
@@ -118,14 +118,14 @@ class TwoStepLaw(IntegerLaw):
         """Draw a report of the permanent answer."""
 
     def draw(self, value: Any, words: Iterator[int]) -> int:
-        """Choose, keep and report at once: for test vectors."""
+        """Choose, keep and report at once, for test vectors."""
         choice = self.choose(words)
         return self.report(self.keep(self.see(value, choice), choice, words), choice, words)
 
 
 @dataclass(frozen=True)
 class CodeLaw(IntegerLaw):
-    """Base of the laws of a code from 0 to ``n_codes - 1``."""
+    """Base class of laws of a code from 0 to ``n_codes - 1``."""
 
     n_codes: int
 
@@ -141,7 +141,7 @@ class CodeLaw(IntegerLaw):
 
 @dataclass(frozen=True)
 class UnitLaw(IntegerLaw):
-    """Base of the laws of a number in [-1, 1]."""
+    """Base class of laws of a number in [-1, 1]."""
 
     @abstractmethod
     def draw(self, x: float, words: Iterator[int]) -> int:
@@ -154,7 +154,7 @@ class UnitLaw(IntegerLaw):
 
 @dataclass(frozen=True)
 class GroupLaw(IntegerLaw):
-    """Base of the laws of `n_values` numbers in [-1, 1]."""
+    """Base class of laws of `n_values` numbers in [-1, 1]."""
 
     n_values: int
 

@@ -1,4 +1,4 @@
-r"""Integer laws for people who are asked in several waves: a permanent answer, and a report of it in every wave.
+r"""Integer laws for several waves: a permanent answer of each person, and a report of it in every wave.
 
 Both steps are randomized response over g answers; a bit is the case g = 2. Every answer but the true one has
 `first_count` of 2^64 words in the permanent step, and `second_count` in that of a report.
@@ -25,7 +25,7 @@ def both_steps(first: tuple[int, int], second: tuple[int, int], n_answers: int) 
 
 
 class _ResponseTwice(TwoStepLaw):
-    """Base of the laws whose steps are both randomized response, over the same number of answers."""
+    """Base class of laws with randomized response in both steps, over the same number of answers."""
 
     first_count: int
     second_count: int
@@ -52,22 +52,21 @@ class _ResponseTwice(TwoStepLaw):
 
     @property
     def lifetime_epsilon(self) -> float:
-        """Epsilon of all reports of one value: that of its permanent answer."""
+        """Epsilon of all reports of one value, which is that of its permanent answer."""
         return self._loss(*self._counts(self.first_count))
 
     def epsilon_of_values(self, n_values: int) -> float:
         """Return the epsilon of all reports of a person with `n_values` different values, in any number of waves.
 
-        It holds for two people who repeat themselves alike: at any two waves, both are seen with the same value as
-        before, or both with another one. Seen is the category or its bucket, the side of a threshold, or which of the
-        chosen buckets holds the number. Where one person's change is seen and another's is not, only
+        It holds for two people whose values repeat in the same waves, as the law sees them: the category or its bucket,
+        the side of a threshold, or the chosen bucket that holds the number. If they change in different waves, only
         :meth:`epsilon_of_reports` bounds the loss.
         """
         check_integer("n_values", n_values, least=1)
         return round_up(Fraction(self.lifetime_epsilon) * min(n_values, self.most_kept))
 
     def epsilon_of_reports(self, n_reports: int) -> float:
-        """Return an upper bound of the epsilon of the reports of distinct waves, whatever changes between them.
+        """Return an upper bound of the epsilon of reports of distinct waves, for any changes between them.
 
         Every report spends the epsilon of the second step alone. A wave must have one report, which is kept and
         repeated: two different reports of one wave would reveal a change.
@@ -103,10 +102,10 @@ class _ResponseTwice(TwoStepLaw):
 
 
 class _CodeTwice(_ResponseTwice):
-    """Base of the laws of one code."""
+    """Base class of laws of one code."""
 
     def keep(self, seen: int, choice: int, words: Iterator[int]) -> int:
-        """The permanent answer, from one word."""
+        """Draw the permanent answer, from one word."""
         return ResponseLaw(self.n_each, self.first_count).draw(seen, words)
 
     def report(self, kept: int, choice: int, words: Iterator[int]) -> int:
@@ -115,7 +114,7 @@ class _CodeTwice(_ResponseTwice):
 
 
 class _BitsTwice(_ResponseTwice):
-    """Base of the laws of several bits, each flipped on its own."""
+    """Base class of laws of several bits, each flipped independently."""
 
     n_each = 2
 
@@ -180,11 +179,11 @@ class LongitudinalBitsLaw(_BitsTwice, CodeLaw):
         return self.n_codes
 
     def keep(self, seen: int, choice: int, words: Iterator[int]) -> int:
-        """The permanent bits, from a word for each."""
+        """Draw the permanent bits, from a word for each."""
         return self._flipped(1 << self.n_codes - 1 - seen, self.first_count, words)
 
     def report(self, kept: int, choice: int, words: Iterator[int]) -> int:
-        """A report of the permanent bits, from a word for each."""
+        """Draw a report of the permanent bits, from a word for each."""
         return self._flipped(kept, self.second_count, words)
 
 
@@ -192,8 +191,8 @@ class LongitudinalBitsLaw(_BitsTwice, CodeLaw):
 class LongitudinalHashingLaw(_CodeTwice, CodeLaw):
     """Randomized response to a code's bucket, and to its permanent answer: LOLOHA.
 
-    The hash function is one of those of :class:`~skldp.laws._categories.HashingLaw`, drawn once by a person:
-    they have no more permanent answers than there are buckets.
+    Each person draws one hash function of :class:`~skldp.laws._categories.HashingLaw` once, and so has at most as many
+    permanent answers as there are buckets.
     """
 
     name: ClassVar[str] = "longitudinal_hashing"
@@ -222,15 +221,15 @@ class LongitudinalHashingLaw(_CodeTwice, CodeLaw):
         return self.n_buckets
 
     def choose(self, words: Iterator[int]) -> int:
-        """The hash function, from what such a choice takes."""
+        """Draw the hash function."""
         return self.hashing.choose(words)
 
     def see(self, value: int, choice: int) -> int:
-        """The bucket of a code."""
+        """Return the bucket of a code."""
         return self.hashing.bucket(choice, value)
 
     def report(self, kept: int, choice: int, words: Iterator[int]) -> int:
-        """The hash function and a report of the permanent answer, from one word."""
+        """Draw a report of the permanent answer, from one word, behind the hash function."""
         return choice * self.n_buckets + super().report(kept, choice, words)
 
 
@@ -245,7 +244,7 @@ class LongitudinalMeanLaw(_CodeTwice, UnitLaw):
     second_count: int
 
     def choose(self, words: Iterator[int]) -> int:
-        """The threshold, from one word."""
+        """Draw the threshold, from one word."""
         return next(words)
 
     def see(self, value: float, choice: int) -> int:
@@ -253,7 +252,7 @@ class LongitudinalMeanLaw(_CodeTwice, UnitLaw):
         return int(int((1 + value) / 2 * TWO_64) > choice)
 
     def value(self, answer: int) -> float:
-        """Plus or minus the number that makes the mean over thresholds and noise that of the number."""
+        """Return the unbiased number of a bit: its mean over thresholds and noise is the person's number."""
         own, other = self._both
         return (2 * answer - 1) * float(Fraction(TWO_64**2, own - other))
 
@@ -262,8 +261,8 @@ class LongitudinalMeanLaw(_CodeTwice, UnitLaw):
 class LongitudinalHistogramLaw(_BitsTwice, UnitLaw):
     """A bit for each of some buckets, which the person draws once: whether the number is in it (dBitFlip).
 
-    The bounds are divided into `n_buckets` of one width; the answer is the number of the set of the chosen ones among
-    all such sets, and then a bit for each of them in their order, the lowest bucket's the highest.
+    The bounds are divided into `n_buckets` of equal width. The answer is the rank of the chosen set of buckets and then
+    a bit for each of them, the lowest bucket's the highest.
     """
 
     name: ClassVar[str] = "longitudinal_histogram"
@@ -284,7 +283,7 @@ class LongitudinalHistogramLaw(_BitsTwice, UnitLaw):
 
     @property
     def n_differing(self) -> int:
-        """The bits of two chosen buckets; of one alone, it."""
+        """The bits of two chosen buckets, or the only one."""
         return min(self.n_chosen, 2)
 
     @property
@@ -298,39 +297,39 @@ class LongitudinalHistogramLaw(_BitsTwice, UnitLaw):
         return self.n_chosen + (self.n_chosen < self.n_buckets)
 
     def choose(self, words: Iterator[int]) -> int:
-        """The rank of the chosen set of buckets."""
+        """Draw the rank of the chosen set of buckets."""
         return rank_of_subset(self.n_buckets, uniform_subset(self.n_buckets, self.n_chosen, words))
 
     def see(self, value: float, choice: int) -> int:
-        """A bit for each chosen bucket: whether the number is in it."""
+        """Return a bit for each chosen bucket: whether the number is in it."""
         own = self.bucket(value)
         return sum(1 << self.n_chosen - 1 - place for place, bucket in enumerate(self._chosen(choice)) if bucket == own)
 
     def keep(self, seen: int, choice: int, words: Iterator[int]) -> int:
-        """The permanent bits, from a word for each."""
+        """Draw the permanent bits, from a word for each."""
         return self._flipped(seen, self.first_count, words)
 
     def report(self, kept: int, choice: int, words: Iterator[int]) -> int:
-        """The buckets and a report of the permanent bits, from a word for each."""
+        """Draw a report of the permanent bits, from a word for each, behind the buckets."""
         return (choice << self.n_chosen) + self._flipped(kept, self.second_count, words)
 
     def bucket(self, value: float) -> int:
-        """The bucket of a number in [-1, 1]."""
+        """Return the bucket of a number in [-1, 1]."""
         return min(int((1 + value) / 2 * self.n_buckets), self.n_buckets - 1)
 
     def bits_of(self, answer: int) -> list[tuple[int, int]]:
-        """The chosen buckets of an answer, each with its bit."""
+        """Return the chosen buckets of an answer, each with its bit."""
         choice, bits = divmod(answer, 1 << self.n_chosen)
         return [(bucket, bits >> self.n_chosen - 1 - place & 1) for place, bucket in enumerate(self._chosen(choice))]
 
     def value(self, answer: int) -> float:
-        """The sum of the middles of buckets, each times the score of its bit: with bias, of half a bucket at most."""
+        """Return the sum of bucket middles times bit scores; the bias is at most half a bucket."""
         middles = ((2 * bucket + 1) / self.n_buckets - 1 for bucket, _ in self.bits_of(answer))
         scores = (self.score(bit) for _, bit in self.bits_of(answer))
         return sum(middle * score for middle, score in zip(middles, scores, strict=True))
 
     def score(self, bit: int) -> float:
-        """Unbiased score of a bit: its mean is 1 for the number's own bucket and 0 for any other."""
+        """Return the unbiased score of a bit: its mean is 1 for the number's own bucket and 0 for any other."""
         own, other = self._both
         return float(Fraction((bit * TWO_64**2 - other) * self.n_buckets, (own - other) * self.n_chosen))
 

@@ -1,6 +1,6 @@
 """Integer laws of numbers: few answers, a lattice, a mixture, bins, knots, bits, and several numbers together.
 
-For bins, knots and bits epsilon is that of the code: a mapping before the randomization cannot increase a ratio.
+The epsilon of bins, knots and bits is that of the code: a mapping before the randomization cannot increase a ratio.
 """
 
 import math
@@ -30,7 +30,7 @@ _TWO_63 = 2**63
 
 @dataclass(frozen=True)
 class TwoAnswersLaw(UnitLaw):
-    """Duchi's: the answer is 1 for ``2**63 + x * slope`` of 2^64 words, rounded half to even, else 0."""
+    """Duchi's law: the answer is 1 for ``2**63 + x * slope`` of 2^64 words, rounded half to even, else 0."""
 
     name: ClassVar[str] = "two_answers"
     n_answers = 2
@@ -50,7 +50,7 @@ class TwoAnswersLaw(UnitLaw):
         return int(next(words) < _TWO_63 + round(x * float(self.slope)))
 
     def value(self, answer: int) -> float:
-        """Plus or minus ``2**63 / slope``."""
+        """Return plus or minus ``2**63 / slope``."""
         return (2 * answer - 1) * (2.0**63 / self.slope)
 
 
@@ -73,13 +73,13 @@ class ThreeAnswersLaw(UnitLaw):
         lost = (self.zero_lost, self.wrong_lost)
         kept = self.zero_lost >= 0 and (self.zero_lost < self.zero or self.zero == 0 == self.zero_lost)
         if not kept or not 0 <= self.wrong_lost < self.wrong or self.zero + 2 * self.wrong != TWO_64 or not any(lost):
-            self._refuse("share out 2**64 words evenly at 0, and leave some for each answer at 1")
+            self._refuse("split 2**64 words evenly at 0, with some for each answer at 1")
         if any(int(float(number)) != number for number in lost):
             self._refuse("lose as many words as a double holds")
 
     @property
     def epsilon(self) -> float:
-        """The larger of: of zero, and of one sign. All chances are monotone in abs(x), so that the ends decide."""
+        """Larger log-ratio of zero and of one sign. All chances are monotone in abs(x), so that the ends decide."""
         zero_end, wrong_end = self.zero - self.zero_lost, self.wrong - self.wrong_lost
         of_sign = log_ratio(TWO_64 - zero_end - wrong_end, wrong_end)
         return max(of_sign, log_ratio(self.zero, zero_end)) if self.zero else of_sign
@@ -94,16 +94,16 @@ class ThreeAnswersLaw(UnitLaw):
         return 2 if against == (x < 0) else 0
 
     def value(self, answer: int) -> float:
-        """Minus, zero or plus ``2**64 / (zero_lost + 2 * wrong_lost)``."""
+        """Return minus, zero or plus ``2**64 / (zero_lost + 2 * wrong_lost)``."""
         return (answer - 1) * (TWO_64 / (self.zero_lost + 2 * self.wrong_lost))
 
 
 @dataclass(frozen=True)
 class LatticeLaw(UnitLaw):
-    """Piecewise on a lattice of cells: each has the weight `base`, and `extra` more within an interval about x.
+    """Piecewise law on a lattice of cells: each has the weight `base`, and `extra` more in an interval around x.
 
-    A word without its lowest bit is drawn anew until it is below ``n_cells * base + n_inner * extra``. The answer is
-    the number of a cell; the cells are ``2**step_exponent`` wide and have their middle one at 0.
+    A word without its lowest bit is redrawn until it is below ``n_cells * base + n_inner * extra``. The answer is the
+    number of a cell; cells are ``2**step_exponent`` wide, and the middle one is at 0.
     """
 
     name: ClassVar[str] = "lattice"
@@ -144,7 +144,7 @@ class LatticeLaw(UnitLaw):
         return start + (near + part) // self.extra
 
     def value(self, answer: int) -> float:
-        """The middle of a cell."""
+        """Return the middle of a cell."""
         return math.ldexp(answer - self.n_cells // 2, self.step_exponent)
 
     @property
@@ -165,7 +165,7 @@ class LatticeLaw(UnitLaw):
 
 @dataclass(frozen=True)
 class MixtureLaw(UnitLaw):
-    """The lattice for `lattice_count` of 2^64 words, whatever x is, else the few answers, numbered after its cells."""
+    """The lattice for `lattice_count` of 2^64 words, independent of x, else few answers, numbered after its cells."""
 
     name: ClassVar[str] = "mixture"
     lattice_count: int
@@ -194,7 +194,7 @@ class MixtureLaw(UnitLaw):
         return self.lattice.n_answers + self.few.draw(x, words)
 
     def value(self, answer: int) -> float:
-        """The number of the law that an answer is of."""
+        """Return the number of the answer by the law that gave it."""
         n = self.lattice.n_answers
         return self.lattice.value(answer) if answer < n else self.few.value(answer - n)
 
@@ -249,7 +249,7 @@ class BinsLaw(_ResponseOnNumbers):
 
 @dataclass(frozen=True)
 class KnotsLaw(_ResponseOnNumbers):
-    """A number is rounded at random to one of the knots beside it, and the knot answered for by randomized response."""
+    """Randomized response to a knot: a number is first rounded at random to one of the two knots beside it."""
 
     name: ClassVar[str] = "knots"
     knots: tuple[int, ...]
@@ -272,7 +272,7 @@ class KnotsLaw(_ResponseOnNumbers):
         return self.response.draw(below + upward, words)
 
     def value(self, answer: int) -> float:
-        """The number whose mean over answers is the knot's place: one quotient of integers."""
+        """Return the unbiased number of a knot, a quotient of integers."""
         other = self.response.other_count
         return (self.knots[answer] * TWO_64 - other * self._sum) / (self._gain * PLACES)
 
@@ -287,7 +287,7 @@ class KnotsLaw(_ResponseOnNumbers):
 
 @dataclass(frozen=True)
 class BitsLaw(UnitLaw):
-    """A sign and bits of a magnitude, to which a number is rounded at random; each bit is flipped on its own."""
+    """Sign and magnitude bits of a number that is first rounded at random; each bit is flipped independently."""
 
     name: ClassVar[str] = "sign_and_bits"
     flip_counts: tuple[int, ...]
@@ -319,7 +319,7 @@ class BitsLaw(UnitLaw):
         return code
 
     def value(self, answer: int) -> float:
-        """The sign's mean times the magnitude's, each without bias."""
+        """Return the product of the unbiased sign and magnitude."""
         n_magnitude = len(self.flip_counts) - 1
         # A bit counts as (b - q) / (1 - 2 q), of which the sign takes twice, less 1.
         means = [
@@ -350,7 +350,7 @@ _MOST_ANSWER_BITS = 2**16
 
 @dataclass(frozen=True)
 class SignsLaw(GroupLaw):
-    """Duchi's vector: a sign for every number, more often of those that agree with most of the numbers' own.
+    """Duchi's law of a vector: a sign for every number, more often in agreement with most of the numbers' signs.
 
     Each number is rounded at random to a sign. For `agreeing_count` of 2^64 words the answer is uniform over all rows
     of signs that agree with those in more than half of the places, else over all others.
@@ -390,7 +390,7 @@ class SignsLaw(GroupLaw):
                 return answer
 
     def values(self, answer: int) -> list[float]:
-        """Plus or minus one magnitude, the first number's sign the highest bit."""
+        """Return plus or minus one magnitude; the first number's sign is the highest bit."""
         return [self._magnitude * (2 * (answer >> place & 1) - 1) for place in reversed(range(self.n_values))]
 
     @cached_property
@@ -418,10 +418,10 @@ class SignsLaw(GroupLaw):
 
 @dataclass(frozen=True)
 class SampledLaw(GroupLaw):
-    """A uniform choice of some numbers for every record; each is randomized on its own, or all by one law.
+    """Uniform sample of the numbers of a record; each is randomized independently, or all by one law.
 
-    The highest digit of the answer is the rank of the choice: the sum of binom(i-th chosen place from 0, i), for i from
-    1. Then follows one answer for each in the order of places, or one for all.
+    The highest digit of the answer is the rank of the sample: the sum of binom(i-th chosen place from 0, i), for i from
+    1. One answer for each sampled number in the order of places follows, or one for all.
     """
 
     name: ClassVar[str] = "sampled"
@@ -459,7 +459,7 @@ class SampledLaw(GroupLaw):
         return answer
 
     def values(self, answer: int) -> list[float]:
-        """The numbers of what was chosen, times n_values / n_sampled, and 0 for all others."""
+        """Return the chosen numbers times n_values / n_sampled, and 0 for the others."""
         choice, rest = divmod(answer, self._of_chosen)
         if isinstance(self.of_sampled, SignsLaw):
             numbers = self.of_sampled.values(rest)
@@ -485,6 +485,6 @@ class SampledLaw(GroupLaw):
 
 
 def sampled_law(n_values: int, n_sampled: int, law: IntegerLaw) -> IntegerLaw:
-    """Return the law itself where every value is released, and a :class:`SampledLaw` where some are."""
+    """Return the law itself if every value is released, else a :class:`SampledLaw`."""
     assert isinstance(law, UnitLaw | SignsLaw)
     return SampledLaw(n_values, n_sampled, law) if n_sampled < n_values else law

@@ -1,7 +1,7 @@
-r"""Probabilities as integers out of :math:`2^{64}`, rounded to the private side, and the exact epsilon they give.
+r"""Probabilities as integers out of :math:`2^{64}`, rounded to the private side, and their exact epsilon.
 
 Everything here is computed in decimal arithmetic with far more digits than the integers have, or in doubles with a
-bound on their error, so that a rounding is certain to go the way it says.
+bound on their error, so that the direction of every rounding is certain.
 """
 
 import math
@@ -22,7 +22,7 @@ def split_epsilon(epsilon: float, n_parts: int) -> float:
 
 
 def round_up(value: Fraction) -> float:
-    """The smallest float that is not below `value`; infinite beyond the largest one."""
+    """Return the smallest float that is not below `value`; infinite beyond the largest one."""
     if value > _LARGEST:
         return math.inf
     nearest = float(value)
@@ -36,7 +36,7 @@ def round_down(value: Fraction) -> float:
 
 
 def floor_to_double(value: float | int) -> int:
-    """The largest integer up to `value` that a double holds exactly."""
+    """Return the largest integer up to `value` that a double holds exactly."""
     nearest = float(value)
     return int(nearest) if int(nearest) <= value else int(np.nextafter(nearest, 0))
 
@@ -49,7 +49,7 @@ def sum_above(*epsilons: float) -> float:
 
 
 def float_above(number: Any) -> float:
-    """No less than a number of any type that people declare."""
+    """Return the smallest float that is not below a declared number of any type."""
     exact = number.item() if isinstance(number, np.generic) else number
     try:
         nearest = float(exact)
@@ -59,7 +59,7 @@ def float_above(number: Any) -> float:
 
 
 def product_above(left: float, right: float) -> float:
-    """The smallest float that is not below the exact product of two numbers >= 0, which may be infinite."""
+    """Return the smallest float that is not below the exact product of two numbers >= 0, which may be infinite."""
     if math.isinf(left) or math.isinf(right):
         return math.inf
     return round_up(Fraction(float(left)) * Fraction(float(right)))
@@ -79,9 +79,9 @@ _LARGEST_EPSILON = 2000.0
 
 
 def least_count(epsilon: float, n_others: int = 1, *, n_own: int = 1, n_counted: int = 1) -> int:
-    r"""The integer t with :math:`t / 2^{64} \ge c / (o e^\varepsilon + m)`, the smallest one.
+    r"""Return the smallest integer t with :math:`t / 2^{64} \ge c / (o e^\varepsilon + m)`.
 
-    A float such as 0.1 is slightly above the decimal that was meant. It is therefore reduced by one part in 2^50, so
+    A float such as 0.1 is slightly above the decimal of its text. Epsilon is therefore reduced by one part in 2^50, so
     that ten times 0.1 stays within 1.
     """
     up, down = Context(prec=DIGITS, rounding=ROUND_CEILING), Context(prec=DIGITS, rounding=ROUND_FLOOR)
@@ -93,7 +93,7 @@ def least_count(epsilon: float, n_others: int = 1, *, n_own: int = 1, n_counted:
 
 
 def log_ratio(numerator: int, denominator: int, *, in_doubles: bool = False) -> float:
-    """The natural logarithm of a ratio of positive integers, rounded up to a float."""
+    """Return the natural logarithm of a ratio of positive integers, rounded up to a float."""
     if numerator == denominator:
         return 0.0
     if in_doubles:
@@ -107,14 +107,14 @@ def log_ratio(numerator: int, denominator: int, *, in_doubles: bool = False) -> 
 
 
 def flip_threshold(log_odds: npt.ArrayLike) -> npt.NDArray[np.uint64]:
-    r"""Integers t with :math:`t / 2^{64} \approx 1 / (1 + e^{L})`, rounded towards 1/2.
+    r"""Return integers t with :math:`t / 2^{64} \approx 1 / (1 + e^{L})`, rounded towards 1/2.
 
     Rounding towards one half is rounding to the private side for an event whose probability and whose
     complement's probability are compared: the sampled :math:`|\ln((2^{64} - t) / t)|` never exceeds ``|log_odds|``.
     """
     odds = np.asarray(log_odds, dtype=np.float64)
     if not np.isfinite(odds).all():
-        raise ValueError(f"log_odds must be finite. Got {log_odds!r} instead.")
+        raise ValueError(f"log_odds must be finite; got {log_odds!r}.")
     small_side = np.exp(-np.abs(odds)) / (1 + np.exp(-np.abs(odds)))
     scaled = np.minimum(np.ceil(small_side * (1 + _EXPIT_ERROR) * 2.0**64), 2.0**63)
     # Near one half the loss depends on the distance from it, which must be accurate itself.
@@ -125,7 +125,7 @@ def flip_threshold(log_odds: npt.ArrayLike) -> npt.NDArray[np.uint64]:
 
 
 def threshold_log_odds(threshold: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Give the exact log odds ln((2^64 - t) / t) of integers t, rounded away from 0."""
+    """Return the exact log odds ln((2^64 - t) / t) of integers t, rounded away from 0."""
     t = np.asarray(threshold, dtype=np.uint64)
     small = np.minimum(t, ~t + np.uint64(1))
     # (2^64 - s) / s = 1 + (2^64 - 2 s) / s, whose logarithm is accurate near s = 2^63 as well.
@@ -136,7 +136,7 @@ def threshold_log_odds(threshold: npt.ArrayLike) -> npt.NDArray[np.float64]:
 
 
 def check_representable(epsilon: float, exact: float, least: float) -> None:
-    """Refuse an epsilon so small that probabilities out of 2^64 give epsilon 0, or more than it."""
+    """Raise ValueError if epsilon is so small that probabilities out of 2^64 give 0, or more than epsilon."""
     if not 0 < exact <= epsilon:
         rule = f"large enough for probabilities out of 2**64, here at least about {least:.3g}"
         raise ValueError(f"epsilon must be {rule}; got {epsilon!r}.")

@@ -17,13 +17,13 @@ _LEAST_DIFFERENT = 16
 
 
 class ReleaseKey:
-    r"""A secret of 32 random bytes: noise that is made of it is the same again for the same record.
+    r"""Secret of 32 random bytes: noise derived from it is the same for the same record.
 
     Parameters
     ----------
     secret : bytes, or callable that returns them
-        32 random bytes. A callable, such as a function that asks a key store, is asked once in every process, and goes
-        to other processes as itself; bytes stay in the process that they were given in.
+        32 random bytes. A callable, such as a function that queries a key store, is called once in every process and
+        pickled in place of the secret; bytes cannot be pickled.
 
     Attributes
     ----------
@@ -33,21 +33,21 @@ class ReleaseKey:
     Raises
     ------
     ValueError
-        If there are not exactly 32 bytes, or they do not look random: zeros, few different bytes, a text.
-        No byte is shown.
+        If there are not exactly 32 bytes, or they do not look random: zeros, few different bytes, a text. The message
+        contains no byte of the secret.
 
     See Also
     --------
-    FieldKey : What a release is handed: the secret for one field.
+    FieldKey : The secret for one field, which releases take.
 
     Notes
     -----
-    Anyone with the secret and a release can test guesses of the record, whatever epsilon is: keep it with the releaser,
-    apart from reports and records. A lost secret, and a new one in place of an old one, make
-    the next release of every record a new one, that is to be counted.
+    Anyone with the secret and a release can test guesses of the record at any epsilon: keep the secret with the
+    releaser, apart from reports and records. After a secret is lost or replaced, the next release of every record is a
+    new one, with its full cost.
 
-    A pickle holds where the secret is and its fingerprint, and never the secret: another process reads the file, or
-    asks the store, itself, and refuses another secret than the one that was meant.
+    A pickle holds the source of the secret and its fingerprint, never the secret. Another process reads the file or
+    queries the store itself, and raises ValueError if the fingerprint differs.
 
     Examples
     --------
@@ -67,12 +67,12 @@ class ReleaseKey:
 
     @classmethod
     def create(cls, path: str | PathLike[str]) -> "ReleaseKey":
-        """Draw a secret into a new file, which its owner alone may read.
+        """Draw a secret into a new file that only its owner may read.
 
         Parameters
         ----------
         path : str or path-like
-            Of a file that does not exist: a secret that is written over is lost.
+            Path of a new file. An existing file is never overwritten.
 
         Returns
         -------
@@ -81,7 +81,7 @@ class ReleaseKey:
         Raises
         ------
         FileExistsError
-            If there is one.
+            If the file exists.
         """
         secret = os.urandom(_N_BYTES)
         place = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
@@ -107,7 +107,7 @@ class ReleaseKey:
         Raises
         ------
         ValueError
-            If it is not a regular file, is readable by others than its owner (on POSIX), or does not hold a secret.
+            If it is not a regular file, is readable by others (on POSIX), or does not hold a secret.
         """
         return cls(partial(_read_secret, os.path.abspath(fspath(path))))
 
@@ -124,7 +124,7 @@ class ReleaseKey:
         purpose : str
             At most 16 letters.
         *parts : bytes
-            What it is about. Neither their number nor where one ends can be mistaken.
+            Byte strings that the subkey depends on, joined injectively.
         """
         person = purpose.encode().ljust(hashlib.blake2b.PERSON_SIZE, b"\0")
         return hashlib.blake2b(joined(*parts), key=self._secret, person=person, digest_size=32).digest()

@@ -142,7 +142,7 @@ class FiniteQuery:
         return json.dumps({"kind": "finite", "weights": self.weights.tolist()}, separators=(",", ":"))
 
     def log_likelihood(self, output: int, points: npt.ArrayLike) -> Floats:
-        """Log-probability of an output, given indices into the domain."""
+        """Return the log-probability of an output, given indices into the domain."""
         index = _whole_numbers(points)
         if ((index < 0) | (index >= self.n_points)).any():
             raise ValueError(f"points must be indices from 0 to {self.n_points - 1}. Got some that are not.")

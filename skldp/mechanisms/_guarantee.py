@@ -38,7 +38,7 @@ class GuaranteeStep:
     basis: str = "exact"
 
     def to_dict(self) -> dict[str, Any]:
-        """Its figures by name."""
+        """Return the figures by name."""
         return asdict(self)
 
 
@@ -218,11 +218,11 @@ class PrivacyGuarantee:
         return comparable and self.epsilon <= other.epsilon and self.delta <= other.delta
 
     def __str__(self) -> str:
-        """One readable line."""
+        """Return the guarantee in one line."""
         return f"{self.headline()}; {self.basis}{'; void for anyone who knows the seed' if self.seeded else ''}"
 
     def headline(self) -> str:
-        """The figures alone, in a few words.
+        """Return the figures in a few words.
 
         Examples
         --------
@@ -240,7 +240,7 @@ class PrivacyGuarantee:
         return f"{text} ({', '.join(aside)})" if aside else text
 
     def to_dict(self) -> dict[str, Any]:
-        """Every figure by its name, with the steps as a list of dicts.
+        """Return every figure by name, with the steps as a list of dicts.
 
         Examples
         --------
@@ -253,7 +253,7 @@ class PrivacyGuarantee:
         return figures | {"figures": dict(self.figures), "steps": [step.to_dict() for step in self.steps]}
 
     def to_json(self) -> str:
-        """`to_dict` as strict JSON, in which what is infinite is the string ``"inf"``.
+        """Return `to_dict` as strict JSON, in which infinity is the string ``"inf"``.
 
         Examples
         --------
@@ -265,7 +265,7 @@ class PrivacyGuarantee:
         return json.dumps(_without_infinity(self.to_dict()), allow_nan=False)
 
     def to_frame(self) -> Any:
-        """The steps as a table, one row each; their column ``epsilon`` adds up to that of the whole.
+        """Return the steps as a table, one row each; the column ``epsilon`` adds up to the guarantee's.
 
         Returns
         -------

@@ -86,7 +86,7 @@ def public_stream(seed: int) -> "Noise":
 
 
 def as_uniform(words: Words) -> Floats:
-    """Odd multiples of 2^-53 inside (0, 1), of the first 52 bits of random words."""
+    """Return odd multiples of 2^-53 inside (0, 1), from the first 52 bits of random words."""
     return ((words >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
 
 
@@ -142,11 +142,11 @@ class Noise:
         return buffer
 
     def words(self, size: int | tuple[int, ...], dtype: npt.DTypeLike = np.uint64) -> np.ndarray:
-        """Random words of an unsigned integer type, in an array of the given size."""
+        """Draw random words of an unsigned integer type, in an array of the given size."""
         return self.fill(np.empty(size, dtype=dtype))
 
     def bernoulli(self, threshold: npt.ArrayLike, size: int | tuple[int, ...] | None = None) -> Bools:
-        """Booleans that are True with probability exactly ``threshold / 2**64``.
+        """Draw booleans that are True with probability exactly ``threshold / 2**64``.
 
         Parameters
         ----------
@@ -159,7 +159,7 @@ class Noise:
         return self.words(t.shape if size is None else size) < t
 
     def integers(self, high: int, size: int | tuple[int, ...]) -> Ints:
-        """Uniform integers from 0 to ``high - 1``, without modulo bias.
+        """Draw uniform integers from 0 to ``high - 1``, without modulo bias.
 
         Parameters
         ----------
@@ -184,11 +184,11 @@ class Noise:
         return (words % np.uint64(high)).astype(np.int64).reshape(size)
 
     def uniform(self, size: int | tuple[int, ...]) -> Floats:
-        """Odd multiples of 2^-53, uniform inside (0, 1): for inverting distribution functions."""
+        """Draw odd multiples of 2^-53, uniform inside (0, 1), to invert distribution functions."""
         return as_uniform(self.words(size))
 
     def permutation(self, n: int) -> Ints:
-        """A uniform random order of 0 to ``n - 1``."""
+        """Draw a uniform random order of 0 to ``n - 1``."""
         keys = self.words(n)
         # Words that are all different have every order equally often.
         while np.unique(keys).size < n:
@@ -196,7 +196,7 @@ class Noise:
         return np.argsort(keys)
 
     def subsets(self, n_rows: int, n: int, k: int) -> Ints:
-        """For each row, `k` of the integers 0 to ``n - 1`` without replacement; every set is equally likely.
+        """Draw `k` of the integers 0 to ``n - 1`` without replacement for each row; every set is equally likely.
 
         Returns
         -------
@@ -231,7 +231,7 @@ class Noise:
         return [Noise(self._child_key(child), secure=self.secure) for child in children]
 
     def at(self, places: npt.NDArray[np.integer], size: int) -> "Noise":
-        """The stream for a few of `size` numbers, where it is asked for more noise about these alone.
+        """Return the stream for more noise about a few of `size` numbers.
 
         Parameters
         ----------
@@ -248,11 +248,11 @@ class Noise:
         return self
 
     def split(self, parts: list[slice]) -> list["Noise"]:
-        """One stream for each part of the rows, for threads, instead of this one."""
+        """Return one stream for each part of the rows, for threads."""
         return self.spawn(len(parts))
 
     def block(self, part: slice) -> "Noise":
-        """The stream for a block of the rows: this stream itself, whose words belong to no row."""
+        """Return the stream for a block of the rows: this stream, whose words belong to no row."""
         return self
 
     def _refuse_after_fork(self) -> None:
@@ -309,18 +309,18 @@ class RowNoise(Noise):
         return buffer
 
     def at(self, places: npt.NDArray[np.integer], size: int) -> "RowNoise":
-        """The stream of the rows that a few of `size` numbers belong to, a run for each of these numbers."""
+        """Return the stream of the rows that a few of `size` numbers belong to, a run for each number."""
         n = len(self._rows)
         if size and (not n or size % n):
             raise ValueError(f"Noise of rows comes in equal runs for {n} of them. Got {size} numbers instead.")
         return self._of(self._rows[np.asarray(places, dtype=np.intp) // max(1, size // max(1, n))])
 
     def block(self, part: slice) -> "RowNoise":
-        """The stream of a block of the rows."""
+        """Return the stream of a block of the rows."""
         return self._of(self._rows[part])
 
     def split(self, parts: list[slice]) -> list[Noise]:
-        """The streams of parts of the rows."""
+        """Return one stream for each part of the rows, for threads."""
         return [self.block(part) for part in parts]
 
     def spawn(self, n: int) -> list[Noise]:

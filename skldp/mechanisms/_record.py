@@ -128,7 +128,7 @@ class NumberOrMissing(RowMechanism):
         return _variance(self.unit, self.told_probability, self.hidden_probability)
 
     def guarantee(self) -> PrivacyGuarantee:
-        """The exact guarantee of one number, and of whether there is one."""
+        """Return the exact guarantee of one number and of whether it is missing."""
         basis = "a number or that it is missing; exact, from the sampled integers"
         return PrivacyGuarantee(self.exact_epsilon, stated=self.stated, basis=basis)
 
@@ -155,7 +155,7 @@ class NumberOrMissing(RowMechanism):
 
 
 def _loss(unit: UnitMechanism, told: int, hidden: int) -> float:
-    """The largest log-likelihood ratio of two records: of being missing, of a number from none, of two numbers."""
+    """Return the largest log-likelihood ratio of two records: both numbers, or one or both missing."""
     of_numbers = Fraction(log_ratio(TWO_64 - hidden, TWO_64 - told)) + Fraction(unit.loss_from_middle)
     return max(log_ratio(told, hidden), round_up(of_numbers), unit.exact_epsilon)
 
@@ -170,7 +170,7 @@ def _variance(unit: UnitMechanism, told: float, hidden: float) -> float:
 
 @lru_cache(maxsize=4096)
 def _least_variance(epsilon: float, name: str) -> tuple[UnitMechanism, int, int]:
-    """The mechanism of the number, and the integers of its being missing, with the least variance."""
+    """Return the number's mechanism and the two counts of missing numbers with the least variance."""
     # A larger epsilon does not improve the number, and would leave nothing to the bit.
     epsilon, found = min(epsilon, LARGEST_EPSILON), []
     for part in _PARTS:
@@ -190,7 +190,7 @@ def _least_variance(epsilon: float, name: str) -> tuple[UnitMechanism, int, int]
 
 
 def _counts(epsilon: float, unit: UnitMechanism) -> tuple[int, int]:
-    """The integers that spend an epsilon on being missing, and as much on a number from none, both rounded below."""
+    """Return the counts of missing numbers that spend an epsilon, both rounded down."""
     spent = calibration_epsilon(epsilon)
     left = spent - unit.loss_from_middle
     if left <= 0:
@@ -223,7 +223,7 @@ def n_categories(domain: Domain) -> int | None:
 
 
 def share_out(epsilon: float, weights: Sequence[float]) -> tuple[float, ...]:
-    """Shares of an epsilon in proportion to weights, each rounded down, so that they never add up to more."""
+    """Split an epsilon in proportion to weights, each share rounded down."""
     check_epsilon(epsilon)
     for weight in weights:
         check_positive("Every weight", weight)
@@ -235,7 +235,7 @@ def share_out(epsilon: float, weights: Sequence[float]) -> tuple[float, ...]:
 def least_variance_weights(
     domains: Sequence[Domain], epsilon: float, mechanism: str | tuple[str, ...] = "best"
 ) -> list[float]:
-    r"""Weights by which :func:`share_out` makes the sum of the columns' variances least.
+    r"""Return the weights by which :func:`share_out` makes the sum of the columns' variances least.
 
     Of an estimate from one person, in the worst case: of a number in units of half the width of its bounds, of a
     category's frequency, averaged over the categories, and of a number that may be missing both that of the number and
@@ -286,7 +286,7 @@ def _of_number(epsilon: float, mechanism: str) -> UnitMechanism:
 
 
 def _by_column(mechanism: str | tuple[str, ...], domains: Sequence[Domain]) -> tuple[str, ...]:
-    """The name of each column's mechanism."""
+    """Return the name of each column's mechanism."""
     if isinstance(mechanism, str):
         return tuple(mechanism if n_categories(domain) is None else "krr" for domain in domains)
     if len(mechanism) != len(domains):
@@ -453,7 +453,7 @@ class MixedRecord(_Record):
         return tuple(map(_part, domains, self.epsilons, _by_column(self.mechanism, domains)))
 
     def guarantee(self) -> PrivacyGuarantee:
-        """The exact guarantee of one record with all its columns: the sum, rounded up."""
+        """Return the exact guarantee of one record with all its columns: the sum, rounded up."""
         names = [str(name) for name in self.columns.names]
         each = [f"{name} {epsilon:.4g}" for name, epsilon in zip(names, self.exact_epsilons, strict=True)]
         by_column = ", ".join(each if len(each) <= _MOST_SHOWN else [*each[:_MOST_SHOWN], "..."])

@@ -37,7 +37,7 @@ class Workspace:
         self._arrays: dict[str, np.ndarray] = {}
 
     def take(self, name: str, shape: tuple[int, ...], dtype: npt.DTypeLike) -> np.ndarray:
-        """The array of this name, of whatever content; what was taken under the name before is overwritten."""
+        """Return the array of this name; its previous content is overwritten."""
         size = math.prod(shape)
         kept = self._arrays.get(name)
         if kept is None or kept.size < size or kept.dtype != dtype:
@@ -118,7 +118,7 @@ class RowMechanism(ABC):
 
     @abstractmethod
     def guarantee(self) -> PrivacyGuarantee:
-        """The exact guarantee of one row."""
+        """Return the exact guarantee of one row."""
 
     @property
     def integer_law(self) -> IntegerLaw:
@@ -223,11 +223,11 @@ class RowMechanism(ABC):
         """
 
     def _as_rows(self, rows: npt.ArrayLike) -> np.ndarray:
-        """The rows as an array that the domain takes; sparse where a mechanism says so."""
+        """Return the rows as an array that the domain takes; some mechanisms take sparse rows."""
         return self.domain.as_rows(rows)
 
     def _inside(self, values: npt.ArrayLike) -> np.ndarray:
-        """Values of any shape, clipped to the domain, or an error."""
+        """Return values of any shape, clipped to the domain; raises ValueError for invalid ones."""
         return self.domain.clip(self.domain.as_rows(values)).rows
 
     def _walk(self, given: npt.ArrayLike, noise: Noise | None, out: np.ndarray | None) -> Release:
@@ -319,7 +319,7 @@ class SampledFeatures(RowMechanism):
         raise ValueError(f"{type(self).__name__} does not identify the squares of what it releases.")
 
     def working_dtype(self, dtype: np.dtype) -> np.dtype:
-        """The type in which features are released, before they are rounded to the type of the output."""
+        """Return the type in which features are released, before they are rounded to the type of the output."""
         return dtype
 
     @abstractmethod

@@ -148,7 +148,7 @@ def _(mechanism: BoundedFeatures) -> PairLaws:
 
 @pair_laws.register
 def _(mechanism: Laplace) -> PairLaws:
-    r"""Laws of -1 and 1, which are the worst pair.
+    r"""Return the laws of -1 and 1, which are the worst pair.
 
     In lattice steps, of the ends -N and N and the scale s, every answer z has at least the chance
     :math:`\omega(z) = C e^{-(|z| + N) / s}`, and the input x makes it :math:`e^{(|z| + N - |z - x|) / s}` times as
@@ -220,18 +220,18 @@ def _law(own: list[Any], other: list[Any], weights: list[Fraction]) -> BlanketLa
 
 
 def _two_levels(ratio: Fraction, low: Fraction, rest: Fraction) -> BlanketLaw:
-    """Answers that are `ratio` times as likely to one input as to the other, or to none more than to the other."""
+    """Return the law of answers that are `ratio` times as likely to one input, to the other, or to neither."""
     return _law([ratio, 1, 1], [1, ratio, 1], [low, low, rest])
 
 
 def _of_caps(cap: Fraction, chance: Fraction) -> BlanketLaw:
-    """An answer uniform on a set of share `cap`, by this chance, else on its complement; opposite sets are disjoint."""
+    """Return the law of an answer uniform on a set of share `cap` by this chance, else on its complement."""
     outside = (1 - chance) / (1 - cap)
     return _two_levels(chance / cap / outside, cap * outside, (1 - 2 * cap) * outside)
 
 
 def _of_table(table: list[list[int]]) -> tuple[BlanketLaw, ...]:
-    """Rows of integer weights of equal sums: all ordered pairs of them, but one of those with the same law."""
+    """Return the laws of all ordered pairs of rows of integer weights with equal sums, each once."""
     total = sum(table[0])
     columns = [column for column in zip(*table, strict=True) if min(column)]
     least = [min(column) for column in columns]
@@ -262,7 +262,7 @@ def _together(laws: Iterable[BlanketLaw]) -> PairLaws:
 
 
 def _of_bits(laws: tuple[BitLaw, ...], n_sampled: int) -> PairLaws:
-    """Codes of which every bit differs are the worst where a bit is as good as three answers, two of them alike."""
+    """Return the laws of bits: codes that differ in every bit are the worst pair."""
     features = [laws[place % len(laws)] for place in range(n_sampled)]
     return _together(
         _of_bit(Fraction(one, TWO_64), Fraction(zero, TWO_64))

@@ -47,14 +47,14 @@ class LossLattice:
     error: float
 
     def plus(self, other: "LossLattice") -> "LossLattice":
-        """The law of the sum of two independent numbers."""
+        """Return the law of the sum of two independent numbers."""
         # However n products of positive numbers are summed, the relative error is below n + 1 units.
         terms = min(self.masses.size, other.masses.size) + 2
         masses = np.convolve(self.masses, other.masses)
         return LossLattice(masses, self.first + other.first, self.error + other.error + 2 * terms * _UNIT)
 
     def coarser(self, down: float, up: float) -> "LossLattice":
-        """The law on every other place; of what lies between, these shares go to the two neighbours."""
+        """Return the law on every other place; the masses between go to both neighbours by these shares."""
         odd_start = self.first % 2
         masses = np.concatenate([np.zeros(odd_start), self.masses])
         even, odd = masses[0::2], masses[1::2]
@@ -70,7 +70,7 @@ class Measure(ABC):
 
     @abstractmethod
     def shares(self, level: int) -> tuple[float, float]:
-        """The shares that go down and up when places of step 2^level become places of twice that step."""
+        """Return the shares that go down and up when places of step 2^level get twice that step."""
 
     @abstractmethod
     def worth(self, law: LossLattice, single: LossLattice, level: int, n_copies: int) -> Floats:
@@ -83,7 +83,7 @@ class Measure(ABC):
 def sum_of_copies(
     single: LossLattice, n: int, measure: Measure, *, budget: float, most: int
 ) -> tuple[LossLattice, int, float]:
-    """The law of a sum of n independent copies."""
+    """Return the law of a sum of n independent copies."""
     bits = bin(n)[3:]
     level, lost, share = 0, _UNDERFLOW, budget / (2 * len(bits) + 2)
     law, n_copies = single, 1
@@ -103,7 +103,7 @@ def sum_of_copies(
 
 
 def _trimmed(law: LossLattice, n_blocks: int, worth: Floats, share: float) -> tuple[LossLattice, float]:
-    """Without the ends: the left one moved up, the right one taken away, each of about `share` in all blocks."""
+    """Remove the ends of a law: the left one moves up, the right one is dropped, each about `share` in all blocks."""
     masses = law.masses
     # Rounding of the sums, and the masses' own error.
     costs = np.cumsum((masses * worth)[::-1]) * (n_blocks * (1 + 2 * law.error + 2.0**-30))
@@ -140,7 +140,7 @@ class BlanketLaw:
     error: float = 2.0**-50
 
     def times(self, others: "BlanketLaw") -> "BlanketLaw":
-        """The law of two independent answers of one person, answers of equal ratios taken together."""
+        """Return the law of two independent answers of one person; answers of equal ratios are merged."""
         own = np.outer(self.own, others.own).ravel()
         other = np.outer(self.other, others.other).ravel()
         weights = np.outer(self.weights, others.weights).ravel()
@@ -156,7 +156,7 @@ class BlanketLaw:
 
 
 def any_law(epsilon: float) -> BlanketLaw:
-    """The worst law of all mechanisms of an epsilon: binary randomized response."""
+    """Return the worst law of all mechanisms of an epsilon: binary randomized response."""
     odds = math.exp(epsilon) * (1 + 2.0**-50)
     share = 1 / (odds + 1)
     return BlanketLaw(np.array([odds, 1.0]), np.array([1.0, odds]), np.array([share, share]))
@@ -180,14 +180,14 @@ class _MeanExcess(Measure):
         return excess / self.n + max(means) * (1 + 2 * law.error + 2.0**-30)
 
     def excess(self, law: LossLattice, level: int, n_copies: int) -> Floats:
-        """The positive part of a sum of copies at each place, rounded up."""
+        """Return the positive part of a sum of copies at each place, rounded up."""
         along = np.arange(law.first, law.first + law.masses.size) * (self.step * 2.0**level)
         fixed = n_copies * self.shift
         return np.asarray(np.maximum(along + fixed + 2.0**-48 * (np.abs(along) + abs(fixed)), 0.0))
 
 
 def shuffled_delta(law: BlanketLaw, odds_excess: float, n: int, *, budget: float, places: int = _PLACES) -> float:
-    r"""A bound from above on delta after shuffling."""
+    r"""Bound delta after shuffling."""
     values, masses = law.own - law.other - odds_excess * law.other, law.weights
     # Rounded up, as are the masses below.
     values = values + (law.error + 2.0**-50) * (law.own + (1 + odds_excess) * law.other)
@@ -217,7 +217,7 @@ def shuffled_delta(law: BlanketLaw, odds_excess: float, n: int, *, budget: float
 
 
 def shuffled_epsilon(law: BlanketLaw, n: int, delta: float, most: float) -> float:
-    r"""The least epsilon that is proved after shuffling, rounded up."""
+    r"""Return the least epsilon that is proved after shuffling, rounded up."""
     if most > MOST_EPSILON or delta < _LEAST_DELTA or most == 0:
         return most
     n = min(n, MOST_PEOPLE)
@@ -269,5 +269,5 @@ def _normal_guess(law: BlanketLaw, n: int, delta: float) -> tuple[float, float]:
 
 
 def _normal_excess(t: float) -> float:
-    """The mean of the positive part of a standard normal number less t."""
+    """Return the mean of the positive part of a standard normal number less t."""
     return max(math.exp(-t * t / 2) / math.sqrt(2 * math.pi) - t * float(ndtr(-t)), 1e-300)

@@ -141,7 +141,7 @@ def shuffled(
 
 
 def shuffled_closed_form(epsilon: float, n: int, delta: float) -> float:
-    r"""The published formula for the central epsilon behind a shuffler, rounded up.
+    r"""Return the published central epsilon behind a shuffler, rounded up.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def shuffled_closed_form(epsilon: float, n: int, delta: float) -> float:
     check_fraction("delta", delta)
     largest_odds = n / (8 * math.log(2 / delta)) - 1
     if largest_odds <= 0 or epsilon > math.log(largest_odds):
-        most = f"{math.log(largest_odds):.4g}" if largest_odds > 0 else "a number, which needs a larger n"
+        most = f"{math.log(largest_odds):.4g}" if largest_odds > 0 else "-inf, so that no epsilon is possible"
         raise ValueError(f"epsilon must be at most ln(n / (8 ln(2 / delta)) - 1) = {most}; got {epsilon!r}.")
     spread = 4 * math.sqrt(2 * math.log(4 / delta) / ((math.exp(epsilon) + 1) * n)) + 4 / n
     # A dozen operations, each within some units in the last place.
@@ -223,7 +223,7 @@ class _Rounds:
     local: float
 
     def epsilon(self) -> float:
-        """The least epsilon that is proved, rounded up."""
+        """Return the least epsilon that is proved, rounded up."""
         alone = self.local * self.rounds * (1 + 2.0**-50)
         end = self._one_round(self.delta / self.rounds * (1.0 if self.rounds == 1 else 2.0**-10))
         if self.rounds == 1:
@@ -291,7 +291,7 @@ class _LossExceeded(Measure):
 
 
 def _loss_law(curve: Floats, step: float) -> LossLattice:
-    """The privacy losses of a symmetric pair whose delta is at least this curve's, at losses 0, step, 2 step, ...
+    """Return the privacy losses of a symmetric pair whose delta is at least this curve, at 0, step, 2 step, ...
 
     Between these delta is straight in e^epsilon; what is left at the end is no part of the law.
     """
@@ -312,7 +312,7 @@ def _loss_law(curve: Floats, step: float) -> LossLattice:
 
 
 def _convex_below(x: Floats, y: Floats) -> Floats:
-    """The largest convex curve below points: what is convex and below them is below it."""
+    """Return the largest convex curve below points."""
     corners: list[int] = []
     for i in range(x.size):
         while len(corners) > 1:

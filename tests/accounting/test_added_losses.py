@@ -94,7 +94,7 @@ def test_reports_of_sets_and_hashes_count_in_full_however_opposed_they_are(name,
         charged = ledger.realized_loss(["ann"])[0]
         assert 10 * epsilon <= charged <= 10 * epsilon * (1 + 1e-12)
         assert ledger.verify().ok
-        with pytest.raises(ValueError, match="`part` needs"):
+        with pytest.raises(ValueError, match="`part` must be"):
             ledger.release(law, [[0]], ["bob"], part="job")
 
 

@@ -172,7 +172,7 @@ def test_other_mechanisms_and_several_numbers_have_no_such_part():
     several = BoundedFeatures(Duchi(0.5), (0.0, 0.0), (1.0, 1.0), n_sampled=2, stated=1.0)
     with opened() as ledger:
         for mechanism in (BoundedFeatures(Laplace(0.5), (0.0,), (1.0,), n_sampled=1, stated=0.5), several):
-            with pytest.raises(ValueError, match="`part` needs"):
+            with pytest.raises(ValueError, match="`part` must be"):
                 ledger.release(mechanism, np.zeros((1, mechanism.domain.n_features)), ["ann"], part="x")
         with pytest.raises(ValueError, match="one value"):
             ledger.release(duchi(), [[0.1], [0.2]], groups=["ann"] * 2, part="x")

@@ -62,7 +62,7 @@ def test_alpha_must_be_a_number_above_0(alpha):
 def test_alpha_above_theorem_2_is_refused_with_the_bound():
     bound = math.exp(log_alpha_bound(1.0, 768, 10))
     bitrand_law(1.0, 768, 10, bound)
-    with pytest.raises(ValueError, match=rf"Theorem 2, {bound:.6g}"):
+    with pytest.raises(ValueError, match=rf"at most {bound:.6g}"):
         bitrand_law(1.0, 768, 10, bound * 1.0001)
 
 

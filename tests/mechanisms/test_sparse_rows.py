@@ -205,11 +205,11 @@ def test_auto_takes_the_next_square_of_a_prime():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: RandomProjection(500, 120, kind="polynomial"), "square of a prime.*Got 120"),
-        (lambda: RandomProjection(500, 16, kind="polynomial"), "such as 25. Got 16"),
+        (lambda: RandomProjection(500, 120, kind="polynomial"), "squared prime.*got 120"),
+        (lambda: RandomProjection(500, 16, kind="polynomial"), "as 25; got 16"),
         (lambda: RandomProjection(20, 4, kind="orthonormal").sparse_bound(3), "no bound for sparse"),
-        (lambda: released("sparse", None), "go together"),
-        (lambda: released("spectral", 3), "go together"),
+        (lambda: released("sparse", None), "need each other"),
+        (lambda: released("spectral", 3), "need each other"),
         (lambda: released("sparse", 30), "from 1 to 20"),
         (lambda: released("sparse", 3, vocabulary=np.eye(20)), "different domains"),
         (lambda: released("sparse", 3, kind="orthonormal"), "another projection"),

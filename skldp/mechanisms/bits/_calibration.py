@@ -38,7 +38,7 @@ _PAIR_ROUNDING = 1 + 128 * np.finfo(np.float64).eps
 
 
 def worst_pair_losses(losses: Floats, reachable: Words) -> Floats:
-    """Largest loss between two reachable codes, for each interval of codes.
+    """Return the largest loss between two reachable codes, for each interval of codes.
 
     Shapes: losses (n_bits, 2, 2); returns (n,).
     """
@@ -69,7 +69,7 @@ def _magnitude_losses(losses: Floats, one: Words, other: Words) -> Floats:
 
 
 def _step(ends: Words, place: int) -> tuple[npt.NDArray[np.intp], Bools]:
-    """Next state and legality of bit values 0 and 1 at a place (0 the last), shape (n, 4 states, 2 values)."""
+    """Return the next state and the legality of bit values 0 and 1 at a place (0 the last), shape (n, 4, 2)."""
     digits = ((ends >> np.uint64(place)) & np.uint64(1)).astype(bool)
     first, last = digits[:, :1, None], digits[:, 1:, None]
     value = np.array([False, True])
@@ -87,7 +87,7 @@ _GRID = 128
 
 
 def feature_losses(laws: Sequence[BitLaw], reachable: Words) -> Floats:
-    """Exact loss of each feature alone; feature j follows ``laws[j % len(laws)]``."""
+    """Return the exact loss of each feature alone; feature j follows ``laws[j % len(laws)]``."""
     losses = np.zeros(len(reachable))
     for start, law in enumerate(laws):
         losses[start :: len(laws)] = worst_pair_losses(law.losses, reachable[start :: len(laws)])
@@ -95,7 +95,7 @@ def feature_losses(laws: Sequence[BitLaw], reachable: Words) -> Floats:
 
 
 def record_loss(losses: Floats, n_sampled: int) -> float:
-    """Exact loss of a record of which `n_sampled` features, drawn apart from the data, are released."""
+    """Return the exact loss of a record that releases `n_sampled` features, drawn independently of the data."""
     return math.fsum(np.sort(losses)[len(losses) - n_sampled :]) * _ROUNDING
 
 
@@ -177,7 +177,7 @@ def _optimal_law(budget: float, encoding: FixedPoint, counts: Bools) -> BitLaw:
 
 
 def _counting_bits(encoding: FixedPoint, reachable: Words) -> Bools:
-    """Bits in which two reachable codes of some feature differ."""
+    """Return which bits differ between two reachable codes of some feature."""
     exists = reachable[:, :, 0] <= reachable[:, :, 1]
     # The magnitudes of one sign run from the first to the last, so that all bits below their common prefix vary.
     varying = np.where(exists, reachable[:, :, 0] ^ reachable[:, :, 1], 0)
@@ -188,7 +188,7 @@ def _counting_bits(encoding: FixedPoint, reachable: Words) -> Bools:
 
 
 def _largest_argument(loss: Callable[[float], float], target: float, start: float, ceiling: float) -> float:
-    """The largest argument, up to `ceiling`, whose loss does not exceed the target; the loss increases."""
+    """Return the largest argument, up to `ceiling`, whose loss does not exceed the target; the loss increases."""
     low = start
     while loss(low) > target:
         low *= min(1 - 1e-12, target / loss(low))

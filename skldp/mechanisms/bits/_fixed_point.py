@@ -43,7 +43,7 @@ def is_exact(grid: "FixedPoint", dtype: np.dtype) -> bool:
 
 
 def complement_codes(codes: np.ndarray, n_bits: int) -> npt.NDArray[np.uint16]:
-    """Sign-magnitude masks of `n_bits`, uint16, as the masks that do the same to one's-complement codes."""
+    """Convert sign-magnitude masks of `n_bits` to the equivalent masks of one's-complement codes, uint16."""
     top = np.uint16(1 << (n_bits - 1))
     magnitude = codes & (top - np.uint16(1))
     return np.where(codes & top, ~magnitude, magnitude)
@@ -211,7 +211,7 @@ class FixedPoint:
         return np.where(code >= top, magnitude, -magnitude).astype(dtype)
 
     def reachable(self, low: npt.ArrayLike, high: npt.ArrayLike) -> Words:
-        """Magnitude codes that numbers from `low` to `high` reach, for either sign.
+        """Return the magnitude codes that numbers from `low` to `high` reach, for either sign.
 
         Parameters
         ----------
@@ -250,7 +250,7 @@ class FixedPoint:
             np.minimum(codes, codes.dtype.type(top - 1), out=codes)
 
     def _scale_far(self, magnitude: np.ndarray, shift: int, codes: np.ndarray) -> None:
-        """The same for integers, or for exponents, that the type of the magnitudes does not hold."""
+        """Write magnitudes as integers, for exponents that their type does not hold."""
         top = 1 << (self.n_bits - 1)
         with np.errstate(over="ignore"):
             np.ldexp(magnitude, shift, out=magnitude)
@@ -290,7 +290,7 @@ def fixed_point_decoder(encoding: FixedPoint, bits: Floats) -> "BitDecoder":
 
 
 def code_moments(codes: np.ndarray, law: BitLaw, decoder: "BitDecoder") -> tuple[Floats, Floats]:
-    """Mean and mean square of the decoded number, given codes before randomization."""
+    """Return the mean and mean square of the decoded number, given codes before randomization."""
     ones, n_bits = law.ones, law.n_bits
     magnitude, spread = np.full(codes.shape, decoder.base), np.zeros(codes.shape)
     for place in range(1, n_bits):
@@ -388,17 +388,17 @@ class BitFeatures(SampledFeatures):
     """Base of the releases of features by their bits: mean and variance from those of a feature's code."""
 
     def bias(self, values: npt.ArrayLike) -> Floats:
-        """Mean of the released numbers minus the values, for values of shape (n, n_features)."""
+        """Return the mean of the released numbers minus the values, for values of shape (n, n_features)."""
         rows = np.asarray(self._as_rows(values), dtype=np.float64)
         mean, _ = self._feature_moments(self.domain.clip(rows).rows)
         return mean - rows if self.center is None else self.center + mean - rows
 
     def variance(self, values: npt.ArrayLike) -> Floats:
-        """Variance of the released numbers, for values of shape (n, n_features)."""
+        """Return the variance of the released numbers, for values of shape (n, n_features)."""
         rows = np.asarray(self._as_rows(values), dtype=np.float64)
         mean, square = self._feature_moments(self.domain.clip(rows).rows)
         return square * (self.n_outputs / self.n_sampled) - mean**2
 
     @abstractmethod
     def _feature_moments(self, rows: Floats) -> tuple[Floats, Floats]:
-        """Mean and mean square of M(x) - c of every feature, for rows inside the domain."""
+        """Return the mean and mean square of M(x) - c of every feature, for rows inside the domain."""

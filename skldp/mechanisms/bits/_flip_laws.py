@@ -221,7 +221,7 @@ class BitLaw:
 
 
 def _log_ratio(over: Words, under: Words) -> Floats:
-    """ln(over / under), its magnitude rounded up; the difference of the integers is exact."""
+    """Return ln(over / under), its magnitude rounded up; the difference of the integers is exact."""
     larger, smaller = np.maximum(over, under), np.minimum(over, under)
     magnitude = np.log1p((larger - smaller).astype(np.float64) / smaller.astype(np.float64)) * _ROUNDING
     return np.where(over >= under, magnitude, -magnitude)

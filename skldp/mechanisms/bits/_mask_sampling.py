@@ -154,7 +154,7 @@ def compiled_loops() -> Loops | None:
 
 
 def loops_for(size: int) -> Loops | None:
-    """The compiled loops for steps over `size` numbers, and None for few of them or without numba."""
+    """Return the compiled loops for steps over `size` numbers; None for few of them or without numba."""
     return compiled_loops() if size >= _FEWEST else None
 
 
@@ -305,7 +305,7 @@ class MaskSampler:
         return masks
 
     def _break_tie(self, prefix: int, noise: Noise) -> int:
-        """Number of boundaries at or below a uniform number that begins with the word `prefix`."""
+        """Return the number of boundaries at or below a uniform number that begins with the word `prefix`."""
         n_bits = self._tail_bits
         below = bisect_left(self.first_words, prefix)
         tied = list(range(below, bisect_right(self.first_words, prefix)))

@@ -32,7 +32,7 @@ _MOST_MAGNITUDE_BITS = 52
 
 
 def worst_variance(losses: npt.ArrayLike, n_features: int = 1, n_sampled: int = 1) -> float:
-    r"""Largest variance of the unbiased number over [-1, 1].
+    r"""Return the largest variance of the unbiased number over [-1, 1].
 
     Shapes: losses (1 + J,).
 
@@ -88,7 +88,7 @@ def _split(budget: float, n_magnitude: int, n_features: int, n_sampled: int) -> 
 # Infinite losses and an infinite sinh are right at a large budget.
 @np.errstate(over="ignore")
 def _magnitude_losses(budget: float, n_magnitude: int) -> Floats:
-    r"""Least sum of :math:`w_i^2 / (4 \sinh^2(c_i / 2))`: the derivatives in the losses are equal."""
+    r"""Return the losses with the least sum of :math:`w_i^2 / (4 \sinh^2(c_i / 2))`."""
     log_weights = 2 * math.log(2) * np.arange(n_magnitude)
 
     def losses(log_multiplier: float) -> Floats:
@@ -117,7 +117,7 @@ def _spread(losses: Floats) -> float:
 
 
 def _outermost(scale: float, n_magnitude: int) -> float:
-    """Maximum over x of ``scale * E[mag^2 | x] - x^2``."""
+    """Return the maximum over x of ``scale * E[mag^2 | x] - x^2``."""
     if n_magnitude == 0:
         return scale
     inner: float = 1 - 1 / (2**n_magnitude - 1)
@@ -228,7 +228,7 @@ class UnbiasedBitFlip(BitFeatures):
         out *= radius.astype(out.dtype)
 
     def _grid(self, unit: Floats) -> tuple[Floats, Floats, np.ndarray]:
-        """Lower magnitude, the chance of the next one, and the sign bit, of numbers in [-1, 1]."""
+        """Return the lower magnitude, the chance of the next one, and the sign bit, of numbers in [-1, 1]."""
         if self.n_magnitude_bits:
             position, sign = np.abs(unit) * self._last_magnitude, unit >= 0
         else:

@@ -23,7 +23,7 @@ def unbiased_share(answered: npt.NDArray[Any], p: float, q: float) -> Floats:
 
 
 def mean_variance(p: float, q: float, n_classes: int) -> float:
-    """The mean over the categories of the variance that one report gives to an unbiased frequency."""
+    """Return the mean over the categories of the variance that one report gives to an unbiased frequency."""
     # p = q carries no information; it is refused before anything is released.
     return (p * (1 - p) + (n_classes - 1) * q * (1 - q)) / (n_classes * (p - q) ** 2) if p > q else math.inf
 
@@ -43,7 +43,7 @@ def estimate_frequencies(
     of: Literal["sample", "population"] = "sample",
     categories: np.ndarray | None = None,
 ) -> "FrequencyEstimate":
-    r"""Unbiased frequencies of categories from how often each was reported.
+    r"""Estimate the frequencies of categories without bias from how often each was reported.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def checked_prior(prior: npt.ArrayLike, most: int | None = None) -> tuple[float,
 
 
 def clean_probabilities(noisy: npt.NDArray[np.floating], flip_matrix: Floats) -> Floats:
-    r"""Probabilities of the true classes from those of the randomized ones."""
+    r"""Return the probabilities of the true classes from those of the randomized ones."""
     released = np.flatnonzero(flip_matrix.any(axis=0))
     law = flip_matrix[np.ix_(released, released)]
     solved = np.asarray(np.linalg.solve(law.T, noisy[:, released].T).T, dtype=np.float64)
@@ -123,7 +123,7 @@ def clean_probabilities(noisy: npt.NDArray[np.floating], flip_matrix: Floats) ->
 
 
 def project_onto_simplex(rows: Floats) -> Floats:
-    """The nearest point of the probability simplex to each row, in Euclidean distance.
+    """Return the nearest point of the probability simplex to each row, in Euclidean distance.
 
     Shapes: rows (n_samples, n_classes); returns (n_samples, n_classes).
 
@@ -160,7 +160,7 @@ class FrequencyEstimate:
     categories: np.ndarray | None = None
 
     def to_frame(self) -> Any:
-        """One row a category, with the columns ``frequency`` and ``standard_error``."""
+        """Return one row per category, with the columns ``frequency`` and ``standard_error``."""
         columns = {"frequency": self.frequencies, "standard_error": self.standard_errors}
         return as_frame(columns, index=None if self.categories is None else list(self.categories))
 
@@ -223,7 +223,7 @@ class ReportMechanism(CategoryMechanism):
 
     @abstractmethod
     def log_likelihood(self, released: npt.ArrayLike, codes: npt.ArrayLike) -> Floats:
-        """The natural log of the probability of each report given each true code (broadcast)."""
+        """Return the natural log of the probability of each report given each true code (broadcast)."""
 
     def support_probabilities(self) -> tuple[float, float]:
         """Return the probabilities that a report supports the true category, and any single other one."""
@@ -235,7 +235,7 @@ class ReportMechanism(CategoryMechanism):
         return (self.n_reports - 1).bit_length()
 
     def _reports(self, values: npt.ArrayLike) -> Ints:
-        """Reports of any shape, or an error."""
+        """Return reports as codes; raises ValueError for other values."""
         domain = Codes((self.n_reports,))
         reports: Ints = domain.clip(domain.as_rows(values)).rows
         return reports

@@ -129,7 +129,7 @@ class HadamardResponse(ReportMechanism):
         return FrequencyEstimate(frequencies, np.sqrt(np.maximum(variance, 0.0)) / self.gain, n)
 
     def log_likelihood(self, released: npt.ArrayLike, codes: npt.ArrayLike) -> Floats:
-        """The natural log of the probability of each report given each true code (broadcast)."""
+        """Return the natural log of the probability of each report given each true code (broadcast)."""
         reports, own = np.broadcast_arrays(self._reports(released), self._inside(codes))
         if self.n_classes == 1:
             return np.zeros(reports.shape)
@@ -141,7 +141,7 @@ class HadamardResponse(ReportMechanism):
         return np.asarray(np.where(held, own_log, other_log))
 
     def _chances(self) -> tuple[float, float, float]:
-        """The probabilities of the category's own reports, of the others of its block, and of any other block."""
+        """Return the probabilities of the own reports, of the others of the block, and of any other block."""
         n_own = self.block_size // 2
         each = self.miss_count / TWO_64 / max(1, self.n_reports - n_own)
         return self.own_count / TWO_64, each * n_own, each * self.block_size
@@ -194,7 +194,7 @@ class _OneBlock(HadamardResponse):
 
 
 def _block_size(n_classes: int, n_blocks: int) -> int:
-    """The smallest power of two with a row for each of a block's categories, beside the first."""
+    """Return the smallest power of two with a row for each category of a block, beside the first."""
     size = 2
     while (size - 1) * n_blocks < n_classes:
         size *= 2
@@ -202,7 +202,7 @@ def _block_size(n_classes: int, n_blocks: int) -> int:
 
 
 def _mean_variance(chances: tuple[float, float, float], n_own: int, n_classes: int) -> float:
-    """The mean variance of a frequency, from the chances of a category with so many in its block."""
+    """Return the mean variance of a frequency, from the chances of a report and the size of a block."""
     held, missed, elsewhere = chances
     gain = held - missed
     squares = n_own * (held + missed) + (n_classes - n_own) * elsewhere
@@ -219,7 +219,7 @@ def is_odd(numbers: Ints) -> Bools:
 
 
 def _place_of_sign(numbers: Ints, rows: Ints, negative: Bools) -> Ints:
-    """The columns where rows of the Hadamard matrix have a sign, numbered from 0 in each row."""
+    """Return the columns where rows of the Hadamard matrix have a sign, numbered from 0 in each row."""
     # A bit is inserted where the row has its lowest one, and decides the sign.
     lowest = rows & -rows
     below = numbers & (lowest - 1)

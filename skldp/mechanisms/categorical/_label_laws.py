@@ -31,7 +31,7 @@ _INTEGRAL_ERROR = Decimal(10) ** -40
 
 
 def ranked_supports(priors: Floats, epsilon: float) -> tuple[Ints, Ints]:
-    """The classes by falling prior, and how many of the first of them are answered with, for one prior in each row.
+    """Return the classes by falling prior, and how many of the first are answers, for a prior in each row.
 
     Shapes: priors (n, n_classes).
     """
@@ -42,7 +42,7 @@ def ranked_supports(priors: Floats, epsilon: float) -> tuple[Ints, Ints]:
 
 
 def label_laplace_keep_count(epsilon: float, n_classes: int) -> int:
-    r"""The integer k with :math:`k / 2^{64}` at most the probability that label-Laplace keeps the true class.
+    r"""Return the integer k with :math:`k / 2^{64}` at most the probability that label-Laplace keeps the true class.
 
     With :math:`a = \varepsilon / 2`, :math:`\ell = e^{-a} / 2` and the law F of a standard Laplace variable,
 
@@ -132,7 +132,7 @@ class RandomizedResponseWithPrior(CodeMechanism):
         return self.inner.exact_epsilon
 
     def support_probabilities(self) -> tuple[float, float]:
-        """The probabilities that the true code and that any single other code is released."""
+        """Return the probabilities that the true code and that any single other code is released."""
         if self.support.size < self.n_classes:
             some = f"{self.support.size} of {self.n_classes} classes"
             raise ValueError(f"Every class must be a possible answer for unbiased frequencies; got {some}.")
@@ -147,13 +147,13 @@ class RandomizedResponseWithPrior(CodeMechanism):
         return matrix
 
     def log_likelihood(self, released: npt.ArrayLike, codes: npt.ArrayLike) -> Floats:
-        """The natural log of the probability of each released code given each true code (broadcast)."""
+        """Return the natural log of the probability of each released code given each true code (broadcast)."""
         with np.errstate(divide="ignore"):
             logs = np.log(self.flip_matrix)
         return np.asarray(logs[self._inside(codes), self._inside(released)])
 
     def guarantee(self, unit: str = "label") -> PrivacyGuarantee:
-        """The exact guarantee of one release."""
+        """Return the exact guarantee of one release."""
         answers = f"{self.support.size} of {self.n_classes} classes"
         return PrivacyGuarantee(
             self.exact_epsilon,
@@ -218,7 +218,7 @@ class RowPriorResponse:
         return tuple(RandomizedResponse(self.epsilon, size) for size in range(1, self.n_classes + 1))
 
     def guarantee(self, unit: str = "label") -> PrivacyGuarantee:
-        """The exact guarantee of one release, whatever the prior."""
+        """Return the exact guarantee of one release, whatever the prior."""
         return PrivacyGuarantee(
             max(law.exact_epsilon for law in self.laws),
             unit=unit,
@@ -288,7 +288,7 @@ class LabelLaplaceVectorMechanism(CategoryMechanism):
         return float(self.law.variance(0.0)) if self.n_classes > 1 else 0.0
 
     def log_likelihood(self, released: npt.ArrayLike, codes: npt.ArrayLike) -> Floats:
-        """The natural log of the probability of each released row given each true code."""
+        """Return the natural log of the probability of each released row given each true code."""
         rows = Anywhere(self.n_classes).as_rows(released)
         own = self._inside(codes).reshape(-1, 1)
         one_hot = (own == np.arange(self.n_classes)).astype(np.float64)

@@ -179,18 +179,18 @@ class LocalHashing(ReportMechanism):
         return np.asarray(hashed == buckets.astype(dtype))
 
     def hashed(self, chosen: Ints, codes: Ints) -> Ints:
-        """The bucket of each code by the hash function of that number, from 0 to ``n_hashes - 1``, as it is chosen."""
+        """Return the bucket of each code by the hash functions numbered from 0 to ``n_hashes - 1``."""
         return linear_hash(chosen + 1, codes, self.n_buckets, self.n_digits)
 
     def log_likelihood(self, released: npt.ArrayLike, codes: npt.ArrayLike) -> Floats:
-        """The natural log of the probability of each report given each true code (broadcast)."""
+        """Return the natural log of the probability of each report given each true code (broadcast)."""
         hashes, buckets = self._parts(released)
         chosen, categories = np.broadcast_arrays(hashes, self._inside(codes))
         own = linear_hash(chosen, categories, self.n_buckets, self.n_digits)
         return self.answers.log_likelihood(buckets, own) - math.log(self.n_hashes)
 
     def _parts(self, reports: npt.ArrayLike) -> tuple[Ints, Ints]:
-        """The hash function and the bucket of each report."""
+        """Return the hash function and the bucket of each report."""
         hashes, buckets = np.divmod(self._reports(reports), self.n_buckets)
         return hashes + 1, buckets
 
@@ -242,7 +242,7 @@ def support_of_others(p: float, other: float, g: int, n_classes: int) -> float:
 
 
 def linear_hash(left: Ints, right: Ints, base: int, n_digits: int) -> Ints:
-    """The sum of products of digits, modulo the base, of integers of one shape."""
+    """Return the sum of products of digits, modulo the base, of integers of one shape."""
     total = np.zeros(left.shape, dtype=np.int64)
     for place in range(n_digits):
         total += (left // base**place % base) * (right // base**place % base)
@@ -250,7 +250,7 @@ def linear_hash(left: Ints, right: Ints, base: int, n_digits: int) -> Ints:
 
 
 def _zeros_by_category(counts: npt.NDArray[Any], base: int, n_digits: int) -> npt.NDArray[Any]:
-    """For each category v the count of all (a, y) with y - <a, v> = 0, from the counts of (a, y) in their order."""
+    """Return for each category v the count of all (a, y) with y = <a, v>, from the counts of (a, y)."""
     answers, places = np.arange(base), np.outer(np.arange(base), np.arange(base)) % base
     done = 1
     for _ in range(n_digits - 1):

@@ -57,7 +57,7 @@ class CodeShifts:
         return self._shifts[np.searchsorted(self._edges, draws, side="right")]
 
     def _by_leading_bits(self) -> npt.NDArray[np.int16]:
-        """The shift that each value of a draw's leading 16 bits decides, or -1 where an edge lies within."""
+        """Return the shift that each value of a draw's leading 16 bits decides, or -1 where an edge lies within."""
         leading, rest = self._edges >> np.uint64(48), self._edges & np.uint64(2**48 - 1)
         first = (leading + (rest > 0)).astype(np.intp)
         table = np.repeat(self._shifts.astype(np.int16), np.diff(first, prepend=0, append=2**16))
@@ -102,7 +102,7 @@ class CategoryMechanism(RowMechanism):
         return super().integer_law
 
     def guarantee(self, unit: str | None = None) -> PrivacyGuarantee:
-        """The exact guarantee of one release."""
+        """Return the exact guarantee of one release."""
         return PrivacyGuarantee(self.exact_epsilon, unit=unit or self._unit, stated=self.epsilon, basis=self._basis)
 
 
@@ -124,10 +124,10 @@ class CodeMechanism(RowMechanism):
 
     @abstractmethod
     def support_probabilities(self) -> tuple[float, float]:
-        """The probabilities that the true code and that any single other code is released."""
+        """Return the probabilities that the true code and that any single other code is released."""
 
     def original_second_moment(self, second_moment: Floats, mean: Floats) -> Floats:
-        """The mean square of the true code, from that of the released one.
+        """Return the mean square of the true code, from that of the released one.
 
         Parameters
         ----------
@@ -148,7 +148,7 @@ class CodeMechanism(RowMechanism):
         return (second_moment - q * ((n - 1) * n * (2 * n - 1) // 6)) / (p - q)
 
     def output_law(self, codes: npt.ArrayLike) -> Floats:
-        """The law of the released code for each true code: one row of probabilities each."""
+        """Return the law of the released code for each true code: one row of probabilities each."""
         return np.asarray(self.flip_matrix[self._inside(codes)])
 
     def _encode(self, rows: np.ndarray, out: np.ndarray, workspace: Workspace) -> None:
@@ -206,7 +206,7 @@ class GeneralizedRandomizedResponse(CategoryMechanism, CodeMechanism):
         return self.other_count / TWO_64
 
     def support_probabilities(self) -> tuple[float, float]:
-        """The probabilities that the true code and that any single other code is released."""
+        """Return the probabilities that the true code and that any single other code is released."""
         return self.keep_probability, self.other_probability
 
     @property
@@ -217,7 +217,7 @@ class GeneralizedRandomizedResponse(CategoryMechanism, CodeMechanism):
         return matrix
 
     def log_likelihood(self, released: npt.ArrayLike, codes: npt.ArrayLike) -> Floats:
-        """The natural log of the probability of each released code given each true code (broadcast)."""
+        """Return the natural log of the probability of each released code given each true code (broadcast)."""
         same = self._inside(released) == self._inside(codes)
         with np.errstate(divide="ignore"):
             kept, other = np.log([self.keep_probability, self.other_probability])
@@ -225,7 +225,7 @@ class GeneralizedRandomizedResponse(CategoryMechanism, CodeMechanism):
 
     @abstractmethod
     def _count_of_others(self) -> int:
-        """`other_count` where there are at least two classes."""
+        """Return `other_count` for two classes or more."""
 
     @cached_property
     def _code_shifts(self) -> CodeShifts:

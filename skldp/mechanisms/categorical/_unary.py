@@ -60,11 +60,11 @@ class OneHotMechanism(CategoryMechanism):
         return mean_variance(self.p, self.q, self.n_classes)
 
     def original_second_moment(self, second_moment: Floats, mean: Floats) -> Floats:
-        """The mean of products of the one-hot encoding: the frequencies on the diagonal, and 0 beside it."""
+        """Return the mean products of the one-hot encoding: the frequencies, as a diagonal matrix."""
         return original_second_moment_of([self], second_moment, mean)
 
     def output_law(self, codes: npt.ArrayLike) -> Floats:
-        """The probability of a 1 in each column, one row per true code."""
+        """Return the probability of a 1 in each column, one row per true code."""
         own = self._inside(codes).reshape(-1, 1)
         return np.where(own == np.arange(self.n_classes), self.p, self.q)
 
@@ -139,7 +139,7 @@ class UnaryEncoding(OneHotMechanism):
         return 2 if self.variant == "sue" else 1
 
     def log_likelihood(self, released: npt.ArrayLike, codes: npt.ArrayLike) -> Floats:
-        """The natural log of the probability of each released row of bits given each true code."""
+        """Return the natural log of the probability of each released row of bits given each true code."""
         ones = self.output_law(codes)
         with np.errstate(divide="ignore"):
             logs = np.log(np.where(np.asarray(released, dtype=bool), ones, 1 - ones))
@@ -308,7 +308,7 @@ class SubsetSelection(OneHotMechanism):
         return log_ratio(held, missed) if held > missed else 0.0
 
     def log_likelihood(self, released: npt.ArrayLike, codes: npt.ArrayLike) -> Floats:
-        """The natural log of the probability of each released row of bits given each true code."""
+        """Return the natural log of the probability of each released row of bits given each true code."""
         own = self._inside(codes).reshape(-1, 1) == np.arange(self.n_classes)
         members = np.asarray(released, dtype=bool)
         k, w = self.n_classes, self.set_size

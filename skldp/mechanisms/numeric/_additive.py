@@ -104,7 +104,7 @@ class _LatticeNoise(UnitMechanism):
         return 2.0**-self.lattice_exponent
 
     def variance(self, x: npt.ArrayLike) -> Floats:
-        """Variance of the released law, element by element: of the noise and of the rounding."""
+        """Return the variance of noise and rounding, element by element."""
         part = _position(unit_values(x), self.lattice_exponent)[1] * 2.0**-64
         return self.step**2 * (self._noise_variance + part * (1 - part))
 
@@ -114,7 +114,7 @@ class _LatticeNoise(UnitMechanism):
         return self.step**2 * (self._noise_variance + 0.25), 0.0, 0.0
 
     def log_likelihood(self, output: npt.ArrayLike, x: npt.ArrayLike) -> Floats:
-        """Log probability of each output for each input; minus infinity off the lattice.
+        """Return the log probability of each output for each input; minus infinity off the lattice.
 
         Parameters
         ----------
@@ -140,7 +140,7 @@ class _LatticeNoise(UnitMechanism):
 
     @abstractmethod
     def _log_mass(self, z: Floats) -> Floats:
-        """Log probabilities of the added integers."""
+        """Return the log probabilities of the added integers."""
 
     def _draw_numbers(self, x: np.ndarray, noise: Noise, out: np.ndarray) -> None:
         below, up = _position(x, self.lattice_exponent)

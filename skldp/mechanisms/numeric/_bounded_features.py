@@ -120,17 +120,17 @@ class BoundedFeatures(SampledFeatures):
         return None if of_one is None else of_one * (self.n_sampled // self.mechanism.n_outputs)
 
     def variance(self, values: npt.ArrayLike) -> Floats:
-        """Variance of what is released for each value of rows of shape (n, n_outputs)."""
+        """Return the variance of the release of each value, for rows of shape (n, n_outputs)."""
         x = self._as_unit(values)
         scale = self.n_outputs / self.n_sampled
         return self.radius**2 * (scale * (self.mechanism.variance(x) + x**2) - x**2)
 
     def bias(self, values: npt.ArrayLike) -> Floats:
-        """Mean of what is released minus each value, of rows of shape (n, n_outputs)."""
+        """Return the mean of the release minus each value, for rows of shape (n, n_outputs)."""
         return self.radius * self.mechanism.bias(self._as_unit(values))
 
     def working_dtype(self, dtype: np.dtype) -> np.dtype:
-        """Single precision where rows are, and mechanism and bounds lose nothing to speak of by it."""
+        """Return float32 if the rows have it and the mechanism and the bounds lose no precision."""
         single = dtype == np.float32 and self.mechanism.takes_singles and self._fit_singles
         return np.dtype(np.float32 if single else np.float64)
 

@@ -105,7 +105,7 @@ def _log_uniform(words: Words, noise: Noise) -> tuple[Floats, dict[int, int]]:
 
 
 def _doubtful(unclear: Bools, words: Words) -> list[int]:
-    """Places to settle in decimals: where doubles leave two answers, or U is so small that 127 bits do not do."""
+    """Return the places to settle in decimals: doubles leave two answers, or U needs more than 127 bits."""
     return np.flatnonzero(unclear | (words < _LEAST_DOUBLE)).tolist()
 
 

@@ -40,12 +40,12 @@ class DistributionEstimate:
         return cls(_edges_around(knots), shares, n)
 
     def cumulative(self, values: npt.ArrayLike) -> Floats:
-        """The share of numbers up to each value, as if those of a bin were spread evenly."""
+        """Return the share of numbers up to each value, as if those of a bin were spread evenly."""
         sums = np.append(0.0, np.cumsum(self.shares))
         return np.asarray(np.interp(np.asarray(values, dtype=np.float64), self.edges, sums))
 
     def quantile(self, levels: npt.ArrayLike) -> Floats:
-        """The number below which each share lies."""
+        """Return the number below which each share lies."""
         wanted = np.asarray(levels, dtype=np.float64)
         if not ((wanted >= 0) & (wanted <= 1)).all():
             raise ValueError("levels must be from 0 to 1. Got others among them instead.")
@@ -129,8 +129,8 @@ def lattice_response(law: LatticeLaw, knots: Floats, *, spread: bool = False) ->
 
     Shapes: knots (n_knots,); returns starts (n_groups + 1,), response (n_knots, n_groups).
 
-    Of T words, a number whose inner interval of m cells starts at s has
-    :math:`w u + Q \min(\max(u - s, 0), m)` for the first u cells. Groups begin where the inner interval of a knot
+    If the inner interval of m cells starts at s, the first u cells have :math:`w u + Q \min(\max(u - s, 0), m)` of T
+    words. Groups begin where the inner interval of a knot
     begins or ends. With a large epsilon, m cells are fewer than lie between knots: numbers between two knots answer as
     neither does, and must be spread.
     """
@@ -150,7 +150,7 @@ def lattice_response(law: LatticeLaw, knots: Floats, *, spread: bool = False) ->
 
 
 def likeliest_shares(counts: Floats, response: Floats) -> Floats:
-    r"""The shares of inputs under which the answers are likeliest, by expectation and maximisation.
+    r"""Return the shares of inputs under which the answers are likeliest, by expectation and maximization.
 
     Shapes: counts (n_answers,), response (n_inputs, n_answers); returns (n_inputs,).
 
@@ -166,13 +166,13 @@ def likeliest_shares(counts: Floats, response: Floats) -> Floats:
 def ascend(
     mixture: Callable[[Floats], Floats], back: Callable[[Floats], Floats], counts: Floats, n_inputs: int
 ) -> Floats:
-    r"""Expectation and maximisation, of a response that is given by its two products.
+    r"""Maximize the likelihood of shares by expectation and maximization, for a response given by its two products.
 
     Shapes: counts (n_given,); returns (n_inputs,).
 
-    Of n answers, no shares have a log-likelihood above that of the present ones by more than n times what the largest
-    factor of the next step exceeds 1 by. The truth's own lies about half the number of inputs below the largest one;
-    steps end where no more than an eighth of that is left, or after 20,000.
+    For n answers, no shares have a log-likelihood above the present one by more than n times the excess over 1 of the
+    largest factor of the next step. The log-likelihood of the truth is about half the number of inputs below the
+    maximum; steps end where at most an eighth of that is left, or after 20,000.
 
     Lindsay, "The geometry of mixture likelihoods: a general theory", Annals of Statistics 1983, Theorem 4.1.
     """

@@ -266,7 +266,7 @@ def _random_bits(n: int, d: int, noise: Noise) -> Bools:
 
 
 def _sign_threshold(x: Floats) -> Words:
-    """P(v = 1) out of 2^63; -1 and 1 are certain."""
+    """Return P(v = 1) out of 2^63; -1 and 1 are certain."""
     return (np.rint(x * 2.0**62).astype(np.int64) + 2**62).astype(np.uint64)
 
 

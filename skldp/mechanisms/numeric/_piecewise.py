@@ -159,7 +159,7 @@ class Piecewise(UnitMechanism):
         return lattice_variance(self.integer_law)
 
     def variance(self, x: npt.ArrayLike) -> Floats:
-        """Variance of the released law, element by element."""
+        """Return the variance of the released law, element by element."""
         n_cells, n_inner, _, extra = self.lattice
         inner = self._inner_probability
         start, part = self._start(unit_values(x))
@@ -366,7 +366,7 @@ class _Mixture(UnitMechanism):
         return constant, linear, square
 
     def variance(self, x: npt.ArrayLike) -> Floats:
-        """Variance of the released law, element by element."""
+        """Return the variance of the released law, element by element."""
         part = self.threshold / TWO_64
         return part * self.piecewise.variance(x) + (1 - part) * self.few_valued.variance(x)
 

@@ -41,7 +41,7 @@ class AnswerBins:
 
 
 def refined_prior(prior: tuple[float, ...] | None) -> Floats:
-    """Probabilities of at least 64 equal parts, of those of fewer, or of none for the uniform prior."""
+    """Return the probabilities of at least 64 equal parts; None is the uniform prior."""
     mass = np.ones(1) if prior is None else np.asarray(prior, dtype=np.float64)
     times = -(-_LEAST_PARTS // mass.size)
     return np.repeat(mass / mass.sum() / times, times)
@@ -49,7 +49,7 @@ def refined_prior(prior: tuple[float, ...] | None) -> Floats:
 
 @lru_cache(maxsize=64)
 def best_bins(epsilon: float, prior: tuple[float, ...] | None) -> AnswerBins:
-    r"""The bins of randomized response on bins that answer with the least expected square error.
+    r"""Return the bins of randomized response on bins that answer with the least expected square error.
 
     Of k bins, each answered with :math:`a_j`, the expected loss is the sum over j of
 
@@ -83,7 +83,7 @@ def best_bins(epsilon: float, prior: tuple[float, ...] | None) -> AnswerBins:
 
 @lru_cache(maxsize=64)
 def best_knots(epsilon: float, prior: tuple[float, ...] | None) -> AnswerBins:
-    r"""The knots of unbiased randomized response, between which a number is rounded at random, of least variance.
+    r"""Return the knots of unbiased randomized response with the least variance.
 
     A number between two knots is taken to either, so that its mean stays; the knot is released by randomized response
     that keeps it with probability p and gives each other one with q. Answers :math:`a_j = (v_j - q S) / (p - q)`, with
@@ -129,7 +129,7 @@ def best_knots(epsilon: float, prior: tuple[float, ...] | None) -> AnswerBins:
 
 
 def _moments(mass: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-    """Moments of order 0, 1 and 2 below each edge of the parts, and the edges."""
+    """Return moments of order 0, 1 and 2 below each edge of the parts, and the edges."""
     edges = np.linspace(-1, 1, mass.size + 1)
     middles = (edges[:-1] + edges[1:]) / 2
     squares = middles**2 + (2 / mass.size) ** 2 / 12
@@ -138,7 +138,7 @@ def _moments(mass: Floats) -> tuple[Floats, Floats, Floats, Floats]:
 
 
 def _best_path(steps: Floats, stops: Floats, k: int) -> Ints:
-    """The k stops from the first to the last, with the least sum of stops and of steps between them."""
+    """Return the k stops from the first to the last with the least sum of stops and steps."""
     best = np.full(stops.size, math.inf)
     best[0] = stops[0]
     sources = []
@@ -150,7 +150,7 @@ def _best_path(steps: Floats, stops: Floats, k: int) -> Ints:
 
 
 def _traced(sources: list[Ints], last: int) -> Ints:
-    """The way back from the last place: where each step came from."""
+    """Return the path to the last place, from the source of each step."""
     path = [last]
     for source in reversed(sources):
         path.append(int(source[path[-1]]))
@@ -263,7 +263,7 @@ class ResponseOnBins(RowMechanism):
         return self.inner.exact_epsilon
 
     def guarantee(self, unit: str = "label") -> PrivacyGuarantee:
-        """The exact guarantee of one answer."""
+        """Return the exact guarantee of one answer."""
         return PrivacyGuarantee(
             self.exact_epsilon,
             unit=unit,
@@ -272,7 +272,7 @@ class ResponseOnBins(RowMechanism):
         )
 
     def output_law(self, values: npt.ArrayLike) -> Floats:
-        """The probability of each answer for each of n values: shape (n, n_answers)."""
+        """Return the probability of each answer for each of n values: shape (n, n_answers)."""
         inside = self._inside(values).reshape(-1)
         place, share = self._place_and_share(inside)
         law: Floats = self.inner.flip_matrix[place]
@@ -281,19 +281,19 @@ class ResponseOnBins(RowMechanism):
         return law
 
     def bias(self, values: npt.ArrayLike) -> Floats:
-        """Mean of the answers minus each of n values: shape (n,)."""
+        """Return the mean of the answers minus each of n values: shape (n,)."""
         inside = self._inside(values).reshape(-1)
         return np.asarray(self.output_law(values) @ self.answers - inside)
 
     def variance(self, values: npt.ArrayLike) -> Floats:
-        """Variance of the answers for each of n values: shape (n,)."""
+        """Return the variance of the answers for each of n values: shape (n,)."""
         law = self.output_law(values)
         # About the middle: bounds far from 0 would lose digits.
         about = self.answers - self.domain.center[0]
         return np.asarray(law @ about**2 - (law @ about) ** 2)
 
     def estimate_prior(self, answers: npt.ArrayLike) -> Floats:
-        """Probabilities of equal parts of the bounds, from the answers of some people, for questions to others."""
+        """Estimate the probabilities of equal parts of the bounds from answers, as a prior for other people."""
         if self.unbiased:
             raise ValueError("A prior is estimated from answers of bins. Got unbiased=True instead.")
         given = self.domain.as_rows(answers).reshape(-1)
@@ -317,7 +317,7 @@ class ResponseOnBins(RowMechanism):
         return np.asarray(self.domain.center + self.domain.radius * np.asarray(unit, dtype=np.float64))
 
     def _place_and_share(self, values: np.ndarray) -> tuple[Ints, Floats]:
-        """The bin of each value, or the knot below it and how far the value is on its way to the next one."""
+        """Return the bin of each value, or the knot below it and the relative distance from that knot."""
         if not self.unbiased:
             return np.searchsorted(self.places, values, side="right"), np.empty(0)
         lower = np.searchsorted(self.places[1:-1], values, side="right")
@@ -373,11 +373,11 @@ class PriorQuestion(RowMechanism):
         return UnaryEncoding(float(self.epsilon), self.n_parts, "oue")
 
     def guarantee(self, unit: str = "label") -> PrivacyGuarantee:
-        """The exact guarantee of one answer."""
+        """Return the exact guarantee of one answer."""
         return self.inner.guarantee(unit)
 
     def estimate(self, answers: npt.ArrayLike) -> Floats:
-        """Probabilities of the parts, from many answers."""
+        """Estimate the probabilities of the parts from many answers."""
         bits = np.asarray(answers)
         frequencies = estimate_frequencies(bits.sum(axis=0), len(bits), self.inner.p, self.inner.q).frequencies
         estimate: Floats = project_onto_simplex(frequencies[None, :])[0]

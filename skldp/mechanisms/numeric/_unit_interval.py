@@ -101,7 +101,7 @@ class UnitMechanism(RowMechanism):
         return worst_quadratic(*self.variance_coefficients)
 
     def bias(self, x: npt.ArrayLike) -> Floats:
-        """Mean of the released law minus x, from exact fractions; what is left is the rounding of probabilities."""
+        """Return the mean of the released law minus x, from exact fractions: the rounding of probabilities."""
         points = unit_values(x)
         exact = [float(self._mean(value) - Fraction(value)) for value in points.ravel().tolist()]
         return np.array(exact).reshape(points.shape)
@@ -161,4 +161,4 @@ class UnitMechanism(RowMechanism):
 
     @abstractmethod
     def _mean(self, x: float) -> Fraction:
-        """The exact mean of the released law."""
+        """Return the exact mean of the released law."""

@@ -27,7 +27,7 @@ _ROUNDING = 2.0**-40
 
 
 def default_width(d: int) -> float:
-    r""":math:`\sqrt{\log_2 d}`, what the paper's experiments take for any set of embeddings.
+    r"""Return :math:`\sqrt{\log_2 d}`, which the paper's experiments take for any set of embeddings.
 
     The paper prints :math:`\sqrt{\log d}`. Base 2 is what its dimensions come out with: 50, 100 and 198 for d = 300,
     delta = 1e-6 and beta = 0.93, 0.66 and 0.468. It is a convention, not a bound on the width of anything.
@@ -39,7 +39,7 @@ def default_width(d: int) -> float:
 
 
 def sparse_width(d: int, c: int) -> float:
-    r""":math:`\sqrt{c \ln(d / c)}`, the order of the width of the unit vectors with at most c non-zero coordinates.
+    r"""Return :math:`\sqrt{c \ln(d / c)}`, the order of the width of c-sparse unit vectors.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def sparse_width(d: int, c: int) -> float:
 
 
 def l1_ball_width(d: int, radius: float = 1.0) -> float:
-    r"""The width of the vectors of L1 norm at most `radius`: :math:`r\, E \max_i |g_i|`, by numerical integration.
+    r"""Return the width of vectors of L1 norm at most `radius`, :math:`r\, E \max_i |g_i|`, by integration.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def l1_ball_width(d: int, radius: float = 1.0) -> float:
 
 
 def simplex_width(d: int) -> float:
-    r"""The width of the probability simplex: :math:`E \max_i g_i`, by numerical integration.
+    r"""Return the width of the probability simplex, :math:`E \max_i g_i`, by numerical integration.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def simplex_width(d: int) -> float:
 
 
 def finite_set_width(points: npt.ArrayLike, *, n_draws: int = 1_000, seed: int = 0) -> tuple[float, float]:
-    r"""Monte Carlo estimate of the width of a finite set of public vectors.
+    r"""Estimate the width of a finite set of public vectors by Monte Carlo.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def finite_set_width(points: npt.ArrayLike, *, n_draws: int = 1_000, seed: int =
 
 
 def _far(d: int) -> float:
-    """A point beyond which the maximum of d standard normals lies with a probability below 1e-20."""
+    """Return a point that the maximum of d standard normals exceeds with a probability below 1e-20."""
     return math.sqrt(2 * math.log(2 * d)) + 10
 
 
@@ -163,7 +163,7 @@ def _integral(function: Callable[[float], float], low: float, high: float) -> fl
 
 
 def projected_dimension(d: int, beta: float, delta: float, width: float | None = None) -> int:
-    r"""Number of dimensions m to project to.
+    r"""Return the number of dimensions m to project to.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ def projected_dimension(d: int, beta: float, delta: float, width: float | None =
 
 
 def gordon_delta(m: int, beta: float, width: float) -> float:
-    r"""Probability, over the draw of a Gaussian Phi, that it stretches some distance by more than 1 + beta.
+    r"""Return the probability, over the draw of a Gaussian Phi, of a stretch above 1 + beta.
 
     Parameters
     ----------
@@ -242,7 +242,7 @@ def gordon_delta(m: int, beta: float, width: float) -> float:
 
 
 def union_delta(m: int, beta: float, n_vectors: int) -> float:
-    r"""Probability, over the draw of a Gaussian Phi, that it stretches a distance of a finite set too far.
+    r"""Return the probability, over the draw of a Gaussian Phi, of too large a stretch within a finite set.
 
     Parameters
     ----------
@@ -293,7 +293,7 @@ def union_delta(m: int, beta: float, n_vectors: int) -> float:
 
 
 def noise_norm_bound(epsilon: float, m: int, beta: float, probability: float) -> float:
-    r"""Claim 6: the norm of one draw of the noise.
+    r"""Bound the norm of one draw of the noise, as Claim 6 does.
 
     Parameters
     ----------
@@ -328,7 +328,7 @@ def noise_norm_bound(epsilon: float, m: int, beta: float, probability: float) ->
 
 
 def noise_norm_quantile(epsilon: float, m: int, beta: float, probability: float) -> float:
-    """The exact figure that Claim 6 bounds: the norm of the noise exceeded with the given probability.
+    """Return the exact quantile that Claim 6 bounds: the norm that the noise exceeds with a probability.
 
     Parameters
     ----------

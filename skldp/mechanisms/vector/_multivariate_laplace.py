@@ -79,7 +79,7 @@ def gaussians(
 
 
 def unit_rows(values: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-    """Rows divided by their norms, in double precision; a row of zeros stays as it is.
+    """Divide rows by their norms, in double precision; a row of zeros stays as it is.
 
     Shapes: values (n, d); returns (n, d).
     """
@@ -93,7 +93,7 @@ def unit_rows(values: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
 
 
 def directions(noise: Noise, lengths: Floats, d: int, workspace: Workspace) -> Floats:
-    """Vectors of given lengths in uniform directions of d dimensions.
+    """Return vectors of given lengths in uniform directions of d dimensions.
 
     Shapes: lengths (n,); returns (n, d).
     """
@@ -108,7 +108,7 @@ def directions(noise: Noise, lengths: Floats, d: int, workspace: Workspace) -> F
 
 
 def gaussian_rows(noise: Noise, shape: tuple[int, int], workspace: Workspace) -> tuple[Floats, Floats]:
-    """Rows of independent normal numbers, drawn in the precision that their dimension needs, and their norms."""
+    """Draw rows of normal numbers, in the precision that their dimension needs, and return their norms too."""
     dtype = np.float64 if shape[1] < _FLOAT64_BELOW else np.float32
     points = workspace.take("directions", shape, np.float64)
     gaussians(noise, shape, dtype, workspace, points)
@@ -116,7 +116,7 @@ def gaussian_rows(noise: Noise, shape: tuple[int, int], workspace: Workspace) ->
 
 
 def public_step(spread: float) -> float:
-    """The largest power of two that is at most 2^-14 of a coordinate's standard deviation."""
+    """Return the largest power of two that is at most 2^-14 of a coordinate's standard deviation."""
     return math.ldexp(1.0, math.frexp(spread)[1] - 1 - _GRID_BITS)
 
 
@@ -135,7 +135,7 @@ def round_steps(values: np.ndarray, step: float) -> np.ndarray:
 
 
 def cap_probability(height: float, d: int) -> float:
-    r"""Probability that a uniform point of the unit sphere lies within :math:`height` of one pole's top.
+    r"""Return the probability that a uniform point of the unit sphere lies within :math:`height` of one pole's top.
 
     .. math:: c = \tfrac12 I_{1 - \gamma^2}\bigl(\tfrac{d-1}{2}, \tfrac12\bigr), \quad \gamma = 1 - h
 
@@ -157,7 +157,7 @@ def cap_probability(height: float, d: int) -> float:
 
 
 def cap_height(c: float, d: int) -> float:
-    """Height of the cap of a given probability: the inverse of :func:`cap_probability`."""
+    """Return the height of the cap of a given probability: the inverse of :func:`cap_probability`."""
     a = (d - 1) / 2
     height = 2 * float(special.betaincinv(a, a, c))
     for _ in range(2):
@@ -170,18 +170,18 @@ def cap_height(c: float, d: int) -> float:
 
 
 def log_mean_density(height: float, d: int) -> float:
-    r"""Log of :math:`\int_\gamma^1 t f(t) dt`, f the density of one coordinate of a uniform point of the sphere."""
+    r"""Return the log of :math:`\int_\gamma^1 t f(t) dt`, f the density of a coordinate of a sphere's point."""
     a = (d - 1) / 2
     return _power_log(1 - height, height * (2 - height), a) + math.log(_inverse_beta(a) / (2 * a))
 
 
 def _power_log(gamma: float, x: float, a: float) -> float:
-    """Logarithm of (1 - gamma^2)^a, from whichever of gamma and 1 - gamma^2 is the smaller."""
+    """Return the log of (1 - gamma^2)^a, from the smaller of gamma and 1 - gamma^2."""
     return a * (math.log1p(-gamma * gamma) if x > 0.5 else math.log(x))
 
 
 def _inverse_beta(a: float) -> float:
-    """1 / B(1/2, a) = Gamma(a + 1/2) / (Gamma(a) sqrt(pi))."""
+    """Return 1 / B(1/2, a) = Gamma(a + 1/2) / (Gamma(a) sqrt(pi))."""
     if a < 100:
         return math.exp(math.lgamma(a + 0.5) - math.lgamma(a)) / math.sqrt(math.pi)
     t = 1 / a
@@ -190,7 +190,7 @@ def _inverse_beta(a: float) -> float:
 
 
 def _series(numerator: float, denominator: float, z: float) -> float:
-    """Gauss's function F(numerator, 1; denominator; z): positive terms, nothing cancels."""
+    """Return Gauss's function F(numerator, 1; denominator; z) by its series of positive terms."""
     term = total = 1.0
     n = 0
     while term > total * 1e-17:
@@ -201,7 +201,7 @@ def _series(numerator: float, denominator: float, z: float) -> float:
 
 
 def _continued_fraction(a: float, x: float) -> float:
-    """Gauss's function F(a + 1/2, 1; a + 1; x) by Lentz's method."""
+    """Return Gauss's function F(a + 1/2, 1; a + 1; x) by Lentz's method."""
     tiny = 1e-300
     b = 0.5
     c, value = 1.0, 1 - (a + b) * x / (a + 1)
@@ -341,27 +341,27 @@ class MultivariateLaplace(RowMechanism):
         return public_step(math.sqrt(self.n_features + 1) * self.sensitivity / self.epsilon)
 
     def guarantee(self) -> PrivacyGuarantee:
-        """Per unit of distance, over a diameter of twice the radius where one is declared."""
+        """Return the guarantee per unit of distance; the diameter is twice a declared radius."""
         diameter = None if self.radius is None else 2 * self.radius
         epsilon = float(self.epsilon)
         basis = "multivariate Laplace in real numbers"
         return PrivacyGuarantee(epsilon, unit="distance", stated=epsilon, diameter=diameter, basis=basis)
 
     def radii(self, noise: Noise, n: int) -> Floats:
-        """Norms of `n` draws of the noise."""
+        """Return norms of `n` draws of the noise."""
         return gamma_variates(noise, self.n_features, n) * (self.sensitivity / self.epsilon)
 
     def bias(self, values: np.ndarray) -> np.ndarray:
-        """The mean noisy row less the row: zero within the radius."""
+        """Return the mean noisy row minus the row: zero within the radius."""
         values = as_numbers(values)
         return cast("np.ndarray", self.domain.clip(values).rows - values)
 
     def variance(self, values: np.ndarray) -> np.ndarray:
-        """Variance of every noisy coordinate: the same for all."""
+        """Return the variance of every noisy coordinate: the same for all."""
         return np.full(np.shape(values), self._variance)
 
     def log_likelihood(self, outputs: np.ndarray, values: np.ndarray) -> Floats:
-        """Log density of noisy rows given the rows `values`."""
+        """Return the log density of noisy rows given the rows `values`."""
         d, rate = self.n_features, self.epsilon / self.sensitivity
         sphere = math.log(2) + d / 2 * math.log(math.pi) - special.gammaln(d / 2)
         distance = np.linalg.norm(as_numbers(outputs, "outputs") - self.domain.clip(as_numbers(values)).rows, axis=-1)
@@ -369,7 +369,7 @@ class MultivariateLaplace(RowMechanism):
         return cast("Floats", law)
 
     def original_second_moment(self, second_moment: Floats, mean: Floats) -> Floats:
-        """Less the variance of the noise, which is the same in every direction."""
+        """Subtract the variance of the noise, which is the same in every direction."""
         if self.vocabulary is not None:
             raise ValueError("The nearest words of a vocabulary do not identify the second moments of the rows.")
         return second_moment - self._variance * np.eye(self.n_features)

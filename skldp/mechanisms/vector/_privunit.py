@@ -38,18 +38,18 @@ _CLOSE = 1 - 2.0**-11
 
 
 def _log_mean(height: float, c: float, d: int, epsilon: float) -> float:
-    """Log of the mean of <u, v> where the density ratio is e^epsilon."""
+    """Return the log of the mean of <u, v> for a density ratio of e^epsilon."""
     fall = math.exp(-epsilon)
     return log_mean_density(height, d) + math.log(-math.expm1(-epsilon)) - math.log(fall + (1 - fall) * c)
 
 
 def _log_ratio(threshold: int, c: float) -> float:
-    """Log density ratio of a cap of probability c that is drawn with probability threshold / 2^64."""
+    """Return the log density ratio of a cap of probability c that is drawn with probability threshold / 2^64."""
     return math.log(threshold / (2**64 - threshold)) + math.log1p(-c) - math.log(c)
 
 
 def _calibrate(d: int, epsilon: float) -> tuple[int, float]:
-    """Threshold of the 64-bit coin and height of the cap: least variance, ratio just below e^epsilon."""
+    """Return the threshold of the 64-bit coin and the height of the cap with the least variance."""
 
     def excess(log_odds: float) -> float:
         height = float(special.expit(log_odds))
@@ -66,7 +66,7 @@ def _calibrate(d: int, epsilon: float) -> tuple[int, float]:
 
 
 def _across(rows: Floats, norms: Floats, noise: Noise, workspace: Workspace) -> tuple[Floats, Floats, Floats]:
-    """Gaussian vectors, their components along the rows, and the norms of what lies across them.
+    """Return Gaussian vectors, their components along the rows, and the norms of the rest.
 
     Vectors within some degrees of a row are drawn anew, because what is left across it would be made of few bits: that
     does not change the law of the direction across, which is uniform whatever the angle is.
@@ -190,24 +190,24 @@ class PrivUnit(RowMechanism):
         return Anywhere(self.n_features)
 
     def guarantee(self) -> PrivacyGuarantee:
-        """Guarantee from the sampled integer and cap, rounded up; in real numbers, see the Notes."""
+        """Return the guarantee from the sampled integer and cap, rounded up; in real numbers, see the Notes."""
         ratio = _log_ratio(self.cap_threshold, self.cap_probability) + _MARGIN / 2
         basis = "density ratio of PrivUnit in real numbers, drawn in double precision"
         return PrivacyGuarantee(ratio, stated=float(self.epsilon), basis=basis)
 
     def bias(self, values: np.ndarray) -> np.ndarray:
-        """The mean release less the direction: zero."""
+        """Return the mean release minus the direction: zero."""
         return np.zeros_like(as_numbers(values))
 
     def variance(self, values: np.ndarray) -> np.ndarray:
-        """Variance of every released coordinate, for rows `values` of any norm."""
+        """Return the variance of every released coordinate, for rows `values` of any norm."""
         squares = unit_rows(as_numbers(values)) ** 2
         along, across = self.second_moments()
         uniform = ~squares.any(axis=-1, keepdims=True)
         return np.where(uniform, self.scale**2 / self.n_features, along * squares + across * (1 - squares) - squares)
 
     def second_moments(self) -> tuple[float, float]:
-        r"""Eigenvalues of :math:`E[z z^\top]` for the release z: along the input and across it.
+        r"""Return the eigenvalues of :math:`E[z z^\top]` for the release z: along the input and across it.
 
         The second moments of released data are therefore an affine image of those of the clean directions,
         :math:`E[z z^\top] = (\text{along} - \text{across}) E[v v^\top] + \text{across}\, I`, which
@@ -224,12 +224,12 @@ class PrivUnit(RowMechanism):
         return square * self.scale**2, (1 - square) / (d - 1) * self.scale**2
 
     def original_second_moment(self, second_moment: Floats, mean: Floats) -> Floats:
-        """Second moment of the directions; a row of zeros counts as a uniform direction."""
+        """Return the second moment of the directions; a row of zeros counts as a uniform direction."""
         along, across = self.second_moments()
         return (second_moment - across * np.eye(self.n_features)) / (along - across)
 
     def log_likelihood(self, outputs: np.ndarray, values: np.ndarray) -> Floats:
-        """Log density of released rows given the rows `values`, relative to the uniform law on the sphere."""
+        """Return the log density of released rows given rows `values`, relative to the uniform law on the sphere."""
         directions = unit_rows(np.atleast_2d(as_numbers(values)))
         cosine = np.einsum("...j,...j->...", outputs, directions) / self.scale
         c, p = self.cap_probability, self.cap_threshold / 2.0**64
@@ -306,31 +306,31 @@ class PrivUnitBall(RowMechanism):
         return Ball(self.n_features, self.radius)
 
     def guarantee(self) -> PrivacyGuarantee:
-        """Guarantee of the release in d + 1 dimensions."""
+        """Return the guarantee of the release in d + 1 dimensions."""
         return self.sphere.guarantee()
 
     def bias(self, values: np.ndarray) -> np.ndarray:
-        """The mean release less the vector: zero within the radius."""
+        """Return the mean release minus the vector: zero within the radius."""
         values = as_numbers(values)
         return cast("np.ndarray", self.encode(values).rows - values)
 
     def variance(self, values: np.ndarray) -> np.ndarray:
-        """Variance of every released coordinate."""
+        """Return the variance of every released coordinate."""
         squares = (self.encode(as_numbers(values)).rows / self.radius) ** 2
         along, across = self.second_moments()
         return self.radius**2 * (along * squares + across * (1 - squares) - squares)
 
     def second_moments(self) -> tuple[float, float]:
-        """Second moments of the lifted direction, in units of the radius; see :meth:`PrivUnit.second_moments`."""
+        """Return :meth:`PrivUnit.second_moments` of the lifted direction, in units of the radius."""
         return self.sphere.second_moments()
 
     def original_second_moment(self, second_moment: Floats, mean: Floats) -> Floats:
-        """Second moment of the vectors, less what the law adds across the lifted direction."""
+        """Return the second moment of the vectors, without the variance that the law adds."""
         along, across = self.second_moments()
         return (second_moment - across * self.radius**2 * np.eye(self.n_features)) / (along - across)
 
     def log_likelihood(self, outputs: np.ndarray, values: np.ndarray) -> Floats:
-        """Log density of released rows given the rows `values`, relative to the uniform law on the lifted sphere.
+        """Return the log density of released rows given `values`, relative to the uniform law on the lifted sphere.
 
         The coordinate that is thrown away had one sign or the other, each as often under the uniform law.
         """
@@ -386,11 +386,11 @@ class ScaledRows(RowMechanism):
         return Box(self.low, self.high)
 
     def guarantee(self) -> PrivacyGuarantee:
-        """Guarantee of the mechanism of vectors."""
+        """Return the guarantee of the mechanism of vectors."""
         return self.inner.guarantee()
 
     def original_second_moment(self, second_moment: Floats, mean: Floats) -> Floats:
-        """Second moment of the scaled vectors, or of their directions."""
+        """Return the second moment of the scaled vectors, or of their directions."""
         return self.inner.original_second_moment(second_moment, mean)
 
     def bias(self, values: npt.ArrayLike) -> np.ndarray:
@@ -398,11 +398,11 @@ class ScaledRows(RowMechanism):
         return self.inner.bias(self._vectors(values))
 
     def variance(self, values: npt.ArrayLike) -> np.ndarray:
-        """Variance of every released coordinate, for rows of shape (n, n_features)."""
+        """Return the variance of every released coordinate, for rows of shape (n, n_features)."""
         return self.inner.variance(self._vectors(values))
 
     def log_likelihood(self, outputs: np.ndarray, values: npt.ArrayLike) -> Floats:
-        """Log density of released rows given the rows `values`, as that of the mechanism of vectors."""
+        """Return the inner mechanism's log density of released rows given the rows `values`."""
         return self.inner.log_likelihood(outputs, self._vectors(values))
 
     def _vectors(self, values: npt.ArrayLike) -> Floats:
@@ -410,7 +410,7 @@ class ScaledRows(RowMechanism):
         return self._scaled(inside, Workspace())
 
     def _scaled(self, rows: np.ndarray, workspace: Workspace) -> Floats:
-        """Rows within the bounds as vectors that the mechanism takes, in double precision."""
+        """Scale rows within the bounds to vectors of the mechanism, in double precision."""
         scaled = np.subtract(rows, self.domain.center, out=workspace.take("scaled", rows.shape, np.float64))
         scaled /= self.domain.radius
         # Rounding may put values within the bounds beyond 1.

@@ -189,7 +189,7 @@ class ProjectedRelease(RowMechanism):
         return PrivUnitBall(m, epsilon, self.radius * self.stretch)
 
     def guarantee(self) -> PrivacyGuarantee:
-        """Per unit of distance with Laplace noise, per record with PrivUnit."""
+        """Return the guarantee: per unit of distance with Laplace noise, per record with PrivUnit."""
         if self.noise == "privunit":
             return self.inner.guarantee()
         epsilon, figures = float(self.epsilon), []
@@ -240,19 +240,19 @@ class ProjectedRelease(RowMechanism):
         return Release(projected, inside.n_moved)
 
     def variance(self, rows: Any) -> np.ndarray:
-        """Variance of every released coordinate."""
+        """Return the variance of every released coordinate."""
         return self.inner.variance(self.project(rows).rows)
 
     def bias(self, rows: Any) -> np.ndarray:
-        """The mean release less the projected rows."""
+        """Return the mean release minus the projected rows."""
         return self.inner.bias(self.project(rows).rows)
 
     def log_likelihood(self, outputs: np.ndarray, rows: Any) -> Floats:
-        """Log density of released rows given the rows that were projected, as that of the mechanism within."""
+        """Return the inner mechanism's log density of released rows given the rows before projection."""
         return self.inner.log_likelihood(outputs, self._within(self.project(rows).rows))
 
     def original_second_moment(self, second_moment: Floats, mean: Floats) -> Floats:
-        """Second moment of the projected rows, or of their directions if only these are released."""
+        """Return the second moment of the projected rows, or of their directions if only these are released."""
         return self.inner.original_second_moment(second_moment, mean)
 
     def _as_rows(self, rows: Any) -> Any:
@@ -278,7 +278,7 @@ class ProjectedRelease(RowMechanism):
             self.inner._draw(self._within(out[part]), noise.block(part), out[part], workspace)
 
     def _within(self, projected: np.ndarray) -> np.ndarray:
-        """Projected rows within the domain of what releases them; Phi may stretch by more than the bound says."""
+        """Clip projected rows to the inner mechanism's domain: Phi may exceed the bound on its stretch."""
         return self.inner.domain.clip(projected).rows if self.noise == "privunit" else projected
 
     def _project(self, rows: Any, out: np.ndarray) -> None:
@@ -314,11 +314,11 @@ class ProjectedRelease(RowMechanism):
 
 
 def _up(value: float) -> float:
-    """Rounded up to three decimals, for print."""
+    """Round up to three decimals, for display."""
     return math.ceil(value * 1000) / 1000
 
 
 def _largest(rows: Any) -> np.ndarray:
-    """The largest magnitude in each row."""
+    """Return the largest magnitude in each row."""
     largest = abs(rows).max(axis=1)
     return np.asarray(largest.toarray() if sparse.issparse(largest) else largest, dtype=np.float64).ravel()

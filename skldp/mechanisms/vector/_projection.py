@@ -29,7 +29,7 @@ _ROUNDING = 1 + 2.0**-48
 
 
 def next_prime(least: int) -> int:
-    """The least prime of at least this size."""
+    """Return the least prime of at least this size."""
     prime = max(least, 2)
     while not is_prime(prime):
         prime += 1
@@ -37,7 +37,7 @@ def next_prime(least: int) -> int:
 
 
 def square_of_prime(least: int, most: int) -> int:
-    """The least square of a prime that is at least so large; if it is above `most`, the largest that is not."""
+    """Return the least square of a prime >= `least`, or the largest one <= `most`."""
     prime = next_prime(math.isqrt(max(least, 1) - 1) + 1)
     while prime > 2 and (prime * prime > most or not is_prime(prime)):
         prime -= 1
@@ -59,7 +59,7 @@ def degree_of(n_columns: int, prime: int) -> int:
 
 
 def polynomial_rows(first: int, n_columns: int, m: int) -> Ints:
-    r"""Rows of the entries of columns: column j has in band b the value at b of the polynomial of the digits of j.
+    r"""Return the rows of the entries of columns: in band b, the value at b of the polynomial of the digits of j.
 
     Two polynomials of degree D agree at D places at most, so two columns share at most D rows.
 
@@ -80,7 +80,7 @@ def polynomial_rows(first: int, n_columns: int, m: int) -> Ints:
 
 
 def coherent_stretch(k: int, n_bands: int, shared: int, entry: float) -> float:
-    r"""A bound on :math:`\|\Phi u\|` for unit vectors of k non-zero values, rounded up."""
+    r"""Return a bound on :math:`\|\Phi u\|` for unit vectors of k non-zero values, rounded up."""
     return math.sqrt(n_bands + (k - 1) * min(shared, n_bands)) * entry * _ROUNDING
 
 
@@ -113,7 +113,7 @@ def _bands(m: int) -> list[slice]:
 
 
 def entry_size(n_bands: int) -> float:
-    """Magnitude of every entry, in single precision, of columns with `n_bands` of them."""
+    """Return the magnitude of every entry, in single precision, of columns with `n_bands` of them."""
     return float(np.float32(1) / np.float32(math.sqrt(n_bands)))
 
 
@@ -129,7 +129,7 @@ def _signed(stream: Noise, rows: Ints, m: int) -> npt.NDArray[np.unsignedinteger
 
 
 def sparse_matrix(codes: npt.NDArray[np.unsignedinteger], m: int) -> Any:
-    """The columns as a sparse matrix of shape (m, n_columns), single precision."""
+    """Return the columns as a sparse matrix of shape (m, n_columns), single precision."""
     n_columns, n_bands = codes.shape
     size = np.float32(entry_size(n_bands))
     data = np.where(codes & 1, -size, size).ravel()
@@ -138,7 +138,7 @@ def sparse_matrix(codes: npt.NDArray[np.unsignedinteger], m: int) -> Any:
 
 
 def dense_columns(codes: npt.NDArray[np.unsignedinteger], m: int) -> npt.NDArray[np.float32]:
-    """The columns as an array of shape (m, n_columns), stored by columns."""
+    """Return the columns as an array of shape (m, n_columns), stored by columns."""
     n_columns, n_bands = codes.shape
     size = np.float32(entry_size(n_bands))
     columns = np.zeros((n_columns, m), dtype=np.float32)
@@ -172,7 +172,7 @@ def project_sparse(
 
 
 def code_gram(codes: npt.NDArray[np.unsignedinteger], m: int) -> Floats:
-    r""":math:`\Phi \Phi^\top`, counted in whole numbers.
+    r"""Return :math:`\Phi \Phi^\top`, counted in integers.
 
     Shapes: codes (d, n_bands); returns (m, m).
     """
@@ -289,7 +289,7 @@ class RandomProjection:
         return columns.T
 
     def blocks(self) -> Iterator[tuple[slice, Any]]:
-        """Phi in blocks of columns: the slice, and the block as an array."""
+        """Yield Phi in blocks of columns: the slice, and the block as an array."""
         if self.kept:
             width = max(1, _CHUNK // self.n_components)
             for start in range(0, self.n_features, width):
@@ -331,7 +331,7 @@ class RandomProjection:
         return out
 
     def invert(self, projected: np.ndarray) -> np.ndarray:
-        r"""The rows of least norm that Phi takes to the projected ones: :math:`\Phi^\top (\Phi \Phi^\top)^+ w`."""
+        r"""Return the rows of least norm that Phi maps to `projected`: :math:`\Phi^\top (\Phi \Phi^\top)^+ w`."""
         wide = np.asarray(projected, dtype=np.float64)
         solved = (wide @ np.linalg.pinv(self.gram, hermitian=True)).astype(projected.dtype)
         values = np.empty((len(projected), self.n_features), dtype=projected.dtype)
@@ -351,7 +351,7 @@ class RandomProjection:
         return total
 
     def spectral_bound(self) -> float:
-        """The largest singular value of this Phi, rounded up by a bound on all rounding errors."""
+        """Return the largest singular value of this Phi, rounded up by a bound on all rounding errors."""
         gram, m = self.gram, self.n_components
         largest = linalg.eigvalsh(gram, subset_by_index=[m - 1, m - 1])[0]
         unit = np.finfo(np.float64).eps
@@ -360,7 +360,7 @@ class RandomProjection:
         return float(math.sqrt(largest + error) * (1 + 4 * unit))
 
     def sparse_bound(self, n_nonzeros: int, delta: float = 0.0) -> float:
-        """The largest stretch of a vector of so many non-zero values, rounded up."""
+        """Bound the stretch of a vector with this number of non-zero values, rounded up."""
         m, d = self.n_components, self.n_features
         if self.kind == "gaussian":
             return support_stretch(m, d, n_nonzeros, delta)
@@ -372,7 +372,7 @@ class RandomProjection:
         return coherent_stretch(min(n_nonzeros, d), n_bands, shared, entry_size(n_bands))
 
     def vocabulary_bound(self, vocabulary: np.ndarray) -> float:
-        """The largest stretch of the distance of two rows of a public finite set, rounded up."""
+        """Return the largest stretch of the distance of two rows of a public finite set, rounded up."""
         words = np.asarray(vocabulary, dtype=np.float64)
         images = self.apply(words)
         best = 0.0
@@ -422,7 +422,7 @@ class RandomProjection:
 
 
 def _squared_distances(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, float]:
-    """Squared distances of all pairs by a matrix product, and a bound on their rounding errors."""
+    """Return squared distances of all pairs by a matrix product, and a bound on their rounding errors."""
     left_squares, right_squares = (np.einsum("ij,ij->i", side, side) for side in (left, right))
     distances = np.maximum(left_squares[:, None] + right_squares - 2 * (left @ right.T), 0)
     return distances, float(8 * np.finfo(np.float64).eps * left.shape[1] * (left_squares.max() + right_squares.max()))
