@@ -57,4 +57,4 @@ def as_numbers(values: npt.ArrayLike, name: str = "values", dtype: npt.DTypeLike
             return array.astype(dtype, copy=False)
     except (ValueError, TypeError, OverflowError):
         pass
-    raise ValueError(f"{name} must be real numbers. Got {kind_of(values)}{where_not_numbers(values)} instead.")
+    raise ValueError(f"{name} must be real numbers; got {kind_of(values)}{where_not_numbers(values)}.")

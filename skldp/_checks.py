@@ -29,7 +29,7 @@ def check_integer(name: str, value: Any, *, least: int, most: int | None = None)
     """Raise ValueError unless a value is an integer from `least` to `most`."""
     if not is_integer(value) or value < least or (most is not None and value > most):
         span = f"of at least {least}" if most is None else f"from {least} to {most}"
-        raise ValueError(f"{name} must be a whole number {span}. Got {value!r} instead.")
+        raise ValueError(f"{name} must be a whole number {span}; got {value!r}.")
 
 
 def check_dimension(d: Any, *, least: int) -> None:
@@ -40,7 +40,7 @@ def check_dimension(d: Any, *, least: int) -> None:
 def check_positive(name: str, value: Any) -> None:
     """Raise ValueError unless a value is a finite number > 0."""
     if not is_number(value) or not value > 0:
-        raise ValueError(f"{name} must be a finite number > 0. Got {value!r} instead.")
+        raise ValueError(f"{name} must be a finite number > 0; got {value!r}.")
 
 
 check_epsilon = partial(check_positive, "epsilon")
@@ -49,7 +49,7 @@ check_epsilon = partial(check_positive, "epsilon")
 def check_between(name: str, value: Any, low: float, high: float) -> None:
     """Raise ValueError unless a value is a number from `low` to `high`, which may be infinite."""
     if not isinstance(value, Real) or isinstance(value, bool | np.bool_) or not low <= float(value) <= high:
-        raise ValueError(f"{name} must be a number from {low} to {high}. Got {value!r} instead.")
+        raise ValueError(f"{name} must be a number from {low} to {high}; got {value!r}.")
 
 
 def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
@@ -61,4 +61,4 @@ def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
 def check_fraction(name: str, value: Any) -> None:
     """Raise ValueError unless a value lies inside (0, 1)."""
     if not is_number(value) or not 0 < value < 1:
-        raise ValueError(f"{name} must lie inside (0, 1). Got {value!r} instead.")
+        raise ValueError(f"{name} must lie inside (0, 1); got {value!r}.")

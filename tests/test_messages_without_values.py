@@ -27,8 +27,7 @@ from skldp.domains._sparse_rows import SparseRows
 from skldp.learning import Person, RegressionProtocol, Task
 from skldp.learning._person import simulate
 from skldp.mechanisms._noise import noise_from
-from skldp.mechanisms._record import MixedRecord, NumberOrMissing
-from skldp.mechanisms.categorical._catalogue import CategoricalRecord
+from skldp.mechanisms._record import CategoricalRecord, MixedRecord, NumberOrMissing
 from skldp.mechanisms.categorical._frequency import clean_probabilities
 from skldp.mechanisms.categorical._hadamard import HadamardResponse, OneHotHadamard
 from skldp.mechanisms.categorical._label_laws import (

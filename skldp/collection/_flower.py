@@ -145,7 +145,7 @@ def flower_server_app(
     >>> flower_server_app(lambda context: None, "state.json", timeout=0)
     Traceback (most recent call last):
     ...
-    ValueError: timeout must be a finite number > 0. Got 0 instead.
+    ValueError: timeout must be a finite number > 0; got 0.
     """
     check_integer("least_nodes", least_nodes, least=1)
     check_positive("timeout", timeout)

@@ -39,7 +39,7 @@ class Interval(_OneColumn):
     def __post_init__(self) -> None:
         # A document holds doubles.
         if not (is_number(self.low) and is_number(self.high) and float(self.low) < float(self.high)):
-            raise ValueError(f"Bounds must be finite numbers with low < high. Got {(self.low, self.high)!r} instead.")
+            raise ValueError(f"Bounds must be finite numbers with low < high; got {(self.low, self.high)!r}.")
         for end in ("low", "high"):
             object.__setattr__(self, end, float(getattr(self, end)))
 
@@ -66,7 +66,7 @@ class Integers(_OneColumn):
     def __post_init__(self) -> None:
         whole = all(is_number(end) and float(end).is_integer() and abs(end) <= 2**53 for end in (self.low, self.high))
         if not whole or not self.low < self.high:
-            raise ValueError(f"Bounds must be whole numbers with low < high. Got {(self.low, self.high)!r} instead.")
+            raise ValueError(f"Bounds must be whole numbers with low < high; got {(self.low, self.high)!r}.")
         for end in ("low", "high"):
             object.__setattr__(self, end, int(getattr(self, end)))
 
@@ -84,9 +84,9 @@ class Categories(_OneColumn):
     Parameters
     ----------
     values : tuple of str, int, float or bool
-        All different.
+        Distinct.
     ordered : bool, default=False
-        Whether the order of the values means something.
+        Whether the values are ordered.
     """
 
     type: ClassVar[str] = "categories"
@@ -103,7 +103,7 @@ class Categories(_OneColumn):
         if not self.values or len(set(self.values)) < len(self.values):
             raise ValueError(f"Categories must be different values, at least one; got {self.values!r}.")
         if not isinstance(self.ordered, bool):
-            raise ValueError(f"ordered must be True or False. Got {self.ordered!r} instead.")
+            raise ValueError(f"ordered must be True or False; got {self.ordered!r}.")
 
     def as_rows(self, values: npt.ArrayLike) -> np.ndarray:
         """Return values as an array; :meth:`clip` takes integers of any type."""
@@ -189,14 +189,14 @@ class Columns(Domain):
     def __post_init__(self) -> None:
         names = self.names
         if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
-            raise ValueError(f"Columns must have different names, and be at least one. Got {names!r} instead.")
+            raise ValueError(f"Columns must have different names, and be at least one; got {names!r}.")
         for own, part in self.parts:
             if len(own) != part.n_features:
-                raise ValueError(f"{part!r} declares {part.n_features} columns. Got the names {own!r} instead.")
+                raise ValueError(f"{part!r} declares {part.n_features} columns; got the names {own!r}.")
 
     @classmethod
     def of(cls, parts: Mapping[str | tuple[str, ...], Domain]) -> "Columns":
-        """Make it from a dict by column, or by tuple of columns that are declared together."""
+        """Return the table of a dict by column, or by tuple of columns that are declared together."""
         return cls(tuple(((name,) if isinstance(name, str) else tuple(name), part) for name, part in parts.items()))
 
     @property
@@ -278,10 +278,10 @@ def _is_category(value: Any) -> bool:
 
 def _as_codes(rows: np.ndarray) -> np.ndarray:
     """Return numbers as codes; raises ValueError for fractions."""
-    codes = rows.astype(np.int64, copy=False) if rows.dtype.kind in "iu" else None
-    if codes is None:
-        check_finite(rows)
-        codes = np.clip(rows, -1, 2.0**53).astype(np.int64)
-        if not (codes == rows).all():
-            raise ValueError(f"codes must be integers. Got {kind_of(rows)} instead.")
+    if rows.dtype.kind in "iu":
+        return rows.astype(np.int64, copy=False)
+    check_finite(rows)
+    codes: np.ndarray = np.clip(rows, -1, 2.0**53).astype(np.int64)
+    if not (codes == rows).all():
+        raise ValueError(f"codes must be integers; got {kind_of(rows)}.")
     return codes

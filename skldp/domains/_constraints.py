@@ -61,7 +61,7 @@ class OneHot(Domain):
     def __post_init__(self) -> None:
         check_integer("The size of a block", self.size, least=1, most=LARGEST_BLOCK)
         if not isinstance(self.at_most_one, bool):
-            raise ValueError(f"at_most_one must be True or False. Got {self.at_most_one!r} instead.")
+            raise ValueError(f"at_most_one must be True or False; got {self.at_most_one!r}.")
         least = -1 if self.at_most_one else 0
         if self.fallback is None:
             object.__setattr__(self, "fallback", least)
@@ -141,7 +141,7 @@ class Constrained(Domain):
 
     def __post_init__(self) -> None:
         if not isinstance(self.domain, Domain):
-            raise ValueError(f"domain must be a Domain. Got {type(self.domain).__name__} instead.")
+            raise ValueError(f"domain must be a Domain; got {type(self.domain).__name__}.")
         size = self.domain.n_features
         coef = own_vectors("coef", self.coef, size)
         limits = own_vectors("limits", [self.limits], len(coef))[0]

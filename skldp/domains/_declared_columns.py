@@ -35,8 +35,8 @@ class NumberColumn:
     whole : bool, default=False
         Whether numbers are rounded to integers, half to even.
     missing : float, "category" or "refuse", default=None
-        Stand-in for a missing value, within the bounds; None is the middle of the bounds. In a table, a missing value
-        may be a category of its own, or an error.
+        Stand-in for a missing value, within the bounds; None is the middle of the bounds. In a table, missing may also
+        be a category, or an error.
     is_date : bool, default=False
         Whether values are dates or texts such as ``"2024-02-29"``, and not numbers. Needs `whole`.
 
@@ -179,12 +179,12 @@ class CategoryColumn:
     ----------
     name : str
     values : tuple of str, int, float, bool or None
-        All different; None is the category of missing values.
+        Distinct; None is the category of missing values.
     unknown : str, int, float, bool or None, default=...
-        The one of `values` that any other value counts as, a missing one too if None is not among them. An ellipsis is
+        Member of `values` that replaces any other value, and a missing one if None is not among them. An ellipsis is
         None if that is among the values, else the first value.
     ordered : bool, default=False
-        Whether the order of the values means something.
+        Whether the values are ordered.
 
     Raises
     ------

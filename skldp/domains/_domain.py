@@ -132,7 +132,7 @@ class Box(Domain):
         low, high = (_declared_numbers(name, getattr(self, name)) for name in ("low", "high"))
         fit = low.ndim == 1 and low.size and low.shape == high.shape
         if not fit or not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
-            raise ValueError("low and high must be as many finite numbers, with low < high. Got others instead.")
+            raise ValueError("low and high must be as many finite numbers, with low < high; got others.")
         for name, end in (("low", low), ("high", high)):
             object.__setattr__(self, name, tuple(end.tolist()))
 
@@ -190,7 +190,7 @@ class Box(Domain):
         """Return the bounds in a type, as single numbers if all features share them."""
         low, high = round_inward(*self.ends, dtype)
         if not (low <= high).all():
-            raise ValueError(f"Bounds must have a number of the type of the rows between them. Got {dtype} instead.")
+            raise ValueError(f"Bounds must have a number of the type of the rows between them; got {dtype}.")
         alike = (low == low[0]).all() and (high == high[0]).all()
         ends = self._ends_by_type[dtype] = (low[0], high[0]) if alike else (low, high)
         return ends
@@ -335,10 +335,9 @@ def _declared_numbers(name: str, given: npt.ArrayLike) -> npt.NDArray[np.float64
             kinds = set(map(type, itertools.chain.from_iterable(given)))
         if any(issubclass(kind, bool | np.bool_ | str | bytes | np.complexfloating) for kind in kinds):
             raise TypeError
-        own: npt.NDArray[np.float64] = np.asarray(given, dtype=np.float64)
+        return np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"{name} must be numbers. Got something else instead.") from None
-    return own
+        raise ValueError(f"{name} must be numbers; got something else.") from None
 
 
 def own_vectors(name: str, vectors: npt.ArrayLike, n_features: int | None = None) -> npt.NDArray[np.float64]:
@@ -348,7 +347,7 @@ def own_vectors(name: str, vectors: npt.ArrayLike, n_features: int | None = None
         width = "n_features" if n_features is None else n_features
         raise ValueError(f"{name} must have the shape (n, {width}), with at least one row; got {own.shape}.")
     if not np.isfinite(own).all():
-        raise ValueError(f"{name} must be finite. Got NaN or infinity instead.")
+        raise ValueError(f"{name} must be finite; got NaN or infinity.")
     own.flags.writeable = False
     return own
 
@@ -374,7 +373,7 @@ class Codes(Domain):
 
     def __post_init__(self) -> None:
         if not self.sizes:
-            raise ValueError(f"sizes must hold at least one column. Got {self.sizes!r} instead.")
+            raise ValueError(f"sizes must hold at least one column; got {self.sizes!r}.")
         for size in self.sizes:
             check_integer("Every size", size, least=1, most=2**63 - 1)
 
@@ -390,11 +389,11 @@ class Codes(Domain):
     def clip(self, rows: np.ndarray) -> Clipped:
         """Raise ValueError for values that are no codes."""
         if rows.dtype.kind not in "iu":
-            raise ValueError(f"codes must be integers. Got {kind_of(rows)} instead.")
+            raise ValueError(f"codes must be integers; got {kind_of(rows)}.")
         # Integers beyond int64 become negative, and negative ones large unsigned integers.
         codes = rows.astype(np.int64, copy=False)
         unsigned = codes.view(np.uint64)
         # One pass over cached numbers spares most blocks the slower comparison by column.
         if unsigned.max(initial=0) >= min(self.sizes) and not (unsigned < np.asarray(self.sizes, np.uint64)).all():
-            raise ValueError(f"codes must be integers from 0 to {max(self.sizes) - 1}. Got {kind_of(rows)} instead.")
+            raise ValueError(f"codes must be integers from 0 to {max(self.sizes) - 1}; got {kind_of(rows)}.")
         return Clipped(codes, 0)

@@ -171,7 +171,7 @@ def person_bytes(one: Any) -> bytes:
         return b"s" + one.encode("utf-8", "surrogatepass")
     if is_integer(one):
         return b"i%d" % int(one)
-    raise TypeError(f"An id must be an integer or a string. Got {type(one).__name__} instead.")
+    raise TypeError(f"An id must be an integer or a string; got {type(one).__name__}.")
 
 
 def _without_waiting(path: str, flags: int) -> int:
@@ -189,7 +189,7 @@ def _found_again(source: Callable[[], bytes], fingerprint: str) -> ReleaseKey:
 def _checked(secret: Any) -> bytes:
     if not isinstance(secret, bytes | bytearray) or len(secret) != _N_BYTES:
         size = f" of length {len(secret)}" if isinstance(secret, bytes | bytearray) else ""
-        raise ValueError(f"A release secret must be {_N_BYTES} bytes. Got {type(secret).__name__}{size} instead.")
+        raise ValueError(f"A release secret must be {_N_BYTES} bytes; got {type(secret).__name__}{size}.")
     own = bytes(secret)
     if len(set(own)) < _LEAST_DIFFERENT or (own.isascii() and own.decode("ascii").isprintable()):
         raise ValueError("A release secret must be random bytes, as ReleaseKey.create draws; got a pattern or a text.")

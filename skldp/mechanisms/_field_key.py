@@ -47,23 +47,23 @@ class KeyedRows(NamedTuple):
 
 @dataclass(frozen=True)
 class FieldKey:
-    r"""Release secret for one field: the same person, law and value have the same release.
+    r"""Release secret of one field: the same person, law and value have the same release.
 
     Parameters
     ----------
     key : ReleaseKey
     field : str
-        What is released of people, such as ``"salary"``. Two fields have noise of their own; under one name, equal
-        values of two fields would get equal releases, and show that they are.
+        Name of the released field, such as ``"salary"``. Fields have independent noise; under one name, equal values of
+        two fields would have equal releases.
     steps : int, default=1024
-        Into how many equal steps the bounds of a number are divided, from 1 to 2^30. Numbers of a vector without
-        bounds are rounded to as many steps between plus and minus the power of two above the largest of them. Where
-        epsilon is one of a distance, nothing is rounded, so that jitter draws new noise.
+        Number of equal steps that divide the bounds of a number, from 1 to 2^30. Numbers of a vector without bounds are
+        rounded to as many steps between plus and minus the power of two above the largest of them. If epsilon is per
+        unit of distance, nothing is rounded, and jitter draws new noise.
 
     Raises
     ------
     ValueError
-        If a parameter is not as above.
+        If a parameter is out of range.
 
     Notes
     -----
@@ -76,13 +76,12 @@ class FieldKey:
     and value, under a key derived from law and field. The law is identified by its sampled integers if there are some,
     else by the mechanism's parameters.
 
-    **What this protects.** However often the same value is released, by retries, by other block sizes or in the next
-    survey, there is one release of it to be seen, at its exact epsilon.
+    **Protection.** Repeated releases of one value, by retries, by other block sizes or in the next survey, are one
+    release, at its exact epsilon.
 
-    **What it does not.** That two releases about a person are equal links them, and that they are not shows that the
-    value changed: nothing hides this, at any epsilon. Of k different values there are k releases, which cost k times
-    as much; that is exact, since the noise of different values is independent. A record of several columns is one
-    value. Another law, field or secret is a new release.
+    **Limits.** Equal releases about a person can be linked, and different ones show that the value changed, at any
+    epsilon. k different values have k releases and cost exactly k times epsilon, since their noise is independent. A
+    record of several columns is one value. Another law, field or secret is a new release.
 
     References
     ----------
@@ -107,9 +106,9 @@ class FieldKey:
 
     def __post_init__(self) -> None:
         if not isinstance(self.key, ReleaseKey):
-            raise ValueError(f"key must be a ReleaseKey. Got {type(self.key).__name__} instead.")
+            raise ValueError(f"key must be a ReleaseKey; got {type(self.key).__name__}.")
         if not isinstance(self.field, str) or not self.field:
-            raise ValueError(f"field must be a text that is not empty. Got {self.field!r} instead.")
+            raise ValueError(f"field must be a text that is not empty; got {self.field!r}.")
         check_integer("steps", self.steps, least=1, most=2**30)
 
     def release(
@@ -160,7 +159,7 @@ class FieldKey:
         rows : array-like of shape (n, n_features)
         ids : sequence of int or str, shape (n,)
         wave : str, default=""
-            As of :meth:`release`.
+            As in :meth:`release`.
 
         Returns
         -------
@@ -173,9 +172,9 @@ class FieldKey:
         """
         given = mechanism._as_rows(rows)
         if not isinstance(given, np.ndarray) or given.ndim != 2 or given.shape[1] != mechanism.domain.n_features:
-            raise ValueError(f"rows must be an array of the shape (n, {mechanism.domain.n_features}). Got another.")
+            raise ValueError(f"rows must be an array of the shape (n, {mechanism.domain.n_features}); got another.")
         if len(ids) != len(given):
-            raise ValueError(f"ids must be one for each of {len(given)} rows. Got {len(ids)} instead.")
+            raise ValueError(f"ids must be one for each of {len(given)} rows; got {len(ids)}.")
         people = _people(ids)
         # Norms round differently in another memory layout, and the noise depends on every bit of the value.
         inside = mechanism.domain.clip(np.ascontiguousarray(given))
@@ -205,7 +204,7 @@ class FieldKey:
         Returns
         -------
         RowNoise
-            Of n rows.
+            Noise of n rows.
         """
         what = joined(_VERSION, *map(_as_bytes, (purpose, self.field)))
         nonces = _nonces(self.key.subkey("skldp person", what), _people(ids), [b""] * len(ids))
@@ -213,7 +212,7 @@ class FieldKey:
 
 
 def law_text(mechanism: RowMechanism) -> str:
-    """Describe the law of a mechanism as a text: equal for equal laws, whatever epsilon was asked."""
+    """Describe the law of a mechanism as a text: equal for equal laws, at any requested epsilon."""
     return json.dumps(_described(mechanism), sort_keys=True)
 
 
@@ -238,7 +237,7 @@ def _described(value: Any) -> Any:
     if is_integer(value) or isinstance(value, float | np.floating):
         # An epsilon of 1 is one of 1.0.
         return int(value) if value == value // 1 else ["number", float(value).hex()]
-    raise TypeError(f"The parameters of a mechanism must be numbers, texts and arrays. Got {type(value).__name__}.")
+    raise TypeError(f"The parameters of a mechanism must be numbers, texts and arrays; got {type(value).__name__}.")
 
 
 def _as_bytes(text: str) -> bytes:

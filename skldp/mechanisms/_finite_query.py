@@ -32,7 +32,7 @@ _GRID_BITS = 53
 
 @dataclass(frozen=True, eq=False)
 class FiniteQuery:
-    r"""Any mechanism with finitely many outputs over a finite domain, by its table.
+    r"""Mechanism with finitely many outputs over a finite domain, given by its table.
 
     Make one with :meth:`from_probabilities`.
 
@@ -40,7 +40,7 @@ class FiniteQuery:
     ----------
     weights : array-like of int, shape (n_points, n_outputs)
         :math:`2^{53} P(\text{output} \mid \text{point})`; every row sums to :math:`2^{53}`. These integers are
-        what is sampled, and `epsilon` is computed from them.
+        sampled, and `epsilon` is computed from them.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class FiniteQuery:
     Raises
     ------
     ValueError
-        If the rows are no probabilities, or an output is possible for some points and impossible for others.
+        If the rows are not probabilities, or an output is possible only for some points.
 
     Examples
     --------
@@ -71,9 +71,9 @@ class FiniteQuery:
     def __post_init__(self) -> None:
         weights = np.array(self.weights, dtype=np.uint64)
         if weights.ndim != 2 or 0 in weights.shape or (weights > 2**_GRID_BITS).any():
-            raise ValueError(f"weights must have shape (n_points, n_outputs). Got {self.weights!r} instead.")
+            raise ValueError(f"weights must have shape (n_points, n_outputs); got {self.weights!r}.")
         if weights.shape[1] >= 2**10 or (weights.sum(axis=1) != 2**_GRID_BITS).any():
-            raise ValueError(f"Every row of weights must sum to 2**{_GRID_BITS}. Got {self.weights!r} instead.")
+            raise ValueError(f"Every row of weights must sum to 2**{_GRID_BITS}; got {self.weights!r}.")
         impossible = weights == 0
         if (impossible.any(axis=0) & ~impossible.all(axis=0)).any():
             raise ValueError(f"An output must be possible for all points or for none; got {self.weights!r}.")
@@ -90,9 +90,9 @@ class FiniteQuery:
         """
         table = np.asarray(probabilities, dtype=np.float64)
         if table.ndim != 2 or table.size == 0 or not np.isfinite(table).all() or (table < 0).any():
-            raise ValueError(f"probabilities must be a table of numbers >= 0. Got {probabilities!r} instead.")
+            raise ValueError(f"probabilities must be a table of numbers >= 0; got {probabilities!r}.")
         if np.abs(table.sum(axis=1) - 1).max() > 1e-9:
-            raise ValueError(f"Every row of probabilities must sum to 1. Got {probabilities!r} instead.")
+            raise ValueError(f"Every row of probabilities must sum to 1; got {probabilities!r}.")
         weights = np.round(table * 2.0**_GRID_BITS).astype(np.int64)
         # The largest entry of a row takes the rounding error: there it is the smallest change of a logarithm.
         rows = np.arange(len(table))
@@ -145,7 +145,7 @@ class FiniteQuery:
         """Return the log-probability of an output, given indices into the domain."""
         index = _whole_numbers(points)
         if ((index < 0) | (index >= self.n_points)).any():
-            raise ValueError(f"points must be indices from 0 to {self.n_points - 1}. Got some that are not.")
+            raise ValueError(f"points must be indices from 0 to {self.n_points - 1}; got some that are not.")
         return cast("Floats", self.log_probabilities[index, output_index(output, self.n_outputs)])
 
     def sample(self, points: npt.ArrayLike, noise: Noise) -> Ints:
@@ -160,5 +160,5 @@ class FiniteQuery:
 def _whole_numbers(points: npt.ArrayLike) -> npt.NDArray[np.integer]:
     index = np.asarray(points)
     if index.ndim != 1 or index.dtype.kind not in "iu":
-        raise ValueError(f"points must be a vector of integers. Got {kind_of(index)} instead.")
+        raise ValueError(f"points must be a vector of integers; got {kind_of(index)}.")
     return index

@@ -19,15 +19,15 @@ class GuaranteeStep:
     Attributes
     ----------
     name : str
-        Where it is: the step of a pipeline, by the name that ``get_params`` gives it, or the column of a table.
+        Step of a pipeline, by its name in ``get_params``, or column of a table.
     epsilon : float
         Natural log.
     delta : float
     unit : {"record", "label", "distance"}
     stated : float or None
-        The epsilon that was asked for.
+        Requested epsilon.
     basis : str
-        Exact, or which theorem; or why nothing is protected.
+        Exact, the theorem, or the reason why nothing is protected.
     """
 
     name: str
@@ -54,11 +54,11 @@ def sentence(steps: Iterable[GuaranteeStep]) -> str:
 
 @dataclass(frozen=True)
 class PrivacyGuarantee:
-    r"""The privacy of a release: what was asked for beside what is proved.
+    r"""Privacy guarantee of a release: the proved and the requested epsilon.
 
     A mechanism M is :math:`(\varepsilon, \delta)`-locally differentially private if, for every two inputs of the
     declared domain and every set S of outputs, :math:`P(M(x) \in S) \le e^\varepsilon P(M(x') \in S) + \delta`.
-    `epsilon` is the smallest such number that is proved, never the one that was asked for.
+    `epsilon` is the smallest such number that is proved, never the requested one.
 
     Parameters
     ----------
@@ -66,24 +66,23 @@ class PrivacyGuarantee:
         The exact worst-case log-likelihood ratio (natural log) over the declared domain; per unit of Euclidean
         distance when `unit` is ``"distance"``. Infinite when nothing is protected.
     delta : float, default=0.0
-        What `basis` says it is.
+        As `basis` defines it.
     unit : {"record", "label", "distance"}, default="record"
-        What may change from one input to the other: a row with all its features, one label, or a vector, by one
-        unit of distance.
+        Difference between the two inputs: a row with all its features, one label, or one unit of distance.
     per_feature : float, default=None
-        The same epsilon for one feature alone, where that exists.
+        Epsilon of one feature alone, if defined.
     stated : float, default=None
-        The epsilon that was asked for.
+        Requested epsilon.
     basis : str, default="exact"
-        One line: exact, or which theorem.
+        One line: exact, or the theorem.
     diameter : float, default=None
         For ``"distance"``: the largest distance between two inputs of the declared domain.
     figures : tuple of (str, float), default=()
-        Other figures that are published for the same release, each with its name.
+        Other published figures of the same release, each with its name.
     seeded : bool, default=False
         Whether the noise comes from a seed; the guarantee does not hold against anyone who knows it.
     model : {"local", "central"}, default="local"
-        Whether each person's own release has the guarantee, or only the output of a trusted shuffler.
+        Whether the guarantee holds for each person's release, or only for the output of a trusted shuffler.
     parts : tuple of GuaranteeStep, default=()
         The steps that add up to this guarantee; ignored by equality. Parts that do not add up to epsilon and delta are
         dropped.

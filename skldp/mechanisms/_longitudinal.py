@@ -1,6 +1,6 @@
-r"""Calibration of the laws for people who are asked in several waves: a permanent answer, randomized again per report.
+r"""Calibration of the laws of several waves: a permanent answer, randomized again in every report.
 
-Equal permanent answers reveal that a value did not change. The second step hides this, at a price in every report.
+Equal permanent answers reveal that a value did not change. The second step hides this, at the cost of noisier reports.
 """
 
 import math
@@ -30,14 +30,14 @@ def longitudinal_categories(
     n_classes: int,
     method: Literal["hashing", "sue", "krr"] = "hashing",
 ) -> LongitudinalResponseLaw | LongitudinalBitsLaw | LongitudinalHashingLaw:
-    r"""Make the law of a category that is reported in several waves.
+    r"""Return the law of a category that is reported in several waves.
 
     Parameters
     ----------
     lifetime_epsilon : float
-        Natural log: of all reports of one value together.
+        Natural log, of all reports of one value together.
     report_epsilon : float
-        Of one report alone; smaller.
+        Natural log, of one report; below `lifetime_epsilon`.
     n_classes : int
         Number of categories k, from 2 to 2^20.
     method : {"hashing", "sue", "krr"}, default="hashing"
@@ -63,7 +63,7 @@ def longitudinal_categories(
     .. math:: p = p_1 p_2 + (g - 1) q_1 q_2, \qquad q = p_1 q_2 + q_1 p_2 + (g - 2) q_1 q_2,
 
     and :math:`\varepsilon = \ln (p / q)` for one report, computed from the sampled integers. For bits, g is 2 and
-    :math:`\varepsilon = 2 \ln (p / q)`. The second step is chosen to spend `report_epsilon` and not more.
+    :math:`\varepsilon = 2 \ln (p / q)`. The second step spends at most `report_epsilon`.
 
     Estimates of several waves share the permanent answers: their mean has no standard error below that of the permanent
     answers.
@@ -96,7 +96,7 @@ def longitudinal_categories(
 
 
 def longitudinal_mean(lifetime_epsilon: float, report_epsilon: float) -> LongitudinalMeanLaw:
-    """Make the law of a number that is reported by one bit in several waves: dBitFlip's one-bit mean.
+    """Return the law of a number that is reported by one bit in several waves: dBitFlip's one-bit mean.
 
     Every person draws a threshold once, and reports whether the number is above it. Values on one side of the threshold
     have the same permanent answer, so that a person has two at most.
@@ -134,7 +134,7 @@ def longitudinal_mean(lifetime_epsilon: float, report_epsilon: float) -> Longitu
 def longitudinal_histogram(
     lifetime_epsilon: float, report_epsilon: float, n_buckets: int, n_chosen: int
 ) -> LongitudinalHistogramLaw:
-    """Make the law of a number that is reported by the bits of a few buckets in several waves: dBitFlip.
+    """Return the law of a number that is reported by the bits of a few buckets in several waves: dBitFlip.
 
     Every person draws `n_chosen` buckets once, and reports for each whether the number is in it. All other buckets look
     alike, so that a person has at most ``n_chosen + 1`` permanent answers.

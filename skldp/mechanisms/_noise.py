@@ -1,9 +1,9 @@
 r"""Source of all noise: secure by default, seedable for tests.
 
 A :class:`Noise` is a stream of uniform random bits: AES-256 in counter mode, keyed from the operating system's
-secure source. :func:`noise_from` makes a new one inside every release, so that no stream is ever shared by two
-releases, two processes or two threads. A stream refuses to be copied, pickled or used after a fork: an object that
-could be would add the same noise twice, and two releases with the same noise subtract to the secret.
+secure source. :func:`noise_from` makes a new one inside every release, so that two releases, processes or threads
+never share a stream. A stream cannot be copied, pickled or used after a fork: the same noise would be added twice, and
+the difference of two releases with the same noise is exact.
 
 Every discrete law drawn here is exact: a probability is an integer fraction :math:`t / 2^{64}` with
 :math:`1 \le t \le 2^{64} - 1`, so that a guarantee can be computed from the integers that are sampled.
@@ -64,12 +64,12 @@ def noise_from(seed: Any = None) -> "Noise":
         return Noise(os.urandom(32), secure=True)
     if is_integer(seed):
         if seed < 0:
-            raise ValueError(f"An int seed must not be negative. Got {seed!r} instead.")
+            raise ValueError(f"An int seed must not be negative; got {seed!r}.")
         key = hashlib.sha256(b"skldp seeded noise %d" % int(seed)).digest()
     elif isinstance(seed, np.random.Generator | np.random.RandomState):
         key = seed.bytes(32)
     else:
-        raise TypeError(f"seed must be None, an int, or a numpy Generator or RandomState. Got {seed!r} instead.")
+        raise TypeError(f"seed must be None, an int, or a numpy Generator or RandomState; got {seed!r}.")
     warnings.warn(
         "The noise comes from a seed and is repeatable: anyone who knows it can remove the noise, and two releases "
         "with one seed differ by exactly the secret. Use seed=None for data that matter.",
@@ -125,10 +125,10 @@ class Noise:
         Raises
         ------
         ValueError
-            If it is not C-contiguous: a copy of it would be overwritten instead.
+            If it is not C-contiguous, since a copy would be overwritten.
         """
         if not buffer.flags.c_contiguous:
-            raise ValueError(f"buffer must be C-contiguous. Got strides {buffer.strides!r} instead.")
+            raise ValueError(f"buffer must be C-contiguous; got strides {buffer.strides!r}.")
         view = buffer.reshape(-1).view(np.uint8).data
         self._refuse_after_fork()
         with self._lock:
@@ -173,7 +173,7 @@ class Noise:
             If `high` is out of range.
         """
         if not 1 <= high <= 2**63:
-            raise ValueError(f"high must be from 1 to 2**63. Got {high!r} instead.")
+            raise ValueError(f"high must be from 1 to 2**63; got {high!r}.")
         words = self.words(size).reshape(-1)
         # The last, incomplete run of remainders would favour small ones: draw those words again.
         last = np.uint64(2**64 - 1 - 2**64 % high)
@@ -212,7 +212,7 @@ class Noise:
         Bentley and Floyd, "Programming pearls: a sample of brilliance", Communications of the ACM, 1987.
         """
         if not 0 <= k <= n:
-            raise ValueError(f"k must be from 0 to n = {n}. Got {k!r} instead.")
+            raise ValueError(f"k must be from 0 to n = {n}; got {k!r}.")
         chosen = np.empty((k, n_rows), dtype=np.int64)
         taken, row_starts = np.zeros(n_rows * n, dtype=bool), np.arange(n_rows) * n
         for draws, newest in zip(chosen, range(n - k, n), strict=True):
@@ -236,7 +236,7 @@ class Noise:
         Parameters
         ----------
         places : ndarray of int
-            Which of the numbers, ascending. The numbers belong to the rows of the release in their order, as many to
+            Indices of the numbers, ascending. The numbers belong to the rows of the release in order, as many to
             each row.
         size : int
 
@@ -265,20 +265,20 @@ class Noise:
 
 
 class RowNoise(Noise):
-    r"""A stream whose bits belong to rows: what a row is given depends on its own nonce and on nothing else.
+    r"""Stream whose bits belong to rows: the bits of a row depend on its nonce alone.
 
-    Everything that is drawn belongs to the rows in their order, as many words to each; :meth:`Noise.at` says which
-    rows a smaller draw is for. So neither another row, nor the number of rows, nor how they are cut into blocks and
-    threads changes what a row is given, and the same nonce is given the same bits again.
+    Draws belong to the rows in order, equally many words to each; :meth:`Noise.at` selects the rows of a smaller draw.
+    The bits of a row therefore do not depend on other rows, on the number of rows, or on blocks and threads, and the
+    same nonce has the same bits again.
 
-    Word t of a row with the nonce r is :math:`\mathrm{AES}_k(r \oplus t)`: different for all rows and words, but for
-    coincidences of 128-bit numbers. All rows are encrypted in one call.
+    Word t of a row with the nonce r is :math:`\mathrm{AES}_k(r \oplus t)`: different for all rows and words, except for
+    collisions of 128-bit numbers. All rows are encrypted in one call.
     """
 
     def __init__(self, key: bytes, nonces: Words) -> None:
         super().__init__(key, secure=True)
         if nonces.dtype != np.uint64 or nonces.ndim != 2 or nonces.shape[1] != 2:
-            raise ValueError(f"nonces must be uint64 numbers of the shape (n_rows, 2). Got {nonces.dtype} instead.")
+            raise ValueError(f"nonces must be uint64 numbers of the shape (n_rows, 2); got {nonces.dtype}.")
         self._nonces = nonces
         self._block = Cipher(algorithms.AES(key), modes.ECB()).encryptor()
         # Cipher blocks used by each row, shared by all streams over some of these rows.
@@ -288,12 +288,12 @@ class RowNoise(Noise):
     def fill(self, buffer: np.ndarray) -> np.ndarray:
         """Overwrite a C-contiguous array with the random bits of the rows, an equal run of it for each."""
         if not buffer.flags.c_contiguous:
-            raise ValueError(f"buffer must be C-contiguous. Got strides {buffer.strides!r} instead.")
+            raise ValueError(f"buffer must be C-contiguous; got strides {buffer.strides!r}.")
         if not buffer.size:
             return buffer
         n = len(self._rows)
         if not n or buffer.size % n:
-            raise ValueError(f"Noise of rows comes in equal runs for {n} of them. Got a draw of {buffer.size} instead.")
+            raise ValueError(f"Noise of rows comes in equal runs for {n} of them; got a draw of {buffer.size}.")
         self._refuse_after_fork()
         run = buffer.nbytes // n
         n_blocks = -(-run // 16)
@@ -312,7 +312,7 @@ class RowNoise(Noise):
         """Return the stream of the rows that a few of `size` numbers belong to, a run for each number."""
         n = len(self._rows)
         if size and (not n or size % n):
-            raise ValueError(f"Noise of rows comes in equal runs for {n} of them. Got {size} numbers instead.")
+            raise ValueError(f"Noise of rows comes in equal runs for {n} of them; got {size} numbers.")
         return self._of(self._rows[np.asarray(places, dtype=np.intp) // max(1, size // max(1, n))])
 
     def block(self, part: slice) -> "RowNoise":

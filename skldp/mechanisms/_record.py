@@ -47,7 +47,7 @@ _PARTS = (0.375, 0.5, 0.625, 0.6875, 0.75, 0.875, 1.0)
 
 @dataclass(frozen=True)
 class NumberOrMissing(RowMechanism):
-    r"""One number within bounds or none, released as a number or as missing.
+    r"""Mechanism of one number within bounds that may be missing, released as a number or as missing.
 
     Parameters
     ----------
@@ -56,23 +56,23 @@ class NumberOrMissing(RowMechanism):
     unit : UnitMechanism
         M, of one number in [-1, 1].
     told_count : int
-        Of 2^64 draws, how many tell of a missing number that it is missing.
+        Number of 2^64 draws that answer "missing" for a missing number.
     hidden_count : int
-        Of 2^64 draws, how many say of a number that it is missing; fewer than `told_count`, and at least 1.
+        Number of 2^64 draws that answer "missing" for a number; at least 1 and below `told_count`.
     stated : float
         The epsilon that was asked for.
 
     Notes
     -----
-    With p and q the two probabilities to answer "missing", a number x is answered with :math:`M(x)` where it is not,
-    and a missing one with :math:`M(0)`, the answer to the middle of the bounds. The worst-case loss is the largest of
+    Let p and q be the probabilities of the answer "missing" for a missing and for a present number. Any other answer is
+    :math:`M(x)`, or :math:`M(0)`, that of the middle of the bounds, for a missing one. The worst-case loss is the
+    largest of
 
     .. math:: \ln \frac pq, \quad \ln \frac{1 - q}{1 - p} + \max_{x, z} \ln \frac{P(M(x) = z)}{P(M(0) = z)},
               \quad \varepsilon_M,
 
-    of which the first two are made equal to the asked epsilon. Where M has two answers and the whole epsilon, this is
-    randomized response with three. Of the numbers told, 1 - q of all that are there, the distance from the middle is
-    unbiased once it is divided by 1 - q.
+    and the first two are made equal to epsilon. If M has two answers and all of epsilon, this is randomized response
+    with three answers. Released distances from the middle are unbiased after division by 1 - q.
     """
 
     values: OrMissing
@@ -83,7 +83,7 @@ class NumberOrMissing(RowMechanism):
 
     def __post_init__(self) -> None:
         if not isinstance(self.values, OrMissing):
-            raise ValueError(f"values must be OrMissing. Got {self.values!r} instead.")
+            raise ValueError(f"values must be OrMissing; got {self.values!r}.")
         check_integer("hidden_count", self.hidden_count, least=1, most=TWO_64 - 2)
         check_integer("told_count", self.told_count, least=self.hidden_count + 1, most=TWO_64 - 1)
         # Raises on a mechanism of several numbers together.
@@ -237,10 +237,9 @@ def least_variance_weights(
 ) -> list[float]:
     r"""Return the weights by which :func:`share_out` makes the sum of the columns' variances least.
 
-    Of an estimate from one person, in the worst case: of a number in units of half the width of its bounds, of a
-    category's frequency, averaged over the categories, and of a number that may be missing both that of the number and
-    that of its being missing. Where the sum is least, every column's slope :math:`-V_j'(\varepsilon_j)` is the same; it
-    is looked for on a grid of epsilons.
+    The variances are those of an estimate from one person in the worst case: of a number in half-widths of its bounds,
+    of a category's frequency averaged over the categories, and the sum of both for a number that may be missing. At the
+    minimum all columns have the same slope :math:`-V_j'(\varepsilon_j)`, which is found on a grid of epsilons.
     """
     check_epsilon(epsilon)
     columns = [
@@ -290,7 +289,7 @@ def _by_column(mechanism: str | tuple[str, ...], domains: Sequence[Domain]) -> t
     if isinstance(mechanism, str):
         return tuple(mechanism if n_categories(domain) is None else "krr" for domain in domains)
     if len(mechanism) != len(domains):
-        raise ValueError(f"mechanism must be one for each of {len(domains)} columns. Got {mechanism!r} instead.")
+        raise ValueError(f"mechanism must be one for each of {len(domains)} columns; got {mechanism!r}.")
     for name, domain in zip(mechanism, domains, strict=True):
         known = NUMERIC_MECHANISMS if n_categories(domain) is None else CATEGORICAL_MECHANISMS
         check_choice("The mechanism of a column", name, (*known, "best"))
@@ -401,26 +400,26 @@ class CategoricalRecord(_Record):
 
 @dataclass(frozen=True)
 class MixedRecord(_Record):
-    """Numbers by an unbiased mechanism of [-1, 1] within their bounds, categories by a mechanism of their own.
+    """Record of numbers and categories, each column released by its own mechanism and epsilon.
 
     Parameters
     ----------
     columns : Columns
-        Of single columns: Interval, Integers, one of these OrMissing, Categories, or Codes of one column. Rows hold
-        numbers, NaN for a missing one, and the places of categories.
+        Single columns: Interval, Integers, one of these OrMissing, Categories, or Codes of one column. Rows hold
+        numbers, NaN for a missing one, and codes of categories.
     epsilons : tuple of float
-        Natural-log budget of each column; what a record spends is their sum. One of a single category spends nothing.
+        Natural-log budget of each column; a record spends their sum. A column of a single category spends nothing.
     mechanism : str or tuple of str, default="best"
-        Of the numbers: one for a single number by name, or that with the least worst-case variance at each epsilon;
-        categories are released by randomized response then, as their places. A tuple names that of each column: of
-        categories one of ``CATEGORICAL_MECHANISMS`` or ``"best"``, which but ``"krr"`` release a bit for each category.
+        A name applies to all numbers; ``"best"`` has the least worst-case variance at each epsilon. Categories are then
+        released by randomized response, as codes. A tuple names the mechanism of each column, for categories one of
+        ``CATEGORICAL_MECHANISMS`` or ``"best"``; all but ``"krr"`` release a bit for each category.
 
     Attributes
     ----------
     parts : tuple of RowMechanism
         The mechanism of each column.
     places : tuple of slice
-        Which columns of the release belong to each column of the record.
+        Columns of the release that belong to each column of the record.
     """
 
     columns: Columns

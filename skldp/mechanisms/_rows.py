@@ -29,8 +29,7 @@ _PIECE = 131_072
 class Workspace:
     """Working arrays by name, kept from one block to the next.
 
-    Memory that is allocated anew for every block is cleared by the operating system page by page, which can take as
-    long as the release itself.
+    The operating system clears newly allocated memory page by page, which can take as long as the release.
     """
 
     def __init__(self) -> None:
@@ -73,10 +72,10 @@ class Release(NamedTuple):
 
 @dataclass(frozen=True)
 class RowMechanism(ABC):
-    """A mechanism that releases every row on its own. A subclass is a frozen dataclass.
+    """Mechanism that releases every row independently. Subclasses are frozen dataclasses.
 
-    It defines `domain`, `n_outputs` and `guarantee`, and two hooks, ``_encode`` and ``_draw``, which take one block of
-    rows at a time, inside the domain.
+    A subclass defines `domain`, `n_outputs` and `guarantee`, and two hooks, ``_encode`` and ``_draw``, which take one
+    block of rows within the domain at a time.
 
     Attributes
     ----------
@@ -85,7 +84,7 @@ class RowMechanism(ABC):
     """
 
     block_cells: ClassVar[int] = 32_768
-    # Whether the integer law is one of places within declared bounds.
+    # Whether the integer law is of places within declared bounds.
     has_bounds: ClassVar[bool] = False
     # Type of every release; None is that of the rows.
     released_dtype: ClassVar[np.dtype | None] = None
@@ -124,12 +123,12 @@ class RowMechanism(ABC):
     def integer_law(self) -> IntegerLaw:
         """The law that is sampled, by its integers alone: the same probabilities, to the last bit.
 
-        Of bounds, it is the law of places in [-1, 1].
+        If the rows have bounds, it is the law of places in [-1, 1].
 
         Raises
         ------
         ValueError
-            If the mechanism has none.
+            If the mechanism has no such law.
         """
         raise ValueError(f"A mechanism of unbounded noise or a single answer has no integer law; got {self!r}.")
 
@@ -155,24 +154,23 @@ class RowMechanism(ABC):
             Never written to. float32 and float64 keep their type; other numbers become float64.
         noise : Noise
         out : ndarray of shape (n, n_outputs), default=None
-            Where to write; of a type that the released numbers can be rounded to, and codes written to as they are.
-            Must not overlap `rows`.
+            Output array, of a type that holds codes exactly and numbers after rounding. Must not overlap `rows`.
 
         Returns
         -------
         Release
-            The released rows, which are `out` where it was given, and how many values were moved into the domain.
+            The released rows, which are `out` if given, and the number of values moved into the domain.
 
         Raises
         ------
         ValueError
-            If a value is NaN or infinite, or a shape or the type of `out` is another. What stands in `out` then is to
-            be thrown away.
+            If a value is NaN or infinite, or a shape or the type of `out` is wrong. The content of `out` is then
+            undefined.
         """
         return self._walk(rows, noise, out)
 
     def encode(self, rows: npt.ArrayLike, out: np.ndarray | None = None) -> Release:
-        """Represent rows as a release does, within the domain and without noise: this protects nothing.
+        """Represent rows as a release does, clipped to the domain and without noise. This protects nothing.
 
         Parameters
         ----------
@@ -186,14 +184,14 @@ class RowMechanism(ABC):
         return self._walk(rows, None, out)
 
     def original_second_moment(self, second_moment: Floats, mean: Floats) -> Floats:
-        r"""Undo what the law does to the second moment: from the mean of :math:`z z^\top` to that of :math:`x x^\top`.
+        r"""Convert the mean of :math:`z z^\top` of released rows to that of :math:`x x^\top` of the rows, without bias.
 
         Parameters
         ----------
         second_moment : ndarray of shape (n_outputs, n_outputs)
-            Of released rows.
+            Second moment of released rows.
         mean : ndarray of shape (n_outputs,)
-            Of the same released rows.
+            Mean of the same rows.
 
         Returns
         -------
@@ -234,17 +232,17 @@ class RowMechanism(ABC):
         rows = self._as_rows(given)
         n_features = self.domain.n_features
         if rows.ndim != 2 or rows.shape[1] != n_features:
-            raise ValueError(f"rows must have the shape (n, {n_features}). Got {kind_of(rows)} instead.")
+            raise ValueError(f"rows must have the shape (n, {n_features}); got {kind_of(rows)}.")
         dtype = self.output_dtype(rows.dtype)
         if out is None:
             out = np.empty((rows.shape[0], self.n_outputs), dtype=dtype)
         elif out.shape != (rows.shape[0], self.n_outputs) or not out.flags.writeable:
             shape = (rows.shape[0], self.n_outputs)
-            raise ValueError(f"out must be writeable and have the shape {shape}. Got {kind_of(out)} instead.")
-        # Checked before any value is read. A code that does not fit a shorter integer would become another code.
+            raise ValueError(f"out must be writeable and have the shape {shape}; got {kind_of(out)}.")
+        # Before any value is read: a code that does not fit a shorter integer would become another code.
         rule: Literal["safe", "same_kind"] = "safe" if {dtype.kind, out.dtype.kind} <= {"i", "u"} else "same_kind"
         if not np.can_cast(dtype, out.dtype, rule):
-            raise ValueError(f"out must be of a type that {dtype} can be written to. Got {kind_of(out)} instead.")
+            raise ValueError(f"out must be of a type that {dtype} can be written to; got {kind_of(out)}.")
         step, workspace, n_moved = self.rows_per_block, Workspace(), 0
         whole = rows.shape[0] <= step
         direct = out.flags.carray and out.dtype == dtype
@@ -280,8 +278,8 @@ class RowMechanism(ABC):
 class SampledFeatures(RowMechanism):
     r"""Base class of the mechanisms that release `n_sampled` of a row's features, sampled for each row.
 
-    A subclass is a frozen dataclass with a field `n_sampled` and the hooks ``_draw_features`` and ``_encode``. What is
-    not chosen stands at the `center`; what is chosen is scaled away from it, which keeps the mean:
+    A subclass is a frozen dataclass with a field `n_sampled` and the hooks ``_draw_features`` and ``_encode``. Features
+    that are not sampled are released as the `center`; sampled ones are scaled away from it, which keeps the mean:
 
     .. math:: z_j = c_j + \frac{d}{k} (M(x_j) - c_j) \text{ where j is chosen, else } z_j = c_j.
     """
@@ -302,7 +300,7 @@ class SampledFeatures(RowMechanism):
         return self.n_sampled
 
     def original_second_moment(self, second_moment: Floats, mean: Floats) -> Floats:
-        """Undo the chance of two features to be chosen together, and what the law does to one alone."""
+        """Correct for the chance that two features are sampled together, and for the law of one feature."""
         d, k = self.n_outputs, self.n_sampled
         if d > 1 and k == 1:
             raise ValueError("`n_sampled` must be at least 2 to identify products of features; got 1.")

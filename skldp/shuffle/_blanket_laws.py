@@ -1,13 +1,13 @@
-r"""Laws of each mechanism's answers for a shuffler: for two inputs, beside the common part of all laws.
+r"""Blanket laws of each mechanism's answers: the laws of two inputs, and the common part of all laws.
 
-Every law here covers all pairs of inputs. Where the law of an answer is linear in the input between corners, corners
-are enough, because the bound is convex in either law. Where two sets of answers are likely to two inputs, disjoint sets
-are the worst: of four equal weights, ratios (p, 1) and (1, p) have the same mean of X as (p, p) and (1, 1), further
-apart. Other parts of a release, such as the choice of sampled features, only make the bound larger.
+Every law here covers all pairs of inputs. If the law of an answer is linear in the input between corners, the corners
+suffice, because the bound is convex in either law. If two inputs favour two sets of answers, disjoint sets are the
+worst: with four equal weights, the ratios (p, 1) and (1, p) have the same mean of X as (p, p) and (1, 1), and are
+further apart. Other parts of a release, such as the choice of sampled features, only make the bound larger.
 
-An answer that is made of another one, by chance or not, has no larger bound than that one (of each person's own, before
-the shuffler). So a bit that flips to 1 and to 0 with different chances is taken for one of three answers, of which two
-are as likely to the one input as to the other, and which leaves more to chance than a bit that flips either way alike.
+Post-processing of each person's answer cannot increase the bound. A bit that flips to 1 and to 0 with different chances
+is therefore treated as one of three answers, two of which are equally likely under both inputs. This law has more
+common part than a bit with symmetric flips.
 """
 
 import decimal
@@ -37,15 +37,15 @@ from skldp.mechanisms.numeric._response_on_bins import PriorQuestion, ResponseOn
 from skldp.mechanisms.vector._privunit import PrivUnit, PrivUnitBall, ScaledRows
 from skldp.shuffle._shuffle_bounds import MOST_EPSILON, BlanketLaw
 
-# Laws with more kinds of answers, or tables with more points, use the bound by epsilon alone.
+# Above these, the bound by epsilon alone is used: number of kinds of answers, and points of a table.
 _MOST_KINDS = 2_000
 _MOST_POINTS = 5
-# Parts that the losses of Laplace noise are cut into: two values of one person stay within the kinds above.
+# Number of parts of the losses of Laplace noise: two values of one person stay within the kinds above.
 _PARTS = 20
 _DIGITS = 50
-# The relative error of a cap's probability is below 1e-11, and that of what follows from it below this.
+# Bound on relative errors that follow from a cap's probability, whose own is below 1e-11.
 _CAP_ERROR = 1e-10
-# Mechanisms whose answers are those of another one, of a mixture of its inputs, or a part of them.
+# Mechanisms with the answers of another one, of a mixture of its inputs, or a part of them.
 _DELEGATES: dict[type, str] = {
     OneHotRandomizedResponse: "law",
     RandomizedResponseWithPrior: "inner",
@@ -58,7 +58,7 @@ _DELEGATES: dict[type, str] = {
 
 @dataclass(frozen=True)
 class PairLaws:
-    """The laws that cover all pairs of inputs, or none where only epsilon is known."""
+    """Laws that cover all pairs of inputs; none if only epsilon is known."""
 
     laws: tuple[BlanketLaw, ...] = ()
     slack: float = 0.0
@@ -66,7 +66,7 @@ class PairLaws:
 
 @singledispatch
 def pair_laws(mechanism: Any) -> PairLaws:
-    """Give the laws of a mechanism; none for a mechanism of which only epsilon is used here."""
+    """Return the laws of a mechanism; none if only its epsilon is used."""
     delegate = _DELEGATES.get(type(mechanism))
     return PairLaws() if delegate is None else pair_laws(getattr(mechanism, delegate))
 
@@ -150,12 +150,12 @@ def _(mechanism: BoundedFeatures) -> PairLaws:
 def _(mechanism: Laplace) -> PairLaws:
     r"""Return the laws of -1 and 1, which are the worst pair.
 
-    In lattice steps, of the ends -N and N and the scale s, every answer z has at least the chance
-    :math:`\omega(z) = C e^{-(|z| + N) / s}`, and the input x makes it :math:`e^{(|z| + N - |z - x|) / s}` times as
-    likely, which rises with z for :math:`x \ge 0` and falls for :math:`x \le 0`. Of two such numbers of given laws, one
-    less the other is furthest apart where the one rises and the other falls: so let x be on one side of 0 and x' on the
-    other. Then X rises with z, and to put N for x makes it less up to some z and more from there on, with the same
-    mean, which is again further apart. Rounding to the lattice mixes inputs.
+    With the ends -N and N and the scale s in lattice steps, every answer z has at least the chance
+    :math:`\omega(z) = C e^{-(|z| + N) / s}`. The input x makes it :math:`e^{(|z| + N - |z - x|) / s}` times as likely,
+    which increases with z for :math:`x \ge 0` and decreases for :math:`x \le 0`. The difference of two such numbers is
+    largest in convex order if one increases and the other decreases: x and x' lie on different sides of 0. Then X
+    increases with z. Replacing x by N decreases X up to some z and increases it beyond, with the same mean, which is
+    larger in convex order again. Rounding to the lattice mixes inputs.
     """
     if mechanism.exact_epsilon > MOST_EPSILON:
         return PairLaws()
@@ -168,7 +168,7 @@ def _(mechanism: Laplace) -> PairLaws:
             return (decimal.Decimal(steps) / scale).exp()
 
         least, one = 1 / grown(n_steps), grown(1)
-        # Answers from N on, and 0; the others between, each taken apart into the ends of its part, with the same mean.
+        # Answers from N on, and 0; others are split into the ends of their part, with the same mean.
         weights = {grown(2 * n_steps): least * least / (1 + 1 / one)}
         for low, high in pairwise(edges):
             mass = least * (1 / grown(low) - 1 / grown(high)) / (1 + 1 / one)
@@ -213,7 +213,7 @@ def _(mechanism: FiniteQuery) -> PairLaws:
 
 
 def _law(own: list[Any], other: list[Any], weights: list[Fraction]) -> BlanketLaw:
-    """Make a law of exact numbers; kinds without weight are left out."""
+    """Return the law of exact numbers, without kinds of weight 0."""
     kept = [weight > 0 for weight in weights]
     first, second, shared = (np.array(list(map(float, compress(column, kept)))) for column in (own, other, weights))
     return BlanketLaw(first, second, shared)
@@ -252,7 +252,7 @@ def _either(share: Fraction, first: BlanketLaw, second: BlanketLaw) -> BlanketLa
 
 
 def _together(laws: Iterable[BlanketLaw]) -> PairLaws:
-    """Independent answers of one person; nothing where there are too many kinds of them."""
+    """Return the law of independent answers of one person; none if there are too many kinds."""
     whole: BlanketLaw | None = None
     for law in laws:
         whole = law if whole is None else whole.times(law)

@@ -40,7 +40,7 @@ _UNDERFLOW = 1e-280
 
 @dataclass(frozen=True)
 class LossLattice:
-    """Masses at the places first, first + 1, ... of a lattice."""
+    """Masses at the places first, first + 1, ... of a lattice, with a bound on their relative error."""
 
     masses: Floats
     first: int
@@ -66,7 +66,7 @@ class LossLattice:
 
 
 class Measure(ABC):
-    """Functional of the sum: increasing, and convex along the spreads that it names."""
+    """Functional of a sum, increasing and convex along the splits of :meth:`shares`."""
 
     @abstractmethod
     def shares(self, level: int) -> tuple[float, float]:
@@ -74,9 +74,9 @@ class Measure(ABC):
 
     @abstractmethod
     def worth(self, law: LossLattice, single: LossLattice, level: int, n_copies: int) -> Floats:
-        """Bound what a unit of mass at each place of a law of `n_copies` adds to the measure of the whole sum.
+        """Bound the contribution of a unit of mass at each place of a law of `n_copies` to the measure of the sum.
 
-        The rest of the sum is made of such laws and of the single one.
+        The rest of the sum consists of such laws and of the single one.
         """
 
 
@@ -92,7 +92,7 @@ def sum_of_copies(
             law, n_copies = law.plus(law), 2 * n_copies
         if bit == "1":
             law, n_copies = law.plus(single), n_copies + 1
-        # The sum is made of this many such sums, and of single copies.
+        # The sum consists of this many such sums, and of single copies.
         n_blocks = 2 ** (len(bits) - done)
         law, cost = _trimmed(law, n_blocks, measure.worth(law, single, level, n_copies), share)
         lost += cost
@@ -118,7 +118,7 @@ def _trimmed(law: LossLattice, n_blocks: int, worth: Floats, share: float) -> tu
 
 # At a larger epsilon the blanket is too thin for any number of people considered here.
 MOST_EPSILON = 30.0
-# More people count as this many; smaller deltas use the local guarantee.
+# More people count as this many. Smaller deltas use the local guarantee.
 MOST_PEOPLE = 2**40
 _LEAST_DELTA = 1e-100
 # Places between the largest and the smallest X, and of the law of a sum.
@@ -132,7 +132,7 @@ _CLOSE = 2.0**-10
 
 @dataclass(frozen=True)
 class BlanketLaw:
-    r"""Laws of the answers for two inputs, beside the common part of all laws (the blanket)."""
+    r"""Laws of the answers of two inputs, as ratios to the common part of all laws (the blanket)."""
 
     own: Floats
     other: Floats
@@ -148,7 +148,7 @@ class BlanketLaw:
         kinds, which = np.unique(grid, axis=1, return_inverse=True)
         size, error = kinds.shape[1], self.error + others.error + own.size * 2.0**-52
         merged = BlanketLaw(np.zeros(size), np.full(size, np.inf), np.zeros(size), error)
-        # To the side that makes X larger.
+        # Round to the side that makes X larger.
         np.maximum.at(merged.own, which.ravel(), own)
         np.minimum.at(merged.other, which.ravel(), other)
         np.add.at(merged.weights, which.ravel(), weights)
@@ -164,7 +164,7 @@ def any_law(epsilon: float) -> BlanketLaw:
 
 @dataclass(frozen=True)
 class _MeanExcess(Measure):
-    """A part of 1/n of the positive part of a sum of n numbers, which lie at ``shift + step * place``."""
+    """Mean of 1/n of the positive part of a sum of n numbers ``shift + step * place``."""
 
     n: int
     step: float
@@ -175,7 +175,7 @@ class _MeanExcess(Measure):
 
     def worth(self, law: LossLattice, single: LossLattice, level: int, n_copies: int) -> Floats:
         excess = self.excess(law, level, n_copies)
-        # The sum's positive part is at most the sum of the positive parts of this block and of all the others.
+        # The sum's positive part is at most the sum of the positive parts of all blocks.
         means = float(excess @ law.masses) / n_copies, float(self.excess(single, level, 1) @ single.masses)
         return excess / self.n + max(means) * (1 + 2 * law.error + 2.0**-30)
 

@@ -1,4 +1,4 @@
-r"""Central guarantees behind a trusted shuffler: from a mechanism's law, over rounds, and with colluding people."""
+r"""Central guarantees of a trusted shuffler: from a mechanism's law, over rounds, and with colluding people."""
 
 import math
 from dataclasses import dataclass, replace
@@ -24,9 +24,9 @@ from skldp.shuffle._shuffle_bounds import (
     sum_of_copies,
 )
 
-# The grid of privacy losses of one round, from 0 to where next to nothing of delta is left.
+# Points of the grid of privacy losses of one round, up to a negligible delta.
 _LOSSES = 96
-# Places of the law of a sum, of one round at each loss and of all rounds.
+# Places of the law of a sum: of one round at each loss, and of all rounds.
 _PLACES_OF_ROUND = 1024
 _PLACES = 4096
 # Part of delta reserved for the error of a law.
@@ -42,26 +42,26 @@ def shuffled(
     rounds: int = 1,
     colluding: int = 0,
 ) -> PrivacyGuarantee:
-    r"""Give the central guarantee after a trusted shuffler has mixed the answers of `n` people.
+    r"""Return the central guarantee after a trusted shuffler has mixed the answers of `n` people.
 
     Parameters
     ----------
     mechanism : RowMechanism, FiniteQuery or PrivacyGuarantee
-        How each person answers. Of a guarantee, epsilon is all that is used.
+        Mechanism of each person's answer, or its guarantee, of which only epsilon is used.
     n : int
-        How many people answer, each once a round.
+        Number of people, who answer once per round.
     delta : float
         In (0, 1), of all rounds together.
     rounds : int, default=1
         Number of rounds in which every person answers again. Each is shuffled on its own, and may depend on earlier
         rounds.
     colluding : int, default=0
-        Number of people whose answers the analyst knows; the others alone hide a person.
+        Number of people whose answers the analyst knows; only the others hide a person.
 
     Returns
     -------
     PrivacyGuarantee
-        With ``model="central"``. Its epsilon is proved: every rounding is upwards, and what was cut off is in delta.
+        With ``model="central"``. Its epsilon is proved: all rounding is upwards, and truncation is part of delta.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def shuffled(
 
     See Also
     --------
-    shuffled_closed_form : The published formula, several times as large.
+    shuffled_closed_form : Published formula, several times as large.
 
     Notes
     -----
@@ -80,17 +80,15 @@ def shuffled(
     .. math:: \delta(\varepsilon) \le \frac1n E\Bigl[\Bigl(\sum_{i=1}^n X_i\Bigr)_+\Bigr], \quad
               X = \frac{R_0(y) - e^\varepsilon R_1(y)}{\omega(y)} \text{ with chance } \omega(y), \text{ else } 0.
 
-    The laws of k-ary and unary responses, of the numeric mechanisms, of bits (LATENT's and OME's as three answers each)
-    and of PrivUnit are used as the integers that are sampled give them (PrivUnit's as real numbers that are known to
-    ten digits); other mechanisms, and records of many bits or values, by epsilon alone, for which binary randomized
-    response is the worst law. Rounds are composed as privacy
-    losses on a grid: a curve through bounds of one round at 96 points, straight in :math:`e^\varepsilon` between them,
-    dominates it, and its losses are added up.
+    The laws of k-ary and unary responses, of the numeric mechanisms, of bits (three answers each for LATENT and OME)
+    and of PrivUnit follow from the sampled integers (for PrivUnit from real numbers known to ten digits). For other
+    mechanisms, and records of many bits or values, only epsilon is used, for which binary randomized response is the
+    worst law. Rounds are composed as privacy losses on a grid: a curve through bounds of one round at 96 points, linear
+    in :math:`e^\varepsilon` between them, dominates the loss, and its losses are added.
 
-    People who answer one of ten classes or more can lose nearly what is proved. Binary answers and numbers may lose
-    less: the common part of all laws is smaller than each law. ``benchmarks/shuffling.py`` shows both. The
-    variation-ratio reduction of Wang et al. (VLDB 2024) is not used: it relies on answers that no other person need
-    give, and some mechanisms lose more.
+    The bound is nearly attained for ten classes or more. For binary answers and numbers the loss may be smaller, since
+    the common part of all laws is smaller than each law. ``benchmarks/shuffling.py`` shows both. The variation-ratio
+    reduction of Wang et al. (VLDB 2024) is not used: some mechanisms have a larger loss.
 
     References
     ----------
@@ -120,7 +118,7 @@ def shuffled(
     exact = math.inf
     if found.laws:
         exact = _Rounds(found.laws, honest, delta * (1 - _SLACK), rounds, local.epsilon).epsilon()
-    # A law that is this far from those of the mechanism has a delta that is so much larger.
+    # The slack of the law is added to delta.
     known = exact < _MOST_EXPONENT and rounds * found.slack * (1 + math.exp(exact)) <= delta * _SLACK
     epsilon = exact if known else math.inf
     if not known or _largest_loss(found.laws) > local.epsilon * (1 + 1e-6) + 1e-9:
@@ -146,9 +144,9 @@ def shuffled_closed_form(epsilon: float, n: int, delta: float) -> float:
     Parameters
     ----------
     epsilon : float
-        Of each person's own answer.
+        Epsilon of each person's answer.
     n : int
-        How many people answer.
+        Number of people.
     delta : float
         In (0, 1).
 
@@ -163,7 +161,7 @@ def shuffled_closed_form(epsilon: float, n: int, delta: float) -> float:
 
     See Also
     --------
-    shuffled : The figure that is proved numerically, without a condition.
+    shuffled : Numerical bound without a condition on epsilon.
 
     Notes
     -----
@@ -204,7 +202,7 @@ def _local_guarantee(mechanism: Any) -> PrivacyGuarantee:
         kinds = "a RowMechanism, a FiniteQuery or a PrivacyGuarantee"
         raise ValueError(f"mechanism must be {kinds}; got {type(mechanism).__name__}.")
     if local.delta > 0 or local.model != "local" or local.unit == "distance":
-        raise ValueError(f"Only a pure guarantee of one person's own release can be shuffled. Got {local} instead.")
+        raise ValueError(f"The guarantee must be local, pure and per record or label; got {local}.")
     return local
 
 
@@ -214,7 +212,7 @@ def _largest_loss(laws: tuple[BlanketLaw, ...]) -> float:
 
 @dataclass(frozen=True)
 class _Rounds:
-    """Rounds of shuffled answers whose pairs of inputs have one of these laws, each round any of them."""
+    """Rounds of shuffled answers; the inputs of each round have any of these laws."""
 
     laws: tuple[BlanketLaw, ...]
     n: int
@@ -293,7 +291,7 @@ class _LossExceeded(Measure):
 def _loss_law(curve: Floats, step: float) -> LossLattice:
     """Return the privacy losses of a symmetric pair whose delta is at least this curve, at 0, step, 2 step, ...
 
-    Between these delta is straight in e^epsilon; what is left at the end is no part of the law.
+    Delta is linear in e^epsilon between these losses; the rest at the end is not part of the law.
     """
     n = curve.size - 1
     # Differences from 1 keep their digits if the step is small.

@@ -288,7 +288,7 @@ def test_one_ledger_has_one_number_of_features():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"epsilon": True}, "epsilon must be a finite number > 0. Got True"),
+        ({"epsilon": True}, "epsilon must be a finite number > 0; got True"),
         ({"epsilon": float("nan")}, "epsilon must be"),
         ({"epsilon": 0}, "epsilon must be"),
         ({"epsilon": "1"}, "epsilon must be"),

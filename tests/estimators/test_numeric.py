@@ -96,7 +96,7 @@ def test_values_outside_are_moved_and_counted(fixed_noise):
         ({"mechanism": "gaussian", "delta": float("nan")}, "delta"),
         ({"mechanism": "hybrid", "delta": 1e-5}, "Only the Gaussian mechanism has a delta"),
         ({"mechanism": "sine_wave"}, "mechanism"),
-        ({"n_sampled_features": 4}, "n_sampled_features must be .* 3. Got 4 instead"),
+        ({"n_sampled_features": 4}, "n_sampled_features, .* must be .* 3; got 4"),
         ({"n_sampled_features": 0}, "n_sampled_features"),
         ({"n_sampled_features": True}, "n_sampled_features"),
         ({"n_sampled_features": "some"}, "n_sampled_features"),

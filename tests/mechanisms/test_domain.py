@@ -242,7 +242,7 @@ def test_codes_are_kept_or_refused(data, sizes):
     else:
         with pytest.raises(ValueError, match="codes must be integers from 0 to") as refused:
             domain.clip(rows)
-        assert "Got ndarray of" in str(refused.value)
+        assert "got ndarray of" in str(refused.value)
 
 
 @pytest.mark.parametrize(

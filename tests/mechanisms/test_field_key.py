@@ -119,7 +119,7 @@ class TestAttacks:
 
     @pytest.mark.parametrize("wrong", [True, 1.0, None, b"ann", ("ann",), np.bool_(True), float("nan")])
     def test_what_is_no_id_is_refused_and_not_shown(self, wrong):
-        with pytest.raises(TypeError, match=r"^An id must be an integer or a string\. Got \w+ instead\.$"):
+        with pytest.raises(TypeError, match=r"^An id must be an integer or a string; got \w+\.$"):
             KEY.release(COIN, [[0]], [wrong])
 
     def test_a_fork_gives_the_same_report_and_no_other_noise_of_the_parents(self):

@@ -124,7 +124,7 @@ def test_by_name_within_one_epsilon(name, n_released):
 def test_by_name_refuses():
     with pytest.raises(ValueError, match="mechanism must be one of"):
         make_mechanism("sine_wave", 1.0)
-    with pytest.raises(ValueError, match=r"delta must lie inside \(0, 1\). Got 0.0 instead"):
+    with pytest.raises(ValueError, match=r"delta must lie inside \(0, 1\); got 0.0"):
         make_mechanism("gaussian", 1.0)
     with pytest.raises(ValueError, match="Only the Gaussian mechanism has a delta"):
         make_mechanism("hybrid", 1.0, delta=1e-5)

@@ -1,7 +1,7 @@
 r"""Release numbers as randomized binary codes: BitRand (f-RR), LATENT and OME.
 
-A number becomes a fixed-point code, every bit of the code is randomized on its own, and the result is decoded. The
-bits of one number are drawn together, from one short random word, with exactly the law that the guarantee is made of.
+A number becomes a fixed-point code, every bit of the code is randomized independently, and the result is decoded. The
+bits of one number are drawn together, from one short random word, with exactly the law of the guarantee.
 """
 
 from collections.abc import Callable
@@ -105,7 +105,7 @@ def bitrand(
     """
     box, encoding, n_sampled = _setting(epsilon, bounds, n_bits, n_integer_bits, calibration, n_sampled_features)
     if calibration == "exact" and alpha is not None:
-        raise ValueError(f"alpha belongs to calibration='published' and must be None. Got {alpha!r} instead.")
+        raise ValueError(f"alpha belongs to calibration='published' and must be None; got {alpha!r}.")
     free = n_sampled_features is None or n_sampled_features == "auto"
     if calibration == "exact" and debias:
         return unbiased_bitrand(epsilon, box, n_bits, None if free else n_sampled)
@@ -235,16 +235,16 @@ class BitFlip(BitFeatures):
     laws : tuple of BitLaw
         Feature j follows ``laws[j % len(laws)]``.
     bounds : Box
-        The declared domain; values beyond are moved to it.
+        Declared domain; other values are clipped to it.
     debias : bool, default=False
-        Decode so that the mean of the output is the encoded value.
+        Whether the mean of the output is the encoded value.
     stated : float, default=None
-        The epsilon that was asked for.
+        Requested epsilon.
     figures : tuple of (str, float)
-        Of the guarantee.
+        Figures of the guarantee.
     n_sampled : int
-        Features released per record, drawn anew for each one without regard to the data; the others come out as 0
-        and the released ones times n_features / n_sampled.
+        Number of features released per record, sampled for each record independently of the data. The others are
+        released as 0, and the sampled ones times n_features / n_sampled.
     """
 
     encoding: FixedPoint
@@ -261,7 +261,7 @@ class BitFlip(BitFeatures):
     def __post_init__(self) -> None:
         super().__post_init__()
         if any(law.n_bits != self.encoding.n_bits for law in self.laws):
-            raise ValueError(f"Every law must have {self.encoding.n_bits} bits. Got {self.laws!r} instead.")
+            raise ValueError(f"Every law must have {self.encoding.n_bits} bits; got {self.laws!r}.")
         if self.debias:
             for law in self.laws:
                 unbiased_bits(law)
@@ -286,7 +286,7 @@ class BitFlip(BitFeatures):
         return whole and bool(self._short_types) and self._within_reach and loops_for(self.block_cells) is not None
 
     def guarantee(self) -> PrivacyGuarantee:
-        """Give the exact worst-case loss over the declared domain, from the integers that are sampled."""
+        """Return the exact worst-case loss over the declared domain, from the integers that are sampled."""
         losses = feature_losses(self.laws, self.encoding.reachable(*self.bounds.ends))
         return PrivacyGuarantee(
             record_loss(losses, self.n_sampled),

@@ -14,9 +14,9 @@ from skldp.mechanisms.bits._flip_laws import LARGEST_LOSS, BitLaw, optimal_losse
 
 
 def least_integer(objective: Callable[[int], float], most: int) -> int:
-    """Give the integer from 1 to `most` with the least objective, for one with a single valley.
+    """Return the integer from 1 to `most` with the least objective, for one with a single valley.
 
-    Powers of two find the valley, halving steps its floor: about ``4 log2(most)`` evaluations.
+    Powers of two find the valley, and halving steps its minimum: about ``4 log2(most)`` evaluations.
     """
     known = cache(objective)
     starts = [2**i for i in range(most.bit_length()) if 2**i <= most]
@@ -100,7 +100,7 @@ def record_loss(losses: Floats, n_sampled: int) -> float:
 
 
 def exact_bitrand_law(epsilon: float, encoding: FixedPoint, reachable: Words, n_sampled: int) -> BitLaw:
-    """Give the law of least expected error whose exact loss is `epsilon`.
+    """Return the law of least expected error whose exact loss is `epsilon`.
 
     Shapes: reachable (n_features, 2, 2).
     """

@@ -3,10 +3,9 @@ r"""Sign-magnitude fixed-point codes of numbers: encoding, decoding of randomize
 A number becomes one integer code of l bits. The most significant is the sign (1 when x >= 0, so for both zeros); m
 integer bits and l - m - 1 fraction bits follow. m may be negative, or l and more: it only places the binary point.
 
-Short codes are also written as one's complements, which is quicker: a number of the code (sign, magnitude) stands as
-the 16-bit integer `magnitude` where it is not negative and as its complement where it is. Flipping the sign then is
-flipping all bits, so that a mask is still added by exclusive or, and a code is a signed integer but for one
-subtraction: no table is needed to encode or to decode.
+Short codes are also written as one's complements, which is faster: the code (sign, magnitude) is the 16-bit integer
+`magnitude` if it is not negative, else its complement. Flipping the sign then flips all bits, so that masks are still
+applied by exclusive or, and a code is a signed integer up to one subtraction: no table is needed to encode or decode.
 """
 
 import math
@@ -25,13 +24,13 @@ from skldp.mechanisms.bits._flip_laws import BitLaw
 _MANTISSA_BITS = {np.dtype(np.float32): 24, np.dtype(np.float64): 53}
 # Multiplying by a power of two up to this exponent stays within the range of the type.
 _SAFE_EXPONENT: dict[np.dtype, int] = {np.dtype(np.float32): 100, np.dtype(np.float64): 900}
-# Bits of the longest codes that are written as one's complements, and of the masks that are drawn by one word: more
-# leave more of the word's values undecided than a second draw costs.
+# Bits of the longest codes written as one's complements, and of masks drawn by one word. With more bits, undecided
+# values cost more than a second draw.
 LONGEST = 12
 
 
 def integer_bits(bound: float) -> int:
-    """Give the least m with ``2**m >= bound``, which may be negative."""
+    """Return the least m with ``2**m >= bound``, which may be negative."""
     check_positive("bound", bound)
     fraction, exponent = math.frexp(bound)
     return exponent - 1 if fraction == 0.5 else exponent
@@ -181,7 +180,7 @@ class FixedPoint:
         # The maximum is NaN if any value is, so that one pass refuses both.
         largest = float(magnitude.max(initial=0.0))
         if not largest < np.inf:
-            raise ValueError("values must be finite. Got NaN or infinity instead.")
+            raise ValueError("values must be finite; got NaN or infinity.")
         shift = self.n_bits - 1 - self.n_integer_bits
         if self.n_bits - 1 <= _MANTISSA_BITS[x.dtype] and abs(shift) <= _SAFE_EXPONENT[x.dtype]:
             self._scale(magnitude, largest, shift, codes)
@@ -285,7 +284,7 @@ def unbiased_bits(law: BitLaw) -> Floats:
 
 
 def fixed_point_decoder(encoding: FixedPoint, bits: Floats) -> "BitDecoder":
-    """Give the decoder of sign-magnitude codes whose output bits count as `bits`, of shape (n_bits, 2)."""
+    """Return the decoder of sign-magnitude codes whose output bits count as `bits`, of shape (n_bits, 2)."""
     return BitDecoder(signs=2 * bits[0] - 1, contributions=encoding.weights[:, None] * bits[1:])
 
 
@@ -329,7 +328,7 @@ def _sums(values: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class BitDecoder:
-    """A number for every code: a factor of the sign bit times a sum over the other bits.
+    """Decoder of codes: a factor of the sign bit times a sum over the other bits.
 
     Shapes: `signs` (2,); `contributions` (n_bits - 1, 2).
     """
@@ -385,7 +384,7 @@ class BitDecoder:
 
 @dataclass(frozen=True)
 class BitFeatures(SampledFeatures):
-    """Base of the releases of features by their bits: mean and variance from those of a feature's code."""
+    """Base class of releases of features by their bits: mean and variance from those of a feature's code."""
 
     def bias(self, values: npt.ArrayLike) -> Floats:
         """Return the mean of the released numbers minus the values, for values of shape (n, n_features)."""

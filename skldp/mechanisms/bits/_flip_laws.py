@@ -1,7 +1,7 @@
 r"""Flip probabilities of bits: the laws of BitRand, LATENT and OME as published, and the optimal allocation.
 
-A law gives every bit two integers of 64 bits: the chance to come out 1 from a 1 and from a 0. Everything that is said
-about privacy is computed from those integers, which are what is sampled.
+A law has two 64-bit integers per bit: the chances of a 1 from a 1 and from a 0. These integers are sampled, and all
+guarantees are computed from them.
 """
 
 import math
@@ -23,13 +23,13 @@ _ROUNDING = 1 + 64 * np.finfo(np.float64).eps
 
 
 def symmetric_law(log_odds: npt.ArrayLike) -> "BitLaw":
-    """Give the law that flips bit i, either way, with log odds ``log_odds[i]`` against it."""
+    """Return the law that flips bit i, either way, with log odds ``log_odds[i]`` against it."""
     flip = flip_threshold(log_odds)
     return BitLaw(from_one=~flip + np.uint64(1), from_zero=flip)
 
 
 def log_alpha_bound(epsilon: float, n_features: int, n_bits: int) -> float:
-    r"""Give the natural logarithm of Theorem 2's upper bound on alpha.
+    r"""Return the natural logarithm of Theorem 2's upper bound on alpha.
 
     .. math:: \alpha \le \sqrt{\frac{\varepsilon + r l}{2 r \sum_{i=0}^{l-1} e^{2 \varepsilon i / l}}}
 
@@ -41,7 +41,7 @@ def log_alpha_bound(epsilon: float, n_features: int, n_bits: int) -> float:
 
 
 def bitrand_law(epsilon: float, n_features: int, n_bits: int, alpha: float | None = None) -> "BitLaw":
-    r"""Give f-RR's law as published.
+    r"""Return f-RR's law as published.
 
     .. math:: q_i = \frac{\alpha e^{i \varepsilon / l}}{1 + \alpha e^{i \varepsilon / l}}
 
@@ -59,7 +59,7 @@ def bitrand_law(epsilon: float, n_features: int, n_bits: int, alpha: float | Non
 
 
 def latent_law(budget: float, n_bits: int, alpha: float) -> "BitLaw":
-    r"""Give LATENT's law.
+    r"""Return LATENT's law.
 
     .. math:: P(1 \to 1) = \frac{1}{1 + \alpha},\qquad P(0 \to 1) = \frac{1}{1 + \alpha e^s}
 
@@ -73,7 +73,7 @@ def latent_law(budget: float, n_bits: int, alpha: float) -> "BitLaw":
 
 
 def ome_laws(budget: float, n_bits: int, alpha: float) -> tuple["BitLaw", ...]:
-    r"""Give OME's law, for features at even and at odd places.
+    r"""Return OME's law, for features at even and at odd places.
 
     The parity that counts is that of a bit's place among all bits of the record, so with an odd number of bits every
     other feature begins with an odd bit: there are two laws then, and one otherwise.
@@ -94,7 +94,7 @@ def ome_laws(budget: float, n_bits: int, alpha: float) -> tuple["BitLaw", ...]:
 
 
 def latent_corrected_ratio(budget: float, alpha: float) -> float:
-    r"""Give the paper's corrected epsilon of LATENT over the stated one.
+    r"""Return the paper's corrected epsilon of LATENT over the stated one.
 
     .. math:: \frac{\varepsilon_{corrected}}{\varepsilon} = \frac{(1 + \alpha)(1 + \alpha e^s)}{\alpha (1 + e^s)}
 
@@ -107,7 +107,7 @@ def latent_corrected_ratio(budget: float, alpha: float) -> float:
 
 
 def ome_corrected_ratio(epsilon: float, n_total_bits: int, alpha: float) -> float:
-    r"""Give the paper's corrected epsilon of OME over the stated one, with the sign as printed.
+    r"""Return the paper's corrected epsilon of OME over the stated one, with the sign as printed.
 
     .. math:: \varepsilon_{corrected} = \Bigl(\frac{r l}{Q_1} - \frac{r l}{Q_2}\Bigr) \ln \alpha
               + \frac{\varepsilon}{2 Q_1} + \frac{\varepsilon}{2 Q_2}
@@ -158,13 +158,13 @@ def optimal_losses(budget: float, sensitivities: Sequence[float] | Floats) -> Fl
 
 @dataclass(frozen=True, eq=False)
 class BitLaw:
-    """The law of independent bits, the most significant first.
+    """Law of independent bits, the most significant first.
 
     Parameters
     ----------
     from_one, from_zero : ndarray of uint64, shape (n_bits,)
-        A bit comes out 1 with probability ``from_one / 2**64`` if it is 1 and ``from_zero / 2**64`` if it is 0. Never
-        0: every output is reachable from every input.
+        A bit is released as 1 with probability ``from_one / 2**64`` if it is 1 and ``from_zero / 2**64`` if it is 0.
+        Never 0: every output is reachable from every input.
     """
 
     from_one: Words

@@ -1,14 +1,13 @@
 """Exact joint sampling of independent bits: one short random word for all the bits of a number.
 
-The bits of one feature are a single draw from a product law on 2^n masks, drawn by a condensed table: of the 2^16
-values of a random 16-bit word, each mask has as many to itself as fit into its probability. The few values that remain
-stand for the residual law, the rest of the masks' probabilities; it is inverted with 48 more random bits and, where
-these coincide with a boundary of the distribution function, with more words until they do not. The resulting law is
-exactly the product law.
+The bits of one feature are a single draw from a product law on 2^n masks, by a condensed table: each mask owns as many
+of the 2^16 values of a random 16-bit word as fit into its probability. The few remaining values select the residual
+law, the rest of the masks' probabilities. It is inverted with 48 more random bits and, if these equal a boundary of
+the distribution function, with further words. The resulting law is exactly the product law.
 
-Long steps are loops, which numba compiles if it is installed (the extra ``fast``); for the same noise, numpy's passes
-give the same bits. A compiled loop releases the interpreter lock. It does not check bounds: all arrays of a call must
-have one length.
+Long steps are loops, which numba compiles if installed (the extra ``fast``); numpy gives the same bits for the same
+noise. A compiled loop releases the interpreter lock. It does not check bounds: all arrays of a call must have one
+length.
 
 References
 ----------
@@ -134,7 +133,7 @@ _TYPES = (
 
 @cache
 def compiled_loops() -> Loops | None:
-    """Give the loops compiled, or None where numba is not installed, does not work or is switched off.
+    """Return the loops compiled, or None where numba is not installed, does not work or is switched off.
 
     ``NUMBA_DISABLE_JIT=1`` switches it off. The compiled code is kept beside this file or, where that cannot be
     written, in the user's cache.
@@ -201,7 +200,7 @@ class Residual(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class MaskSampler:
-    """Masks of independent bits, drawn together with their exact law."""
+    """Sampler of masks of independent bits, drawn together with their exact law."""
 
     thresholds: tuple[int, ...]
     threshold_bits: int = 64
@@ -211,7 +210,7 @@ class MaskSampler:
 
     @cached_property
     def shares(self) -> list[tuple[int, int]]:
-        """Values of the first word that each mask owns, and its remaining probability, over 2^(threshold_bits n)."""
+        """Number of values of the first word of each mask, and its residual probability over 2^(threshold_bits n)."""
         law = [1]
         for threshold in self.thresholds:
             rest = (1 << self.threshold_bits) - threshold
@@ -277,7 +276,7 @@ class MaskSampler:
         return complement_codes(masks, len(self.thresholds)) if self.complement else masks
 
     def draw(self, noise: Noise, size: int, workspace: Workspace) -> npt.NDArray[np.uint16]:
-        """Give `size` masks, in the array ``"masks"`` of the workspace."""
+        """Return `size` masks, in the array ``"masks"`` of the workspace."""
         words, masks = workspace.take("words", (size,), np.uint16), workspace.take("masks", (size,), np.uint16)
         noise.fill(words)
         if self.index_bits < 16:
@@ -337,7 +336,7 @@ class JointBits:
         return tuple(MaskSampler(tuple(int(t) for t in part)) for part in parts)
 
     def draw(self, noise: Noise, size: int, dtype: np.dtype, workspace: Workspace) -> np.ndarray:
-        """Give `size` masks of a type that has enough bits, in an array of the workspace."""
+        """Return `size` masks of a type that has enough bits, in an array of the workspace."""
         first, *others = self.chunks
         mask = first.draw(noise, size, workspace)
         if not others:
@@ -352,7 +351,7 @@ class JointBits:
 
 @dataclass(frozen=True, eq=False)
 class BitRandomizer:
-    """Randomize codes bit by bit, in place."""
+    """Randomizer of codes, bit by bit and in place."""
 
     law: BitLaw
 

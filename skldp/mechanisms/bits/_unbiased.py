@@ -1,8 +1,8 @@
 r"""Randomized bits that give an unbiased number with the least worst-case variance at an exact epsilon.
 
-The domain is mapped to [-1, 1]. A number becomes a sign and J magnitude bits, rounded at random to the coarse grid of
-:math:`2^J` magnitudes from 0 to 1, so that nothing is lost on average; J = 0 leaves the sign alone, on the grid
-{-1, 1}, which is Duchi's mechanism. Bits are randomized on their own and decoded without bias.
+The domain is mapped to [-1, 1]. A number becomes a sign and J magnitude bits, rounded at random without bias to the
+grid of :math:`2^J` magnitudes from 0 to 1. J = 0 leaves only the sign, on the grid {-1, 1}, which is Duchi's mechanism.
+Bits are randomized independently and decoded without bias.
 """
 
 import math
@@ -154,7 +154,7 @@ class UnbiasedBitFlip(BitFeatures):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.law.symmetric:
-            raise ValueError("law must be symmetric. Got one that is not instead.")
+            raise ValueError("law must be symmetric; got one that is not.")
 
     @cached_property
     def domain(self) -> Box:
@@ -180,14 +180,10 @@ class UnbiasedBitFlip(BitFeatures):
         return BitDecoder(2 * bits[0] - 1, weights[:, None] * bits[1:], base=0.0 if n_magnitude else 1.0)
 
     def guarantee(self) -> PrivacyGuarantee:
-        """Give the exact worst-case loss: every code is reachable, whatever the bounds."""
+        """Return the exact worst-case loss: every code is reachable, whatever the bounds."""
         per_feature = math.fsum(self.law.losses.max(axis=(1, 2))) * (1 + 2.0**-50)
-        return PrivacyGuarantee(
-            product_above(per_feature, self.n_sampled),
-            per_feature=per_feature,
-            stated=self.stated,
-            basis="exact, over all pairs of codes",
-        )
+        epsilon, basis = product_above(per_feature, self.n_sampled), "exact, over all pairs of codes"
+        return PrivacyGuarantee(epsilon, per_feature=per_feature, stated=self.stated, basis=basis)
 
     @property
     def _last_magnitude(self) -> int:

@@ -31,12 +31,12 @@ def make_categorical_mechanism(name: str, epsilon: float, n_classes: int) -> One
 
 
 def best_categorical_mechanism(epsilon: float, n_classes: int) -> tuple[str, OneHotMechanism]:
-    r"""Find the mechanism with the shortest report among those with nearly the least worst-case variance.
+    r"""Return the mechanism with the shortest report among those of nearly the least worst-case variance.
 
-    The variance is that of an unbiased frequency, averaged over the categories, which is the same whatever people
-    hold. That of subset selection is the least (Ye and Barg); the shortest report (`report_bits`) within 1.05 times of
-    it is chosen: randomized response for few categories, local hashing for many, whose reports are logarithmic in their
-    number, subset selection between them, and Hadamard response of one block at small epsilon.
+    The variance of an unbiased frequency, averaged over the categories, is the same for all populations. Subset
+    selection has the least (Ye and Barg). The shortest report (`report_bits`) within 1.05 times of it wins: randomized
+    response for few categories, local hashing for many, with reports logarithmic in their number, subset selection in
+    between, and Hadamard response of one block at small epsilon.
 
     Wang, Blocki, Li and Jha, "Locally differentially private protocols for frequency estimation", USENIX Security
     2017, Section 4.5; Ye and Barg, "Optimal schemes for discrete distribution estimation under locally differential

@@ -1,4 +1,4 @@
-r"""Unbiased frequencies from randomized answers, corrected class probabilities, and the base of short reports."""
+r"""Unbiased frequencies from randomized answers, corrected class probabilities, and the base class of reports."""
 
 import math
 from abc import abstractmethod
@@ -32,7 +32,7 @@ def check_reports(n: int, of: str) -> None:
     """Raise ValueError if `of` is unknown or there are too few reports."""
     check_choice("of", of, ("sample", "population"))
     if n < (1 if of == "sample" else 2):
-        raise ValueError(f"Frequencies of the {of} need more reports. Got {n!r} instead.")
+        raise ValueError(f"Frequencies of the {of} need more reports; got {n!r}.")
 
 
 def estimate_frequencies(
@@ -48,14 +48,14 @@ def estimate_frequencies(
     Parameters
     ----------
     counts : array-like of shape (n_categories,)
-        How many of the reports support each category.
+        Number of reports that support each category.
     n : int
-        How many people reported, at least 1 (2 for ``of="population"``).
+        Number of people who reported, at least 1 (2 for ``of="population"``).
     p, q : float
-        The probability that a person supports their own category, and that they support any other one.
+        Probabilities that a report supports the true category, and any single other one.
     of : {"sample", "population"}, default="sample"
-        Whether the standard error is that of the frequencies among these n people (only the noise is random), or
-        in the population that they were drawn from at random.
+        Whether the standard error is of the frequencies among these n people (only the noise is random), or of those in
+        the population from which they were sampled.
     categories : ndarray of shape (n_categories,), default=None
         Stored in the estimate.
 
@@ -90,7 +90,7 @@ def estimate_frequencies(
     """
     check_reports(n, of)
     if not 0 <= q < p <= 1:
-        raise ValueError(f"p must be larger than q, both probabilities. Got p={p!r} and q={q!r} instead.")
+        raise ValueError(f"p must be larger than q, both probabilities; got p={p!r} and q={q!r}.")
     share = as_numbers(counts, "counts") / n
     frequencies = unbiased_share(share, p, q)
     if of == "sample":
@@ -149,9 +149,9 @@ class FrequencyEstimate:
         May lie outside [0, 1] and need not sum to 1.
     standard_errors : ndarray of shape (n_categories,)
     n : int
-        How many reports they are made from.
+        Number of reports.
     categories : ndarray of shape (n_categories,) or None
-        The categories they belong to, where known.
+        The categories, if known.
     """
 
     frequencies: Floats
@@ -176,7 +176,7 @@ class FrequencyEstimate:
 
 @dataclass(frozen=True)
 class ReportMechanism(CategoryMechanism):
-    """Base of the mechanisms that take rows of one code, shape (n, 1), and release a report, 0 to ``n_reports - 1``."""
+    """Base class of mechanisms of rows of one code, shape (n, 1), that release a report below `n_reports`."""
 
     released_dtype: ClassVar[np.dtype] = np.dtype(np.int64)
     _most_classes: ClassVar[int | None] = 2**20
@@ -199,19 +199,19 @@ class ReportMechanism(CategoryMechanism):
         Parameters
         ----------
         reports : array-like of int
-            What was released, one report a person.
+            Released reports, one per person.
         of : {"sample", "population"}, default="sample"
-            Whose frequencies the standard errors are about; see `estimate_frequencies`.
+            As in `estimate_frequencies`.
 
         Returns
         -------
         FrequencyEstimate
-            Of all categories. Not clipped: that would bias it.
+            Frequencies of all categories, not clipped, since that would bias them.
 
         Raises
         ------
         ValueError
-            If a report is none of this mechanism's, or there are too few.
+            If a report is invalid, or there are too few.
         """
         checked = self._reports(reports).reshape(-1)
         check_reports(checked.size, of)

@@ -1,4 +1,4 @@
-"""Hadamard response: a column number of a Hadamard matrix, more often one where the category's row is positive."""
+"""Hadamard response: a column of a Hadamard matrix, more often one in which the category's row is positive."""
 
 import math
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _LARGEST_EPSILON = 40.0
 
 @dataclass(frozen=True)
 class HadamardResponse(ReportMechanism):
-    r"""One of about as many reports as there are categories, of which half a block is the category's own.
+    r"""Hadamard response: about as many reports as categories, half a block of which are a category's own.
 
     There are B blocks of b reports, K = B b in all, both powers of two. Category x belongs to the row
     :math:`r = 1 + x \bmod (b - 1)` of the Hadamard matrix of order b (Sylvester's) and to block
@@ -35,11 +35,11 @@ class HadamardResponse(ReportMechanism):
               \hat f_x = \frac{1}{n \gamma} \sum_{y \text{ in the block of } x} H_{r y}, \quad
               \gamma = p - \frac{(1 - p) b / 2}{K - b / 2}
 
-    1 - p is rounded up to an integer out of 2^64. Under any other category, of the same block or not, a report's sign
-    is 0 on average, so that the estimate is unbiased; the signs' sums for all categories are one fast transform. It is
-    the paper's, whose blocks and rows are counted together here. B is the power of two that estimates best, of those up
-    to the paper's :math:`2^{\lceil \log_2 \min(e^\varepsilon, 2 k) \rceil - 1}`, which at epsilon 1 is 2 where 1 is
-    better. A report takes fewer bits than local hashing's, and has a larger variance.
+    1 - p is rounded up to an integer out of 2^64. The mean sign of a report is 0 for any other category, so that the
+    estimate is unbiased; one fast transform gives the sums of signs for all categories. The law is the paper's, with
+    other numbers of blocks and rows. B is the power of two of least variance up to the paper's
+    :math:`2^{\lceil \log_2 \min(e^\varepsilon, 2 k) \rceil - 1}`, which at epsilon 1 is 2, where 1 is better. A report
+    takes fewer bits than in local hashing and has a larger variance.
 
     Acharya, Sun and Zhang, "Hadamard response: estimating distributions privately, efficiently, and with little
     communication", AISTATS 2019, Sections 3 and 5.
@@ -54,7 +54,7 @@ class HadamardResponse(ReportMechanism):
 
     @cached_property
     def n_blocks(self) -> int:
-        """B, how many blocks of reports there are."""
+        """Number B of blocks of reports."""
         odds = math.exp(min(self.epsilon, _LARGEST_EPSILON))
 
         def variance(n_blocks: int) -> float:
@@ -68,12 +68,12 @@ class HadamardResponse(ReportMechanism):
 
     @cached_property
     def block_size(self) -> int:
-        """The number b of reports in a block, of which all but one row of the matrix are a category's."""
+        """Number b of reports in a block, which has b - 1 categories."""
         return _block_size(self.n_classes, self.n_blocks)
 
     @property
     def n_reports(self) -> int:
-        """K, how many different reports there are; a single category has one."""
+        """Number K of different reports; 1 for a single category."""
         return self.n_blocks * self.block_size if self.n_classes > 1 else 1
 
     @cached_property
@@ -110,7 +110,7 @@ class HadamardResponse(ReportMechanism):
         """The mean over the categories of the variance that one report gives to an unbiased frequency, at most."""
         if self.n_classes == 1:
             return 0.0
-        # A report of a category in a full block is most often one that speaks for or against the others there.
+        # The variance is largest for a category of a full block, whose reports concern the others there.
         return _mean_variance(self._chances(), min(self.block_size - 1, self.n_classes), self.n_classes)
 
     def _frequencies(self, checked: Ints, of: Literal["sample", "population"]) -> FrequencyEstimate:
@@ -171,9 +171,9 @@ class HadamardResponse(ReportMechanism):
 
 @dataclass(frozen=True)
 class OneHotHadamard(OneHotOfLaw):
-    """Hadamard response of one block, whose report is written out as the bits of all categories that it speaks for.
+    """Hadamard response of one block, whose report is released as the bits of all categories that it supports.
 
-    Of several blocks, a bit would have one chance in the category's own and another in the others.
+    With several blocks a bit would have different probabilities inside and outside of the category's block.
     """
 
     @cached_property

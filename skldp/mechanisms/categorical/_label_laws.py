@@ -71,11 +71,11 @@ def label_laplace_keep_count(epsilon: float, n_classes: int) -> int:
 
 @dataclass(frozen=True)
 class LabelLaplaceMechanism(GeneralizedRandomizedResponse):
-    r"""Laplace noise on the one-hot label, then the arg max: sampled as the exact law that this gives.
+    r"""Arg max of the one-hot label with Laplace noise, sampled from its exact law.
 
-    Only the arg max is released, and by symmetry every class but the true one is equally likely: the release is a
-    k-ary randomized response at a smaller epsilon, which the guarantee gives beside the stated one.
-    No floating-point noise is drawn, so there are no low bits to leak.
+    By symmetry every class but the true one is equally likely: the release is k-ary randomized response at a smaller
+    epsilon, which the guarantee gives beside the stated one. No floating-point noise is drawn, so that low bits cannot
+    leak.
     """
 
     _basis = "exact, of the arg max of the noisy one-hot label, from the 64-bit integer probabilities"
@@ -87,10 +87,10 @@ class LabelLaplaceMechanism(GeneralizedRandomizedResponse):
 
 @dataclass(frozen=True)
 class RandomizedResponseWithPrior(CodeMechanism):
-    r"""Randomized response over the classes that a public prior makes worth answering with.
+    r"""Randomized response over the most likely classes of a public prior.
 
-    The k* most likely classes answer by k*-ary randomized response; a class outside them is answered uniformly over
-    them. With k* = 1 the answer is a constant, at epsilon 0.
+    The k* most likely classes are released by k*-ary randomized response, any other class as a uniform one of them.
+    With k* = 1 the answer is constant, at epsilon 0.
 
     Ghazi, Golowich, Kumar, Manurangsi and Zhang, "Deep learning with label differential privacy", NeurIPS 2021,
     Algorithm 2 (RRWithPrior).
@@ -155,12 +155,8 @@ class RandomizedResponseWithPrior(CodeMechanism):
     def guarantee(self, unit: str = "label") -> PrivacyGuarantee:
         """Return the exact guarantee of one release."""
         answers = f"{self.support.size} of {self.n_classes} classes"
-        return PrivacyGuarantee(
-            self.exact_epsilon,
-            unit=unit,
-            stated=self.epsilon,
-            basis=f"exact, from the 64-bit integer probabilities; answers with {answers}",
-        )
+        basis = f"exact, from the 64-bit integer probabilities; answers with {answers}"
+        return PrivacyGuarantee(self.exact_epsilon, unit=unit, stated=self.epsilon, basis=basis)
 
     @cached_property
     def _places(self) -> Ints:
@@ -179,7 +175,7 @@ class RandomizedResponseWithPrior(CodeMechanism):
 
 
 def as_priors(probabilities: npt.ArrayLike) -> Floats:
-    """Convert any predictions to priors. It never raises: an error would come after a release.
+    """Convert any predictions to priors. Never raises, since an error could follow a release.
 
     Shapes: probabilities (n, n_classes).
     """
@@ -196,10 +192,10 @@ def as_priors(probabilities: npt.ArrayLike) -> Floats:
 class RowPriorResponse:
     r"""Randomized response with one public prior for each row (RRWithPrior).
 
-    What is answered with is chosen from a row's prior and epsilon alone, as by :class:`RandomizedResponseWithPrior`.
+    The possible answers follow from a row's prior and epsilon alone, as in :class:`RandomizedResponseWithPrior`.
 
-    The priors must not depend on the label that is released with them: what earlier people released, and public
-    features, may make them.
+    A prior must not depend on the label that is released with it; public features and releases of other people may
+    determine it.
 
     Ghazi, Golowich, Kumar, Manurangsi and Zhang, "Deep learning with label differential privacy", NeurIPS 2021,
     Algorithms 2 and 3.
@@ -219,12 +215,9 @@ class RowPriorResponse:
 
     def guarantee(self, unit: str = "label") -> PrivacyGuarantee:
         """Return the exact guarantee of one release, whatever the prior."""
-        return PrivacyGuarantee(
-            max(law.exact_epsilon for law in self.laws),
-            unit=unit,
-            stated=self.epsilon,
-            basis="exact, from the 64-bit integer probabilities; the worst number of classes that a prior can choose",
-        )
+        worst = max(law.exact_epsilon for law in self.laws)
+        basis = "exact, from the 64-bit integer probabilities; the worst number of classes that a prior can choose"
+        return PrivacyGuarantee(worst, unit=unit, stated=self.epsilon, basis=basis)
 
     def release(self, codes: Ints, priors: Floats, noise: Noise) -> Ints:
         """Release every code with its row's prior.
@@ -249,10 +242,10 @@ class RowPriorResponse:
 class LabelLaplaceVectorMechanism(CategoryMechanism):
     r"""A one-hot label with discrete Laplace noise of scale :math:`2 / \varepsilon` on every entry.
 
-    Takes rows of one code, shape (n, 1), and releases all C noisy numbers. Their mean is the one-hot label.
+    Rows of one code, shape (n, 1), are released as C noisy numbers with the mean of the one-hot label.
 
-    Two labels differ in two entries, by 1 in each: together as far as the ends of [-1, 1], so that lattice, scale and
-    exact epsilon are those of :class:`Laplace`, and the exact epsilon is attained. 0 and 1 are lattice points.
+    Two labels differ by 1 in two entries, together as much as the ends of [-1, 1]. Lattice, scale and exact epsilon are
+    therefore those of :class:`Laplace`, and the exact epsilon is attained. 0 and 1 are lattice points.
 
     Phan, Thai, Hu, Jin, Sun and Dou, "Scalable differential privacy with certified robustness in adversarial learning",
     ICML 2020, as the BitRand paper describes it (Section 7): noise across the C classes of a label.

@@ -1,4 +1,4 @@
-"""Optimized local hashing with linear hash functions, whose support for all categories is one fast transform."""
+"""Optimized local hashing with linear hash functions, whose support counts are one fast transform."""
 
 import math
 from dataclasses import dataclass
@@ -32,14 +32,14 @@ _LARGEST_EPSILON = 40.0
 
 @dataclass(frozen=True)
 class LocalHashing(ReportMechanism):
-    r"""Optimized local hashing: the answer of randomized response to a hash of the category, and which hash it was.
+    r"""Optimized local hashing: a hash function, and randomized response to the hash of the category.
 
     Parameters
     ----------
     epsilon : float
         Natural-log budget of one category.
     n_classes : int
-        k, how many categories there are, at most 2^20. A single one is released as it is, at epsilon 0.
+        Number k of categories, at most 2^20. A single category is released unchanged, at epsilon 0.
 
     Raises
     ------
@@ -48,20 +48,18 @@ class LocalHashing(ReportMechanism):
 
     Notes
     -----
-    Of a prime number g of buckets, a category x has m digits :math:`x_i` to the base g. A hash function is a number a
-    from 1 to :math:`g^m - 1`, uniform and with digits of its own, and the answer y is that of randomized response over
-    g buckets:
+    The number g of buckets is prime, and a category x has m digits :math:`x_i` to base g. A hash function is a uniform
+    number a from 1 to :math:`g^m - 1`, with digits :math:`a_i`. The answer y is randomized response over g buckets:
 
     .. math:: h_a(x) = \sum_i a_i x_i \bmod g, \quad P(y = h_a(x)) = p = \frac{e^\varepsilon}{e^\varepsilon + g - 1},
               \quad P(h_a(x) = h_a(x')) = c = \frac{g^{m - 1} - 1}{g^m - 1} \text{ for all } x \ne x'
 
-    Neither the guarantee nor the estimates need to believe in a hash function: epsilon is that of randomized response
-    over the buckets, from the integers that it samples, and c is a fact about linear maps, so that any other category
-    is supported with probability :math:`q = c p + (1 - c) (1 - p) / (g - 1)` exactly. The report is
-    :math:`(a - 1) g + y`. Which categories it supports is linear as well: the support of all k is one transform of the
-    table of reports, instead of a hash of every category for every report.
+    Neither the guarantee nor the estimates assume anything of a hash function: epsilon is that of randomized response
+    over the buckets, from its integers, and c follows from linearity, so that any other category is supported with
+    probability :math:`q = c p + (1 - c) (1 - p) / (g - 1)` exactly. The report is :math:`(a - 1) g + y`. Its support is
+    linear as well: one transform of the table of reports gives the support of all k categories.
 
-    g is the prime next to :math:`e^\varepsilon + 1` that estimates best, at most 4093.
+    g is the prime next to :math:`e^\varepsilon + 1` with the smaller variance, at most 4093.
 
     References
     ----------
@@ -87,7 +85,7 @@ class LocalHashing(ReportMechanism):
 
     @cached_property
     def n_buckets(self) -> int:
-        """g, how many buckets categories are hashed to: a prime, or 1 for a single category."""
+        """Number g of buckets: a prime, or 1 for a single category."""
         if self.n_classes == 1:
             return 1
         odds = math.exp(min(self.epsilon, _LARGEST_EPSILON))
@@ -106,7 +104,7 @@ class LocalHashing(ReportMechanism):
 
     @cached_property
     def n_digits(self) -> int:
-        """m, how many digits a category has to the base of the number of buckets."""
+        """Number m of digits of a category to base g."""
         return number_of_digits(self.n_classes, self.n_buckets)
 
     @property
@@ -206,7 +204,7 @@ class LocalHashing(ReportMechanism):
 
 @dataclass(frozen=True)
 class OneHotLocalHashing(OneHotOfLaw):
-    """Local hashing whose report is written out as the bits of all categories that it supports."""
+    """Local hashing whose report is released as the bits of all categories that it supports."""
 
     @cached_property
     def law(self) -> LocalHashing:

@@ -1,7 +1,7 @@
 r"""Randomized response over classes, as exact integer laws.
 
-Classes are codes 0 to C - 1. A mechanism here gives each other code with a probability :math:`t / 2^{64}` and keeps
-the true one otherwise, so that its law is a matrix known to the last bit.
+Classes are codes 0 to C - 1. A mechanism releases each other code with probability :math:`t / 2^{64}` and else the
+true one, so that its law is an exact matrix.
 """
 
 from abc import abstractmethod
@@ -67,7 +67,7 @@ class CodeShifts:
 
 @dataclass(frozen=True)
 class CategoryMechanism(RowMechanism):
-    """Base of the mechanisms of one code, from 0 to ``n_classes - 1``, at an epsilon."""
+    """Base class of mechanisms of one code, from 0 to ``n_classes - 1``, at an epsilon."""
 
     epsilon: float
     n_classes: int
@@ -108,7 +108,7 @@ class CategoryMechanism(RowMechanism):
 
 @dataclass(frozen=True)
 class CodeMechanism(RowMechanism):
-    """Base of the mechanisms that take rows of one code, shape (n, 1), and answer with codes of int64."""
+    """Base class of mechanisms that take rows of one code, shape (n, 1), and answer with codes of int64."""
 
     released_dtype: ClassVar[np.dtype] = np.dtype(np.int64)
 
@@ -157,7 +157,7 @@ class CodeMechanism(RowMechanism):
 
 @dataclass(frozen=True)
 class GeneralizedRandomizedResponse(CategoryMechanism, CodeMechanism):
-    """Base of the laws that keep the true code with one probability and give each other code with another."""
+    """Base class of laws that keep the true code with one probability and give each other code with another."""
 
     _unit: ClassVar[str] = "label"
 
@@ -247,7 +247,7 @@ class RandomizedResponse(GeneralizedRandomizedResponse):
     epsilon : float
         Natural-log budget of one answer.
     n_classes : int
-        C. A single class is released as it is, at epsilon 0.
+        Number C of classes. A single class is released unchanged, at epsilon 0.
 
     Raises
     ------
@@ -259,8 +259,8 @@ class RandomizedResponse(GeneralizedRandomizedResponse):
     .. math:: P(y' = y) = \frac{e^\varepsilon}{e^\varepsilon + C - 1}, \quad
               P(y' = z) = \frac{1}{e^\varepsilon + C - 1} \text{ for each } z \ne y
 
-    The probability of each other class is rounded up to an integer out of 2^64, so that the exact epsilon is never
-    above `epsilon`; it is within 1e-9 of it up to epsilon = 20 and saturates near 44.
+    The probability of each other class is rounded up to an integer out of 2^64, so that the exact epsilon never exceeds
+    `epsilon`; it is within 1e-9 of it up to epsilon = 20 and saturates near 44.
 
     References
     ----------

@@ -24,14 +24,13 @@ from skldp.mechanisms.categorical._randomized_response import CategoryMechanism,
 
 @dataclass(frozen=True)
 class OneHotMechanism(CategoryMechanism):
-    """Base of the mechanisms that take rows of one code, shape (n, 1), and release a bit for each category.
+    """Base class of mechanisms that take rows of one code, shape (n, 1), and release a bit for each category.
 
     The bit of the true category is 1 with probability `p`, and that of any single other one with probability `q`.
-    A record hands its columns parts of its rows and of `out`, which are not contiguous.
     """
 
     released_dtype: ClassVar[np.dtype] = np.dtype(bool)
-    # Three bytes for each number are worked on, fewer than elsewhere.
+    # The working arrays take three bytes per number, fewer than elsewhere.
     block_cells: ClassVar[int] = 262_144
 
     @property
@@ -75,7 +74,7 @@ class OneHotMechanism(CategoryMechanism):
 
 @dataclass(frozen=True)
 class UnaryEncoding(OneHotMechanism):
-    r"""One bit per category, each flipped on its own: symmetric (SUE, RAPPOR's) or optimised (OUE).
+    r"""Unary encoding: one bit per category, each flipped independently, symmetric (SUE, RAPPOR) or optimized (OUE).
 
     The bit of the true category is 1 with probability p, any other bit with probability q:
 
@@ -135,7 +134,7 @@ class UnaryEncoding(OneHotMechanism):
 
     @property
     def _factor(self) -> int:
-        # Two bits differ between two categories. Under SUE both are equally informative; under OUE one is a fair coin.
+        # Two bits differ between two categories: both are informative under SUE, and one is a fair coin under OUE.
         return 2 if self.variant == "sue" else 1
 
     def log_likelihood(self, released: npt.ArrayLike, codes: npt.ArrayLike) -> Floats:
@@ -157,7 +156,7 @@ class UnaryEncoding(OneHotMechanism):
 
 @dataclass(frozen=True)
 class OneHotOfLaw(OneHotMechanism):
-    """Base of the mechanisms whose answer of another law, `law`, is written out as bits."""
+    """Base class of mechanisms whose answer of another law, `law`, is written out as bits."""
 
     def __post_init__(self) -> None:
         # Raises on an invalid law.
@@ -220,7 +219,7 @@ def original_second_moment_of(columns: Sequence[OneHotMechanism], second_moment:
     r"""Convert the moments of released bits to those of the one-hot encoding.
 
     A bit has the mean :math:`q + (p - q) x` given the true one x, and bits of different columns are independent given
-    the record. Of one column, exactly one bit is 1, so that products are 0 and squares the bits themselves.
+    the record. In one column exactly one bit is 1, so that products are 0 and squares are the bits.
     """
     q = np.repeat([column.q for column in columns], [column.n_classes for column in columns])
     gain = np.repeat([column.p - column.q for column in columns], [column.n_classes for column in columns])
@@ -235,24 +234,24 @@ def original_second_moment_of(columns: Sequence[OneHotMechanism], second_moment:
 
 @dataclass(frozen=True)
 class SubsetSelection(OneHotMechanism):
-    r"""A set of categories of fixed size that contains the true one more often than any single other one.
+    r"""Subset selection: a set of fixed size that contains the true category more often than any other one.
 
-    The set has w categories. It holds the true one with probability p, and whether it does or not, all such sets are
-    equally likely; any single other category is in it with probability q:
+    A set of w categories holds the true one with probability p; all sets with it are equally likely, and all sets
+    without it. Any single other category is in the set with probability q:
 
     .. math:: w = \max\Bigl(1, \Bigl[\frac{k}{e^\varepsilon + 1}\Bigr]\Bigr), \quad
               p = \frac{e^\varepsilon w}{e^\varepsilon w + k - w}, \quad q = \frac{w - p}{k - 1}, \quad
               e^\varepsilon = \frac{p (k - w)}{(1 - p) w}
 
-    The papers take whichever of the two whole numbers next to :math:`k / (e^\varepsilon + 1)` estimates better; this is
-    the nearest. 1 - p is rounded up to an integer out of 2^64. At w = 1 this is k-ary randomized response.
+    The papers take the better of the two integers next to :math:`k / (e^\varepsilon + 1)`; this is the nearest one. 1 -
+    p is rounded up to an integer out of 2^64. At w = 1 this is k-ary randomized response.
 
     Ye and Barg, "Optimal schemes for discrete distribution estimation under locally differential privacy", IEEE
     Transactions on Information Theory 2018; Wang et al., "Mutual information optimally local private
     discrete distribution estimation", arXiv:1607.08025, 2016.
     """
 
-    # Picking the members one after the other costs a few calls each, which more rows share.
+    # Each member costs a few calls, which more rows share.
     block_cells: ClassVar[int] = 1 << 21
 
     def __post_init__(self) -> None:
@@ -303,7 +302,7 @@ class SubsetSelection(OneHotMechanism):
     @cached_property
     def exact_epsilon(self) -> float:
         """The exact worst-case log-likelihood ratio of what is sampled, rounded up."""
-        # There are (k - w) / w times as many sets without the true category as with it.
+        # (k - w) / w times as many sets lack the true category as hold it.
         held, missed = self.own_count * (self.n_classes - self.set_size), self.miss_count * self.set_size
         return log_ratio(held, missed) if held > missed else 0.0
 
@@ -323,7 +322,7 @@ class SubsetSelection(OneHotMechanism):
         if self.n_classes == 1:
             self._encode(rows, out, workspace)
             return
-        # Other categories alone; where the set is to hold the true one, it takes the place of any of them.
+        # Draw other categories only; the true one then replaces any of them.
         members = noise.subsets(len(rows), self.n_classes - 1, self.set_size)
         members += members >= rows
         places = noise.integers(self.set_size, len(rows))

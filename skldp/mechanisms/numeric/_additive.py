@@ -28,7 +28,7 @@ _ROUNDING = 2.0**-47
 
 
 def gaussian_delta(sigma: float, epsilon: float, sensitivity: float = 1.0) -> float:
-    r"""Give the least delta of Gaussian noise, rounded up.
+    r"""Return the least delta of Gaussian noise, rounded up.
 
     .. math:: \delta = \Phi\Bigl(\frac{D}{2\sigma} - \frac{\varepsilon \sigma}{D}\Bigr)
                        - e^\varepsilon \Phi\Bigl(-\frac{D}{2\sigma} - \frac{\varepsilon \sigma}{D}\Bigr)
@@ -48,7 +48,7 @@ def gaussian_delta(sigma: float, epsilon: float, sensitivity: float = 1.0) -> fl
 
 
 def analytic_gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
-    r"""Find the least standard deviation of Gaussian noise that is (epsilon, delta)-private, rounded up.
+    r"""Return the least standard deviation of Gaussian noise that is (epsilon, delta)-private, rounded up.
 
     Balle and Wang, "Improving the Gaussian mechanism for differential privacy", ICML 2018.
     """
@@ -72,7 +72,7 @@ _LARGEST_EPSILON = 2.0**24
 
 
 def _position(x: Floats, exponent: int) -> tuple[Floats, Words]:
-    """Give the lattice point at or below x, and the probability out of 2^64 of taking the one above."""
+    """Return the lattice point at or below x, and the probability out of 2^64 of taking the one above."""
     position = np.multiply(x, 2.0**exponent, out=np.empty(x.shape))
     below = np.floor(position)
     position -= below
@@ -91,7 +91,7 @@ def _position(x: Floats, exponent: int) -> tuple[Floats, Words]:
 
 @dataclass(frozen=True)
 class _LatticeNoise(UnitMechanism):
-    """Base of Laplace and Gaussian: the lattice step is 2^-lattice_exponent."""
+    """Base class of Laplace and Gaussian: the lattice step is 2^-lattice_exponent."""
 
     @property
     @abstractmethod
@@ -160,7 +160,7 @@ class Laplace(_LatticeNoise):
     Parameters
     ----------
     epsilon : float
-        Natural log, at least 1e-6. For all of d values together, give each ``epsilon / d``.
+        Natural log, at least 1e-6. For d values together, use ``epsilon / d`` for each.
     lattice_bits : int, default=24
         The scale is between 2^lattice_bits and twice as many lattice steps.
 
@@ -202,7 +202,7 @@ class Laplace(_LatticeNoise):
     def scale(self) -> int:
         """The scale of the noise, in lattice steps."""
         steps = Fraction(2) ** (self.lattice_exponent + 1) / Fraction(min(float(self.epsilon), _LARGEST_EPSILON))
-        # One above the ceiling, unless it is exact: ten times the float 0.1, above a tenth, must stay within 1.
+        # One above the ceiling unless exact: the float 0.1 exceeds a tenth, and ten of them must stay within 1.
         return math.ceil(steps) + (steps.denominator > 1)
 
     @cached_property
@@ -232,14 +232,14 @@ class Gaussian(_LatticeNoise):
     delta : float
         Inside (0, 1).
     n_values : int, default=1
-        How many values are released together: their Euclidean sensitivity is :math:`2 \sqrt{d}`.
+        Number d of values released together; their Euclidean sensitivity is :math:`2 \sqrt{d}`.
     lattice_bits : int, default=24
         The standard deviation is between 2^lattice_bits and twice as many lattice steps, or a little more.
 
     Raises
     ------
     ValueError
-        If a parameter is not as above, or delta too small for the lattice.
+        If a parameter is out of range, or delta is too small for the lattice.
 
     Notes
     -----
@@ -251,8 +251,8 @@ class Gaussian(_LatticeNoise):
     summand is a normal density times a monotone function with values in [0, 1] and slopes up to :math:`\Delta / s^2`,
     and a sum over the integers differs from the integral by a twelfth of the total variation of the derivative at
     most (Euler and Maclaurin). At the default lattice the second term is about 1e-16 for each value. The guarantee
-    gives the asked epsilon with this bound as its delta. Rounding the input to the lattice only mixes such laws, which
-    cannot make them easier to tell apart.
+    has the requested epsilon and this bound as its delta. Rounding the input to the lattice only mixes such laws, which
+    cannot increase delta.
 
     References
     ----------
@@ -278,7 +278,7 @@ class Gaussian(_LatticeNoise):
         check_integer("n_values", self.n_values, least=1)
         least = 4 * self._lattice_term
         if self.delta < least:
-            raise ValueError(f"delta must be at least {least:.3g} on this lattice. Got {self.delta!r} instead.")
+            raise ValueError(f"delta must be at least {least:.3g} on this lattice; got {self.delta!r}.")
 
     @property
     def n_outputs(self) -> int:
@@ -303,22 +303,22 @@ class Gaussian(_LatticeNoise):
 
     @cached_property
     def exact_epsilon(self) -> float:
-        """The asked epsilon, which holds with :attr:`exact_delta`."""
+        """The requested epsilon, which holds with :attr:`exact_delta`."""
         return float(self.epsilon)
 
     @cached_property
     def exact_delta(self) -> float:
-        """A bound from above on the delta of the sampled law at the asked epsilon."""
+        """Upper bound on the delta of the sampled law at the requested epsilon."""
         return self._delta(self.sigma)
 
     def guarantee(self) -> PrivacyGuarantee:
-        """Give the guarantee of one release of `n_values` values."""
+        """Return the guarantee of one release of `n_values` values."""
         basis = "discrete Gaussian, delta by Balle and Wang 2018 with the lattice accounted for"
         return PrivacyGuarantee(self.exact_epsilon, self.exact_delta, stated=float(self.epsilon), basis=basis)
 
     @cached_property
     def zcdp(self) -> Fraction:
-        r"""Give :math:`\rho = n \Delta^2 / (2 \sigma^2)`, in whole lattice steps: Canonne et al., Theorem 14."""
+        r"""Return :math:`\rho = n \Delta^2 / (2 \sigma^2)`, in whole lattice steps: Canonne et al., Theorem 14."""
         return Fraction(self.n_values * 4 ** (self.lattice_exponent + 1), 2 * self.sigma**2)
 
     def _delta(self, sigma: int) -> float:

@@ -37,7 +37,7 @@ def automatic_n_sampled(epsilon: float, n_features: int) -> int:
 
 
 def worst_sampled_variance(mechanism: UnitMechanism, n_features: int, n_sampled: int) -> float:
-    r"""Find the largest variance over x of one feature of [-1, 1], of which k of d are released times d / k.
+    r"""Return the largest variance over x of one feature of [-1, 1], of which k of d are released times d / k.
 
     .. math:: \mathrm{Var}(x) = \tfrac{d}{k} (\mathrm{Var}_1(x) + x^2) - x^2
 
@@ -56,7 +56,7 @@ class BoundedFeatures(SampledFeatures):
 
     Feature j has centre :math:`c_j` and half-width :math:`r_j`. A released one is
     :math:`c_j + r_j \frac{d}{k} M((x_j - c_j) / r_j)`, the others are :math:`c_j`, which is unbiased. The mapping
-    back is the same for all inputs, so that it cannot leak.
+    back is the same for all inputs and cannot leak.
     """
 
     mechanism: UnitMechanism
@@ -95,7 +95,7 @@ class BoundedFeatures(SampledFeatures):
         return self.radius**2 * worst_sampled_variance(self.mechanism, self.n_outputs, self.n_sampled)
 
     def guarantee(self) -> PrivacyGuarantee:
-        """Give the exact guarantee of one row."""
+        """Return the exact guarantee of one row."""
         of_one = self.mechanism.guarantee()
         n_releases = self.n_sampled // self.mechanism.n_outputs
         alone = of_one.epsilon if self.mechanism.n_outputs == 1 else None
@@ -115,7 +115,7 @@ class BoundedFeatures(SampledFeatures):
 
     @property
     def zcdp(self) -> Fraction | None:
-        r"""The :math:`\rho` of one row: that of each release in turn, whichever features were chosen."""
+        r"""The :math:`\rho` of one row: the sum over its releases."""
         of_one = self.mechanism.zcdp
         return None if of_one is None else of_one * (self.n_sampled // self.mechanism.n_outputs)
 
@@ -201,7 +201,7 @@ def make_mechanism(name: str, epsilon: float, n_released: int = 1, delta: float 
     if name == "gaussian":
         return Gaussian(epsilon, delta, n_released)
     if delta != 0:
-        raise ValueError(f"Only the Gaussian mechanism has a delta; for {name!r} it must be 0. Got {delta!r} instead.")
+        raise ValueError(f"Only the Gaussian mechanism has a delta; for {name!r} it must be 0; got {delta!r}.")
     if name == "duchi_vector":
         return DuchiVector(epsilon, n_released)
     if 0 < epsilon / n_released < LEAST_EPSILON:
@@ -213,7 +213,7 @@ def make_mechanism(name: str, epsilon: float, n_released: int = 1, delta: float 
 def best_mechanism(
     epsilon: float, n_features: int, *, n_sampled: Any = "auto", delta: float = 0.0
 ) -> tuple[str, UnitMechanism, int]:
-    """Find the mechanism with the least worst-case variance of a feature."""
+    """Return the mechanism with the least worst-case variance of a feature."""
     best = None
     for name in NUMERIC_MECHANISMS:
         if name == "ldp_fl" or (name == "gaussian" and delta == 0):

@@ -1,12 +1,12 @@
 r"""Exact samplers of the discrete Laplace and the discrete Gaussian law on the integers.
 
-The law that is sampled is exactly the one that is written down, for every integer, without truncation. A uniform
-real number is known first by its leading 63 bits; its logarithm is computed in double precision with a bound on the
-error, and where that leaves two answers (a few in a million), the bits are extended and the logarithm is computed in
-decimal arithmetic to as many digits as it takes. The one assumption about the machine is that ``numpy.log`` is
-within 2^-46 on [2^-45, 1], which is four units in the last place of its largest values there.
+The sampled law is exactly the stated one, for every integer, without truncation. A uniform real number starts with 63
+bits; its logarithm is computed in double precision with a bound on the error. If that leaves two answers (a few in a
+million), more bits are drawn and the logarithm is computed in decimal arithmetic to as many digits as needed. The only
+assumption about the machine is that ``numpy.log`` is within 2^-46 on [2^-45, 1], four units in the last place of its
+largest values there.
 
-The scale parameters are integers, so that no rounding of theirs is left out of a guarantee.
+The scale parameters are integers, so that guarantees include all rounding.
 
 References
 ----------
@@ -34,8 +34,8 @@ _LOG_ERROR = 2.0**-45
 _LEAST_DOUBLE = np.uint64(2**19)
 _LEAST_POSSIBLE = 2.0**17
 _LARGEST_SCALE = 2**40
-# How many proposals each missing number is given in the first rounds and, of which the first kept one counts, in all
-# later ones: three in four are kept, and a round of a few numbers takes as long as their proposals.
+# Number of proposals for each missing number in the first rounds; the last figure holds for all later rounds, where the
+# first accepted proposal counts. Three in four are accepted, and a round of few numbers costs as much as one proposal.
 _PROPOSALS = (1, 1, 1, 8)
 
 
@@ -43,7 +43,7 @@ def discrete_laplace(scale: int, size: int, noise: Noise) -> Ints:
     r"""Draw integers z with probability :math:`\tanh(1 / 2s)\, e^{-|z| / s}`.
 
     The magnitude is :math:`\lfloor -s \ln U \rfloor`, which is at least k with probability :math:`e^{-k / s}`
-    exactly; it gets a fair sign, and the pair (minus, 0) is drawn anew.
+    exactly; it gets a fair sign, and the pair (minus, 0) is redrawn.
     """
     check_integer("The scale", scale, least=1, most=_LARGEST_SCALE)
     words = noise.words(size)
@@ -62,7 +62,7 @@ def discrete_gaussian(sigma: int, size: int, noise: Noise) -> Ints:
     r"""Draw integers z with probability proportional to :math:`e^{-z^2 / 2 \sigma^2}`.
 
     A discrete Laplace z of scale :math:`\sigma` is kept if an exponential variable is at least
-    :math:`(|z| - \sigma)^2 / 2 \sigma^2`, else it is drawn anew, for this number alone.
+    :math:`(|z| - \sigma)^2 / 2 \sigma^2`, else redrawn.
     """
     check_integer("The scale", sigma, least=1, most=_LARGEST_SCALE)
     drawn = np.empty(size, dtype=np.int64)
@@ -87,7 +87,7 @@ def _is_odd(words: Words) -> Bools:
 
 
 def _log_uniform(words: Words, noise: Noise) -> tuple[Floats, dict[int, int]]:
-    """Give ln U within the bound, and the 64 further bits of the few small U that need them.
+    """Return ln U within the bound, and the 64 further bits of the few small U that need them.
 
     U lies in the cell of width 2^-63 that the high bits of a word name, or in one of width 2^-127 inside it.
     """
@@ -110,7 +110,7 @@ def _doubtful(unclear: Bools, words: Words) -> list[int]:
 
 
 def _bits(i: int, words: Words, further: dict[int, int]) -> tuple[int, int]:
-    """Give all bits of the i-th U that are known, and how many."""
+    """Return all bits of the i-th U that are known, and how many."""
     leading = int(words[i]) >> 1
     return (leading << 64 | further[i], 127) if i in further else (leading, 63)
 
@@ -120,7 +120,7 @@ def _of_one(noise: Noise, i: int, words: Words) -> Noise:
 
 
 def _signed_geometric(words: Words, scale: int, noise: Noise) -> Ints:
-    """Give floor(-scale ln U), negated where a word is odd."""
+    """Return floor(-scale ln U), negated where a word is odd."""
     value, further = _log_uniform(words, noise)
     value *= -scale
     magnitude = value.astype(np.int64)

@@ -17,9 +17,9 @@ _MOST_STEPS = 512
 
 @dataclass(frozen=True)
 class DistributionEstimate:
-    """Likeliest shares of bins of the bounds: none below 0, and their sum 1.
+    """Maximum likelihood estimate of the shares of bins: at least 0, with sum 1.
 
-    Its bias is not 0, and vanishes as answers grow.
+    Its bias vanishes as the number of answers grows.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class DistributionEstimate:
         return cls(_edges_around(knots), shares, n)
 
     def cumulative(self, values: npt.ArrayLike) -> Floats:
-        """Return the share of numbers up to each value, as if those of a bin were spread evenly."""
+        """Return the share of numbers up to each value, with even spread within bins."""
         sums = np.append(0.0, np.cumsum(self.shares))
         return np.asarray(np.interp(np.asarray(values, dtype=np.float64), self.edges, sums))
 
@@ -48,7 +48,7 @@ class DistributionEstimate:
         """Return the number below which each share lies."""
         wanted = np.asarray(levels, dtype=np.float64)
         if not ((wanted >= 0) & (wanted <= 1)).all():
-            raise ValueError("levels must be from 0 to 1. Got others among them instead.")
+            raise ValueError("levels must be from 0 to 1; got others among them.")
         filled = np.flatnonzero(self.shares > 0)
         sums = np.append(0.0, np.cumsum(self.shares[filled]))
         bins = np.clip(np.searchsorted(sums, wanted, side="left") - 1, 0, len(filled) - 1)
@@ -87,7 +87,7 @@ class Ramps:
     The inner interval, m cells from the number's start on, has left the w cells of a ramp when the number passes that.
     The cells of the ramp and all those a multiple of m before it are therefore w inner cells for numbers below it, and
     none for those above; those a multiple of m after it the other way round. Each gives the share without bias,
-    whatever the numbers are; the mean of both with the least variance for an even answer is taken.
+    for any numbers. The score is their mean with the least variance for a uniform answer.
     """
 
     def __init__(self, law: LatticeLaw, tops: Floats, width: Floats, share: float) -> None:

@@ -26,12 +26,12 @@ _FIRST_ERROR = 2
 
 @dataclass(frozen=True)
 class Duchi(UnitMechanism):
-    r"""One number in [-1, 1] answered with one of two.
+    r"""Duchi's mechanism: one number in [-1, 1], released as one of two.
 
     Parameters
     ----------
     epsilon : float
-        Natural log, at least 1e-6. What exceeds 24 is not used.
+        Natural log, at least 1e-6; values above 24 count as 24.
 
     Raises
     ------
@@ -95,7 +95,7 @@ class Duchi(UnitMechanism):
         return self.magnitude**2, 0.0, -1.0
 
     def output_law(self, x: float) -> tuple[Floats, list[int]]:
-        """Give the answers and their integer weights, whose sum is 2^64."""
+        """Return the answers and their integer weights, whose sum is 2^64."""
         up = 2**63 + round(x * float(self.slope))
         return np.array([-self.magnitude, self.magnitude]), [TWO_64 - up, up]
 
@@ -125,19 +125,19 @@ class Duchi(UnitMechanism):
 
 @dataclass(frozen=True)
 class DuchiVector(UnitMechanism):
-    r"""Numbers in [-1, 1] answered together with one vector of signs times a constant.
+    r"""Duchi's mechanism of several numbers in [-1, 1], released as one vector of signs times a constant.
 
     Parameters
     ----------
     epsilon : float
-        Natural log, at least 1e-6, for all values together. What exceeds 24 is not used.
+        Natural log, at least 1e-6, for all values together; values above 24 count as 24.
     n_values : int
-        How many values d are released together, from 1 to 100,000.
+        Number d of values released together, from 1 to 100,000.
 
     Raises
     ------
     ValueError
-        If a parameter is not as above.
+        If a parameter is out of range.
 
     Notes
     -----
@@ -150,9 +150,9 @@ class DuchiVector(UnitMechanism):
 
     Wang et al. 2019 put the ties of an even d on both sides, which gives :math:`\ln(1 + e^\varepsilon)` only.
 
-    A uniform s needs one random bit a value: draw all signs, and negate the row if it lies in the other half (odd d),
-    or draw it anew if it is a tie, or lies in :math:`T^+` where :math:`T^-` is wanted (even d). No table is
-    needed, and the law is exact in any dimension: p is an integer out of :math:`2^{64}`, C an exact integer.
+    A uniform s needs one random bit per value: draw all signs, and negate the row if it lies in the wrong half (odd d),
+    or redraw it if it is a tie, or lies in :math:`T^+` instead of :math:`T^-` (even d). The law is exact in any
+    dimension: p is an integer out of :math:`2^{64}`, and C an exact integer.
 
     References
     ----------
@@ -252,7 +252,7 @@ class DuchiVector(UnitMechanism):
 
 
 def _two_signs(up: Bools, magnitude: float, out: np.ndarray) -> None:
-    """Write `magnitude` where `up`, else its negative; faster than a choice, which branches."""
+    """Write `magnitude` where `up`, else its negative, without branches."""
     # All steps are exact: 2 m - m and 0 - m.
     size = out.dtype.type(magnitude)
     np.copyto(out, up)
@@ -271,12 +271,12 @@ def _sign_threshold(x: Floats) -> Words:
 
 
 def _sign_mean(x: float) -> Fraction:
-    """Give the exact mean of v."""
+    """Return the exact mean of v."""
     return Fraction(int(_sign_threshold(np.array([x]))[0]), 2**62) - 1
 
 
 def three_outputs_zero_probability(epsilon: float) -> float:
-    r"""Find the probability a of answering 0 to the input 0 that makes the worst variance of Three-Outputs least.
+    r"""Return the probability a of answering 0 to the input 0 that makes the worst variance of Three-Outputs least.
 
     Zhao et al., "Local differential privacy based federated learning for Internet of Things", 2020, Eq. 27.
     """
@@ -302,7 +302,7 @@ def _three_outputs_variance(odds: float, a: float) -> tuple[float, float, float]
 
 @dataclass(frozen=True)
 class ThreeOutputs(UnitMechanism):
-    r"""One number in [-1, 1] answered with -C, 0 or C.
+    r"""Three-Outputs: one number in [-1, 1], released as -C, 0 or C.
 
     With :math:`E = e^\varepsilon` and a from ``three_outputs_zero_probability``,
 
@@ -361,7 +361,7 @@ class ThreeOutputs(UnitMechanism):
         return self.magnitude**2 * ((TWO_64 - zero) / TWO_64), self.magnitude**2 * (zero_lost / TWO_64), -1.0
 
     def output_law(self, x: float) -> tuple[Floats, list[int]]:
-        """Give the answers -C, C and, where it is one, 0, and their integer weights, whose sum is 2^64."""
+        """Return the answers -C, C and, where it is one, 0, and their integer weights, whose sum is 2^64."""
         zero, zero_lost, wrong, wrong_lost = self.integers
         at_zero = zero - round(abs(x) * float(zero_lost))
         against = wrong - round(abs(x) * float(wrong_lost))

@@ -30,7 +30,7 @@ _VARIANTS = ("pm", "sub", "opt", "square_wave")
 
 
 def piecewise_shape(epsilon: float, variant: str = "pm") -> float:
-    r"""Give the t that shapes a piecewise mechanism: its range is :math:`(1 + t)` times its inner interval."""
+    r"""Return the t that shapes a piecewise mechanism: its range is :math:`(1 + t)` times its inner interval."""
     if variant == "pm":
         return math.exp(epsilon / 2)
     if variant == "sub":
@@ -68,12 +68,12 @@ def _uniform_below(total: int, noise: Noise, size: int) -> Ints:
 
 @dataclass(frozen=True)
 class Piecewise(UnitMechanism):
-    r"""One number in [-1, 1] answered with a number near it, or anywhere in a range.
+    r"""Piecewise mechanism: one number in [-1, 1], released as a number near it or anywhere in a range.
 
     Parameters
     ----------
     epsilon : float
-        Natural log, at least 1e-6. What exceeds 24 is not used.
+        Natural log, at least 1e-6; values above 24 count as 24.
     variant : {"pm", "sub", "opt", "square_wave"}, default="pm"
         See ``piecewise_shape``.
     lattice_bits : int, default=24
@@ -82,7 +82,7 @@ class Piecewise(UnitMechanism):
     Raises
     ------
     ValueError
-        If `epsilon` is not a finite number of at least 1e-6, or another parameter is not as above.
+        If a parameter is out of range.
 
     Notes
     -----
@@ -169,7 +169,7 @@ class Piecewise(UnitMechanism):
         return self.step**2 * (spread + inner * (1 - inner) * centre**2)
 
     def output_law(self, x: float) -> tuple[Floats, list[int]]:
-        """Give the outputs and their integer weights; meant for a coarse lattice."""
+        """Return the outputs and their integer weights; meant for a coarse lattice."""
         n_cells, n_inner, base, extra = self.lattice
         start, part = (int(value[0]) for value in self._start(np.array([x], dtype=np.float64)))
         weights = [base] * n_cells
@@ -225,12 +225,12 @@ class Piecewise(UnitMechanism):
 
 @dataclass(frozen=True)
 class SquareWave(Piecewise):
-    r"""One number in [-1, 1] answered with a number near it, or anywhere in a range: for distributions.
+    r"""Square wave: one number in [-1, 1], released near it or anywhere in a range, to estimate distributions.
 
     Parameters
     ----------
     epsilon : float
-        Natural log, at least 1e-6. What exceeds 24 is not used.
+        Natural log, at least 1e-6; values above 24 count as 24.
     lattice_bits : int, default=24
         The outputs are up to 2^lattice_bits whole multiples of a power of two.
 
@@ -274,29 +274,29 @@ class SquareWave(Piecewise):
     variant: str = field(default="square_wave", init=False, repr=False)
 
     def estimate_distribution(self, released: npt.ArrayLike, *, n_bins: int | None = None) -> DistributionEstimate:
-        """Estimate the likeliest distribution of the numbers, by expectation and maximisation.
+        """Estimate the distribution of the numbers by maximum likelihood.
 
         Parameters
         ----------
         released : array-like
             Released numbers, at least one.
         n_bins : int, default=None
-            From 2 to 1,024. None follows from epsilon and the number of answers, so that bias vanishes as these grow.
+            From 2 to 1,024. None depends on epsilon and the number of answers, so that bias vanishes as these grow.
 
         Returns
         -------
         DistributionEstimate
-            Of the bounds -1 and 1.
+            Distribution on [-1, 1].
 
         Raises
         ------
         ValueError
-            If there is nothing, or something that this mechanism does not release.
+            If there are no numbers, or numbers that this mechanism does not release.
         """
         law = self.integer_law
         cells = as_numbers(released, dtype=np.float64).reshape(-1) / self.step + law.n_cells // 2
         if not cells.size or not ((cells >= 0) & (cells < law.n_cells) & (cells == np.floor(cells))).all():
-            raise ValueError("released must be what this mechanism releases, and at least one. Got something else.")
+            raise ValueError("released must be what this mechanism releases, and at least one; got something else.")
         knots = quantile_knots(law, cells.size)
         if n_bins is not None:
             check_integer("n_bins", n_bins, least=2, most=1024)
@@ -313,7 +313,7 @@ HYBRID_THRESHOLD = math.log((-5 + 2 * math.cbrt(6353 - _ROOT) + 2 * math.cbrt(63
 
 @dataclass(frozen=True)
 class _Mixture(UnitMechanism):
-    """Base of the mixtures: a chance, which does not depend on the value, of each of two unbiased mechanisms."""
+    """Base class of mixtures of two unbiased mechanisms, with chances that do not depend on the value."""
 
     lattice_bits: int = 24
 
@@ -322,7 +322,7 @@ class _Mixture(UnitMechanism):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        # Raises on invalid lattice_bits now, and not at the first release.
+        # Raises on invalid lattice_bits.
         Piecewise(self.epsilon, lattice_bits=self.lattice_bits)
 
     @cached_property
@@ -359,7 +359,7 @@ class _Mixture(UnitMechanism):
 
     @cached_property
     def variance_coefficients(self) -> tuple[float, float, float]:
-        """The mean of the two mechanisms' coefficients."""
+        """Mean of the two mechanisms' coefficients."""
         part = self.threshold / TWO_64
         pairs = zip(self.piecewise.variance_coefficients, self.few_valued.variance_coefficients, strict=True)
         constant, linear, square = (part * first + (1 - part) * second for first, second in pairs)
@@ -371,7 +371,7 @@ class _Mixture(UnitMechanism):
         return part * self.piecewise.variance(x) + (1 - part) * self.few_valued.variance(x)
 
     def output_law(self, x: float) -> tuple[Floats, list[int]]:
-        """Give the outputs and their integer weights; meant for a coarse lattice."""
+        """Return the outputs and their integer weights; meant for a coarse lattice."""
         law: dict[float, int] = {}
         parts = [(self.threshold, self.piecewise), (TWO_64 - self.threshold, self.few_valued)]
         laws = [(part, *mechanism.output_law(x)) for part, mechanism in parts if part]
@@ -407,7 +407,7 @@ class Hybrid(_Mixture):
     Parameters
     ----------
     epsilon : float
-        Natural log, at least 1e-6. What exceeds 24 is not used.
+        Natural log, at least 1e-6; values above 24 count as 24.
     lattice_bits : int, default=24
         As for :class:`Piecewise`.
 

@@ -51,7 +51,7 @@ def refined_prior(prior: tuple[float, ...] | None) -> Floats:
 def best_bins(epsilon: float, prior: tuple[float, ...] | None) -> AnswerBins:
     r"""Return the bins of randomized response on bins that answer with the least expected square error.
 
-    Of k bins, each answered with :math:`a_j`, the expected loss is the sum over j of
+    With k bins and answers :math:`a_j`, the expected loss is the sum over j of
 
     .. math:: \frac{E[(y - a_j)^2 (e^{-\varepsilon} + (1 - e^{-\varepsilon}) 1\{y \in B_j\})]}
               {1 + (k - 1) e^{-\varepsilon}}
@@ -85,7 +85,7 @@ def best_bins(epsilon: float, prior: tuple[float, ...] | None) -> AnswerBins:
 def best_knots(epsilon: float, prior: tuple[float, ...] | None) -> AnswerBins:
     r"""Return the knots of unbiased randomized response with the least variance.
 
-    A number between two knots is taken to either, so that its mean stays; the knot is released by randomized response
+    A number between two knots is rounded to either without bias; the knot is released by randomized response
     that keeps it with probability p and gives each other one with q. Answers :math:`a_j = (v_j - q S) / (p - q)`, with
     S the sum of the knots, then are unbiased. With w_j the probability of knot j under the prior and its rounding,
 
@@ -171,7 +171,7 @@ _MOST_PARTS = 1024
 
 @dataclass(frozen=True)
 class ResponseOnBins(RowMechanism):
-    r"""One number within bounds, answered with the number of its bin or of another one.
+    r"""Randomized response on bins: one number within bounds, released as the answer of its bin or of another one.
 
     Parameters
     ----------
@@ -182,22 +182,22 @@ class ResponseOnBins(RowMechanism):
     prior : tuple of float, default=None
         Public probabilities of equal parts of the bounds, at most 1,024 of them, which sum to 1. None is uniform.
     unbiased : bool, default=False
-        False: the least expected square error under the prior, as published. True: the mean of the answers is the
-        number, whichever it is.
+        False: least expected square error under the prior, as published. True: the mean of the answers is the number,
+        for every number.
 
     Attributes
     ----------
     answers : ndarray of shape (n_answers,)
-        What is released, ascending; outside the bounds where it is unbiased.
+        Possible releases, ascending; outside the bounds if unbiased.
     expected_loss : float
-        The mean square error of an answer under the prior.
+        Mean square error of an answer under the prior.
 
     Notes
     -----
     The bin of a number, among k, is released by randomized response, and the answer is a function of the bin. With
-    ``unbiased=True`` the number is first rounded at random to one of its two neighbours among k knots, so that its mean
-    stays. Neither needs a proof of its own: what becomes of a number before the randomized response cannot make the
-    ratio of two probabilities larger than the randomized response makes it, and that is known from its integers.
+    ``unbiased=True`` the number is first rounded at random to one of its two neighbours among k knots, which keeps its
+    mean. Steps before the randomized response cannot increase the ratio of two probabilities, so that
+    epsilon is that of the response, from its integers.
 
     References
     ----------
@@ -264,12 +264,8 @@ class ResponseOnBins(RowMechanism):
 
     def guarantee(self, unit: str = "label") -> PrivacyGuarantee:
         """Return the exact guarantee of one answer."""
-        return PrivacyGuarantee(
-            self.exact_epsilon,
-            unit=unit,
-            stated=float(self.epsilon),
-            basis=f"exact, of randomized response over {self.answers.size} answers, from its 64-bit integers",
-        )
+        basis = f"exact, of randomized response over {self.answers.size} answers, from its 64-bit integers"
+        return PrivacyGuarantee(self.exact_epsilon, unit=unit, stated=float(self.epsilon), basis=basis)
 
     def output_law(self, values: npt.ArrayLike) -> Floats:
         """Return the probability of each answer for each of n values: shape (n, n_answers)."""
@@ -295,11 +291,11 @@ class ResponseOnBins(RowMechanism):
     def estimate_prior(self, answers: npt.ArrayLike) -> Floats:
         """Estimate the probabilities of equal parts of the bounds from answers, as a prior for other people."""
         if self.unbiased:
-            raise ValueError("A prior is estimated from answers of bins. Got unbiased=True instead.")
+            raise ValueError("A prior is estimated from answers of bins; got unbiased=True.")
         given = self.domain.as_rows(answers).reshape(-1)
         codes = np.searchsorted(self.answers.astype(given.dtype), given).clip(0, self.answers.size - 1)
         if not given.size or not (self.answers.astype(given.dtype)[codes] == given).all():
-            raise ValueError("answers must be what this mechanism releases, and at least one. Got something else.")
+            raise ValueError("answers must be what this mechanism releases, and at least one; got something else.")
         shares = np.bincount(codes, minlength=self.answers.size)[None, :] / given.size
         of_bins = clean_probabilities(shares, self.inner.flip_matrix)[0]
         n_parts = refined_prior(self.prior).size
@@ -338,12 +334,12 @@ class ResponseOnBins(RowMechanism):
 
 @dataclass(frozen=True)
 class PriorQuestion(RowMechanism):
-    """One noisy bit for each of equal parts of the bounds of a number, by optimised unary encoding.
+    """Optimized unary encoding of a number: a noisy bit for each of equal parts of the bounds.
 
     Ghazi, Kamath, Kumar, Leeman, Manurangsi, Varadarajan and Zhang, "Regression with label differential privacy", ICLR
-    2023, Section 3.2, who learn the prior from a share of the budget with Laplace noise on a histogram, which a trusted
-    server adds; here each person does. Wang, Blocki, Li and Jha, "Locally differentially private protocols for
-    frequency estimation", USENIX Security 2017, for the bits.
+    2023, Section 3.2, where a trusted server adds Laplace noise to a histogram; here each person randomizes. Wang,
+    Blocki, Li and Jha, "Locally differentially private protocols for frequency estimation", USENIX Security 2017, for
+    the bits.
     """
 
     epsilon: float

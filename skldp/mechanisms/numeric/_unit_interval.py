@@ -1,7 +1,7 @@
-r"""Base of the mechanisms for numbers in [-1, 1].
+r"""Base class of mechanisms for numbers in [-1, 1].
 
-Every released number comes from an exact integer law: the mechanisms of this package choose integers from the asked
-epsilon, a little to the private side, sample with exactly these integers, and compute the guarantee from them.
+Every released number follows an exact integer law: a mechanism chooses integers from the requested epsilon, rounded to
+the private side, samples with exactly these integers, and computes the guarantee from them.
 """
 
 from abc import abstractmethod
@@ -28,28 +28,28 @@ _MARGIN = 2.0**-24
 
 
 def calibration_epsilon(epsilon: float) -> float:
-    """Give the epsilon that the integers are chosen for: a 2^-24 part below, and at most :data:`LARGEST_EPSILON`."""
+    """Return the epsilon that the integers are chosen for: a 2^-24 part below, and at most :data:`LARGEST_EPSILON`."""
     return min(float(epsilon), LARGEST_EPSILON) * (1 - _MARGIN)
 
 
 def unit_values(values: npt.ArrayLike) -> Floats:
-    """Give the values of which figures of a law are asked, all in [-1, 1]."""
+    """Return values in [-1, 1] as float64; raises ValueError for others."""
     x: Floats = as_numbers(values, dtype=np.float64)
     if x.size and not (x.min() >= -1 and x.max() <= 1):
         n_outside = x.size - np.count_nonzero((x >= -1) & (x <= 1))
-        raise ValueError(f"values must lie in [-1, 1]. Got {n_outside:,} of {x.size:,} outside, or NaN, instead.")
+        raise ValueError(f"values must lie in [-1, 1]; got {n_outside:,} of {x.size:,} outside, or NaN,.")
     return x
 
 
 def worst_quadratic(constant: float, linear: float, square: float) -> float:
-    """Find the largest ``constant + linear * x + square * x**2`` for x in [0, 1], where ``linear >= 0``."""
+    """Return the largest ``constant + linear * x + square * x**2`` for x in [0, 1], where ``linear >= 0``."""
     peak = min(1.0, -linear / (2 * square)) if square < 0 else 1.0
     return max(constant, constant + linear * peak + square * peak**2)
 
 
 @dataclass(frozen=True)
 class UnitMechanism(RowMechanism):
-    """Base of the mechanisms that release numbers in [-1, 1], unbiased and with an exact epsilon.
+    """Base class of mechanisms that release numbers in [-1, 1], unbiased and with an exact epsilon.
 
     A row is what is released under one guarantee: one number, or the `n_outputs` that a mechanism releases together.
     A subclass is a frozen dataclass; it gives `exact_epsilon`, `variance_coefficients`, `variance` and the two hooks
@@ -87,7 +87,7 @@ class UnitMechanism(RowMechanism):
     @property
     @abstractmethod
     def variance_coefficients(self) -> tuple[float, float, float]:
-        """The c of a variance c[0] + c[1] abs(x) + c[2] x^2, which is never below the released one."""
+        """Coefficients c of c[0] + c[1] abs(x) + c[2] x^2, an upper bound of the variance."""
 
     def variance(self, x: npt.ArrayLike) -> Floats:
         """Return the variance of the released law, element by element."""
@@ -107,12 +107,12 @@ class UnitMechanism(RowMechanism):
         return np.array(exact).reshape(points.shape)
 
     def guarantee(self) -> PrivacyGuarantee:
-        """Give the exact guarantee of one release."""
+        """Return the exact guarantee of one release."""
         basis = "exact, from the sampled integers"
         return PrivacyGuarantee(self.exact_epsilon, stated=float(self.epsilon), basis=basis)
 
     def original_second_moment(self, second_moment: Floats, mean: Floats) -> Floats:
-        """Take from the squares what the law adds to them; products of two numbers have no bias."""
+        """Correct the squares; products of two numbers have no bias."""
         original = np.array(second_moment, dtype=np.float64)
         np.fill_diagonal(original, self.original_squares(np.diag(original)))
         return original
@@ -127,7 +127,7 @@ class UnitMechanism(RowMechanism):
         Returns
         -------
         ndarray of the same shape
-            Unbiased but for the rounding to a lattice, of which the steps' squares matter.
+            Unbiased up to the rounding to a lattice.
 
         Raises
         ------

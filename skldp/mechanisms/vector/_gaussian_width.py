@@ -1,9 +1,9 @@
 r"""Dimensions, Gaussian widths and error bounds of random projections.
 
-An error bound holds with probability at least :math:`1 - \delta` for any m, over the noise and (but for
+An error bound holds with probability at least :math:`1 - \delta` for any m, over the noise and (except for
 :func:`noise_norm_bound`) over the draw of a Gaussian projection, for vectors chosen independently of it. Half of
-:math:`\delta` is for the norms of the noise, half for a union bound over the chi-square tails of the projected lengths.
-Propositions 7 to 9 as printed need an m with a constant that the paper leaves open, and fail for its own m.
+:math:`\delta` covers the norms of the noise, half a union bound over the chi-square tails of the projected lengths.
+Propositions 7 to 9 as printed need an m with an unspecified constant, and fail for the paper's m.
 
 References
 ----------
@@ -122,11 +122,11 @@ def finite_set_width(points: npt.ArrayLike, *, n_draws: int = 1_000, seed: int =
     Parameters
     ----------
     points : array-like of shape (n, d)
-        Public: the estimate depends on every one of them.
+        Public vectors; the estimate depends on all of them.
     n_draws : int, default=1000
         At least 2.
     seed : int, default=0
-        Of the public stream.
+        Seed of the public stream.
 
     Returns
     -------
@@ -142,7 +142,7 @@ def finite_set_width(points: npt.ArrayLike, *, n_draws: int = 1_000, seed: int =
     """
     array = np.asarray(points, dtype=np.float64)
     if array.ndim != 2 or not array.size or not np.isfinite(array).all():
-        raise ValueError(f"points must be a finite array of two dimensions. Got shape {array.shape} instead.")
+        raise ValueError(f"points must be a finite array of two dimensions; got shape {array.shape}.")
     check_dimension(n_draws, least=2)
     stream = public_stream(seed)
     suprema = np.empty(n_draws)
@@ -202,7 +202,7 @@ def projected_dimension(d: int, beta: float, delta: float, width: float | None =
     check_fraction("delta", delta)
     width = default_width(d) if width is None else width
     if not 0 <= width < math.inf:
-        raise ValueError(f"The Gaussian width must be a finite number >= 0. Got {width!r} instead.")
+        raise ValueError(f"The Gaussian width must be a finite number >= 0; got {width!r}.")
     return int(min(max(round((width + math.sqrt(-math.log(delta))) ** 2 / beta**2), 1), d))
 
 
@@ -249,7 +249,7 @@ def union_delta(m: int, beta: float, n_vectors: int) -> float:
     m : int
         Rows of Phi.
     beta : float
-        Too far is by more than 1 + beta.
+        The largest allowed stretch is 1 + beta.
     n_vectors : int
         Number of vectors, chosen independently of Phi. At least 2.
 
@@ -415,7 +415,7 @@ def linear_model_bound(
     epsilon, m, beta, delta, n, tau
         As in :func:`distance_bound`.
     lipschitz : float
-        Of the loss in its first argument.
+        Lipschitz constant of the loss in its first argument.
     model_norm : float
         :math:`\|\Theta\|`, the largest norm of a model.
 

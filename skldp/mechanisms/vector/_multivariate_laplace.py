@@ -41,7 +41,7 @@ def gaussians(
 ) -> npt.NDArray[np.floating]:
     """Independent standard normal numbers: Box and Muller's transform of words of the type's own length.
 
-    The two numbers of a pair stand in one row, so that every row has words of its own.
+    Both numbers of a pair are in one row, so that every row has its own words.
     """
     n, d = shape
     half = (d + 1) // 2
@@ -142,12 +142,12 @@ def cap_probability(height: float, d: int) -> float:
     computed near the equator from the power series of :math:`\tfrac12 - c` and elsewhere from the continued fraction of
     the incomplete beta function. Against 40 digits it is off by at most 9e-13 up to d = 4,096, 1.2e-12 at 100,000 and
     1.6e-11 at 1,000,000. ``scipy.special.betainc(a, a, h / 2)`` is as good from scipy 1.12 on; before, it is off by
-    1.6e-10 and 1.8e-9 there, which is more than the guarantee of :class:`PrivUnit` leaves room for.
+    1.6e-10 and 1.8e-9 there, above the margin in the guarantee of :class:`PrivUnit`.
     """
     if d < 2:
-        raise ValueError(f"d must be at least 2. Got {d!r} instead.")
+        raise ValueError(f"d must be at least 2; got {d!r}.")
     if not 0 < height <= 1:
-        raise ValueError(f"height must lie in (0, 1]. Got {height!r} instead.")
+        raise ValueError(f"height must lie in (0, 1]; got {height!r}.")
     a = (d - 1) / 2
     gamma, x = 1 - height, height * (2 - height)
     scale = math.exp(_power_log(gamma, x, a)) * _inverse_beta(a)
@@ -240,7 +240,7 @@ def gamma_variates(noise: Noise, shape: float, n: int) -> Floats:
     2000.
     """
     if not 1 <= shape < math.inf:
-        raise ValueError(f"shape must be a finite number >= 1. Got {shape!r} instead.")
+        raise ValueError(f"shape must be a finite number >= 1; got {shape!r}.")
     b = shape - 1 / 3
     drawn = np.empty(n)
     waiting = np.arange(n)
@@ -270,11 +270,11 @@ class MultivariateLaplace(RowMechanism):
     epsilon : float
         Budget per unit of Euclidean distance between two inputs (natural log).
     sensitivity : float, default=1.0
-        :math:`\Delta`, how many units of distance one unit of distance of the inputs makes here.
+        :math:`\Delta`, the distance here per unit of distance of the inputs.
     radius : float, default=None
-        Declares that the inputs have norms of at most this; longer rows are shortened to it.
+        Largest norm of the inputs; longer rows are scaled to it.
     vocabulary : ndarray of shape (n_words, n_features), default=None
-        Public vectors, the nearest of which is released instead of the noisy one.
+        Public vectors, the nearest of which replaces the noisy one.
 
     Attributes
     ----------

@@ -68,8 +68,8 @@ def _calibrate(d: int, epsilon: float) -> tuple[int, float]:
 def _across(rows: Floats, norms: Floats, noise: Noise, workspace: Workspace) -> tuple[Floats, Floats, Floats]:
     """Return Gaussian vectors, their components along the rows, and the norms of the rest.
 
-    Vectors within some degrees of a row are drawn anew, because what is left across it would be made of few bits: that
-    does not change the law of the direction across, which is uniform whatever the angle is.
+    Vectors within some degrees of a row are redrawn, because their component across it would have few bits. This does
+    not change the law of the direction across, which is uniform at every angle.
     """
     points, lengths = gaussian_rows(noise, rows.shape, workspace)
     along = np.einsum("ij,ij->i", points, rows) / norms
@@ -94,7 +94,7 @@ class PrivUnit(RowMechanism):
     n_features : int
         Dimension d, at least 2.
     epsilon : float
-        Budget of the whole vector (natural log), at least 1e-8. Above 150 it is treated as 150.
+        Budget of the vector (natural log), at least 1e-8; values above 150 count as 150.
 
     Attributes
     ----------
@@ -132,13 +132,13 @@ class PrivUnit(RowMechanism):
     A row of zeros has no direction: it is released as a uniform one. The density of that lies between those inside and
     outside a cap, so epsilon holds for it too, and no row fails.
 
-    What is proved is the ratio of the law of real numbers, for the integer and the cap that are really used. The
-    sampler draws p exactly and all else in floating point: norms, products and sums in double precision whatever the
-    rows come in, the words of the direction in double precision below 16 dimensions and in single precision above. The
-    release is rounded to a grid that does not depend on the input; what double precision moves before that is below a
-    millionth of a grid step. What remains open: the probability of a grid point that the cap's edge or the sphere
-    itself crosses differs from that of real numbers by what such shifts move, and no proof covers the errors inside
-    numpy's and scipy's functions. So the figure is not called exact.
+    The ratio is proved for the law of real numbers, with the integer and the cap in use. The sampler draws p exactly
+    and all else in floating point: norms, products and sums in double precision whatever the rows come in, the words of
+    the direction in double precision below 16 dimensions and in single precision above. The release is rounded to a
+    grid that does not depend on the input; what double precision moves before that is below a millionth of a grid step.
+    Open questions: the probability of a grid point that the cap's edge or the sphere itself crosses differs from
+    that of real numbers by what such shifts move, and no proof covers the errors inside numpy's and scipy's functions.
+    So the figure is not called exact.
 
     References
     ----------
@@ -169,7 +169,7 @@ class PrivUnit(RowMechanism):
         check_dimension(self.n_features, least=2)
         check_positive("epsilon", self.epsilon)
         if self.epsilon < _MIN_EPSILON:
-            raise ValueError(f"epsilon must be at least {_MIN_EPSILON} for PrivUnit. Got {self.epsilon!r} instead.")
+            raise ValueError(f"epsilon must be at least {_MIN_EPSILON} for PrivUnit; got {self.epsilon!r}.")
         d, epsilon = self.n_features, min(float(self.epsilon), _MAX_EPSILON)
         threshold, height = _calibrate(d, epsilon)
         c = cap_probability(height, d)
@@ -276,7 +276,7 @@ class PrivUnitBall(RowMechanism):
     r"""Release a vector of norm at most R, its norm included: unbiased, epsilon-LDP.
 
     With v = x / R, the vector :math:`(v, \sqrt{1 - \|v\|^2})` has norm 1 in d + 1 dimensions. It is released by
-    :class:`PrivUnit` and the last coordinate thrown away. Privacy: whatever x, the lifted vector is a point of the unit
+    :class:`PrivUnit` and the last coordinate dropped. Privacy: whatever x, the lifted vector is a point of the unit
     sphere, so the release of d + 1 numbers is epsilon-LDP, and dropping one of them is post-processing; two opposite
     vectors of norm R keep their whole ratio, so no smaller epsilon holds. Unbiased: PrivUnit is so in every
     coordinate. A random sign of the extra coordinate would change nothing: reflecting it leaves the law of the others
@@ -332,13 +332,13 @@ class PrivUnitBall(RowMechanism):
     def log_likelihood(self, outputs: np.ndarray, values: np.ndarray) -> Floats:
         """Return the log density of released rows given `values`, relative to the uniform law on the lifted sphere.
 
-        The coordinate that is thrown away had one sign or the other, each as often under the uniform law.
+        The dropped coordinate has either sign, equally likely under the uniform law.
         """
         values, outputs = self.encode(np.atleast_2d(as_numbers(values))).rows / self.radius, outputs / self.radius
         rest = np.sqrt(np.maximum(1 - row_norms(values) ** 2, 0))
-        thrown = np.sqrt(np.maximum(self.sphere.scale**2 - row_norms(outputs) ** 2, 0))
+        dropped = np.sqrt(np.maximum(self.sphere.scale**2 - row_norms(outputs) ** 2, 0))
         lifted = np.column_stack([values, rest])
-        of_signs = [self.sphere.log_likelihood(np.column_stack([outputs, s * thrown]), lifted) for s in (1, -1)]
+        of_signs = [self.sphere.log_likelihood(np.column_stack([outputs, s * dropped]), lifted) for s in (1, -1)]
         result: Floats = np.logaddexp(*of_signs) - math.log(2)
         return result
 
@@ -363,11 +363,11 @@ class PrivUnitBall(RowMechanism):
 
 @dataclass(frozen=True)
 class ScaledRows(RowMechanism):
-    r"""A table whose columns have declared bounds, as vectors whose numbers weigh the same.
+    r"""Release of rows within declared bounds as vectors, with the bounds scaled to [-1, 1].
 
-    The bounds are public, so that the map is one and the same for all rows, and the guarantee that of `inner`. What is
-    released are vectors, or directions of such: they are not mapped back. Rows that the bounds leave longer than a
-    radius are shortened to it, and not counted.
+    The bounds are public, so that the map is the same for all rows and the guarantee is that of `inner`. Released
+    vectors or directions are not mapped back. Scaled rows longer than a radius are shortened to it, and not counted as
+    moved.
     """
 
     inner: PrivUnit | PrivUnitBall

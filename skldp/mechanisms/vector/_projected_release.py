@@ -41,21 +41,21 @@ class ProjectedRelease(RowMechanism):
     epsilon : float
         Per unit of distance of the inputs with Laplace noise, per record with PrivUnit (natural log).
     sensitivity : {"gordon", "spectral", "orthonormal", "vocabulary", "union", "sparse"}, default="gordon"
-        Where the bound on the stretch of a distance comes from; see :attr:`stretch`.
+        Source of the bound on the stretch of a distance; see :attr:`stretch`.
     noise : {"laplace", "privunit"}, default="laplace"
     beta : float, default=0.9
     width : float, default=None
         Gaussian width that ``"gordon"`` relies on; None is the paper's convention.
     stated_delta : float, default=None
-        The delta that was asked for, shown beside the proved one. With ``"sparse"`` and a Gaussian Phi it is proved.
+        Requested delta, shown beside the proved one. With ``"sparse"`` and a Gaussian Phi it is proved.
     radius : float, default=None
-        Declares that the inputs have norms of at most this; longer ones are shortened.
+        Largest norm of the inputs; longer ones are scaled to it.
     vocabulary : ndarray of shape (n_words, n_features), default=None
-        Declares that the inputs are among these public vectors; others are moved to the nearest.
+        Public vectors that contain all inputs; others are moved to the nearest.
     vocabulary_size : int, default=0
-        Of how many vectors ``"union"`` bounds the stretch: at least 2, and those of `vocabulary`, where there is one.
+        Number of vectors for ``"union"``: at least 2, and at least the rows of `vocabulary`, if given.
     max_nonzeros : int, default=None
-        Declares that no row has more non-zero values, for ``"sparse"``; of a row that has, the smallest become 0.
+        Largest number of non-zero values of a row, for ``"sparse"``; the smallest of more become 0.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class ProjectedRelease(RowMechanism):
             needs = f"sensitivity={self.sensitivity!r} holds for a projection of kind {needed!r}"
             raise ValueError(f"{needs}; got {self.projection.kind!r}.")
         if self.sensitivity == "vocabulary" and self.vocabulary is None:
-            raise ValueError("sensitivity='vocabulary' needs a vocabulary. Got None instead.")
+            raise ValueError("sensitivity='vocabulary' needs a vocabulary; got None.")
         if self.vocabulary is not None:
             own = own_vectors("vocabulary", self.vocabulary, self.projection.n_features)
             object.__setattr__(self, "vocabulary", own)
@@ -119,9 +119,9 @@ class ProjectedRelease(RowMechanism):
 
     def _check_sparse(self) -> None:
         if self.vocabulary is not None:
-            raise ValueError("max_nonzeros and a vocabulary declare different domains. Got both instead of one.")
+            raise ValueError("max_nonzeros and a vocabulary declare different domains; got both instead of one.")
         if self.projection.kind == "orthonormal":
-            raise ValueError("sensitivity='sparse' needs another projection. Got one of kind 'orthonormal' instead.")
+            raise ValueError("sensitivity='sparse' needs another projection; got one of kind 'orthonormal'.")
         check_integer("max_nonzeros", self.max_nonzeros, least=1, most=self.projection.n_features)
         if self.projection.kind == "gaussian":
             check_fraction("stated_delta, which sensitivity='sparse' proves of a Gaussian Phi,", self.stated_delta)

@@ -45,7 +45,7 @@ def square_of_prime(least: int, most: int) -> int:
 
 
 def check_square_of_prime(m: int) -> int:
-    """Give the prime whose square this is."""
+    """Return the prime whose square this is."""
     prime = math.isqrt(m)
     if prime * prime != m or not is_prime(prime):
         around = next_prime(max(prime, 2)) ** 2
@@ -228,10 +228,10 @@ class RandomProjection:
 
     Notes
     -----
-    Phi is made of single-precision numbers, 4,096 columns at a time, each block from a stream of its own. Up to 2^25
-    numbers are kept (in double precision as well, once such rows are projected); a larger Gaussian Phi is made anew at
-    every use and never held as a whole, which costs about 5 ns a number. A sparse or polynomial Phi is always kept, at
-    one or two bytes a non-zero (four where m is above 32,768).
+    Phi has single-precision numbers, drawn in blocks of 4,096 columns, each from its own stream. Up to 2^25 numbers are
+    kept (also in double precision, once such rows are projected). A larger Gaussian Phi is drawn again at every use, in
+    blocks, which costs about 5 ns per number. A sparse or polynomial Phi is always kept, at one or two bytes per
+    non-zero (four if m is above 32,768).
     """
 
     n_features: int
@@ -266,7 +266,7 @@ class RandomProjection:
 
     @property
     def matrix(self) -> Any:
-        """Phi, of shape (m, d): an array, or a sparse matrix made of what is kept. Large where it is not `kept`."""
+        """Phi, of shape (m, d): an array or a sparse matrix. Large if it is not `kept`."""
         if self.has_sparse_columns:
             return sparse_matrix(self._codes, self.n_components)
         return self._array if self.kept else self._all_columns()
