@@ -10,7 +10,7 @@ import numpy as np
 
 
 def is_number(value: Any) -> bool:
-    """Return whether a value is a finite real number; a bool is none."""
+    """Return whether a value is a finite real number; bools are excluded."""
     if not isinstance(value, Real) or isinstance(value, bool | np.bool_):
         return False
     try:
@@ -21,7 +21,7 @@ def is_number(value: Any) -> bool:
 
 
 def is_integer(value: Any) -> bool:
-    """Return whether a value is of an integer type; a bool is not."""
+    """Return whether a value has an integer type; bools are excluded."""
     return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
 
 

@@ -1,4 +1,4 @@
-"""Strict reader of JSON documents, which another party may have written."""
+"""Strict reader of JSON documents from untrusted parties."""
 
 import hashlib
 import json
@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-# A domain within a constrained domain is the deepest document.
+# The deepest document is a domain within a constrained domain.
 _DEEPEST = 30
 
 
 def read_json(text: Any, what: str = "A document", *, integers: bool = False) -> Any:
-    """Read JSON with each name once and finite numbers; with `integers`, no others."""
+    """Read JSON with unique names and finite numbers; with `integers`, only integers."""
     if not isinstance(text, str):
         raise ValueError(f"{what} must be text; got {type(text).__name__}.")
     too_deep = f"{what} must be nested at most {_DEEPEST} deep; got a deeper one."
@@ -61,7 +61,7 @@ def check_names(given: Any, what: str, names: Iterable[str], optional: Iterable[
 
 @contextmanager
 def parsing(what: str) -> Iterator[None]:
-    """Turn the errors of values of other types into ValueError."""
+    """Convert errors from values of wrong types to ValueError."""
     try:
         yield
     except (KeyError, TypeError, AttributeError, OverflowError) as error:
@@ -69,7 +69,7 @@ def parsing(what: str) -> Iterator[None]:
 
 
 def canonical_text(content: Any) -> str:
-    """Write a content without floats as the only JSON text for it: sorted names, no spaces, no needless escapes."""
+    """Return the canonical JSON text of a content without floats: sorted names, no spaces, no needless escapes."""
     return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
@@ -81,7 +81,7 @@ def digest(content: dict[str, Any]) -> str:
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    # Readers differ in which of two values with one name they take.
+    # Readers disagree on which of two values of one name counts.
     fields = dict(pairs)
     if len(fields) < len(pairs):
         raise ValueError("an object must have every name once")

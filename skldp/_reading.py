@@ -23,7 +23,7 @@ _BOOLEANS = {text: value for value in (False, True) for text in (str(value), str
 _NA_TYPES = ("NAType", "NaTType")
 # Beyond it, doubles are not all integers.
 _EXACT = 2**53
-# Equal values of these types are read once. Equal times of two zones may be of different days.
+# Equal values of these types are read once. Equal times of two zones may be different days.
 _PLAIN = {str, int, float, bool, date, type(None)}
 
 
@@ -36,9 +36,9 @@ class Unread(IntEnum):
 
 
 class Cells(NamedTuple):
-    """A column that was read.
+    """Parsed column: values, and why a cell has none.
 
-    Shapes: `values` (n,); `state` (n,) and uint8.
+    Shapes: `values` (n,); `state` (n,), uint8: 0 or an `Unread`.
     """
 
     values: np.ndarray
@@ -112,7 +112,7 @@ class Reader(ABC):
 
 
 class NumberReader(Reader):
-    """Reader of finite real numbers. A bool is none."""
+    """Reader of finite real numbers; bools are unreadable."""
 
     def _read(self, value: Any) -> Any:
         number = number_of(value, text=self.text)
@@ -155,8 +155,8 @@ class DayReader(Reader):
 class CodeReader(Reader):
     """Reader of declared values, as codes.
 
-    Another value is unknown if values of its kind (text, number, boolean) are declared, else unreadable. A cell of a
-    text file is first compared as text, then as "true", "True", "TRUE" or "false", then as a number.
+    Other values are unknown if values of their kind (text, number, boolean) are declared, else unreadable. A cell of a
+    text file is compared as text, then as a boolean ("true", "True", "TRUE", "false", ...), then as a number.
     """
 
     dtype = np.int64
@@ -173,8 +173,8 @@ class CodeReader(Reader):
             kind is str and (value == "" or self._written(value) in self._codes) for kind, value in self._codes
         ):
             raise ValueError(
-                "Values must differ as texts of a text file, where 1 may be '1' or '1.0', and '' is missing. "
-                "Got a text that reads as another value; use a Parquet or Arrow file."
+                "Values must differ as texts of a text file, where 1 may be '1' or '1.0', and '' is missing; "
+                "got a text that reads as another value. Use a Parquet or Arrow file."
             )
 
     def _read(self, value: Any) -> Any:

@@ -15,7 +15,7 @@ def as_frame(columns: Mapping[str, Any] | Sequence[Mapping[str, Any]], index: An
     try:
         from pandas import DataFrame
     except ImportError:
-        raise ImportError('This needs pandas: pip install "skldp[study]".') from None
+        raise ImportError('Data frames need pandas: pip install "skldp[study]".') from None
     return DataFrame(columns, index=index)
 
 

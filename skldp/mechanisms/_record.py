@@ -431,7 +431,9 @@ class MixedRecord(_Record):
 
     def __post_init__(self) -> None:
         if len(self.epsilons) != self.domain.n_features:
-            raise ValueError(f"epsilons must be {self.domain.n_features}, one for each column; got {self.epsilons!r}.")
+            raise ValueError(
+                f"epsilons must be one for each of {self.domain.n_features} columns; got {self.epsilons!r}."
+            )
         # Raises on invalid columns.
         _ = self.parts
 

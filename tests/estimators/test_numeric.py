@@ -100,7 +100,7 @@ def test_values_outside_are_moved_and_counted(fixed_noise):
         ({"n_sampled_features": 0}, "n_sampled_features"),
         ({"n_sampled_features": True}, "n_sampled_features"),
         ({"n_sampled_features": "some"}, "n_sampled_features"),
-        ({"epsilon": 2e-6, "n_sampled_features": "all"}, "epsilon must be at least 3e-06 where 3 values share it"),
+        ({"epsilon": 2e-6, "n_sampled_features": "all"}, "epsilon must be at least 3e-06, since 3 values share it"),
         ({"epsilon": 1e-7, "mechanism": "duchi_vector"}, "epsilon must be at least 1e-06"),
         ({"bounds": ([0, 0], [1, 1])}, "bounds"),
     ],

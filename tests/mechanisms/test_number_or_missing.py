@@ -206,7 +206,7 @@ def test_the_domain_has_a_document():
         (lambda: NumberOrMissing(AGE, Duchi(1.0), 9, 0, stated=1.0), "hidden_count"),
         (lambda: NumberOrMissing(AGE, DuchiVector(1.0, 2), 9, 3, stated=1.0), "multiple"),
         (lambda: NumberOrMissing.of(AGE, 0.0), "epsilon"),
-        (lambda: NumberOrMissing.of(AGE, 1e-9), "large enough"),
+        (lambda: NumberOrMissing.of(AGE, 1e-9), "at least about"),
         (lambda: NumberOrMissing.of(AGE, 1.0, "none"), "mechanism must be one of"),
     ],
 )
