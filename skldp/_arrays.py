@@ -1,4 +1,4 @@
-"""Description of data in our own messages (type, shape, column; never a value), and conversion to numbers."""
+"""Description of data in messages (type, shape, column; never a value), and conversion to numbers."""
 
 from numbers import Real
 from typing import Any

@@ -1,7 +1,7 @@
 """Constraints between columns: one-hot blocks of a category, and linear inequalities.
 
-As a box, nine columns of three categories would have 512 corners instead of 27. Every row has an answer: rows outside
-are moved by a fixed rule, since a refusal would reveal the row.
+As a box, nine columns of three categories would have 512 corners instead of 27. Rows outside are moved by a fixed rule,
+since an error would reveal the row.
 """
 
 from dataclasses import dataclass, field

@@ -1,7 +1,7 @@
 """Declared domains: the possible records, and the rule that moves other records inside.
 
-A guarantee holds over a declared domain: every record is clipped to it before anything is drawn. Domains are declared
-from public knowledge, never from rows. Documents and files hold their JSON form.
+A guarantee holds over a declared domain: every record is clipped to it before noise is drawn. Domains are declared from
+public knowledge, never from rows. Documents and files contain their JSON form.
 """
 
 import itertools
@@ -354,7 +354,7 @@ def own_vectors(name: str, vectors: npt.ArrayLike, n_features: int | None = None
 
 @dataclass(frozen=True)
 class Codes(Domain):
-    """Codes of categories: integers from 0 to below a size for each column. Other codes are refused.
+    """Codes of categories: integers from 0 to below a size for each column. Other codes raise ValueError.
 
     Parameters
     ----------

@@ -182,7 +182,7 @@ class HashingLaw(CodeLaw):
 
 @dataclass(frozen=True)
 class HadamardLaw(CodeLaw):
-    """Hadamard response: one of the reports of all blocks, half of the code's block being its own.
+    """Hadamard response: one of the reports of all blocks, with half of a block for each code.
 
     There are `n_blocks` blocks of b = `block_size` reports, both powers of two. Code x is of block ``x // (b - 1)`` and
     of row ``1 + x % (b - 1)`` of Sylvester's matrix; its own are the reports of its block at which the row has a 1. For

@@ -259,7 +259,7 @@ class LongitudinalMeanLaw(_CodeTwice, UnitLaw):
 
 @dataclass(frozen=True)
 class LongitudinalHistogramLaw(_BitsTwice, UnitLaw):
-    """A bit for each of some buckets, which the person draws once: whether the number is in it (dBitFlip).
+    """Bits of some buckets, which the person draws once: whether the number is in each of them (dBitFlip).
 
     The bounds are divided into `n_buckets` of equal width. The answer is the rank of the chosen set of buckets and then
     a bit for each of them, the lowest bucket's the highest.

@@ -430,10 +430,9 @@ class MixedRecord(_Record):
     block_cells: ClassVar[int] = 131_072
 
     def __post_init__(self) -> None:
-        if len(self.epsilons) != self.domain.n_features:
-            raise ValueError(
-                f"epsilons must be one for each of {self.domain.n_features} columns; got {self.epsilons!r}."
-            )
+        n = self.domain.n_features
+        if len(self.epsilons) != n:
+            raise ValueError(f"epsilons must be one for each of {n} columns; got {self.epsilons!r}.")
         # Raises on invalid columns.
         _ = self.parts
 

@@ -1,4 +1,4 @@
-r"""Release numbers as randomized binary codes: BitRand (f-RR), LATENT and OME.
+r"""Releases of numbers as randomized binary codes: BitRand (f-RR), LATENT and OME.
 
 A number becomes a fixed-point code, every bit of the code is randomized independently, and the result is decoded. The
 bits of one number are drawn together, from one short random word, with exactly the law of the guarantee.

@@ -105,7 +105,7 @@ def _decode(codes: np.ndarray, masks: np.ndarray, step: Any, out: np.ndarray) ->
 
 
 class Loops(NamedTuple):
-    """The functions above."""
+    """Loops of a release, interpreted or compiled."""
 
     encode: Callable[..., None]
     look_up_masks: Callable[..., int]

@@ -1,1 +1,1 @@
-"""Labels and categories: randomized response, unary encodings, and what their answers say of frequencies."""
+"""Labels and categories: randomized response, unary encodings, and estimates of frequencies."""

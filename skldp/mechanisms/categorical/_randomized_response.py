@@ -108,7 +108,7 @@ class CategoryMechanism(RowMechanism):
 
 @dataclass(frozen=True)
 class CodeMechanism(RowMechanism):
-    """Base class of mechanisms that take rows of one code, shape (n, 1), and answer with codes of int64."""
+    """Base class of mechanisms of rows of one code, shape (n, 1), that release int64 codes."""
 
     released_dtype: ClassVar[np.dtype] = np.dtype(np.int64)
 
@@ -157,7 +157,7 @@ class CodeMechanism(RowMechanism):
 
 @dataclass(frozen=True)
 class GeneralizedRandomizedResponse(CategoryMechanism, CodeMechanism):
-    """Base class of laws that keep the true code with one probability and give each other code with another."""
+    """Base class of laws that release the true code with one probability and each other code with another."""
 
     _unit: ClassVar[str] = "label"
 

@@ -156,7 +156,7 @@ class UnaryEncoding(OneHotMechanism):
 
 @dataclass(frozen=True)
 class OneHotOfLaw(OneHotMechanism):
-    """Base class of mechanisms whose answer of another law, `law`, is written out as bits."""
+    """Base class of mechanisms that release the answer of another law, `law`, as bits."""
 
     def __post_init__(self) -> None:
         # Raises on an invalid law.

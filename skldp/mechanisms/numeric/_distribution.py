@@ -1,4 +1,4 @@
-r"""The distribution of numbers from answers of a law of cells: its response to knots, and the likeliest shares."""
+r"""Distributions of numbers from answers of a lattice law: response to knots, and maximum likelihood shares."""
 
 import math
 from collections.abc import Callable

@@ -1,1 +1,1 @@
-"""Mechanisms for vectors: multivariate Laplace, PrivUnit, random projections, and what is known of their errors."""
+"""Mechanisms for vectors: multivariate Laplace, PrivUnit, random projections, and their error bounds."""

@@ -261,7 +261,7 @@ def gamma_variates(noise: Noise, shape: float, n: int) -> Floats:
 
 @dataclass(frozen=True)
 class MultivariateLaplace(RowMechanism):
-    r"""Add noise of density proportional to :math:`e^{-\varepsilon \|z\| / \Delta}`.
+    r"""Multivariate Laplace mechanism, with noise of density proportional to :math:`e^{-\varepsilon \|z\| / \Delta}`.
 
     Parameters
     ----------

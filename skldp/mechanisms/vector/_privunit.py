@@ -84,7 +84,7 @@ def _across(rows: Floats, norms: Floats, noise: Noise, workspace: Workspace) -> 
 
 @dataclass(frozen=True)
 class PrivUnit(RowMechanism):
-    r"""Release the direction of a vector: unbiased, epsilon-LDP, with the least variance.
+    r"""Unbiased epsilon-LDP release of the direction of a vector, with the least variance.
 
     With probability p the release is a uniform point of the cap around the direction, else one of its complement,
     divided by the mean so that it is unbiased.
@@ -273,7 +273,7 @@ class PrivUnit(RowMechanism):
 
 @dataclass(frozen=True)
 class PrivUnitBall(RowMechanism):
-    r"""Release a vector of norm at most R, its norm included: unbiased, epsilon-LDP.
+    r"""Unbiased epsilon-LDP release of a vector of norm at most R, with its norm.
 
     With v = x / R, the vector :math:`(v, \sqrt{1 - \|v\|^2})` has norm 1 in d + 1 dimensions. It is released by
     :class:`PrivUnit` and the last coordinate dropped. Privacy: whatever x, the lifted vector is a point of the unit

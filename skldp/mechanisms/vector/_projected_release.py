@@ -1,4 +1,4 @@
-r"""Release in fewer dimensions: a public projection, then noise (PRIVEMB, M2), or PrivUnit on what is left."""
+r"""Release in fewer dimensions: a public projection, then noise (PRIVEMB, M2) or PrivUnit."""
 
 import math
 import sys
@@ -33,7 +33,7 @@ _BLOCK_ROWS = 1024
 
 @dataclass(frozen=True)
 class ProjectedRelease(RowMechanism):
-    r"""Project rows, dense or sparse (CSR), by a public Phi, then release them.
+    r"""Release of rows, dense or sparse (CSR), after projection by a public Phi.
 
     Parameters
     ----------

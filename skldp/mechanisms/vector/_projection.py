@@ -209,7 +209,7 @@ _PAIR_SLACK = 1e-5
 
 @dataclass(frozen=True)
 class RandomProjection:
-    r"""A public random matrix Phi of shape (m, d), the same for everyone who knows its seed.
+    r"""Public random matrix Phi of shape (m, d), determined by its seed.
 
     Parameters
     ----------
