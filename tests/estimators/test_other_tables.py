@@ -43,7 +43,7 @@ def test_components_of_one_column():
     moments = PrivateMoments(epsilon=8.0).fit(X[:, :1])
     pca = moments.to_pca()
     assert pca.components_.tolist() == [[1.0]]
-    with pytest.raises(ValueError, match=r"from 1 to 1; got True"):
+    with pytest.raises(ValueError, match=r"from 1 to 1\. Got True"):
         moments.to_pca(True)
 
 
