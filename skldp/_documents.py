@@ -65,7 +65,9 @@ def parsing(what: str) -> Iterator[None]:
     try:
         yield
     except (KeyError, TypeError, AttributeError, OverflowError) as error:
-        raise ValueError(f"{what} must be an object with valid types; got {type(error).__name__}.") from None
+        raise ValueError(
+            f"{what} must be an object with fields of its own types; got {type(error).__name__}."
+        ) from None
 
 
 def canonical_text(content: Any) -> str:
