@@ -22,7 +22,7 @@ class BitFlipTransformer(OneToOneFeatureMixin, LocalTransformer):
         "n_bits": [Interval(Integral, 2, 64, closed="both")],
         "n_integer_bits": [Integral, StrOptions({"auto"})],
         "calibration": [StrOptions({"published", "exact"})],
-        "alpha": [Interval(Real, 0, None, closed="neither")],
+        "alpha": [Interval(Real, 0, None, closed="neither"), None],
         "n_sampled_features": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto", "all"}), None],
         "debias": ["boolean"],
         "ledger": LEDGER,
@@ -64,9 +64,9 @@ class BitFlipTransformer(OneToOneFeatureMixin, LocalTransformer):
             n_bits=self.n_bits,
             n_integer_bits=self.n_integer_bits,
             calibration=self.calibration,
-            alpha=self.alpha,
             n_sampled_features=self.n_sampled_features,
             debias=self.debias,
+            **({} if self.alpha is None else {"alpha": self.alpha}),
         )
 
 
@@ -143,10 +143,6 @@ class BitRandTransformer(BitFlipTransformer):
     epsilon 3 per record (stated 3, per feature 3); exact, over all pairs of reachable codes
     """
 
-    _parameter_constraints: dict = {
-        **BitFlipTransformer._parameter_constraints,
-        "alpha": [*BitFlipTransformer._parameter_constraints["alpha"], None],
-    }
     _recipe = staticmethod(bitrand)
 
 
@@ -166,8 +162,8 @@ class LatentTransformer(BitFlipTransformer):
         one pair per feature. Values outside are clipped.
     calibration : {"published", "exact"}, default="published"
         "exact" chooses the share of one bit so that the exact worst-case loss is `epsilon`, with `alpha` kept.
-    alpha : float, default=7.0
-        The paper's parameter, > 0.
+    alpha : float, default=None
+        The paper's parameter, > 0. None is 7.
     n_sampled_features : int, "auto", "all" or None, default=None
         Features released per record; the others come out as 0, and the released ones are scaled up to make good.
         Anything but an int releases every one.
@@ -222,37 +218,6 @@ class LatentTransformer(BitFlipTransformer):
 
     _recipe = staticmethod(latent)
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        *,
-        n_bits: int = 10,
-        n_integer_bits: int | Literal["auto"] = "auto",
-        bounds: Any = (-1, 1),
-        calibration: Literal["published", "exact"] = "published",
-        alpha: float | None = 7.0,
-        n_sampled_features: int | Literal["auto", "all"] | None = None,
-        debias: bool = False,
-        transform_noise: bool = True,
-        seed: Seed = None,
-        n_jobs: int | None = None,
-        ledger: PrivacyLedger | None = None,
-    ) -> None:
-        super().__init__(
-            epsilon,
-            n_bits=n_bits,
-            n_integer_bits=n_integer_bits,
-            bounds=bounds,
-            calibration=calibration,
-            alpha=alpha,
-            n_sampled_features=n_sampled_features,
-            debias=debias,
-            transform_noise=transform_noise,
-            seed=seed,
-            n_jobs=n_jobs,
-            ledger=ledger,
-        )
-
 
 class OMETransformer(BitFlipTransformer):
     r"""Release every feature as a binary code whose ones and zeros are randomized unequally (OME).
@@ -270,8 +235,8 @@ class OMETransformer(BitFlipTransformer):
         one pair per feature. Values outside are clipped.
     calibration : {"published", "exact"}, default="published"
         "exact" chooses the share of one bit so that the exact worst-case loss is `epsilon`, with `alpha` kept.
-    alpha : float, default=1.0
-        The paper's parameter, > 0.
+    alpha : float, default=None
+        The paper's parameter, > 0. None is 1.
     n_sampled_features : int, "auto", "all" or None, default=None
         Features released per record; the others come out as 0, and the released ones are scaled up to make good.
         Anything but an int releases every one.
@@ -326,34 +291,3 @@ class OMETransformer(BitFlipTransformer):
     """
 
     _recipe = staticmethod(ome)
-
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        *,
-        n_bits: int = 10,
-        n_integer_bits: int | Literal["auto"] = "auto",
-        bounds: Any = (-1, 1),
-        calibration: Literal["published", "exact"] = "published",
-        alpha: float | None = 1.0,
-        n_sampled_features: int | Literal["auto", "all"] | None = None,
-        debias: bool = False,
-        transform_noise: bool = True,
-        seed: Seed = None,
-        n_jobs: int | None = None,
-        ledger: PrivacyLedger | None = None,
-    ) -> None:
-        super().__init__(
-            epsilon,
-            n_bits=n_bits,
-            n_integer_bits=n_integer_bits,
-            bounds=bounds,
-            calibration=calibration,
-            alpha=alpha,
-            n_sampled_features=n_sampled_features,
-            debias=debias,
-            transform_noise=transform_noise,
-            seed=seed,
-            n_jobs=n_jobs,
-            ledger=ledger,
-        )

@@ -4,7 +4,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from skldp._arrays import kind_of
@@ -12,7 +11,7 @@ from skldp.domains._columns import Columns
 from skldp.domains._domain import Codes
 from skldp.estimators._class_codes import declared_values, decode, decoded_dtype, encode, learnt_values
 from skldp.estimators._labels import LabelReleaser
-from skldp.estimators._validation import Seed, as_table
+from skldp.estimators._validation import as_table
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._record import MixedRecord, share_out
 from skldp.mechanisms.categorical._frequency import FrequencyEstimate, estimate_frequencies
@@ -75,26 +74,6 @@ class LabelLaplaceVector(LabelReleaser):
     >>> print(noisy.privacy_guarantee_)
     epsilon 1 per label (stated 1); exact, of the discrete Laplace noise on the whole one-hot label
     """
-
-    def __init__(self, epsilon: float = 1.0, *, classes: npt.ArrayLike | None = None, seed: Seed = None) -> None:
-        self.epsilon = epsilon
-        self.classes = classes
-        self.seed = seed
-
-    def inverse_transform(self, y: Any) -> np.ndarray:
-        """Return the label of the largest entry of every released row.
-
-        Parameters
-        ----------
-        y : array-like of shape (n_samples, n_classes)
-            Released rows.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-        """
-        check_is_fitted(self)
-        return decode(self._noisy(y).argmax(axis=1), self.classes_, self.classes_.dtype)
 
     def estimate_frequencies(self, y: Any) -> FrequencyEstimate:
         """Estimate without bias how often each class occurs among these people, from released rows.
@@ -174,28 +153,6 @@ class LabelMatrixRR(LabelReleaser):
     >>> print(attributes.privacy_guarantee_)
     epsilon 4 per label (stated 4, per feature 2); all labels of a record: sum over 2 columns: y0 2, y1 2
     """
-
-    def __init__(self, epsilon: float = 1.0, *, classes: npt.ArrayLike | None = None, seed: Seed = None) -> None:
-        self.epsilon = epsilon
-        self.classes = classes
-        self.seed = seed
-
-    def inverse_transform(self, y: Any) -> np.ndarray:
-        """Return released labels unchanged: they are labels, and their noise cannot be undone.
-
-        Parameters
-        ----------
-        y : array-like of shape (n_samples, n_columns)
-            Released labels.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples, n_columns)
-        """
-        check_is_fitted(self)
-        labels = self._labels(y)
-        self._codes(labels, self.classes_)
-        return labels
 
     def estimate_frequencies(self, y: Any) -> list[FrequencyEstimate]:
         """Estimate without bias how often each true class occurs in each column, from released labels.

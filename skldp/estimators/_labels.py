@@ -44,8 +44,8 @@ class LabelReleaser(
 ):
     """Base class of the transformers of y: labels to codes, and one mechanism.
 
-    A subclass defines ``__init__`` with the parameters `epsilon`, `classes` and `seed` beside its own, and the hooks
-    ``_make_mechanism(classes)`` and ``_decoded(answers, dtype)``.
+    A subclass defines the hooks ``_make_mechanism(classes)`` and ``_decoded(answers, dtype)``. One with parameters of
+    its own defines ``__init__``.
     """
 
     _parameter_constraints: dict = {
@@ -53,6 +53,11 @@ class LabelReleaser(
         "classes": ["array-like", None],
         "seed": NOISE_PARAMETERS["seed"],
     }
+
+    def __init__(self, epsilon: float = 1.0, *, classes: npt.ArrayLike | None = None, seed: Seed = None) -> None:
+        self.epsilon = epsilon
+        self.classes = classes
+        self.seed = seed
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, y: Any) -> Self:
@@ -186,23 +191,6 @@ class LabelReleaser(
 
 class LabelPrivatizer(LabelReleaser):
     """Base class of the transformers of y that return labels of the same type."""
-
-    def inverse_transform(self, y: Any) -> np.ndarray:
-        """Return released labels unchanged: they are labels, and their noise cannot be undone.
-
-        Parameters
-        ----------
-        y : array-like of shape (n_samples,)
-            Released labels.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-        """
-        check_is_fitted(self)
-        y = labels_1d(y)
-        encode(y, self.classes_, "y")
-        return y
 
     def estimate_frequencies(self, y: Any, *, of: Literal["sample", "population"] = "sample") -> FrequencyEstimate:
         """Estimate without bias how often each true class occurs, from released labels.
@@ -416,11 +404,6 @@ class LabelLaplace(LabelPrivatizer):
     >>> round(label_laplace.privacy_guarantee_.epsilon, 4), label_laplace.privacy_guarantee_.stated
     (0.4934, 1.0)
     """
-
-    def __init__(self, epsilon: float = 1.0, *, classes: npt.ArrayLike | None = None, seed: Seed = None) -> None:
-        self.epsilon = epsilon
-        self.classes = classes
-        self.seed = seed
 
     def _make_mechanism(self, classes):
         return LabelLaplaceMechanism(float(self.epsilon), classes.size)

@@ -7,9 +7,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from joblib import effective_n_jobs
-from scipy import linalg
-from sklearn.covariance import EmpiricalCovariance, empirical_covariance, log_likelihood
-from sklearn.decomposition import PCA
+from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -38,11 +36,12 @@ from skldp.mechanisms._noise import noise_from
 __all__ = ["PrivateMoments"]
 
 
-class PrivateMoments(GuaranteeMixin, EmpiricalCovariance):
+class PrivateMoments(GuaranteeMixin, BaseEstimator):
     r"""Mean and covariance of all columns under local differential privacy of every record.
 
     Each row of X is a person, who releases one vector once, at the whole epsilon. From what is learnt, the regression
-    of any column on others, principal components and correlations follow at no further cost.
+    of any column on others and correlations follow at no further cost; principal components are the eigenvectors of
+    `covariance_`.
 
     Parameters
     ----------
@@ -72,8 +71,6 @@ class PrivateMoments(GuaranteeMixin, EmpiricalCovariance):
         large that radii are tight, and so means biased.
     covariance_error_ : ndarray of shape (n_features, n_features)
         Standard errors of `raw_covariance_`, likewise.
-    precision_ : ndarray of shape (n_features, n_features)
-        Return the pseudo-inverse of `covariance_`.
     protocol_ : MomentsProtocol
         Its public state at the end, with the task that stays open.
     privacy_guarantee_ : PrivacyGuarantee
@@ -97,7 +94,7 @@ class PrivateMoments(GuaranteeMixin, EmpiricalCovariance):
     See Also
     --------
     PrivateLinearRegression : More precise for the one target that is known beforehand.
-    sklearn.covariance.EmpiricalCovariance : The same without privacy, whose methods this has.
+    sklearn.covariance.EmpiricalCovariance : The same without privacy.
 
     Notes
     -----
@@ -125,8 +122,6 @@ class PrivateMoments(GuaranteeMixin, EmpiricalCovariance):
     >>> fit = moments.regress(2, on=[0, 1])
     >>> bool(np.abs(fit.coef_ - [0.5, 0.0]).max() < 0.1)
     True
-    >>> moments.to_pca(2).transform(X[:5]).shape
-    (5, 2)
     """
 
     _parameter_constraints: dict = {
@@ -205,54 +200,6 @@ class PrivateMoments(GuaranteeMixin, EmpiricalCovariance):
         self._learnt()
         return self
 
-    def get_precision(self) -> npt.NDArray[np.float64]:
-        """Return the pseudo-inverse of `covariance_`.
-
-        Returns
-        -------
-        ndarray of shape (n_features, n_features)
-        """
-        check_is_fitted(self)
-        return linalg.pinvh(self.covariance_)
-
-    def mahalanobis(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Return the squared Mahalanobis distances of rows to `location_`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        check_is_fitted(self)
-        away = validate_finite(self, X, reset=False, dtype=np.float64) - self.location_
-        result: npt.NDArray[np.float64] = np.einsum("ij,ij->i", away @ self.get_precision(), away)
-        return result
-
-    def score(self, X_test: npt.ArrayLike, y: Any = None) -> float:
-        """Return the mean log-likelihood of rows under the normal law of `location_` and `covariance_`.
-
-        Parameters
-        ----------
-        X_test : array-like of shape (n_samples, n_features)
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        float
-        """
-        check_is_fitted(self)
-        away = validate_finite(self, X_test, reset=False, dtype=np.float64) - self.location_
-        return float(log_likelihood(empirical_covariance(away, assume_centered=True), self.get_precision()))
-
-    @property
-    def precision_(self) -> npt.NDArray[np.float64]:
-        """Return the pseudo-inverse of `covariance_`."""
-        return self.get_precision()
-
     def correlations(self, level: float = 0.95) -> Correlations:
         """Return the correlations of all columns, with intervals.
 
@@ -306,44 +253,6 @@ class PrivateMoments(GuaranteeMixin, EmpiricalCovariance):
         box = self._domain(self.protocol_.blocks)
         return self._estimates.regress(of_target, others, float(alpha), (box.low[of_target], box.high[of_target]))
 
-    def to_pca(self, n_components: int | None = None) -> PCA:
-        """Return a fitted PCA of `covariance_`.
-
-        Parameters
-        ----------
-        n_components : int, default=None
-            None is all.
-
-        Returns
-        -------
-        sklearn.decomposition.PCA
-
-        Raises
-        ------
-        ValueError
-            If `n_components` is not from 1 to the number of columns.
-        """
-        check_is_fitted(self)
-        d = self.n_features_in_
-        kept = d if n_components is None else n_components
-        if not is_integer(kept) or not 1 <= kept <= d:
-            raise ValueError(f"n_components must be a whole number from 1 to {d}. Got {n_components!r} instead.")
-        values, vectors = np.linalg.eigh(self.covariance_)
-        values, components = np.maximum(values[::-1], 0), vectors[:, ::-1].T
-        # The largest entry of each component is positive, as in scikit-learn.
-        largest = components[np.arange(d), np.abs(components).argmax(axis=1)]
-        components = components * np.sign(largest)[:, None]
-        pca = PCA(n_components=n_components)
-        pca.components_, pca.explained_variance_ = components[:kept], values[:kept]
-        pca.explained_variance_ratio_ = values[:kept] / values.sum()
-        pca.singular_values_ = np.sqrt(values[:kept] * (self.n_people_ - 1))
-        pca.noise_variance_ = float(values[kept:].mean()) if kept < d else 0.0
-        pca.mean_, pca.n_components_, pca.n_samples_ = self.location_, int(kept), self.n_people_
-        pca.n_features_in_ = d
-        if hasattr(self, "feature_names_in_"):
-            pca.feature_names_in_ = self.feature_names_in_
-        return pca
-
     def _column(self, named: Any) -> int:
         """Return the position of a column given by position or name."""
         if isinstance(named, str):
@@ -369,7 +278,6 @@ class PrivateMoments(GuaranteeMixin, EmpiricalCovariance):
         self.location_, self.covariance_ = estimates.location, estimates.covariance
         self.raw_covariance_ = estimates.raw_covariance
         self.location_error_, self.covariance_error_ = estimates.location_error, estimates.covariance_error
-        self.n_people_ = self.protocol_.n_answered
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -1,7 +1,7 @@
 """RandomProjectionPrivatizer: vectors released after a public random projection."""
 
 from numbers import Integral, Real
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -9,7 +9,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skldp.estimators._base import LocalTransformer
-from skldp.estimators._validation import FLOATS, Interval, Seed, StrOptions, as_table
+from skldp.estimators._validation import Interval, Seed, StrOptions, as_table
 from skldp.mechanisms.vector._gaussian_width import projected_dimension
 from skldp.mechanisms.vector._projected_release import SENSITIVITIES, ProjectedRelease
 from skldp.mechanisms.vector._projection import RandomProjection, square_of_prime
@@ -204,23 +204,6 @@ class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransform
         """Phi, an array or sparse matrix of shape (n_components, n_features)."""
         check_is_fitted(self)
         return self.mechanism_.projection.matrix
-
-    def inverse_transform(self, X: Any) -> Any:
-        """Return the vectors of least norm that Phi maps to the rows of X (least squares).
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_components)
-
-        Returns
-        -------
-        X_original : ndarray of shape (n_samples, n_features)
-        """
-        check_is_fitted(self)
-        X = as_table(X, dtype=FLOATS)
-        if X.shape[1] != self.n_components_:
-            raise ValueError(f"X must have n_components = {self.n_components_} columns. Got {X.shape[1]} instead.")
-        return self.mechanism_.projection.invert(X)
 
     _input: dict = {"accept_sparse": "csr"}
 

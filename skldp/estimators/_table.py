@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any, Literal, Self
 
 import numpy as np
-from scipy import sparse
 from sklearn import get_config
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -17,11 +16,9 @@ from skldp.estimators._guarantee_mixin import attach_guarantee
 from skldp.estimators._schema import check_frame, columns_of, framed, read_schema
 from skldp.estimators._table_encoding import as_estimates, as_one_hot, as_sparse, widths
 from skldp.estimators._validation import (
-    FLOATS,
     InvalidParameterError,
     Seed,
     StrOptions,
-    as_table,
     check_epsilon,
     fit_context,
     input_names,
@@ -201,38 +198,6 @@ class TablePrivatizer(LocalTransformer):
         self._declare(self._rows(X, reset=True))
         return self
 
-    def inverse_transform(self, X: Any) -> np.ndarray:
-        """Decode to one column each: numbers as released, the category with the largest entry.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features_out)
-            Released rows, or predictions of them.
-
-        Returns
-        -------
-        table : ndarray of shape (n_samples, n_features)
-            Objects, if there are categories or dates. A number is missing if its indicator exceeds 0.5.
-
-        Raises
-        ------
-        ValueError
-            If X has other columns, or a mechanism answers with sets of categories.
-        """
-        check_is_fitted(self)
-        self._refuse_sets("inverse_transform")
-        released = as_table(X.toarray() if sparse.issparse(X) else X, dtype=FLOATS)
-        sizes = widths(self.columns_)
-        if released.shape[1] != sum(sizes):
-            raise ValueError(f"X must have {sum(sizes)} columns. Got {released.shape[1]} instead.")
-        numbers = []
-        for part, column in zip(np.split(released, np.cumsum(sizes)[:-1], axis=1), self.columns_, strict=True):
-            if column.values is not None:
-                numbers.append(part.argmax(axis=1))
-            else:
-                numbers.append(part[:, 0] if part.shape[1] == 1 else np.where(part[:, 1] > 0.5, np.nan, part[:, 0]))
-        return self._as_columns(np.column_stack(numbers))
-
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of released columns: the table's, or a column's and a category's.
 
@@ -314,7 +279,12 @@ class TablePrivatizer(LocalTransformer):
         )
         self.mechanisms_ = dict(zip(names, self.mechanism_.parts, strict=True))
         if self.encoding == "columns":
-            self._refuse_sets("encoding='columns'")
+            sets = [str(name) for name, part in self.mechanisms_.items() if part.n_outputs > 1]
+            if sets:
+                raise InvalidParameterError(
+                    "encoding='columns' needs one category in an answer, as of category_mechanism='krr'. Got sets of "
+                    f"categories for {', '.join(sets)} instead."
+                )
         elif len(set(self.get_feature_names_out())) < sum(widths(self.columns_)):
             raise ValueError(
                 "Released columns must have different names, each that of a column and a category. Got one twice; "
@@ -349,14 +319,6 @@ class TablePrivatizer(LocalTransformer):
                 "instead."
             )
         return tuple(by_column.get(name, "krr") if name in of_categories else self.mechanism for name in names)
-
-    def _refuse_sets(self, what):
-        sets = [str(name) for name, part in self.mechanisms_.items() if part.n_outputs > 1]
-        if sets:
-            raise InvalidParameterError(
-                f"{what} needs one category in an answer, as of category_mechanism='krr'. Got sets of categories for "
-                f"{', '.join(sets)} instead."
-            )
 
     def _release(self, rows, out=None, *, noisy=True, ids=None, keyed=None):
         if rows.dtype == np.float32:

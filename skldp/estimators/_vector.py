@@ -6,17 +6,10 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import OneToOneFeatureMixin
-from sklearn.utils.validation import check_is_fitted
 
 from skldp.accounting import PrivacyLedger
-from skldp.domains._norms import nearest_rows
 from skldp.estimators._base import LEDGER, LocalTransformer
-from skldp.estimators._validation import (
-    BOUNDS_BY_COLUMN,
-    Interval,
-    Seed,
-    StrOptions,
-)
+from skldp.estimators._validation import BOUNDS_BY_COLUMN, Interval, Seed, StrOptions
 from skldp.mechanisms.vector._multivariate_laplace import MultivariateLaplace
 from skldp.mechanisms.vector._privunit import PrivUnit, PrivUnitBall, ScaledRows
 
@@ -228,32 +221,6 @@ class MultivariateLaplacePrivatizer(OneToOneFeatureMixin, LocalTransformer):
         self.transform_noise = transform_noise
         self.seed = seed
         self.n_jobs = n_jobs
-
-    def nearest_indices(self, X: Any) -> np.ndarray:
-        """Release the index of the vocabulary's vector nearest to each noisy row.
-
-        Each call is a separate release.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The private rows.
-
-        Returns
-        -------
-        indices : ndarray of int, shape (n_samples,)
-
-        Raises
-        ------
-        ValueError
-            If there is no vocabulary.
-        """
-        check_is_fitted(self)
-        self._check_unchanged()
-        if self.mechanism_.vocabulary is None:
-            raise ValueError("nearest_indices needs a vocabulary. Got vocabulary=None instead.")
-        words = self._release(self._rows(X, reset=False), noisy=self.transform_noise)
-        return nearest_rows(words, self.mechanism_.vocabulary.astype(words.dtype))
 
     def _make_mechanism(self, X):
         radius = None if self.radius is None else float(self.radius)

@@ -44,7 +44,6 @@ def test_labels_keep_their_type_and_can_be_estimated(dtype):
     matrix = LabelMatrixRR(120.0, classes=[0, 1])
     released = matrix.fit_transform(Y.astype(dtype))
     np.testing.assert_array_equal(released, Y)
-    np.testing.assert_array_equal(matrix.inverse_transform(released), Y)
     for estimate, column in zip(matrix.estimate_frequencies(released), Y.T, strict=True):
         np.testing.assert_allclose(estimate.frequencies, [1 - column.mean(), column.mean()], atol=1e-9)
 

@@ -7,7 +7,6 @@ from skldp import (
     NoiseAwareDiscriminant,
     NumericPrivatizer,
     PrivateLinearRegression,
-    PrivateMoments,
     PrivUnitTransformer,
 )
 from skldp.exceptions import OutOfDomainWarning, TooFewPeopleWarning
@@ -37,14 +36,6 @@ def test_what_lies_outside_is_told_with_the_parameter_that_it_takes(recwarn, row
     else:
         with pytest.warns(OutOfDomainWarning, match=words):
             model.fit(rows, target)
-
-
-def test_components_of_one_column():
-    moments = PrivateMoments(epsilon=8.0).fit(X[:, :1])
-    pca = moments.to_pca()
-    assert pca.components_.tolist() == [[1.0]]
-    with pytest.raises(ValueError, match=r"from 1 to 1\. Got True"):
-        moments.to_pca(True)
 
 
 def test_one_released_row_shows_no_variance():

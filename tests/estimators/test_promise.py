@@ -66,8 +66,6 @@ def releases(estimator, data):
     yield lambda: estimator.transform(data)
     yield lambda: estimator.privacy_guarantee_
     yield lambda: privacy_guarantee(estimator)
-    if hasattr(estimator, "nearest_indices"):
-        yield lambda: estimator.nearest_indices(data)
     if isinstance(estimator, skldp.estimators._base.LocalTransformer):
         out = np.empty((len(X), estimator.mechanism_.n_outputs))
         yield lambda: skldp.release_blocks(estimator, X, out)
