@@ -12,16 +12,11 @@ from skldp.domains._domain import Box
 from skldp.estimators._base import warn_out_of_domain
 from skldp.exceptions import TooFewPeopleWarning
 from skldp.learning._inference import InferenceProtocol
+from skldp.learning._person import simulate
 from skldp.learning._protocol import Protocol
 from skldp.mechanisms._noise import noise_from
 
-__all__ = [
-    "ask_more",
-    "takes_more",
-    "warn_moved",
-    "warn_no_errors",
-    "warn_too_few",
-]
+__all__ = ["ask_all", "ask_more", "takes_more", "warn_moved", "warn_no_errors", "warn_too_few"]
 
 
 def takes_more(estimator: Any) -> bool:
@@ -30,6 +25,12 @@ def takes_more(estimator: Any) -> bool:
     if getattr(estimator, "protocol", "once") != "once":
         raise AttributeError("Only protocol='once' has a task that stays open for more people.")
     return True
+
+
+def ask_all(estimator: Any, protocol: Protocol, X: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> None:
+    """Run a protocol in which every row reports once, and keep it as ``protocol_``."""
+    simulate(protocol, X, y, noise_from(estimator.seed), n_threads=effective_n_jobs(estimator.n_jobs))
+    estimator.protocol_, estimator._n_calls = protocol, 0
 
 
 def ask_more(estimator: Any, X: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> None:

@@ -1,13 +1,12 @@
 """PrivateLinearRegression: linear regression from reports."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
@@ -18,7 +17,7 @@ from skldp._checks import check_fraction
 from skldp._tables import as_frame, html_table
 from skldp.domains._domain import Box
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
-from skldp.estimators._learning import ask_more, takes_more, warn_moved, warn_no_errors, warn_too_few
+from skldp.estimators._learning import ask_all, ask_more, takes_more, warn_moved, warn_no_errors, warn_too_few
 from skldp.estimators._validation import (
     BOUNDS,
     BOUNDS_BY_COLUMN,
@@ -34,47 +33,37 @@ from skldp.estimators._validation import (
     validate_finite,
 )
 from skldp.learning._inference import InferenceProtocol
-from skldp.learning._person import simulate
 from skldp.learning._regression import RegressionProtocol
 from skldp.learning._uncertainty import Estimate
-from skldp.mechanisms._noise import noise_from
 
-__all__ = ["CoefficientErrorsMixin", "PrivateLinearRegression", "RegressionSummary"]
+__all__ = ["PrivateLinearRegression", "RegressionSummary"]
 
 
 def _asked_for_errors(self: Any) -> bool:
     if not self.inference:
-        raise AttributeError("Errors are known only where people were asked for them: fit with inference=True.")
+        raise AttributeError("Errors of the coefficients need inference=True in fit.")
     return True
+
+
+def _takes_more(self: Any) -> bool:
+    if self.inference:
+        raise AttributeError("partial_fit needs inference=False: the errors are of a fixed number of people.")
+    return takes_more(self)
 
 
 @dataclass(frozen=True)
 class RegressionSummary:
-    """The coefficients of a regression and their errors: a table as text, in notebooks, and as a frame.
+    """Table of the coefficients of a regression and their errors.
 
-    Parameters
+    Attributes
     ----------
     names : sequence of str
-        Of the terms.
+        The terms.
     estimate : Estimate
+        Coefficients with their covariance.
     level : float
-        Of the intervals.
+        Level of the intervals.
     title : str
-
-    See Also
-    --------
-    PrivateLinearRegression.summary : Makes it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skldp.estimators._private_linear import RegressionSummary
-    >>> from skldp.learning._uncertainty import Estimate
-    >>> estimate = Estimate(np.array([0.5]), np.array([[0.04]]), np.array([0.03]), 49)
-    >>> print(RegressionSummary(["age"], estimate, 0.95, "Least squares"))
-    Least squares
-         coef  std err      t  P>|t|   [0.025  0.975]  due to privacy
-    age   0.5      0.2  2.500  0.016  0.09808  0.9019             50%
     """
 
     names: Sequence[str]
@@ -97,113 +86,28 @@ class RegressionSummary:
         }
 
     def to_frame(self) -> Any:
-        """Return the columns as a pandas DataFrame, indexed by term.
-
-        Raises
-        ------
-        ImportError
-            If pandas is missing.
-        """
+        """Return the columns as a pandas DataFrame, indexed by term."""
         return as_frame(self.to_dict(), index=list(self.names))
 
     def __str__(self) -> str:
-        head, *rows = self._cells()
-        widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-        lines = [
-            "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in (head, *rows)
-        ]
-        return "\n".join([self.title, *lines])
+        rows = self._rows_of_text()
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ["  ".join([name.ljust(widths[0]), *map(str.rjust, cells, widths[1:])]) for name, *cells in rows]
+        return "\n".join([self.title, *map(str.rstrip, lines)])
 
     def _repr_html_(self) -> str:
-        head, *rows = self._cells()
+        head, *rows = self._rows_of_text()
         return html_table(self.title, rows, head)
 
-    def _cells(self) -> list[list[str]]:
-        columns = self.to_dict()
-        formats = ["{:.4g}", "{:.4g}", "{:.3f}", "{:.3f}", "{:.4g}", "{:.4g}", "{:.0%}"]
-        rows = zip(*columns.values(), strict=True)
-        return [
-            ["", *columns],
-            *(
-                [name, *(form.format(one) for form, one in zip(formats, row, strict=True))]
-                for name, row in zip(self.names, rows, strict=True)
-            ),
+    def _rows_of_text(self) -> list[list[str]]:
+        columns, formats = self.to_dict(), [".4g", ".4g", ".3f", ".3f", ".4g", ".4g", ".0%"]
+        texts = [
+            [format(number, form) for number in column] for column, form in zip(columns.values(), formats, strict=True)
         ]
+        return [["", *columns], *map(list, zip(self.names, *texts, strict=True))]
 
 
-class CoefficientErrorsMixin:
-    """Mixin with intervals and a summary for estimators with `inference`."""
-
-    # Attributes of the estimator.
-    n_features_in_: int
-    protocol_: Any
-    _check_unchanged: Callable[[], None]
-
-    @available_if(_asked_for_errors)
-    def confidence_intervals(self, level: float = 0.95) -> npt.NDArray[np.float64]:
-        """Return confidence intervals of the coefficients without a ridge.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-
-        Returns
-        -------
-        ndarray of shape (n_terms, 2)
-            Lower and upper ends: of the intercept, where there is one, and the coefficients.
-
-        Raises
-        ------
-        ValueError
-            If the level is not between 0 and 1, or there were too few people for errors to be told, or for features to
-            be told apart.
-        """
-        check_fraction("level", level)
-        return self._estimate().intervals(level)
-
-    @available_if(_asked_for_errors)
-    def summary(self, level: float = 0.95) -> RegressionSummary:
-        """Return the coefficients without a ridge, their errors, and the share of these due to privacy.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Of the intervals.
-
-        Returns
-        -------
-        RegressionSummary
-
-        Raises
-        ------
-        ValueError
-            As of :meth:`confidence_intervals`.
-        """
-        check_fraction("level", level)
-        estimate = self._estimate()
-        n_features = self.n_features_in_
-        names = [*getattr(self, "feature_names_in_", [f"x{i}" for i in range(n_features)])]
-        protocol = self.protocol_
-        title = (
-            f"Least squares of {protocol.n_people:,} people, each under epsilon {protocol.epsilon:.4g}; "
-            f"t with {estimate.degrees} degrees of freedom"
-        )
-        return RegressionSummary(["intercept"] * (len(estimate.values) - n_features) + names, estimate, level, title)
-
-    def _estimate(self) -> Estimate:
-        check_is_fitted(self)
-        self._check_unchanged()
-        estimate: Estimate = self.protocol_.estimate()
-        return estimate
-
-
-def _takes_more(self: Any) -> bool:
-    if self.inference:
-        raise AttributeError("Where the errors were asked for, no task stays open for more people.")
-    return takes_more(self)
-
-
-class PrivateLinearRegression(CoefficientErrorsMixin, GuaranteeMixin, RegressorMixin, BaseEstimator):
+class PrivateLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
     r"""Linear regression under local differential privacy of every record with its target.
 
     Each row of X with its y is a person, who releases one vector once, at the whole epsilon. What is released is made
@@ -245,13 +149,6 @@ class PrivateLinearRegression(CoefficientErrorsMixin, GuaranteeMixin, RegressorM
     ----------
     coef_ : ndarray of shape (n_features,)
     intercept_ : float
-    unridged_coef_ : ndarray of shape (n_features,)
-        With `inference`, where enough people were asked: the coefficients that the intervals are around. They have no
-        ridge and more noise; predictions are made with `coef_`.
-    unridged_intercept_ : float
-        Likewise.
-    coef_covariance_ : ndarray of shape (n_terms, n_terms)
-        Likewise: of the errors of the unridged intercept, where there is one, and coefficients.
     protocol_ : RegressionProtocol
         Its public state at the end, with the open task of ``protocol="once"``.
     privacy_guarantee_ : PrivacyGuarantee
@@ -367,9 +264,8 @@ class PrivateLinearRegression(CoefficientErrorsMixin, GuaranteeMixin, RegressorM
             **({} if self.alpha == "auto" else {"ridge": self.alpha}),
         )
         warn_too_few(protocol, "the mean is")
-        simulate(protocol, rows, target, noise_from(self.seed), n_threads=effective_n_jobs(self.n_jobs))
+        ask_all(self, protocol, rows, target)
         warn_moved(rows, target, box, input_names(self))
-        self.protocol_, self._n_calls = protocol, 0
         warn_no_errors(protocol)
         self._learnt()
         attach_guarantee(self, protocol.guarantee())
@@ -413,6 +309,62 @@ class PrivateLinearRegression(CoefficientErrorsMixin, GuaranteeMixin, RegressorM
         low, high = check_bounds(self.target_bounds, 1, "target_bounds")
         return np.clip(rows @ self.coef_ + self.intercept_, low[0], high[0])
 
+    @available_if(_asked_for_errors)
+    def confidence_intervals(self, level: float = 0.95) -> npt.NDArray[np.float64]:
+        """Return confidence intervals of the coefficients without a ridge.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Level of the intervals, between 0 and 1.
+
+        Returns
+        -------
+        ndarray of shape (n_terms, 2)
+            Lower and upper ends: of the intercept, if there is one, and of the coefficients.
+
+        Raises
+        ------
+        ValueError
+            If there were too few people for errors, or noise hides a direction of the features.
+        """
+        check_fraction("level", level)
+        return self._estimate().intervals(level)
+
+    @available_if(_asked_for_errors)
+    def summary(self, level: float = 0.95) -> RegressionSummary:
+        """Return the coefficients without a ridge, their errors, and the share of these due to privacy.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Level of the intervals, between 0 and 1.
+
+        Returns
+        -------
+        RegressionSummary
+            A table that prints as text, shows in notebooks, and has ``to_frame``.
+
+        Raises
+        ------
+        ValueError
+            If there were too few people for errors, or noise hides a direction of the features.
+        """
+        check_fraction("level", level)
+        estimate, protocol = self._estimate(), self.protocol_
+        title = (
+            f"Least squares of {protocol.n_people:,} people, each under epsilon {protocol.epsilon:.4g}; "
+            f"t with {estimate.degrees} degrees of freedom"
+        )
+        names = ["intercept"] * self.fit_intercept + input_names(self)
+        return RegressionSummary(names, estimate, level, title)
+
+    def _estimate(self) -> Estimate:
+        check_is_fitted(self)
+        self._check_unchanged()
+        estimate: Estimate = self.protocol_.estimate()
+        return estimate
+
     def _records(self, X: Any, y: Any, *, reset: bool) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         rows, target = validate_finite(self, X, y=y, reset=reset, dtype=np.float64, y_numeric=True)
         return rows, as_numbers(target, "y")
@@ -424,13 +376,6 @@ class PrivateLinearRegression(CoefficientErrorsMixin, GuaranteeMixin, RegressorM
 
     def _learnt(self) -> None:
         self.coef_, self.intercept_ = self.protocol_.coefficients, self.protocol_.intercept
-        for name in ("unridged_coef_", "unridged_intercept_", "coef_covariance_"):
-            self.__dict__.pop(name, None)
-        if isinstance(self.protocol_, InferenceProtocol) and not self.protocol_.refusal:
-            estimate = self.protocol_.estimate()
-            self.unridged_coef_ = estimate.values[-self.n_features_in_ :]
-            self.unridged_intercept_ = float(estimate.values[0]) if self.fit_intercept else 0.0
-            self.coef_covariance_ = estimate.covariance
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -6,7 +6,6 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from joblib import effective_n_jobs
 from scipy import special
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
@@ -16,7 +15,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from skldp.domains._domain import Box
 from skldp.estimators._class_codes import declared_values, encode, labels_1d, learnt_values, warn_learnt
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
-from skldp.estimators._learning import ask_more, takes_more, warn_moved, warn_too_few
+from skldp.estimators._learning import ask_all, ask_more, takes_more, warn_moved, warn_too_few
 from skldp.estimators._validation import (
     BOUNDS_BY_COLUMN,
     EPSILON,
@@ -31,9 +30,7 @@ from skldp.estimators._validation import (
 )
 from skldp.learning._classification import ClassificationProtocol
 from skldp.learning._discriminant import DiscriminantProtocol
-from skldp.learning._person import simulate
 from skldp.mechanisms._guarantee import PrivacyGuarantee
-from skldp.mechanisms._noise import noise_from
 
 __all__ = ["LinearScores", "PrivateLinearClassifier", "PrivateLogisticRegression"]
 
@@ -178,10 +175,8 @@ class PrivateLinearClassifier(GuaranteeMixin, LinearScores, BaseEstimator, ABC):
         if learnt:
             warn_learnt("The classes", "classes=[...]")
         warn_too_few(protocol, "the classes' shares are")
-        prepared, n_threads = self._prepared(rows), effective_n_jobs(self.n_jobs)
-        simulate(protocol, prepared, codes, noise_from(self.seed), n_threads=n_threads)
+        ask_all(self, protocol, self._prepared(rows), codes)
         self._warn_moved(rows, codes)
-        self.protocol_, self._n_calls = protocol, 0
         self._learn(self.classes_, protocol.coefficients, protocol.intercepts)
         attach_guarantee(self, self._promise(protocol.guarantee()), "the classes" if learnt else "")
         return self

@@ -6,7 +6,6 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
@@ -15,7 +14,7 @@ from skldp._checks import is_integer
 from skldp.domains._domain import Box
 from skldp.estimators._base import outside_by_name, warn_out_of_domain
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
-from skldp.estimators._learning import ask_more, warn_too_few
+from skldp.estimators._learning import ask_all, ask_more, warn_too_few
 from skldp.estimators._validation import (
     BOUNDS_BY_COLUMN,
     EPSILON,
@@ -29,9 +28,7 @@ from skldp.estimators._validation import (
 )
 from skldp.learning._moment_estimates import Correlations
 from skldp.learning._moments import MomentsProtocol
-from skldp.learning._person import simulate
 from skldp.learning._uncertainty import LinearFit
-from skldp.mechanisms._noise import noise_from
 
 __all__ = ["PrivateMoments"]
 
@@ -170,10 +167,8 @@ class PrivateMoments(GuaranteeMixin, BaseEstimator):
             rows.shape[1], len(rows), epsilon=float(self.epsilon), low=box.low, high=box.high, blocks=blocks
         )
         warn_too_few(protocol, "no more than the means and one spread are")
-        n_threads = effective_n_jobs(self.n_jobs)
-        simulate(protocol, rows, np.zeros(len(rows)), noise_from(self.seed), n_threads=n_threads)
+        ask_all(self, protocol, rows, np.zeros(len(rows)))
         self._warn_moved(rows, box)
-        self.protocol_, self._n_calls = protocol, 0
         self._learnt()
         attach_guarantee(self, protocol.guarantee())
         return self
