@@ -42,8 +42,8 @@ __all__ = [
     "in_threads",
     "is_charged",
     "law_of_releases",
-    "outside_by_name",
     "release_charged",
+    "warn_moved_rows",
     "warn_out_of_domain",
 ]
 
@@ -234,7 +234,7 @@ class LocalTransformer(GuaranteeMixin, TransformerMixin, BaseEstimator):
             n_moved = sum(
                 in_threads(lambda task, stream: release(rows[task], stream, out[task]), tasks, streams, n_jobs=n_jobs)
             )
-        warn_out_of_domain(n_before + n_moved, math.prod(rows.shape), names=lambda: columns_outside(self, rows))
+        warn_moved_rows(self, n_before + n_moved, rows, mechanism.domain)
         return out
 
     def __sklearn_tags__(self):
@@ -262,14 +262,8 @@ def release_charged(estimator, rows, ids):
         raise ValueError(f"A ledger charges a finite epsilon. Got {guarantee} instead.")
     part = getattr(estimator, "_part", None)
     released = estimator.ledger.release(estimator.mechanism_, rows, ids, part=part, all_or_none=True)
-    warn_out_of_domain(released.n_moved, math.prod(rows.shape), names=lambda: columns_outside(estimator, rows))
+    warn_moved_rows(estimator, released.n_moved, rows, estimator.mechanism_.domain)
     return released.rows
-
-
-def columns_outside(estimator, rows):
-    """Return the names of the columns with values outside their bounds."""
-    named = hasattr(estimator, "n_features_in_") and isinstance(rows, np.ndarray)
-    return outside_by_name(rows, estimator.mechanism_.domain, input_names(estimator)) if named else []
 
 
 def check_bounds_of_type(bounds, dtype):
@@ -289,8 +283,16 @@ def counted_out_of_domain():
         _COUNTS.reset(token)
 
 
-def outside_by_name(rows, domain, names):
+def warn_moved_rows(estimator, n_moved, rows, domain):
+    """Warn of the number of values of rows that were moved into a domain, with the names of their columns."""
+    warn_out_of_domain(n_moved, math.prod(rows.shape), names=lambda: _columns_outside(estimator, rows, domain))
+
+
+def _columns_outside(estimator, rows, domain):
     """Return the names of columns with values outside a domain that bounds each column; else none."""
+    if not hasattr(estimator, "n_features_in_") or not isinstance(rows, np.ndarray):
+        return []
+    names = input_names(estimator)
     if not isinstance(domain, Box | Columns) or len(names) != rows.shape[1]:
         return []
     outside = np.zeros(rows.shape[1], dtype=bool)

@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skldp.domains._domain import Box, round_inward
-from skldp.estimators._base import outside_by_name, warn_out_of_domain
+from skldp.estimators._base import warn_moved_rows
 from skldp.estimators._guarantee_mixin import doc_link
 from skldp.estimators._validation import (
     BOUNDS_BY_COLUMN,
@@ -15,7 +15,6 @@ from skldp.estimators._validation import (
     as_table,
     check_bounds_by_column,
     fit_context,
-    input_names,
     validate_finite,
 )
 
@@ -121,7 +120,7 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         # The box refuses NaN and infinity.
         box = Box.of(*self.bounds_)
         inside = box.clip(X)
-        warn_out_of_domain(inside.n_moved, X.size, names=lambda: outside_by_name(X, box, input_names(self)))
+        warn_moved_rows(self, inside.n_moved, X, box)
         scaled = _mapped(inside.rows, self.bounds_, self.feature_range_).astype(X.dtype, copy=False)
         # A value outside the range by rounding would be clipped, and counted, by the next step.
         low, high = self.feature_range_
@@ -140,9 +139,7 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X_original : ndarray of shape (n_samples, n_features)
         """
         check_is_fitted(self)
-        X = as_table(X, dtype=FLOATS)
-        if X.shape[1] != self.n_features_in_:
-            raise ValueError(f"X must have {self.n_features_in_} columns. Got {X.shape[1]} instead.")
+        X = as_table(X, n_columns=self.n_features_in_, dtype=FLOATS)
         return _mapped(X, self.feature_range_, self.bounds_).astype(X.dtype, copy=False)
 
     def __sklearn_tags__(self):

@@ -3,7 +3,7 @@
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skldp._arrays import kind_of
 from skldp._value_labels import value_labels
@@ -20,7 +20,7 @@ from skldp.estimators._validation import (
     check_epsilon,
     fit_context,
     input_names,
-    validate_finite,
+    validate_mixed,
 )
 from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS, CategoricalRecord
 from skldp.mechanisms.categorical._frequency import FrequencyEstimate, estimate_frequencies
@@ -256,16 +256,11 @@ class CategoricalPrivatizer(LocalTransformer):
 
 def _columns(estimator, X, *, reset):
     """Return the columns of X, each with its own dtype."""
-    if hasattr(X, "columns") and hasattr(X, "shape"):
-        validate_data(estimator, X, reset=reset, skip_check_array=True)
-        if not X.shape[0] or not X.shape[1]:
-            raise ValueError(f"Found array with shape {X.shape} while a minimum of 1 sample and 1 feature is required.")
-        frame = X.iloc if hasattr(X, "iloc") else X
-        return [frame[:, j].to_numpy() for j in range(X.shape[1])]
-    # numpy would turn a list of mixed types into strings.
-    dtype = None if hasattr(X, "dtype") or np.asarray(X).dtype.kind != "U" else object
-    array = validate_finite(estimator, X, reset=reset, dtype=dtype)
-    return list(array.T)
+    table = validate_mixed(estimator, X, reset=reset)
+    if not hasattr(table, "columns"):
+        return list(table.T)
+    frame = table.iloc if hasattr(table, "iloc") else table
+    return [frame[:, j].to_numpy() for j in range(table.shape[1])]
 
 
 def _distinct(column):

@@ -1,6 +1,5 @@
 """Models that see released targets only: their base, the regressor, and a step for imbalanced-learn."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
@@ -38,21 +37,19 @@ def takes_batches(self: Any) -> bool:
     return inner_has("partial_fit")(self)
 
 
-class HasTargetMechanism(GuaranteeMixin, ABC):
+class HasTargetMechanism(GuaranteeMixin):
     """Base of estimators that apply a clone of a private mechanism, a parameter, to y."""
 
+    # Name of the parameter, and the class of the mechanism that None stands for.
     _mechanism_name: ClassVar[str] = "label_mechanism"
-
-    @abstractmethod
-    def _default_mechanism(self) -> Any:
-        """Return the mechanism for a parameter of None."""
+    _default_mechanism: ClassVar[type[BaseEstimator]] = LabelRR
 
     def _new_mechanism(self) -> Any:
         given = getattr(self, self._mechanism_name)
         if not isinstance(given, GuaranteeMixin | None):
             # Its errors could show targets.
             raise ValueError(
-                f"{self._mechanism_name} must be a private one, such as {type(self._default_mechanism()).__name__}. "
+                f"{self._mechanism_name} must be a private mechanism, such as {self._default_mechanism.__name__}. "
                 f"Got {type(given).__name__} instead."
             )
         return self._default_mechanism() if given is None else clone(given)
@@ -71,9 +68,9 @@ class LabelPrivate(HasTargetMechanism, MetaEstimatorMixin):
     estimator_: Any
     privacy_guarantee_: Any
 
-    @abstractmethod
     def _check_inner(self) -> None:
         """Raise ValueError for an unsuitable inner estimator, before a target is read."""
+        raise NotImplementedError
 
     def _targets(self, y: Any) -> Any:
         """Return targets in the form that the mechanism takes."""
@@ -83,10 +80,28 @@ class LabelPrivate(HasTargetMechanism, MetaEstimatorMixin):
         """Return further arguments of the inner estimator's first ``partial_fit``."""
         return {}
 
-    def _train(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Self:
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: Any, y: npt.ArrayLike, **fit_params: Any) -> Self:
+        """Release the targets, and train the estimator on them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Passed to `estimator` unprotected.
+        y : array-like of shape (n_samples,)
+            The private targets or labels.
+        **fit_params : dict
+            Passed to ``estimator.fit``, such as `sample_weight`.
+
+        Returns
+        -------
+        self : object
+        """
         self._check_inner()
+        return self._train(X, y, self._routed("fit", fit_params))
+
+    def _train(self, X: Any, y: Any, routed: dict[str, Any]) -> Self:
         mechanism, estimator = self._new_mechanism(), clone(self.estimator)
-        routed = self._routed("fit", fit_params)
         released = mechanism.fit_transform(self._targets(y))
         estimator.fit(X, released, **routed)
         return self._keep(mechanism, estimator)
@@ -241,30 +256,12 @@ class LabelPrivateRegressor(LabelPrivate, RegressorMixin, BaseEstimator):
         "target_mechanism": [HasMethods(["fit_transform"]), None],
     }
     _mechanism_name = "target_mechanism"
+    _default_mechanism = TargetPrivatizer
     _domain_name = "bounds"
 
     def __init__(self, estimator: BaseEstimator, *, target_mechanism: BaseEstimator | None = None) -> None:
         self.estimator = estimator
         self.target_mechanism = target_mechanism
-
-    @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: npt.ArrayLike, **fit_params: Any) -> Self:
-        """Release the targets and train the regressor on them.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Passed to `estimator` unprotected.
-        y : array-like of shape (n_samples,)
-            The private targets.
-        **fit_params : dict
-            Such as `sample_weight`, for ``estimator.fit``.
-
-        Returns
-        -------
-        self : object
-        """
-        return self._train(X, y, fit_params)
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the target.
@@ -279,9 +276,6 @@ class LabelPrivateRegressor(LabelPrivate, RegressorMixin, BaseEstimator):
         """
         check_is_fitted(self)
         return self._ask("predict", X)
-
-    def _default_mechanism(self) -> Any:
-        return TargetPrivatizer()
 
     def _targets(self, y: Any) -> Any:
         return None if y is None else column_or_1d(y, warn=True)
@@ -328,9 +322,6 @@ class LabelSampler(HasTargetMechanism, BaseEstimator):
 
     def __init__(self, label_mechanism: BaseEstimator | None = None) -> None:
         self.label_mechanism = label_mechanism
-
-    def _default_mechanism(self):
-        return LabelRR()
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any) -> Self:

@@ -16,7 +16,7 @@ from skldp.estimators._class_codes import decode, encode, labels_1d
 from skldp.estimators._label_private import LabelPrivate, inner_has
 from skldp.estimators._label_vectors import LabelMatrixRR
 from skldp.estimators._labels import LabelRR
-from skldp.estimators._validation import HasMethods, Interval, StrOptions, fit_context
+from skldp.estimators._validation import HasMethods, Interval, StrOptions
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise, noise_from
 from skldp.mechanisms.categorical._frequency import clean_probabilities
@@ -222,25 +222,6 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
         self.correction = correction
         self.stages = stages
 
-    @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: npt.ArrayLike, **fit_params: Any) -> Self:
-        """Randomize the labels and train the classifier on them.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Passed to `estimator` unprotected.
-        y : array-like of shape (n_samples,)
-            The private labels.
-        **fit_params : dict
-            Such as `sample_weight`, for ``estimator.fit``.
-
-        Returns
-        -------
-        self : object
-        """
-        return self._train(X, y, fit_params)
-
     def predict(self, X: Any) -> np.ndarray:
         """Predict the most likely class.
 
@@ -312,14 +293,10 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self._ask("decision_function", X)
 
-    def _default_mechanism(self) -> Any:
-        return LabelRR()
-
-    def _train(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Self:
+    def _train(self, X: Any, y: Any, routed: dict[str, Any]) -> Self:
         if self.stages == 1:
-            return super()._train(X, y, fit_params)
-        self._check_inner()
-        mechanism, routed = self._new_mechanism(), self._routed("fit", fit_params)
+            return super()._train(X, y, routed)
+        mechanism = self._new_mechanism()
         self.stages_, response = train_in_stages(self.estimator, mechanism, X, y, self.stages, routed)
         self._keep(mechanism, self.stages_[-1])
         self.privacy_guarantee_ = guarantee_of_stages(mechanism.privacy_guarantee_, response)

@@ -89,18 +89,12 @@ class LabelLaplaceVector(LabelReleaser):
             With `frequencies`, `standard_errors` and `categories`, in the order of ``classes_``.
         """
         check_is_fitted(self)
-        noisy = self._noisy(y)
+        noisy = as_table(y, "y", self.classes_.size, dtype=np.float64)
         errors = np.full(self.classes_.size, (self.mechanism_.noise_variance / len(noisy)) ** 0.5)
         return FrequencyEstimate(noisy.mean(axis=0), errors, len(noisy), self.classes_)
 
     def _make_mechanism(self, classes):
         return LabelLaplaceVectorMechanism(float(self.epsilon), classes.size)
-
-    def _noisy(self, y):
-        noisy = as_table(y, "y", dtype=np.float64)
-        if noisy.shape[1] != self.classes_.size:
-            raise ValueError(f"y must have a column for each of {self.classes_.size} classes. Got {noisy.shape[1]}.")
-        return noisy
 
     def _decoded(self, answers, dtype):
         return answers

@@ -143,7 +143,8 @@ class NoiseAwareLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
             )
         self.coef_, self.intercept_, self.coef_covariance_ = fit.coef, fit.intercept, fit.covariance
         self.mechanism_ = mechanism
-        self.privacy_guarantee_ = self._of_both(guarantee, together)
+        claims = ["the target is as it was given"] if self.target_mechanism is None and not together else []
+        self.privacy_guarantee_ = _computed_from(guarantee, self._label_guarantee(), claims)
         return self
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
@@ -183,18 +184,11 @@ class NoiseAwareLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
     def label_guarantee_(self) -> PrivacyGuarantee | None:
         """Guarantee of the target's own release; None if it has none."""
         self._check_unchanged()
-        if self.target_mechanism is None:
-            return None
-        return law_of_releases(self.target_mechanism, 1, "target_mechanism")[1]
+        return self._label_guarantee()
 
-    def _of_both(self, guarantee: PrivacyGuarantee, together: bool) -> PrivacyGuarantee:
-        whole = guarantee
-        if self.target_mechanism is not None:
-            whole = whole + law_of_releases(self.target_mechanism, 1, "target_mechanism")[1]
-        basis = f"computed from releases, which costs nothing more: {whole.basis}"
-        if self.target_mechanism is None and not together:
-            basis += "; the target is as it was given"
-        return replace(whole, basis=basis)
+    def _label_guarantee(self) -> PrivacyGuarantee | None:
+        given = self.target_mechanism
+        return None if given is None else law_of_releases(given, 1, "target_mechanism")[1]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -309,15 +303,16 @@ class NoiseAwareDiscriminant(GuaranteeMixin, LinearScores, BaseEstimator):
             raise ValueError("There must be at least 2 classes. Got one class instead.")
         codes = encode(labels, classes, "y")
         flip_matrix = np.eye(len(classes)) if label_mechanism is None else label_mechanism.flip_matrix_
+        claims = [] if label_mechanism is not None else ["labels are as they were given"]
         public = None
         if self.public is not None:
-            public = as_table(self.public, "public").astype(np.float64)
-            if public.shape[1] != rows.shape[1]:
-                raise ValueError(f"public must have {rows.shape[1]} columns. Got {public.shape[1]} instead.")
+            public = as_table(self.public, "public", rows.shape[1]).astype(np.float64)
+            claims.append("`public` is assumed to be public and independent of these people")
         learnt = discriminant_of_releases(rows, unbiased_members(codes, flip_matrix), mechanism, public)
         self.mechanism_ = mechanism
         self._learn(classes, *learnt)
-        self.privacy_guarantee_ = self._of_both(guarantee, label_mechanism)
+        of_labels = None if label_mechanism is None else own_guarantee(label_mechanism)
+        self.privacy_guarantee_ = _computed_from(guarantee, of_labels, claims)
         return self
 
     @property
@@ -339,14 +334,12 @@ class NoiseAwareDiscriminant(GuaranteeMixin, LinearScores, BaseEstimator):
             )
         return clone(mechanism).fit(mechanism.classes)
 
-    def _of_both(self, guarantee: PrivacyGuarantee, label_mechanism: Any) -> PrivacyGuarantee:
-        whole = guarantee if label_mechanism is None else guarantee + own_guarantee(label_mechanism)
-        basis = f"computed from releases, which costs nothing more: {whole.basis}"
-        if label_mechanism is None:
-            basis += "; labels are as they were given"
-        if self.public is not None:
-            basis += "; `public` is assumed to be public and independent of these people"
-        return replace(whole, basis=basis)
+
+def _computed_from(releases: PrivacyGuarantee, labels: PrivacyGuarantee | None, claims: list[str]) -> PrivacyGuarantee:
+    """Return the guarantee of what is computed from releases of rows and of their labels or targets."""
+    whole = releases if labels is None else releases + labels
+    basis = f"computed from releases, which costs nothing more: {whole.basis}"
+    return replace(whole, basis="; ".join([basis, *claims]))
 
 
 def _is_fitted(estimator: Any) -> bool:

@@ -145,10 +145,7 @@ class NumericPrivatizer(OneToOneFeatureMixin, LocalTransformer):
         X : ndarray of shape (n_samples, n_features)
         """
         check_is_fitted(self)
-        X = as_table(X, dtype=FLOATS)
-        if X.shape[1] != self.n_features_in_:
-            raise ValueError(f"X must have {self.n_features_in_} columns. Got {X.shape[1]} instead.")
-        return X
+        return as_table(X, n_columns=self.n_features_in_, dtype=FLOATS)
 
     def _make_mechanism(self, X):
         n_features, epsilon = X.shape[1], float(self.epsilon)

@@ -54,7 +54,8 @@ class LinearScores(ClassifierMixin):
         ndarray of shape (n_samples,) or (n_samples, n_classes)
         """
         check_is_fitted(self)
-        scores: npt.NDArray[np.float64] = self._checked(X) @ self.coef_.T + self.intercept_
+        rows = validate_finite(self, X, reset=False, dtype=np.float64)
+        scores: npt.NDArray[np.float64] = rows @ self.coef_.T + self.intercept_
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: npt.ArrayLike) -> np.ndarray:
@@ -99,10 +100,6 @@ class LinearScores(ClassifierMixin):
         scores = self.decision_function(X)
         both = np.column_stack([np.zeros_like(scores), scores]) if scores.ndim == 1 else scores
         result: npt.NDArray[np.float64] = special.log_softmax(both, axis=1)
-        return result
-
-    def _checked(self, X: Any) -> npt.NDArray[np.float64]:
-        result: npt.NDArray[np.float64] = validate_finite(self, X, reset=False, dtype=np.float64)
         return result
 
     def _learn(

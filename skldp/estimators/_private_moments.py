@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skldp._checks import is_integer
 from skldp.domains._domain import Box
-from skldp.estimators._base import outside_by_name, warn_out_of_domain
+from skldp.estimators._base import warn_moved_rows
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
 from skldp.estimators._learning import ask_all, ask_more, warn_too_few
 from skldp.estimators._validation import (
@@ -23,7 +23,6 @@ from skldp.estimators._validation import (
     check_bounds_by_column,
     check_epsilon,
     fit_context,
-    input_names,
     validate_finite,
 )
 from skldp.learning._moment_estimates import Correlations
@@ -168,7 +167,7 @@ class PrivateMoments(GuaranteeMixin, BaseEstimator):
         )
         warn_too_few(protocol, "no more than the means and one spread are")
         ask_all(self, protocol, rows, np.zeros(len(rows)))
-        self._warn_moved(rows, box)
+        warn_moved_rows(self, box.clip(rows).n_moved, rows, box)
         self._learnt()
         attach_guarantee(self, protocol.guarantee())
         return self
@@ -191,7 +190,8 @@ class PrivateMoments(GuaranteeMixin, BaseEstimator):
         self._check_unchanged()
         rows = validate_finite(self, X, reset=False, dtype=np.float64)
         ask_more(self, rows, np.zeros(len(rows)))
-        self._warn_moved(rows, self._domain(self.protocol_.blocks))
+        box = self._domain(self.protocol_.blocks)
+        warn_moved_rows(self, box.clip(rows).n_moved, rows, box)
         self._learnt()
         return self
 
@@ -263,10 +263,6 @@ class PrivateMoments(GuaranteeMixin, BaseEstimator):
         for block in blocks:
             low[list(block)], high[list(block)] = 0.0, 1.0
         return Box.of(low, high)
-
-    def _warn_moved(self, rows: npt.NDArray[np.float64], box: Box) -> None:
-        n_moved = box.clip(rows).n_moved
-        warn_out_of_domain(n_moved, rows.size, names=lambda: outside_by_name(rows, box, input_names(self)))
 
     def _learnt(self) -> None:
         estimates = self._estimates = self.protocol_.estimates

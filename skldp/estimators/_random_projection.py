@@ -218,9 +218,7 @@ class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransform
         kind = "orthonormal" if self.sensitivity == "orthonormal" else self.projection
         vocabulary = None
         if self.vocabulary is not None:
-            vocabulary = as_table(self.vocabulary, "vocabulary", dtype=np.float64)
-            if vocabulary.shape[1] != n_features:
-                raise ValueError(f"vocabulary must have {n_features} columns. Got {vocabulary.shape[1]} instead.")
+            vocabulary = as_table(self.vocabulary, "vocabulary", n_features, dtype=np.float64)
         return ProjectedRelease(
             RandomProjection(n_features, int(m), int(self.projection_seed), kind),
             float(self.epsilon),

@@ -5,7 +5,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn import get_config
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skldp._checks import is_number
 from skldp.accounting import PrivacyLedger
@@ -23,6 +23,7 @@ from skldp.estimators._validation import (
     fit_context,
     input_names,
     validate_finite,
+    validate_mixed,
 )
 from skldp.mechanisms._record import MixedRecord, least_variance_weights, share_out
 from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS
@@ -233,18 +234,12 @@ class TablePrivatizer(LocalTransformer):
             return table
         if hasattr(X, "columns"):
             check_frame(X)
-            validate_data(self, X, reset=reset, skip_check_array=True)
-            if not X.shape[0] or not X.shape[1]:
-                raise ValueError(f"Found array with shape {X.shape} while a minimum of 1 row and 1 column is required.")
-            table, names, dtypes = X, list(X.columns), list(X.dtypes)
-            # scikit-learn compares string names only.
-            if not reset and names != self._schema_names and set(names) == set(self._schema_names):
-                raise ValueError("The columns of X must be in the same order as they were in fit. Got another order.")
-        else:
-            # numpy would turn a list of mixed types into strings.
-            dtype = None if hasattr(X, "dtype") or np.asarray(X).dtype.kind != "U" else object
-            table = validate_data(self, X, reset=reset, dtype=dtype, ensure_all_finite=False)
-            names, dtypes = input_names(self), [None] * table.shape[1]
+        table = validate_mixed(self, X, reset=reset, ensure_all_finite=False)
+        names = list(X.columns) if hasattr(X, "columns") else input_names(self)
+        dtypes = list(X.dtypes) if hasattr(X, "columns") else [None] * len(names)
+        # scikit-learn compares string names only.
+        if not reset and names != self._schema_names and set(names) == set(self._schema_names):
+            raise ValueError("The columns of X must be in the order of fit. Got another order.")
         if reset:
             self._read_schema(X, names, dtypes)
         refuse = self.handle_unknown == "error"

@@ -33,6 +33,7 @@ __all__ = [
     "fit_context",
     "input_names",
     "validate_finite",
+    "validate_mixed",
 ]
 
 
@@ -162,10 +163,25 @@ def validate_finite(estimator: BaseEstimator, X: Any, *, reset: bool, **kwargs: 
         return validate_data(estimator, X, reset=reset, **({"dtype": FLOATS} | kwargs))
 
 
-def as_table(X: Any, name: str = "X", **kwargs: Any) -> np.ndarray:
+def validate_mixed(estimator: BaseEstimator, X: Any, *, reset: bool, **kwargs: Any) -> Any:
+    """Validate a table whose columns have types of their own: return a frame unchanged, anything else as an array."""
+    if hasattr(X, "columns"):
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        if not X.shape[0] or not X.shape[1]:
+            raise ValueError(f"X must have at least one row and one column. Got the shape {X.shape}.")
+        return X
+    # numpy would turn a list of mixed types into strings.
+    dtype = None if hasattr(X, "dtype") or np.asarray(X).dtype.kind != "U" else object
+    return validate_finite(estimator, X, reset=reset, dtype=dtype, **kwargs)
+
+
+def as_table(X: Any, name: str = "X", n_columns: int | None = None, **kwargs: Any) -> np.ndarray:
     """Validate by scikit-learn's ``check_array``; refuse NaN and infinity whatever the global setting."""
     with config_context(assume_finite=False):
-        return check_array(X, input_name=name, **kwargs)
+        table = check_array(X, input_name=name, **kwargs)
+    if n_columns not in (None, table.shape[1]):
+        raise ValueError(f"{name} must have {n_columns} columns. Got {table.shape[1]} instead.")
+    return table
 
 
 def check_finite(estimator: BaseEstimator, X: Any, name: str = "X") -> None:

@@ -167,7 +167,7 @@ def test_learns_no_category_from_nan_or_infinity(bad):
 
 
 def test_a_frame_without_rows_is_refused():
-    with pytest.raises(ValueError, match="minimum of 1 sample"):
+    with pytest.raises(ValueError, match="at least one row"):
         declared().fit(pd.DataFrame({"a": [], "b": []}))
 
 

@@ -31,7 +31,7 @@ def test_what_is_unknown_is_refused_and_learnt_classes_void_the_guarantee():
     noisy = LabelLaplaceVector(1.0, classes=CLASSES).fit(Y)
     with pytest.raises(ValueError, match="declared"):
         noisy.transform(["no", "never"])
-    with pytest.raises(ValueError, match="a column for each of 3 classes"):
+    with pytest.raises(ValueError, match="y must have 3 columns"):
         noisy.estimate_frequencies(np.ones((2, 4)))
     with pytest.warns(LearntDomainWarning):
         learnt = LabelLaplaceVector(1.0).fit(Y)

@@ -309,7 +309,7 @@ def test_a_frame_that_cannot_be_read_by_name_is_refused_in_words():
     with pytest.raises(ValueError, match=r"DataFrame of pandas or polars, or an array\. Got SimpleNamespace"):
         TablePrivatizer(schema={"age": (0, 1)}).fit(SimpleNamespace(columns=["age"], shape=(1, 1)))
     table = TablePrivatizer(schema={0: (0, 10), 1: (100, 200)}).fit(pd.DataFrame([[1.0, 150.0]]))
-    with pytest.raises(ValueError, match="same order"):
+    with pytest.raises(ValueError, match="order of fit"):
         table.transform(pd.DataFrame([[150.0, 1.0]], columns=[1, 0]))
 
 
