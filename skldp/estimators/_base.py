@@ -11,7 +11,7 @@ import numpy as np
 from joblib.parallel import get_active_backend
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
 from skldp.domains._columns import Columns
@@ -97,12 +97,12 @@ class LocalTransformer(GuaranteeMixin, TransformerMixin, BaseEstimator):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Declare the mechanism and its guarantee from the parameters and the shape of X alone.
+        """Declare the mechanism and its guarantee.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Only its shape, dtype and feature names are used.
+            Checked. Only its shape, dtype and feature names are used, and categories where they are learnt.
         y : None
             Ignored.
 
@@ -110,8 +110,7 @@ class LocalTransformer(GuaranteeMixin, TransformerMixin, BaseEstimator):
         -------
         self : object
         """
-        self._forget_guarantee()
-        self._declare(validate_finite(self, X, reset=True, **self._input))
+        self._fit_rows(X)
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -168,8 +167,8 @@ class LocalTransformer(GuaranteeMixin, TransformerMixin, BaseEstimator):
 
     def _rows(self, X, *, reset):
         """Validate X, and return the rows that the mechanism takes."""
-        # The mechanism refuses NaN and infinity in the thread that releases the numbers.
-        return validate_data(self, X, reset=reset, **({"dtype": FLOATS, "ensure_all_finite": False} | self._input))
+        # After fit, the mechanism refuses NaN and infinity in the thread that releases the numbers.
+        return validate_finite(self, X, reset=reset, ensure_all_finite=reset, **self._input)
 
     def _declare(self, X):
         if hasattr(self, "bounds"):

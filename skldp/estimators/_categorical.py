@@ -1,6 +1,6 @@
 """CategoricalPrivatizer: columns of categories, released one-hot."""
 
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -18,7 +18,6 @@ from skldp.estimators._validation import (
     StrOptions,
     as_table,
     check_epsilon,
-    fit_context,
     input_names,
     validate_mixed,
 )
@@ -129,24 +128,6 @@ class CategoricalPrivatizer(LocalTransformer):
         self.transform_noise = transform_noise
         self.seed = seed
         self.ledger = ledger
-
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Declare the mechanism and its guarantee.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The private categories. With declared `categories` they are only checked.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self : object
-        """
-        self._fit_rows(X)
-        return self
 
     def estimate_frequencies(
         self, X_released: Any, *, of: Literal["sample", "population"] = "sample"

@@ -1,7 +1,7 @@
 """TablePrivatizer: whole tables of numbers, categories and dates, with one budget for a record."""
 
 from collections.abc import Mapping
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 from sklearn import get_config
@@ -20,7 +20,6 @@ from skldp.estimators._validation import (
     Seed,
     StrOptions,
     check_epsilon,
-    fit_context,
     input_names,
     validate_finite,
     validate_mixed,
@@ -179,25 +178,6 @@ class TablePrivatizer(LocalTransformer):
         self.seed = seed
         self.n_jobs = n_jobs
         self.ledger = ledger
-
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Declare the mechanism of every column and the guarantee.
-
-        Parameters
-        ----------
-        X : DataFrame of pandas or polars, or array-like, of shape (n_samples, n_features)
-            Only checked, unless the schema takes the dtype of a column.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self : object
-        """
-        self._forget_guarantee()
-        self._declare(self._rows(X, reset=True))
-        return self
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of released columns: the table's, or a column's and a category's.

@@ -44,29 +44,17 @@ def as_one_hot(released: np.ndarray, record: MixedRecord, columns: Sequence[Decl
 
 def as_sparse(released: np.ndarray, record: MixedRecord, columns: Sequence[DeclaredColumn]) -> Any:
     """Encode as :func:`as_one_hot`, as a CSR matrix without a dense array."""
-    n_rows = len(released)
-    places, entries, starts = [], [], np.zeros(n_rows + 1, dtype=np.int64)
-    start = 0
+    n_rows, blocks = len(released), []
     for part, place, size in zip(record.parts, record.places, widths(columns), strict=True):
         own = released[:, place]
         if isinstance(part, RandomizedResponse):
-            rows, held, written = np.arange(n_rows), own[:, 0].astype(np.int64), np.ones(n_rows)
+            cells = np.arange(n_rows), own[:, 0].astype(np.int64)
+            blocks.append(sparse.csr_matrix((np.ones(n_rows), cells), shape=(n_rows, size)))
         else:
-            if isinstance(part, NumberOrMissing):
-                block = np.zeros((n_rows, size))
-                _write(part, own, block)
-            else:
-                block = own
-            stored = block != 0
-            rows, held = np.nonzero(stored)
-            written = block[rows, held]
-        places.append(np.column_stack([rows, held + start]))
-        entries.append(written)
-        starts[1:] += np.bincount(rows, minlength=n_rows)
-        start += size
-    cells, numbers = np.concatenate(places), np.concatenate(entries)
-    order = np.argsort(cells[:, 0], kind="stable")
-    return sparse.csr_matrix((numbers[order], cells[order, 1], np.cumsum(starts)), shape=(n_rows, start))
+            block = np.zeros((n_rows, size))
+            _write(part, own, block)
+            blocks.append(sparse.csr_matrix(block))
+    return sparse.hstack(blocks, format="csr")
 
 
 def as_estimates(released: np.ndarray, record: MixedRecord, columns: Sequence[DeclaredColumn]) -> np.ndarray:
@@ -146,17 +134,15 @@ class EncodedTablePrivatizer(OneToOneFeatureMixin, LocalTransformer):
 
     def _rows(self, X, *, reset):
         rows = super()._rows(X, reset=reset)
-        self._check_widths()
+        if sum(self.widths) != self.n_features_in_:
+            raise ValueError(
+                f"widths must add up to {self.n_features_in_}, the columns of X. Got {list(self.widths)} instead."
+            )
         ends = np.cumsum(self.widths)
         groups = [rows[:, end - width : end] for end, width in zip(ends, self.widths, strict=True)]
         return np.column_stack([_column(group) for group in groups]).astype(np.float64)
 
-    def _check_widths(self):
-        if sum(self.widths) != self.n_features_in_:
-            raise ValueError(f"widths must add up to {self.n_features_in_} columns. Got {list(self.widths)} instead.")
-
     def _make_mechanism(self, X):
-        self._check_widths()
         named = tuple("best" if width <= 2 else self.category_mechanism for width in self.widths)
         coded = Columns.of({f"x{j}": column.coded for j, column in enumerate(self._columns)})
         return MixedRecord(coded, share_out(float(self.epsilon), [1] * len(named)), named)

@@ -165,8 +165,7 @@ class TargetPrivatizer(
         -------
         self : object
         """
-        self._forget_guarantee()
-        self._declare(self._rows(y, reset=True))
+        self._fit_rows(y)
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
