@@ -108,9 +108,9 @@ def query_from_estimator(
     """
     steps, target, model = _unwrap(estimator)
     if is_classifier(model) and len(getattr(model, "classes_", [])) > 2:
-        return _class_query(
-            estimator, steps, model, epsilon=epsilon, bounds=bounds, output_bounds=output_bounds, of_class=of_class
-        )
+        if output_bounds is not None:
+            raise ValueError(f"output_bounds must be None for a query of classes. Got {output_bounds!r} instead.")
+        return _class_query(estimator, steps, model, epsilon, bounds, of_class)
     if of_class is not None:
         raise ValueError(
             "of_class is one of more than two classes of a classifier: of two, the probability of the second is what "
@@ -179,18 +179,9 @@ def _folded(steps: list[Any], coef: Any, intercept: Any) -> tuple[Any, Any]:
 
 
 def _class_query(
-    estimator: Any,
-    steps: list[Any],
-    model: Any,
-    *,
-    epsilon: float,
-    bounds: Bounds | None,
-    output_bounds: tuple[float, float] | None,
-    of_class: Any,
+    estimator: Any, steps: list[Any], model: Any, epsilon: float, bounds: Bounds | None, of_class: Any
 ) -> ClassQuery | SoftmaxQuery:
     """Return the query of the predicted class, or of the probability of one."""
-    if output_bounds is not None:
-        raise ValueError(f"A question about classes has no output_bounds. Got {output_bounds!r} instead.")
     name, n_classes = type(model).__name__, len(model.classes_)
     coef = getattr(model, "coef_", np.zeros(0))
     coef = coef.toarray() if hasattr(coef, "toarray") else np.asarray(coef, dtype=np.float64)
@@ -320,10 +311,12 @@ def _step_map(step: Any, n_features: int) -> tuple[npt.NDArray[np.float64], npt.
     ones, zeros = np.ones(n_features), np.zeros(n_features)
     if isinstance(step, FrozenEstimator):
         step = step.estimator
+    if isinstance(step, SimpleImputer):
+        # Rows are imputed before the query.
+        _check_imputer(step, n_features)
+        return ones, zeros
     if step is None or step == "passthrough":
         return ones, zeros
-    if isinstance(step, SimpleImputer):
-        return _imputer_map(step, n_features)
     if isinstance(step, Pipeline):
         scale, shift = ones, zeros
         for _, inner in step.steps:
@@ -346,21 +339,20 @@ def _step_map(step: Any, n_features: int) -> tuple[npt.NDArray[np.float64], npt.
     return scale, zeros if center is None else -center * scale
 
 
-def _imputer_map(step: SimpleImputer, n_features: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return the identity for an imputer of NaN: rows are imputed before the query."""
+def _check_imputer(step: SimpleImputer, n_features: int) -> None:
+    """Raise ValueError unless an imputer leaves rows without NaN as they are."""
     check_is_fitted(step)
     marks_nan = isinstance(step.missing_values, float) and math.isnan(step.missing_values)
     values = _statistics(step)
     if not marks_nan or step.add_indicator or np.isnan(values).any() or len(values) != n_features:
         raise ValueError(
-            "A SimpleImputer must fill in NaN alone, without an indicator and without dropping a feature, so that it "
-            f"leaves whole rows as they are. Got {step!r} instead."
+            "A SimpleImputer must fill in NaN alone, without an indicator and without dropping a feature. "
+            f"Got {step!r} instead."
         )
-    return np.ones(n_features), np.zeros(n_features)
 
 
 def _statistics(step: SimpleImputer) -> npt.NDArray[np.float64]:
-    """Return the imputed values; scikit-learn keeps a constant as a Python object."""
+    # scikit-learn keeps a constant as a Python object.
     return np.asarray(step.statistics_, dtype=np.float64)
 
 

@@ -17,28 +17,19 @@ from skldp.estimators._label_private import LabelPrivate, inner_has
 from skldp.estimators._label_vectors import LabelMatrixRR
 from skldp.estimators._labels import LabelRR
 from skldp.estimators._validation import HasMethods, Interval, StrOptions
-from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise, noise_from
 from skldp.mechanisms.categorical._frequency import clean_probabilities
 from skldp.mechanisms.categorical._label_laws import RowPriorResponse, as_priors
 
-__all__ = [
-    "LabelPrivateClassifier",
-    "cohorts",
-    "guarantee_of_stages",
-    "of_all_classes",
-    "of_people",
-    "rows_of",
-    "train_in_stages",
-]
+__all__ = ["LabelPrivateClassifier"]
 
 
-def cohorts(n: int, stages: int, noise: Noise) -> list[npt.NDArray[np.int64]]:
+def _cohorts(n: int, stages: int, noise: Noise) -> list[npt.NDArray[np.int64]]:
     """Divide people at random into cohorts of nearly equal size: the order of rows may reveal labels."""
     return [np.sort(part) for part in np.array_split(noise.permutation(n), stages)]
 
 
-def rows_of(table: Any, places: npt.NDArray[np.int64]) -> Any:
+def _rows_of(table: Any, places: npt.NDArray[np.int64]) -> Any:
     """Return some rows of a frame, an array, a sparse matrix or a list."""
     if hasattr(table, "iloc"):
         return table.iloc[places]
@@ -49,9 +40,9 @@ def rows_of(table: Any, places: npt.NDArray[np.int64]) -> Any:
     return (table if hasattr(table, "__getitem__") else np.asarray(table))[places]
 
 
-def of_people(fit_params: dict[str, Any], n: int, places: npt.NDArray[np.int64]) -> dict[str, Any]:
+def _of_people(fit_params: dict[str, Any], n: int, places: npt.NDArray[np.int64]) -> dict[str, Any]:
     """Slice sample-aligned fit parameters to a subset of the samples."""
-    return {name: rows_of(value, places) if _one_each(value, n) else value for name, value in fit_params.items()}
+    return {name: _rows_of(value, places) if _one_each(value, n) else value for name, value in fit_params.items()}
 
 
 def _one_each(value: Any, n: int) -> bool:
@@ -60,7 +51,7 @@ def _one_each(value: Any, n: int) -> bool:
     return isinstance(value, list | tuple) and len(value) == n
 
 
-def of_all_classes(probabilities: np.ndarray, model: Any, classes: np.ndarray) -> np.ndarray:
+def _of_all_classes(probabilities: np.ndarray, model: Any, classes: np.ndarray) -> np.ndarray:
     """Add columns of zeros for classes that a model has not seen."""
     seen = np.isin(classes, model.classes_)
     if seen.all():
@@ -70,14 +61,7 @@ def of_all_classes(probabilities: np.ndarray, model: Any, classes: np.ndarray) -
     return full
 
 
-def guarantee_of_stages(of_labels: PrivacyGuarantee, response: RowPriorResponse) -> PrivacyGuarantee:
-    """Return the guarantee of one label in any stage; infinite if that of the label mechanism is."""
-    if math.isinf(of_labels.epsilon):
-        return of_labels
-    return replace(response.guarantee(), seeded=of_labels.seeded)
-
-
-def train_in_stages(
+def _train_in_stages(
     estimator: Any, mechanism: Any, X: Any, y: Any, n_stages: int, fit_params: dict[str, Any]
 ) -> tuple[list[Any], RowPriorResponse]:
     """Release the labels cohort by cohort, and train a model after each on all releases so far.
@@ -94,13 +78,13 @@ def train_in_stages(
     # Separate streams for the cohorts and the releases: independent with a seed, too.
     split, *noises = noise_from(mechanism.seed).spawn(1 + n_stages)
     asked, model = np.empty(0, dtype=np.int64), None
-    for cohort, noise in zip(cohorts(len(y), n_stages, split), noises, strict=True):
-        priors = _priors(model, classes, rows_of(X, cohort), cohort.size)
+    for cohort, noise in zip(_cohorts(len(y), n_stages, split), noises, strict=True):
+        priors = _priors(model, classes, _rows_of(X, cohort), cohort.size)
         released[cohort] = response.release(codes[cohort], priors, noise)
         asked, model = np.sort(np.concatenate([asked, cohort])), None
         if asked.size == len(y) or np.ptp(released[asked]) > 0:
             labels = decode(released[asked], classes, y.dtype)
-            model = clone(estimator).fit(rows_of(X, asked), labels, **of_people(fit_params, len(y), asked))
+            model = clone(estimator).fit(_rows_of(X, asked), labels, **_of_people(fit_params, len(y), asked))
         models.append(model)
     return models, response
 
@@ -108,7 +92,7 @@ def train_in_stages(
 def _priors(model: Any, classes: np.ndarray, X: Any, n: int) -> np.ndarray:
     """Return the priors of people with the rows X: uniform without a model."""
     return as_priors(
-        np.ones((n, classes.size)) if model is None else of_all_classes(model.predict_proba(X), model, classes)
+        np.ones((n, classes.size)) if model is None else _of_all_classes(model.predict_proba(X), model, classes)
     )
 
 
@@ -254,7 +238,7 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         if isinstance(self.classes_, list):
             return self._ask("predict_proba", X)
-        probabilities = of_all_classes(self._ask("predict_proba", X), self.estimator_, self.classes_)
+        probabilities = _of_all_classes(self._ask("predict_proba", X), self.estimator_, self.classes_)
         if self.correction == "none":
             return probabilities
         return clean_probabilities(probabilities, self.label_mechanism_.flip_matrix_).astype(
@@ -297,9 +281,12 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
         if self.stages == 1:
             return super()._train(X, y, routed)
         mechanism = self._new_mechanism()
-        self.stages_, response = train_in_stages(self.estimator, mechanism, X, y, self.stages, routed)
+        self.stages_, response = _train_in_stages(self.estimator, mechanism, X, y, self.stages, routed)
         self._keep(mechanism, self.stages_[-1])
-        self.privacy_guarantee_ = guarantee_of_stages(mechanism.privacy_guarantee_, response)
+        of_labels = mechanism.privacy_guarantee_
+        # Learnt classes void the guarantee.
+        if not math.isinf(of_labels.epsilon):
+            self.privacy_guarantee_ = replace(response.guarantee(), seeded=of_labels.seeded)
         return self
 
     def _check_inner(self) -> None:

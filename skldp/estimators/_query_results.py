@@ -116,17 +116,6 @@ class QueryPreview:
             f"{np.count_nonzero(self.recorded):,} of them again, standard_error={self.standard_error:.3g})"
         )
 
-    def _repr_html_(self):
-        return html_table(
-            "What a question would bring",
-            [
-                ("would be asked", f"{self.accepted.size:,}"),
-                ("would answer", f"{np.count_nonzero(self.accepted):,}"),
-                ("of them again", f"{np.count_nonzero(self.recorded):,}"),
-                ("standard error", f"{self.standard_error:.3g}"),
-            ],
-        )
-
 
 def _short(value, digits):
     return f"{value:.{digits}g}" if np.ndim(value) == 0 else f"[{', '.join(f'{one:.{digits}g}' for one in value)}]"

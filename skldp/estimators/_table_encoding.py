@@ -135,9 +135,7 @@ class EncodedTablePrivatizer(OneToOneFeatureMixin, LocalTransformer):
     def _rows(self, X, *, reset):
         rows = super()._rows(X, reset=reset)
         if sum(self.widths) != self.n_features_in_:
-            raise ValueError(
-                f"widths must add up to {self.n_features_in_}, the columns of X. Got {list(self.widths)} instead."
-            )
+            raise ValueError(f"widths must add up to {self.n_features_in_} columns. Got {list(self.widths)} instead.")
         ends = np.cumsum(self.widths)
         groups = [rows[:, end - width : end] for end, width in zip(ends, self.widths, strict=True)]
         return np.column_stack([_column(group) for group in groups]).astype(np.float64)

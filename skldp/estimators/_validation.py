@@ -8,10 +8,11 @@ import numpy as np
 from sklearn import config_context
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils import _param_validation, assert_all_finite
-from sklearn.utils._param_validation import HasMethods, InvalidParameterError, Options, StrOptions
+from sklearn.utils._param_validation import HasMethods, InvalidParameterError, StrOptions
 from sklearn.utils.validation import check_array, validate_data
 
-from skldp._checks import is_number
+# scikit-learn accepts True, and its validation can be switched off globally; a check of a budget cannot.
+from skldp._checks import check_epsilon
 
 __all__ = [
     "BOUNDS",
@@ -22,7 +23,6 @@ __all__ = [
     "HasMethods",
     "Interval",
     "InvalidParameterError",
-    "Options",
     "Seed",
     "StrOptions",
     "as_table",
@@ -61,15 +61,6 @@ NOISE_PARAMETERS: dict = {
     "seed": [None, Interval(Integral, 0, None, closed="left"), np.random.Generator, np.random.RandomState],
     "n_jobs": [None, Integral],
 }
-
-
-def check_epsilon(epsilon: Any) -> None:
-    """Raise ValueError unless epsilon is a finite number > 0.
-
-    scikit-learn's own validation accepts True and can be switched off globally; a budget must not be.
-    """
-    if not is_number(epsilon) or not epsilon > 0:
-        raise InvalidParameterError(f"epsilon must be a finite number > 0. Got {epsilon!r} instead.")
 
 
 def check_bounds(bounds: Any, n_features: int, name: str = "bounds") -> tuple[np.ndarray, np.ndarray]:

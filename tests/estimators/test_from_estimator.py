@@ -256,7 +256,7 @@ def test_classifiers_that_are_no_binary_logistic_model_are_refused(data):
     labels = np.digitize(y, np.quantile(y, [0.3, 0.6]))
     with pytest.raises(ValueError, match="OneVsRestClassifier"):
         query_from_estimator(DecisionTreeClassifier().fit(X, labels), epsilon=1.0)
-    with pytest.raises(ValueError, match="no output_bounds"):
+    with pytest.raises(ValueError, match="output_bounds must be None"):
         query_from_estimator(LinearSVC(dual=False).fit(X, labels), epsilon=1.0, output_bounds=(0, 1))
     with pytest.raises(ValueError, match="class whose theta x"):
         query_from_estimator(Backwards(max_iter=5000).fit(X, labels), epsilon=1.0, bounds=BOUNDS)

@@ -21,7 +21,7 @@ from skldp import (
     PrivacyLedger,
     privacy_guarantee,
 )
-from skldp.estimators._label_private_classifier import cohorts, of_people, rows_of
+from skldp.estimators._label_private_classifier import _cohorts, _of_people, _rows_of
 from skldp.exceptions import ChangedAfterFitError
 from skldp.mechanisms import noise_from
 from skldp.mechanisms.categorical._label_laws import RowPriorResponse, as_priors
@@ -61,7 +61,7 @@ def private(estimator=None, *, epsilon=1.0, stages=2, seed=None, **parameters):
 @pytest.mark.parametrize("n", [2, 7, 100])
 @pytest.mark.parametrize("stages", [1, 2])
 def test_everybody_is_in_one_cohort(n, stages):
-    parts = cohorts(n, stages, noise_from())
+    parts = _cohorts(n, stages, noise_from())
     assert sorted(np.concatenate(parts).tolist()) == list(range(n))
     assert max(map(len, parts)) - min(map(len, parts)) <= 1
 
@@ -163,12 +163,12 @@ def test_a_cohort_whose_answers_are_all_one_class_teaches_nothing(stages):
 
 
 def test_what_has_one_entry_a_person_is_cut():
-    cut = of_people({"w": np.arange(3), "groups": ("a", "b", "c"), "other": [1, 2], "flag": True, "x": None}, 3,
+    cut = _of_people({"w": np.arange(3), "groups": ("a", "b", "c"), "other": [1, 2], "flag": True, "x": None}, 3,
                     np.array([0, 2]))  # fmt: skip
     assert cut["w"].tolist() == [0, 2]
     assert cut["groups"] == ["a", "c"]
     assert (cut["other"], cut["flag"], cut["x"]) == ([1, 2], True, None)
-    assert rows_of(pd.Series([5, 6, 7], index=[2, 1, 0]), np.array([0])).tolist() == [5]
+    assert _rows_of(pd.Series([5, 6, 7], index=[2, 1, 0]), np.array([0])).tolist() == [5]
 
 
 @pytest.mark.parametrize(
