@@ -19,15 +19,7 @@ from skldp._tables import in_html
 from skldp.exceptions import ChangedAfterFitError, PrivacyGuaranteeWarning
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 
-__all__ = [
-    "GuaranteeMixin",
-    "attach_guarantee",
-    "box",
-    "doc_link",
-    "documentation",
-    "holds_guarantee",
-    "own_guarantee",
-]
+__all__ = ["GuaranteeMixin", "attach_guarantee", "box", "doc_link", "documentation", "holds_guarantee", "own_guarantee"]
 
 
 @cache

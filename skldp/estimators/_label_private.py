@@ -9,7 +9,6 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone, is_classifier
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from skldp.estimators._guarantee_mixin import GuaranteeMixin
@@ -17,7 +16,7 @@ from skldp.estimators._labels import LabelReleaser, LabelRR
 from skldp.estimators._targets import TargetPrivatizer
 from skldp.estimators._validation import HasMethods, fit_context
 
-__all__ = ["HasTargetMechanism", "LabelPrivate", "LabelPrivateRegressor", "LabelSampler", "inner_has", "takes_batches"]
+__all__ = ["HasTargetMechanism", "LabelPrivate", "LabelPrivateRegressor", "LabelSampler", "inner_has"]
 
 
 def inner_has(name: str) -> Callable[[Any], bool]:
@@ -28,13 +27,6 @@ def inner_has(name: str) -> Callable[[Any], bool]:
         return True
 
     return check
-
-
-def takes_batches(self: Any) -> bool:
-    """Return whether there is a ``partial_fit``, for ``available_if``."""
-    if getattr(self, "stages", 1) > 1:
-        raise AttributeError("There is no partial_fit with stages, which divide the people of one fit.")
-    return inner_has("partial_fit")(self)
 
 
 class HasTargetMechanism(GuaranteeMixin):
@@ -63,7 +55,6 @@ class HasTargetMechanism(GuaranteeMixin):
 class LabelPrivate(HasTargetMechanism, MetaEstimatorMixin):
     """Base class of the classifier and the regressor whose inner `estimator` sees released targets only."""
 
-    _domain_name: ClassVar[str] = "classes"
     estimator: Any
     estimator_: Any
     privacy_guarantee_: Any
@@ -75,10 +66,6 @@ class LabelPrivate(HasTargetMechanism, MetaEstimatorMixin):
     def _targets(self, y: Any) -> Any:
         """Return targets in the form that the mechanism takes."""
         return y
-
-    def _partly(self, mechanism: Any) -> dict[str, Any]:
-        """Return further arguments of the inner estimator's first ``partial_fit``."""
-        return {}
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: npt.ArrayLike, **fit_params: Any) -> Self:
@@ -98,73 +85,26 @@ class LabelPrivate(HasTargetMechanism, MetaEstimatorMixin):
         self : object
         """
         self._check_inner()
-        return self._train(X, y, self._routed("fit", fit_params))
+        if get_config()["enable_metadata_routing"]:
+            fit_params = process_routing(self, "fit", **fit_params)["estimator"]["fit"]
+        return self._train(X, y, fit_params)
 
-    def _train(self, X: Any, y: Any, routed: dict[str, Any]) -> Self:
+    def _train(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Self:
         mechanism, estimator = self._new_mechanism(), clone(self.estimator)
         released = mechanism.fit_transform(self._targets(y))
-        estimator.fit(X, released, **routed)
-        return self._keep(mechanism, estimator)
-
-    @available_if(takes_batches)
-    @fit_context(prefer_skip_nested_validation=False)
-    def partial_fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
-        """Release the targets of a batch of other people, and continue the training with them.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Passed to `estimator` unprotected.
-        y : array-like of shape (n_samples,)
-            The private targets of this batch. The guarantee is of one release: a person in several batches spends the
-            epsilon of each.
-        **fit_params : dict
-            For ``estimator.partial_fit``.
-
-        Returns
-        -------
-        self : object
-
-        Raises
-        ------
-        ValueError
-            If the mechanism does not declare its classes or bounds, which a batch does not show.
-        """
-        first = "estimator_" not in vars(self)
-        if first:
-            self._check_inner()
-            mechanism, estimator = self._new_mechanism(), clone(self.estimator)
-            if getattr(mechanism, self._domain_name, ()) is None:
-                raise ValueError(
-                    f"partial_fit needs {self._mechanism_name} with declared {self._domain_name}, which one batch does "
-                    f"not tell. Got {self._domain_name}=None instead."
-                )
-        else:
-            self._check_unchanged()
-            mechanism, estimator = getattr(self, f"{self._mechanism_name}_"), self.estimator_
-        routed = self._routed("partial_fit", fit_params)
-        released = (mechanism.fit_transform if first else mechanism.transform)(self._targets(y))
-        estimator.partial_fit(X, released, **routed | (self._partly(mechanism) if first else {}))
+        estimator.fit(X, released, **fit_params)
         return self._keep(mechanism, estimator)
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return the metadata routing: ``fit`` and ``partial_fit`` pass to those of `estimator`.
+        """Return the metadata routing: ``fit`` passes to that of `estimator`.
 
         Returns
         -------
         routing : MetadataRouter
         """
         mapping = MethodMapping().add(caller="fit", callee="fit")
-        if hasattr(self.estimator, "partial_fit"):
-            mapping.add(caller="partial_fit", callee="partial_fit")
         router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
         return router.add(estimator=self.estimator, method_mapping=mapping)
-
-    def _routed(self, method: str, fit_params: dict[str, Any]) -> dict[str, Any]:
-        if not get_config()["enable_metadata_routing"]:
-            return fit_params
-        routed: dict[str, Any] = process_routing(self, method, **fit_params)["estimator"][method]
-        return routed
 
     def _keep(self, mechanism: Any, estimator: Any) -> Self:
         setattr(self, f"{self._mechanism_name}_", mechanism)
@@ -195,7 +135,7 @@ class LabelPrivateRegressor(LabelPrivate, RegressorMixin, BaseEstimator):
     Parameters
     ----------
     estimator : regressor
-        Cloned and fitted on the released targets. ``partial_fit`` is there where it has it.
+        Cloned and fitted on the released targets.
     target_mechanism : TargetPrivatizer, default=None
         Cloned and applied to y in `fit`. None is ``TargetPrivatizer()``, which learns the bounds of y.
 
@@ -257,7 +197,6 @@ class LabelPrivateRegressor(LabelPrivate, RegressorMixin, BaseEstimator):
     }
     _mechanism_name = "target_mechanism"
     _default_mechanism = TargetPrivatizer
-    _domain_name = "bounds"
 
     def __init__(self, estimator: BaseEstimator, *, target_mechanism: BaseEstimator | None = None) -> None:
         self.estimator = estimator

@@ -277,11 +277,11 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self._ask("decision_function", X)
 
-    def _train(self, X: Any, y: Any, routed: dict[str, Any]) -> Self:
+    def _train(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Self:
         if self.stages == 1:
-            return super()._train(X, y, routed)
+            return super()._train(X, y, fit_params)
         mechanism = self._new_mechanism()
-        self.stages_, response = _train_in_stages(self.estimator, mechanism, X, y, self.stages, routed)
+        self.stages_, response = _train_in_stages(self.estimator, mechanism, X, y, self.stages, fit_params)
         self._keep(mechanism, self.stages_[-1])
         of_labels = mechanism.privacy_guarantee_
         # Learnt classes void the guarantee.
@@ -317,9 +317,6 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
 
     def _guarantee_parameters(self) -> dict[str, Any]:
         return super()._guarantee_parameters() | {"stages": self.stages}
-
-    def _partly(self, mechanism: Any) -> dict[str, Any]:
-        return {"classes": mechanism.classes_}
 
     def _keep(self, mechanism: Any, estimator: Any) -> Self:
         self.classes_ = mechanism.classes_

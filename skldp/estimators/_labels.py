@@ -20,14 +20,7 @@ from skldp.estimators._class_codes import (
     warn_learnt,
 )
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
-from skldp.estimators._validation import (
-    EPSILON,
-    FLOATS,
-    NOISE_PARAMETERS,
-    Seed,
-    check_epsilon,
-    fit_context,
-)
+from skldp.estimators._validation import EPSILON, FLOATS, NOISE_PARAMETERS, Seed, check_epsilon, fit_context
 from skldp.mechanisms._noise import noise_from
 from skldp.mechanisms.categorical._frequency import FrequencyEstimate, estimate_frequencies
 from skldp.mechanisms.categorical._label_laws import LabelLaplaceMechanism, RandomizedResponseWithPrior

@@ -195,11 +195,6 @@ def test_a_label_outside_the_classes_is_refused_and_not_told():
     assert "4711" not in str(caught.value)
 
 
-def test_there_is_no_partial_fit_with_stages():
-    assert not hasattr(private(GaussianNB()), "partial_fit")
-    assert hasattr(private(GaussianNB(), stages=1), "partial_fit")
-
-
 def test_stages_pay_where_the_first_cohort_tells_most_classes_apart():
     """Two of forty classes are possible for each kind of people, who have told little at epsilon 1."""
     rng = np.random.default_rng(1)

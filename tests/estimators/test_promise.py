@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LinearRegression, LogisticRegression, SGDClassifier, SGDRegressor
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import skldp
@@ -257,8 +257,6 @@ def test_what_was_not_changed_or_changes_nothing_is_released(cls):
         skldp.PrivateLogisticRegression(protocol="once", classes=[0, 1]),
         skldp.PrivateDiscriminant(bounds=(-1, 1), classes=[0, 1]),
         skldp.PrivateMoments(),
-        LabelPrivateClassifier(SGDClassifier(), label_mechanism=LabelRR(classes=[0, 1])),
-        skldp.LabelPrivateRegressor(SGDRegressor(), target_mechanism=skldp.TargetPrivatizer(bounds=(0, 1))),
     ],
     ids=lambda estimator: type(estimator).__name__,
 )

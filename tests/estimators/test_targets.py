@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.datasets import load_diabetes
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, SGDRegressor
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -266,21 +266,6 @@ def test_two_fits_see_different_targets():
     assert (tree.fit(rows, Y[:500]).predict(rows) != clone(tree).fit(rows, Y[:500]).predict(rows)).any()
 
 
-@seeds_expected
-def test_batches_of_people_are_released_one_by_one():
-    model = private(8.0, estimator=SGDRegressor(random_state=0), seed=np.random.default_rng(0))
-    for part in np.array_split(np.arange(N), 10):
-        model.partial_fit(X[part], Y[part])
-    assert model.score(X, Y) > 0.9
-    assert model.privacy_guarantee_.epsilon <= 8.0
-    assert model.n_features_in_ == 3
-    with pytest.raises(ChangedAfterFitError):
-        model.set_params(target_mechanism__epsilon=1.0).partial_fit(X, Y)
-    with pytest.raises(ValueError, match="target_mechanism with declared bounds"):
-        LabelPrivateRegressor(SGDRegressor()).partial_fit(X, Y)
-    assert not hasattr(private(), "partial_fit")
-
-
 def test_models_of_the_other_kind_are_refused_before_a_target_is_looked_at():
     diabetes, y = load_diabetes(return_X_y=True)
     with pytest.raises(ValueError, match=r"LabelPrivateRegressor trains regressors.*Got Ridge instead"):
@@ -337,22 +322,6 @@ def test_a_seed_makes_releases_repeatable_and_says_so():
     with pytest.warns(SeededNoiseWarning):
         np.testing.assert_array_equal(privatizer.transform(Y), first)
     assert privatizer.privacy_guarantee_.seeded
-
-
-@seeds_expected
-def test_a_batch_of_somebody_else_is_not_trained_on_raw_targets():
-    # Of one number only one of two answers is ever released: a model of batches never sees the number itself.
-    seen = []
-
-    class Listening(SGDRegressor):
-        def partial_fit(self, X, y, **parameters):
-            seen.extend(y)
-            return super().partial_fit(X, y, **parameters)
-
-    model = private(0.1, "duchi", estimator=Listening(), seed=np.random.default_rng(0))
-    model.partial_fit(X[:50], np.full(50, 17.0)).partial_fit(X[:50], np.full(50, 17.0))
-    assert len(set(np.round(seen, 6))) == 2
-    assert 17.0 not in seen
 
 
 def test_bounds_beyond_the_type_of_y_are_refused_by_the_type_alone():
