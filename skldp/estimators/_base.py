@@ -238,7 +238,6 @@ class LocalTransformer(GuaranteeMixin, TransformerMixin, BaseEstimator):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.non_deterministic = self.seed is None
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 

@@ -9,7 +9,7 @@ from skldp._arrays import kind_of
 from skldp._value_labels import value_labels
 from skldp.accounting import PrivacyLedger
 from skldp.estimators._base import LEDGER, LocalTransformer
-from skldp.estimators._class_codes import declared_values, encode, warn_learnt
+from skldp.estimators._class_codes import declared_values, encode
 from skldp.estimators._guarantee_mixin import attach_guarantee
 from skldp.estimators._validation import (
     EPSILON,
@@ -207,9 +207,9 @@ class CategoricalPrivatizer(LocalTransformer):
             float(self.epsilon), tuple(values.size for values in categories), self.mechanism
         )
         self.categories_ = categories
-        attach_guarantee(self, self.mechanism_.guarantee(), "the categories" if learnt else "")
-        if learnt:
-            warn_learnt("The categories", "CategoricalPrivatizer(categories=[[...], ...])")
+        attach_guarantee(
+            self, self.mechanism_.guarantee(), "the categories" if learnt else "", "categories=[[...], ...]"
+        )
         return codes
 
     def _rows(self, X, *, reset):

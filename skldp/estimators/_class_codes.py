@@ -1,7 +1,6 @@
 """Declared classes and categories: labels of any type to codes 0 to C - 1 and back."""
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
@@ -10,9 +9,8 @@ from sklearn.utils.validation import column_or_1d
 
 from skldp._arrays import kind_of
 from skldp._reading import CodeReader, Unread
-from skldp.exceptions import LearntDomainWarning
 
-__all__ = ["declared_values", "decode", "decoded_dtype", "encode", "labels_1d", "learnt_values", "warn_learnt"]
+__all__ = ["declared_values", "decode", "decoded_dtype", "encode", "labels_1d", "learnt_values"]
 
 _NUMERIC = "biuf"
 
@@ -61,16 +59,6 @@ def learnt_values(y):
         raise ValueError("Labels must be finite. Input y contains NaN or infinity.")
     check_classification_targets(y)
     return declared_values(np.unique(y), "The labels in y", learnt=True)
-
-
-def warn_learnt(what, how):
-    """Warn that a domain was learnt from private data, and how to declare it."""
-    warnings.warn(
-        f"{what} were learnt from private data, which releases which of them occur: no epsilon covers that. "
-        f"Declare them from public knowledge: {how}.",
-        LearntDomainWarning,
-        stacklevel=3,
-    )
 
 
 def encode(values: np.ndarray, domain: np.ndarray, name: str) -> np.ndarray:

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from skldp._tables import in_html
-from skldp.exceptions import ChangedAfterFitError, PrivacyGuaranteeWarning
+from skldp.exceptions import ChangedAfterFitError, LearntDomainWarning, PrivacyGuaranteeWarning
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 
 __all__ = ["GuaranteeMixin", "attach_guarantee", "box", "doc_link", "documentation", "holds_guarantee", "own_guarantee"]
@@ -81,6 +82,8 @@ class GuaranteeMixin:
     """
 
     _may_change = frozenset({"n_jobs", "verbose"})
+    # Not shown in notebooks: they may be learnt from people.
+    _hidden_attributes = frozenset({"classes_", "categories_", "columns_"})
     _get_doc_link = doc_link
 
     @property
@@ -129,6 +132,11 @@ class GuaranteeMixin:
                 f"Got {', '.join(changed)} changed after fit instead."
             )
 
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()  # type: ignore[misc]  # of BaseEstimator, beside it among the bases
+        tags.non_deterministic = getattr(self, "seed", 0) is None
+        return tags
+
     @property
     def _repr_html_(self) -> Any:
         # A property, as scikit-learn's, which raises AttributeError for display as text.
@@ -143,9 +151,8 @@ class GuaranteeMixin:
         return lambda: box(self, caption)
 
     def _get_fitted_attr_html(self, *args: Any, **kwargs: Any) -> Any:
-        # Attributes learnt from people are not shown.
         shown = super()._get_fitted_attr_html(*args, **kwargs)  # type: ignore[misc]  # as above
-        for name in ("classes_", "categories_"):
+        for name in self._hidden_attributes:
             shown.pop(name, None)
         return shown
 
@@ -156,8 +163,12 @@ class GuaranteeMixin:
         return bundle
 
 
-def attach_guarantee(estimator, guarantee, learnt=""):
-    """Set ``privacy_guarantee_``, and warn if it is weaker than the stated epsilon."""
+def attach_guarantee(estimator, guarantee, learnt="", declaration=""):
+    """Set ``privacy_guarantee_``, and warn if it is weaker than the stated epsilon.
+
+    `learnt` names the part of the domain that was learnt from private data, and `declaration` the parameter that
+    declares it.
+    """
     if getattr(estimator, "ledger", None) is not None and estimator.seed is not None:
         raise ValueError(f"A ledger charges for secure noise: seed must be None. Got {estimator.seed!r} instead.")
     basis = guarantee.basis
@@ -169,11 +180,18 @@ def attach_guarantee(estimator, guarantee, learnt=""):
     if basis != guarantee.basis or estimator.seed is not None:
         guarantee = replace(guarantee, basis=basis, seeded=estimator.seed is not None)
     estimator.privacy_guarantee_ = guarantee
-    stated = guarantee.stated
-    if not learnt and stated is not None and guarantee.epsilon > stated * (1 + 1e-9):
+    name, stated = type(estimator).__name__, guarantee.stated
+    if learnt:
+        warnings.warn(
+            f"{name} learnt {learnt} from private data, which no epsilon covers. Declare them from public knowledge: "
+            f"{name}({declaration}).",
+            LearntDomainWarning,
+            stacklevel=3,
+        )
+    elif stated is not None and guarantee.epsilon > stated * (1 + 1e-9):
         alone = "" if guarantee.per_feature is None else f" ({guarantee.per_feature:.4g} for one feature alone)"
         warnings.warn(
-            f"{type(estimator).__name__} states epsilon {stated:.4g}, as published, but the exact worst-case loss "
+            f"{name} states epsilon {stated:.4g}, as published, but the exact worst-case loss "
             f"of what it releases is {guarantee.epsilon:.4g} per {guarantee.unit}{alone}. "
             "calibration='exact' gives the epsilon that it states.",
             PrivacyGuaranteeWarning,

@@ -17,7 +17,6 @@ from skldp.estimators._class_codes import (
     encode,
     labels_1d,
     learnt_values,
-    warn_learnt,
 )
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
 from skldp.estimators._validation import EPSILON, FLOATS, NOISE_PARAMETERS, Seed, check_epsilon, fit_context
@@ -119,15 +118,13 @@ class LabelReleaser(
     def _declare(self, y):
         """Set the fitted attributes, and return the codes of y."""
         check_epsilon(self.epsilon)
-        learnt = self.classes is None
         classes = self._classes(y)
         mechanism = self._make_mechanism(classes)
         codes = self._codes(y, classes)
         self.mechanism_ = mechanism
         self.classes_ = classes
-        attach_guarantee(self, self.mechanism_.guarantee(), "the classes" if learnt else "")
-        if learnt:
-            warn_learnt("The classes", f"{type(self).__name__}(classes=[...])")
+        learnt = "the classes" if self.classes is None else ""
+        attach_guarantee(self, mechanism.guarantee(), learnt, "classes=[...]")
         return codes
 
     def _labels(self, y):
@@ -176,7 +173,6 @@ class LabelReleaser(
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.non_deterministic = self.seed is None
         tags.input_tags.two_d_array = False
         tags.target_tags.one_d_labels = True
         return tags

@@ -379,7 +379,6 @@ class PrivateLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.non_deterministic = self.seed is None
         # scikit-learn's checks have far too few people.
         tags.regressor_tags.poor_score = True
         return tags

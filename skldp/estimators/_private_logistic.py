@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from skldp.domains._domain import Box
-from skldp.estimators._class_codes import declared_values, encode, labels_1d, learnt_values, warn_learnt
+from skldp.estimators._class_codes import declared_values, encode, labels_1d, learnt_values
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
 from skldp.estimators._learning import ask_all, ask_more, takes_more, warn_moved, warn_too_few
 from skldp.estimators._validation import (
@@ -166,16 +166,14 @@ class PrivateLinearClassifier(GuaranteeMixin, LinearScores, BaseEstimator, ABC):
     def _fit(self, X: Any, y: Any, declared: Any) -> Self:
         self._forget_guarantee()
         check_epsilon(self.epsilon)
-        learnt = declared is None
         rows, codes = self._records(X, y, declared, reset=True)
         protocol = self._protocol(len(rows))
-        if learnt:
-            warn_learnt("The classes", "classes=[...]")
         warn_too_few(protocol, "the classes' shares are")
         ask_all(self, protocol, self._prepared(rows), codes)
         self._warn_moved(rows, codes)
         self._learn(self.classes_, protocol.coefficients, protocol.intercepts)
-        attach_guarantee(self, self._promise(protocol.guarantee()), "the classes" if learnt else "")
+        learnt = "the classes" if declared is None else ""
+        attach_guarantee(self, self._promise(protocol.guarantee()), learnt, "classes=[...]")
         return self
 
     def _records(
@@ -209,7 +207,6 @@ class PrivateLinearClassifier(GuaranteeMixin, LinearScores, BaseEstimator, ABC):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.non_deterministic = self.seed is None
         # scikit-learn's checks have far too few people.
         tags.classifier_tags.poor_score = True
         return tags

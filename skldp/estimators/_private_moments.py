@@ -7,7 +7,6 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
-from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from skldp._checks import is_integer
@@ -269,8 +268,3 @@ class PrivateMoments(GuaranteeMixin, BaseEstimator):
         self.location_, self.covariance_ = estimates.location, estimates.covariance
         self.raw_covariance_ = estimates.raw_covariance
         self.location_error_, self.covariance_error_ = estimates.location_error, estimates.covariance_error
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.non_deterministic = self.seed is None
-        return tags

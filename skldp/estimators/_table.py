@@ -11,7 +11,6 @@ from skldp._checks import is_number
 from skldp.accounting import PrivacyLedger
 from skldp.domains._columns import Columns
 from skldp.estimators._base import LEDGER, LocalTransformer, check_bounds_of_type
-from skldp.estimators._class_codes import warn_learnt
 from skldp.estimators._guarantee_mixin import attach_guarantee
 from skldp.estimators._schema import check_frame, columns_of, framed, read_schema
 from skldp.estimators._table_encoding import as_estimates, as_one_hot, as_sparse, widths
@@ -267,9 +266,8 @@ class TablePrivatizer(LocalTransformer):
             )
         self.shares_ = {name: float(weights[name]) for name in names}
         self.epsilons_ = dict(zip(names, self.mechanism_.exact_epsilons, strict=True))
-        attach_guarantee(self, self.mechanism_.guarantee(), "the categories" if self._learnt else "")
-        if self._learnt:
-            warn_learnt(f"The categories of {', '.join(self._learnt)}", "schema={...: [...]}")
+        learnt = f"the categories of {', '.join(self._learnt)}" if self._learnt else ""
+        attach_guarantee(self, self.mechanism_.guarantee(), learnt, "schema={...: [...]}")
 
     def _weights(self, names):
         if self.shares == "variance":
@@ -318,12 +316,6 @@ class TablePrivatizer(LocalTransformer):
         for j, column in enumerate(self.columns_):
             table[:, j] = column.from_numbers(numbers[:, j])
         return table
-
-    def _get_fitted_attr_html(self, *args, **kwargs):
-        # Attributes learnt from people are not shown.
-        shown = super()._get_fitted_attr_html(*args, **kwargs)
-        shown.pop("columns_", None)
-        return shown
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -1,6 +1,5 @@
 """TargetPrivatizer: regression targets, released one by one."""
 
-import warnings
 from dataclasses import replace
 from numbers import Real
 from typing import Any, Self
@@ -27,7 +26,6 @@ from skldp.estimators._validation import (
     check_finite,
     fit_context,
 )
-from skldp.exceptions import LearntDomainWarning
 from skldp.mechanisms._noise import noise_from
 from skldp.mechanisms._record import share_out
 from skldp.mechanisms.numeric._bounded_features import (
@@ -129,6 +127,7 @@ class TargetPrivatizer(
     epsilon 2 per label (stated 2); exact, of randomized response over 2 answers, from its 64-bit integers
     """
 
+    _hidden_attributes = frozenset({"bounds_"})
     _parameter_constraints: dict = {
         "epsilon": EPSILON,
         "bounds": [*BOUNDS, None],
@@ -268,15 +267,9 @@ class TargetPrivatizer(
             mechanism = replace(mechanism, prior=tuple(question.estimate(answers).tolist()))
         self.prior_ = None if getattr(mechanism, "prior", None) is None else np.array(mechanism.prior)
         self.bounds_, self.mechanism_ = (low, high), mechanism
-        attach_guarantee(self, replace(guarantee, unit="label"), "the bounds" if learnt else "")
-        if learnt:
-            warnings.warn(
-                "The bounds of y were learnt from private data, which releases the smallest and the largest of it: "
-                "no epsilon covers that. Declare them from public knowledge: "
-                "TargetPrivatizer(bounds=(low, high)).",
-                LearntDomainWarning,
-                stacklevel=2,
-            )
+        attach_guarantee(
+            self, replace(guarantee, unit="label"), "the bounds of y" if learnt else "", "bounds=(low, high)"
+        )
 
     def _make_mechanism(self, epsilon, low, high, prior):
         name = self.mechanism
@@ -288,12 +281,6 @@ class TargetPrivatizer(
         else:
             unit = make_mechanism(name, epsilon)
         return BoundedFeatures(unit, (low,), (high,), n_sampled=1, stated=epsilon), name
-
-    def _get_fitted_attr_html(self, *args, **kwargs):
-        # Attributes learnt from people are not shown.
-        shown = super()._get_fitted_attr_html(*args, **kwargs)
-        shown.pop("bounds_", None)
-        return shown
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -182,7 +182,7 @@ def test_a_prior_from_what_other_people_released():
 
 
 def test_bounds_that_were_learnt_void_the_guarantee():
-    with pytest.warns(LearntDomainWarning, match="bounds of y were learnt"):
+    with pytest.warns(LearntDomainWarning, match="learnt the bounds of y"):
         privatizer = TargetPrivatizer().fit(Y)
     assert privatizer.bounds_ == (Y.min(), Y.max())
     assert privatizer.privacy_guarantee_.epsilon == np.inf
