@@ -3,14 +3,11 @@
 import math
 import warnings
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from joblib.parallel import get_active_backend
 from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
@@ -25,6 +22,7 @@ from skldp.estimators._validation import (
     check_epsilon,
     fit_context,
     input_names,
+    is_fitted,
     validate_finite,
 )
 from skldp.exceptions import OutOfDomainWarning
@@ -38,7 +36,6 @@ __all__ = [
     "Keyed",
     "LocalTransformer",
     "check_bounds_of_type",
-    "counted_out_of_domain",
     "in_threads",
     "is_charged",
     "law_of_releases",
@@ -62,8 +59,6 @@ def in_threads(function, *arguments, n_jobs):
 
 
 _AT_ONCE, _MOST_NAMED = 65_536, 4
-# A caller that releases in blocks warns once for all of them.
-_COUNTS: ContextVar[list | None] = ContextVar("counts", default=None)
 
 
 class Keyed(NamedTuple):
@@ -187,13 +182,17 @@ class LocalTransformer(GuaranteeMixin, TransformerMixin, BaseEstimator):
         """Return whether a dtype holds released values, up to rounding."""
         return np.can_cast(self.mechanism_.output_dtype(np.dtype(np.float64)), dtype, "same_kind")
 
-    def _release_into(self, X, out, ids=None, keyed=None):
-        """Release as :meth:`transform`, into `out`; with a :class:`Keyed`, repeatably."""
+    def _release_into(self, X, out, ids=None, keyed=None, counts=None):
+        """Release as :meth:`transform`, into `out`; with a :class:`Keyed`, repeatably.
+
+        The number of moved values is appended to a list `counts`; without one it is warned of.
+        """
         check_is_fitted(self)
         self._check_unchanged()
         noisy = getattr(self, "transform_noise", True)
         direct = out if type(self)._encoded is LocalTransformer._encoded else None
-        released = self._release(self._rows(X, reset=False), direct, noisy=noisy, ids=ids, keyed=keyed)
+        rows = self._rows(X, reset=False)
+        released = self._release(rows, direct, noisy=noisy, ids=ids, keyed=keyed, counts=counts)
         encoded = self._encoded(released, X, noisy=noisy)
         if out is None or encoded is out:
             return encoded
@@ -204,7 +203,7 @@ class LocalTransformer(GuaranteeMixin, TransformerMixin, BaseEstimator):
         """Encode released rows as :meth:`transform` returns them."""
         return released
 
-    def _release(self, rows, out=None, *, noisy=True, ids=None, keyed=None):
+    def _release(self, rows, out=None, *, noisy=True, ids=None, keyed=None, counts=None):
         """Release validated rows, with or without noise, in threads."""
         if self.bounds_ is not None:
             check_bounds_of_type(self.bounds_, rows.dtype)
@@ -233,7 +232,10 @@ class LocalTransformer(GuaranteeMixin, TransformerMixin, BaseEstimator):
             n_moved = sum(
                 in_threads(lambda task, stream: release(rows[task], stream, out[task]), tasks, streams, n_jobs=n_jobs)
             )
-        warn_moved_rows(self, n_before + n_moved, rows, mechanism.domain)
+        if counts is None:
+            warn_moved_rows(self, n_before + n_moved, rows, mechanism.domain)
+        else:
+            counts.append(n_before + n_moved)
         return out
 
     def __sklearn_tags__(self):
@@ -270,17 +272,6 @@ def check_bounds_of_type(bounds, dtype):
         raise ValueError(f"bounds must be numbers of the type of X, {dtype}. Got larger ones instead.")
 
 
-@contextmanager
-def counted_out_of_domain():
-    """Collect the counts of :func:`warn_out_of_domain` within this thread in a list."""
-    counts: list = []
-    token = _COUNTS.set(counts)
-    try:
-        yield counts
-    finally:
-        _COUNTS.reset(token)
-
-
 def warn_moved_rows(estimator, n_moved, rows, domain):
     """Warn of the number of values of rows that were moved into a domain, with the names of their columns."""
     warn_out_of_domain(n_moved, math.prod(rows.shape), names=lambda: _columns_outside(estimator, rows, domain))
@@ -304,10 +295,7 @@ def _columns_outside(estimator, rows, domain):
 
 def warn_out_of_domain(moved, total, how="Declare a wider one", names=list):
     """Warn of the number of values that were moved into the declared domain, if any."""
-    counts = _COUNTS.get()
-    if counts is not None:
-        counts.append(moved)
-    elif moved:
+    if moved:
         where = [repr(name) for name in names()]
         shown = ", ".join(where[:_MOST_NAMED]) + (", ..." if len(where) > _MOST_NAMED else "")
         warnings.warn(
@@ -328,11 +316,7 @@ def law_of_releases(
     if isinstance(given, RowMechanism):
         guarantee = given.guarantee()
     else:
-        try:
-            check_is_fitted(given)
-            transformer = given
-        except NotFittedError:
-            transformer = clone(given).fit(np.zeros((1, n_columns)))
+        transformer = given if is_fitted(given) else clone(given).fit(np.zeros((1, n_columns)))
         mechanism, guarantee = getattr(transformer, "mechanism_", None), own_guarantee(transformer)
     if not isinstance(mechanism, RowMechanism) or guarantee is None or isinstance(mechanism.domain, Codes):
         raise ValueError(

@@ -14,7 +14,6 @@ from sklearn.compose import TransformedTargetRegressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import GammaRegressor, PoissonRegressor, TweedieRegressor
-from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
@@ -239,8 +238,6 @@ def _unwrap(estimator: Any) -> tuple[list[Any], Any, Any]:
             estimator = estimator.steps[-1][1]
         elif hasattr(estimator, "best_estimator_"):
             estimator = estimator.best_estimator_
-        elif isinstance(estimator, GridSearchCV | RandomizedSearchCV):
-            raise ValueError(f"A search must be fitted, and refit its best model. Got {estimator!r} instead.")
         elif isinstance(estimator, TransformedTargetRegressor):
             check_is_fitted(estimator)
             if target is not None:

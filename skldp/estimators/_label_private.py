@@ -63,10 +63,6 @@ class LabelPrivate(HasTargetMechanism, MetaEstimatorMixin):
         """Raise ValueError for an unsuitable inner estimator, before a target is read."""
         raise NotImplementedError
 
-    def _targets(self, y: Any) -> Any:
-        """Return targets in the form that the mechanism takes."""
-        return y
-
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: npt.ArrayLike, **fit_params: Any) -> Self:
         """Release the targets, and train the estimator on them.
@@ -91,7 +87,7 @@ class LabelPrivate(HasTargetMechanism, MetaEstimatorMixin):
 
     def _train(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Self:
         mechanism, estimator = self._new_mechanism(), clone(self.estimator)
-        released = mechanism.fit_transform(self._targets(y))
+        released = mechanism.fit_transform(y)
         estimator.fit(X, released, **fit_params)
         return self._keep(mechanism, estimator)
 
@@ -216,8 +212,8 @@ class LabelPrivateRegressor(LabelPrivate, RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         return self._ask("predict", X)
 
-    def _targets(self, y: Any) -> Any:
-        return None if y is None else column_or_1d(y, warn=True)
+    def _train(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Self:
+        return super()._train(X, None if y is None else column_or_1d(y, warn=True), fit_params)
 
     def _check_inner(self) -> None:
         if is_classifier(self.estimator):

@@ -152,7 +152,7 @@ class LabelReleaser(
     def _can_be_written_to(self, dtype):
         return np.can_cast(self.mechanism_.output_dtype(np.dtype(np.float64)), dtype, "same_kind")
 
-    def _release_into(self, y, out, ids=None, keyed=None):
+    def _release_into(self, y, out, ids=None, keyed=None, counts=None):
         check_is_fitted(self)
         self._check_unchanged()
         y = self._labels(y)

@@ -7,7 +7,6 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, RegressorMixin, clone
-from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
@@ -17,7 +16,7 @@ from skldp.estimators._class_codes import encode, labels_1d, learnt_values
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, own_guarantee
 from skldp.estimators._labels import LabelReleaser
 from skldp.estimators._private_logistic import LinearScores
-from skldp.estimators._validation import HasMethods, as_table, fit_context, validate_finite
+from skldp.estimators._validation import HasMethods, as_table, fit_context, is_fitted, validate_finite
 from skldp.exceptions import TooFewPeopleWarning
 from skldp.learning._errors_in_variables import least_squares_of_releases
 from skldp.learning._linear_rule import discriminant_of_releases, unbiased_members
@@ -325,7 +324,7 @@ class NoiseAwareDiscriminant(GuaranteeMixin, LinearScores, BaseEstimator):
     def _of_the_labels(self) -> Any:
         """Return the fitted label mechanism."""
         mechanism = self.label_mechanism
-        if mechanism is None or _is_fitted(mechanism):
+        if mechanism is None or is_fitted(mechanism):
             return mechanism
         if mechanism.get_params().get("classes") is None:
             raise ValueError(
@@ -340,11 +339,3 @@ def _computed_from(releases: PrivacyGuarantee, labels: PrivacyGuarantee | None, 
     whole = releases if labels is None else releases + labels
     basis = f"computed from releases, which costs nothing more: {whole.basis}"
     return replace(whole, basis="; ".join([basis, *claims]))
-
-
-def _is_fitted(estimator: Any) -> bool:
-    try:
-        check_is_fitted(estimator)
-    except NotFittedError:
-        return False
-    return True

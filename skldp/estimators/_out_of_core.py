@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from skldp.accounting.ledger._records import canonical_ids
 from skldp.domains._columns import Columns
 from skldp.domains._domain import check_finite
-from skldp.estimators._base import Keyed, LocalTransformer, counted_out_of_domain, in_threads, warn_out_of_domain
+from skldp.estimators._base import Keyed, LocalTransformer, in_threads, warn_out_of_domain
 from skldp.estimators._labels import LabelReleaser
 from skldp.exceptions import RepeatedReleaseWarning
 from skldp.mechanisms._field_key import FieldKey
@@ -316,11 +316,11 @@ def _is_file(array, *modes):
 
 
 def _release_into(estimator, X, out, n_rows, key, ids):
-    with counted_out_of_domain() as counts:
-        for start in range(0, len(X), n_rows):
-            part = slice(start, start + n_rows)
-            keyed = None if key is None else Keyed(key, canonical_ids(ids[part]))
-            estimator._release_into(X[part], np.asarray(out[part]), keyed=keyed)
+    counts: list[int] = []
+    for start in range(0, len(X), n_rows):
+        part = slice(start, start + n_rows)
+        keyed = None if key is None else Keyed(key, canonical_ids(ids[part]))
+        estimator._release_into(X[part], np.asarray(out[part]), keyed=keyed, counts=counts)
     return sum(counts)
 
 

@@ -293,11 +293,11 @@ class TablePrivatizer(LocalTransformer):
             )
         return tuple(by_column.get(name, "krr") if name in of_categories else self.mechanism for name in names)
 
-    def _release(self, rows, out=None, *, noisy=True, ids=None, keyed=None):
+    def _release(self, rows, out=None, **how):
         if rows.dtype == np.float32:
             # All columns are numbers with one pair of bounds.
             check_bounds_of_type(self.schema, rows.dtype)
-        return super()._release(rows, out, noisy=noisy, ids=ids, keyed=keyed)
+        return super()._release(rows, out, **how)
 
     def _encoded(self, released, X, *, noisy=True):
         """Encode released rows as `encoding` says."""

@@ -195,28 +195,11 @@ def _categories(name: str, step: Any, columns: list[Any]) -> list[list[Any]]:
 
 def _one_hot(name: str, step: Any, columns: list[Any]) -> Iterator[_Part]:
     """Return a block for each column of a OneHotEncoder."""
-    if step.min_frequency is not None or step.max_categories is not None:
-        raise ValueError(f"Which categories are rare is learnt from rows: step {name!r} must not group them.")
-    unknown = step.handle_unknown != "error"
-    for position, (column, own) in enumerate(zip(columns, _categories(name, step, columns), strict=True)):
-        dropped = _dropped(name, step.drop, position, own)
-        kept = [one for place, one in enumerate(own) if place != dropped]
-        if kept:
-            at_most_one = unknown or len(kept) < len(own)
-            yield [f"{_named(column)}_{one}" for one in kept], OneHot(len(kept), at_most_one=at_most_one)
-
-
-def _dropped(name: str, drop: Any, position: int, own: list[Any]) -> int | None:
-    """Return the position of the category that a OneHotEncoder drops."""
-    if isinstance(drop, str):
-        return 0 if drop == "first" or len(own) == 2 else None
-    if drop is None or drop[position] is None:
-        return None
-    # NaN is a category that equals nothing.
-    places = [place for place, one in enumerate(own) if one is drop[position] or one == drop[position]]
-    if not places:
-        raise ValueError(f"What step {name!r} drops must be among its categories. Got {drop[position]!r} instead.")
-    return places[0]
+    if any(given is not None for given in (step.drop, step.min_frequency, step.max_categories)):
+        raise ValueError(f"Step {name!r} must not drop or group categories: what is rare is learnt from rows.")
+    for column, own in zip(columns, _categories(name, step, columns), strict=True):
+        part = OneHot(len(own), at_most_one=step.handle_unknown != "error")
+        yield [f"{_named(column)}_{one}" for one in own], part
 
 
 def _ordinal(name: str, step: Any, columns: list[Any]) -> Iterator[_Part]:

@@ -7,9 +7,10 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn import config_context
 from sklearn.base import BaseEstimator, _fit_context
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import _param_validation, assert_all_finite
 from sklearn.utils._param_validation import HasMethods, InvalidParameterError, StrOptions
-from sklearn.utils.validation import check_array, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 # scikit-learn accepts True, and its validation can be switched off globally; a check of a budget cannot.
 from skldp._checks import check_epsilon
@@ -32,6 +33,7 @@ __all__ = [
     "check_finite",
     "fit_context",
     "input_names",
+    "is_fitted",
     "validate_finite",
     "validate_mixed",
 ]
@@ -99,33 +101,33 @@ def _are_pairs(bounds: Any, n_features: int) -> bool:
 
 
 def _from_ends(bounds: Any, n_features: int, name: str) -> tuple[np.ndarray, np.ndarray]:
-    rule = f"{name} must be (low, high), each a finite number or one number per feature, with low < high"
-    rule += ", or a list of one such pair per feature"
-    if isinstance(bounds, str) or not hasattr(bounds, "__len__") or len(bounds) != 2:
-        raise InvalidParameterError(f"{rule}. Got {bounds!r} instead.")
-    ends = []
-    for end in bounds:
-        try:
-            values = np.asarray(end)
-            # numpy reads True and "1" as numbers.
-            is_number = values.dtype.kind in "iuf"
-            values = values.astype(np.float64)
-        except (TypeError, ValueError):
-            is_number = False
-        if not is_number:
-            raise InvalidParameterError(f"{rule}. Got {bounds!r} instead.")
-        if values.shape not in ((), (n_features,)):
-            raise InvalidParameterError(f"{rule} ({n_features} here). Got {bounds!r} instead.")
-        ends.append(np.broadcast_to(values, (n_features,)).copy())
-    low, high = ends
-    if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
-        raise InvalidParameterError(f"{rule}. Got {bounds!r} instead.")
+    """Return bounds that are given as (low, high), each of shape (n_features,)."""
+    is_pair = hasattr(bounds, "__len__") and not isinstance(bounds, str) and len(bounds) == 2
+    low, high = (_end(one, n_features) for one in bounds) if is_pair else (None, None)
+    if low is None or high is None or not (low < high).all():
+        raise InvalidParameterError(
+            f"{name} must be (low, high) with low < high, each a finite number or one number for each of {n_features} "
+            f"features, or a list of one such pair per feature. Got {bounds!r} instead."
+        )
     if max(np.abs(low).max(), np.abs(high).max()) > _MAX_MAGNITUDE or (high - low).min() < 1 / _MAX_MAGNITUDE:
         raise InvalidParameterError(
-            f"bounds must be at most {_MAX_MAGNITUDE:.0e} in magnitude and at least {1 / _MAX_MAGNITUDE:.0e} apart. "
+            f"{name} must be at most {_MAX_MAGNITUDE:.0e} in magnitude and at least {1 / _MAX_MAGNITUDE:.0e} apart. "
             f"Got {bounds!r} instead."
         )
     return low, high
+
+
+def _end(given: Any, n_features: int) -> np.ndarray | None:
+    """Return the lower or upper end of each feature; None unless it is finite numbers of the right shape."""
+    try:
+        values = np.asarray(given)
+    except (TypeError, ValueError):
+        return None
+    # numpy reads True and "1" as numbers.
+    if values.dtype.kind not in "iuf" or values.shape not in ((), (n_features,)):
+        return None
+    end = np.full(n_features, values, dtype=np.float64)
+    return end if np.isfinite(end).all() else None
 
 
 def check_bounds_by_column(
@@ -143,6 +145,15 @@ def check_bounds_by_column(
     ends = [check_bounds(bounds[column], 1, f"{name} of the column {column!r}") for column in names]
     low, high = (np.concatenate(end) for end in zip(*ends, strict=True))
     return low, high
+
+
+def is_fitted(estimator: Any) -> bool:
+    """Return whether an estimator is fitted."""
+    try:
+        check_is_fitted(estimator)
+    except NotFittedError:
+        return False
+    return True
 
 
 def validate_finite(estimator: BaseEstimator, X: Any, *, reset: bool, **kwargs: Any) -> np.ndarray:

@@ -56,12 +56,8 @@ def test_fitted_and_unfitted_declare_the_same_names_and_parts():
     ("options", "part"),
     [
         ({}, OneHot(3)),
-        ({"drop": "first"}, OneHot(2, at_most_one=True)),
-        ({"drop": ["Köln"]}, OneHot(2, at_most_one=True)),
-        ({"drop": "if_binary"}, OneHot(3)),
-        ({"drop": "if_binary", "categories": [["Bonn", "Ulm"]]}, OneHot(1, at_most_one=True)),
+        ({"categories": [["Bonn", np.nan]]}, OneHot(2)),
         ({"handle_unknown": "ignore"}, OneHot(3, at_most_one=True)),
-        ({"categories": [["Bonn", np.nan]], "drop": [np.nan]}, OneHot(1, at_most_one=True)),
     ],
     ids=str,
 )
@@ -118,10 +114,10 @@ class MyEncoder(OneHotEncoder):
     [
         (OneHotEncoder(), "categories of step 'mine' must be declared"),
         (OneHotEncoder().fit(TABLE[["city"]]), "categories of step 'mine' must be declared"),
-        (OneHotEncoder(categories=[CITIES], min_frequency=2), "'mine' must not group"),
-        (OneHotEncoder(categories=[CITIES], max_categories=2), "'mine' must not group"),
+        (OneHotEncoder(categories=[CITIES], min_frequency=2), "'mine' must not drop or group"),
+        (OneHotEncoder(categories=[CITIES], max_categories=2), "'mine' must not drop or group"),
         (OneHotEncoder(categories=[CITIES, SIZES]), "'mine' has 1 columns"),
-        (OneHotEncoder(categories=[CITIES], drop=["Rom"]), "'mine' drops must be among"),
+        (OneHotEncoder(categories=[CITIES], drop="first"), "'mine' must not drop or group"),
         (MyEncoder(categories=[CITIES]), "Step 'mine' must make"),
         (OrdinalEncoder(), "categories of step 'mine' must be declared"),
         (OrdinalEncoder(categories=[CITIES], handle_unknown="use_encoded_value", unknown_value=-1), "no unknown"),
