@@ -62,7 +62,7 @@ _AT_ONCE, _MOST_NAMED = 65_536, 4
 
 
 class Keyed(NamedTuple):
-    """A repeatable release: the secret for its field, and the ids of the rows."""
+    """Repeatable release: the secret for its field, and the ids of the rows."""
 
     key: FieldKey
     ids: Any
@@ -249,7 +249,7 @@ def is_charged(estimator, ids):
     ledger = getattr(estimator, "ledger", None)
     if (ledger is None) != (ids is None):
         raise ValueError(
-            "A ledger charges people by their ids: `ledger` and `ids` are both needed, or neither. "
+            "ledger and ids must be given together: a ledger charges people by their ids. "
             f"Got {'no ledger' if ledger is None else 'no ids'}."
         )
     return ledger is not None
@@ -259,7 +259,7 @@ def release_charged(estimator, rows, ids):
     """Release validated rows under the estimator's ledger: all or none."""
     guarantee = estimator.privacy_guarantee_
     if guarantee.delta == 0 and not math.isfinite(guarantee.plain_epsilon):
-        raise ValueError(f"A ledger charges a finite epsilon. Got {guarantee} instead.")
+        raise ValueError(f"ledger needs a release with a finite epsilon. Got {guarantee} instead.")
     part = getattr(estimator, "_part", None)
     released = estimator.ledger.release(estimator.mechanism_, rows, ids, part=part, all_or_none=True)
     warn_moved_rows(estimator, released.n_moved, rows, estimator.mechanism_.domain)
@@ -269,7 +269,7 @@ def release_charged(estimator, rows, ids):
 def check_bounds_of_type(bounds, dtype):
     """Raise ValueError for bounds beyond the range of the dtype of X, which would make NaN."""
     if np.abs(bounds).max() > np.finfo(dtype).max:
-        raise ValueError(f"bounds must be numbers of the type of X, {dtype}. Got larger ones instead.")
+        raise ValueError(f"bounds must be within the range of the type of X, {dtype}. Got larger ones instead.")
 
 
 def warn_moved_rows(estimator, n_moved, rows, domain):
@@ -300,8 +300,8 @@ def warn_out_of_domain(moved, total, how="Declare a wider one", names=list):
         shown = ", ".join(where[:_MOST_NAMED]) + (", ..." if len(where) > _MOST_NAMED else "")
         warnings.warn(
             f"{moved:,} of {total:,} values ({moved / total:.1%}) lay outside the declared domain and were moved into "
-            f"it{f' (in {shown})' if shown else ''}. {how} if that is too many, from public knowledge and not from "
-            "these data.",
+            f"it{f' (in {shown})' if shown else ''}. {how} if that is too many, from public knowledge, not from these "
+            "data.",
             OutOfDomainWarning,
             stacklevel=3,
         )
@@ -320,13 +320,12 @@ def law_of_releases(
         mechanism, guarantee = getattr(transformer, "mechanism_", None), own_guarantee(transformer)
     if not isinstance(mechanism, RowMechanism) or guarantee is None or isinstance(mechanism.domain, Codes):
         raise ValueError(
-            f"{name} must be a RowMechanism that releases numbers without bias, or a transformer of this library that "
-            f"does so by one. Got {type(given).__name__} instead."
+            f"{name} must be a RowMechanism that releases numbers without bias, or a transformer of skldp with such a "
+            f"mechanism. Got {type(given).__name__} instead."
         )
     if mechanism.n_outputs not in range(n_columns, n_columns + 1 + or_target):
-        more = ", or the target as one more" if or_target else ""
+        more = ", or one more with the target" if or_target else ""
         raise ValueError(
-            f"{name} must release {n_columns} numbers, as many as there are columns{more}. "
-            f"Got one that releases {mechanism.n_outputs} instead."
+            f"{name} must release one number for each of {n_columns} columns{more}. Got {mechanism.n_outputs} instead."
         )
     return mechanism, guarantee

@@ -14,7 +14,7 @@ __all__ = ["BitFlipTransformer", "BitRandTransformer", "LatentTransformer", "OME
 
 
 class BitFlipTransformer(OneToOneFeatureMixin, LocalTransformer):
-    """Base of BitRand, LATENT and OME: their parameters. Subclasses set `_recipe`, which makes the mechanism."""
+    """Base class of BitRand, LATENT and OME. Subclasses set `_recipe`, which makes the mechanism."""
 
     _parameter_constraints: dict = {
         **LocalTransformer._parameter_constraints,
@@ -90,12 +90,12 @@ class BitRandTransformer(BitFlipTransformer):
     alpha : float, default=None
         The paper's parameter, for "published" only. None takes Theorem 2's bound.
     n_sampled_features : int, "auto", "all" or None, default=None
-        Features released per record; the others come out as 0 (with ``debias=True`` at the centre of their bounds),
-        and the released ones are scaled up to make good. None and "auto" release all as published, and with "exact"
-        the number from which the values can be told best; "all" releases every one.
+        Features released per record, scaled up to keep the mean; the others become 0 (with ``debias=True`` the centre
+        of their bounds). None and "auto" release all with "published", and the number with the least error with
+        "exact"; "all" releases every one.
     debias : bool, default=False
-        Decode so that the mean of a release is the value. As published, of the value rounded to the code; with
-        "exact", of the value itself, with the least worst-case variance, which serves most models best.
+        Decode without bias. With "published", the mean of a release is the value rounded to its code; with "exact"
+        it is the value itself, with the least worst-case variance, which suits most models.
     transform_noise : bool, default=True
         If False, `transform` returns the same encoding without noise; `fit_transform` still adds it.
     seed : None, int, Generator or RandomState, default=None
@@ -154,7 +154,7 @@ class LatentTransformer(BitFlipTransformer):
     epsilon : float, default=1.0
         Budget (natural log) of one record, all its features together.
     n_bits : int, default=10
-        Bits of a feature, from 2 to 64, the sign among them.
+        Bits of a feature, 2 to 64, including the sign.
     n_integer_bits : int or "auto", default="auto"
         Bits before the binary point; may be negative. "auto" takes the least number that holds `bounds`.
     bounds : (low, high), default=(-1, 1)
@@ -165,8 +165,8 @@ class LatentTransformer(BitFlipTransformer):
     alpha : float, default=None
         The paper's parameter, > 0. None is 7.
     n_sampled_features : int, "auto", "all" or None, default=None
-        Features released per record; the others come out as 0, and the released ones are scaled up to make good.
-        Anything but an int releases every one.
+        Features released per record, scaled up to keep the mean; the others become 0. Anything but an int
+        releases every one.
     debias : bool, default=False
         Decode without bias, at the price of a larger variance.
     transform_noise : bool, default=True
@@ -227,7 +227,7 @@ class OMETransformer(BitFlipTransformer):
     epsilon : float, default=1.0
         Budget (natural log) of one record, all its features together.
     n_bits : int, default=10
-        Bits of a feature, from 2 to 64, the sign among them.
+        Bits of a feature, 2 to 64, including the sign.
     n_integer_bits : int or "auto", default="auto"
         Bits before the binary point; may be negative. "auto" takes the least number that holds `bounds`.
     bounds : (low, high), default=(-1, 1)
@@ -238,8 +238,8 @@ class OMETransformer(BitFlipTransformer):
     alpha : float, default=None
         The paper's parameter, > 0. None is 1.
     n_sampled_features : int, "auto", "all" or None, default=None
-        Features released per record; the others come out as 0, and the released ones are scaled up to make good.
-        Anything but an int releases every one.
+        Features released per record, scaled up to keep the mean; the others become 0. Anything but an int
+        releases every one.
     debias : bool, default=False
         Decode without bias, at the price of a larger variance.
     transform_noise : bool, default=True

@@ -48,12 +48,12 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Warns
     -----
     OutOfDomainWarning
-        With the number of clipped values.
+        Reports the number of clipped values.
 
     See Also
     --------
     sklearn.preprocessing.MinMaxScaler : The same with bounds that are learnt.
-    privacy_guarantee : What a whole pipeline guarantees.
+    privacy_guarantee : Guarantee of a pipeline.
 
     Notes
     -----
@@ -94,7 +94,7 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self : object
         """
         validate_finite(self, X, reset=True)
-        # Check both before setting either: a failed fit must not mix two fits.
+        # A failed fit must not leave attributes of two fits.
         bounds = check_bounds_by_column(self.bounds, self)
         feature_range = check_bounds_by_column(self.feature_range, self, "feature_range")
         self.bounds_, self.feature_range_ = bounds, feature_range
@@ -132,7 +132,7 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Values outside `feature_range`, as released numbers may be, map outside `bounds`.
+            Scaled rows. Released values outside `feature_range` map outside `bounds`.
 
         Returns
         -------

@@ -65,7 +65,7 @@ class CategoricalPrivatizer(LocalTransformer):
     Raises
     ------
     ValueError
-        If a parameter is out of range, or a value is none of its column's categories; nothing is released then.
+        If a parameter is out of range, or a value is not among its column's categories; nothing is released then.
 
     Warns
     -----
@@ -137,22 +137,22 @@ class CategoricalPrivatizer(LocalTransformer):
         Parameters
         ----------
         X_released : array-like of shape (n_samples, n_features_out)
-            What ``transform`` released with noise.
+            Rows released with noise.
         of : {"sample", "population"}, default="sample"
             Whether standard errors refer to these people or to the population that they are a random sample of.
 
         Returns
         -------
         list of FrequencyEstimate
-            One for each column, with `frequencies`, `standard_errors` and `categories`. Frequencies are not clipped:
-            that would bias them.
+            One for each column, with `frequencies`, `standard_errors` and `categories`. Frequencies are not clipped,
+            because clipping would bias them.
         """
         check_is_fitted(self)
         released = as_table(X_released, "X_released")
         if released.shape[1] != self.mechanism_.n_outputs or not np.isin(released, (0, 1)).all():
             raise ValueError(
-                f"X_released must hold zeros and ones in {self.mechanism_.n_outputs} columns, as transform gives "
-                f"them. Got {kind_of(X_released)} instead."
+                f"X_released must hold zeros and ones in {self.mechanism_.n_outputs} columns, as returned by "
+                f"transform. Got {kind_of(X_released)} instead."
             )
         counts = released.sum(axis=0)
         return [
@@ -176,14 +176,8 @@ class CategoricalPrivatizer(LocalTransformer):
         """
         check_is_fitted(self)
         names = input_names(self, input_features)
-        return np.array(
-            [
-                f"{name}_{label}"
-                for name, own in zip(names, self.categories_, strict=True)
-                for label in value_labels(own)
-            ],
-            dtype=object,
-        )
+        columns = zip(names, map(value_labels, self.categories_), strict=True)
+        return np.array([f"{name}_{label}" for name, labels in columns for label in labels], dtype=object)
 
     def _fit_rows(self, X):
         """Set the fitted attributes, and return the codes of X."""
@@ -194,14 +188,11 @@ class CategoricalPrivatizer(LocalTransformer):
         learnt = isinstance(self.categories, str)
         if not learnt and len(self.categories) != len(columns):
             raise ValueError(
-                f"categories must list one array for each of the {len(columns)} columns. "
+                f"categories must have one list for each of the {len(columns)} columns. "
                 f"Got {self.categories!r} instead."
             )
-        listed = [_distinct(column) for column in columns] if learnt else self.categories
-        categories = [
-            declared_values(values, f"categories of column {name}", learnt=learnt)
-            for values, name in zip(listed, names, strict=True)
-        ]
+        listed = zip([_distinct(column) for column in columns] if learnt else self.categories, names, strict=True)
+        categories = [declared_values(values, f"categories of column {name}", learnt=learnt) for values, name in listed]
         codes = self._codes(columns, categories)
         self.mechanism_ = CategoricalRecord(
             float(self.epsilon), tuple(values.size for values in categories), self.mechanism
@@ -219,13 +210,8 @@ class CategoricalPrivatizer(LocalTransformer):
         return np.empty((n_rows, self.mechanism_.n_outputs))
 
     def _codes(self, columns, categories):
-        names = input_names(self)
-        return np.column_stack(
-            [
-                encode(column, values, f"Column {name}")
-                for column, values, name in zip(columns, categories, names, strict=True)
-            ]
-        )
+        named = zip(columns, categories, input_names(self), strict=True)
+        return np.column_stack([encode(column, values, f"Column {name}") for column, values, name in named])
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -22,8 +22,8 @@ def labels_1d(y: Any) -> np.ndarray:
     shape = tuple(getattr(y, "shape", ()))
     if len(shape) == 2 and shape[-1] > 1:
         raise ValueError(
-            f"y should be a 1d array, got an array of shape {shape} instead: LabelMatrixRR releases several labels of "
-            "one record."
+            f"y should be a 1d array, got an array of shape {shape} instead. Use LabelMatrixRR for several labels of a "
+            "record."
         )
     labels = column_or_1d(y, warn=True)
     if not labels.size:
@@ -69,7 +69,7 @@ def encode(values: np.ndarray, domain: np.ndarray, name: str) -> np.ndarray:
     # numpy turns times as objects into integers.
     reader = CodeReader(list(domain) if domain.dtype.kind in "mM" else domain.tolist())
     cells = reader.read_all(values)
-    # The message shows neither the value nor the domain, which may be learnt.
+    # The message must show neither the value nor a domain that may be learnt.
     cells.check(values, name, f"only the declared {domain.size} values", *Unread)
     return cells.values
 

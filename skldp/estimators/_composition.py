@@ -29,7 +29,7 @@ __all__ = ["privacy_guarantee"]
 def privacy_guarantee(
     estimator: BaseEstimator, public: Iterable[str] | Mapping[str, float | None] = ()
 ) -> PrivacyGuarantee:
-    """Add up what one fit of an estimator releases about one person.
+    """Return the guarantee of one fit of an estimator for one person.
 
     The figure is finite only if a record passes each private step once by construction: in a Pipeline, a
     ColumnTransformer or a FeatureUnion, in a private model, and within LabelPrivateClassifier or LabelPrivateRegressor.
@@ -40,23 +40,23 @@ def privacy_guarantee(
     estimator : fitted estimator
         A skldp estimator, or a composite of scikit-learn that holds some.
     public : iterable of str, or dict of str to float, default=()
-        Steps, by their names in ``get_params`` (``"columntransformer__num__standardscaler"``), that you declare to have
-        learnt nothing from private rows and to transform each row alone. A dict also bounds the factor by which each
-        stretches distances, or says None. The guarantee repeats the claim.
+        Names of steps as in ``get_params`` (``"columntransformer__num__standardscaler"``) that you declare to have
+        learnt nothing from private rows and to transform each row alone. The values of a dict bound the factor by which
+        each stretches distances; None is unknown. The guarantee repeats the claim.
 
     Returns
     -------
     PrivacyGuarantee
-        Of one record with its features, and its label where a step randomises labels or learns from both privately.
-        `basis` names what is not randomised, what is public by a claim, and the reasons of an infinite epsilon with
-        the way out. `steps`, and `to_frame` as a table, list each release and each reason.
+        For one record with its features, and with its label if a step randomises labels or learns from both privately.
+        `basis` names unprotected parts, claims, and the reasons of an infinite epsilon with a remedy. `steps` and
+        `to_frame` list each release and each reason.
 
     Raises
     ------
     ValueError
         If `estimator` holds no private step, or `public` names a step that gets no raw rows.
     ChangedAfterFitError
-        If a private part was changed after it was fitted.
+        If a parameter of a private part was changed after fit.
     sklearn.exceptions.NotFittedError
         If it is not fitted.
 
@@ -101,12 +101,11 @@ def privacy_guarantee(
     unknown = sorted(composite.public.keys() - composite.named)
     if not composite.parts and not composite.repeated:
         raise ValueError(
-            "privacy_guarantee needs a fitted estimator with at least one private step. "
-            f"Got {type(estimator).__name__} without one instead."
+            f"estimator must have at least one private step. Got {type(estimator).__name__} without one instead."
         )
     if unknown:
         raise ValueError(
-            "public must name steps that are not private and get rows that are not released yet. "
+            "public must name steps without privacy that get rows before their release. "
             f"Got {', '.join(map(repr, unknown))} instead."
         )
     return composite.total()
@@ -114,7 +113,7 @@ def privacy_guarantee(
 
 @dataclass(frozen=True)
 class _Given:
-    """Input of a step."""
+    """Input of a step: raw columns, whether labels are raw, and the stretch of distances so far."""
 
     raw: tuple[str, ...] = ("the input",)
     labels_raw: bool = True
@@ -202,7 +201,7 @@ class _Composite:
         of_releases = isinstance(step, NoiseAwareDiscriminant | NoiseAwareLinearRegression)
         if of_releases and not given.raw:
             # The release of the rows is counted already.
-            labels = step.label_guarantee_
+            labels = step._label_guarantee()
             if labels is not None:
                 self.parts.append((_join(name, "label_mechanism"), labels))
             elif given.labels_raw:

@@ -74,11 +74,11 @@ _MOST_COPIED = 2**20
 
 
 class GuaranteeMixin:
-    """Mix-in for ``privacy_guarantee_``, refused once a parameter of the law was changed, and shown in notebooks.
+    """Mixin for ``privacy_guarantee_``, which is valid until a parameter changes and is shown in notebooks.
 
-    Setting ``privacy_guarantee_`` in ``fit`` copies the parameters, so that an edit in place is a change. An array
-    above 1 MiB is kept by reference: the law has its own copy. Every release calls ``_check_unchanged`` first.
-    Parameters in ``_may_change`` have no influence on releases. The mix-in precedes ``BaseEstimator`` among the bases.
+    Setting ``privacy_guarantee_`` in ``fit`` copies the parameters, so that an edit in place counts as a change. An
+    array above 1 MiB is kept by reference. Every release calls ``_check_unchanged`` first. Parameters in
+    ``_may_change`` do not influence releases. The mixin precedes ``BaseEstimator`` among the bases.
     """
 
     _may_change = frozenset({"n_jobs", "verbose"})
@@ -93,9 +93,9 @@ class GuaranteeMixin:
         Raises
         ------
         ChangedAfterFitError
-            If a parameter was changed since.
+            If a parameter was changed after fit.
         sklearn.exceptions.NotFittedError
-            If it is not fitted, or the last fit failed. It is an AttributeError, too.
+            If not fitted, or if the last fit failed. Also an AttributeError.
         """
         self._check_unchanged()
         return self._guarantee_at_fit[0]
@@ -120,7 +120,7 @@ class GuaranteeMixin:
         """Raise unless fitted with the present parameters."""
         if "_guarantee_at_fit" not in vars(self):
             raise NotFittedError(
-                f"This {type(self).__name__} has no privacy_guarantee_ before a fit, nor after one that failed."
+                f"This {type(self).__name__} has no privacy_guarantee_: it is not fitted, or the last fit failed."
             )
         before, now = self._guarantee_at_fit[1], _copied(self._guarantee_parameters())
         changed = sorted(
@@ -128,8 +128,8 @@ class GuaranteeMixin:
         )
         if changed:
             raise ChangedAfterFitError(
-                f"What {type(self).__name__} releases, and its guarantee, are fixed at fit: fit it again. "
-                f"Got {', '.join(changed)} changed after fit instead."
+                f"Parameters of {type(self).__name__} must not change after fit, because its guarantee would not hold. "
+                f"Got {', '.join(changed)} changed after fit; fit it again."
             )
 
     def __sklearn_tags__(self) -> Tags:
@@ -139,7 +139,7 @@ class GuaranteeMixin:
 
     @property
     def _repr_html_(self) -> Any:
-        # A property, as scikit-learn's, which raises AttributeError for display as text.
+        # As in scikit-learn, a property that raises AttributeError for display as text.
         draw = super()._repr_html_  # type: ignore[misc]  # of BaseEstimator, beside it among the bases
         return lambda: draw() + _guarantee_html(self)
 
@@ -147,7 +147,7 @@ class GuaranteeMixin:
     def _sk_visual_block_(self) -> Any:
         caption = _guarantee_caption(self)
         if caption is None:
-            raise AttributeError("Before a fit, the box is scikit-learn's own.")
+            raise AttributeError("Not fitted: scikit-learn draws its own box.")
         return lambda: box(self, caption)
 
     def _get_fitted_attr_html(self, *args: Any, **kwargs: Any) -> Any:
@@ -170,7 +170,7 @@ def attach_guarantee(estimator, guarantee, learnt="", declaration=""):
     declares it.
     """
     if getattr(estimator, "ledger", None) is not None and estimator.seed is not None:
-        raise ValueError(f"A ledger charges for secure noise: seed must be None. Got {estimator.seed!r} instead.")
+        raise ValueError(f"seed must be None with a ledger. Got {estimator.seed!r} instead.")
     basis = guarantee.basis
     if learnt:
         basis = f"infinite: {learnt} were learnt from private data, which no epsilon covers"
@@ -193,7 +193,7 @@ def attach_guarantee(estimator, guarantee, learnt="", declaration=""):
         warnings.warn(
             f"{name} states epsilon {stated:.4g}, as published, but the exact worst-case loss "
             f"of what it releases is {guarantee.epsilon:.4g} per {guarantee.unit}{alone}. "
-            "calibration='exact' gives the epsilon that it states.",
+            "calibration='exact' provides the stated epsilon.",
             PrivacyGuaranteeWarning,
             stacklevel=3,
         )

@@ -120,6 +120,8 @@ class LabelPrivate(HasTargetMechanism, MetaEstimatorMixin):
         inner = get_tags(self.estimator)
         tags.non_deterministic = inner.non_deterministic or get_tags(self._new_mechanism()).non_deterministic
         tags.input_tags = inner.input_tags
+        tags.classifier_tags = inner.classifier_tags or tags.classifier_tags
+        tags.regressor_tags = inner.regressor_tags or tags.regressor_tags
         return tags
 
 
@@ -140,7 +142,7 @@ class LabelPrivateRegressor(LabelPrivate, RegressorMixin, BaseEstimator):
     estimator_ : the fitted regressor of released targets
     target_mechanism_ : the fitted mechanism
     privacy_guarantee_ : PrivacyGuarantee
-        Exact, per label; infinite where the mechanism learnt its bounds.
+        Exact, per label; infinite if the mechanism learnt its bounds.
     n_features_in_ : int
         If `estimator` sets it.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -159,16 +161,16 @@ class LabelPrivateRegressor(LabelPrivate, RegressorMixin, BaseEstimator):
     See Also
     --------
     LabelPrivateClassifier : The same for classes.
-    PrivateLinearRegression : Where the features are private as well.
-    sklearn.compose.TransformedTargetRegressor : Takes a TargetPrivatizer too, without a finite guarantee of the whole.
+    PrivateLinearRegression : Protects the features as well.
+    sklearn.compose.TransformedTargetRegressor : Takes a TargetPrivatizer too, without a finite guarantee.
 
     Notes
     -----
-    A model that minimises square errors is consistent with unbiased mechanisms, that is, all but ``"bins"``. That one
-    shrinks targets towards their middle and has far less noise: better for few rows, but a bias that stays.
+    A model that minimises squared errors is consistent with unbiased mechanisms: all but ``"bins"``, which shrinks
+    targets towards their middle and has far less noise. It is better for few rows, with a bias that remains.
 
-    Further arguments of ``fit`` go to ``estimator.fit`` (by metadata routing if enabled). Those that hold true targets,
-    or were computed from them (weights, an evaluation set), are not protected.
+    Further arguments of ``fit`` go to ``estimator.fit`` (by metadata routing if enabled). Arguments that hold true
+    targets, or were computed from them (weights, an evaluation set), are not protected.
 
     References
     ----------
@@ -222,16 +224,9 @@ class LabelPrivateRegressor(LabelPrivate, RegressorMixin, BaseEstimator):
                 f"Got {type(self.estimator).__name__} instead."
             )
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        inner = get_tags(self.estimator)
-        if inner.regressor_tags is not None:
-            tags.regressor_tags.poor_score = inner.regressor_tags.poor_score
-        return tags
-
 
 class LabelSampler(HasTargetMechanism, BaseEstimator):
-    """A label mechanism as a step of an imbalanced-learn pipeline, which calls ``fit_resample``.
+    """Step of an imbalanced-learn pipeline that releases labels by a label mechanism.
 
     Parameters
     ----------
@@ -290,7 +285,7 @@ class LabelSampler(HasTargetMechanism, BaseEstimator):
 
         Returns
         -------
-        X : as it came in
+        X : the argument, unchanged
         y_released : ndarray of shape (n_samples,)
         """
         check_consistent_length(X, y)

@@ -8,7 +8,6 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_regressor
-from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
@@ -71,7 +70,7 @@ def _train_in_stages(
     y = labels_1d(y)
     check_consistent_length(X, y)
     if len(y) < n_stages:
-        raise ValueError(f"There must be a person for each of {n_stages} stages. Got n_samples = {len(y)} instead.")
+        raise ValueError(f"stages must be at most the number of people. Got {n_stages} with n_samples = {len(y)}.")
     classes = mechanism.fit(y).classes_
     response, models = RowPriorResponse(float(mechanism.epsilon), classes.size), []
     codes, released = encode(y, classes, "y"), np.empty(len(y), dtype=np.int64)
@@ -113,8 +112,8 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
     label_mechanism : LabelRR or LabelLaplace, default=None
         Cloned and applied to y in `fit`. None is ``LabelRR()``. For several labels a row, :class:`LabelMatrixRR`.
     correction : {"none", "forward"}, default="none"
-        ``"none"`` predicts what `estimator` learnt: the randomized labels. ``"forward"`` turns its probabilities of
-        the randomized labels into those of the true ones, through the known flip matrix.
+        ``"none"`` returns the predictions of `estimator`, for randomized labels. ``"forward"`` converts its
+        probabilities of randomized labels to those of true labels, through the known flip matrix.
     stages : int, default=1
         Number of random cohorts (LP-MST). Each person releases once; later cohorts answer by randomized response with
         a prior that a model of the earlier releases predicts from their features. For ``LabelRR`` without a prior or a
@@ -129,9 +128,9 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
     stages_ : list of fitted classifiers
         With stages: the model after each, trained on all releases so far; None while these have one class.
     classes_ : ndarray of shape (n_classes,), or list of such
-        All classes of the mechanism, also those that no randomized label happened to show.
+        All classes of the mechanism, including those that no randomized label has.
     privacy_guarantee_ : PrivacyGuarantee
-        Exact, per label; infinite where the mechanism learnt its classes.
+        Exact, per label; infinite if the mechanism learnt its classes.
     n_features_in_ : int
         If `estimator` sets it.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -140,8 +139,8 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
     Raises
     ------
     ValueError
-        If a label is not declared, ``correction="forward"`` or stages meet a classifier without ``predict_proba``, or
-        there are fewer people than stages.
+        If a label is not declared, ``correction="forward"`` or stages are used with a classifier without
+        ``predict_proba``, or there are fewer people than stages.
 
     Warns
     -----
@@ -160,12 +159,12 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
     it never changes which class is the most likely. It can be no better than `estimator`'s probabilities of the
     randomized labels are.
 
-    The priors of stages are the model's probabilities of the released labels, as published. If only one class is worth
-    answering with, the answer is constant and costs nothing. Stages pay with many classes of which few are possible
-    for a person, and lose if the first cohort is too small. They have no single T to correct predictions by.
+    The priors of stages are the model's probabilities of the released labels, as published. If the best answer is the
+    same for every class, it is constant and costs nothing. Stages help with many classes of which few are likely for a
+    person, and hurt if the first cohort is too small. They have no single T for a correction.
 
-    Further arguments of ``fit`` go to ``estimator.fit`` (by metadata routing if enabled). Those that hold true labels,
-    or were computed from them (weights, an evaluation set), are not protected.
+    Further arguments of ``fit`` go to ``estimator.fit`` (by metadata routing if enabled). Arguments that hold true
+    labels, or were computed from them (weights, an evaluation set), are not protected.
 
     References
     ----------
@@ -297,10 +296,11 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
             )
         if self.correction == "forward" and self.stages > 1:
             raise ValueError(
-                f"correction='forward' is for one stage, whose people have one law. Got stages={self.stages} instead."
+                f"correction='forward' needs stages=1: people of several stages have several flip matrices. "
+                f"Got stages={self.stages} instead."
             )
         if self.correction == "forward" and isinstance(self.label_mechanism, LabelMatrixRR):
-            raise ValueError("correction='forward' is for one label a row. Got a LabelMatrixRR instead.")
+            raise ValueError("correction='forward' needs one label per row. Got a LabelMatrixRR instead.")
         asks = "correction='forward'" if self.correction == "forward" else "stages" if self.stages > 1 else ""
         if asks and not hasattr(self.estimator, "predict_proba"):
             raise ValueError(
@@ -311,7 +311,7 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
             given is None or (isinstance(given, LabelRR) and given.prior is None and given.ledger is None)
         ):
             raise ValueError(
-                "Stages release labels by LabelRR, make their own priors and know no ledger. "
+                "stages needs a LabelRR without a prior or a ledger as label_mechanism. "
                 f"Got {type(given).__name__} instead, or one with a prior or a ledger."
             )
 
@@ -321,10 +321,3 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
     def _keep(self, mechanism: Any, estimator: Any) -> Self:
         self.classes_ = mechanism.classes_
         return super()._keep(mechanism, estimator)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        inner = get_tags(self.estimator)
-        if inner.classifier_tags is not None:
-            tags.classifier_tags.multi_class = inner.classifier_tags.multi_class
-        return tags

@@ -38,10 +38,10 @@ class LabelLaplaceVector(LabelReleaser):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The classes, sorted where they can be: the columns of what is released.
+        The classes, sorted if possible: the columns of a release.
     mechanism_ : LabelLaplaceVectorMechanism
     privacy_guarantee_ : PrivacyGuarantee
-        Exact, per label, and all of what is stated; infinite where the classes were learnt.
+        Exact, per label, and equal to the stated one; infinite if the classes were learnt.
 
     Raises
     ------
@@ -57,8 +57,8 @@ class LabelLaplaceVector(LabelReleaser):
 
     See Also
     --------
-    LabelLaplace : The largest entry alone, which spends about half of what it states.
-    LabelRR : Randomized response, which releases a label.
+    LabelLaplace : Releases the largest entry alone, at about half of the stated epsilon.
+    LabelRR : Randomized response.
 
     References
     ----------
@@ -116,16 +116,16 @@ class LabelMatrixRR(LabelReleaser):
     Attributes
     ----------
     classes_ : list of ndarray
-        The classes of each column, sorted where they can be.
+        The classes of each column, sorted if possible.
     mechanism_ : MixedRecord
     privacy_guarantee_ : PrivacyGuarantee
-        Exact, in unit "label": that of all labels of a record, the sum over the columns. Infinite where classes were
+        Exact, in unit "label": all labels of a record together, the sum over the columns. Infinite if classes were
         learnt.
 
     Raises
     ------
     ValueError
-        If y has not two dimensions, a label is not declared, or there are not as many lists as columns.
+        If y does not have two dimensions, a label is not declared, or the number of lists is not that of columns.
 
     Warns
     -----
@@ -185,7 +185,7 @@ class LabelMatrixRR(LabelReleaser):
         by_column = all(np.ndim(one) == 1 for one in listed)
         if by_column and len(listed) != y.shape[1]:
             raise ValueError(
-                f"classes must be one list for each of {y.shape[1]} columns of y, or one for all. "
+                f"classes must be one list for each of {y.shape[1]} columns of y, or one list for all. "
                 f"Got {self.classes!r} instead."
             )
         each = listed if by_column else [listed] * y.shape[1]
@@ -205,10 +205,8 @@ class LabelMatrixRR(LabelReleaser):
         return np.empty((n_rows, len(dtypes)), dtype=np.result_type(*dtypes))
 
     def _decoded(self, answers, dtype):
-        decoded = [
-            decode(column, own, dtype) for column, own in zip(answers.astype(np.int64).T, self.classes_, strict=True)
-        ]
-        return np.column_stack(decoded)
+        columns = zip(answers.astype(np.int64).T, self.classes_, strict=True)
+        return np.column_stack([decode(codes, own, dtype) for codes, own in columns])
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -85,7 +85,7 @@ class LabelReleaser(
         Returns
         -------
         y_released : ndarray
-            Labels of the same type, shape (n_samples,), or what the mechanism answers with instead.
+            Labels of the same type, shape (n_samples,), or the vectors that the mechanism releases.
 
         Raises
         ------
@@ -199,7 +199,7 @@ class LabelPrivatizer(LabelReleaser):
         Raises
         ------
         ValueError
-            If the mechanism never answers with some class, so that nothing unbiased can be said about it.
+            If the mechanism never releases some class, whose frequency has no unbiased estimate.
         """
         check_is_fitted(self)
         codes = encode(labels_1d(y), self.classes_, "y")
@@ -242,19 +242,19 @@ class LabelRR(LabelPrivatizer):
     ledger : PrivacyLedger, default=None
         Charges each person's budget the exact epsilon before a release, which then requires `ids`.
     part : str, default=None
-        Name of the attribute that the label is, such as ``"employment"``. A `ledger` then accounts for releases of one
-        part and the same classes together, by what was released. A person's label must stay the same. None charges
-        each in full. Not with a prior.
+        Name of the attribute, such as ``"employment"``. A `ledger` then charges releases of one part with the same
+        classes together, by their joint loss. A person's label must stay the same. None charges each in full. Not with
+        a prior.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The classes, sorted where they can be.
+        The classes, sorted if possible.
     mechanism_ : RandomizedResponse or RandomizedResponseWithPrior
     flip_matrix_ : ndarray of shape (n_classes, n_classes)
         Probability of releasing class j (column) if the true class is i (row).
     privacy_guarantee_ : PrivacyGuarantee
-        Exact, per label; infinite where the classes were learnt.
+        Exact, per label; infinite if the classes were learnt.
 
     Raises
     ------
@@ -328,13 +328,13 @@ class LabelRR(LabelPrivatizer):
     def _make_mechanism(self, classes):
         if self.part is not None and (self.ledger is None or self.prior is not None):
             raise ValueError(
-                "part is what a ledger counts, of randomized response over all classes. Got "
-                f"{'no ledger' if self.ledger is None else 'a prior'} beside part={self.part!r}."
+                "part needs a ledger and no prior. "
+                f"Got part={self.part!r} with {'no ledger' if self.ledger is None else 'a prior'}."
             )
         if self.prior is None:
             return RandomizedResponse(float(self.epsilon), classes.size)
         if self.classes is None:
-            raise ValueError("prior needs declared classes, in the same order. Got classes=None instead.")
+            raise ValueError("prior needs declared classes in the same order. Got classes=None instead.")
         if np.shape(self.prior) != classes.shape:
             raise ValueError(f"prior must hold one probability for each class. Got {self.prior!r} instead.")
         places = encode(np.asarray(self.classes, dtype=classes.dtype), classes, "classes")
@@ -362,8 +362,8 @@ class LabelLaplace(LabelPrivatizer):
     flip_matrix_ : ndarray of shape (n_classes, n_classes)
         Probability of releasing class j (column) if the true class is i (row).
     privacy_guarantee_ : PrivacyGuarantee
-        Exact, per label: about half of what is stated, because only the arg max is released. Infinite where the
-        classes were learnt.
+        Exact, per label: about half of the stated one, because only the arg max is released. Infinite if the classes
+        were learnt.
 
     Raises
     ------
@@ -379,8 +379,8 @@ class LabelLaplace(LabelPrivatizer):
 
     See Also
     --------
-    LabelLaplaceVector : The whole noisy one-hot label, which spends what it states.
-    LabelRR : Randomized response, which uses the whole budget.
+    LabelLaplaceVector : Releases all entries of the noisy one-hot label, at the stated epsilon.
+    LabelRR : Randomized response, which uses the full budget.
 
     Notes
     -----

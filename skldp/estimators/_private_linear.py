@@ -1,5 +1,6 @@
 """PrivateLinearRegression: linear regression from reports."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
@@ -17,7 +18,7 @@ from skldp._checks import check_fraction
 from skldp._tables import as_frame, html_table
 from skldp.domains._domain import Box
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
-from skldp.estimators._learning import ask_all, ask_more, takes_more, warn_moved, warn_no_errors, warn_too_few
+from skldp.estimators._learning import ask_all, ask_more, takes_more, warn_moved, warn_too_few
 from skldp.estimators._validation import (
     BOUNDS,
     BOUNDS_BY_COLUMN,
@@ -32,6 +33,7 @@ from skldp.estimators._validation import (
     input_names,
     validate_finite,
 )
+from skldp.exceptions import TooFewPeopleWarning
 from skldp.learning._inference import InferenceProtocol
 from skldp.learning._regression import RegressionProtocol
 from skldp.learning._uncertainty import Estimate
@@ -110,36 +112,34 @@ class RegressionSummary:
 class PrivateLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
     r"""Linear regression under local differential privacy of every record with its target.
 
-    Each row of X with its y is a person, who releases one vector once, at the whole epsilon. What is released is made
-    for the model, not a copy of the record, so that far more is learnt than from released rows at the same epsilon.
+    Each row of X with its y is a person, who releases one vector once, at the full epsilon. The release is made for the
+    model, which learns far more from it than from released rows at the same epsilon.
 
     Parameters
     ----------
     epsilon : float, default=1.0
-        Budget (natural log) of the whole record: all features and the target.
+        Budget (natural log) of one record: all features and the target.
     bounds : (low, high), default=(-1, 1)
         Declared domain, each end a number or one number per feature; also a dict of pairs by column name, or a list of
         one pair per feature. Values outside are clipped.
     target_bounds : (low, high), default=(-1, 1)
-        Declared bounds of the target, two numbers. Predictions are moved into them too.
+        Declared bounds of the target, two numbers. Predictions are clipped to them too.
     protocol : {"rounds", "once"}, default="rounds"
-        ``"rounds"`` asks small cohorts one after the other for gradients at the model so far: the most accurate.
-        ``"once"`` asks some cohorts for the scale, and then everybody else one and the same question, products of
-        their numbers; :meth:`partial_fit` takes more people at any time.
+        ``"rounds"`` collects gradients at the current model from small cohorts in turn, and is the most accurate.
+        ``"once"`` estimates the scale from some cohorts, and collects products of columns from all others by one task,
+        which :meth:`partial_fit` continues with more people at any time.
     alpha : "auto" or float, default="auto"
-        Ridge: what is added to the eigenvalues of the covariance that is told of the features, once they are made
-        uncorrelated and of variance 1 as far as the noise allows. Its unit is the size that the noise alone gives the
-        largest of these eigenvalues, so that 0 is least squares on what was told, and 1 shrinks by half what is as
-        small as the noise. ``"auto"`` is 0.5, of the size of the noise alone. It has nothing to do with the ``alpha``
-        of :class:`sklearn.linear_model.Ridge`, which grows with the number of rows, nor with that of
-        :class:`PrivateLogisticRegression`, which is about the coefficients; and where too few people tell products
-        (``protocol="rounds"`` below a :func:`~skldp.learning.sufficiency` of 50, or of 7 (d + 1)) it is not used.
-        Besides, slopes shrink at the end by the part of their size that is known to be noise.
+        Ridge, added to the eigenvalues of the estimated covariance of whitened features. Its unit is the largest
+        eigenvalue of the noise alone: 0 is least squares on the estimates, and 1 halves directions as small as the
+        noise. ``"auto"`` is 0.5. It is unrelated to the ``alpha`` of :class:`sklearn.linear_model.Ridge`, which grows
+        with the number of rows, and of :class:`PrivateLogisticRegression`. With few people (``protocol="rounds"`` and a
+        :func:`~skldp.learning.sufficiency` below 50, or 7 (d + 1)) it is not used. In addition, slopes shrink by the
+        known noise in their size.
     fit_intercept : bool, default=True
-        Without one, the line goes through zero.
+        If False, the intercept is 0.
     inference : bool, default=False
-        Asks most of the people for the errors of the coefficients: for :meth:`confidence_intervals` and
-        :meth:`summary`. Fewer are left to learn `coef_`, which predicts a little worse.
+        If True, most people report for the errors of the coefficients, for :meth:`confidence_intervals` and
+        :meth:`summary`. Fewer remain for `coef_`, which predicts slightly worse.
     seed : None, int, Generator or RandomState, default=None
         None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
     n_jobs : int, default=None
@@ -152,34 +152,33 @@ class PrivateLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
     protocol_ : RegressionProtocol
         Its public state at the end, with the open task of ``protocol="once"``.
     privacy_guarantee_ : PrivacyGuarantee
-        Of one person's release, record and target together.
+        For one release of record and target together.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
 
     Raises
     ------
     ValueError
-        If X or y holds NaN or infinity, or a parameter is not as above.
+        If X or y holds NaN or infinity, or a parameter is out of range.
 
     Warns
     -----
     TooFewPeopleWarning
-        If there are too few people for anything to be learnt: then the mean is predicted. Or too few for errors.
+        If there are too few people, and the mean is predicted; or too few for errors of the coefficients.
     OutOfDomainWarning
-        With the number of values that were moved into the bounds.
+        Reports the number of values that were moved into the bounds.
 
     See Also
     --------
-    NumericPrivatizer : Releases rows, for those who must have rows.
+    NumericPrivatizer : Releases rows instead of a model.
 
     Notes
     -----
-    `fit` simulates a :class:`~skldp.learning.RegressionProtocol` on the rows it is given: it puts them in a random
-    order, cuts them into cohorts, and passes tasks and reports as the documents that devices would be sent and send.
-    What is lost against a fit without privacy is, as a part of the target's variance, about one over
-    :func:`~skldp.learning.sufficiency`, :math:`n / (v (d + 1)^2)` with v about :math:`6 / \varepsilon^2` for small
-    epsilon; nothing is learnt where it is below 8, or 16 in ``"once"``. There is no `sample_weight`: a weight would
-    tell about a person.
+    `fit` simulates a :class:`~skldp.learning.RegressionProtocol` on the rows: it shuffles them, divides them into
+    cohorts, and passes the tasks and reports that a server and devices would exchange. Privacy adds about :math:`1 / s`
+    of the target's variance to the error, where s is the :func:`~skldp.learning.sufficiency`,
+    :math:`n / (v (d + 1)^2)` with v about :math:`6 / \varepsilon^2` for small epsilon. Nothing is learnt if s is below
+    8, or 16 with ``"once"``. There is no `sample_weight`, because a weight would reveal information about a person.
 
     References
     ----------
@@ -266,14 +265,15 @@ class PrivateLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
         warn_too_few(protocol, "the mean is")
         ask_all(self, protocol, rows, target)
         warn_moved(rows, target, box, input_names(self))
-        warn_no_errors(protocol)
+        if isinstance(protocol, InferenceProtocol) and protocol.refusal:
+            warnings.warn(f"Coefficients have no intervals. {protocol.refusal}", TooFewPeopleWarning, stacklevel=2)
         self._learnt()
         attach_guarantee(self, protocol.guarantee())
         return self
 
     @available_if(_takes_more)
     def partial_fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
-        """Ask more people the open question. Each person may report once.
+        """Collect reports of more people for the open task. Each person may report once.
 
         Parameters
         ----------

@@ -141,7 +141,7 @@ class PrivateLinearClassifier(GuaranteeMixin, LinearScores, BaseEstimator, ABC):
     @available_if(takes_more)
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: npt.ArrayLike, y: npt.ArrayLike, classes: npt.ArrayLike | None = None) -> Self:
-        """Ask more people the open question. Each person may report once.
+        """Collect reports of more people for the open task. Each person may report once.
 
         Parameters
         ----------
@@ -185,7 +185,7 @@ class PrivateLinearClassifier(GuaranteeMixin, LinearScores, BaseEstimator, ABC):
         if reset:
             self.classes_ = learnt_values(labels) if classes is None else declared_values(classes, "classes")
             if len(self.classes_) < 2:
-                raise ValueError("There must be at least 2 classes. Got one class instead.")
+                raise ValueError("y must have at least 2 classes. Got one class instead.")
         return rows, encode(labels, self.classes_, "y").astype(np.float64)
 
     @abstractmethod
@@ -215,31 +215,31 @@ class PrivateLinearClassifier(GuaranteeMixin, LinearScores, BaseEstimator, ABC):
 class PrivateLogisticRegression(PrivateLinearClassifier):
     r"""Logistic regression, binary or multinomial, under local differential privacy of every record with its class.
 
-    Each row of X with its y is a person, who releases one vector once, at the whole epsilon.
+    Each row of X with its y is a person, who releases one vector once, at the full epsilon.
 
     Parameters
     ----------
     epsilon : float, default=1.0
-        Budget (natural log) of the whole record: all features and the class.
+        Budget (natural log) of one record: all features and the class.
     bounds : (low, high), default=(-1, 1)
         Declared domain, each end a number or one number per feature; also a dict of pairs by column name, or a list of
         one pair per feature. Values outside are clipped.
     classes : array-like of shape (n_classes,), default=None
         Declared classes, from public knowledge. None learns them from y, with a warning and an infinite guarantee.
     protocol : {"rounds", "once"}, default="rounds"
-        ``"rounds"`` asks small cohorts one after the other for gradients at the model so far: the most accurate.
-        ``"once"`` asks some cohorts for the scale and a first model, and then everybody else one and the same question,
-        their gradient at that model; :meth:`partial_fit` takes more people at any time.
+        ``"rounds"`` collects gradients at the current model from small cohorts in turn, and is the most accurate.
+        ``"once"`` estimates the scale and a first model from some cohorts, and collects gradients at that model from
+        all others by one task, which :meth:`partial_fit` continues with more people at any time.
     alpha : "auto" or float, default="auto"
-        Ridge: the inverse of the variance that is expected of the coefficients of whitened features, between a class
-        and the others, before anybody has answered. It matters less the more is told. ``"auto"`` is 4. The ``alpha``
-        of :class:`PrivateLinearRegression` is another thing, in units of the noise of what was told.
+        Ridge: the inverse prior variance of the coefficients of whitened features, between a class and the others. Its
+        influence vanishes with more people. ``"auto"`` is 4. The ``alpha`` of :class:`PrivateLinearRegression` has
+        another unit, the noise.
     fit_intercept : bool, default=True
-        Without one, the log odds are 0 where all features are.
+        If False, the log odds are 0 where all features are 0.
     class_weight : None, "balanced" or dict, default=None
-        Factors of the classes' odds, by class; 1 where none is given. They move intercepts alone, as weights in the
-        likelihood would where the model holds, and cost nothing. ``"balanced"`` takes one over each class's share,
-        which 5% of the people are asked for, who are then asked nothing else.
+        Factors of the odds by class; 1 for a class without one. They change the intercepts only, as weights in the
+        likelihood do if the model holds. ``"balanced"`` is the inverse share of each class, for which 5% of the people
+        report instead of for the model.
     seed : None, int, Generator or RandomState, default=None
         None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
     n_jobs : int, default=None
@@ -253,36 +253,36 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
     protocol_ : ClassificationProtocol
         Its public state at the end, with the open task of ``protocol="once"``.
     privacy_guarantee_ : PrivacyGuarantee
-        Of one person's release, record and class together; infinite where the classes were learnt.
+        For one release of record and class together; infinite if the classes were learnt.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
 
     Raises
     ------
     ValueError
-        If X holds NaN or infinity, y a class that is not declared, or a parameter is not as above.
+        If X holds NaN or infinity, y a class that is not declared, or a parameter is out of range.
 
     Warns
     -----
     TooFewPeopleWarning
-        If there are too few people for anything to be learnt: then the classes' shares are predicted.
+        If there are too few people. The shares of the classes are predicted then.
     LearntDomainWarning
         If `classes` is None.
     OutOfDomainWarning
-        With the number of values that were moved into the bounds.
+        Reports the number of values that were moved into the bounds.
 
     See Also
     --------
     PrivateLinearRegression : The same for numbers.
-    LabelPrivateClassifier : Where only the labels are private.
+    LabelPrivateClassifier : Protects the labels only.
 
     Notes
     -----
-    `fit` simulates a :class:`~skldp.learning.ClassificationProtocol` on the rows it is given: a first part of the
-    people tells the features' products, the others gradients of the likelihood at the model so far, which a Kalman
-    filter puts together by their known noise. Nothing is learnt where the ``sufficiency`` of `protocol_`, which is that
-    of a regression over the number of classes less one, is below 8. People's records are moved into `bounds`; rows
-    to be predicted are taken as they are. There is no `sample_weight`: a weight would tell about a person.
+    `fit` simulates a :class:`~skldp.learning.ClassificationProtocol` on the rows: a first cohort reports products of
+    features, the others report gradients of the likelihood at the current model, which a Kalman filter combines by
+    their known noise. Nothing is learnt if the ``sufficiency`` of `protocol_`, that of a regression divided by the
+    number of classes less one, is below 8. Records of people are clipped to `bounds`; rows to predict are not. There is
+    no `sample_weight`, because a weight would reveal information about a person.
 
     References
     ----------
@@ -355,5 +355,5 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         if not isinstance(given, dict):
             return given
         if not set(given) <= set(self.classes_.tolist()):
-            raise ValueError(f"class_weight must be a dict of weights by class. Got {given!r} instead.")
+            raise ValueError(f"class_weight must be a dict of weights by declared class. Got {given!r} instead.")
         return [given.get(one, 1.0) for one in self.classes_.tolist()]

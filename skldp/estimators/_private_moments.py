@@ -34,9 +34,8 @@ __all__ = ["PrivateMoments"]
 class PrivateMoments(GuaranteeMixin, BaseEstimator):
     r"""Mean and covariance of all columns under local differential privacy of every record.
 
-    Each row of X is a person, who releases one vector once, at the whole epsilon. From what is learnt, the regression
-    of any column on others and correlations follow at no further cost; principal components are the eigenvectors of
-    `covariance_`.
+    Each row of X is a person, who releases one vector once, at the full epsilon. The regression of any column on others
+    and correlations follow at no further cost; principal components are the eigenvectors of `covariance_`.
 
     Parameters
     ----------
@@ -46,8 +45,8 @@ class PrivateMoments(GuaranteeMixin, BaseEstimator):
         Declared domain, each end a number or one number per feature; also a dict of pairs by column name, or a list of
         one pair per feature. Values outside are clipped.
     blocks : sequence of sequences of int or str, default=None
-        Columns, by position or name, that are the one-hot code of one category each: of a block exactly one column is 1
-        and the others are 0. Whatever `bounds` says, theirs are 0 and 1. Declared blocks are learnt more precisely.
+        Groups of columns, by position or name, that are the one-hot code of one category each: exactly one column of a
+        block is 1 and the others are 0. Their bounds are 0 and 1. Declared blocks are estimated more precisely.
     seed : None, int, Generator or RandomState, default=None
         None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
     n_jobs : int, default=None
@@ -58,47 +57,46 @@ class PrivateMoments(GuaranteeMixin, BaseEstimator):
     location_ : ndarray of shape (n_features,)
         The means.
     covariance_ : ndarray of shape (n_features, n_features)
-        Positive semidefinite, and held on to what the first cohorts told where noise is large: for use in what follows.
+        Positive semidefinite, and close to the estimates of the first cohorts where noise is large.
     raw_covariance_ : ndarray of shape (n_features, n_features)
-        Unbiased, of the last cohort alone. Noise may give it negative eigenvalues.
+        Unbiased, from the last cohort alone. Noise may cause negative eigenvalues.
     location_error_ : ndarray of shape (n_features,)
-        Standard errors of `location_`: the noise of the release and the choice of the people. NaN where noise is so
-        large that radii are tight, and so means biased.
+        Standard errors of `location_`, from the noise and the sampling of people. NaN if noise is so large that the
+        truncation of records biases the means.
     covariance_error_ : ndarray of shape (n_features, n_features)
         Standard errors of `raw_covariance_`, likewise.
     protocol_ : MomentsProtocol
         Its public state at the end, with the task that stays open.
     privacy_guarantee_ : PrivacyGuarantee
-        Of one person's release, the whole record.
+        For one release of one record.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
 
     Raises
     ------
     ValueError
-        If X holds NaN or infinity, or a parameter is not as above.
+        If X holds NaN or infinity, or a parameter is out of range.
 
     Warns
     -----
     TooFewPeopleWarning
-        If there are too few people for products to be learnt: then only the means are, and `covariance_` is that of
-        columns that have nothing to do with each other, of one spread in units of the bounds.
+        If there are too few people to estimate products. Only the means are estimated then, and `covariance_` is that
+        of uncorrelated columns with equal variance in units of the bounds.
     OutOfDomainWarning
-        With the number of values that were moved into the bounds.
+        Reports the number of values that were moved into the bounds.
 
     See Also
     --------
-    PrivateLinearRegression : More precise for the one target that is known beforehand.
+    PrivateLinearRegression : More precise for one target that is known in advance.
     sklearn.covariance.EmpiricalCovariance : The same without privacy.
 
     Notes
     -----
-    `fit` simulates a :class:`~skldp.learning.MomentsProtocol`. Of :math:`D` columns, errors are told from a
-    :func:`~skldp.learning.sufficiency` :math:`n / (v D^2)` of about 50 on, which is known before anybody is asked. A
-    95% interval is the estimate and 1.96 standard errors to both sides. It is about people whose record, whitened, lies
-    within the radius of the last task; what longer ones are shortened by is small beside the error where norms have a
-    tail like that of a logarithmic normal law. A few people far away from all others, such as errors of typing, are
-    what no noise of this size shows: bounds should leave them out.
+    `fit` simulates a :class:`~skldp.learning.MomentsProtocol`. For :math:`D` columns, standard errors are known from a
+    :func:`~skldp.learning.sufficiency` :math:`n / (v D^2)` of about 50. A 95% interval is the estimate and 1.96
+    standard errors on both sides. It refers to people whose whitened record lies within the radius of the last task;
+    the truncation of longer records is small compared to the error if norms have at most the tail of a log-normal law.
+    Noise hides a few extreme records, such as typing errors: choose bounds that exclude them.
 
     References
     ----------
@@ -172,7 +170,7 @@ class PrivateMoments(GuaranteeMixin, BaseEstimator):
         return self
 
     def partial_fit(self, X: npt.ArrayLike, y: Any = None) -> Self:
-        """Ask more people the open question. Each person may report once.
+        """Collect reports of more people for the open task. Each person may report once.
 
         Parameters
         ----------
@@ -200,13 +198,13 @@ class PrivateMoments(GuaranteeMixin, BaseEstimator):
         Parameters
         ----------
         level : float, default=0.95
-            Between 0 and 1.
+            Level of the intervals, between 0 and 1.
 
         Returns
         -------
         Correlations
-            `estimate`, `low` and `high`, each of shape (n_features, n_features). The ends are NaN where the standard
-            error of one of the two variances is above a quarter of it, or noise leaves errors unknown.
+            `estimate`, `low` and `high`, each of shape (n_features, n_features). `low` and `high` are NaN if the
+            standard error of one of the two variances exceeds a quarter of it, or is unknown.
         """
         check_is_fitted(self)
         return self._estimates.correlations(level)
@@ -219,9 +217,9 @@ class PrivateMoments(GuaranteeMixin, BaseEstimator):
         target : int or str
             A column, by position or name.
         on : sequence of int or str, default=None
-            None is all other columns.
+            None takes all other columns.
         alpha : float, default=0.0
-            A ridge: by which part of itself the variance of each regressor is raised.
+            Ridge, as the factor by which the variance of each regressor is increased.
 
         Returns
         -------
@@ -231,7 +229,7 @@ class PrivateMoments(GuaranteeMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If a column is none of X's or named twice, or `alpha` is no number of at least 0.
+            If a column is not in X or named twice, or `alpha` is not a number >= 0.
         """
         check_is_fitted(self)
         if not Interval(Real, 0, None, closed="left").is_satisfied_by(alpha):
@@ -241,9 +239,7 @@ class PrivateMoments(GuaranteeMixin, BaseEstimator):
             [j for j in range(self.n_features_in_) if j != of_target] if on is None else list(map(self._column, on))
         )
         if not others or len({*others, of_target}) <= len(others):
-            raise ValueError(
-                "on must name at least one column, none of them twice and not the target. Got others instead."
-            )
+            raise ValueError(f"on must name at least one column, each once and not the target. Got {on!r} instead.")
         box = self._domain(self.protocol_.blocks)
         return self._estimates.regress(of_target, others, float(alpha), (box.low[of_target], box.high[of_target]))
 
@@ -255,7 +251,7 @@ class PrivateMoments(GuaranteeMixin, BaseEstimator):
                 return int(found[0])
         elif is_integer(named) and 0 <= named < self.n_features_in_:
             return int(named)
-        raise ValueError(f"A column must be one of X's, by its position or its name. Got {named!r} instead.")
+        raise ValueError(f"A column must be a position or a name of a column of X. Got {named!r} instead.")
 
     def _domain(self, blocks: Sequence[Sequence[int]]) -> Box:
         low, high = check_bounds_by_column(self.bounds, self)

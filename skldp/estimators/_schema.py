@@ -76,7 +76,7 @@ def schema_by_column(schema: Any, names: list[Any]) -> Mapping[Any, Any]:
         schema = _of_json(schema)
     if isinstance(schema, Columns):
         if any(len(own) > 1 for own, _ in schema.parts):
-            raise ValueError("schema must declare every column on its own. Got columns that are declared together.")
+            raise ValueError("schema must declare each column separately. Got columns with a joint domain.")
         return {own[0]: domain for own, domain in schema.parts}
     return schema if isinstance(schema, Mapping) else dict.fromkeys(names, schema)
 
@@ -88,7 +88,7 @@ def check_frame(X: Any) -> None:
     names = list(X.columns)
     if len(set(names)) < len(names):
         twice = sorted({str(name) for name in names if names.count(name) > 1})
-        raise ValueError(f"The columns of X must have different names. Got {twice} more than once.")
+        raise ValueError(f"Columns of X must have different names. Got {twice} more than once.")
 
 
 def columns_of(X: Any) -> list[Any]:
@@ -165,7 +165,7 @@ def _of_json(text: str) -> Any:
     try:
         schema = read_json(text)
     except ValueError as error:
-        raise ValueError(f"schema as a text must be JSON, not the path of a file. {error}") from None
+        raise ValueError(f"schema must be JSON if it is a string, not a path. {error}") from None
     by_column = isinstance(schema, dict) and schema.get("type") != "columns"
     return schema if by_column else domain_from_json(text)
 
@@ -181,7 +181,7 @@ def _dates(low: Any, high: Any) -> Integers:
         days = np.array([])
     if isinstance(low, Number) or isinstance(high, Number) or not (days.size == 2 and days[0] < days[1]):
         raise ValueError(
-            "Bounds of dates must be two, such as ('2020-01-01', '2024-12-31'), the first before the last; categories "
-            f"are a list. Got {(low, high)!r} instead."
+            "Bounds of dates must be two dates with low < high, such as ('2020-01-01', '2024-12-31'); categories are a "
+            f"list. Got {(low, high)!r} instead."
         )
     return Integers(*days.astype(np.int64).tolist())

@@ -1,4 +1,4 @@
-"""TablePrivatizer: whole tables of numbers, categories and dates, with one budget for a record."""
+"""TablePrivatizer: tables of numbers, categories and dates, with one budget per record."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -38,32 +38,31 @@ class TablePrivatizer(LocalTransformer):
     epsilon : float, default=1.0
         Budget (natural log) of one record, all its columns together.
     schema : dict by column, Columns, JSON text of either, or (low, high), default=(-1, 1)
-        What every column may hold, from public knowledge:
+        Domain of every column, from public knowledge:
 
         - ``(low, high)``: numbers within bounds, or with two dates (``"2020-01-01"``, or of ``datetime``) dates;
-        - a list: categories; one of two numbers, which may be meant as bounds, is refused;
+        - a list: categories; a list of two numbers is refused as ambiguous;
         - ``Interval``, ``Integers``, ``Categories`` of :mod:`skldp.mechanisms`, or their JSON form as a dict, such as
           ``{"type": "categories", "values": ["S", "M", "L"], "ordered": True}``, or ``{"type": "dates", "low": ...}``.
-          Where values may be missing, with ``"missing": "category"``, by which being missing is an answer of its own,
-          or ``"middle"``, of numbers and dates;
+          With ``"missing": "category"`` a missing value is a category of its own, and with ``"middle"`` a missing
+          number or date is the middle of its bounds;
         - a polars ``Enum``, a pandas ``CategoricalDtype``, or ``"dtype"``: that of the column.
 
-        One (low, high) alone is that of all columns.
+        A single (low, high) applies to all columns.
     shares : "equal", "variance" or dict by column, default="equal"
         Split of epsilon over the columns: equal; with the least sum of worst-case variances (of a number in half-widths
         of its bounds, of a category's frequency); or in proportion to weights.
     mechanism : str, default="best"
-        Of the numbers and dates: ``"best"`` is that with the least worst-case variance at a column's epsilon, or one by
-        name, as of :class:`NumericPrivatizer` for one number.
+        Mechanism of numbers and dates: ``"best"`` has the least worst-case variance at a column's epsilon. Other names
+        as for :class:`NumericPrivatizer` and one number.
     category_mechanism : str or dict by column, default="krr"
-        Of the categories: ``"krr"``, ``"sue"``, ``"oue"``, ``"subset"``, ``"hashing"``, ``"hadamard"`` or ``"best"``,
-        as of :class:`CategoricalPrivatizer`. In a dict, columns that it does not name have ``"krr"``. All but ``"krr"``
-        answer with a set of categories, which is for counts and models, and no table of ``encoding="columns"``.
+        Mechanism of categories: ``"krr"``, ``"sue"``, ``"oue"``, ``"subset"``, ``"hashing"``, ``"hadamard"`` or
+        ``"best"``, as for :class:`CategoricalPrivatizer`. Columns that a dict does not name have ``"krr"``. All but
+        ``"krr"`` release a set of categories, for counts and models, and exclude ``encoding="columns"``.
     encoding : {"onehot", "estimates", "columns"}, default="onehot"
-        ``"onehot"``: numbers as they are (dates as days since 1970), categories as one column each. Of a number that
-        may be missing a column more says whether it is, and the middle of its bounds stands for it. ``"estimates"``:
-        the same columns without bias, so that their means are the true ones'. ``"columns"``: those of the table, in a
-        frame of the kind of X where that is one.
+        ``"onehot"``: numbers unchanged (dates as days since 1970) and one column per category. A number that may be
+        missing has a second column as its indicator, and the middle of its bounds as a stand-in. ``"estimates"``: the
+        same columns without bias. ``"columns"``: the columns of the table, in a frame of the kind of X if X is one.
     handle_unknown : {"error", "missing"}, default="error"
         Treatment of undeclared categories: an error before any release, or a missing value.
     sparse_output : bool, default=False
@@ -80,13 +79,13 @@ class TablePrivatizer(LocalTransformer):
     Attributes
     ----------
     columns_ : list of NumberColumn or CategoryColumn
-        What each column may hold, in the order of the table.
+        Declared columns, in the order of the table.
     shares_ : dict by column
-        The weights by which epsilon was shared out.
+        Weights by which epsilon was split.
     epsilons_ : dict by column
-        The exact epsilon of each.
+        Exact epsilon of each column.
     mechanisms_ : dict by column
-        What releases each; see :mod:`skldp.mechanisms`.
+        Mechanism of each column; see :mod:`skldp.mechanisms`.
     mechanism_ : MixedRecord
     privacy_guarantee_ : PrivacyGuarantee
         Exact, per record: the sum over the columns. Infinite where categories were learnt.
@@ -96,21 +95,21 @@ class TablePrivatizer(LocalTransformer):
     Raises
     ------
     ValueError
-        If the schema names other columns, or a value is missing or no declared category where the schema does not say
-        what stands for it; nothing is released then, and no value shown.
+        If the schema names other columns, or a value is missing or undeclared and the schema does not allow it; nothing
+        is released then, and no value is shown.
 
     Warns
     -----
     LearntDomainWarning
-        If the schema takes the dtype of a pandas Categorical, whose categories usually come from the rows.
+        If the schema uses the dtype of a pandas Categorical, whose categories usually come from the rows.
     OutOfDomainWarning
-        With the number of clipped values.
+        Reports the number of clipped values.
 
     See Also
     --------
-    PrivUnitTransformer : With `bounds`, the better release of numbers for a model.
+    PrivUnitTransformer : With `bounds`, a better release of numbers for models.
     CategoricalPrivatizer : Categories alone.
-    LabelPrivateClassifier : Where only the target is private.
+    LabelPrivateClassifier : Protects the target only.
 
     Notes
     -----
@@ -203,8 +202,8 @@ class TablePrivatizer(LocalTransformer):
         container = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
         if self.sparse_output and self.encoding == "onehot" and container != "default":
             raise ValueError(
-                "sparse_output=True gives a sparse matrix, which is no frame. "
-                f"Got set_output(transform={container!r}); nothing was released."
+                "sparse_output=True returns a matrix and needs set_output(transform='default'). "
+                f"Got {container!r}; nothing was released."
             )
         if isinstance(self.schema, tuple) and all(map(is_number, self.schema)):
             table = validate_finite(self, X, reset=reset)
@@ -222,12 +221,9 @@ class TablePrivatizer(LocalTransformer):
         if reset:
             self._read_schema(X, names, dtypes)
         refuse = self.handle_unknown == "error"
-        return np.column_stack(
-            [
-                column.as_numbers(values, refuse_unknown=refuse)
-                for column, values in zip(self.columns_, columns_of(table), strict=True)
-            ]
-        ).astype(np.float64, copy=False)
+        declared = zip(self.columns_, columns_of(table), strict=True)
+        numbers = [column.as_numbers(values, refuse_unknown=refuse) for column, values in declared]
+        return np.column_stack(numbers).astype(np.float64, copy=False)
 
     def _read_schema(self, X, names, dtypes):
         columns, self._learnt = read_schema(self.schema, names, dtypes)
@@ -245,7 +241,7 @@ class TablePrivatizer(LocalTransformer):
         if set(weights) != set(names):
             raise InvalidParameterError(f"shares must name every column once. Got {self.shares!r} instead.")
         if self.sparse_output and self.encoding == "estimates":
-            raise InvalidParameterError("Estimates are dense: sparse_output=True is for encoding='onehot'. Got both.")
+            raise InvalidParameterError("sparse_output=True needs encoding='onehot'. Got encoding='estimates'.")
         self.mechanism_ = MixedRecord(
             Columns.of({str(name): column.coded for name, column in zip(names, self.columns_, strict=True)}),
             share_out(float(self.epsilon), [weights[name] for name in names]),
@@ -256,13 +252,13 @@ class TablePrivatizer(LocalTransformer):
             sets = [str(name) for name, part in self.mechanisms_.items() if part.n_outputs > 1]
             if sets:
                 raise InvalidParameterError(
-                    "encoding='columns' needs one category in an answer, as of category_mechanism='krr'. Got sets of "
-                    f"categories for {', '.join(sets)} instead."
+                    "encoding='columns' needs a mechanism that answers with one category, such as 'krr'. "
+                    f"Got sets of categories for {', '.join(sets)} instead."
                 )
         elif len(set(self.get_feature_names_out())) < sum(widths(self.columns_)):
             raise ValueError(
-                "Released columns must have different names, each that of a column and a category. Got one twice; "
-                "rename a column."
+                "Released columns must have different names, made of a column and a category. Got a name twice; rename "
+                "a column."
             )
         self.shares_ = {name: float(weights[name]) for name in names}
         self.epsilons_ = dict(zip(names, self.mechanism_.exact_epsilons, strict=True))
@@ -288,8 +284,7 @@ class TablePrivatizer(LocalTransformer):
         by_column = given if isinstance(given, Mapping) else dict.fromkeys(of_categories, given)
         if set(by_column) - of_categories:
             raise InvalidParameterError(
-                f"category_mechanism must name columns of categories, and no others. Got {self.category_mechanism!r} "
-                "instead."
+                f"category_mechanism must name columns of categories only. Got {self.category_mechanism!r} instead."
             )
         return tuple(by_column.get(name, "krr") if name in of_categories else self.mechanism for name in names)
 

@@ -59,14 +59,14 @@ class TargetPrivatizer(
         Declared bounds of a target, from public knowledge; values outside are clipped. None learns them from y, with a
         warning and an infinite guarantee.
     mechanism : str, default="unbiased_bins"
-        - ``"unbiased_bins"``: randomized response on knots, between which a number is rounded at random; unbiased for
-          every number, with the least variance under the prior;
-        - ``"bins"``: randomized response on bins, as published, with the least expected square error under the prior
-          of one answer; biased towards the middle, which no number of people undoes;
+        - ``"unbiased_bins"``: randomized response on knots, to which a number is rounded at random; unbiased, with the
+          least variance under the prior;
+        - ``"bins"``: randomized response on bins, as published, with the least expected squared error of one answer
+          under the prior; biased towards the middle, for any number of people;
         - ``"duchi"``, ``"three_outputs"``, ``"piecewise"``, ``"piecewise_sub"``, ``"piecewise_opt"``,
-          ``"square_wave"``, ``"hybrid"``, ``"hybrid_tp"``, ``"laplace"``, ``"ldp_fl"``: as of
+          ``"square_wave"``, ``"hybrid"``, ``"hybrid_tp"``, ``"laplace"``, ``"ldp_fl"``: as for
           :class:`NumericPrivatizer`, unbiased;
-        - ``"best"``: whichever of these has the least worst-case variance.
+        - ``"best"``: the one of the latter with the least worst-case variance.
     prior : array-like of shape (n_parts,) or float, default=None
         For bins: public probabilities of equal parts of the bounds, or the share of epsilon in (0, 1) from which `fit`
         learns them privately. None is uniform. See also :meth:`estimate_prior`.
@@ -76,26 +76,27 @@ class TargetPrivatizer(
     Attributes
     ----------
     mechanism_ : ResponseOnBins or BoundedFeatures
-        What is sampled.
+        The sampled law.
     mechanism_name_ : str
-        The name of the mechanism; which one ``"best"`` chose.
+        Name of the mechanism, as chosen by ``"best"``.
     prior_ : ndarray of shape (n_parts,) or None
-        The prior that bins were chosen for, learnt or public.
+        The prior of the bins, learnt or public.
     bounds_ : tuple of two floats
     privacy_guarantee_ : PrivacyGuarantee
-        Exact, per label, including a share for the prior; infinite if the bounds were learnt.
+        Exact, per label, including the share for the prior; infinite if the bounds were learnt.
 
     Raises
     ------
     ValueError
-        If a parameter is out of range, a prior is given for what uses none, or y is no column of finite numbers.
+        If a parameter is out of range, `prior` is given for a mechanism without bins, or y is not a column of finite
+        numbers.
 
     Warns
     -----
     LearntDomainWarning
         If `bounds` is None.
     OutOfDomainWarning
-        With the number of clipped targets.
+        Reports the number of clipped targets.
     SeededNoiseWarning
         If `seed` is not None.
 
@@ -225,11 +226,11 @@ class TargetPrivatizer(
         Raises
         ------
         ValueError
-            If the mechanism is not ``"bins"``, or a value is none of its answers.
+            If the mechanism is not ``"bins"``, or a value is not one of its answers.
         """
         check_is_fitted(self)
         if self.mechanism_name_ != "bins":
-            raise ValueError(f"A prior is estimated from answers of 'bins'. Got mechanism={self.mechanism!r} instead.")
+            raise ValueError(f"estimate_prior needs mechanism='bins'. Got mechanism={self.mechanism!r} instead.")
         return self.mechanism_.estimate_prior(self._rows(y, reset=False))
 
     def _rows(self, y, *, reset):
@@ -247,7 +248,7 @@ class TargetPrivatizer(
         check_epsilon(self.epsilon)
         epsilon, prior = float(self.epsilon), self.prior
         if prior is not None and self.mechanism not in _ON_BINS:
-            raise InvalidParameterError(f"Only bins have a prior. Got mechanism={self.mechanism!r} with one instead.")
+            raise InvalidParameterError(f"prior must be None for mechanism={self.mechanism!r}. Got a prior.")
         learnt = self.bounds is None
         low, high = _learnt_bounds(rows) if learnt else (float(e[0]) for e in check_bounds(self.bounds, 1))
         check_bounds_of_type((low, high), rows.dtype)

@@ -48,7 +48,7 @@ class Interval(_param_validation.Interval):
     """scikit-learn's interval of numbers, without bools."""
 
     def is_satisfied_by(self, val: Any) -> bool:
-        """Whether `val` is a number in the interval."""
+        """Return whether `val` is a number in the interval."""
         return not isinstance(val, bool | np.bool_) and super().is_satisfied_by(val)
 
 
@@ -76,7 +76,7 @@ def check_bounds(bounds: Any, n_features: int, name: str = "bounds") -> tuple[np
         except InvalidParameterError as error:
             broken = error
     if not readings:
-        raise InvalidParameterError(f"{name} must be pairs of finite numbers, low < high. Got {bounds!r}.") from broken
+        raise InvalidParameterError(f"{name} must be finite pairs with low < high. Got {bounds!r} instead.") from broken
     if not np.array_equal(readings[0], readings[-1]):
         as_ends, by_feature = (
             ", ".join(f"feature {j} from {low:g} to {high:g}" for j, (low, high) in enumerate(zip(*ends, strict=True)))
@@ -138,10 +138,10 @@ def check_bounds_by_column(
         return check_bounds(bounds, estimator.n_features_in_, name)
     names = getattr(estimator, "feature_names_in_", None)
     if names is None:
-        raise InvalidParameterError(f"{name} by column name are those of a frame. Got a table without names instead.")
+        raise InvalidParameterError(f"{name} by column name need a DataFrame. Got a table without names instead.")
     for what, some in (("miss", set(names) - set(bounds)), ("name unknown", set(bounds) - set(names))):
         if some:
-            raise InvalidParameterError(f"{name} must name every column once. They {what} {sorted(map(str, some))}.")
+            raise InvalidParameterError(f"{name} must name every column once; they {what} {sorted(map(str, some))}.")
     ends = [check_bounds(bounds[column], 1, f"{name} of the column {column!r}") for column in names]
     low, high = (np.concatenate(end) for end in zip(*ends, strict=True))
     return low, high

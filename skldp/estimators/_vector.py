@@ -41,12 +41,12 @@ class PrivUnitTransformer(OneToOneFeatureMixin, LocalTransformer):
     Attributes
     ----------
     mechanism_ : PrivUnit, PrivUnitBall, or ScaledRows around either
-        With `variance`, and `second_moments`, which corrects second moments of released data.
+        Has `variance`, and `second_moments`, which corrects second moments of released data.
     radius_ : float or None
         R, if declared.
     bounds_ : tuple of two ndarrays of shape (n_features,), or None
     privacy_guarantee_ : PrivacyGuarantee
-        For the law of real numbers; see the mechanism's notes on floating point.
+        For the law on real numbers; see the mechanism's notes on floating point.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
 
@@ -63,7 +63,7 @@ class PrivUnitTransformer(OneToOneFeatureMixin, LocalTransformer):
     Notes
     -----
     A released row has the norm :math:`1 / m` (times R), about :math:`2.5 \sqrt d / \varepsilon` for small epsilon and
-    :math:`\sqrt{d / (2 \varepsilon)}` for a large one, whatever the row: what is private is where it points.
+    :math:`\sqrt{d / (2 \varepsilon)}` for a large one, for every row: the release protects the direction.
 
     References
     ----------
@@ -118,7 +118,7 @@ class PrivUnitTransformer(OneToOneFeatureMixin, LocalTransformer):
     def _make_mechanism(self, X):
         n_features = X.shape[1]
         if n_features < 2:
-            raise ValueError(f"A direction needs at least 2 features. Got n_features = {n_features} instead.")
+            raise ValueError(f"X must have at least 2 features. Got n_features = {n_features} instead.")
         epsilon = float(self.epsilon)
         radius = None if isinstance(self.norm, str) else float(self.norm)
         vectors = PrivUnit(n_features, epsilon) if radius is None else PrivUnitBall(n_features, epsilon, radius)
@@ -170,8 +170,8 @@ class MultivariateLaplacePrivatizer(OneToOneFeatureMixin, LocalTransformer):
 
     See Also
     --------
-    RandomProjectionPrivatizer : The same with less noise, in fewer dimensions.
-    PrivUnitTransformer : A guarantee for whole records.
+    RandomProjectionPrivatizer : The same noise after a projection to fewer dimensions.
+    PrivUnitTransformer : Plain LDP of a record.
 
     Notes
     -----

@@ -175,9 +175,9 @@ def test_what_has_one_entry_a_person_is_cut():
     ("classifier", "rule"),
     [
         (private(LinearSVC()), "stages needs an estimator with predict_proba"),
-        (private(stages=9_000), "a person for each of 9000 stages. Got n_samples = 8000"),
+        (private(stages=9_000), "at most the number of people. Got 9000 with n_samples = 8000"),
         (private(stages=0), "stages"),
-        (private(correction="forward"), "correction='forward' is for one stage"),
+        (private(correction="forward"), "correction='forward' needs stages=1"),
         (private().set_params(label_mechanism=LabelLaplace(classes=range(4))), "by LabelRR"),
         (private().set_params(label_mechanism__prior=[0.25] * 4), "by LabelRR"),
         (private().set_params(label_mechanism__ledger=PrivacyLedger(1.0)), "by LabelRR"),

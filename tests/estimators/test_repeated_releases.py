@@ -158,8 +158,8 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("ids", "error", "rule"),
         [
-            (IDS[1:], ValueError, "ids must be one for each of 300 rows"),
-            (IDS[:, None], ValueError, "ids must be one for each of 300 rows"),
+            (IDS[1:], ValueError, "ids must have one entry for each of 300 rows"),
+            (IDS[:, None], ValueError, "ids must have one entry for each of 300 rows"),
             (IDS.astype(float), TypeError, "An id must be an integer or a string"),
             ([*IDS[1:].tolist(), True], TypeError, "Got a bool at position"),
             ([*IDS[1:].tolist(), "ann "], ValueError, "A string id must be"),
@@ -208,7 +208,7 @@ class TestDask:
         chosen = ids % 3 == 0
         some = release_dask(labels, y[chosen], release_key=self.key, ids=ids[chosen])
         np.testing.assert_array_equal(some.compute(scheduler="synchronous"), whole[IDS % 3 == 0])
-        with pytest.raises(ValueError, match="ids must be one for each of 300 rows"):
+        with pytest.raises(ValueError, match="ids must have one entry for each of 300 rows"):
             release_dask(labels, y, release_key=self.key, ids=ids[1:])
         for wrong in (IDS, ids[:, None]):
             with pytest.raises(TypeError, match="one of one dimension"):

@@ -243,7 +243,7 @@ def test_a_policy_of_each_comes_back(mechanism):
         ({"category_mechanism": {"age": "oue"}}, "must name columns of categories, and no others"),
         ({"category_mechanism": {"name": "oue"}}, "must name columns of categories, and no others"),
         ({"category_mechanism": "oue", "encoding": "columns"}, "needs one category in an answer.*size, city"),
-        ({"encoding": "estimates", "sparse_output": True}, "Estimates are dense"),
+        ({"encoding": "estimates", "sparse_output": True}, "sparse_output=True needs encoding='onehot'"),
     ],
 )
 def test_refuses_what_has_no_meaning(parameters, match):

@@ -222,8 +222,8 @@ def test_refuses_what_is_no_column_of_numbers(y, match):
         ({"mechanism": "gaussian"}, "mechanism"),
         ({"prior": 1.0}, "prior"),
         ({"prior": [0.5, 0.6]}, "prior must be"),
-        ({"prior": [0.5, 0.5], "mechanism": "hybrid"}, "Only bins have a prior"),
-        ({"prior": 0.5, "mechanism": "best"}, "Only bins have a prior"),
+        ({"prior": [0.5, 0.5], "mechanism": "hybrid"}, "prior must be None for"),
+        ({"prior": 0.5, "mechanism": "best"}, "prior must be None for"),
     ],
     ids=str,
 )
@@ -326,5 +326,5 @@ def test_a_seed_makes_releases_repeatable_and_says_so():
 
 def test_bounds_beyond_the_type_of_y_are_refused_by_the_type_alone():
     privatizer = TargetPrivatizer(bounds=(-1e60, 1e60)).fit(np.zeros(2))
-    with pytest.raises(ValueError, match="of the type of X, float32"):
+    with pytest.raises(ValueError, match="range of the type of X, float32"):
         privatizer.transform(np.zeros(2, dtype=np.float32))

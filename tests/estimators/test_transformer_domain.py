@@ -118,14 +118,14 @@ class MyEncoder(OneHotEncoder):
         (OneHotEncoder(categories=[CITIES], max_categories=2), "'mine' must not drop or group"),
         (OneHotEncoder(categories=[CITIES, SIZES]), "'mine' has 1 columns"),
         (OneHotEncoder(categories=[CITIES], drop="first"), "'mine' must not drop or group"),
-        (MyEncoder(categories=[CITIES]), "Step 'mine' must make"),
+        (MyEncoder(categories=[CITIES]), "Step 'mine' must be a OneHotEncoder"),
         (OrdinalEncoder(), "categories of step 'mine' must be declared"),
         (OrdinalEncoder(categories=[CITIES], handle_unknown="use_encoded_value", unknown_value=-1), "no unknown"),
         (OrdinalEncoder(categories=[["Bonn"]]), "at least two categories"),
-        (StandardScaler(), "Step 'mine' must make"),
-        (MinMaxScaler(), "Step 'mine' must make"),
-        (FunctionTransformer(np.exp), "Step 'mine' must make"),
-        (make_pipeline(encoder(), PCA()), "Step 'mine: pca' must make"),
+        (StandardScaler(), "Step 'mine' must be a OneHotEncoder"),
+        (MinMaxScaler(), "Step 'mine' must be a OneHotEncoder"),
+        (FunctionTransformer(np.exp), "Step 'mine' must be a OneHotEncoder"),
+        (make_pipeline(encoder(), PCA()), "Step 'mine: pca' must be a OneHotEncoder"),
         (make_pipeline(encoder(), "passthrough"), "last step of the Pipeline 'mine'"),
         ("passthrough", "Column 'city' passes step 'mine'"),
     ],
@@ -154,5 +154,5 @@ def test_there_must_be_columns():
         domain_from_transformer(ColumnTransformer([("none", "drop", ["city"])]))
     with pytest.raises(ValueError, match="must be a list of names or positions"):
         domain_from_transformer(ColumnTransformer([("mine", encoder(), lambda X: ["city"])]))
-    with pytest.raises(ValueError, match="Step 'PCA' must make"):
+    with pytest.raises(ValueError, match="Step 'PCA' must be a OneHotEncoder"):
         domain_from_transformer(PCA())
