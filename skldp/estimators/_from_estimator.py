@@ -163,7 +163,8 @@ def imputed_values(estimator: Any) -> npt.NDArray[np.float64] | None:
             estimator = estimator.regressor_
         else:
             filled = is_frozen and isinstance(estimator, SimpleImputer)
-            return _statistics(estimator) if filled else None
+            # scikit-learn keeps a constant as a Python object.
+            return np.asarray(estimator.statistics_, dtype=np.float64) if filled else None
 
 
 def _folded(steps: list[Any], coef: Any, intercept: Any) -> tuple[Any, Any]:
@@ -340,17 +341,12 @@ def _check_imputer(step: SimpleImputer, n_features: int) -> None:
     """Raise ValueError unless an imputer leaves rows without NaN as they are."""
     check_is_fitted(step)
     marks_nan = isinstance(step.missing_values, float) and math.isnan(step.missing_values)
-    values = _statistics(step)
+    values = np.asarray(step.statistics_, dtype=np.float64)
     if not marks_nan or step.add_indicator or np.isnan(values).any() or len(values) != n_features:
         raise ValueError(
             "A SimpleImputer must fill in NaN alone, without an indicator and without dropping a feature. "
             f"Got {step!r} instead."
         )
-
-
-def _statistics(step: SimpleImputer) -> npt.NDArray[np.float64]:
-    # scikit-learn keeps a constant as a Python object.
-    return np.asarray(step.statistics_, dtype=np.float64)
 
 
 def _output_range(coef: np.ndarray, intercept: float, region: Region) -> tuple[float, float]:

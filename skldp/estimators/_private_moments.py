@@ -235,9 +235,8 @@ class PrivateMoments(GuaranteeMixin, BaseEstimator):
         if not Interval(Real, 0, None, closed="left").is_satisfied_by(alpha):
             raise ValueError(f"alpha must be a finite number >= 0. Got {alpha!r} instead.")
         of_target = self._column(target)
-        others = (
-            [j for j in range(self.n_features_in_) if j != of_target] if on is None else list(map(self._column, on))
-        )
+        chosen = [j for j in range(self.n_features_in_) if j != of_target] if on is None else on
+        others = list(map(self._column, chosen))
         if not others or len({*others, of_target}) <= len(others):
             raise ValueError(f"on must name at least one column, each once and not the target. Got {on!r} instead.")
         box = self._domain(self.protocol_.blocks)

@@ -100,29 +100,26 @@ def columns_of(X: Any) -> list[Any]:
 
 def framed(X: Any, columns: list[DeclaredColumn], numbers: np.ndarray) -> Any:
     """Return released columns in a frame like X, with its types of categories and dates."""
-    of_pandas = hasattr(X, "iloc")
-    made: dict[Any, Any] = {}
+    made = {}
     for j, (name, column) in enumerate(zip(X.columns, columns, strict=True)):
         values = column.from_numbers(numbers[:, j])
-        if not isinstance(column.domain, Categories):
-            made[name] = values if of_pandas else _without_nan(values)
-        elif of_pandas:
-            import pandas
-
-            made[name] = pandas.Categorical(values, column.domain.values, column.domain.ordered)
-        else:
-            import polars
-
-            of_texts = all(isinstance(value, str) for value in column.domain.values)
-            made[name] = polars.Series(values.tolist(), dtype=polars.Enum(column.domain.values) if of_texts else None)
-    return type(X)(made, index=X.index) if of_pandas else type(X)(made)
+        made[name] = (_pandas_column if hasattr(X, "iloc") else _polars_column)(column.domain, values)
+    return type(X)(made, index=X.index) if hasattr(X, "iloc") else type(X)(made)
 
 
-def _without_nan(values: np.ndarray) -> Any:
-    """Return a series of polars with null for NaN."""
+def _pandas_column(domain: Domain, values: np.ndarray) -> Any:
+    import pandas
+
+    return pandas.Categorical(values, domain.values, domain.ordered) if isinstance(domain, Categories) else values
+
+
+def _polars_column(domain: Domain, values: np.ndarray) -> Any:
     import polars
 
-    return polars.Series(values, nan_to_null=True)
+    if not isinstance(domain, Categories):
+        return polars.Series(values, nan_to_null=True)
+    of_texts = all(isinstance(value, str) for value in domain.values)
+    return polars.Series(values.tolist(), dtype=polars.Enum(domain.values) if of_texts else None)
 
 
 def _column(name: str, given: Any, of_json: bool) -> DeclaredColumn:

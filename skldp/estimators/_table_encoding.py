@@ -68,18 +68,11 @@ def as_estimates(released: np.ndarray, record: MixedRecord, columns: Sequence[De
     for part, place, end in zip(record.parts, record.places, ends, strict=True):
         if isinstance(part, NumberOrMissing):
             estimates[:, end - 2 : end] = part.unbiased(released[:, place.start])
-        elif (support := support_of(part)) is not None:
-            p, q = support
-            size = part.domain.sizes[0]  # type: ignore[attr-defined]  # of codes
+        elif isinstance(part, RandomizedResponse | OneHotMechanism):
+            p, q = part.support_probabilities() if isinstance(part, RandomizedResponse) else (part.p, part.q)
+            size = part.domain.sizes[0]
             estimates[:, end - size : end] = unbiased_share(encoded[:, end - size : end], p, q)
     return estimates
-
-
-def support_of(part: RowMechanism) -> tuple[float, float] | None:
-    """Return the probabilities that the true and another category are answered; None for a number."""
-    if isinstance(part, RandomizedResponse):
-        return part.support_probabilities()
-    return (part.p, part.q) if isinstance(part, OneHotMechanism) else None
 
 
 def _write(part: RowMechanism, released: np.ndarray, out: npt.NDArray[np.float64]) -> None:
