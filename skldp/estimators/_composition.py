@@ -169,8 +169,8 @@ class _Composite:
         if len({part.unit for _, part in parts}) > 1:
             parts = [(name, _of_the_record(part)) for name, part in parts]
         steps = tuple(part.as_step(name) for name, part in parts)
-        whole = reduce(add, (part for _, part in parts)) if parts else PrivacyGuarantee(math.inf)
-        whole = replace(whole, basis=sentence(steps) if parts else "", parts=steps, seeded=whole.seeded or self.seeded)
+        total = reduce(add, (part for _, part in parts)) if parts else PrivacyGuarantee(math.inf)
+        total = replace(total, basis=sentence(steps) if parts else "", parts=steps, seeded=total.seeded or self.seeded)
         of_rows = any(part.unit != "label" for _, part in parts)
         of_labels = self.of_targets or any(part.unit == "label" for _, part in parts)
         leaks, notes = list(self.repeated), list(self.notes)
@@ -187,12 +187,12 @@ class _Composite:
         elif self.label_leaks:
             notes.append("labels are not randomised")
         if not leaks:
-            return replace(whole, basis="; ".join(dict.fromkeys([whole.basis, *notes])))
+            return replace(total, basis="; ".join(dict.fromkeys([total.basis, *notes])))
         leaks = list(dict.fromkeys(leaks))
-        apart = whole.basis if math.isinf(whole.epsilon) else f"apart from that {whole.headline()}, {whole.basis}"
+        apart = total.basis if math.isinf(total.epsilon) else f"apart from that {total.headline()}, {total.basis}"
         basis = "; ".join(dict.fromkeys(["infinite: " + "; ".join(leaks), *([apart] if parts else []), *notes]))
-        unbounded = tuple(GuaranteeStep("unprotected", math.inf, unit=whole.unit, basis=leak) for leak in leaks)
-        return replace(whole, epsilon=math.inf, per_feature=None, figures=(), basis=basis, parts=unbounded + steps)
+        unbounded = tuple(GuaranteeStep("unprotected", math.inf, unit=total.unit, basis=leak) for leak in leaks)
+        return replace(total, epsilon=math.inf, per_feature=None, figures=(), basis=basis, parts=unbounded + steps)
 
     def _private(self, name: str, step: Any, guarantee: PrivacyGuarantee, given: _Given) -> _Given:
         """Count the release of a private step once."""

@@ -219,5 +219,5 @@ class _LabelRecord(MixedRecord):
     """Record of labels alone, whose guarantee is per label."""
 
     def guarantee(self) -> PrivacyGuarantee:
-        whole = super().guarantee()
-        return replace(whole, unit="label", basis=f"all labels of a record: {whole.basis}")
+        guarantee = super().guarantee()
+        return replace(guarantee, unit="label", basis=f"all labels of a record: {guarantee.basis}")

@@ -185,7 +185,7 @@ class NoiseAwareLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        # scikit-learn's checks use rows that were not released.
+        # scikit-learn's checks fit rows that were not released.
         tags.regressor_tags.poor_score = True
         return tags
 
@@ -284,7 +284,7 @@ class NoiseAwareDiscriminant(GuaranteeMixin, LinearScores, BaseEstimator):
         self : object
         """
         self._forget_guarantee()
-        # One row has no variance.
+        # A variance needs two rows.
         rows = validate_finite(self, X, reset=True, dtype=np.float64, ensure_min_samples=2)
         labels = labels_1d(y)
         check_consistent_length(rows, labels)
@@ -326,6 +326,6 @@ class NoiseAwareDiscriminant(GuaranteeMixin, LinearScores, BaseEstimator):
 
 def _computed_from(releases: PrivacyGuarantee, labels: PrivacyGuarantee | None, claims: list[str]) -> PrivacyGuarantee:
     """Return the guarantee of what is computed from releases of rows and of their labels or targets."""
-    whole = releases if labels is None else releases + labels
-    basis = f"computed from releases, which costs nothing more: {whole.basis}"
-    return replace(whole, basis="; ".join([basis, *claims]))
+    both = releases if labels is None else releases + labels
+    basis = f"computed from releases, which costs nothing more: {both.basis}"
+    return replace(both, basis="; ".join([basis, *claims]))

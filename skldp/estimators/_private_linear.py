@@ -379,6 +379,6 @@ class PrivateLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        # scikit-learn's checks have far too few people.
+        # scikit-learn's checks have too few people.
         tags.regressor_tags.poor_score = True
         return tags

@@ -207,7 +207,7 @@ class PrivateLinearClassifier(GuaranteeMixin, LinearScores, BaseEstimator, ABC):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        # scikit-learn's checks have far too few people.
+        # scikit-learn's checks have too few people.
         tags.classifier_tags.poor_score = True
         return tags
 

@@ -41,7 +41,7 @@ __all__ = ["TargetPrivatizer"]
 
 _ON_BINS = {"bins": False, "unbiased_bins": True}
 _ALONE = set(NUMERIC_MECHANISMS) - set(JOINT_MECHANISMS)
-# Beyond this, learnt bounds would be refused as declared ones, and the error would show them.
+# check_bounds refuses larger bounds, and its error would show learnt ones.
 _LARGEST_LEARNT = 1e60
 
 
@@ -260,10 +260,10 @@ class TargetPrivatizer(
         mechanism, self.mechanism_name_ = self._make_mechanism(epsilon, low, high, None if question else prior)
         guarantee = mechanism.guarantee()
         if question is not None:
-            # The prior decides the number of answers; for any number they cost at most their share.
+            # The learnt prior decides the number of answers, which cost at most their share for any number.
             guarantee = replace(guarantee, epsilon=epsilon, basis="randomized response over the bins of that prior")
             guarantee = replace(question.guarantee() + guarantee, stated=float(self.epsilon))
-            # A separate stream: a seed gives the same noise in every call.
+            # A separate stream, since a seed gives the same noise in every call.
             answers = question.release(rows, noise_from(self.seed).spawn(1)[0]).rows
             mechanism = replace(mechanism, prior=tuple(question.estimate(answers).tolist()))
         self.prior_ = None if getattr(mechanism, "prior", None) is None else np.array(mechanism.prior)
@@ -296,5 +296,5 @@ def _learnt_bounds(rows):
     low, high = float(rows.min()), float(rows.max())
     if max(-low, high) > _LARGEST_LEARNT:
         raise ValueError(f"y must be at most {_LARGEST_LEARNT:.0e} in magnitude. Got {kind_of(rows)} beyond it.")
-    room = 2.0**-20 * max(1.0, abs(low), abs(high))
-    return (low, high) if high - low > room else (low - room, high + room)
+    margin = 2.0**-20 * max(1.0, abs(low), abs(high))
+    return (low, high) if high - low > margin else (low - margin, high + margin)

@@ -91,7 +91,7 @@ def _column_transformer_parts(transformer: Any, bounds: dict[Any, Any]) -> Itera
         raise ValueError("remainder must be 'drop' unless the ColumnTransformer is fitted. Fit it first.")
     for name, step, columns in steps:
         own = _listed(name, columns, transformer)
-        # A step without columns makes none, whatever it is.
+        # A step without columns need not be declared.
         for names, part in _step_parts(name, step, own, bounds) if own else ():
             prefix = f"{name}__" if transformer.verbose_feature_names_out else ""
             yield [prefix + one for one in names], part
@@ -104,7 +104,7 @@ def _listed(name: str, columns: Any, transformer: Any) -> list[Any]:
         columns = [columns]
     if isinstance(columns, slice) and size is not None and not isinstance(columns.start or columns.stop, str):
         columns = list(range(*columns.indices(size)))
-    # Some versions of scikit-learn wrap the positions of a remainder in a list of their own.
+    # Some versions of scikit-learn wrap the positions of a remainder in their own list type.
     columns = columns.tolist() if isinstance(columns, np.ndarray) else getattr(columns, "data", columns)
     if isinstance(columns, list) and columns and all(type(one) is bool for one in columns):
         columns = [place for place, chosen in enumerate(columns) if chosen]

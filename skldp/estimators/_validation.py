@@ -52,7 +52,7 @@ class Interval(_param_validation.Interval):
         return not isinstance(val, bool | np.bool_) and super().is_satisfied_by(val)
 
 
-# Beyond this, or nearer than one over it, products of four leave the range of double precision.
+# Products of four larger magnitudes, or of four widths below the inverse, leave the range of double precision.
 _MAX_MAGNITUDE = 1e70
 FLOATS = (np.float64, np.float32)
 EPSILON = [Interval(Real, 0, None, closed="neither")]
