@@ -365,7 +365,7 @@ def test_models_tell_no_row_and_no_target(name):
     # Targets that nothing protects are those of a line through releases.
     learns = getattr(model, "classes", ()) is None or isinstance(model, skldp.NoiseAwareLinearRegression)
     fitted = made(lambda: copy.deepcopy(model).fit(np.tile(ROWS, (20, 1)), np.tile(y, 20)))
-    methods = ("predict", "predict_proba", "predict_log_proba", "decision_function", "mahalanobis")
+    methods = ("predict", "predict_proba", "predict_log_proba", "decision_function")
     with listening() as hear:
         for kind, make in MARKED_ROWS.items():
             hear(f"fit, {kind}", copy.deepcopy(model).fit, make(), y, learns=learns)

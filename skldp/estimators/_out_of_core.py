@@ -186,7 +186,7 @@ def release_dask(estimator: BaseEstimator, X: Any, *, release_key: FieldKey | No
     _check_estimator(estimator)
     if getattr(estimator, "transform_noise", True) and estimator.seed is not None:
         raise ValueError(
-            "seed must be None: every task would draw the same noise, and the difference of two blocks would show "
+            "seed must be None: every block would get the same noise, and the difference of two blocks would show "
             f"their values. Got {estimator.seed!r} instead."
         )
     _check_key(estimator, release_key, ids)

@@ -58,7 +58,7 @@ def test_a_classifier_of_several_labels_learns_from_released_ones(inner):
     assert ((model.predict(X) == Y).mean(axis=0) > 0.85).all()
     assert [part.shape for part in model.predict_proba(X)] == [(6_000, 2)] * 3
     assert privacy_guarantee(model).epsilon <= 6.0
-    with pytest.raises(ValueError, match="one label a row"):
+    with pytest.raises(ValueError, match="one label per row"):
         LabelPrivateClassifier(inner, label_mechanism=LabelMatrixRR(classes=[0, 1]), correction="forward").fit(X, Y)
 
 

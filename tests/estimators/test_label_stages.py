@@ -178,9 +178,9 @@ def test_what_has_one_entry_a_person_is_cut():
         (private(stages=9_000), "at most the number of people. Got 9000 with n_samples = 8000"),
         (private(stages=0), "stages"),
         (private(correction="forward"), "correction='forward' needs stages=1"),
-        (private().set_params(label_mechanism=LabelLaplace(classes=range(4))), "by LabelRR"),
-        (private().set_params(label_mechanism__prior=[0.25] * 4), "by LabelRR"),
-        (private().set_params(label_mechanism__ledger=PrivacyLedger(1.0)), "by LabelRR"),
+        (private().set_params(label_mechanism=LabelLaplace(classes=range(4))), "stages needs a LabelRR"),
+        (private().set_params(label_mechanism__prior=[0.25] * 4), "stages needs a LabelRR"),
+        (private().set_params(label_mechanism__ledger=PrivacyLedger(1.0)), "stages needs a LabelRR"),
     ],
 )
 def test_what_stages_cannot_do_is_refused_before_a_label_is_read(classifier, rule):

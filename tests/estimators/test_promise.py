@@ -81,7 +81,7 @@ def test_a_changed_parameter_is_refused_until_the_next_fit(cls, name, by_hand):
     else:
         estimator.set_params(**{name: OTHER[name]})
     for release in releases(estimator, given(cls)):
-        with pytest.raises(ChangedAfterFitError, match=rf"fit it again.*Got {name} changed after fit"):
+        with pytest.raises(ChangedAfterFitError, match=rf"Got {name} changed after fit; fit it again"):
             release()
     assert "No privacy guarantee" in estimator._repr_html_()
 
@@ -330,6 +330,6 @@ def test_after_a_fit_that_failed_nothing_is_released(cls, bad, data, method):
     assert not isinstance(failed.value, ChangedAfterFitError)
     estimator.set_params(**before)
     for release in releases(estimator, given(cls)):
-        with pytest.raises(NotFittedError, match="nor after one that failed"):
+        with pytest.raises(NotFittedError, match="the last fit failed"):
             release()
     assert estimator.fit(given(cls)).privacy_guarantee_ == FITTED[cls]().privacy_guarantee_

@@ -52,7 +52,7 @@ def test_the_expected_error_is_near_that_of_the_answers(ledger, fixed_noise):
 def test_a_preview_warns_where_nobody_would_answer(ledger):
     survey(ledger, 1.0, 0.5).query(PEOPLE, ids=IDS)
     with pytest.warns(
-        BudgetExhaustedWarning, match=r"None of 400 people .* epsilon=0.6 .* exceeds the remaining budgets, at most 0.5"
+        BudgetExhaustedWarning, match=r"None of 400 people .* epsilon=0.6 exceeds the remaining budgets, at most 0.5"
     ):
         preview = survey(ledger, 2.0, 0.6).preview(IDS)
     assert not preview.accepted.any()

@@ -294,7 +294,7 @@ def test_a_schema_from_a_file_means_what_it_says():
         with pytest.raises(ValueError, match=re.escape(f"may mean bounds, for which write {bounds}")):
             TablePrivatizer(schema=schema).fit(frame[["age"]])
     for schema, match in (
-        ("schema.json", "not the path of a file"),
+        ("schema.json", "JSON if it is a string, not a path"),
         ('{"age": ["a"], "age": ["b"]}', "once"),
         ('["age"]', "JSON object"),
     ):
@@ -385,7 +385,7 @@ def test_a_guarantee_of_many_columns_is_one_line():
 
 
 def test_columns_that_are_declared_together_are_refused():
-    with pytest.raises(ValueError, match="every column on its own"):
+    with pytest.raises(ValueError, match="each column separately"):
         TablePrivatizer(schema=Columns.of({("a", "b"): Ball(2, 1.0)})).fit([[0.0, 1.0]])
     with pytest.raises(ValueError, match=r"of its own\. Got Ball instead"):
         MixedRecord(Columns.of({"a": Ball(1, 1.0)}), (1.0,))

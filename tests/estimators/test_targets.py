@@ -177,7 +177,7 @@ def test_a_prior_from_what_other_people_released():
     privatizer = TargetPrivatizer(2.0, bounds=(0, 100), prior=prior).fit(y)
     assert privatizer.privacy_guarantee_.epsilon <= 2.0
     np.testing.assert_allclose(privatizer.prior_, prior)
-    with pytest.raises(ValueError, match="answers of 'bins'"):
+    with pytest.raises(ValueError, match="needs mechanism='bins'"):
         TargetPrivatizer(bounds=(0, 1), mechanism="best").fit([0.5]).estimate_prior([0.5])
 
 

@@ -80,7 +80,7 @@ def test_positions_masks_slices_and_a_remainder_are_known_after_fit():
     for columns in ([1], slice(1, 2), np.array([False, True, False]), 1):
         own = columns if not isinstance(columns, int) else [columns]
         made = ColumnTransformer([("city", encoder(), own)], remainder="passthrough")
-        with pytest.raises(ValueError, match="fit the ColumnTransformer"):
+        with pytest.raises(ValueError, match="unless the ColumnTransformer is fitted"):
             domain_from_transformer(made)
         made.fit(array)
         domain = domain_from_transformer(made, bounds={0: (0, 100), 2: Integers(0, 9)})
@@ -120,7 +120,10 @@ class MyEncoder(OneHotEncoder):
         (OneHotEncoder(categories=[CITIES], drop="first"), "'mine' must not drop or group"),
         (MyEncoder(categories=[CITIES]), "Step 'mine' must be a OneHotEncoder"),
         (OrdinalEncoder(), "categories of step 'mine' must be declared"),
-        (OrdinalEncoder(categories=[CITIES], handle_unknown="use_encoded_value", unknown_value=-1), "no unknown"),
+        (
+            OrdinalEncoder(categories=[CITIES], handle_unknown="use_encoded_value", unknown_value=-1),
+            "must not encode unknown",
+        ),
         (OrdinalEncoder(categories=[["Bonn"]]), "at least two categories"),
         (StandardScaler(), "Step 'mine' must be a OneHotEncoder"),
         (MinMaxScaler(), "Step 'mine' must be a OneHotEncoder"),
@@ -150,7 +153,7 @@ def test_bounds_are_of_columns_that_pass():
 
 
 def test_there_must_be_columns():
-    with pytest.raises(ValueError, match="makes no columns"):
+    with pytest.raises(ValueError, match="must have output columns"):
         domain_from_transformer(ColumnTransformer([("none", "drop", ["city"])]))
     with pytest.raises(ValueError, match="must be a list of names or positions"):
         domain_from_transformer(ColumnTransformer([("mine", encoder(), lambda X: ["city"])]))
