@@ -266,7 +266,7 @@ def _check_key(estimator, release_key, ids):
     if not isinstance(release_key, FieldKey):
         raise TypeError(f"release_key must be a FieldKey. Got {type(release_key).__name__} instead.")
     if estimator.seed is not None or not getattr(estimator, "transform_noise", True):
-        raise ValueError("release_key needs seed=None and transform_noise=True. Got another value of one of them.")
+        raise ValueError(f"release_key needs seed=None and transform_noise=True. Got {estimator!r} instead.")
     if getattr(estimator, "ledger", None) is not None:
         raise ValueError("ledger must be None with a release_key, as a repeated release is free. Got a ledger.")
     return ids

@@ -217,7 +217,7 @@ class TablePrivatizer(LocalTransformer):
         dtypes = list(X.dtypes) if hasattr(X, "columns") else [None] * len(names)
         # scikit-learn compares string names only.
         if not reset and names != self._schema_names and set(names) == set(self._schema_names):
-            raise ValueError("The columns of X must be in the order of fit. Got another order.")
+            raise ValueError(f"Columns of X must be in the order of fit, {self._schema_names}. Got {names} instead.")
         if reset:
             self._read_schema(X, names, dtypes)
         refuse = self.handle_unknown == "error"
@@ -227,10 +227,10 @@ class TablePrivatizer(LocalTransformer):
 
     def _read_schema(self, X, names, dtypes):
         columns, self._learnt = read_schema(self.schema, names, dtypes)
-        if self.handle_unknown == "missing" and any(c.values and c.missing == "refuse" for c in columns):
+        without = [column.name for column in columns if column.values and column.missing == "refuse"]
+        if self.handle_unknown == "missing" and without:
             raise InvalidParameterError(
-                'handle_unknown=\'missing\' needs "missing": "category" in the schema of every column of categories. '
-                "Got one without it instead."
+                f'handle_unknown=\'missing\' needs "missing": "category" in the schema of {", ".join(without)}.'
             )
         self.columns_, self._schema_names = columns, names
 
