@@ -25,19 +25,6 @@ from skldp.accounting.losses._realized_loss import LossBounds, realized_loss
 from skldp.accounting.losses._region import Bounds, Floats
 from skldp.mechanisms._finite_query import output_index, read_only
 
-__all__ = [
-    "Belief",
-    "History",
-    "LossHistory",
-    "Utilization",
-    "budget_utilization",
-    "learning_limit",
-    "loss_history",
-    "loss_of",
-    "pairs_of",
-    "sharpest_belief",
-]
-
 #: Pairs of a query and its output, as filters keep them, or what a ledger's ``history`` returns.
 History = Sequence[tuple[Query, int]] | Sequence[Mapping[str, Any]]
 _MOST_COMBINATIONS = 4096

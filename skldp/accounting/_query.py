@@ -26,21 +26,6 @@ from skldp.laws._odds import TWO_64, log_ratio
 from skldp.mechanisms._finite_query import FiniteQuery
 from skldp.mechanisms._rows import RowMechanism
 
-__all__ = [
-    "ClassQuery",
-    "FiniteQuery",
-    "Query",
-    "RegressionQuery",
-    "ReleaseQuery",
-    "SoftmaxQuery",
-    "charge_of",
-    "charge_parts",
-    "checked_query",
-    "query_from_json",
-    "released_loss",
-    "zcdp_of",
-]
-
 _ERASED = "erased answers"
 # A set of codes is stored in a signed 64-bit integer.
 _MOST_BITS = 62

@@ -24,8 +24,6 @@ from skldp.laws._odds import flip_threshold, threshold_log_odds
 from skldp.mechanisms._finite_query import output_index, read_only
 from skldp.mechanisms._noise import Noise
 
-__all__ = ["KINDS", "MAX_GROWTH", "Kind", "RegressionQuery"]
-
 Kind = Literal["linear", "truncated", "logistic", "exponential"]
 KINDS = get_args(Kind)
 

@@ -8,8 +8,6 @@ import typer
 
 import skldp
 
-__all__ = ["COMMANDS", "Command", "app_of"]
-
 
 class Command(NamedTuple):
     """Module and help line of a command or a group, before its import."""

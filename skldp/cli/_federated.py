@@ -36,8 +36,6 @@ from skldp.study._federated_learning import federated_learning, summary_of_runs
 from skldp.study._pipelines import FEATURE_MECHANISMS, LABEL_MECHANISMS, feature_mechanism, label_mechanism
 from skldp.study._table_files import TABLE_FILES
 
-__all__ = ["federated"]
-
 _CLASSES = [name for name, (_, _, of_target) in BUNDLED.items() if of_target is None]
 _FEATURES, _NONE, _EPSILONS = Names("bitrand,bitrand-exact"), Names("none"), Epsilons("1,2,5,10")
 _MECHANISMS = f"none, or one or more with commas: {', '.join(FEATURE_MECHANISMS)}."

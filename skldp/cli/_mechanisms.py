@@ -31,8 +31,6 @@ from skldp.study._pipelines import (
 )
 from skldp.study._table_files import StudyInputError, read_study_schema
 
-__all__ = ["GUARANTEED", "Sizes", "audit", "fitted_mechanism", "guarantee"]
-
 _MODELS = {name: task for task, models in PRIVATE_MODELS.items() for name in models}
 _OF_CATEGORIES = (*CATEGORICAL_MECHANISMS, "best-categories")
 _OF_TARGETS = {f"target-{name.replace('_', '-')}": name for name in ("bins", "unbiased_bins", "best")}

@@ -18,25 +18,6 @@ from skldp.domains._declared_columns import DeclaredColumn, NumberColumn
 from skldp.estimators._validation import check_epsilon
 from skldp.study._results import require
 
-__all__ = [
-    "FILE_OPTIONS",
-    "BoundsOption",
-    "ColumnsOption",
-    "EncodingOption",
-    "Epsilons",
-    "Missing",
-    "MissingOption",
-    "Names",
-    "SchemaOption",
-    "SepOption",
-    "TargetOption",
-    "made_up_row",
-    "printable",
-    "progress_bar",
-    "rich_table",
-    "writable",
-]
-
 # Replacements for ASCII terminals.
 _IN_ASCII = str.maketrans({"ε": "eps", "δ": "delta", "≤": "<=", "±": "+-", "–": "-"})
 

@@ -26,8 +26,6 @@ from skldp.estimators._table import TablePrivatizer
 from skldp.laws._release_key import ReleaseKey
 from skldp.study._table_files import is_text_file, table_chunks
 
-__all__ = ["collect", "ledger", "policy", "release"]
-
 policy = typer.Typer()
 
 # Number of categories that are shown.

@@ -33,8 +33,6 @@ from skldp.study._report import TextTable, html_report, plot_comparison, points,
 from skldp.study._results import require
 from skldp.study._table_files import TABLE_FILES
 
-__all__ = ["study"]
-
 # Fewer epsilons and folds for all mechanisms: half a minute on the digits instead of several minutes.
 _ALL, _FEW_EPSILONS, _FEW_FOLDS = Names("all"), Epsilons("1,2,5,10,20"), 3
 _MECHANISMS, _EPSILONS, _FOLDS = Names("discriminant,privunit,bitrand-exact,bitrand"), Epsilons("0.5,1,2,5,10,20"), 5

@@ -22,8 +22,6 @@ from skldp.laws._integers import secure_words, words_of
 from skldp.laws._odds import round_up
 from skldp.laws._release_key import ReleaseKey, person_bytes
 
-__all__ = ["Policy", "Report"]
-
 # A device has room and time for so many fields and bits of answers, and for documents of this length.
 _MOST_FIELDS, _MOST_NUMBERS, _MOST_BITS, _MOST_CHARACTERS = 1000, 1024, 2**17, 2**24
 _VERSION = 2

@@ -7,8 +7,6 @@ from skldp.client import Policy
 from skldp.collection._report_tables import batch_of_bytes, batch_of_reports, bytes_schema, report_schema, require_arrow
 from skldp.laws._release_key import ReleaseKey
 
-__all__ = ["check_secret", "release_batches", "released_batch"]
-
 
 def release_batches(
     policy: Policy,

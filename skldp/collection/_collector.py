@@ -39,8 +39,6 @@ from skldp.learning._survey_estimates import (
 )
 from skldp.mechanisms.categorical._frequency import project_onto_simplex
 
-__all__ = ["Collector"]
-
 _Consistent = Literal["project", "likelihood"] | None
 
 

@@ -28,8 +28,6 @@ from skldp.laws._categories import UnaryLaw
 from skldp.laws._integers import GroupLaw
 from skldp.mechanisms._record import MixedRecord, share_out
 
-__all__ = ["estimator_of", "exported"]
-
 _Fields = tuple[AnyField, ...]
 # Labels and targets are no columns of a table.
 _NAMES = {"LabelRR": "label", "LabelLaplace": "label", "TargetPrivatizer": "target"}

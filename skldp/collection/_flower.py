@@ -21,8 +21,6 @@ from skldp.learning._protocol import Protocol
 from skldp.learning._reports import Report
 from skldp.mechanisms._noise import noise_from
 
-__all__ = ["flower_client_app", "flower_server_app"]
-
 # Name of the record in messages of Flower.
 _RECORD = "skldp"
 # Seconds between polls for connected nodes.

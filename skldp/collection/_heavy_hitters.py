@@ -17,8 +17,6 @@ from skldp.learning._survey_estimates import SurveyEstimate
 from skldp.mechanisms import LocalHashing
 from skldp.mechanisms.categorical._unary import OneHotRandomizedResponse
 
-__all__ = ["HeavyHitters", "Round"]
-
 _MOST_CANDIDATES = 2**18
 _NAMES = {
     "symbols",

@@ -8,8 +8,6 @@ from skldp.client import NumberField, Policy
 from skldp.client._fields import AnyField
 from skldp.learning._survey_estimates import SurveyEstimate
 
-__all__ = ["notebook_view", "page_of"]
-
 # More bars than this are no picture.
 _MOST_BARS = 40
 _BAR, _LABELS, _WIDTH = 18, 150, 620

@@ -20,8 +20,6 @@ from skldp.collection._report_tables import (
     sorted_once,
 )
 
-__all__ = ["Found", "ReportCounts", "ReportStore", "read_batch", "read_file", "read_one"]
-
 _ARROW = b"ARROW1"
 _PARQUET = b"PAR1"
 _STREAM = b"\xff\xff\xff\xff"

@@ -14,26 +14,6 @@ from skldp.laws._categories import ResponseLaw, SubsetLaw, UnaryLaw
 from skldp.laws._longitudinal_laws import LongitudinalBitsLaw, LongitudinalResponseLaw
 from skldp.learning._answer_scores import bits, each, whole_answers
 
-__all__ = [
-    "RefusedFileError",
-    "ReportColumns",
-    "answer_bytes",
-    "are_answers",
-    "batch_of_bytes",
-    "batch_of_columns",
-    "batch_of_reports",
-    "bytes_schema",
-    "check_layout",
-    "columns_of",
-    "columns_of_batch",
-    "frame_of",
-    "join",
-    "own_columns",
-    "report_schema",
-    "require_arrow",
-    "sorted_once",
-]
-
 
 class ReportColumns(NamedTuple):
     """Reports of one policy.

@@ -31,8 +31,6 @@ from skldp.mechanisms.numeric._distribution import (
     ramp_width,
 )
 
-__all__ = ["Bins", "bins_of", "category_code", "distribution_of", "parts_of", "weights_of"]
-
 _Floats = npt.NDArray[np.float64]
 _MOST_WHOLE = 64
 _SHOWN = 8

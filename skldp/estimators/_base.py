@@ -3,15 +3,12 @@
 import math
 import warnings
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from joblib.parallel import get_active_backend
 from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
 from skldp.domains._columns import Columns
@@ -25,6 +22,7 @@ from skldp.estimators._validation import (
     check_epsilon,
     fit_context,
     input_names,
+    is_fitted,
     validate_finite,
 )
 from skldp.exceptions import OutOfDomainWarning
@@ -32,20 +30,6 @@ from skldp.mechanisms._field_key import FieldKey
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import noise_from
 from skldp.mechanisms._rows import RowMechanism
-
-__all__ = [
-    "LEDGER",
-    "Keyed",
-    "LocalTransformer",
-    "check_bounds_of_type",
-    "counted_out_of_domain",
-    "in_threads",
-    "is_charged",
-    "law_of_releases",
-    "outside_by_name",
-    "release_charged",
-    "warn_out_of_domain",
-]
 
 
 def in_threads(function, *arguments, n_jobs):
@@ -62,12 +46,10 @@ def in_threads(function, *arguments, n_jobs):
 
 
 _AT_ONCE, _MOST_NAMED = 65_536, 4
-# A caller that releases in blocks warns once for all of them.
-_COUNTS: ContextVar[list | None] = ContextVar("counts", default=None)
 
 
 class Keyed(NamedTuple):
-    """A repeatable release: the secret for its field, and the ids of the rows."""
+    """Repeatable release: the secret for its field, and the ids of the rows."""
 
     key: FieldKey
     ids: Any
@@ -97,12 +79,12 @@ class LocalTransformer(GuaranteeMixin, TransformerMixin, BaseEstimator):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Declare the mechanism and its guarantee from the parameters and the shape of X alone.
+        """Declare the mechanism and its guarantee.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Only its shape, dtype and feature names are used.
+            Checked. Only its shape, dtype and feature names are used, and categories where they are learnt.
         y : None
             Ignored.
 
@@ -110,8 +92,7 @@ class LocalTransformer(GuaranteeMixin, TransformerMixin, BaseEstimator):
         -------
         self : object
         """
-        self._forget_guarantee()
-        self._declare(validate_finite(self, X, reset=True, **self._input))
+        self._fit_rows(X)
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -168,8 +149,8 @@ class LocalTransformer(GuaranteeMixin, TransformerMixin, BaseEstimator):
 
     def _rows(self, X, *, reset):
         """Validate X, and return the rows that the mechanism takes."""
-        # The mechanism refuses NaN and infinity in the thread that releases the numbers.
-        return validate_data(self, X, reset=reset, **({"dtype": FLOATS, "ensure_all_finite": False} | self._input))
+        # After fit, the mechanism refuses NaN and infinity in the thread that releases the numbers.
+        return validate_finite(self, X, reset=reset, ensure_all_finite=reset, **self._input)
 
     def _declare(self, X):
         if hasattr(self, "bounds"):
@@ -188,13 +169,17 @@ class LocalTransformer(GuaranteeMixin, TransformerMixin, BaseEstimator):
         """Return whether a dtype holds released values, up to rounding."""
         return np.can_cast(self.mechanism_.output_dtype(np.dtype(np.float64)), dtype, "same_kind")
 
-    def _release_into(self, X, out, ids=None, keyed=None):
-        """Release as :meth:`transform`, into `out`; with a :class:`Keyed`, repeatably."""
+    def _release_into(self, X, out, ids=None, keyed=None, counts=None):
+        """Release as :meth:`transform`, into `out`; with a :class:`Keyed`, repeatably.
+
+        The number of moved values is appended to a list `counts`; without one it is warned of.
+        """
         check_is_fitted(self)
         self._check_unchanged()
         noisy = getattr(self, "transform_noise", True)
         direct = out if type(self)._encoded is LocalTransformer._encoded else None
-        released = self._release(self._rows(X, reset=False), direct, noisy=noisy, ids=ids, keyed=keyed)
+        rows = self._rows(X, reset=False)
+        released = self._release(rows, direct, noisy=noisy, ids=ids, keyed=keyed, counts=counts)
         encoded = self._encoded(released, X, noisy=noisy)
         if out is None or encoded is out:
             return encoded
@@ -205,7 +190,7 @@ class LocalTransformer(GuaranteeMixin, TransformerMixin, BaseEstimator):
         """Encode released rows as :meth:`transform` returns them."""
         return released
 
-    def _release(self, rows, out=None, *, noisy=True, ids=None, keyed=None):
+    def _release(self, rows, out=None, *, noisy=True, ids=None, keyed=None, counts=None):
         """Release validated rows, with or without noise, in threads."""
         if self.bounds_ is not None:
             check_bounds_of_type(self.bounds_, rows.dtype)
@@ -234,12 +219,14 @@ class LocalTransformer(GuaranteeMixin, TransformerMixin, BaseEstimator):
             n_moved = sum(
                 in_threads(lambda task, stream: release(rows[task], stream, out[task]), tasks, streams, n_jobs=n_jobs)
             )
-        warn_out_of_domain(n_before + n_moved, math.prod(rows.shape), names=lambda: columns_outside(self, rows))
+        if counts is None:
+            warn_moved_rows(self, n_before + n_moved, rows, mechanism.domain)
+        else:
+            counts.append(n_before + n_moved)
         return out
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.non_deterministic = self.seed is None
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
@@ -249,7 +236,7 @@ def is_charged(estimator, ids):
     ledger = getattr(estimator, "ledger", None)
     if (ledger is None) != (ids is None):
         raise ValueError(
-            "A ledger charges people by their ids: `ledger` and `ids` are both needed, or neither. "
+            "ledger and ids must be given together: a ledger charges people by their ids. "
             f"Got {'no ledger' if ledger is None else 'no ids'}."
         )
     return ledger is not None
@@ -259,38 +246,29 @@ def release_charged(estimator, rows, ids):
     """Release validated rows under the estimator's ledger: all or none."""
     guarantee = estimator.privacy_guarantee_
     if guarantee.delta == 0 and not math.isfinite(guarantee.plain_epsilon):
-        raise ValueError(f"A ledger charges a finite epsilon. Got {guarantee} instead.")
+        raise ValueError(f"ledger needs a release with a finite epsilon. Got {guarantee} instead.")
     part = getattr(estimator, "_part", None)
     released = estimator.ledger.release(estimator.mechanism_, rows, ids, part=part, all_or_none=True)
-    warn_out_of_domain(released.n_moved, math.prod(rows.shape), names=lambda: columns_outside(estimator, rows))
+    warn_moved_rows(estimator, released.n_moved, rows, estimator.mechanism_.domain)
     return released.rows
-
-
-def columns_outside(estimator, rows):
-    """Return the names of the columns with values outside their bounds."""
-    named = hasattr(estimator, "n_features_in_") and isinstance(rows, np.ndarray)
-    return outside_by_name(rows, estimator.mechanism_.domain, input_names(estimator)) if named else []
 
 
 def check_bounds_of_type(bounds, dtype):
     """Raise ValueError for bounds beyond the range of the dtype of X, which would make NaN."""
     if np.abs(bounds).max() > np.finfo(dtype).max:
-        raise ValueError(f"bounds must be numbers of the type of X, {dtype}. Got larger ones instead.")
+        raise ValueError(f"bounds must be within the range of the type of X, {dtype}. Got larger ones instead.")
 
 
-@contextmanager
-def counted_out_of_domain():
-    """Collect the counts of :func:`warn_out_of_domain` within this thread in a list."""
-    counts: list = []
-    token = _COUNTS.set(counts)
-    try:
-        yield counts
-    finally:
-        _COUNTS.reset(token)
+def warn_moved_rows(estimator, n_moved, rows, domain):
+    """Warn of the number of values of rows that were moved into a domain, with the names of their columns."""
+    warn_out_of_domain(n_moved, math.prod(rows.shape), names=lambda: _columns_outside(estimator, rows, domain))
 
 
-def outside_by_name(rows, domain, names):
+def _columns_outside(estimator, rows, domain):
     """Return the names of columns with values outside a domain that bounds each column; else none."""
+    if not hasattr(estimator, "n_features_in_") or not isinstance(rows, np.ndarray):
+        return []
+    names = input_names(estimator)
     if not isinstance(domain, Box | Columns) or len(names) != rows.shape[1]:
         return []
     outside = np.zeros(rows.shape[1], dtype=bool)
@@ -304,16 +282,13 @@ def outside_by_name(rows, domain, names):
 
 def warn_out_of_domain(moved, total, how="Declare a wider one", names=list):
     """Warn of the number of values that were moved into the declared domain, if any."""
-    counts = _COUNTS.get()
-    if counts is not None:
-        counts.append(moved)
-    elif moved:
+    if moved:
         where = [repr(name) for name in names()]
         shown = ", ".join(where[:_MOST_NAMED]) + (", ..." if len(where) > _MOST_NAMED else "")
         warnings.warn(
             f"{moved:,} of {total:,} values ({moved / total:.1%}) lay outside the declared domain and were moved into "
-            f"it{f' (in {shown})' if shown else ''}. {how} if that is too many, from public knowledge and not from "
-            "these data.",
+            f"it{f' (in {shown})' if shown else ''}. {how} if that is too many, from public knowledge, not from these "
+            "data.",
             OutOfDomainWarning,
             stacklevel=3,
         )
@@ -328,21 +303,16 @@ def law_of_releases(
     if isinstance(given, RowMechanism):
         guarantee = given.guarantee()
     else:
-        try:
-            check_is_fitted(given)
-            transformer = given
-        except NotFittedError:
-            transformer = clone(given).fit(np.zeros((1, n_columns)))
+        transformer = given if is_fitted(given) else clone(given).fit(np.zeros((1, n_columns)))
         mechanism, guarantee = getattr(transformer, "mechanism_", None), own_guarantee(transformer)
     if not isinstance(mechanism, RowMechanism) or guarantee is None or isinstance(mechanism.domain, Codes):
         raise ValueError(
-            f"{name} must be a RowMechanism that releases numbers without bias, or a transformer of this library that "
-            f"does so by one. Got {type(given).__name__} instead."
+            f"{name} must be a RowMechanism that releases numbers without bias, or a transformer of skldp with such a "
+            f"mechanism. Got {type(given).__name__} instead."
         )
     if mechanism.n_outputs not in range(n_columns, n_columns + 1 + or_target):
-        more = ", or the target as one more" if or_target else ""
+        more = ", or one more with the target" if or_target else ""
         raise ValueError(
-            f"{name} must release {n_columns} numbers, as many as there are columns{more}. "
-            f"Got one that releases {mechanism.n_outputs} instead."
+            f"{name} must release one number for each of {n_columns} columns{more}. Got {mechanism.n_outputs} instead."
         )
     return mechanism, guarantee

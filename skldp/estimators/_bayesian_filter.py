@@ -44,9 +44,6 @@ from skldp.exceptions import RowIdentityWarning, TooFewPeopleWarning
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import noise_from
 
-__all__ = ["BayesianFilter"]
-
-
 _ID_SOURCES = (
     "pass ids to query, predict or score; or name a column of X, or its index, with BayesianFilter(ids=...); or "
     "simulate without a ledger"

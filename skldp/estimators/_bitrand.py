@@ -10,11 +10,9 @@ from skldp.estimators._base import LEDGER, LocalTransformer
 from skldp.estimators._validation import BOUNDS_BY_COLUMN, NumberRange, Seed, StrOptions
 from skldp.mechanisms.bits._bit_flip import bitrand, latent, ome
 
-__all__ = ["BitFlipTransformer", "BitRandTransformer", "LatentTransformer", "OMETransformer"]
-
 
 class BitFlipTransformer(OneToOneFeatureMixin, LocalTransformer):
-    """Base of BitRand, LATENT and OME: their parameters. Subclasses set `_recipe`, which makes the mechanism."""
+    """Base class of BitRand, LATENT and OME. Subclasses set `_recipe`, which makes the mechanism."""
 
     _parameter_constraints: dict = {
         **LocalTransformer._parameter_constraints,
@@ -22,7 +20,7 @@ class BitFlipTransformer(OneToOneFeatureMixin, LocalTransformer):
         "n_bits": [NumberRange(Integral, 2, 64, closed="both")],
         "n_integer_bits": [Integral, StrOptions({"auto"})],
         "calibration": [StrOptions({"published", "exact"})],
-        "alpha": [NumberRange(Real, 0, None, closed="neither")],
+        "alpha": [NumberRange(Real, 0, None, closed="neither"), None],
         "n_sampled_features": [NumberRange(Integral, 1, None, closed="left"), StrOptions({"auto", "all"}), None],
         "debias": ["boolean"],
         "ledger": LEDGER,
@@ -64,9 +62,9 @@ class BitFlipTransformer(OneToOneFeatureMixin, LocalTransformer):
             n_bits=self.n_bits,
             n_integer_bits=self.n_integer_bits,
             calibration=self.calibration,
-            alpha=self.alpha,
             n_sampled_features=self.n_sampled_features,
             debias=self.debias,
+            **({} if self.alpha is None else {"alpha": self.alpha}),
         )
 
 
@@ -90,12 +88,12 @@ class BitRandTransformer(BitFlipTransformer):
     alpha : float, default=None
         The paper's parameter, for "published" only. None takes Theorem 2's bound.
     n_sampled_features : int, "auto", "all" or None, default=None
-        Features released per record; the others come out as 0 (with ``debias=True`` at the centre of their bounds),
-        and the released ones are scaled up to make good. None and "auto" release all as published, and with "exact"
-        the number from which the values can be told best; "all" releases every one.
+        Features released per record, scaled up to keep the mean; the others become 0 (with ``debias=True`` the centre
+        of their bounds). None and "auto" release all with "published", and the number with the least error with
+        "exact"; "all" releases every one.
     debias : bool, default=False
-        Decode so that the mean of a release is the value. As published, of the value rounded to the code; with
-        "exact", of the value itself, with the least worst-case variance, which serves most models best.
+        Decode without bias. With "published", the mean of a release is the value rounded to its code; with "exact"
+        it is the value itself, with the least worst-case variance, which suits most models.
     transform_noise : bool, default=True
         If False, `transform` returns the same encoding without noise; `fit_transform` still adds it.
     seed : None, int, Generator or RandomState, default=None
@@ -143,10 +141,6 @@ class BitRandTransformer(BitFlipTransformer):
     epsilon 3 per record (stated 3, per feature 3); exact, over all pairs of reachable codes
     """
 
-    _parameter_constraints: dict = {
-        **BitFlipTransformer._parameter_constraints,
-        "alpha": [*BitFlipTransformer._parameter_constraints["alpha"], None],
-    }
     _recipe = staticmethod(bitrand)
 
 
@@ -158,7 +152,7 @@ class LatentTransformer(BitFlipTransformer):
     epsilon : float, default=1.0
         Budget (natural log) of one record, all its features together.
     n_bits : int, default=10
-        Bits of a feature, from 2 to 64, the sign among them.
+        Bits of a feature, 2 to 64, including the sign.
     n_integer_bits : int or "auto", default="auto"
         Bits before the binary point; may be negative. "auto" takes the least number that holds `bounds`.
     bounds : (low, high), default=(-1, 1)
@@ -166,11 +160,11 @@ class LatentTransformer(BitFlipTransformer):
         one pair per feature. Values outside are clipped.
     calibration : {"published", "exact"}, default="published"
         "exact" chooses the share of one bit so that the exact worst-case loss is `epsilon`, with `alpha` kept.
-    alpha : float, default=7.0
-        The paper's parameter, > 0.
+    alpha : float, default=None
+        The paper's parameter, > 0. None is 7.
     n_sampled_features : int, "auto", "all" or None, default=None
-        Features released per record; the others come out as 0, and the released ones are scaled up to make good.
-        Anything but an int releases every one.
+        Features released per record, scaled up to keep the mean; the others become 0. Anything but an int
+        releases every one.
     debias : bool, default=False
         Decode without bias, at the price of a larger variance.
     transform_noise : bool, default=True
@@ -222,37 +216,6 @@ class LatentTransformer(BitFlipTransformer):
 
     _recipe = staticmethod(latent)
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        *,
-        n_bits: int = 10,
-        n_integer_bits: int | Literal["auto"] = "auto",
-        bounds: Any = (-1, 1),
-        calibration: Literal["published", "exact"] = "published",
-        alpha: float | None = 7.0,
-        n_sampled_features: int | Literal["auto", "all"] | None = None,
-        debias: bool = False,
-        transform_noise: bool = True,
-        seed: Seed = None,
-        n_jobs: int | None = None,
-        ledger: PrivacyLedger | None = None,
-    ) -> None:
-        super().__init__(
-            epsilon,
-            n_bits=n_bits,
-            n_integer_bits=n_integer_bits,
-            bounds=bounds,
-            calibration=calibration,
-            alpha=alpha,
-            n_sampled_features=n_sampled_features,
-            debias=debias,
-            transform_noise=transform_noise,
-            seed=seed,
-            n_jobs=n_jobs,
-            ledger=ledger,
-        )
-
 
 class OMETransformer(BitFlipTransformer):
     r"""Release every feature as a binary code whose ones and zeros are randomized unequally (OME).
@@ -262,7 +225,7 @@ class OMETransformer(BitFlipTransformer):
     epsilon : float, default=1.0
         Budget (natural log) of one record, all its features together.
     n_bits : int, default=10
-        Bits of a feature, from 2 to 64, the sign among them.
+        Bits of a feature, 2 to 64, including the sign.
     n_integer_bits : int or "auto", default="auto"
         Bits before the binary point; may be negative. "auto" takes the least number that holds `bounds`.
     bounds : (low, high), default=(-1, 1)
@@ -270,11 +233,11 @@ class OMETransformer(BitFlipTransformer):
         one pair per feature. Values outside are clipped.
     calibration : {"published", "exact"}, default="published"
         "exact" chooses the share of one bit so that the exact worst-case loss is `epsilon`, with `alpha` kept.
-    alpha : float, default=1.0
-        The paper's parameter, > 0.
+    alpha : float, default=None
+        The paper's parameter, > 0. None is 1.
     n_sampled_features : int, "auto", "all" or None, default=None
-        Features released per record; the others come out as 0, and the released ones are scaled up to make good.
-        Anything but an int releases every one.
+        Features released per record, scaled up to keep the mean; the others become 0. Anything but an int
+        releases every one.
     debias : bool, default=False
         Decode without bias, at the price of a larger variance.
     transform_noise : bool, default=True
@@ -326,34 +289,3 @@ class OMETransformer(BitFlipTransformer):
     """
 
     _recipe = staticmethod(ome)
-
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        *,
-        n_bits: int = 10,
-        n_integer_bits: int | Literal["auto"] = "auto",
-        bounds: Any = (-1, 1),
-        calibration: Literal["published", "exact"] = "published",
-        alpha: float | None = 1.0,
-        n_sampled_features: int | Literal["auto", "all"] | None = None,
-        debias: bool = False,
-        transform_noise: bool = True,
-        seed: Seed = None,
-        n_jobs: int | None = None,
-        ledger: PrivacyLedger | None = None,
-    ) -> None:
-        super().__init__(
-            epsilon,
-            n_bits=n_bits,
-            n_integer_bits=n_integer_bits,
-            bounds=bounds,
-            calibration=calibration,
-            alpha=alpha,
-            n_sampled_features=n_sampled_features,
-            debias=debias,
-            transform_noise=transform_noise,
-            seed=seed,
-            n_jobs=n_jobs,
-            ledger=ledger,
-        )

@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skldp.domains._domain import Box, round_inward
-from skldp.estimators._base import outside_by_name, warn_out_of_domain
+from skldp.estimators._base import warn_moved_rows
 from skldp.estimators._guarantee_mixin import doc_link
 from skldp.estimators._validation import (
     BOUNDS_BY_COLUMN,
@@ -15,11 +15,8 @@ from skldp.estimators._validation import (
     as_table,
     check_bounds_by_column,
     fit_context,
-    input_names,
     validate_finite,
 )
-
-__all__ = ["BoundsScaler"]
 
 
 class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -49,12 +46,12 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Warns
     -----
     OutOfDomainWarning
-        With the number of clipped values.
+        Reports the number of clipped values.
 
     See Also
     --------
     sklearn.preprocessing.MinMaxScaler : The same with bounds that are learnt.
-    privacy_guarantee : What a whole pipeline guarantees.
+    privacy_guarantee : Guarantee of a pipeline.
 
     Notes
     -----
@@ -95,7 +92,7 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self : object
         """
         validate_finite(self, X, reset=True)
-        # Check both before setting either: a failed fit must not mix two fits.
+        # A failed fit must not leave attributes of two fits.
         bounds = check_bounds_by_column(self.bounds, self)
         feature_range = check_bounds_by_column(self.feature_range, self, "feature_range")
         self.bounds_, self.feature_range_ = bounds, feature_range
@@ -121,7 +118,7 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         # The box refuses NaN and infinity.
         box = Box.of(*self.bounds_)
         inside = box.clip(X)
-        warn_out_of_domain(inside.n_moved, X.size, names=lambda: outside_by_name(X, box, input_names(self)))
+        warn_moved_rows(self, inside.n_moved, X, box)
         scaled = _mapped(inside.rows, self.bounds_, self.feature_range_).astype(X.dtype, copy=False)
         # A value outside the range by rounding would be clipped, and counted, by the next step.
         low, high = self.feature_range_
@@ -133,16 +130,14 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Values outside `feature_range`, as released numbers may be, map outside `bounds`.
+            Scaled rows. Released values outside `feature_range` map outside `bounds`.
 
         Returns
         -------
         X_original : ndarray of shape (n_samples, n_features)
         """
         check_is_fitted(self)
-        X = as_table(X, dtype=FLOATS)
-        if X.shape[1] != self.n_features_in_:
-            raise ValueError(f"X must have {self.n_features_in_} columns. Got {X.shape[1]} instead.")
+        X = as_table(X, n_columns=self.n_features_in_, dtype=FLOATS)
         return _mapped(X, self.feature_range_, self.bounds_).astype(X.dtype, copy=False)
 
     def __sklearn_tags__(self):

@@ -1,15 +1,15 @@
 """CategoricalPrivatizer: columns of categories, released one-hot."""
 
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skldp._arrays import kind_of
 from skldp._value_labels import value_labels
 from skldp.accounting import PrivacyLedger
 from skldp.estimators._base import LEDGER, LocalTransformer
-from skldp.estimators._class_codes import declared_values, encode, warn_learnt
+from skldp.estimators._class_codes import declared_values, encode
 from skldp.estimators._guarantee_mixin import attach_guarantee
 from skldp.estimators._validation import (
     EPSILON,
@@ -18,15 +18,12 @@ from skldp.estimators._validation import (
     StrOptions,
     as_table,
     check_epsilon,
-    fit_context,
     input_names,
-    validate_finite,
+    validate_mixed,
 )
 from skldp.mechanisms._record import CategoricalRecord
 from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS
 from skldp.mechanisms.categorical._frequency import FrequencyEstimate, estimate_frequencies
-
-__all__ = ["CategoricalPrivatizer"]
 
 
 class CategoricalPrivatizer(LocalTransformer):
@@ -67,7 +64,7 @@ class CategoricalPrivatizer(LocalTransformer):
     Raises
     ------
     ValueError
-        If a parameter is out of range, or a value is none of its column's categories; nothing is released then.
+        If a parameter is out of range, or a value is not among its column's categories; nothing is released then.
 
     Warns
     -----
@@ -131,24 +128,6 @@ class CategoricalPrivatizer(LocalTransformer):
         self.seed = seed
         self.ledger = ledger
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Declare the mechanism and its guarantee.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The private categories. With declared `categories` they are only checked.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self : object
-        """
-        self._fit_rows(X)
-        return self
-
     def estimate_frequencies(
         self, X_released: Any, *, of: Literal["sample", "population"] = "sample"
     ) -> FrequencyEstimate | list[FrequencyEstimate]:
@@ -157,22 +136,22 @@ class CategoricalPrivatizer(LocalTransformer):
         Parameters
         ----------
         X_released : array-like of shape (n_samples, n_features_out)
-            What ``transform`` released with noise.
+            Rows released with noise.
         of : {"sample", "population"}, default="sample"
             Whether standard errors refer to these people or to the population that they are a random sample of.
 
         Returns
         -------
         list of FrequencyEstimate
-            One for each column, with `frequencies`, `standard_errors` and `categories`. Frequencies are not clipped:
-            that would bias them.
+            One for each column, with `frequencies`, `standard_errors` and `categories`. Frequencies are not clipped,
+            because clipping would bias them.
         """
         check_is_fitted(self)
         released = as_table(X_released, "X_released")
         if released.shape[1] != self.mechanism_.n_outputs or not np.isin(released, (0, 1)).all():
             raise ValueError(
-                f"X_released must hold zeros and ones in {self.mechanism_.n_outputs} columns, as transform gives "
-                f"them. Got {kind_of(X_released)} instead."
+                f"X_released must hold zeros and ones in {self.mechanism_.n_outputs} columns, as returned by "
+                f"transform. Got {kind_of(X_released)} instead."
             )
         counts = released.sum(axis=0)
         return [
@@ -196,14 +175,8 @@ class CategoricalPrivatizer(LocalTransformer):
         """
         check_is_fitted(self)
         names = input_names(self, input_features)
-        return np.array(
-            [
-                f"{name}_{label}"
-                for name, own in zip(names, self.categories_, strict=True)
-                for label in value_labels(own)
-            ],
-            dtype=object,
-        )
+        columns = zip(names, map(value_labels, self.categories_), strict=True)
+        return np.array([f"{name}_{label}" for name, labels in columns for label in labels], dtype=object)
 
     def _fit_rows(self, X):
         """Set the fitted attributes, and return the codes of X."""
@@ -214,22 +187,19 @@ class CategoricalPrivatizer(LocalTransformer):
         learnt = isinstance(self.categories, str)
         if not learnt and len(self.categories) != len(columns):
             raise ValueError(
-                f"categories must list one array for each of the {len(columns)} columns. "
+                f"categories must have one list for each of the {len(columns)} columns. "
                 f"Got {self.categories!r} instead."
             )
-        listed = [_distinct(column) for column in columns] if learnt else self.categories
-        categories = [
-            declared_values(values, f"categories of column {name}", learnt=learnt)
-            for values, name in zip(listed, names, strict=True)
-        ]
+        listed = zip([_distinct(column) for column in columns] if learnt else self.categories, names, strict=True)
+        categories = [declared_values(values, f"categories of column {name}", learnt=learnt) for values, name in listed]
         codes = self._codes(columns, categories)
         self.mechanism_ = CategoricalRecord(
             float(self.epsilon), tuple(values.size for values in categories), self.mechanism
         )
         self.categories_ = categories
-        attach_guarantee(self, self.mechanism_.guarantee(), "the categories" if learnt else "")
-        if learnt:
-            warn_learnt("The categories", "CategoricalPrivatizer(categories=[[...], ...])")
+        attach_guarantee(
+            self, self.mechanism_.guarantee(), "the categories" if learnt else "", "categories=[[...], ...]"
+        )
         return codes
 
     def _rows(self, X, *, reset):
@@ -239,13 +209,8 @@ class CategoricalPrivatizer(LocalTransformer):
         return np.empty((n_rows, self.mechanism_.n_outputs))
 
     def _codes(self, columns, categories):
-        names = input_names(self)
-        return np.column_stack(
-            [
-                encode(column, values, f"Column {name}")
-                for column, values, name in zip(columns, categories, names, strict=True)
-            ]
-        )
+        named = zip(columns, categories, input_names(self), strict=True)
+        return np.column_stack([encode(column, values, f"Column {name}") for column, values, name in named])
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -257,16 +222,11 @@ class CategoricalPrivatizer(LocalTransformer):
 
 def _columns(estimator, X, *, reset):
     """Return the columns of X, each with its own dtype."""
-    if hasattr(X, "columns") and hasattr(X, "shape"):
-        validate_data(estimator, X, reset=reset, skip_check_array=True)
-        if not X.shape[0] or not X.shape[1]:
-            raise ValueError(f"Found array with shape {X.shape} while a minimum of 1 sample and 1 feature is required.")
-        frame = X.iloc if hasattr(X, "iloc") else X
-        return [frame[:, j].to_numpy() for j in range(X.shape[1])]
-    # numpy would turn a list of mixed types into strings.
-    dtype = None if hasattr(X, "dtype") or np.asarray(X).dtype.kind != "U" else object
-    array = validate_finite(estimator, X, reset=reset, dtype=dtype)
-    return list(array.T)
+    table = validate_mixed(estimator, X, reset=reset)
+    if not hasattr(table, "columns"):
+        return list(table.T)
+    frame = table.iloc if hasattr(table, "iloc") else table
+    return [frame[:, j].to_numpy() for j in range(table.shape[1])]
 
 
 def _distinct(column):

@@ -1,7 +1,6 @@
 """Declared classes and categories: labels of any type to codes 0 to C - 1 and back."""
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
@@ -10,9 +9,6 @@ from sklearn.utils.validation import column_or_1d
 
 from skldp._arrays import kind_of
 from skldp._reading import CodeReader, Unread
-from skldp.exceptions import LearntDomainWarning
-
-__all__ = ["declared_values", "decode", "decoded_dtype", "encode", "labels_1d", "learnt_values", "warn_learnt"]
 
 _NUMERIC = "biuf"
 
@@ -24,8 +20,8 @@ def labels_1d(y: Any) -> np.ndarray:
     shape = tuple(getattr(y, "shape", ()))
     if len(shape) == 2 and shape[-1] > 1:
         raise ValueError(
-            f"y should be a 1d array, got an array of shape {shape} instead: LabelMatrixRR releases several labels of "
-            "one record."
+            f"y should be a 1d array, got an array of shape {shape} instead. Use LabelMatrixRR for several labels of a "
+            "record."
         )
     labels = column_or_1d(y, warn=True)
     if not labels.size:
@@ -63,16 +59,6 @@ def learnt_values(y):
     return declared_values(np.unique(y), "The labels in y", learnt=True)
 
 
-def warn_learnt(what, how):
-    """Warn that a domain was learnt from private data, and how to declare it."""
-    warnings.warn(
-        f"{what} were learnt from private data, which releases which of them occur: no epsilon covers that. "
-        f"Declare them from public knowledge: {how}.",
-        LearntDomainWarning,
-        stacklevel=3,
-    )
-
-
 def encode(values: np.ndarray, domain: np.ndarray, name: str) -> np.ndarray:
     """Return the codes of values in a declared domain.
 
@@ -81,7 +67,7 @@ def encode(values: np.ndarray, domain: np.ndarray, name: str) -> np.ndarray:
     # numpy turns times as objects into integers.
     reader = CodeReader(list(domain) if domain.dtype.kind in "mM" else domain.tolist())
     cells = reader.read_all(values)
-    # The message shows neither the value nor the domain, which may be learnt.
+    # The message must show neither the value nor a domain that may be learnt.
     cells.check(values, name, f"only the declared {domain.size} values", *Unread)
     return cells.values
 

@@ -23,13 +23,11 @@ from skldp.estimators._public_steps import declared_public, effect_of_public, ig
 from skldp.laws._odds import float_above, product_above
 from skldp.mechanisms._guarantee import GuaranteeStep, PrivacyGuarantee, sentence
 
-__all__ = ["privacy_guarantee"]
-
 
 def privacy_guarantee(
     estimator: BaseEstimator, public: Iterable[str] | Mapping[str, float | None] = ()
 ) -> PrivacyGuarantee:
-    """Add up what one fit of an estimator releases about one person.
+    """Return the guarantee of one fit of an estimator for one person.
 
     The figure is finite only if a record passes each private step once by construction: in a Pipeline, a
     ColumnTransformer or a FeatureUnion, in a private model, and within LabelPrivateClassifier or LabelPrivateRegressor.
@@ -40,23 +38,23 @@ def privacy_guarantee(
     estimator : fitted estimator
         A skldp estimator, or a composite of scikit-learn that holds some.
     public : iterable of str, or dict of str to float, default=()
-        Steps, by their names in ``get_params`` (``"columntransformer__num__standardscaler"``), that you declare to have
-        learnt nothing from private rows and to transform each row alone. A dict also bounds the factor by which each
-        stretches distances, or says None. The guarantee repeats the claim.
+        Names of steps as in ``get_params`` (``"columntransformer__num__standardscaler"``) that you declare to have
+        learnt nothing from private rows and to transform each row alone. The values of a dict bound the factor by which
+        each stretches distances; None is unknown. The guarantee repeats the claim.
 
     Returns
     -------
     PrivacyGuarantee
-        Of one record with its features, and its label where a step randomises labels or learns from both privately.
-        `basis` names what is not randomised, what is public by a claim, and the reasons of an infinite epsilon with
-        the way out. `steps`, and `to_frame` as a table, list each release and each reason.
+        For one record with its features, and with its label if a step randomises labels or learns from both privately.
+        `basis` names unprotected parts, claims, and the reasons of an infinite epsilon with a remedy. `steps` and
+        `to_frame` list each release and each reason.
 
     Raises
     ------
     ValueError
         If `estimator` holds no private step, or `public` names a step that gets no raw rows.
     ChangedAfterFitError
-        If a private part was changed after it was fitted.
+        If a parameter of a private part was changed after fit.
     sklearn.exceptions.NotFittedError
         If it is not fitted.
 
@@ -101,12 +99,11 @@ def privacy_guarantee(
     unknown = sorted(composite.public.keys() - composite.named)
     if not composite.parts and not composite.repeated:
         raise ValueError(
-            "privacy_guarantee needs a fitted estimator with at least one private step. "
-            f"Got {type(estimator).__name__} without one instead."
+            f"estimator must have at least one private step. Got {type(estimator).__name__} without one instead."
         )
     if unknown:
         raise ValueError(
-            "public must name steps that are not private and get rows that are not released yet. "
+            "public must name steps without privacy that get rows before their release. "
             f"Got {', '.join(map(repr, unknown))} instead."
         )
     return composite.total()
@@ -114,7 +111,7 @@ def privacy_guarantee(
 
 @dataclass(frozen=True)
 class _Given:
-    """Input of a step."""
+    """Input of a step: raw columns, whether labels are raw, and the stretch of distances so far."""
 
     raw: tuple[str, ...] = ("the input",)
     labels_raw: bool = True
@@ -170,8 +167,8 @@ class _Composite:
         if len({part.unit for _, part in parts}) > 1:
             parts = [(name, _of_the_record(part)) for name, part in parts]
         steps = tuple(part.as_step(name) for name, part in parts)
-        whole = reduce(add, (part for _, part in parts)) if parts else PrivacyGuarantee(math.inf)
-        whole = replace(whole, basis=sentence(steps) if parts else "", parts=steps, seeded=whole.seeded or self.seeded)
+        total = reduce(add, (part for _, part in parts)) if parts else PrivacyGuarantee(math.inf)
+        total = replace(total, basis=sentence(steps) if parts else "", parts=steps, seeded=total.seeded or self.seeded)
         of_rows = any(part.unit != "label" for _, part in parts)
         of_labels = self.of_targets or any(part.unit == "label" for _, part in parts)
         leaks, notes = list(self.repeated), list(self.notes)
@@ -188,12 +185,12 @@ class _Composite:
         elif self.label_leaks:
             notes.append("labels are not randomised")
         if not leaks:
-            return replace(whole, basis="; ".join(dict.fromkeys([whole.basis, *notes])))
+            return replace(total, basis="; ".join(dict.fromkeys([total.basis, *notes])))
         leaks = list(dict.fromkeys(leaks))
-        apart = whole.basis if math.isinf(whole.epsilon) else f"apart from that {whole.headline()}, {whole.basis}"
+        apart = total.basis if math.isinf(total.epsilon) else f"apart from that {total.headline()}, {total.basis}"
         basis = "; ".join(dict.fromkeys(["infinite: " + "; ".join(leaks), *([apart] if parts else []), *notes]))
-        unbounded = tuple(GuaranteeStep("unprotected", math.inf, unit=whole.unit, basis=leak) for leak in leaks)
-        return replace(whole, epsilon=math.inf, per_feature=None, figures=(), basis=basis, parts=unbounded + steps)
+        unbounded = tuple(GuaranteeStep("unprotected", math.inf, unit=total.unit, basis=leak) for leak in leaks)
+        return replace(total, epsilon=math.inf, per_feature=None, figures=(), basis=basis, parts=unbounded + steps)
 
     def _private(self, name: str, step: Any, guarantee: PrivacyGuarantee, given: _Given) -> _Given:
         """Count the release of a private step once."""
@@ -202,7 +199,7 @@ class _Composite:
         of_releases = isinstance(step, NoiseAwareDiscriminant | NoiseAwareLinearRegression)
         if of_releases and not given.raw:
             # The release of the rows is counted already.
-            labels = step.label_guarantee_
+            labels = step._label_guarantee()
             if labels is not None:
                 self.parts.append((_join(name, "label_mechanism"), labels))
             elif given.labels_raw:

@@ -1,4 +1,4 @@
-"""Read a regression query off a fitted scikit-learn model."""
+"""Queries from fitted scikit-learn models."""
 
 import math
 import warnings
@@ -14,7 +14,6 @@ from sklearn.compose import TransformedTargetRegressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import GammaRegressor, PoissonRegressor, TweedieRegressor
-from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
@@ -23,8 +22,6 @@ from skldp.accounting._query import ClassQuery, RegressionQuery, SoftmaxQuery
 from skldp.accounting._regression_query import MAX_GROWTH, Kind
 from skldp.accounting.losses._region import Bounds, Region, region_of
 from skldp.exceptions import OutOfDomainWarning
-
-__all__ = ["imputed_values", "query_from_estimator"]
 
 _ROUNDING = 2.0**-50
 _Link = Literal["identity", "decision", "log", "logistic"]
@@ -46,30 +43,30 @@ def query_from_estimator(
     output_bounds: tuple[float, float] | None = None,
     of_class: Any = None,
 ) -> RegressionQuery | ClassQuery | SoftmaxQuery:
-    r"""Make a query of a fitted linear model.
+    r"""Make a query from a fitted linear model.
 
     Parameters
     ----------
     estimator : estimator
         Any fitted model with ``coef_`` and ``intercept_`` whose ``predict`` is :math:`\theta x + c` or, of a Poisson,
         gamma or Tweedie regressor with a log link, :math:`e^{\theta x + c}`; or a binary classifier whose
-        ``predict_proba`` is the logistic function of it, or which has a ``decision_function`` alone, such as LinearSVC:
-        then the decision is asked. Of a linear classifier with more classes, which one it predicts is asked. A
-        `Pipeline` may put StandardScaler, MinMaxScaler, MaxAbsScaler or RobustScaler before it; their maps are folded
-        into the coefficients. So may a SimpleImputer, which changes nothing about a row without NaN. A
-        `TransformedTargetRegressor` may scale the target, or take its logarithm
-        (``func=np.log, inverse_func=np.exp``). A `FrozenEstimator` and a refitted search are unwrapped.
+        ``predict_proba`` is the logistic function of it. For one with only a ``decision_function``, such as LinearSVC,
+        the query is about the decision; for a linear classifier with more classes, about the predicted class. A
+        `Pipeline` may start with StandardScaler, MinMaxScaler, MaxAbsScaler or RobustScaler, whose maps are folded into
+        the coefficients, and with a SimpleImputer, which keeps rows without NaN. A `TransformedTargetRegressor` may
+        scale the target or take its logarithm (``func=np.log, inverse_func=np.exp``). A `FrozenEstimator` and a
+        refitted search are unwrapped.
     epsilon : float
         Natural-log budget of one answer.
     bounds : tuple (low, high) or Domain, default=None
         The domain of x: a number or one per feature each, or a ``Domain`` as in
         :func:`~skldp.accounting.realized_loss`.
     output_bounds : tuple (a, b), default=None
-        The range of the two-valued answer. For a regressor, None takes the exact range of the prediction over
-        `bounds`, and for a decision that of the decision. A classifier with probabilities has (0, 1).
+        Range of the two-valued answer. None takes the exact range of the prediction, or of the decision, over
+        `bounds`; it is (0, 1) for a classifier with probabilities.
     of_class : label, default=None
-        Of a softmax model with more than two classes: the one whose predicted probability is asked. None asks which
-        class is predicted.
+        Class of a softmax model with more than two classes whose predicted probability the query is about. None is a
+        query about the predicted class.
 
     Returns
     -------
@@ -95,7 +92,7 @@ def query_from_estimator(
 
     Notes
     -----
-    The model's own predictions at a few points are compared with the query's: a model with another link is refused.
+    Predictions of the model at a few points are compared with those of the query; a model with another link is refused.
 
     Examples
     --------
@@ -108,13 +105,13 @@ def query_from_estimator(
     """
     steps, target, model = _unwrap(estimator)
     if is_classifier(model) and len(getattr(model, "classes_", [])) > 2:
-        return _class_query(
-            estimator, steps, model, epsilon=epsilon, bounds=bounds, output_bounds=output_bounds, of_class=of_class
-        )
+        if output_bounds is not None:
+            raise ValueError(f"output_bounds must be None for a query of classes. Got {output_bounds!r} instead.")
+        return _class_query(estimator, steps, model, epsilon, bounds, of_class)
     if of_class is not None:
         raise ValueError(
-            "of_class is one of more than two classes of a classifier: of two, the probability of the second is what "
-            f"is asked. Got of_class={of_class!r} and {type(model).__name__}."
+            "of_class needs a classifier with more than two classes; with two, a query is about the second. "
+            f"Got of_class={of_class!r} and {type(model).__name__}."
         )
     coef, intercept, link = _model_map(model)
     coef, intercept, link = _with_target(target, coef, intercept, link)
@@ -127,12 +124,12 @@ def query_from_estimator(
         return RegressionQuery("logistic", coef, intercept, wanted, epsilon)
     if region is None:
         if output_bounds is None:
-            raise ValueError("A regressor needs bounds or output_bounds, which no private value may decide. Got None.")
+            raise ValueError("A regressor needs bounds or output_bounds, from public knowledge. Got None for both.")
         return RegressionQuery(_KINDS[link][1], coef, intercept, output_bounds, epsilon)
     low, high = _output_range(coef, intercept, region)
     if output_bounds is None:
         if low == high:
-            raise ValueError(f"The model is constant, {low!r}, over the bounds: there is nothing to ask.")
+            raise ValueError(f"The model must depend on x. Got one that predicts {low!r} everywhere within the bounds.")
         ends = _exponentials(low, high) if link == "log" else (low, high)
         return RegressionQuery(_KINDS[link][0], coef, intercept, ends, epsilon)
     query = RegressionQuery(_KINDS[link][1], coef, intercept, output_bounds, epsilon)
@@ -142,8 +139,8 @@ def query_from_estimator(
         return RegressionQuery(_KINDS[link][0], coef, intercept, output_bounds, epsilon)
     what = "logarithm over the bounds reaches" if link == "log" else "predictions over the bounds reach"
     warnings.warn(
-        f"The model's {what} from {low:.6g} to {high:.6g}, beyond output_bounds (there {a:.6g} to {b:.6g}): what lies "
-        "beyond is truncated to them.",
+        f"The model's {what} from {low:.6g} to {high:.6g}, beyond output_bounds (there {a:.6g} to {b:.6g}). "
+        "Predictions beyond are truncated to them.",
         OutOfDomainWarning,
         stacklevel=2,
     )
@@ -151,7 +148,7 @@ def query_from_estimator(
 
 
 def imputed_values(estimator: Any) -> npt.NDArray[np.float64] | None:
-    """Values of a frozen SimpleImputer that is the first step, shape (n_features,), or None without one."""
+    """Return the values of a frozen SimpleImputer that is the first step, shape (n_features,); else None."""
     is_frozen = False
     while True:
         if isinstance(estimator, FrozenEstimator):
@@ -164,7 +161,8 @@ def imputed_values(estimator: Any) -> npt.NDArray[np.float64] | None:
             estimator = estimator.regressor_
         else:
             filled = is_frozen and isinstance(estimator, SimpleImputer)
-            return _statistics(estimator) if filled else None
+            # scikit-learn keeps a constant as a Python object.
+            return np.asarray(estimator.statistics_, dtype=np.float64) if filled else None
 
 
 def _folded(steps: list[Any], coef: Any, intercept: Any) -> tuple[Any, Any]:
@@ -179,24 +177,15 @@ def _folded(steps: list[Any], coef: Any, intercept: Any) -> tuple[Any, Any]:
 
 
 def _class_query(
-    estimator: Any,
-    steps: list[Any],
-    model: Any,
-    *,
-    epsilon: float,
-    bounds: Bounds | None,
-    output_bounds: tuple[float, float] | None,
-    of_class: Any,
+    estimator: Any, steps: list[Any], model: Any, epsilon: float, bounds: Bounds | None, of_class: Any
 ) -> ClassQuery | SoftmaxQuery:
     """Return the query of the predicted class, or of the probability of one."""
-    if output_bounds is not None:
-        raise ValueError(f"A question about classes has no output_bounds. Got {output_bounds!r} instead.")
     name, n_classes = type(model).__name__, len(model.classes_)
     coef = getattr(model, "coef_", np.zeros(0))
     coef = coef.toarray() if hasattr(coef, "toarray") else np.asarray(coef, dtype=np.float64)
     if coef.ndim != 2 or len(coef) != n_classes:
         raise ValueError(
-            "A question about classes needs a linear model with a row of coef_ for each. Fit "
+            "A query of classes needs a linear model with one row of coef_ per class. Or fit "
             "sklearn.multiclass.OneVsRestClassifier and make one query per class from its estimators_. "
             f"Got {name} instead."
         )
@@ -230,8 +219,8 @@ def _softmax_query(
         is_softmax = bool((np.abs(found.unit_response(points) - theirs) <= 1e-5).all())
     if not is_softmax:
         raise ValueError(
-            "A question about the probability of one class needs a model whose predict_proba is the softmax of "
-            f"theta x + c, such as LogisticRegression. Got {type(model).__name__} instead."
+            "of_class needs a model whose predict_proba is the softmax of theta x + c, such as LogisticRegression. "
+            f"Got {type(model).__name__} instead."
         )
     return found
 
@@ -248,12 +237,10 @@ def _unwrap(estimator: Any) -> tuple[list[Any], Any, Any]:
             estimator = estimator.steps[-1][1]
         elif hasattr(estimator, "best_estimator_"):
             estimator = estimator.best_estimator_
-        elif isinstance(estimator, GridSearchCV | RandomizedSearchCV):
-            raise ValueError(f"A search must be fitted, and refit its best model. Got {estimator!r} instead.")
         elif isinstance(estimator, TransformedTargetRegressor):
             check_is_fitted(estimator)
             if target is not None:
-                raise ValueError(f"A target is transformed once. Got {estimator!r} within another one.")
+                raise ValueError(f"The target must be transformed once. Got {estimator!r} within another one.")
             target, estimator = estimator.transformer_, estimator.regressor_
         else:
             return steps, target, estimator
@@ -266,13 +253,13 @@ def _with_target(
     if target is None or (isinstance(target, FunctionTransformer) and target.inverse_func is None is target.func):
         return coef, intercept, link
     if link != "identity":
-        raise ValueError(f"Only the target of a linear regressor may be transformed. Got {target!r} instead.")
+        raise ValueError(f"A transformed target needs a linear regressor. Got {target!r} around another model.")
     if isinstance(target, FunctionTransformer):
         if target.func is np.log and target.inverse_func is np.exp:
             return coef, intercept, "log"
         raise ValueError(
-            "A function of the target must be its logarithm, func=np.log and inverse_func=np.exp: of another one the "
-            f"law of the answers is not known. Got {target!r} instead."
+            "A function of the target must be its logarithm, func=np.log with inverse_func=np.exp, because the loss of "
+            f"others cannot be certified. Got {target!r} instead."
         )
     scale, shift = _step_map(target, 1)
     # y = (z - shift) / scale.
@@ -294,8 +281,8 @@ def _exponentials(low: float, high: float) -> tuple[float, float]:
     """Return the range of the exponential, rounded outward; raise ValueError if it is too wide."""
     if not -_LARGEST_EXPONENT <= low <= high <= _LARGEST_EXPONENT or high - low > MAX_GROWTH:
         raise ValueError(
-            f"The model's predictions over the bounds reach from e^{low:.6g} to e^{high:.6g}: too far apart for a "
-            "two-valued answer to tell anything. Give narrower output_bounds."
+            f"Predictions over the bounds must not range from e^{low:.6g} to e^{high:.6g}: a two-valued answer would "
+            "carry no information. Give narrower output_bounds."
         )
     return math.exp(low) * (1 - _ROUNDING), math.exp(high) * (1 + _ROUNDING)
 
@@ -305,13 +292,13 @@ def _model_map(model: Any) -> tuple[npt.NDArray[np.float64], float, _Link]:
     check_is_fitted(model)
     if not hasattr(model, "coef_"):
         raise ValueError(
-            "A query needs a linear model, with coef_: of another one, what its answers tell cannot be certified. Fit "
-            f"a linear model to its predictions on public data, and ask that. Got {name} instead."
+            "A query needs a linear model with coef_, because the loss of others cannot be certified. Fit a linear "
+            f"model to its predictions on public data. Got {name} instead."
         )
     coef = model.coef_.toarray() if hasattr(model.coef_, "toarray") else np.asarray(model.coef_, dtype=np.float64)
     intercept = np.asarray(getattr(model, "intercept_", 0.0), dtype=np.float64)
     if coef.size == 0 or coef.size != coef.shape[-1] or intercept.size != 1:
-        raise ValueError(f"A query has one output. Got {name} with coef_ of shape {coef.shape} instead.")
+        raise ValueError(f"The model must have one output. Got {name} with coef_ of shape {coef.shape} instead.")
     return coef.reshape(-1).astype(np.float64), float(intercept.reshape(-1)[0]), _link_of(model)
 
 
@@ -320,10 +307,12 @@ def _step_map(step: Any, n_features: int) -> tuple[npt.NDArray[np.float64], npt.
     ones, zeros = np.ones(n_features), np.zeros(n_features)
     if isinstance(step, FrozenEstimator):
         step = step.estimator
+    if isinstance(step, SimpleImputer):
+        # Rows are imputed before the query.
+        _check_imputer(step, n_features)
+        return ones, zeros
     if step is None or step == "passthrough":
         return ones, zeros
-    if isinstance(step, SimpleImputer):
-        return _imputer_map(step, n_features)
     if isinstance(step, Pipeline):
         scale, shift = ones, zeros
         for _, inner in step.steps:
@@ -334,8 +323,8 @@ def _step_map(step: Any, n_features: int) -> tuple[npt.NDArray[np.float64], npt.
     if type(step) not in (StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler) or clips:
         raise ValueError(
             "The steps before the model must be StandardScaler, MinMaxScaler, MaxAbsScaler or RobustScaler, without "
-            "clipping, or a SimpleImputer, because only a known affine map can be folded into the query. Do what else "
-            f"there is to do before the rows are people's, with bounds for what comes out. Got {step!r} instead."
+            "clipping, or a SimpleImputer, because only affine maps can be folded into the query. Apply other steps to "
+            f"the rows beforehand. Got {step!r} instead."
         )
     check_is_fitted(step)
     if isinstance(step, MinMaxScaler):
@@ -346,22 +335,16 @@ def _step_map(step: Any, n_features: int) -> tuple[npt.NDArray[np.float64], npt.
     return scale, zeros if center is None else -center * scale
 
 
-def _imputer_map(step: SimpleImputer, n_features: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return the identity for an imputer of NaN: rows are imputed before the query."""
+def _check_imputer(step: SimpleImputer, n_features: int) -> None:
+    """Raise ValueError unless an imputer leaves rows without NaN as they are."""
     check_is_fitted(step)
     marks_nan = isinstance(step.missing_values, float) and math.isnan(step.missing_values)
-    values = _statistics(step)
+    values = np.asarray(step.statistics_, dtype=np.float64)
     if not marks_nan or step.add_indicator or np.isnan(values).any() or len(values) != n_features:
         raise ValueError(
-            "A SimpleImputer must fill in NaN alone, without an indicator and without dropping a feature, so that it "
-            f"leaves whole rows as they are. Got {step!r} instead."
+            "A SimpleImputer must fill in NaN alone, without an indicator and without dropping a feature. "
+            f"Got {step!r} instead."
         )
-    return np.ones(n_features), np.zeros(n_features)
-
-
-def _statistics(step: SimpleImputer) -> npt.NDArray[np.float64]:
-    """Return the imputed values; scikit-learn keeps a constant as a Python object."""
-    return np.asarray(step.statistics_, dtype=np.float64)
 
 
 def _output_range(coef: np.ndarray, intercept: float, region: Region) -> tuple[float, float]:

@@ -13,21 +13,12 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from skldp._tables import in_html
-from skldp.exceptions import ChangedAfterFitError, PrivacyGuaranteeWarning
+from skldp.exceptions import ChangedAfterFitError, LearntDomainWarning, PrivacyGuaranteeWarning
 from skldp.mechanisms._guarantee import PrivacyGuarantee
-
-__all__ = [
-    "GuaranteeMixin",
-    "attach_guarantee",
-    "box",
-    "doc_link",
-    "documentation",
-    "holds_guarantee",
-    "own_guarantee",
-]
 
 
 @cache
@@ -81,14 +72,16 @@ _MOST_COPIED = 2**20
 
 
 class GuaranteeMixin:
-    """Mix-in for ``privacy_guarantee_``, refused once a parameter of the law was changed, and shown in notebooks.
+    """Mixin for ``privacy_guarantee_``, which is valid until a parameter changes and is shown in notebooks.
 
-    Setting ``privacy_guarantee_`` in ``fit`` copies the parameters, so that an edit in place is a change. An array
-    above 1 MiB is kept by reference: the law has its own copy. Every release calls ``_check_unchanged`` first.
-    Parameters in ``_may_change`` have no influence on releases. The mix-in precedes ``BaseEstimator`` among the bases.
+    Setting ``privacy_guarantee_`` in ``fit`` copies the parameters, so that an edit in place counts as a change. An
+    array above 1 MiB is kept by reference. Every release calls ``_check_unchanged`` first. Parameters in
+    ``_may_change`` do not influence releases. The mixin precedes ``BaseEstimator`` among the bases.
     """
 
     _may_change = frozenset({"n_jobs", "verbose"})
+    # Not shown in notebooks: they may be learnt from people.
+    _hidden_attributes = frozenset({"classes_", "categories_", "columns_"})
     _get_doc_link = doc_link
 
     @property
@@ -98,9 +91,9 @@ class GuaranteeMixin:
         Raises
         ------
         ChangedAfterFitError
-            If a parameter was changed since.
+            If a parameter was changed after fit.
         sklearn.exceptions.NotFittedError
-            If it is not fitted, or the last fit failed. It is an AttributeError, too.
+            If not fitted, or if the last fit failed. Also an AttributeError.
         """
         self._check_unchanged()
         return self._guarantee_at_fit[0]
@@ -125,7 +118,7 @@ class GuaranteeMixin:
         """Raise unless fitted with the present parameters."""
         if "_guarantee_at_fit" not in vars(self):
             raise NotFittedError(
-                f"This {type(self).__name__} has no privacy_guarantee_ before a fit, nor after one that failed."
+                f"This {type(self).__name__} has no privacy_guarantee_: it is not fitted, or the last fit failed."
             )
         before, now = self._guarantee_at_fit[1], _copied(self._guarantee_parameters())
         changed = sorted(
@@ -133,13 +126,18 @@ class GuaranteeMixin:
         )
         if changed:
             raise ChangedAfterFitError(
-                f"What {type(self).__name__} releases, and its guarantee, are fixed at fit: fit it again. "
-                f"Got {', '.join(changed)} changed after fit instead."
+                f"Parameters of {type(self).__name__} must not change after fit, because its guarantee would not hold. "
+                f"Got {', '.join(changed)} changed after fit; fit it again."
             )
+
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()  # type: ignore[misc]  # of BaseEstimator, beside it among the bases
+        tags.non_deterministic = getattr(self, "seed", 0) is None
+        return tags
 
     @property
     def _repr_html_(self) -> Any:
-        # A property, as scikit-learn's, which raises AttributeError for display as text.
+        # As in scikit-learn, a property that raises AttributeError for display as text.
         draw = super()._repr_html_  # type: ignore[misc]  # of BaseEstimator, beside it among the bases
         return lambda: draw() + _guarantee_html(self)
 
@@ -147,13 +145,12 @@ class GuaranteeMixin:
     def _sk_visual_block_(self) -> Any:
         caption = _guarantee_caption(self)
         if caption is None:
-            raise AttributeError("Before a fit, the box is scikit-learn's own.")
+            raise AttributeError("Not fitted: scikit-learn draws its own box.")
         return lambda: box(self, caption)
 
     def _get_fitted_attr_html(self, *args: Any, **kwargs: Any) -> Any:
-        # Attributes learnt from people are not shown.
         shown = super()._get_fitted_attr_html(*args, **kwargs)  # type: ignore[misc]  # as above
-        for name in ("classes_", "categories_"):
+        for name in self._hidden_attributes:
             shown.pop(name, None)
         return shown
 
@@ -164,10 +161,14 @@ class GuaranteeMixin:
         return bundle
 
 
-def attach_guarantee(estimator, guarantee, learnt=""):
-    """Set ``privacy_guarantee_``, and warn if it is weaker than the stated epsilon."""
+def attach_guarantee(estimator, guarantee, learnt="", declaration=""):
+    """Set ``privacy_guarantee_``, and warn if it is weaker than the stated epsilon.
+
+    `learnt` names the part of the domain that was learnt from private data, and `declaration` the parameter that
+    declares it.
+    """
     if getattr(estimator, "ledger", None) is not None and estimator.seed is not None:
-        raise ValueError(f"A ledger charges for secure noise: seed must be None. Got {estimator.seed!r} instead.")
+        raise ValueError(f"seed must be None with a ledger. Got {estimator.seed!r} instead.")
     basis = guarantee.basis
     if learnt:
         basis = f"infinite: {learnt} were learnt from private data, which no epsilon covers"
@@ -177,13 +178,20 @@ def attach_guarantee(estimator, guarantee, learnt=""):
     if basis != guarantee.basis or estimator.seed is not None:
         guarantee = replace(guarantee, basis=basis, seeded=estimator.seed is not None)
     estimator.privacy_guarantee_ = guarantee
-    stated = guarantee.stated
-    if not learnt and stated is not None and guarantee.epsilon > stated * (1 + 1e-9):
+    name, stated = type(estimator).__name__, guarantee.stated
+    if learnt:
+        warnings.warn(
+            f"{name} learnt {learnt} from private data, which no epsilon covers. Declare them from public knowledge: "
+            f"{name}({declaration}).",
+            LearntDomainWarning,
+            stacklevel=3,
+        )
+    elif stated is not None and guarantee.epsilon > stated * (1 + 1e-9):
         alone = "" if guarantee.per_feature is None else f" ({guarantee.per_feature:.4g} for one feature alone)"
         warnings.warn(
-            f"{type(estimator).__name__} states epsilon {stated:.4g}, as published, but the exact worst-case loss "
+            f"{name} states epsilon {stated:.4g}, as published, but the exact worst-case loss "
             f"of what it releases is {guarantee.epsilon:.4g} per {guarantee.unit}{alone}. "
-            "calibration='exact' gives the epsilon that it states.",
+            "calibration='exact' provides the stated epsilon.",
             PrivacyGuaranteeWarning,
             stacklevel=3,
         )

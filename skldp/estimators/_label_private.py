@@ -1,6 +1,5 @@
 """Models that see released targets only: their base, the regressor, and a step for imbalanced-learn."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
@@ -10,15 +9,12 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone, is_classifier
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from skldp.estimators._guarantee_mixin import GuaranteeMixin
 from skldp.estimators._labels import LabelReleaser, LabelRR
 from skldp.estimators._targets import TargetPrivatizer
 from skldp.estimators._validation import HasMethods, fit_context
-
-__all__ = ["HasTargetMechanism", "LabelPrivate", "LabelPrivateRegressor", "LabelSampler", "inner_has", "takes_batches"]
 
 
 def inner_has(name: str) -> Callable[[Any], bool]:
@@ -31,28 +27,19 @@ def inner_has(name: str) -> Callable[[Any], bool]:
     return check
 
 
-def takes_batches(self: Any) -> bool:
-    """Return whether there is a ``partial_fit``, for ``available_if``."""
-    if getattr(self, "stages", 1) > 1:
-        raise AttributeError("There is no partial_fit with stages, which divide the people of one fit.")
-    return inner_has("partial_fit")(self)
-
-
-class HasTargetMechanism(GuaranteeMixin, ABC):
+class HasTargetMechanism(GuaranteeMixin):
     """Base of estimators that apply a clone of a private mechanism, a parameter, to y."""
 
+    # Name of the parameter, and the class of the mechanism that None stands for.
     _mechanism_name: ClassVar[str] = "label_mechanism"
-
-    @abstractmethod
-    def _default_mechanism(self) -> Any:
-        """Return the mechanism for a parameter of None."""
+    _default_mechanism: ClassVar[type[BaseEstimator]] = LabelRR
 
     def _new_mechanism(self) -> Any:
         given = getattr(self, self._mechanism_name)
         if not isinstance(given, GuaranteeMixin | None):
             # Its errors could show targets.
             raise ValueError(
-                f"{self._mechanism_name} must be a private one, such as {type(self._default_mechanism()).__name__}. "
+                f"{self._mechanism_name} must be a private mechanism, such as {self._default_mechanism.__name__}. "
                 f"Got {type(given).__name__} instead."
             )
         return self._default_mechanism() if given is None else clone(given)
@@ -66,90 +53,52 @@ class HasTargetMechanism(GuaranteeMixin, ABC):
 class LabelPrivate(HasTargetMechanism, MetaEstimatorMixin):
     """Base class of the classifier and the regressor whose inner `estimator` sees released targets only."""
 
-    _domain_name: ClassVar[str] = "classes"
     estimator: Any
     estimator_: Any
     privacy_guarantee_: Any
 
-    @abstractmethod
     def _check_inner(self) -> None:
         """Raise ValueError for an unsuitable inner estimator, before a target is read."""
+        raise NotImplementedError
 
-    def _targets(self, y: Any) -> Any:
-        """Return targets in the form that the mechanism takes."""
-        return y
-
-    def _partly(self, mechanism: Any) -> dict[str, Any]:
-        """Return further arguments of the inner estimator's first ``partial_fit``."""
-        return {}
-
-    def _train(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Self:
-        self._check_inner()
-        mechanism, estimator = self._new_mechanism(), clone(self.estimator)
-        routed = self._routed("fit", fit_params)
-        released = mechanism.fit_transform(self._targets(y))
-        estimator.fit(X, released, **routed)
-        return self._keep(mechanism, estimator)
-
-    @available_if(takes_batches)
     @fit_context(prefer_skip_nested_validation=False)
-    def partial_fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
-        """Release the targets of a batch of other people, and continue the training with them.
+    def fit(self, X: Any, y: npt.ArrayLike, **fit_params: Any) -> Self:
+        """Release the targets, and train the estimator on them.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Passed to `estimator` unprotected.
         y : array-like of shape (n_samples,)
-            The private targets of this batch. The guarantee is of one release: a person in several batches spends the
-            epsilon of each.
+            The private targets or labels.
         **fit_params : dict
-            For ``estimator.partial_fit``.
+            Passed to ``estimator.fit``, such as `sample_weight`.
 
         Returns
         -------
         self : object
-
-        Raises
-        ------
-        ValueError
-            If the mechanism does not declare its classes or bounds, which a batch does not show.
         """
-        first = "estimator_" not in vars(self)
-        if first:
-            self._check_inner()
-            mechanism, estimator = self._new_mechanism(), clone(self.estimator)
-            if getattr(mechanism, self._domain_name, ()) is None:
-                raise ValueError(
-                    f"partial_fit needs {self._mechanism_name} with declared {self._domain_name}, which one batch does "
-                    f"not tell. Got {self._domain_name}=None instead."
-                )
-        else:
-            self._check_unchanged()
-            mechanism, estimator = getattr(self, f"{self._mechanism_name}_"), self.estimator_
-        routed = self._routed("partial_fit", fit_params)
-        released = (mechanism.fit_transform if first else mechanism.transform)(self._targets(y))
-        estimator.partial_fit(X, released, **routed | (self._partly(mechanism) if first else {}))
+        self._check_inner()
+        if get_config()["enable_metadata_routing"]:
+            fit_params = process_routing(self, "fit", **fit_params)["estimator"]["fit"]
+        return self._train(X, y, fit_params)
+
+    def _train(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Self:
+        mechanism, estimator = self._new_mechanism(), clone(self.estimator)
+        released = mechanism.fit_transform(y)
+        estimator.fit(X, released, **fit_params)
         return self._keep(mechanism, estimator)
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return the metadata routing: ``fit`` and ``partial_fit`` pass to those of `estimator`.
+        """Return the metadata routing: ``fit`` passes to that of `estimator`.
 
         Returns
         -------
         routing : MetadataRouter
         """
         mapping = MethodMapping().add(caller="fit", callee="fit")
-        if hasattr(self.estimator, "partial_fit"):
-            mapping.add(caller="partial_fit", callee="partial_fit")
         router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
         return router.add(estimator=self.estimator, method_mapping=mapping)
-
-    def _routed(self, method: str, fit_params: dict[str, Any]) -> dict[str, Any]:
-        if not get_config()["enable_metadata_routing"]:
-            return fit_params
-        routed: dict[str, Any] = process_routing(self, method, **fit_params)["estimator"][method]
-        return routed
 
     def _keep(self, mechanism: Any, estimator: Any) -> Self:
         setattr(self, f"{self._mechanism_name}_", mechanism)
@@ -169,6 +118,8 @@ class LabelPrivate(HasTargetMechanism, MetaEstimatorMixin):
         inner = get_tags(self.estimator)
         tags.non_deterministic = inner.non_deterministic or get_tags(self._new_mechanism()).non_deterministic
         tags.input_tags = inner.input_tags
+        tags.classifier_tags = inner.classifier_tags or tags.classifier_tags
+        tags.regressor_tags = inner.regressor_tags or tags.regressor_tags
         return tags
 
 
@@ -180,7 +131,7 @@ class LabelPrivateRegressor(LabelPrivate, RegressorMixin, BaseEstimator):
     Parameters
     ----------
     estimator : regressor
-        Cloned and fitted on the released targets. ``partial_fit`` is there where it has it.
+        Cloned and fitted on the released targets.
     target_mechanism : TargetPrivatizer, default=None
         Cloned and applied to y in `fit`. None is ``TargetPrivatizer()``, which learns the bounds of y.
 
@@ -189,7 +140,7 @@ class LabelPrivateRegressor(LabelPrivate, RegressorMixin, BaseEstimator):
     estimator_ : the fitted regressor of released targets
     target_mechanism_ : the fitted mechanism
     privacy_guarantee_ : PrivacyGuarantee
-        Exact, per label; infinite where the mechanism learnt its bounds.
+        Exact, per label; infinite if the mechanism learnt its bounds.
     n_features_in_ : int
         If `estimator` sets it.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -208,16 +159,16 @@ class LabelPrivateRegressor(LabelPrivate, RegressorMixin, BaseEstimator):
     See Also
     --------
     LabelPrivateClassifier : The same for classes.
-    PrivateLinearRegression : Where the features are private as well.
-    sklearn.compose.TransformedTargetRegressor : Takes a TargetPrivatizer too, without a finite guarantee of the whole.
+    PrivateLinearRegression : Protects the features as well.
+    sklearn.compose.TransformedTargetRegressor : Takes a TargetPrivatizer too, without a finite guarantee.
 
     Notes
     -----
-    A model that minimises square errors is consistent with unbiased mechanisms, that is, all but ``"bins"``. That one
-    shrinks targets towards their middle and has far less noise: better for few rows, but a bias that stays.
+    A model that minimises squared errors is consistent with unbiased mechanisms: all but ``"bins"``, which shrinks
+    targets towards their middle and has far less noise. It is better for few rows, with a bias that remains.
 
-    Further arguments of ``fit`` go to ``estimator.fit`` (by metadata routing if enabled). Those that hold true targets,
-    or were computed from them (weights, an evaluation set), are not protected.
+    Further arguments of ``fit`` go to ``estimator.fit`` (by metadata routing if enabled). Arguments that hold true
+    targets, or were computed from them (weights, an evaluation set), are not protected.
 
     References
     ----------
@@ -241,30 +192,11 @@ class LabelPrivateRegressor(LabelPrivate, RegressorMixin, BaseEstimator):
         "target_mechanism": [HasMethods(["fit_transform"]), None],
     }
     _mechanism_name = "target_mechanism"
-    _domain_name = "bounds"
+    _default_mechanism = TargetPrivatizer
 
     def __init__(self, estimator: BaseEstimator, *, target_mechanism: BaseEstimator | None = None) -> None:
         self.estimator = estimator
         self.target_mechanism = target_mechanism
-
-    @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: npt.ArrayLike, **fit_params: Any) -> Self:
-        """Release the targets and train the regressor on them.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Passed to `estimator` unprotected.
-        y : array-like of shape (n_samples,)
-            The private targets.
-        **fit_params : dict
-            Such as `sample_weight`, for ``estimator.fit``.
-
-        Returns
-        -------
-        self : object
-        """
-        return self._train(X, y, fit_params)
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the target.
@@ -280,11 +212,8 @@ class LabelPrivateRegressor(LabelPrivate, RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         return self._ask("predict", X)
 
-    def _default_mechanism(self) -> Any:
-        return TargetPrivatizer()
-
-    def _targets(self, y: Any) -> Any:
-        return None if y is None else column_or_1d(y, warn=True)
+    def _train(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Self:
+        return super()._train(X, None if y is None else column_or_1d(y, warn=True), fit_params)
 
     def _check_inner(self) -> None:
         if is_classifier(self.estimator):
@@ -293,16 +222,9 @@ class LabelPrivateRegressor(LabelPrivate, RegressorMixin, BaseEstimator):
                 f"Got {type(self.estimator).__name__} instead."
             )
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        inner = get_tags(self.estimator)
-        if inner.regressor_tags is not None:
-            tags.regressor_tags.poor_score = inner.regressor_tags.poor_score
-        return tags
-
 
 class LabelSampler(HasTargetMechanism, BaseEstimator):
-    """A label mechanism as a step of an imbalanced-learn pipeline, which calls ``fit_resample``.
+    """Step of an imbalanced-learn pipeline that releases labels by a label mechanism.
 
     Parameters
     ----------
@@ -328,9 +250,6 @@ class LabelSampler(HasTargetMechanism, BaseEstimator):
 
     def __init__(self, label_mechanism: BaseEstimator | None = None) -> None:
         self.label_mechanism = label_mechanism
-
-    def _default_mechanism(self):
-        return LabelRR()
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any) -> Self:
@@ -364,7 +283,7 @@ class LabelSampler(HasTargetMechanism, BaseEstimator):
 
         Returns
         -------
-        X : as it came in
+        X : the argument, unchanged
         y_released : ndarray of shape (n_samples,)
         """
         check_consistent_length(X, y)

@@ -8,7 +8,6 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_regressor
-from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
@@ -16,29 +15,18 @@ from skldp.estimators._class_codes import decode, encode, labels_1d
 from skldp.estimators._label_private import LabelPrivate, inner_has
 from skldp.estimators._label_vectors import LabelMatrixRR
 from skldp.estimators._labels import LabelRR
-from skldp.estimators._validation import HasMethods, NumberRange, StrOptions, fit_context
-from skldp.mechanisms._guarantee import PrivacyGuarantee
+from skldp.estimators._validation import HasMethods, NumberRange, StrOptions
 from skldp.mechanisms._noise import Noise, noise_from
 from skldp.mechanisms.categorical._frequency import clean_probabilities
 from skldp.mechanisms.categorical._label_laws import RowPriorResponse, as_priors
 
-__all__ = [
-    "LabelPrivateClassifier",
-    "cohorts",
-    "guarantee_of_stages",
-    "of_all_classes",
-    "of_people",
-    "rows_of",
-    "train_in_stages",
-]
 
-
-def cohorts(n: int, stages: int, noise: Noise) -> list[npt.NDArray[np.int64]]:
+def _cohorts(n: int, stages: int, noise: Noise) -> list[npt.NDArray[np.int64]]:
     """Divide people at random into cohorts of nearly equal size: the order of rows may reveal labels."""
     return [np.sort(part) for part in np.array_split(noise.permutation(n), stages)]
 
 
-def rows_of(table: Any, places: npt.NDArray[np.int64]) -> Any:
+def _rows_of(table: Any, places: npt.NDArray[np.int64]) -> Any:
     """Return some rows of a frame, an array, a sparse matrix or a list."""
     if hasattr(table, "iloc"):
         return table.iloc[places]
@@ -49,9 +37,9 @@ def rows_of(table: Any, places: npt.NDArray[np.int64]) -> Any:
     return (table if hasattr(table, "__getitem__") else np.asarray(table))[places]
 
 
-def of_people(fit_params: dict[str, Any], n: int, places: npt.NDArray[np.int64]) -> dict[str, Any]:
+def _of_people(fit_params: dict[str, Any], n: int, places: npt.NDArray[np.int64]) -> dict[str, Any]:
     """Slice sample-aligned fit parameters to a subset of the samples."""
-    return {name: rows_of(value, places) if _one_each(value, n) else value for name, value in fit_params.items()}
+    return {name: _rows_of(value, places) if _one_each(value, n) else value for name, value in fit_params.items()}
 
 
 def _one_each(value: Any, n: int) -> bool:
@@ -60,7 +48,7 @@ def _one_each(value: Any, n: int) -> bool:
     return isinstance(value, list | tuple) and len(value) == n
 
 
-def of_all_classes(probabilities: np.ndarray, model: Any, classes: np.ndarray) -> np.ndarray:
+def _of_all_classes(probabilities: np.ndarray, model: Any, classes: np.ndarray) -> np.ndarray:
     """Add columns of zeros for classes that a model has not seen."""
     seen = np.isin(classes, model.classes_)
     if seen.all():
@@ -70,14 +58,7 @@ def of_all_classes(probabilities: np.ndarray, model: Any, classes: np.ndarray) -
     return full
 
 
-def guarantee_of_stages(of_labels: PrivacyGuarantee, response: RowPriorResponse) -> PrivacyGuarantee:
-    """Return the guarantee of one label in any stage; infinite if that of the label mechanism is."""
-    if math.isinf(of_labels.epsilon):
-        return of_labels
-    return replace(response.guarantee(), seeded=of_labels.seeded)
-
-
-def train_in_stages(
+def _train_in_stages(
     estimator: Any, mechanism: Any, X: Any, y: Any, n_stages: int, fit_params: dict[str, Any]
 ) -> tuple[list[Any], RowPriorResponse]:
     """Release the labels cohort by cohort, and train a model after each on all releases so far.
@@ -87,20 +68,20 @@ def train_in_stages(
     y = labels_1d(y)
     check_consistent_length(X, y)
     if len(y) < n_stages:
-        raise ValueError(f"There must be a person for each of {n_stages} stages. Got n_samples = {len(y)} instead.")
+        raise ValueError(f"stages must be at most the number of people. Got {n_stages} with n_samples = {len(y)}.")
     classes = mechanism.fit(y).classes_
     response, models = RowPriorResponse(float(mechanism.epsilon), classes.size), []
     codes, released = encode(y, classes, "y"), np.empty(len(y), dtype=np.int64)
     # Separate streams for the cohorts and the releases: independent with a seed, too.
     split, *noises = noise_from(mechanism.seed).spawn(1 + n_stages)
     asked, model = np.empty(0, dtype=np.int64), None
-    for cohort, noise in zip(cohorts(len(y), n_stages, split), noises, strict=True):
-        priors = _priors(model, classes, rows_of(X, cohort), cohort.size)
+    for cohort, noise in zip(_cohorts(len(y), n_stages, split), noises, strict=True):
+        priors = _priors(model, classes, _rows_of(X, cohort), cohort.size)
         released[cohort] = response.release(codes[cohort], priors, noise)
         asked, model = np.sort(np.concatenate([asked, cohort])), None
         if asked.size == len(y) or np.ptp(released[asked]) > 0:
             labels = decode(released[asked], classes, y.dtype)
-            model = clone(estimator).fit(rows_of(X, asked), labels, **of_people(fit_params, len(y), asked))
+            model = clone(estimator).fit(_rows_of(X, asked), labels, **_of_people(fit_params, len(y), asked))
         models.append(model)
     return models, response
 
@@ -108,7 +89,7 @@ def train_in_stages(
 def _priors(model: Any, classes: np.ndarray, X: Any, n: int) -> np.ndarray:
     """Return the priors of people with the rows X: uniform without a model."""
     return as_priors(
-        np.ones((n, classes.size)) if model is None else of_all_classes(model.predict_proba(X), model, classes)
+        np.ones((n, classes.size)) if model is None else _of_all_classes(model.predict_proba(X), model, classes)
     )
 
 
@@ -129,8 +110,8 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
     label_mechanism : LabelRR or LabelLaplace, default=None
         Cloned and applied to y in `fit`. None is ``LabelRR()``. For several labels a row, :class:`LabelMatrixRR`.
     correction : {"none", "forward"}, default="none"
-        ``"none"`` predicts what `estimator` learnt: the randomized labels. ``"forward"`` turns its probabilities of
-        the randomized labels into those of the true ones, through the known flip matrix.
+        ``"none"`` returns the predictions of `estimator`, for randomized labels. ``"forward"`` converts its
+        probabilities of randomized labels to those of true labels, through the known flip matrix.
     stages : int, default=1
         Number of random cohorts (LP-MST). Each person releases once; later cohorts answer by randomized response with
         a prior that a model of the earlier releases predicts from their features. For ``LabelRR`` without a prior or a
@@ -145,9 +126,9 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
     stages_ : list of fitted classifiers
         With stages: the model after each, trained on all releases so far; None while these have one class.
     classes_ : ndarray of shape (n_classes,), or list of such
-        All classes of the mechanism, also those that no randomized label happened to show.
+        All classes of the mechanism, including those that no randomized label has.
     privacy_guarantee_ : PrivacyGuarantee
-        Exact, per label; infinite where the mechanism learnt its classes.
+        Exact, per label; infinite if the mechanism learnt its classes.
     n_features_in_ : int
         If `estimator` sets it.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -156,8 +137,8 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
     Raises
     ------
     ValueError
-        If a label is not declared, ``correction="forward"`` or stages meet a classifier without ``predict_proba``, or
-        there are fewer people than stages.
+        If a label is not declared, ``correction="forward"`` or stages are used with a classifier without
+        ``predict_proba``, or there are fewer people than stages.
 
     Warns
     -----
@@ -176,12 +157,12 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
     it never changes which class is the most likely. It can be no better than `estimator`'s probabilities of the
     randomized labels are.
 
-    The priors of stages are the model's probabilities of the released labels, as published. If only one class is worth
-    answering with, the answer is constant and costs nothing. Stages pay with many classes of which few are possible
-    for a person, and lose if the first cohort is too small. They have no single T to correct predictions by.
+    The priors of stages are the model's probabilities of the released labels, as published. If the best answer is the
+    same for every class, it is constant and costs nothing. Stages help with many classes of which few are likely for a
+    person, and hurt if the first cohort is too small. They have no single T for a correction.
 
-    Further arguments of ``fit`` go to ``estimator.fit`` (by metadata routing if enabled). Those that hold true labels,
-    or were computed from them (weights, an evaluation set), are not protected.
+    Further arguments of ``fit`` go to ``estimator.fit`` (by metadata routing if enabled). Arguments that hold true
+    labels, or were computed from them (weights, an evaluation set), are not protected.
 
     References
     ----------
@@ -222,25 +203,6 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
         self.correction = correction
         self.stages = stages
 
-    @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: npt.ArrayLike, **fit_params: Any) -> Self:
-        """Randomize the labels and train the classifier on them.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Passed to `estimator` unprotected.
-        y : array-like of shape (n_samples,)
-            The private labels.
-        **fit_params : dict
-            Such as `sample_weight`, for ``estimator.fit``.
-
-        Returns
-        -------
-        self : object
-        """
-        return self._train(X, y, fit_params)
-
     def predict(self, X: Any) -> np.ndarray:
         """Predict the most likely class.
 
@@ -273,7 +235,7 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         if isinstance(self.classes_, list):
             return self._ask("predict_proba", X)
-        probabilities = of_all_classes(self._ask("predict_proba", X), self.estimator_, self.classes_)
+        probabilities = _of_all_classes(self._ask("predict_proba", X), self.estimator_, self.classes_)
         if self.correction == "none":
             return probabilities
         return clean_probabilities(probabilities, self.label_mechanism_.flip_matrix_).astype(
@@ -312,17 +274,16 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self._ask("decision_function", X)
 
-    def _default_mechanism(self) -> Any:
-        return LabelRR()
-
     def _train(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Self:
         if self.stages == 1:
             return super()._train(X, y, fit_params)
-        self._check_inner()
-        mechanism, routed = self._new_mechanism(), self._routed("fit", fit_params)
-        self.stages_, response = train_in_stages(self.estimator, mechanism, X, y, self.stages, routed)
+        mechanism = self._new_mechanism()
+        self.stages_, response = _train_in_stages(self.estimator, mechanism, X, y, self.stages, fit_params)
         self._keep(mechanism, self.stages_[-1])
-        self.privacy_guarantee_ = guarantee_of_stages(mechanism.privacy_guarantee_, response)
+        of_labels = mechanism.privacy_guarantee_
+        # Learnt classes void the guarantee.
+        if not math.isinf(of_labels.epsilon):
+            self.privacy_guarantee_ = replace(response.guarantee(), seeded=of_labels.seeded)
         return self
 
     def _check_inner(self) -> None:
@@ -333,10 +294,11 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
             )
         if self.correction == "forward" and self.stages > 1:
             raise ValueError(
-                f"correction='forward' is for one stage, whose people have one law. Got stages={self.stages} instead."
+                f"correction='forward' needs stages=1: people of several stages have several flip matrices. "
+                f"Got stages={self.stages} instead."
             )
         if self.correction == "forward" and isinstance(self.label_mechanism, LabelMatrixRR):
-            raise ValueError("correction='forward' is for one label a row. Got a LabelMatrixRR instead.")
+            raise ValueError("correction='forward' needs one label per row. Got a LabelMatrixRR instead.")
         asks = "correction='forward'" if self.correction == "forward" else "stages" if self.stages > 1 else ""
         if asks and not hasattr(self.estimator, "predict_proba"):
             raise ValueError(
@@ -347,23 +309,13 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
             given is None or (isinstance(given, LabelRR) and given.prior is None and given.ledger is None)
         ):
             raise ValueError(
-                "Stages release labels by LabelRR, make their own priors and know no ledger. "
+                "stages needs a LabelRR without a prior or a ledger as label_mechanism. "
                 f"Got {type(given).__name__} instead, or one with a prior or a ledger."
             )
 
     def _guarantee_parameters(self) -> dict[str, Any]:
         return super()._guarantee_parameters() | {"stages": self.stages}
 
-    def _partly(self, mechanism: Any) -> dict[str, Any]:
-        return {"classes": mechanism.classes_}
-
     def _keep(self, mechanism: Any, estimator: Any) -> Self:
         self.classes_ = mechanism.classes_
         return super()._keep(mechanism, estimator)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        inner = get_tags(self.estimator)
-        if inner.classifier_tags is not None:
-            tags.classifier_tags.multi_class = inner.classifier_tags.multi_class
-        return tags

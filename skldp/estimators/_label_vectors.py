@@ -4,7 +4,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from skldp._arrays import kind_of
@@ -12,13 +11,11 @@ from skldp.domains._columns import Columns
 from skldp.domains._domain import Codes
 from skldp.estimators._class_codes import declared_values, decode, decoded_dtype, encode, learnt_values
 from skldp.estimators._labels import LabelReleaser
-from skldp.estimators._validation import Seed, as_table
+from skldp.estimators._validation import as_table
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._record import MixedRecord, share_out
 from skldp.mechanisms.categorical._frequency import FrequencyEstimate, estimate_frequencies
 from skldp.mechanisms.categorical._label_laws import LabelLaplaceVectorMechanism
-
-__all__ = ["LabelLaplaceVector", "LabelMatrixRR"]
 
 
 class LabelLaplaceVector(LabelReleaser):
@@ -39,10 +36,10 @@ class LabelLaplaceVector(LabelReleaser):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The classes, sorted where they can be: the columns of what is released.
+        The classes, sorted if possible: the columns of a release.
     mechanism_ : LabelLaplaceVectorMechanism
     privacy_guarantee_ : PrivacyGuarantee
-        Exact, per label, and all of what is stated; infinite where the classes were learnt.
+        Exact, per label, and equal to the stated one; infinite if the classes were learnt.
 
     Raises
     ------
@@ -58,8 +55,8 @@ class LabelLaplaceVector(LabelReleaser):
 
     See Also
     --------
-    LabelLaplace : The largest entry alone, which spends about half of what it states.
-    LabelRR : Randomized response, which releases a label.
+    LabelLaplace : Releases the largest entry alone, at about half of the stated epsilon.
+    LabelRR : Randomized response.
 
     References
     ----------
@@ -76,26 +73,6 @@ class LabelLaplaceVector(LabelReleaser):
     epsilon 1 per label (stated 1); exact, of the discrete Laplace noise on the whole one-hot label
     """
 
-    def __init__(self, epsilon: float = 1.0, *, classes: npt.ArrayLike | None = None, seed: Seed = None) -> None:
-        self.epsilon = epsilon
-        self.classes = classes
-        self.seed = seed
-
-    def inverse_transform(self, y: Any) -> np.ndarray:
-        """Return the label of the largest entry of every released row.
-
-        Parameters
-        ----------
-        y : array-like of shape (n_samples, n_classes)
-            Released rows.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-        """
-        check_is_fitted(self)
-        return decode(self._noisy(y).argmax(axis=1), self.classes_, self.classes_.dtype)
-
     def estimate_frequencies(self, y: Any) -> FrequencyEstimate:
         """Estimate without bias how often each class occurs among these people, from released rows.
 
@@ -110,18 +87,12 @@ class LabelLaplaceVector(LabelReleaser):
             With `frequencies`, `standard_errors` and `categories`, in the order of ``classes_``.
         """
         check_is_fitted(self)
-        noisy = self._noisy(y)
+        noisy = as_table(y, "y", self.classes_.size, dtype=np.float64)
         errors = np.full(self.classes_.size, (self.mechanism_.noise_variance / len(noisy)) ** 0.5)
         return FrequencyEstimate(noisy.mean(axis=0), errors, len(noisy), self.classes_)
 
     def _make_mechanism(self, classes):
         return LabelLaplaceVectorMechanism(float(self.epsilon), classes.size)
-
-    def _noisy(self, y):
-        noisy = as_table(y, "y", dtype=np.float64)
-        if noisy.shape[1] != self.classes_.size:
-            raise ValueError(f"y must have a column for each of {self.classes_.size} classes. Got {noisy.shape[1]}.")
-        return noisy
 
     def _decoded(self, answers, dtype):
         return answers
@@ -143,16 +114,16 @@ class LabelMatrixRR(LabelReleaser):
     Attributes
     ----------
     classes_ : list of ndarray
-        The classes of each column, sorted where they can be.
+        The classes of each column, sorted if possible.
     mechanism_ : MixedRecord
     privacy_guarantee_ : PrivacyGuarantee
-        Exact, in unit "label": that of all labels of a record, the sum over the columns. Infinite where classes were
+        Exact, in unit "label": all labels of a record together, the sum over the columns. Infinite if classes were
         learnt.
 
     Raises
     ------
     ValueError
-        If y has not two dimensions, a label is not declared, or there are not as many lists as columns.
+        If y does not have two dimensions, a label is not declared, or the number of lists is not that of columns.
 
     Warns
     -----
@@ -174,28 +145,6 @@ class LabelMatrixRR(LabelReleaser):
     >>> print(attributes.privacy_guarantee_)
     epsilon 4 per label (stated 4, per feature 2); all labels of a record: sum over 2 columns: y0 2, y1 2
     """
-
-    def __init__(self, epsilon: float = 1.0, *, classes: npt.ArrayLike | None = None, seed: Seed = None) -> None:
-        self.epsilon = epsilon
-        self.classes = classes
-        self.seed = seed
-
-    def inverse_transform(self, y: Any) -> np.ndarray:
-        """Return released labels unchanged: they are labels, and their noise cannot be undone.
-
-        Parameters
-        ----------
-        y : array-like of shape (n_samples, n_columns)
-            Released labels.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples, n_columns)
-        """
-        check_is_fitted(self)
-        labels = self._labels(y)
-        self._codes(labels, self.classes_)
-        return labels
 
     def estimate_frequencies(self, y: Any) -> list[FrequencyEstimate]:
         """Estimate without bias how often each true class occurs in each column, from released labels.
@@ -234,7 +183,7 @@ class LabelMatrixRR(LabelReleaser):
         by_column = all(np.ndim(one) == 1 for one in listed)
         if by_column and len(listed) != y.shape[1]:
             raise ValueError(
-                f"classes must be one list for each of {y.shape[1]} columns of y, or one for all. "
+                f"classes must be one list for each of {y.shape[1]} columns of y, or one list for all. "
                 f"Got {self.classes!r} instead."
             )
         each = listed if by_column else [listed] * y.shape[1]
@@ -254,10 +203,8 @@ class LabelMatrixRR(LabelReleaser):
         return np.empty((n_rows, len(dtypes)), dtype=np.result_type(*dtypes))
 
     def _decoded(self, answers, dtype):
-        decoded = [
-            decode(column, own, dtype) for column, own in zip(answers.astype(np.int64).T, self.classes_, strict=True)
-        ]
-        return np.column_stack(decoded)
+        columns = zip(answers.astype(np.int64).T, self.classes_, strict=True)
+        return np.column_stack([decode(codes, own, dtype) for codes, own in columns])
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -270,5 +217,5 @@ class _LabelRecord(MixedRecord):
     """Record of labels alone, whose guarantee is per label."""
 
     def guarantee(self) -> PrivacyGuarantee:
-        whole = super().guarantee()
-        return replace(whole, unit="label", basis=f"all labels of a record: {whole.basis}")
+        guarantee = super().guarantee()
+        return replace(guarantee, unit="label", basis=f"all labels of a record: {guarantee.basis}")

@@ -17,23 +17,13 @@ from skldp.estimators._class_codes import (
     encode,
     labels_1d,
     learnt_values,
-    warn_learnt,
 )
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
-from skldp.estimators._validation import (
-    EPSILON,
-    FLOATS,
-    NOISE_PARAMETERS,
-    Seed,
-    check_epsilon,
-    fit_context,
-)
+from skldp.estimators._validation import EPSILON, FLOATS, NOISE_PARAMETERS, Seed, check_epsilon, fit_context
 from skldp.mechanisms._noise import noise_from
 from skldp.mechanisms.categorical._frequency import FrequencyEstimate, estimate_frequencies
 from skldp.mechanisms.categorical._label_laws import LabelLaplaceMechanism, RandomizedResponseWithPrior
 from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
-
-__all__ = ["LabelLaplace", "LabelPrivatizer", "LabelRR", "LabelReleaser"]
 
 
 class LabelReleaser(
@@ -44,8 +34,8 @@ class LabelReleaser(
 ):
     """Base class of the transformers of y: labels to codes, and one mechanism.
 
-    A subclass defines ``__init__`` with the parameters `epsilon`, `classes` and `seed` beside its own, and the hooks
-    ``_make_mechanism(classes)`` and ``_decoded(answers, dtype)``.
+    A subclass defines the hooks ``_make_mechanism(classes)`` and ``_decoded(answers, dtype)``. One with parameters of
+    its own defines ``__init__``.
     """
 
     _parameter_constraints: dict = {
@@ -53,6 +43,11 @@ class LabelReleaser(
         "classes": ["array-like", None],
         "seed": NOISE_PARAMETERS["seed"],
     }
+
+    def __init__(self, epsilon: float = 1.0, *, classes: npt.ArrayLike | None = None, seed: Seed = None) -> None:
+        self.epsilon = epsilon
+        self.classes = classes
+        self.seed = seed
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, y: Any) -> Self:
@@ -88,7 +83,7 @@ class LabelReleaser(
         Returns
         -------
         y_released : ndarray
-            Labels of the same type, shape (n_samples,), or what the mechanism answers with instead.
+            Labels of the same type, shape (n_samples,), or the vectors that the mechanism releases.
 
         Raises
         ------
@@ -121,15 +116,13 @@ class LabelReleaser(
     def _declare(self, y):
         """Set the fitted attributes, and return the codes of y."""
         check_epsilon(self.epsilon)
-        learnt = self.classes is None
         classes = self._classes(y)
         mechanism = self._make_mechanism(classes)
         codes = self._codes(y, classes)
         self.mechanism_ = mechanism
         self.classes_ = classes
-        attach_guarantee(self, self.mechanism_.guarantee(), "the classes" if learnt else "")
-        if learnt:
-            warn_learnt("The classes", f"{type(self).__name__}(classes=[...])")
+        learnt = "the classes" if self.classes is None else ""
+        attach_guarantee(self, mechanism.guarantee(), learnt, "classes=[...]")
         return codes
 
     def _labels(self, y):
@@ -157,7 +150,7 @@ class LabelReleaser(
     def _can_be_written_to(self, dtype):
         return np.can_cast(self.mechanism_.output_dtype(np.dtype(np.float64)), dtype, "same_kind")
 
-    def _release_into(self, y, out, ids=None, keyed=None):
+    def _release_into(self, y, out, ids=None, keyed=None, counts=None):
         check_is_fitted(self)
         self._check_unchanged()
         y = self._labels(y)
@@ -178,7 +171,6 @@ class LabelReleaser(
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.non_deterministic = self.seed is None
         tags.input_tags.two_d_array = False
         tags.target_tags.one_d_labels = True
         return tags
@@ -186,23 +178,6 @@ class LabelReleaser(
 
 class LabelPrivatizer(LabelReleaser):
     """Base class of the transformers of y that return labels of the same type."""
-
-    def inverse_transform(self, y: Any) -> np.ndarray:
-        """Return released labels unchanged: they are labels, and their noise cannot be undone.
-
-        Parameters
-        ----------
-        y : array-like of shape (n_samples,)
-            Released labels.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-        """
-        check_is_fitted(self)
-        y = labels_1d(y)
-        encode(y, self.classes_, "y")
-        return y
 
     def estimate_frequencies(self, y: Any, *, of: Literal["sample", "population"] = "sample") -> FrequencyEstimate:
         """Estimate without bias how often each true class occurs, from released labels.
@@ -222,7 +197,7 @@ class LabelPrivatizer(LabelReleaser):
         Raises
         ------
         ValueError
-            If the mechanism never answers with some class, so that nothing unbiased can be said about it.
+            If the mechanism never releases some class, whose frequency has no unbiased estimate.
         """
         check_is_fitted(self)
         codes = encode(labels_1d(y), self.classes_, "y")
@@ -265,19 +240,19 @@ class LabelRR(LabelPrivatizer):
     ledger : PrivacyLedger, default=None
         Charges each person's budget the exact epsilon before a release, which then requires `ids`.
     part : str, default=None
-        Name of the attribute that the label is, such as ``"employment"``. A `ledger` then accounts for releases of one
-        part and the same classes together, by what was released. A person's label must stay the same. None charges
-        each in full. Not with a prior.
+        Name of the attribute, such as ``"employment"``. A `ledger` then charges releases of one part with the same
+        classes together, by their joint loss. A person's label must stay the same. None charges each in full. Not with
+        a prior.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The classes, sorted where they can be.
+        The classes, sorted if possible.
     mechanism_ : RandomizedResponse or RandomizedResponseWithPrior
     flip_matrix_ : ndarray of shape (n_classes, n_classes)
         Probability of releasing class j (column) if the true class is i (row).
     privacy_guarantee_ : PrivacyGuarantee
-        Exact, per label; infinite where the classes were learnt.
+        Exact, per label; infinite if the classes were learnt.
 
     Raises
     ------
@@ -351,13 +326,13 @@ class LabelRR(LabelPrivatizer):
     def _make_mechanism(self, classes):
         if self.part is not None and (self.ledger is None or self.prior is not None):
             raise ValueError(
-                "part is what a ledger counts, of randomized response over all classes. Got "
-                f"{'no ledger' if self.ledger is None else 'a prior'} beside part={self.part!r}."
+                "part needs a ledger and no prior. "
+                f"Got part={self.part!r} with {'no ledger' if self.ledger is None else 'a prior'}."
             )
         if self.prior is None:
             return RandomizedResponse(float(self.epsilon), classes.size)
         if self.classes is None:
-            raise ValueError("prior needs declared classes, in the same order. Got classes=None instead.")
+            raise ValueError("prior needs declared classes in the same order. Got classes=None instead.")
         if np.shape(self.prior) != classes.shape:
             raise ValueError(f"prior must hold one probability for each class. Got {self.prior!r} instead.")
         places = encode(np.asarray(self.classes, dtype=classes.dtype), classes, "classes")
@@ -385,8 +360,8 @@ class LabelLaplace(LabelPrivatizer):
     flip_matrix_ : ndarray of shape (n_classes, n_classes)
         Probability of releasing class j (column) if the true class is i (row).
     privacy_guarantee_ : PrivacyGuarantee
-        Exact, per label: about half of what is stated, because only the arg max is released. Infinite where the
-        classes were learnt.
+        Exact, per label: about half of the stated one, because only the arg max is released. Infinite if the classes
+        were learnt.
 
     Raises
     ------
@@ -402,8 +377,8 @@ class LabelLaplace(LabelPrivatizer):
 
     See Also
     --------
-    LabelLaplaceVector : The whole noisy one-hot label, which spends what it states.
-    LabelRR : Randomized response, which uses the whole budget.
+    LabelLaplaceVector : Releases all entries of the noisy one-hot label, at the stated epsilon.
+    LabelRR : Randomized response, which uses the full budget.
 
     Notes
     -----
@@ -416,11 +391,6 @@ class LabelLaplace(LabelPrivatizer):
     >>> round(label_laplace.privacy_guarantee_.epsilon, 4), label_laplace.privacy_guarantee_.stated
     (0.4934, 1.0)
     """
-
-    def __init__(self, epsilon: float = 1.0, *, classes: npt.ArrayLike | None = None, seed: Seed = None) -> None:
-        self.epsilon = epsilon
-        self.classes = classes
-        self.seed = seed
 
     def _make_mechanism(self, classes):
         return LabelLaplaceMechanism(float(self.epsilon), classes.size)

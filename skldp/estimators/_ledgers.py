@@ -32,9 +32,6 @@ except ImportError:
         return method
 
 
-__all__ = ["LedgerMixin", "OwnLedgers", "integer_ids", "joblib_workers", "split_ids"]
-
-
 def joblib_workers(
     n_jobs: int | None, *, show: bool = False, notify: Callable[..., Any] | None = None
 ) -> Callable[..., Any]:

@@ -7,7 +7,6 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, RegressorMixin, clone
-from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
@@ -17,7 +16,7 @@ from skldp.estimators._class_codes import encode, labels_1d, learnt_values
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, own_guarantee
 from skldp.estimators._labels import LabelReleaser
 from skldp.estimators._private_logistic import LinearScores
-from skldp.estimators._validation import HasMethods, as_table, fit_context, validate_finite
+from skldp.estimators._validation import HasMethods, as_table, fit_context, is_fitted, validate_finite
 from skldp.exceptions import TooFewPeopleWarning
 from skldp.learning._errors_in_variables import least_squares_of_releases
 from skldp.learning._linear_rule import discriminant_of_releases, unbiased_members
@@ -25,23 +24,21 @@ from skldp.learning._uncertainty import intervals_around
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._rows import RowMechanism
 
-__all__ = ["NoiseAwareDiscriminant", "NoiseAwareLinearRegression"]
-
 
 class NoiseAwareLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
     r"""Linear regression on released rows: least squares corrected for the known noise of the regressors.
 
-    It is for those who must have rows. A release that is made for the model tells far more at the same epsilon.
+    Use it only if rows must be released: a release made for the model carries far more information at the same epsilon.
 
     Parameters
     ----------
     mechanism : transformer or RowMechanism
-        What released the rows: a fitted transformer, its ``mechanism_``, or a transformer that is not fitted, of which
-        a clone is fitted to the shape of X. If it releases one number more than X has columns, the target was released
-        with the row, as its last number. Releases must be unbiased and their second moments identified, as by PrivUnit,
-        multivariate Laplace noise, and Laplace, Gaussian or Piecewise numbers, with at least two features of a row.
+        Mechanism that released the rows: a fitted transformer, its ``mechanism_``, or an unfitted transformer, a clone
+        of which is fitted to the shape of X. If it releases one number more than X has columns, the last number is the
+        target. Releases must be unbiased and identify second moments, as do PrivUnit, multivariate Laplace noise, and
+        Laplace, Gaussian or Piecewise numbers with at least two features per row.
     target_mechanism : transformer or RowMechanism, default=None
-        What released the target on its own, without bias. None takes the target as true, or released with the row.
+        Unbiased mechanism that released the target separately. None if the target is true, or released with the row.
     fit_intercept : bool, default=True
 
     Attributes
@@ -49,37 +46,36 @@ class NoiseAwareLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
     coef_ : ndarray of shape (n_features,)
     intercept_ : float
     coef_covariance_ : ndarray of shape (n_features + 1, n_features + 1)
-        Of the errors of intercept and coefficients, in this order. NaN if noise hides a direction of the rows.
+        Covariance of the errors of intercept and coefficients, in this order. NaN if noise hides a direction of the
+        rows.
     mechanism_ : RowMechanism
     privacy_guarantee_ : PrivacyGuarantee
-        That of the releases: what is computed from them costs nothing more.
+        Guarantee of the releases, at no further cost.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Where the releases have them.
+        If the releases have names.
 
     Raises
     ------
     ValueError
-        If the law of the release does not identify second moments: a row of which one feature is sampled tells no
-        product of two.
+        If the release does not identify second moments, as with one sampled feature per row.
 
     Warns
     -----
     TooFewPeopleWarning
-        If noise hides a direction of the rows, with how many people it takes at least. Coefficients are shrunk then.
+        If noise hides a direction of the rows, with the number of people needed. Coefficients are shrunk then.
 
     See Also
     --------
-    PrivateLinearRegression : Learns far more from a release that is made for the model.
-    PrivateMoments : The same for every column as a target.
+    PrivateLinearRegression : More accurate, from a release made for the model.
+    PrivateMoments : Regressions of every column as the target.
 
     Notes
     -----
-    The second moments of the releases are turned into those of the rows by what the mechanism is known to do to them;
-    products of features that were sampled are weighed by their chance of being released together. Plain least squares
-    on the releases has coefficients that are too small. Standard errors are a sandwich of up to 200 groups of rows, so
-    that rows must be of different people and in no order of time. At an equal error of a prediction, clean rows are
-    predicted better than released ones.
+    The known effect of the mechanism on second moments is inverted; products of sampled features are weighted by their
+    probability of being released together. Plain least squares on releases has coefficients that are too small.
+    Standard errors are a sandwich of up to 200 groups of rows, so that rows must be of different people and not in
+    order of time.
 
     References
     ----------
@@ -135,15 +131,16 @@ class NoiseAwareLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
         )
         if fit.n_needed > len(rows):
             warnings.warn(
-                f"With {len(rows):,} released rows, noise hides at least one direction of them: coefficients are "
-                f"shrunk, and have no standard errors. It takes at least {fit.n_needed:,} people, a larger epsilon, "
-                "or fewer features.",
+                "Noise hides at least one direction of the rows: coefficients are shrunk and have no standard errors. "
+                f"Got {len(rows):,} released rows. Use at least {fit.n_needed:,} people, fewer features, or a larger "
+                "epsilon.",
                 TooFewPeopleWarning,
                 stacklevel=2,
             )
         self.coef_, self.intercept_, self.coef_covariance_ = fit.coef, fit.intercept, fit.covariance
         self.mechanism_ = mechanism
-        self.privacy_guarantee_ = self._of_both(guarantee, together)
+        claims = ["the target is as it was given"] if self.target_mechanism is None and not together else []
+        self.privacy_guarantee_ = _computed_from(guarantee, self._label_guarantee(), claims)
         return self
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
@@ -179,26 +176,14 @@ class NoiseAwareLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
         values = np.append(self.intercept_, self.coef_)
         return intervals_around(values, np.sqrt(np.diag(self.coef_covariance_)), level)
 
-    @property
-    def label_guarantee_(self) -> PrivacyGuarantee | None:
-        """Guarantee of the target's own release; None if it has none."""
-        self._check_unchanged()
-        if self.target_mechanism is None:
-            return None
-        return law_of_releases(self.target_mechanism, 1, "target_mechanism")[1]
-
-    def _of_both(self, guarantee: PrivacyGuarantee, together: bool) -> PrivacyGuarantee:
-        whole = guarantee
-        if self.target_mechanism is not None:
-            whole = whole + law_of_releases(self.target_mechanism, 1, "target_mechanism")[1]
-        basis = f"computed from releases, which costs nothing more: {whole.basis}"
-        if self.target_mechanism is None and not together:
-            basis += "; the target is as it was given"
-        return replace(whole, basis=basis)
+    def _label_guarantee(self) -> PrivacyGuarantee | None:
+        """Return the guarantee of the target's own release, if there is one."""
+        given = self.target_mechanism
+        return None if given is None else law_of_releases(given, 1, "target_mechanism")[1]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        # scikit-learn's checks use rows that were not released.
+        # scikit-learn's checks fit rows that were not released.
         tags.regressor_tags.poor_score = True
         return tags
 
@@ -206,20 +191,20 @@ class NoiseAwareLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
 class NoiseAwareDiscriminant(GuaranteeMixin, LinearScores, BaseEstimator):
     r"""Linear discriminant analysis of released rows, corrected for the known noise of their mechanism.
 
-    It is fitted on releases, and predicts clean rows as the mechanism encodes them: ``transform`` of a transformer with
-    ``transform_noise=False``. On new releases it works, too, with their noise.
+    It is fitted on releases, and predicts clean rows encoded by the mechanism: ``transform`` of a transformer with
+    ``transform_noise=False``. It also predicts new releases, less accurately.
 
     Parameters
     ----------
     mechanism : transformer or RowMechanism
-        What released the rows: a fitted transformer, its ``mechanism_``, or a transformer that is not fitted, of which
-        a clone is fitted to the shape of the releases. Releases must be unbiased, and second moments be identified, as
-        by PrivUnit, multivariate Laplace noise and numeric mechanisms with at least two features of a row.
+        Mechanism that released the rows: a fitted transformer, its ``mechanism_``, or an unfitted transformer, a clone
+        of which is fitted to the shape of the releases. Releases must be unbiased and identify second moments, as do
+        PrivUnit, multivariate Laplace noise, and numeric mechanisms with at least two features per row.
     label_mechanism : LabelRR or LabelLaplace, default=None
-        What released the labels, fitted, or not and with declared `classes`. None takes the labels as true ones.
+        Mechanism that released the labels, fitted or with declared `classes`. None if the labels are true.
     public : array-like of shape (n_public, n_features), default=None
-        Clean vectors of the same kind, encoded as the mechanism encodes them, that are nobody's secret. Class means are
-        then expected to differ in the directions in which these do.
+        Clean public vectors of the same kind, encoded by the mechanism. Class means are expected to differ along the
+        directions of their variance.
 
     Attributes
     ----------
@@ -228,28 +213,27 @@ class NoiseAwareDiscriminant(GuaranteeMixin, LinearScores, BaseEstimator):
     intercept_ : ndarray of shape (1,) or (n_classes,)
     mechanism_ : RowMechanism
     privacy_guarantee_ : PrivacyGuarantee
-        That of the releases: what is computed from them costs nothing more.
+        Guarantee of the releases, at no further cost.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Where the releases have them.
+        If the releases have names.
 
     Raises
     ------
     ValueError
-        If the mechanism's law does not identify second moments, or releases numbers of another kind; if a label is not
-        one of the mechanism's classes, or a parameter is not as above.
+        If the release does not identify second moments, or a label is not among the mechanism's classes.
 
     See Also
     --------
-    PrivateDiscriminant : Learns far more from a release that is made for the model.
-    LabelPrivateClassifier : Where only the labels are private.
+    PrivateDiscriminant : More accurate, from a release made for the model.
+    LabelPrivateClassifier : Protects the labels only.
 
     Notes
     -----
-    Class means of releases are unbiased; labels that were randomised belong to the classes by weights that undo the
-    flip matrix in the mean. The covariance within the classes is that of the releases, undone by
-    ``original_second_moment``, less that between the means, moved to the nearest positive semidefinite matrix. Ridge
-    and intercepts follow from the size of the noise alone.
+    Class means of releases are unbiased; randomised labels are weighted by the inverse of the flip matrix. The
+    covariance within classes is that of the releases, corrected by ``original_second_moment``, less that between the
+    means, projected to the nearest positive semidefinite matrix. Ridge and intercepts follow from the size of the noise
+    alone.
 
     References
     ----------
@@ -298,7 +282,7 @@ class NoiseAwareDiscriminant(GuaranteeMixin, LinearScores, BaseEstimator):
         self : object
         """
         self._forget_guarantee()
-        # One row has no variance.
+        # A variance needs two rows.
         rows = validate_finite(self, X, reset=True, dtype=np.float64, ensure_min_samples=2)
         labels = labels_1d(y)
         check_consistent_length(rows, labels)
@@ -306,52 +290,40 @@ class NoiseAwareDiscriminant(GuaranteeMixin, LinearScores, BaseEstimator):
         label_mechanism = self._of_the_labels()
         classes = learnt_values(labels) if label_mechanism is None else label_mechanism.classes_
         if len(classes) < 2:
-            raise ValueError("There must be at least 2 classes. Got one class instead.")
+            raise ValueError("y must have at least 2 classes. Got one class instead.")
         codes = encode(labels, classes, "y")
         flip_matrix = np.eye(len(classes)) if label_mechanism is None else label_mechanism.flip_matrix_
+        claims = [] if label_mechanism is not None else ["labels are as they were given"]
         public = None
         if self.public is not None:
-            public = as_table(self.public, "public").astype(np.float64)
-            if public.shape[1] != rows.shape[1]:
-                raise ValueError(f"public must have {rows.shape[1]} columns. Got {public.shape[1]} instead.")
+            public = as_table(self.public, "public", rows.shape[1]).astype(np.float64)
+            claims.append("`public` is assumed to be public and independent of these people")
         learnt = discriminant_of_releases(rows, unbiased_members(codes, flip_matrix), mechanism, public)
         self.mechanism_ = mechanism
         self._learn(classes, *learnt)
-        self.privacy_guarantee_ = self._of_both(guarantee, label_mechanism)
+        self.privacy_guarantee_ = _computed_from(guarantee, self._label_guarantee(), claims)
         return self
 
-    @property
-    def label_guarantee_(self) -> PrivacyGuarantee | None:
-        """Guarantee of the labels' release; None if labels are not released."""
-        self._check_unchanged()
+    def _label_guarantee(self) -> PrivacyGuarantee | None:
+        """Return the guarantee of the labels' release, if there is one."""
         mechanism = self._of_the_labels()
         return None if mechanism is None else own_guarantee(mechanism)
 
     def _of_the_labels(self) -> Any:
         """Return the fitted label mechanism."""
         mechanism = self.label_mechanism
-        if mechanism is None or _is_fitted(mechanism):
+        if mechanism is None or is_fitted(mechanism):
             return mechanism
         if mechanism.get_params().get("classes") is None:
             raise ValueError(
-                "label_mechanism must be fitted, or declare its classes. "
-                f"Got {type(mechanism).__name__}(classes=None), not fitted, instead."
+                "label_mechanism must be fitted, or have declared classes. "
+                f"Got an unfitted {type(mechanism).__name__}(classes=None) instead."
             )
         return clone(mechanism).fit(mechanism.classes)
 
-    def _of_both(self, guarantee: PrivacyGuarantee, label_mechanism: Any) -> PrivacyGuarantee:
-        whole = guarantee if label_mechanism is None else guarantee + own_guarantee(label_mechanism)
-        basis = f"computed from releases, which costs nothing more: {whole.basis}"
-        if label_mechanism is None:
-            basis += "; labels are as they were given"
-        if self.public is not None:
-            basis += "; `public` is assumed to be public and independent of these people"
-        return replace(whole, basis=basis)
 
-
-def _is_fitted(estimator: Any) -> bool:
-    try:
-        check_is_fitted(estimator)
-    except NotFittedError:
-        return False
-    return True
+def _computed_from(releases: PrivacyGuarantee, labels: PrivacyGuarantee | None, claims: list[str]) -> PrivacyGuarantee:
+    """Return the guarantee of what is computed from releases of rows and of their labels or targets."""
+    both = releases if labels is None else releases + labels
+    basis = f"computed from releases, which costs nothing more: {both.basis}"
+    return replace(both, basis="; ".join([basis, *claims]))

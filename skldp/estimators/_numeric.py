@@ -17,8 +17,6 @@ from skldp.mechanisms.numeric._bounded_features import (
     number_of_sampled_features,
 )
 
-__all__ = ["NumericPrivatizer"]
-
 
 class NumericPrivatizer(OneToOneFeatureMixin, LocalTransformer):
     r"""Release numbers within declared bounds, unbiased, through a mechanism chosen by name.
@@ -28,25 +26,25 @@ class NumericPrivatizer(OneToOneFeatureMixin, LocalTransformer):
     epsilon : float, default=1.0
         Budget (natural log) of one record, all its features together.
     mechanism : str, default="hybrid"
-        - ``"duchi"``: one of two answers; the best for small epsilon;
-        - ``"three_outputs"``: one of three;
+        - ``"duchi"``: one of two values; the best for small epsilon;
+        - ``"three_outputs"``: one of three values;
         - ``"piecewise"``, ``"piecewise_sub"``, ``"piecewise_opt"``: near the value, or anywhere in a range;
-        - ``"square_wave"``: the same, of a shape for whole distributions;
+        - ``"square_wave"``: the same, suited to estimating distributions;
         - ``"hybrid"``: Piecewise or Duchi, by chance; ``"hybrid_tp"``: PM-SUB or Three-Outputs;
         - ``"laplace"``: exact discrete Laplace noise;
         - ``"ldp_fl"``: Duchi around a public centre, which is the middle of `bounds`, so the same as ``"duchi"``;
         - ``"duchi_vector"``: all features together, one sign each;
         - ``"gaussian"``: exact discrete Gaussian noise, all features together; it needs `delta`;
-        - ``"best"``: whichever has the least worst-case variance of a feature in units of its half-width.
+        - ``"best"``: the one with the least worst-case variance of a feature in units of its half-width.
     bounds : (low, high), default=(-1, 1)
         Declared domain, each end a number or one number per feature; also a dict of pairs by column name, or a list of
         one pair per feature. Values outside are clipped.
     delta : float, default=0.0
         Above 0 for the Gaussian (and for ``"best"`` if the Gaussian is to be among its candidates), else 0.
     n_sampled_features : "auto", "all" or int, default="auto"
-        How many features of each row are released, chosen anew for each row; each has its share of epsilon and is
-        scaled up, the others are the middle of their bounds. ``"auto"`` is one for each 2.5 of epsilon, at least one,
-        and all for ``"duchi_vector"`` and ``"gaussian"``.
+        Number of features released per row, sampled for each row. Each has its share of epsilon and is scaled up; the
+        others become the middle of their bounds. ``"auto"`` is one for each 2.5 of epsilon, at least one, and all for
+        ``"duchi_vector"`` and ``"gaussian"``.
     transform_noise : bool, default=True
         If False, `transform` returns the clipped values without noise; `fit_transform` still adds it.
     seed : None, int, Generator or RandomState, default=None
@@ -59,13 +57,13 @@ class NumericPrivatizer(OneToOneFeatureMixin, LocalTransformer):
     Attributes
     ----------
     mechanism_ : BoundedFeatures
-        What is sampled, with its exact `variance`, `bias` and `worst_variance`.
+        The sampled law, with its exact `variance`, `bias` and `worst_variance`.
     mechanism_name_ : str
-        The name of the mechanism; which one ``"best"`` chose.
+        Name of the mechanism, as chosen by ``"best"``.
     n_sampled_features_ : int
-        How many features of a row are released.
+        Number of features released per row.
     privacy_guarantee_ : PrivacyGuarantee
-        Exact, from the integers that are sampled.
+        Exact, from the sampled integers.
     bounds_ : tuple of two ndarrays of shape (n_features,)
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
@@ -73,8 +71,8 @@ class NumericPrivatizer(OneToOneFeatureMixin, LocalTransformer):
     Raises
     ------
     ValueError
-        At `fit`: delta missing or not wanted, more sampled features than there are, bounds of the wrong length, or
-        an epsilon that would round away, with the least usable one.
+        If delta is missing or not applicable, more features are sampled than X has, bounds have the wrong length, or
+        epsilon is too small for the mechanism.
 
     Notes
     -----
@@ -138,17 +136,14 @@ class NumericPrivatizer(OneToOneFeatureMixin, LocalTransformer):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            What was released, or predicted from releases, as by a TransformedTargetRegressor.
+            Released rows or predictions of them, as in a TransformedTargetRegressor.
 
         Returns
         -------
         X : ndarray of shape (n_samples, n_features)
         """
         check_is_fitted(self)
-        X = as_table(X, dtype=FLOATS)
-        if X.shape[1] != self.n_features_in_:
-            raise ValueError(f"X must have {self.n_features_in_} columns. Got {X.shape[1]} instead.")
-        return X
+        return as_table(X, n_columns=self.n_features_in_, dtype=FLOATS)
 
     def _make_mechanism(self, X):
         n_features, epsilon = X.shape[1], float(self.epsilon)

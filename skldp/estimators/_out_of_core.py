@@ -1,4 +1,4 @@
-"""Releases of tables that do not fit into memory: memory maps in blocks, and dask collections."""
+"""Releases of tables that do not fit in memory: memory maps in blocks, and dask collections."""
 
 import math
 import sys
@@ -15,22 +15,18 @@ from sklearn.utils.validation import check_is_fitted
 from skldp.accounting.ledger._records import canonical_ids
 from skldp.domains._columns import Columns
 from skldp.domains._domain import check_finite
-from skldp.estimators._base import Keyed, LocalTransformer, counted_out_of_domain, in_threads, warn_out_of_domain
+from skldp.estimators._base import Keyed, LocalTransformer, in_threads, warn_out_of_domain
 from skldp.estimators._labels import LabelReleaser
 from skldp.exceptions import RepeatedReleaseWarning
 from skldp.mechanisms._field_key import FieldKey
 
-__all__ = ["release_blocks", "release_dask"]
-
-# Bytes of a block: one a thread stays far below 64 MB.
+# Bytes of a block. One block per thread stays far below 64 MB.
 _BLOCK_BYTES = 1 << 22
-# Bytes from which on processes are worth their start.
+# Processes take too long to start for smaller tables.
 _WORTH_PROCESSES = 1 << 28
-# Bytes of a label's code, its answer and the released label, at least.
+# Least bytes of a label's code, answer and release together.
 _LEAST_ROW_BYTES = 24
 _MOST_TASKS = 1024
-# Ids are Python objects of some tens of bytes.
-_MOST_IDS = 1 << 16
 
 
 def release_blocks(
@@ -41,21 +37,21 @@ def release_blocks(
     release_key: FieldKey | None = None,
     ids: Any = None,
 ) -> np.ndarray:
-    """Release every row of X into `out`, a block of rows at a time; both may be memory maps of any length.
+    """Release X into `out` block by block; both may be memory maps of any length.
 
     Parameters
     ----------
     estimator : transformer of this package
-        Fitted; ``estimator.fit(X[:1])`` is enough, because only the shape counts, with declared classes or categories
-        for labels and columns of categories. Its `n_jobs` threads work; where X and `out` are memory maps of 256 MiB
-        or more and the steps are not compiled, as many processes, which do not wait for each other.
+        Fitted; ``estimator.fit(X[:1])`` is enough if classes and categories are declared, because only the shape is
+        used. It runs `n_jobs` threads, or as many processes if X and `out` are memory maps of 256 MiB or more and the
+        steps are not compiled.
     X : ndarray or memory map of shape (n_samples, n_features), or (n_samples,) for labels
         The private rows.
     out : ndarray or memory map of shape (n_samples, n_features_out), or (n_samples,) for labels
-        Overwritten. Of a type that holds what is released. Must not overlap X.
+        Overwritten. Its dtype must hold released values, and it must not overlap X.
     release_key : FieldKey, default=None
-        Makes the noise of a row a function of this secret, the law, the person and the value, so that a run can be
-        repeated without a second release of unchanged rows. None draws anew.
+        Makes the noise of a row a function of this secret, the law, the person and the value, so that a repeated run
+        repeats the release of unchanged rows. None draws new noise.
     ids : array-like of int or str, shape (n_samples,), default=None
         Id of each row's person; required with a `release_key`, refused without.
 
@@ -66,17 +62,16 @@ def release_blocks(
     Raises
     ------
     ValueError
-        If `out` has the wrong shape or a type that does not hold what is released, is read-only or overlaps X, if a
-        value is not finite or not declared (all blocks are checked before the first is released), or if `seed` is an
-        int: every block would get the same noise. With a `release_key`, if there is a seed or a ledger beside it, no
-        noise to be drawn, or not one id for each row.
+        If `out` has the wrong shape or dtype, is read-only or overlaps X; if a value is not finite or not declared (all
+        blocks are checked before the first release); or if `seed` is an int, with which every block would get the same
+        noise. With a `release_key`, if there is a seed, a ledger, ``transform_noise=False``, or not one id per row.
     TypeError
-        If `estimator`, X, `out`, `release_key` or an id is of another kind.
+        If `estimator`, X, `out`, `release_key` or an id has another type.
 
     Warns
     -----
     OutOfDomainWarning
-        Once, with the number of values in the whole table that were moved into the declared domain.
+        Once, with the number of values of X that were moved into the declared domain.
 
     Examples
     --------
@@ -95,29 +90,28 @@ def release_blocks(
         # numpy would turn a list of numbers and strings into strings.
         people = np.asarray(people, dtype=object if isinstance(people, list | tuple) else None)
         if people.shape != (len(X),):
-            raise ValueError(f"ids must be one for each of {len(X)} rows. Got the shape {people.shape} instead.")
-        # Check all ids before the first release.
-        for start in range(0, len(X), _MOST_IDS):
-            canonical_ids(people[start : start + _MOST_IDS])
+            raise ValueError(f"ids must have one entry for each of {len(X)} rows. Got shape {people.shape} instead.")
     row_bytes = max(array.dtype.itemsize * math.prod(array.shape[1:]) for array in (X, out))
     n_rows = max(1, _BLOCK_BYTES // max(row_bytes, _LEAST_ROW_BYTES))
     n_jobs = getattr(estimator, "n_jobs", None)
+    # Check everything before the first release.
     for start in range(0, len(X), n_rows):
+        part = slice(start, start + n_rows)
         try:
-            rows = estimator._rows(X[start : start + n_rows], reset=False)
+            if people is not None:
+                canonical_ids(people[part])
+            rows = estimator._rows(X[part], reset=False)
             if isinstance(estimator.mechanism_.domain, Columns):
                 # Numbers may be missing.
                 estimator.mechanism_.domain.clip(rows)
             elif rows.dtype.kind == "f":
                 check_finite(rows)
         except ValueError as error:
-            error.add_note(
-                f"This is about the block of X that begins at row {start}: positions are counted from there."
-            )
+            error.add_note(f"Positions are counted within the block of X that begins at row {start}.")
             raise
     # A copy of a generator in another process would repeat its noise.
     secure = estimator.seed is None
-    # A secret in memory must not reach another process.
+    # A secret in memory must stay in this process.
     secure_elsewhere = secure and (release_key is None or release_key.key.travels)
     in_files = _is_file(X, "r", "r+", "w+") and _is_file(out, "r+", "w+")
     large = in_files and X.nbytes >= _WORTH_PROCESSES
@@ -126,63 +120,59 @@ def release_blocks(
         return estimator, X[task], out[task], n_rows, release_key, None if people is None else people[task]
 
     if secure_elsewhere and large and not getattr(estimator.mechanism_, "runs_compiled", False):
-        # Few long tasks: each makes the mechanism's tables again.
+        # Each task builds the mechanism's tables, so that a few long ones are faster.
         tasks = _runs(len(X), n_rows, 4 * effective_n_jobs(n_jobs))
         counts = Parallel(n_jobs=n_jobs)(delayed(_release_into)(*part_of(task)) for task in tasks)
     else:
-        counts = in_threads(
-            lambda task: _release_into(*part_of(task)),
-            _runs(len(X), n_rows, _MOST_TASKS),
-            n_jobs=n_jobs if secure else 1,
-        )
+        tasks = _runs(len(X), n_rows, _MOST_TASKS)
+        counts = in_threads(lambda task: _release_into(*part_of(task)), tasks, n_jobs=n_jobs if secure else 1)
     warn_out_of_domain(sum(counts), X.size)
     return out
 
 
 def release_dask(estimator: BaseEstimator, X: Any, *, release_key: FieldKey | None = None, ids: Any = None) -> Any:
-    """Release a dask array, data frame or series, every block in a task of its own with noise of its own.
+    """Release a dask array, data frame or series, each block in its own task with its own noise.
 
     Parameters
     ----------
     estimator : transformer of this package
-        Fitted, for example on the first rows; only the shape (and the names of columns) count. Classes and categories
-        are to be declared.
+        Fitted, for example on the first rows: only the shape and the names of columns are used. Classes and categories
+        must be declared.
     X : dask.array.Array of shape (n_samples, n_features), dask.dataframe.DataFrame, or one column of labels
-        The private rows. Columns are brought into one block.
+        The private rows. Columns are rechunked into one block.
     release_key : FieldKey, default=None
         Makes the noise of a row a function of this secret, the law, the person and the value, so that a repeated task
-        or computation is no second release of unchanged rows.
+        repeats the release of unchanged rows.
     ids : dask array or series of int or str, shape (n_samples,), default=None
         Id of each row's person, partitioned as a data frame X; required with a `release_key`, refused without.
 
     Returns
     -------
     X_released : dask array, data frame or series
-        Not yet computed. **Without a key, every computation of it is a new release**: two of them cost twice the
-        budget, and so does a task that is executed again. Write it to storage once, and work with what was written.
+        Not yet computed. **Without a key, each computation is a new release**: two computations cost twice the budget,
+        and so does a task that is executed again. Write the result to storage once, and use the stored copy.
 
     Raises
     ------
     ValueError
-        If `seed` is not None: a seed or a generator would go to every task, and give every block the same
-        noise. With a `release_key`, as :func:`release_blocks`, or if its secret is not where workers find it. In the
-        computation, by the task of a block with NaN or infinity: other blocks may have been written by
-        then, so look for them first, with ``dask.array.isfinite(X).all().compute()``; and by that of a worker who
-        finds another secret, or none.
+        If `seed` is not None, with which every block would get the same noise. With a `release_key`, as for
+        :func:`release_blocks`, or if its secret is in memory only. A task raises for a block with NaN or infinity, when
+        other blocks may already be written: check first with ``dask.array.isfinite(X).all().compute()``. A task also
+        raises on a worker without the secret, or with another one.
     TypeError
-        If `estimator`, `X` or `release_key` is of another kind.
+        If `estimator`, `X` or `release_key` has another type.
     ImportError
         If dask is not installed.
 
     Warns
     -----
     RepeatedReleaseWarning
-        Without a key, where a client of a cluster is open: what a lost worker held is computed, and released, again.
+        Without a key, if a client of a cluster is open: results of a lost worker are computed and released again.
 
     Notes
     -----
-    A task draws its key from the operating system's secure source of the worker that executes it, or reads the secret
-    of the `release_key` from where that says it is; neither is part of the task graph.
+    A task draws its key from the secure source of its worker's operating system, or reads the secret of the
+    `release_key` on the worker. Neither is part of the task graph.
 
     Examples
     --------
@@ -194,14 +184,14 @@ def release_dask(estimator: BaseEstimator, X: Any, *, release_key: FieldKey | No
     _check_estimator(estimator)
     if getattr(estimator, "transform_noise", True) and estimator.seed is not None:
         raise ValueError(
-            "seed must be None, because it would go to every task and every block would get the same noise: "
-            f"two blocks would subtract to the secret. Got {estimator.seed!r} instead."
+            "seed must be None: every block would get the same noise, and the difference of two blocks would show "
+            f"their values. Got {estimator.seed!r} instead."
         )
     _check_key(estimator, release_key, ids)
     if release_key is not None and not release_key.key.travels:
         raise ValueError(
-            "The secret must be where every worker finds it: ReleaseKey.from_file, or a function that asks for it. "
-            "Got one of bytes, which stays in this process."
+            "release_key must read its secret on every worker: use ReleaseKey.from_file, or a function that fetches "
+            "it. Got a secret in the memory of this process."
         )
     try:
         import dask.array
@@ -209,7 +199,7 @@ def release_dask(estimator: BaseEstimator, X: Any, *, release_key: FieldKey | No
         raise ImportError('release_dask needs dask. Install it with: pip install "skldp[dask]"') from error
     if release_key is None and getattr(estimator, "transform_noise", True):
         _warn_of_a_cluster()
-    # A unique name: two calls are two releases, not one cached result.
+    # Two calls are two releases, so that dask must not share their names.
     common = {"estimator": estimator, "key": release_key, "release": uuid.uuid4().hex}
     if isinstance(X, dask.array.Array):
         empty = _empty(estimator, X._meta)
@@ -231,15 +221,15 @@ def release_dask(estimator: BaseEstimator, X: Any, *, release_key: FieldKey | No
 
 
 def _warn_of_a_cluster():
-    """Warn where a worker may be lost: no setting of the scheduler forbids computing its results again."""
+    """Warn if a cluster is connected, whose scheduler may compute a block twice."""
     try:
         # A client exists only if distributed is imported.
         sys.modules["distributed"].default_client()
     except (KeyError, ValueError):
         return
     warnings.warn(
-        "A cluster computes again what a lost worker held, and that is a second release of these rows, at their whole "
-        "epsilon again. Give a release_key and ids, with which it is the same release.",
+        "A cluster recomputes the results of a lost worker, which releases these rows a second time at their full "
+        "epsilon. With release_key and ids a retry repeats the same release.",
         RepeatedReleaseWarning,
         stacklevel=2,
     )
@@ -248,10 +238,10 @@ def _warn_of_a_cluster():
 def _ids_beside(X, ids):
     """Return ids in blocks beside those of X."""
     if not hasattr(ids, "rechunk") or ids.ndim != 1:
-        raise TypeError(f"The ids of a dask array must be one of one dimension. Got {type(ids).__name__} instead.")
+        raise TypeError(f"ids of a dask array must be a dask array of one dimension. Got {type(ids).__name__} instead.")
     if math.isfinite(sum(X.chunks[0]) + sum(ids.chunks[0])):
         if ids.shape[0] != X.shape[0]:
-            raise ValueError(f"ids must be one for each of {X.shape[0]} rows. Got {ids.shape[0]} instead.")
+            raise ValueError(f"ids must have one entry for each of {X.shape[0]} rows. Got {ids.shape[0]} instead.")
         ids = ids.rechunk((X.chunks[0],))
     return ids if X.ndim == 1 else ids[:, None]
 
@@ -267,22 +257,21 @@ def _check_key(estimator, release_key, ids):
     """Return ids; raise ValueError for a key without ids, or beside a seed or a ledger."""
     if (release_key is None) != (ids is None):
         raise ValueError(
-            "A release_key makes the noise of each person's row, whom ids name: both are needed, or neither. "
-            f"Got {'no release_key' if release_key is None else 'no ids'}."
+            f"release_key and ids must be given together. Got {'no release_key' if release_key is None else 'no ids'}."
         )
     if release_key is None:
         return None
     if not isinstance(release_key, FieldKey):
         raise TypeError(f"release_key must be a FieldKey. Got {type(release_key).__name__} instead.")
     if estimator.seed is not None or not getattr(estimator, "transform_noise", True):
-        raise ValueError("With a release_key, noise must be drawn, and by no seed. Got seed or transform_noise=False.")
+        raise ValueError(f"release_key needs seed=None and transform_noise=True. Got {estimator!r} instead.")
     if getattr(estimator, "ledger", None) is not None:
-        raise ValueError("A ledger charges every release, and a repeated one is none: with a release_key, ledger=None.")
+        raise ValueError("ledger must be None with a release_key, as a repeated release is free. Got a ledger.")
     return ids
 
 
 def _check_out(estimator, X, out):
-    """Raise unless blocks can be written to `out`, each with noise of its own."""
+    """Raise unless blocks can be written to `out`, each with its own noise."""
     if not isinstance(getattr(X, "dtype", None), np.dtype):
         raise TypeError(f"X must be a numpy array or a memory map. Got {type(X).__name__} instead.")
     if not isinstance(out, np.ndarray):
@@ -292,14 +281,14 @@ def _check_out(estimator, X, out):
     noisy = getattr(estimator, "transform_noise", True)
     if noisy and estimator.seed is not None and not hasattr(estimator.seed, "bytes"):
         raise ValueError(
-            "seed must be None or a generator, because with an int every block would get the same noise, and "
-            f"two blocks would subtract to the secret. Got {estimator.seed!r} instead."
+            "seed must be None or a generator: with an int every block would get the same noise, and the difference "
+            f"of two blocks would show their values. Got {estimator.seed!r} instead."
         )
     shape = (X.shape[0], *_empty(estimator, X[:0]).shape[1:])
     if out.shape != shape:
         raise ValueError(f"out must have the shape {shape}. Got {out.shape} instead.")
     if not estimator._can_be_written_to(out.dtype):
-        raise ValueError(f"out must be of a type that holds what is released. Got {out.dtype.type.__name__} instead.")
+        raise ValueError(f"out must have a dtype that holds released values. Got {out.dtype.type.__name__} instead.")
     if np.may_share_memory(X, out):
         raise ValueError("out must not overlap X. Got overlapping arrays instead.")
 
@@ -316,11 +305,11 @@ def _is_file(array, *modes):
 
 
 def _release_into(estimator, X, out, n_rows, key, ids):
-    with counted_out_of_domain() as counts:
-        for start in range(0, len(X), n_rows):
-            part = slice(start, start + n_rows)
-            keyed = None if key is None else Keyed(key, canonical_ids(ids[part]))
-            estimator._release_into(X[part], np.asarray(out[part]), keyed=keyed)
+    counts: list[int] = []
+    for start in range(0, len(X), n_rows):
+        part = slice(start, start + n_rows)
+        keyed = None if key is None else Keyed(key, canonical_ids(ids[part]))
+        estimator._release_into(X[part], np.asarray(out[part]), keyed=keyed, counts=counts)
     return sum(counts)
 
 
@@ -339,7 +328,7 @@ def _empty(estimator, X):
     """Return the release of no rows, in the dtype and kind of container of X."""
     empty = estimator._encoded(estimator._empty_release(0, np.asarray(X).dtype), X)
     if sparse.issparse(empty):
-        raise ValueError("Where blocks are released, sparse_output must be False. Got True instead.")
+        raise ValueError("sparse_output must be False in a release by blocks. Got True instead.")
     return empty
 
 

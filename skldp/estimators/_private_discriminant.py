@@ -22,33 +22,31 @@ from skldp.estimators._validation import (
 from skldp.learning._discriminant import DiscriminantProtocol
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 
-__all__ = ["PrivateDiscriminant"]
-
 
 class PrivateDiscriminant(PrivateLinearClassifier):
     r"""Linear discriminant analysis under local differential privacy of every vector with its class.
 
-    Each row of X with its y is a person, who releases one vector once, at the whole epsilon: nearly everybody the
-    tensor of their row and their class. It is made for many features, such as embeddings and images, and uses vectors
-    without classes that are public.
+    Each row of X with its y is a person, who releases one vector once, at the full epsilon: for nearly all people the
+    tensor of row and class. It suits many features, such as embeddings and images, and can use public vectors without
+    classes.
 
     Parameters
     ----------
     epsilon : float, default=1.0
-        Budget (natural log) of one whole record: all features and the class.
+        Budget (natural log) of one record: all features and the class.
     bounds : (low, high), default=(-1, 1)
         Declared domain, each end a number or one number per feature; also a dict of pairs by column name, or a list of
         one pair per feature. Values outside are clipped.
         Not used with a `radius`.
     radius : float, default=None
-        Declared bound on the norms of rows; longer rows are scaled down to it. They should be about as
-        long, as embeddings of norm 1 are: then nobody needs to tell how long they are.
+        Declared bound on the norms of rows; longer rows are scaled down to it. Norms should be close to it, as with
+        embeddings of norm 1, because no people are spent on estimating norms.
     classes : array-like of shape (n_classes,), default=None
         Declared classes, from public knowledge. None learns them from y, with a warning and an infinite guarantee.
     public : array-like of shape (n_public, n_features), default=None
-        Vectors without classes of the same kind, at least 10, that are nobody's secret and not of the people in X: such
-        as texts that were published, embedded by the same model. They say in which directions rows differ, and are
-        given to classes by what was learnt (self-training).
+        Public vectors of the same kind without classes, at least 10, independent of the people in X, such as published
+        texts embedded by the same model. They provide the covariance of rows, and are assigned to classes by the model
+        (self-training).
     seed : None, int, Generator or RandomState, default=None
         None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
     n_jobs : int, default=None
@@ -62,34 +60,34 @@ class PrivateDiscriminant(PrivateLinearClassifier):
     protocol_ : DiscriminantProtocol
         Its public state at the end.
     privacy_guarantee_ : PrivacyGuarantee
-        Of one person's release, record and class together; infinite where the classes were learnt.
+        For one release of record and class together; infinite if the classes were learnt.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
 
     Raises
     ------
     ValueError
-        If X holds NaN or infinity, y a class that is not declared, or a parameter is not as above.
+        If X holds NaN or infinity, y a class that is not declared, or a parameter is out of range.
 
     Warns
     -----
     TooFewPeopleWarning
-        If there are too few people for anything to be learnt: then the classes' shares are predicted.
+        If there are too few people. The shares of the classes are predicted then.
     LearntDomainWarning
         If `classes` is None.
     OutOfDomainWarning
-        With the number of values that were moved into the domain.
+        Reports the number of values that were moved into the domain.
 
     See Also
     --------
     PrivateLogisticRegression : For few features and many people, more accurate.
-    NoiseAwareDiscriminant : Of rows that were released one by one.
+    NoiseAwareDiscriminant : Learns from rows that were released one by one.
 
     Notes
     -----
-    `fit` simulates the protocol of ``skldp.learning._discriminant``: small parts of the people tell the classes'
-    shares, the centre and the size of rows; the others the tensor. Without public vectors rows are taken to differ as
-    much in all directions, unless there are enough people to tell their products.
+    `fit` simulates a protocol: small cohorts report for the shares of the classes, the centre and the size of rows,
+    and the others report the tensor. Without public vectors, and with too few people to estimate the covariance, rows
+    are assumed to vary equally in all directions.
 
     References
     ----------

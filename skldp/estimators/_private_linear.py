@@ -1,13 +1,13 @@
 """PrivateLinearRegression: linear regression from reports."""
 
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
@@ -18,7 +18,7 @@ from skldp._checks import check_fraction
 from skldp._tables import as_frame, html_table
 from skldp.domains._domain import Box
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
-from skldp.estimators._learning import ask_more, takes_more, warn_moved, warn_no_errors, warn_too_few
+from skldp.estimators._learning import ask_all, ask_more, takes_more, warn_moved, warn_too_few
 from skldp.estimators._validation import (
     BOUNDS,
     BOUNDS_BY_COLUMN,
@@ -33,48 +33,37 @@ from skldp.estimators._validation import (
     input_names,
     validate_finite,
 )
+from skldp.exceptions import TooFewPeopleWarning
 from skldp.learning._inference import InferenceProtocol
-from skldp.learning._person import simulate
 from skldp.learning._regression import RegressionProtocol
 from skldp.learning._uncertainty import Estimate
-from skldp.mechanisms._noise import noise_from
-
-__all__ = ["CoefficientErrorsMixin", "PrivateLinearRegression", "RegressionSummary"]
 
 
 def _asked_for_errors(self: Any) -> bool:
     if not self.inference:
-        raise AttributeError("Errors are known only where people were asked for them: fit with inference=True.")
+        raise AttributeError("Errors of the coefficients need inference=True in fit.")
     return True
+
+
+def _takes_more(self: Any) -> bool:
+    if self.inference:
+        raise AttributeError("partial_fit needs inference=False: the errors are of a fixed number of people.")
+    return takes_more(self)
 
 
 @dataclass(frozen=True)
 class RegressionSummary:
-    """The coefficients of a regression and their errors: a table as text, in notebooks, and as a frame.
+    """Table of the coefficients of a regression and their errors.
 
-    Parameters
+    Attributes
     ----------
     names : sequence of str
-        Of the terms.
+        The terms.
     estimate : Estimate
+        Coefficients with their covariance.
     level : float
-        Of the intervals.
+        Level of the intervals.
     title : str
-
-    See Also
-    --------
-    PrivateLinearRegression.summary : Makes it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skldp.estimators._private_linear import RegressionSummary
-    >>> from skldp.learning._uncertainty import Estimate
-    >>> estimate = Estimate(np.array([0.5]), np.array([[0.04]]), np.array([0.03]), 49)
-    >>> print(RegressionSummary(["age"], estimate, 0.95, "Least squares"))
-    Least squares
-         coef  std err      t  P>|t|   [0.025  0.975]  due to privacy
-    age   0.5      0.2  2.500  0.016  0.09808  0.9019             50%
     """
 
     names: Sequence[str]
@@ -97,145 +86,58 @@ class RegressionSummary:
         }
 
     def to_frame(self) -> Any:
-        """Return the columns as a pandas DataFrame, indexed by term.
-
-        Raises
-        ------
-        ImportError
-            If pandas is missing.
-        """
+        """Return the columns as a pandas DataFrame, indexed by term."""
         return as_frame(self.to_dict(), index=list(self.names))
 
     def __str__(self) -> str:
-        head, *rows = self._cells()
-        widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-        lines = [
-            "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in (head, *rows)
-        ]
-        return "\n".join([self.title, *lines])
+        rows = self._rows_of_text()
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ["  ".join([name.ljust(widths[0]), *map(str.rjust, cells, widths[1:])]) for name, *cells in rows]
+        return "\n".join([self.title, *map(str.rstrip, lines)])
 
     def _repr_html_(self) -> str:
-        head, *rows = self._cells()
+        head, *rows = self._rows_of_text()
         return html_table(self.title, rows, head)
 
-    def _cells(self) -> list[list[str]]:
-        columns = self.to_dict()
-        formats = ["{:.4g}", "{:.4g}", "{:.3f}", "{:.3f}", "{:.4g}", "{:.4g}", "{:.0%}"]
-        rows = zip(*columns.values(), strict=True)
-        return [
-            ["", *columns],
-            *(
-                [name, *(form.format(one) for form, one in zip(formats, row, strict=True))]
-                for name, row in zip(self.names, rows, strict=True)
-            ),
+    def _rows_of_text(self) -> list[list[str]]:
+        columns, formats = self.to_dict(), [".4g", ".4g", ".3f", ".3f", ".4g", ".4g", ".0%"]
+        texts = [
+            [format(number, form) for number in column] for column, form in zip(columns.values(), formats, strict=True)
         ]
+        return [["", *columns], *map(list, zip(self.names, *texts, strict=True))]
 
 
-class CoefficientErrorsMixin:
-    """Mixin with intervals and a summary for estimators with `inference`."""
-
-    # Attributes of the estimator.
-    n_features_in_: int
-    protocol_: Any
-    _check_unchanged: Callable[[], None]
-
-    @available_if(_asked_for_errors)
-    def confidence_intervals(self, level: float = 0.95) -> npt.NDArray[np.float64]:
-        """Return confidence intervals of the coefficients without a ridge.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-
-        Returns
-        -------
-        ndarray of shape (n_terms, 2)
-            Lower and upper ends: of the intercept, where there is one, and the coefficients.
-
-        Raises
-        ------
-        ValueError
-            If the level is not between 0 and 1, or there were too few people for errors to be told, or for features to
-            be told apart.
-        """
-        check_fraction("level", level)
-        return self._estimate().intervals(level)
-
-    @available_if(_asked_for_errors)
-    def summary(self, level: float = 0.95) -> RegressionSummary:
-        """Return the coefficients without a ridge, their errors, and the share of these due to privacy.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Of the intervals.
-
-        Returns
-        -------
-        RegressionSummary
-
-        Raises
-        ------
-        ValueError
-            As of :meth:`confidence_intervals`.
-        """
-        check_fraction("level", level)
-        estimate = self._estimate()
-        n_features = self.n_features_in_
-        names = [*getattr(self, "feature_names_in_", [f"x{i}" for i in range(n_features)])]
-        protocol = self.protocol_
-        title = (
-            f"Least squares of {protocol.n_people:,} people, each under epsilon {protocol.epsilon:.4g}; "
-            f"t with {estimate.degrees} degrees of freedom"
-        )
-        return RegressionSummary(["intercept"] * (len(estimate.values) - n_features) + names, estimate, level, title)
-
-    def _estimate(self) -> Estimate:
-        check_is_fitted(self)
-        self._check_unchanged()
-        estimate: Estimate = self.protocol_.estimate()
-        return estimate
-
-
-def _takes_more(self: Any) -> bool:
-    if self.inference:
-        raise AttributeError("Where the errors were asked for, no task stays open for more people.")
-    return takes_more(self)
-
-
-class PrivateLinearRegression(CoefficientErrorsMixin, GuaranteeMixin, RegressorMixin, BaseEstimator):
+class PrivateLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
     r"""Linear regression under local differential privacy of every record with its target.
 
-    Each row of X with its y is a person, who releases one vector once, at the whole epsilon. What is released is made
-    for the model, not a copy of the record, so that far more is learnt than from released rows at the same epsilon.
+    Each row of X with its y is a person, who releases one vector once, at the full epsilon. The release is made for the
+    model, which learns far more from it than from released rows at the same epsilon.
 
     Parameters
     ----------
     epsilon : float, default=1.0
-        Budget (natural log) of the whole record: all features and the target.
+        Budget (natural log) of one record: all features and the target.
     bounds : (low, high), default=(-1, 1)
         Declared domain, each end a number or one number per feature; also a dict of pairs by column name, or a list of
         one pair per feature. Values outside are clipped.
     target_bounds : (low, high), default=(-1, 1)
-        Declared bounds of the target, two numbers. Predictions are moved into them too.
+        Declared bounds of the target, two numbers. Predictions are clipped to them too.
     protocol : {"rounds", "once"}, default="rounds"
-        ``"rounds"`` asks small cohorts one after the other for gradients at the model so far: the most accurate.
-        ``"once"`` asks some cohorts for the scale, and then everybody else one and the same question, products of
-        their numbers; :meth:`partial_fit` takes more people at any time.
+        ``"rounds"`` collects gradients at the current model from small cohorts in turn, and is the most accurate.
+        ``"once"`` estimates the scale from some cohorts, and collects products of columns from all others by one task,
+        which :meth:`partial_fit` continues with more people at any time.
     alpha : "auto" or float, default="auto"
-        Ridge: what is added to the eigenvalues of the covariance that is told of the features, once they are made
-        uncorrelated and of variance 1 as far as the noise allows. Its unit is the size that the noise alone gives the
-        largest of these eigenvalues, so that 0 is least squares on what was told, and 1 shrinks by half what is as
-        small as the noise. ``"auto"`` is 0.5, of the size of the noise alone. It has nothing to do with the ``alpha``
-        of :class:`sklearn.linear_model.Ridge`, which grows with the number of rows, nor with that of
-        :class:`PrivateLogisticRegression`, which is about the coefficients; and where too few people tell products
-        (``protocol="rounds"`` below a :func:`~skldp.learning.sufficiency` of 50, or of 7 (d + 1)) it is not used.
-        Besides, slopes shrink at the end by the part of their size that is known to be noise.
+        Ridge, added to the eigenvalues of the estimated covariance of whitened features. Its unit is the largest
+        eigenvalue of the noise alone: 0 is least squares on the estimates, and 1 halves directions as small as the
+        noise. ``"auto"`` is 0.5. It is unrelated to the ``alpha`` of :class:`sklearn.linear_model.Ridge`, which grows
+        with the number of rows, and of :class:`PrivateLogisticRegression`. With few people (``protocol="rounds"`` and a
+        :func:`~skldp.learning.sufficiency` below 50, or 7 (d + 1)) it is not used. In addition, slopes shrink by the
+        known noise in their size.
     fit_intercept : bool, default=True
-        Without one, the line goes through zero.
+        If False, the intercept is 0.
     inference : bool, default=False
-        Asks most of the people for the errors of the coefficients: for :meth:`confidence_intervals` and
-        :meth:`summary`. Fewer are left to learn `coef_`, which predicts a little worse.
+        If True, most people report for the errors of the coefficients, for :meth:`confidence_intervals` and
+        :meth:`summary`. Fewer remain for `coef_`, which predicts slightly worse.
     seed : None, int, Generator or RandomState, default=None
         None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
     n_jobs : int, default=None
@@ -245,44 +147,36 @@ class PrivateLinearRegression(CoefficientErrorsMixin, GuaranteeMixin, RegressorM
     ----------
     coef_ : ndarray of shape (n_features,)
     intercept_ : float
-    unridged_coef_ : ndarray of shape (n_features,)
-        With `inference`, where enough people were asked: the coefficients that the intervals are around. They have no
-        ridge and more noise; predictions are made with `coef_`.
-    unridged_intercept_ : float
-        Likewise.
-    coef_covariance_ : ndarray of shape (n_terms, n_terms)
-        Likewise: of the errors of the unridged intercept, where there is one, and coefficients.
     protocol_ : RegressionProtocol
         Its public state at the end, with the open task of ``protocol="once"``.
     privacy_guarantee_ : PrivacyGuarantee
-        Of one person's release, record and target together.
+        For one release of record and target together.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
 
     Raises
     ------
     ValueError
-        If X or y holds NaN or infinity, or a parameter is not as above.
+        If X or y holds NaN or infinity, or a parameter is out of range.
 
     Warns
     -----
     TooFewPeopleWarning
-        If there are too few people for anything to be learnt: then the mean is predicted. Or too few for errors.
+        If there are too few people, and the mean is predicted; or too few for errors of the coefficients.
     OutOfDomainWarning
-        With the number of values that were moved into the bounds.
+        Reports the number of values that were moved into the bounds.
 
     See Also
     --------
-    NumericPrivatizer : Releases rows, for those who must have rows.
+    NumericPrivatizer : Releases rows instead of a model.
 
     Notes
     -----
-    `fit` simulates a :class:`~skldp.learning.RegressionProtocol` on the rows it is given: it puts them in a random
-    order, cuts them into cohorts, and passes tasks and reports as the documents that devices would be sent and send.
-    What is lost against a fit without privacy is, as a part of the target's variance, about one over
-    :func:`~skldp.learning.sufficiency`, :math:`n / (v (d + 1)^2)` with v about :math:`6 / \varepsilon^2` for small
-    epsilon; nothing is learnt where it is below 8, or 16 in ``"once"``. There is no `sample_weight`: a weight would
-    tell about a person.
+    `fit` simulates a :class:`~skldp.learning.RegressionProtocol` on the rows: it shuffles them, divides them into
+    cohorts, and passes the tasks and reports that a server and devices would exchange. Privacy adds about :math:`1 / s`
+    of the target's variance to the error, where s is the :func:`~skldp.learning.sufficiency`,
+    :math:`n / (v (d + 1)^2)` with v about :math:`6 / \varepsilon^2` for small epsilon. Nothing is learnt if s is below
+    8, or 16 with ``"once"``. There is no `sample_weight`, because a weight would reveal information about a person.
 
     References
     ----------
@@ -367,17 +261,17 @@ class PrivateLinearRegression(CoefficientErrorsMixin, GuaranteeMixin, RegressorM
             **({} if self.alpha == "auto" else {"ridge": self.alpha}),
         )
         warn_too_few(protocol, "the mean is")
-        simulate(protocol, rows, target, noise_from(self.seed), n_threads=effective_n_jobs(self.n_jobs))
+        ask_all(self, protocol, rows, target)
         warn_moved(rows, target, box, input_names(self))
-        self.protocol_, self._n_calls = protocol, 0
-        warn_no_errors(protocol)
+        if isinstance(protocol, InferenceProtocol) and protocol.refusal:
+            warnings.warn(f"Coefficients have no intervals. {protocol.refusal}", TooFewPeopleWarning, stacklevel=2)
         self._learnt()
         attach_guarantee(self, protocol.guarantee())
         return self
 
     @available_if(_takes_more)
     def partial_fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
-        """Ask more people the open question. Each person may report once.
+        """Collect reports of more people for the open task. Each person may report once.
 
         Parameters
         ----------
@@ -413,6 +307,62 @@ class PrivateLinearRegression(CoefficientErrorsMixin, GuaranteeMixin, RegressorM
         low, high = check_bounds(self.target_bounds, 1, "target_bounds")
         return np.clip(rows @ self.coef_ + self.intercept_, low[0], high[0])
 
+    @available_if(_asked_for_errors)
+    def confidence_intervals(self, level: float = 0.95) -> npt.NDArray[np.float64]:
+        """Return confidence intervals of the coefficients without a ridge.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Level of the intervals, between 0 and 1.
+
+        Returns
+        -------
+        ndarray of shape (n_terms, 2)
+            Lower and upper ends: of the intercept, if there is one, and of the coefficients.
+
+        Raises
+        ------
+        ValueError
+            If there were too few people for errors, or noise hides a direction of the features.
+        """
+        check_fraction("level", level)
+        return self._estimate().intervals(level)
+
+    @available_if(_asked_for_errors)
+    def summary(self, level: float = 0.95) -> RegressionSummary:
+        """Return the coefficients without a ridge, their errors, and the share of these due to privacy.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Level of the intervals, between 0 and 1.
+
+        Returns
+        -------
+        RegressionSummary
+            A table that prints as text, shows in notebooks, and has ``to_frame``.
+
+        Raises
+        ------
+        ValueError
+            If there were too few people for errors, or noise hides a direction of the features.
+        """
+        check_fraction("level", level)
+        estimate, protocol = self._estimate(), self.protocol_
+        title = (
+            f"Least squares of {protocol.n_people:,} people, each under epsilon {protocol.epsilon:.4g}; "
+            f"t with {estimate.degrees} degrees of freedom"
+        )
+        names = ["intercept"] * self.fit_intercept + input_names(self)
+        return RegressionSummary(names, estimate, level, title)
+
+    def _estimate(self) -> Estimate:
+        check_is_fitted(self)
+        self._check_unchanged()
+        estimate: Estimate = self.protocol_.estimate()
+        return estimate
+
     def _records(self, X: Any, y: Any, *, reset: bool) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         rows, target = validate_finite(self, X, y=y, reset=reset, dtype=np.float64, y_numeric=True)
         return rows, as_numbers(target, "y")
@@ -424,17 +374,9 @@ class PrivateLinearRegression(CoefficientErrorsMixin, GuaranteeMixin, RegressorM
 
     def _learnt(self) -> None:
         self.coef_, self.intercept_ = self.protocol_.coefficients, self.protocol_.intercept
-        for name in ("unridged_coef_", "unridged_intercept_", "coef_covariance_"):
-            self.__dict__.pop(name, None)
-        if isinstance(self.protocol_, InferenceProtocol) and not self.protocol_.refusal:
-            estimate = self.protocol_.estimate()
-            self.unridged_coef_ = estimate.values[-self.n_features_in_ :]
-            self.unridged_intercept_ = float(estimate.values[0]) if self.fit_intercept else 0.0
-            self.coef_covariance_ = estimate.covariance
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.non_deterministic = self.seed is None
-        # scikit-learn's checks have far too few people.
+        # scikit-learn's checks have too few people.
         tags.regressor_tags.poor_score = True
         return tags

@@ -6,7 +6,6 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from joblib import effective_n_jobs
 from scipy import special
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
@@ -14,9 +13,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from skldp.domains._domain import Box
-from skldp.estimators._class_codes import declared_values, encode, labels_1d, learnt_values, warn_learnt
+from skldp.estimators._class_codes import declared_values, encode, labels_1d, learnt_values
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
-from skldp.estimators._learning import ask_more, takes_more, warn_moved, warn_too_few
+from skldp.estimators._learning import ask_all, ask_more, takes_more, warn_moved, warn_too_few
 from skldp.estimators._validation import (
     BOUNDS_BY_COLUMN,
     EPSILON,
@@ -31,11 +30,7 @@ from skldp.estimators._validation import (
 )
 from skldp.learning._classification import ClassificationProtocol
 from skldp.learning._discriminant import DiscriminantProtocol
-from skldp.learning._person import simulate
 from skldp.mechanisms._guarantee import PrivacyGuarantee
-from skldp.mechanisms._noise import noise_from
-
-__all__ = ["LinearScores", "PrivateLinearClassifier", "PrivateLogisticRegression"]
 
 
 class LinearScores(ClassifierMixin):
@@ -57,7 +52,8 @@ class LinearScores(ClassifierMixin):
         ndarray of shape (n_samples,) or (n_samples, n_classes)
         """
         check_is_fitted(self)
-        scores: npt.NDArray[np.float64] = self._checked(X) @ self.coef_.T + self.intercept_
+        rows = validate_finite(self, X, reset=False, dtype=np.float64)
+        scores: npt.NDArray[np.float64] = rows @ self.coef_.T + self.intercept_
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: npt.ArrayLike) -> np.ndarray:
@@ -104,10 +100,6 @@ class LinearScores(ClassifierMixin):
         result: npt.NDArray[np.float64] = special.log_softmax(both, axis=1)
         return result
 
-    def _checked(self, X: Any) -> npt.NDArray[np.float64]:
-        result: npt.NDArray[np.float64] = validate_finite(self, X, reset=False, dtype=np.float64)
-        return result
-
     def _learn(
         self, classes: np.ndarray, coefficients: npt.NDArray[np.float64], intercepts: npt.NDArray[np.float64]
     ) -> None:
@@ -147,7 +139,7 @@ class PrivateLinearClassifier(GuaranteeMixin, LinearScores, BaseEstimator, ABC):
     @available_if(takes_more)
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: npt.ArrayLike, y: npt.ArrayLike, classes: npt.ArrayLike | None = None) -> Self:
-        """Ask more people the open question. Each person may report once.
+        """Collect reports of more people for the open task. Each person may report once.
 
         Parameters
         ----------
@@ -172,18 +164,14 @@ class PrivateLinearClassifier(GuaranteeMixin, LinearScores, BaseEstimator, ABC):
     def _fit(self, X: Any, y: Any, declared: Any) -> Self:
         self._forget_guarantee()
         check_epsilon(self.epsilon)
-        learnt = declared is None
         rows, codes = self._records(X, y, declared, reset=True)
         protocol = self._protocol(len(rows))
-        if learnt:
-            warn_learnt("The classes", "classes=[...]")
         warn_too_few(protocol, "the classes' shares are")
-        prepared, n_threads = self._prepared(rows), effective_n_jobs(self.n_jobs)
-        simulate(protocol, prepared, codes, noise_from(self.seed), n_threads=n_threads)
+        ask_all(self, protocol, self._prepared(rows), codes)
         self._warn_moved(rows, codes)
-        self.protocol_, self._n_calls = protocol, 0
         self._learn(self.classes_, protocol.coefficients, protocol.intercepts)
-        attach_guarantee(self, self._promise(protocol.guarantee()), "the classes" if learnt else "")
+        learnt = "the classes" if declared is None else ""
+        attach_guarantee(self, self._promise(protocol.guarantee()), learnt, "classes=[...]")
         return self
 
     def _records(
@@ -195,7 +183,7 @@ class PrivateLinearClassifier(GuaranteeMixin, LinearScores, BaseEstimator, ABC):
         if reset:
             self.classes_ = learnt_values(labels) if classes is None else declared_values(classes, "classes")
             if len(self.classes_) < 2:
-                raise ValueError("There must be at least 2 classes. Got one class instead.")
+                raise ValueError("y must have at least 2 classes. Got one class instead.")
         return rows, encode(labels, self.classes_, "y").astype(np.float64)
 
     @abstractmethod
@@ -217,8 +205,7 @@ class PrivateLinearClassifier(GuaranteeMixin, LinearScores, BaseEstimator, ABC):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.non_deterministic = self.seed is None
-        # scikit-learn's checks have far too few people.
+        # scikit-learn's checks have too few people.
         tags.classifier_tags.poor_score = True
         return tags
 
@@ -226,31 +213,31 @@ class PrivateLinearClassifier(GuaranteeMixin, LinearScores, BaseEstimator, ABC):
 class PrivateLogisticRegression(PrivateLinearClassifier):
     r"""Logistic regression, binary or multinomial, under local differential privacy of every record with its class.
 
-    Each row of X with its y is a person, who releases one vector once, at the whole epsilon.
+    Each row of X with its y is a person, who releases one vector once, at the full epsilon.
 
     Parameters
     ----------
     epsilon : float, default=1.0
-        Budget (natural log) of the whole record: all features and the class.
+        Budget (natural log) of one record: all features and the class.
     bounds : (low, high), default=(-1, 1)
         Declared domain, each end a number or one number per feature; also a dict of pairs by column name, or a list of
         one pair per feature. Values outside are clipped.
     classes : array-like of shape (n_classes,), default=None
         Declared classes, from public knowledge. None learns them from y, with a warning and an infinite guarantee.
     protocol : {"rounds", "once"}, default="rounds"
-        ``"rounds"`` asks small cohorts one after the other for gradients at the model so far: the most accurate.
-        ``"once"`` asks some cohorts for the scale and a first model, and then everybody else one and the same question,
-        their gradient at that model; :meth:`partial_fit` takes more people at any time.
+        ``"rounds"`` collects gradients at the current model from small cohorts in turn, and is the most accurate.
+        ``"once"`` estimates the scale and a first model from some cohorts, and collects gradients at that model from
+        all others by one task, which :meth:`partial_fit` continues with more people at any time.
     alpha : "auto" or float, default="auto"
-        Ridge: the inverse of the variance that is expected of the coefficients of whitened features, between a class
-        and the others, before anybody has answered. It matters less the more is told. ``"auto"`` is 4. The ``alpha``
-        of :class:`PrivateLinearRegression` is another thing, in units of the noise of what was told.
+        Ridge: the inverse prior variance of the coefficients of whitened features, between a class and the others. Its
+        influence vanishes with more people. ``"auto"`` is 4. The ``alpha`` of :class:`PrivateLinearRegression` has
+        another unit, the noise.
     fit_intercept : bool, default=True
-        Without one, the log odds are 0 where all features are.
+        If False, the log odds are 0 where all features are 0.
     class_weight : None, "balanced" or dict, default=None
-        Factors of the classes' odds, by class; 1 where none is given. They move intercepts alone, as weights in the
-        likelihood would where the model holds, and cost nothing. ``"balanced"`` takes one over each class's share,
-        which 5% of the people are asked for, who are then asked nothing else.
+        Factors of the odds by class; 1 for a class without one. They change the intercepts only, as weights in the
+        likelihood do if the model holds. ``"balanced"`` is the inverse share of each class, for which 5% of the people
+        report instead of for the model.
     seed : None, int, Generator or RandomState, default=None
         None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
     n_jobs : int, default=None
@@ -264,36 +251,36 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
     protocol_ : ClassificationProtocol
         Its public state at the end, with the open task of ``protocol="once"``.
     privacy_guarantee_ : PrivacyGuarantee
-        Of one person's release, record and class together; infinite where the classes were learnt.
+        For one release of record and class together; infinite if the classes were learnt.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
 
     Raises
     ------
     ValueError
-        If X holds NaN or infinity, y a class that is not declared, or a parameter is not as above.
+        If X holds NaN or infinity, y a class that is not declared, or a parameter is out of range.
 
     Warns
     -----
     TooFewPeopleWarning
-        If there are too few people for anything to be learnt: then the classes' shares are predicted.
+        If there are too few people. The shares of the classes are predicted then.
     LearntDomainWarning
         If `classes` is None.
     OutOfDomainWarning
-        With the number of values that were moved into the bounds.
+        Reports the number of values that were moved into the bounds.
 
     See Also
     --------
     PrivateLinearRegression : The same for numbers.
-    LabelPrivateClassifier : Where only the labels are private.
+    LabelPrivateClassifier : Protects the labels only.
 
     Notes
     -----
-    `fit` simulates a :class:`~skldp.learning.ClassificationProtocol` on the rows it is given: a first part of the
-    people tells the features' products, the others gradients of the likelihood at the model so far, which a Kalman
-    filter puts together by their known noise. Nothing is learnt where the ``sufficiency`` of `protocol_`, which is that
-    of a regression over the number of classes less one, is below 8. People's records are moved into `bounds`; rows
-    to be predicted are taken as they are. There is no `sample_weight`: a weight would tell about a person.
+    `fit` simulates a :class:`~skldp.learning.ClassificationProtocol` on the rows: a first cohort reports products of
+    features, the others report gradients of the likelihood at the current model, which a Kalman filter combines by
+    their known noise. Nothing is learnt if the ``sufficiency`` of `protocol_`, that of a regression divided by the
+    number of classes less one, is below 8. Records of people are clipped to `bounds`; rows to predict are not. There is
+    no `sample_weight`, because a weight would reveal information about a person.
 
     References
     ----------
@@ -366,5 +353,5 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         if not isinstance(given, dict):
             return given
         if not set(given) <= set(self.classes_.tolist()):
-            raise ValueError(f"class_weight must be a dict of weights by class. Got {given!r} instead.")
+            raise ValueError(f"class_weight must be a dict of weights by declared class. Got {given!r} instead.")
         return [given.get(one, 1.0) for one in self.classes_.tolist()]

@@ -6,18 +6,14 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from joblib import effective_n_jobs
-from scipy import linalg
-from sklearn.covariance import EmpiricalCovariance, empirical_covariance, log_likelihood
-from sklearn.decomposition import PCA
-from sklearn.utils import Tags
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from skldp._checks import is_integer
 from skldp.domains._domain import Box
-from skldp.estimators._base import outside_by_name, warn_out_of_domain
+from skldp.estimators._base import warn_moved_rows
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
-from skldp.estimators._learning import ask_more, warn_too_few
+from skldp.estimators._learning import ask_all, ask_more, warn_too_few
 from skldp.estimators._validation import (
     BOUNDS_BY_COLUMN,
     EPSILON,
@@ -26,23 +22,18 @@ from skldp.estimators._validation import (
     check_bounds_by_column,
     check_epsilon,
     fit_context,
-    input_names,
     validate_finite,
 )
 from skldp.learning._moment_estimates import Correlations
 from skldp.learning._moments import MomentsProtocol
-from skldp.learning._person import simulate
 from skldp.learning._uncertainty import LinearFit
-from skldp.mechanisms._noise import noise_from
-
-__all__ = ["PrivateMoments"]
 
 
-class PrivateMoments(GuaranteeMixin, EmpiricalCovariance):
+class PrivateMoments(GuaranteeMixin, BaseEstimator):
     r"""Mean and covariance of all columns under local differential privacy of every record.
 
-    Each row of X is a person, who releases one vector once, at the whole epsilon. From what is learnt, the regression
-    of any column on others, principal components and correlations follow at no further cost.
+    Each row of X is a person, who releases one vector once, at the full epsilon. The regression of any column on others
+    and correlations follow at no further cost; principal components are the eigenvectors of `covariance_`.
 
     Parameters
     ----------
@@ -52,8 +43,8 @@ class PrivateMoments(GuaranteeMixin, EmpiricalCovariance):
         Declared domain, each end a number or one number per feature; also a dict of pairs by column name, or a list of
         one pair per feature. Values outside are clipped.
     blocks : sequence of sequences of int or str, default=None
-        Columns, by position or name, that are the one-hot code of one category each: of a block exactly one column is 1
-        and the others are 0. Whatever `bounds` says, theirs are 0 and 1. Declared blocks are learnt more precisely.
+        Groups of columns, by position or name, that are the one-hot code of one category each: exactly one column of a
+        block is 1 and the others are 0. Their bounds are 0 and 1. Declared blocks are estimated more precisely.
     seed : None, int, Generator or RandomState, default=None
         None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
     n_jobs : int, default=None
@@ -64,49 +55,46 @@ class PrivateMoments(GuaranteeMixin, EmpiricalCovariance):
     location_ : ndarray of shape (n_features,)
         The means.
     covariance_ : ndarray of shape (n_features, n_features)
-        Positive semidefinite, and held on to what the first cohorts told where noise is large: for use in what follows.
+        Positive semidefinite, and close to the estimates of the first cohorts where noise is large.
     raw_covariance_ : ndarray of shape (n_features, n_features)
-        Unbiased, of the last cohort alone. Noise may give it negative eigenvalues.
+        Unbiased, from the last cohort alone. Noise may cause negative eigenvalues.
     location_error_ : ndarray of shape (n_features,)
-        Standard errors of `location_`: the noise of the release and the choice of the people. NaN where noise is so
-        large that radii are tight, and so means biased.
+        Standard errors of `location_`, from the noise and the sampling of people. NaN if noise is so large that the
+        truncation of records biases the means.
     covariance_error_ : ndarray of shape (n_features, n_features)
         Standard errors of `raw_covariance_`, likewise.
-    precision_ : ndarray of shape (n_features, n_features)
-        Return the pseudo-inverse of `covariance_`.
     protocol_ : MomentsProtocol
         Its public state at the end, with the task that stays open.
     privacy_guarantee_ : PrivacyGuarantee
-        Of one person's release, the whole record.
+        For one release of one record.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
 
     Raises
     ------
     ValueError
-        If X holds NaN or infinity, or a parameter is not as above.
+        If X holds NaN or infinity, or a parameter is out of range.
 
     Warns
     -----
     TooFewPeopleWarning
-        If there are too few people for products to be learnt: then only the means are, and `covariance_` is that of
-        columns that have nothing to do with each other, of one spread in units of the bounds.
+        If there are too few people to estimate products. Only the means are estimated then, and `covariance_` is that
+        of uncorrelated columns with equal variance in units of the bounds.
     OutOfDomainWarning
-        With the number of values that were moved into the bounds.
+        Reports the number of values that were moved into the bounds.
 
     See Also
     --------
-    PrivateLinearRegression : More precise for the one target that is known beforehand.
-    sklearn.covariance.EmpiricalCovariance : The same without privacy, whose methods this has.
+    PrivateLinearRegression : More precise for one target that is known in advance.
+    sklearn.covariance.EmpiricalCovariance : The same without privacy.
 
     Notes
     -----
-    `fit` simulates a :class:`~skldp.learning.MomentsProtocol`. Of :math:`D` columns, errors are told from a
-    :func:`~skldp.learning.sufficiency` :math:`n / (v D^2)` of about 50 on, which is known before anybody is asked. A
-    95% interval is the estimate and 1.96 standard errors to both sides. It is about people whose record, whitened, lies
-    within the radius of the last task; what longer ones are shortened by is small beside the error where norms have a
-    tail like that of a logarithmic normal law. A few people far away from all others, such as errors of typing, are
-    what no noise of this size shows: bounds should leave them out.
+    `fit` simulates a :class:`~skldp.learning.MomentsProtocol`. For :math:`D` columns, standard errors are known from a
+    :func:`~skldp.learning.sufficiency` :math:`n / (v D^2)` of about 50. A 95% interval is the estimate and 1.96
+    standard errors on both sides. It refers to people whose whitened record lies within the radius of the last task;
+    the truncation of longer records is small compared to the error if norms have at most the tail of a log-normal law.
+    Noise hides a few extreme records, such as typing errors: choose bounds that exclude them.
 
     References
     ----------
@@ -125,8 +113,6 @@ class PrivateMoments(GuaranteeMixin, EmpiricalCovariance):
     >>> fit = moments.regress(2, on=[0, 1])
     >>> bool(np.abs(fit.coef_ - [0.5, 0.0]).max() < 0.1)
     True
-    >>> moments.to_pca(2).transform(X[:5]).shape
-    (5, 2)
     """
 
     _parameter_constraints: dict = {
@@ -175,16 +161,14 @@ class PrivateMoments(GuaranteeMixin, EmpiricalCovariance):
             rows.shape[1], len(rows), epsilon=float(self.epsilon), low=box.low, high=box.high, blocks=blocks
         )
         warn_too_few(protocol, "no more than the means and one spread are")
-        n_threads = effective_n_jobs(self.n_jobs)
-        simulate(protocol, rows, np.zeros(len(rows)), noise_from(self.seed), n_threads=n_threads)
-        self._warn_moved(rows, box)
-        self.protocol_, self._n_calls = protocol, 0
+        ask_all(self, protocol, rows, np.zeros(len(rows)))
+        warn_moved_rows(self, box.clip(rows).n_moved, rows, box)
         self._learnt()
         attach_guarantee(self, protocol.guarantee())
         return self
 
     def partial_fit(self, X: npt.ArrayLike, y: Any = None) -> Self:
-        """Ask more people the open question. Each person may report once.
+        """Collect reports of more people for the open task. Each person may report once.
 
         Parameters
         ----------
@@ -201,57 +185,10 @@ class PrivateMoments(GuaranteeMixin, EmpiricalCovariance):
         self._check_unchanged()
         rows = validate_finite(self, X, reset=False, dtype=np.float64)
         ask_more(self, rows, np.zeros(len(rows)))
-        self._warn_moved(rows, self._domain(self.protocol_.blocks))
+        box = self._domain(self.protocol_.blocks)
+        warn_moved_rows(self, box.clip(rows).n_moved, rows, box)
         self._learnt()
         return self
-
-    def get_precision(self) -> npt.NDArray[np.float64]:
-        """Return the pseudo-inverse of `covariance_`.
-
-        Returns
-        -------
-        ndarray of shape (n_features, n_features)
-        """
-        check_is_fitted(self)
-        return linalg.pinvh(self.covariance_)
-
-    def mahalanobis(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Return the squared Mahalanobis distances of rows to `location_`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        check_is_fitted(self)
-        away = validate_finite(self, X, reset=False, dtype=np.float64) - self.location_
-        result: npt.NDArray[np.float64] = np.einsum("ij,ij->i", away @ self.get_precision(), away)
-        return result
-
-    def score(self, X_test: npt.ArrayLike, y: Any = None) -> float:
-        """Return the mean log-likelihood of rows under the normal law of `location_` and `covariance_`.
-
-        Parameters
-        ----------
-        X_test : array-like of shape (n_samples, n_features)
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        float
-        """
-        check_is_fitted(self)
-        away = validate_finite(self, X_test, reset=False, dtype=np.float64) - self.location_
-        return float(log_likelihood(empirical_covariance(away, assume_centered=True), self.get_precision()))
-
-    @property
-    def precision_(self) -> npt.NDArray[np.float64]:
-        """Return the pseudo-inverse of `covariance_`."""
-        return self.get_precision()
 
     def correlations(self, level: float = 0.95) -> Correlations:
         """Return the correlations of all columns, with intervals.
@@ -259,13 +196,13 @@ class PrivateMoments(GuaranteeMixin, EmpiricalCovariance):
         Parameters
         ----------
         level : float, default=0.95
-            Between 0 and 1.
+            Level of the intervals, between 0 and 1.
 
         Returns
         -------
         Correlations
-            `estimate`, `low` and `high`, each of shape (n_features, n_features). The ends are NaN where the standard
-            error of one of the two variances is above a quarter of it, or noise leaves errors unknown.
+            `estimate`, `low` and `high`, each of shape (n_features, n_features). `low` and `high` are NaN if the
+            standard error of one of the two variances exceeds a quarter of it, or is unknown.
         """
         check_is_fitted(self)
         return self._estimates.correlations(level)
@@ -278,9 +215,9 @@ class PrivateMoments(GuaranteeMixin, EmpiricalCovariance):
         target : int or str
             A column, by position or name.
         on : sequence of int or str, default=None
-            None is all other columns.
+            None takes all other columns.
         alpha : float, default=0.0
-            A ridge: by which part of itself the variance of each regressor is raised.
+            Ridge, as the factor by which the variance of each regressor is increased.
 
         Returns
         -------
@@ -290,59 +227,18 @@ class PrivateMoments(GuaranteeMixin, EmpiricalCovariance):
         Raises
         ------
         ValueError
-            If a column is none of X's or named twice, or `alpha` is no number of at least 0.
+            If a column is not in X or named twice, or `alpha` is not a number >= 0.
         """
         check_is_fitted(self)
         if not NumberRange(Real, 0, None, closed="left").is_satisfied_by(alpha):
             raise ValueError(f"alpha must be a finite number >= 0. Got {alpha!r} instead.")
         of_target = self._column(target)
-        others = (
-            [j for j in range(self.n_features_in_) if j != of_target] if on is None else list(map(self._column, on))
-        )
+        chosen = [j for j in range(self.n_features_in_) if j != of_target] if on is None else on
+        others = list(map(self._column, chosen))
         if not others or len({*others, of_target}) <= len(others):
-            raise ValueError(
-                "on must name at least one column, none of them twice and not the target. Got others instead."
-            )
+            raise ValueError(f"on must name at least one column, each once and not the target. Got {on!r} instead.")
         box = self._domain(self.protocol_.blocks)
         return self._estimates.regress(of_target, others, float(alpha), (box.low[of_target], box.high[of_target]))
-
-    def to_pca(self, n_components: int | None = None) -> PCA:
-        """Return a fitted PCA of `covariance_`.
-
-        Parameters
-        ----------
-        n_components : int, default=None
-            None is all.
-
-        Returns
-        -------
-        sklearn.decomposition.PCA
-
-        Raises
-        ------
-        ValueError
-            If `n_components` is not from 1 to the number of columns.
-        """
-        check_is_fitted(self)
-        d = self.n_features_in_
-        kept = d if n_components is None else n_components
-        if not is_integer(kept) or not 1 <= kept <= d:
-            raise ValueError(f"n_components must be a whole number from 1 to {d}. Got {n_components!r} instead.")
-        values, vectors = np.linalg.eigh(self.covariance_)
-        values, components = np.maximum(values[::-1], 0), vectors[:, ::-1].T
-        # The largest entry of each component is positive, as in scikit-learn.
-        largest = components[np.arange(d), np.abs(components).argmax(axis=1)]
-        components = components * np.sign(largest)[:, None]
-        pca = PCA(n_components=n_components)
-        pca.components_, pca.explained_variance_ = components[:kept], values[:kept]
-        pca.explained_variance_ratio_ = values[:kept] / values.sum()
-        pca.singular_values_ = np.sqrt(values[:kept] * (self.n_people_ - 1))
-        pca.noise_variance_ = float(values[kept:].mean()) if kept < d else 0.0
-        pca.mean_, pca.n_components_, pca.n_samples_ = self.location_, int(kept), self.n_people_
-        pca.n_features_in_ = d
-        if hasattr(self, "feature_names_in_"):
-            pca.feature_names_in_ = self.feature_names_in_
-        return pca
 
     def _column(self, named: Any) -> int:
         """Return the position of a column given by position or name."""
@@ -352,7 +248,7 @@ class PrivateMoments(GuaranteeMixin, EmpiricalCovariance):
                 return int(found[0])
         elif is_integer(named) and 0 <= named < self.n_features_in_:
             return int(named)
-        raise ValueError(f"A column must be one of X's, by its position or its name. Got {named!r} instead.")
+        raise ValueError(f"A column must be a position or a name of a column of X. Got {named!r} instead.")
 
     def _domain(self, blocks: Sequence[Sequence[int]]) -> Box:
         low, high = check_bounds_by_column(self.bounds, self)
@@ -360,18 +256,8 @@ class PrivateMoments(GuaranteeMixin, EmpiricalCovariance):
             low[list(block)], high[list(block)] = 0.0, 1.0
         return Box.of(low, high)
 
-    def _warn_moved(self, rows: npt.NDArray[np.float64], box: Box) -> None:
-        n_moved = box.clip(rows).n_moved
-        warn_out_of_domain(n_moved, rows.size, names=lambda: outside_by_name(rows, box, input_names(self)))
-
     def _learnt(self) -> None:
         estimates = self._estimates = self.protocol_.estimates
         self.location_, self.covariance_ = estimates.location, estimates.covariance
         self.raw_covariance_ = estimates.raw_covariance
         self.location_error_, self.covariance_error_ = estimates.location_error, estimates.covariance_error
-        self.n_people_ = self.protocol_.n_answered
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.non_deterministic = self.seed is None
-        return tags

@@ -21,8 +21,6 @@ from skldp._checks import is_number
 from skldp.estimators._bounds_scaler import BoundsScaler
 from skldp.laws._odds import float_above
 
-__all__ = ["PublicEffect", "declared_public", "effect_of_public", "ignores_labels", "repeats", "selects_none"]
-
 
 @dataclass(frozen=True)
 class PublicEffect:
@@ -41,12 +39,12 @@ def effect_of_public(step: Any) -> PublicEffect | None:
 def declared_public(public: Iterable[str] | Mapping[str, float | None]) -> dict[str, float | None]:
     """Return the steps that a caller declares to be public, each with the factor by which it stretches distances."""
     if isinstance(public, str):
-        raise TypeError(f"public must be several names of steps, such as ({public!r},). Got a single string instead.")
+        raise TypeError(f"public must be a collection of names, such as ({public!r},). Got a single string instead.")
     declared = dict(public) if isinstance(public, Mapping) else dict.fromkeys(public)
     for name, stretch in declared.items():
         if stretch is not None and not (is_number(stretch) and 0 < float_above(stretch) < math.inf):
             raise ValueError(
-                f"public must say, by a finite number > 0 or None, how far a step stretches. Got {name!r}: {stretch!r}."
+                f"Values of public must be a stretch, a finite number > 0, or None. Got {name!r}: {stretch!r}."
             )
     return declared
 
@@ -69,17 +67,18 @@ def selects_none(columns: Any) -> bool:
 
 
 def ignores_labels(step: Any) -> bool:
-    """Whether the fit of a step ignores y, as in scikit-learn's clusterers and most of its transformers.
+    """Return whether the fit of a step ignores y, as in scikit-learn's clusterers and most transformers.
 
     The tag that a target is not required is not enough: SelectKBest has it.
     """
     if type(step) is BoundsScaler:
         return True
-    if not _is_of_scikit_learn(step) or "estimator" in step.get_params(deep=False):
+    package, *modules = type(step).__module__.split(".")
+    if package != "sklearn" or "estimator" in step.get_params(deep=False):
         return False
     tags = get_tags(step)
     of_rows = tags.estimator_type in ("clusterer", "outlier_detector", "density_estimator")
-    return of_rows or (type(step).__module__.split(".")[1] in _WITHOUT_LABELS and not tags.target_tags.required)
+    return of_rows or (modules[0] in _WITHOUT_LABELS and not tags.target_tags.required)
 
 
 _WITHOUT_LABELS = {
@@ -91,10 +90,6 @@ _WITHOUT_LABELS = {
     "preprocessing",
     "random_projection",
 }
-
-
-def _is_of_scikit_learn(step: Any) -> bool:
-    return type(step).__module__.partition(".")[0] == "sklearn"
 
 
 def _identity(step: Any) -> PublicEffect | None:

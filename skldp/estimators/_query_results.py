@@ -10,12 +10,10 @@ from skldp._tables import html_table
 from skldp.accounting import ClassQuery, PrivacyLedger
 from skldp.exceptions import BudgetExhaustedWarning
 
-__all__ = ["QueryPreview", "QueryResult", "prior_of", "warn_of_nobody"]
-
 
 @dataclass(frozen=True, repr=False)
 class QueryResult:
-    """The answers of some people to one query.
+    """Answers of some people to one query.
 
     Attributes
     ----------
@@ -26,12 +24,12 @@ class QueryResult:
     outputs : ndarray of float, shape (n_samples,)
         The answer, one of the two `output_bounds`, or the position of a class; NaN where refused.
     estimates : ndarray of float, shape (n_samples,) or (n_samples, n_classes)
-        The unbiased estimate of each person's prediction; of classes, of whether each is theirs. NaN where refused.
+        Unbiased estimate of each person's prediction, or of the indicator of each class. NaN where refused.
     ids : list of int or str
         Ids of the people asked; hashes where rows stand for people.
     mean, standard_error : float, or ndarray of shape (n_classes,)
         Over the people who answered; shares for classes. Refusals depend on earlier answers, so that people who
-        answer may differ from all.
+        answered may differ from the others.
     """
 
     accepted: np.ndarray
@@ -116,17 +114,6 @@ class QueryPreview:
             f"{np.count_nonzero(self.recorded):,} of them again, standard_error={self.standard_error:.3g})"
         )
 
-    def _repr_html_(self):
-        return html_table(
-            "What a question would bring",
-            [
-                ("would be asked", f"{self.accepted.size:,}"),
-                ("would answer", f"{np.count_nonzero(self.accepted):,}"),
-                ("of them again", f"{np.count_nonzero(self.recorded):,}"),
-                ("standard error", f"{self.standard_error:.3g}"),
-            ],
-        )
-
 
 def _short(value, digits):
     return f"{value:.{digits}g}" if np.ndim(value) == 0 else f"[{', '.join(f'{one:.{digits}g}' for one in value)}]"
@@ -141,10 +128,10 @@ def prior_of(query, X):
 
 
 def warn_of_nobody(query, budget, n_people, largest=None):
-    """Warn that all people refuse a query, with the reason."""
+    """Warn that all people are refused, with the reason."""
     if query.exact_epsilon > budget:
-        reason = f"epsilon={query.epsilon:g} is above the whole budget of {budget:g}"
+        reason = f"epsilon={query.epsilon:g} exceeds the total budget of {budget:g}"
     else:
-        left = "what is left of each budget" if largest is None else f"what is left, at most {largest:.4g}"
-        reason = f"epsilon={query.epsilon:g} does not fit into {left}"
+        left = "the remaining budget of each" if largest is None else f"the remaining budgets, at most {largest:.4g}"
+        reason = f"epsilon={query.epsilon:g} exceeds {left}"
     warnings.warn(f"None of {n_people:,} people can answer: {reason}.", BudgetExhaustedWarning, stacklevel=3)

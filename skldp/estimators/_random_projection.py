@@ -1,7 +1,7 @@
 """RandomProjectionPrivatizer: vectors released after a public random projection."""
 
 from numbers import Integral, Real
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -9,18 +9,16 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skldp.estimators._base import LocalTransformer
-from skldp.estimators._validation import FLOATS, NumberRange, Seed, StrOptions, as_table
+from skldp.estimators._validation import NumberRange, Seed, StrOptions, as_table
 from skldp.mechanisms.vector._gaussian_width import projected_dimension
 from skldp.mechanisms.vector._projected_release import SENSITIVITIES, ProjectedRelease
 from skldp.mechanisms.vector._projection import RandomProjection, square_of_prime
-
-__all__ = ["RandomProjectionPrivatizer"]
 
 
 class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransformer):
     r"""Project vectors to fewer dimensions by a public random matrix, and release them there (PRIVEMB, M2).
 
-    Fewer dimensions need noise of a smaller norm. X may be sparse, and is never made dense.
+    Fewer dimensions need noise of a smaller norm. X may be sparse, and is not made dense.
 
     Parameters
     ----------
@@ -42,30 +40,29 @@ class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransform
 
         - ``"gordon"``: :math:`1 + \beta`, as published. It holds with high probability over Phi, and only for records
           whose differences point into a set of directions of small Gaussian width;
-        - ``"spectral"``: the largest singular value of the Phi that was drawn. Holds for all vectors, with no delta;
+        - ``"spectral"``: the largest singular value of the drawn Phi. Holds for all vectors, without delta;
         - ``"orthonormal"``: Phi has orthonormal rows, scaled by :math:`\sqrt{d / m}`, which is the sensitivity;
         - ``"vocabulary"``: the largest stretch over all pairs of `vocabulary`;
-        - ``"union"``: :math:`1 + \beta`, for records among `vocabulary_size` vectors, whichever they are. It holds with
-          high probability over Phi, and for words that needs no theorem but the law of one distance;
-        - ``"sparse"``: for rows of at most `max_nonzeros` values that are not 0, as a bag of words has. With
-          ``projection="polynomial"`` it holds by construction, without delta; with a Gaussian Phi with `delta`.
+        - ``"union"``: :math:`1 + \beta`, for records among any `vocabulary_size` vectors. It holds with high
+          probability over Phi, by a union bound over their distances;
+        - ``"sparse"``: for rows with at most `max_nonzeros` non-zeros, such as bags of words. It holds by construction,
+          without delta, for ``projection="polynomial"``, and with `delta` for a Gaussian Phi.
     noise : {"laplace", "privunit"}, default="laplace"
         ``"privunit"`` releases the direction of the projected row under plain epsilon-LDP (or, with a `radius`, the
         projected row itself).
     projection : {"gaussian", "sparse", "polynomial"}, default="gaussian"
-        ``"sparse"`` has :math:`\lceil \sqrt m \rceil` non-zeros in a column: on sparse rows it is several times as fast
-        and takes a fraction of the memory. Gordon's theorem is not proved for it, so with Laplace noise it needs
-        ``"spectral"``, ``"vocabulary"`` or ``"sparse"``. ``"polynomial"`` is as sparse, of columns no two of which
-        share many rows; m is then the square of a prime (``"auto"``: the next one). Not used with
-        ``sensitivity="orthonormal"``.
+        ``"sparse"`` has :math:`\lceil \sqrt m \rceil` non-zeros per column: several times faster on sparse rows, with a
+        fraction of the memory. Gordon's theorem is not proved for it, so Laplace noise then needs ``"spectral"``,
+        ``"vocabulary"`` or ``"sparse"``. ``"polynomial"`` is as sparse, and no two columns share many rows; m is then
+        the square of a prime (``"auto"`` takes the next one). Not used with ``sensitivity="orthonormal"``.
     projection_seed : int, default=0
         Seed of Phi, which is public: the same seed, d and m give the same Phi.
     radius : float, default=None
         Declared bound on the norms of rows; longer rows are scaled down to it.
     vocabulary : array-like of shape (n_words, n_features), default=None
-        Public vectors that the rows are among; other rows are moved to the nearest.
+        Public vectors that contain all rows; other rows are moved to the nearest one.
     vocabulary_size : int, default=None
-        Number of vectors that the rows are among, chosen independently of Phi, for ``"union"``.
+        Number of possible rows, chosen independently of Phi, for ``"union"``.
     max_nonzeros : int, default=None
         Maximum number of non-zeros of a row, for ``"sparse"``; beyond it the smallest become 0.
     transform_noise : bool, default=True
@@ -84,16 +81,16 @@ class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransform
         Bound on the stretch of a distance.
     mechanism_ : ProjectedRelease
     privacy_guarantee_ : PrivacyGuarantee
-        In unit "distance" with Laplace noise, "record" with PrivUnit. Its `delta` is the probability over the draw of
-        Phi, once for all records, that is proved; its `figures` hold the published delta and what this Phi guarantees
-        for every two vectors without any.
+        In unit "distance" with Laplace noise, "record" with PrivUnit. Its `delta` is the proved probability over the
+        draw of Phi, once for all records; its `figures` hold the published delta, and the guarantee of this Phi for any
+        two vectors without delta.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
 
     Raises
     ------
     ValueError
-        At `fit`: more components than features, a vocabulary of another width, or parameters that do not go together.
+        If there are more components than features, `vocabulary` has another width, or parameters are incompatible.
 
     See Also
     --------
@@ -131,7 +128,7 @@ class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransform
     >>> privatizer.n_components_, privatizer.transform(X).shape
     (50, (1000, 50))
 
-    Of any 400,000 words:
+    For any 400,000 words:
 
     >>> words = privatizer.set_params(sensitivity="union", vocabulary_size=400_000).fit(X)
     >>> f"{words.privacy_guarantee_.delta:.1e}"
@@ -205,23 +202,6 @@ class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransform
         check_is_fitted(self)
         return self.mechanism_.projection.matrix
 
-    def inverse_transform(self, X: Any) -> Any:
-        """Return the vectors of least norm that Phi maps to the rows of X (least squares).
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_components)
-
-        Returns
-        -------
-        X_original : ndarray of shape (n_samples, n_features)
-        """
-        check_is_fitted(self)
-        X = as_table(X, dtype=FLOATS)
-        if X.shape[1] != self.n_components_:
-            raise ValueError(f"X must have n_components = {self.n_components_} columns. Got {X.shape[1]} instead.")
-        return self.mechanism_.projection.invert(X)
-
     _input: dict = {"accept_sparse": "csr"}
 
     def _make_mechanism(self, X):
@@ -235,9 +215,7 @@ class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransform
         kind = "orthonormal" if self.sensitivity == "orthonormal" else self.projection
         vocabulary = None
         if self.vocabulary is not None:
-            vocabulary = as_table(self.vocabulary, "vocabulary", dtype=np.float64)
-            if vocabulary.shape[1] != n_features:
-                raise ValueError(f"vocabulary must have {n_features} columns. Got {vocabulary.shape[1]} instead.")
+            vocabulary = as_table(self.vocabulary, "vocabulary", n_features, dtype=np.float64)
         return ProjectedRelease(
             RandomProjection(n_features, int(m), int(self.projection_seed), kind),
             float(self.epsilon),

@@ -17,8 +17,6 @@ from skldp.domains._declared_columns import CategoryColumn, DeclaredColumn, Numb
 from skldp.domains._domain import Domain
 from skldp.estimators._validation import check_bounds
 
-__all__ = ["check_frame", "columns_of", "declared_column", "framed", "read_schema", "schema_by_column"]
-
 _FORMS = (
     "(low, high) of numbers or of dates, a list of categories, a domain of skldp.mechanisms, its JSON form as a dict "
     "(or of type 'dates') with 'missing' beside it, a polars Enum, or a pandas CategoricalDtype"
@@ -76,7 +74,7 @@ def schema_by_column(schema: Any, names: list[Any]) -> Mapping[Any, Any]:
         schema = _of_json(schema)
     if isinstance(schema, Columns):
         if any(len(own) > 1 for own, _ in schema.parts):
-            raise ValueError("schema must declare every column on its own. Got columns that are declared together.")
+            raise ValueError("schema must declare each column separately. Got columns with a joint domain.")
         return {own[0]: domain for own, domain in schema.parts}
     return schema if isinstance(schema, Mapping) else dict.fromkeys(names, schema)
 
@@ -88,7 +86,7 @@ def check_frame(X: Any) -> None:
     names = list(X.columns)
     if len(set(names)) < len(names):
         twice = sorted({str(name) for name in names if names.count(name) > 1})
-        raise ValueError(f"The columns of X must have different names. Got {twice} more than once.")
+        raise ValueError(f"Columns of X must have different names. Got {twice} more than once.")
 
 
 def columns_of(X: Any) -> list[Any]:
@@ -100,29 +98,26 @@ def columns_of(X: Any) -> list[Any]:
 
 def framed(X: Any, columns: list[DeclaredColumn], numbers: np.ndarray) -> Any:
     """Return released columns in a frame like X, with its types of categories and dates."""
-    of_pandas = hasattr(X, "iloc")
-    made: dict[Any, Any] = {}
+    made = {}
     for j, (name, column) in enumerate(zip(X.columns, columns, strict=True)):
         values = column.from_numbers(numbers[:, j])
-        if not isinstance(column.domain, Categories):
-            made[name] = values if of_pandas else _without_nan(values)
-        elif of_pandas:
-            import pandas
-
-            made[name] = pandas.Categorical(values, column.domain.values, column.domain.ordered)
-        else:
-            import polars
-
-            of_texts = all(isinstance(value, str) for value in column.domain.values)
-            made[name] = polars.Series(values.tolist(), dtype=polars.Enum(column.domain.values) if of_texts else None)
-    return type(X)(made, index=X.index) if of_pandas else type(X)(made)
+        made[name] = (_pandas_column if hasattr(X, "iloc") else _polars_column)(column.domain, values)
+    return type(X)(made, index=X.index) if hasattr(X, "iloc") else type(X)(made)
 
 
-def _without_nan(values: np.ndarray) -> Any:
-    """Return a series of polars with null for NaN."""
+def _pandas_column(domain: Domain, values: np.ndarray) -> Any:
+    import pandas
+
+    return pandas.Categorical(values, domain.values, domain.ordered) if isinstance(domain, Categories) else values
+
+
+def _polars_column(domain: Domain, values: np.ndarray) -> Any:
     import polars
 
-    return polars.Series(values, nan_to_null=True)
+    if not isinstance(domain, Categories):
+        return polars.Series(values, nan_to_null=True)
+    of_texts = all(isinstance(value, str) for value in domain.values)
+    return polars.Series(values.tolist(), dtype=polars.Enum(domain.values) if of_texts else None)
 
 
 def _column(name: str, given: Any, of_json: bool) -> DeclaredColumn:
@@ -165,7 +160,7 @@ def _of_json(text: str) -> Any:
     try:
         schema = read_json(text)
     except ValueError as error:
-        raise ValueError(f"schema as a text must be JSON, not the path of a file. {error}") from None
+        raise ValueError(f"schema must be JSON if it is a string, not a path. {error}") from None
     by_column = isinstance(schema, dict) and schema.get("type") != "columns"
     return schema if by_column else domain_from_json(text)
 
@@ -181,7 +176,7 @@ def _dates(low: Any, high: Any) -> Integers:
         days = np.array([])
     if isinstance(low, Number) or isinstance(high, Number) or not (days.size == 2 and days[0] < days[1]):
         raise ValueError(
-            "Bounds of dates must be two, such as ('2020-01-01', '2024-12-31'), the first before the last; categories "
-            f"are a list. Got {(low, high)!r} instead."
+            "Bounds of dates must be two dates with low < high, such as ('2020-01-01', '2024-12-31'); categories are a "
+            f"list. Got {(low, high)!r} instead."
         )
     return Integers(*days.astype(np.int64).tolist())

@@ -1,37 +1,31 @@
-"""TablePrivatizer: whole tables of numbers, categories and dates, with one budget for a record."""
+"""TablePrivatizer: tables of numbers, categories and dates, with one budget per record."""
 
 from collections.abc import Mapping
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
-from scipy import sparse
 from sklearn import get_config
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skldp._checks import is_number
 from skldp.accounting import PrivacyLedger
 from skldp.domains._columns import Columns
 from skldp.estimators._base import LEDGER, LocalTransformer, check_bounds_of_type
-from skldp.estimators._class_codes import warn_learnt
 from skldp.estimators._guarantee_mixin import attach_guarantee
 from skldp.estimators._schema import check_frame, columns_of, framed, read_schema
 from skldp.estimators._table_encoding import as_estimates, as_one_hot, as_sparse, widths
 from skldp.estimators._validation import (
-    FLOATS,
     InvalidParameterError,
     Seed,
     StrOptions,
-    as_table,
     check_epsilon,
-    fit_context,
     input_names,
     validate_finite,
+    validate_mixed,
 )
 from skldp.mechanisms._record import MixedRecord, least_variance_weights, share_out
 from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS
 from skldp.mechanisms.numeric._bounded_features import JOINT_MECHANISMS, NUMERIC_MECHANISMS
-
-__all__ = ["TablePrivatizer"]
 
 
 class TablePrivatizer(LocalTransformer):
@@ -42,32 +36,31 @@ class TablePrivatizer(LocalTransformer):
     epsilon : float, default=1.0
         Budget (natural log) of one record, all its columns together.
     schema : dict by column, Columns, JSON text of either, or (low, high), default=(-1, 1)
-        What every column may hold, from public knowledge:
+        Domain of every column, from public knowledge:
 
         - ``(low, high)``: numbers within bounds, or with two dates (``"2020-01-01"``, or of ``datetime``) dates;
-        - a list: categories; one of two numbers, which may be meant as bounds, is refused;
+        - a list: categories; a list of two numbers is refused as ambiguous;
         - ``Interval``, ``Integers``, ``Categories`` of :mod:`skldp.mechanisms`, or their JSON form as a dict, such as
           ``{"type": "categories", "values": ["S", "M", "L"], "ordered": True}``, or ``{"type": "dates", "low": ...}``.
-          Where values may be missing, with ``"missing": "category"``, by which being missing is an answer of its own,
-          or ``"middle"``, of numbers and dates;
+          With ``"missing": "category"`` a missing value is a category of its own, and with ``"middle"`` a missing
+          number or date is the middle of its bounds;
         - a polars ``Enum``, a pandas ``CategoricalDtype``, or ``"dtype"``: that of the column.
 
-        One (low, high) alone is that of all columns.
+        A single (low, high) applies to all columns.
     shares : "equal", "variance" or dict by column, default="equal"
         Split of epsilon over the columns: equal; with the least sum of worst-case variances (of a number in half-widths
         of its bounds, of a category's frequency); or in proportion to weights.
     mechanism : str, default="best"
-        Of the numbers and dates: ``"best"`` is that with the least worst-case variance at a column's epsilon, or one by
-        name, as of :class:`NumericPrivatizer` for one number.
+        Mechanism of numbers and dates: ``"best"`` has the least worst-case variance at a column's epsilon. Other names
+        as for :class:`NumericPrivatizer` and one number.
     category_mechanism : str or dict by column, default="krr"
-        Of the categories: ``"krr"``, ``"sue"``, ``"oue"``, ``"subset"``, ``"hashing"``, ``"hadamard"`` or ``"best"``,
-        as of :class:`CategoricalPrivatizer`. In a dict, columns that it does not name have ``"krr"``. All but ``"krr"``
-        answer with a set of categories, which is for counts and models, and no table of ``encoding="columns"``.
+        Mechanism of categories: ``"krr"``, ``"sue"``, ``"oue"``, ``"subset"``, ``"hashing"``, ``"hadamard"`` or
+        ``"best"``, as for :class:`CategoricalPrivatizer`. Columns that a dict does not name have ``"krr"``. All but
+        ``"krr"`` release a set of categories, for counts and models, and exclude ``encoding="columns"``.
     encoding : {"onehot", "estimates", "columns"}, default="onehot"
-        ``"onehot"``: numbers as they are (dates as days since 1970), categories as one column each. Of a number that
-        may be missing a column more says whether it is, and the middle of its bounds stands for it. ``"estimates"``:
-        the same columns without bias, so that their means are the true ones'. ``"columns"``: those of the table, in a
-        frame of the kind of X where that is one.
+        ``"onehot"``: numbers unchanged (dates as days since 1970) and one column per category. A number that may be
+        missing has a second column as its indicator, and the middle of its bounds as a stand-in. ``"estimates"``: the
+        same columns without bias. ``"columns"``: the columns of the table, in a frame of the kind of X if X is one.
     handle_unknown : {"error", "missing"}, default="error"
         Treatment of undeclared categories: an error before any release, or a missing value.
     sparse_output : bool, default=False
@@ -84,13 +77,13 @@ class TablePrivatizer(LocalTransformer):
     Attributes
     ----------
     columns_ : list of NumberColumn or CategoryColumn
-        What each column may hold, in the order of the table.
+        Declared columns, in the order of the table.
     shares_ : dict by column
-        The weights by which epsilon was shared out.
+        Weights by which epsilon was split.
     epsilons_ : dict by column
-        The exact epsilon of each.
+        Exact epsilon of each column.
     mechanisms_ : dict by column
-        What releases each; see :mod:`skldp.mechanisms`.
+        Mechanism of each column; see :mod:`skldp.mechanisms`.
     mechanism_ : MixedRecord
     privacy_guarantee_ : PrivacyGuarantee
         Exact, per record: the sum over the columns. Infinite where categories were learnt.
@@ -100,21 +93,21 @@ class TablePrivatizer(LocalTransformer):
     Raises
     ------
     ValueError
-        If the schema names other columns, or a value is missing or no declared category where the schema does not say
-        what stands for it; nothing is released then, and no value shown.
+        If the schema names other columns, or a value is missing or undeclared and the schema does not allow it; nothing
+        is released then, and no value is shown.
 
     Warns
     -----
     LearntDomainWarning
-        If the schema takes the dtype of a pandas Categorical, whose categories usually come from the rows.
+        If the schema uses the dtype of a pandas Categorical, whose categories usually come from the rows.
     OutOfDomainWarning
-        With the number of clipped values.
+        Reports the number of clipped values.
 
     See Also
     --------
-    PrivUnitTransformer : With `bounds`, the better release of numbers for a model.
+    PrivUnitTransformer : With `bounds`, a better release of numbers for models.
     CategoricalPrivatizer : Categories alone.
-    LabelPrivateClassifier : Where only the target is private.
+    LabelPrivateClassifier : Protects the target only.
 
     Notes
     -----
@@ -182,57 +175,6 @@ class TablePrivatizer(LocalTransformer):
         self.n_jobs = n_jobs
         self.ledger = ledger
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Declare the mechanism of every column and the guarantee.
-
-        Parameters
-        ----------
-        X : DataFrame of pandas or polars, or array-like, of shape (n_samples, n_features)
-            Only checked, unless the schema takes the dtype of a column.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self : object
-        """
-        self._forget_guarantee()
-        self._declare(self._rows(X, reset=True))
-        return self
-
-    def inverse_transform(self, X: Any) -> np.ndarray:
-        """Decode to one column each: numbers as released, the category with the largest entry.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features_out)
-            Released rows, or predictions of them.
-
-        Returns
-        -------
-        table : ndarray of shape (n_samples, n_features)
-            Objects, if there are categories or dates. A number is missing if its indicator exceeds 0.5.
-
-        Raises
-        ------
-        ValueError
-            If X has other columns, or a mechanism answers with sets of categories.
-        """
-        check_is_fitted(self)
-        self._refuse_sets("inverse_transform")
-        released = as_table(X.toarray() if sparse.issparse(X) else X, dtype=FLOATS)
-        sizes = widths(self.columns_)
-        if released.shape[1] != sum(sizes):
-            raise ValueError(f"X must have {sum(sizes)} columns. Got {released.shape[1]} instead.")
-        numbers = []
-        for part, column in zip(np.split(released, np.cumsum(sizes)[:-1], axis=1), self.columns_, strict=True):
-            if column.values is not None:
-                numbers.append(part.argmax(axis=1))
-            else:
-                numbers.append(part[:, 0] if part.shape[1] == 1 else np.where(part[:, 1] > 0.5, np.nan, part[:, 0]))
-        return self._as_columns(np.column_stack(numbers))
-
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of released columns: the table's, or a column's and a category's.
 
@@ -258,8 +200,8 @@ class TablePrivatizer(LocalTransformer):
         container = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
         if self.sparse_output and self.encoding == "onehot" and container != "default":
             raise ValueError(
-                "sparse_output=True gives a sparse matrix, which is no frame. "
-                f"Got set_output(transform={container!r}); nothing was released."
+                "sparse_output=True returns a matrix and needs set_output(transform='default'). "
+                f"Got {container!r}; nothing was released."
             )
         if isinstance(self.schema, tuple) and all(map(is_number, self.schema)):
             table = validate_finite(self, X, reset=reset)
@@ -268,34 +210,25 @@ class TablePrivatizer(LocalTransformer):
             return table
         if hasattr(X, "columns"):
             check_frame(X)
-            validate_data(self, X, reset=reset, skip_check_array=True)
-            if not X.shape[0] or not X.shape[1]:
-                raise ValueError(f"Found array with shape {X.shape} while a minimum of 1 row and 1 column is required.")
-            table, names, dtypes = X, list(X.columns), list(X.dtypes)
-            # scikit-learn compares string names only.
-            if not reset and names != self._schema_names and set(names) == set(self._schema_names):
-                raise ValueError("The columns of X must be in the same order as they were in fit. Got another order.")
-        else:
-            # numpy would turn a list of mixed types into strings.
-            dtype = None if hasattr(X, "dtype") or np.asarray(X).dtype.kind != "U" else object
-            table = validate_data(self, X, reset=reset, dtype=dtype, ensure_all_finite=False)
-            names, dtypes = input_names(self), [None] * table.shape[1]
+        table = validate_mixed(self, X, reset=reset, ensure_all_finite=False)
+        names = list(X.columns) if hasattr(X, "columns") else input_names(self)
+        dtypes = list(X.dtypes) if hasattr(X, "columns") else [None] * len(names)
+        # scikit-learn compares string names only.
+        if not reset and names != self._schema_names and set(names) == set(self._schema_names):
+            raise ValueError(f"Columns of X must be in the order of fit, {self._schema_names}. Got {names} instead.")
         if reset:
             self._read_schema(X, names, dtypes)
         refuse = self.handle_unknown == "error"
-        return np.column_stack(
-            [
-                column.as_numbers(values, refuse_unknown=refuse)
-                for column, values in zip(self.columns_, columns_of(table), strict=True)
-            ]
-        ).astype(np.float64, copy=False)
+        declared = zip(self.columns_, columns_of(table), strict=True)
+        numbers = [column.as_numbers(values, refuse_unknown=refuse) for column, values in declared]
+        return np.column_stack(numbers).astype(np.float64, copy=False)
 
     def _read_schema(self, X, names, dtypes):
         columns, self._learnt = read_schema(self.schema, names, dtypes)
-        if self.handle_unknown == "missing" and any(c.values and c.missing == "refuse" for c in columns):
+        without = [column.name for column in columns if column.values and column.missing == "refuse"]
+        if self.handle_unknown == "missing" and without:
             raise InvalidParameterError(
-                'handle_unknown=\'missing\' needs "missing": "category" in the schema of every column of categories. '
-                "Got one without it instead."
+                f'handle_unknown=\'missing\' needs "missing": "category" in the schema of {", ".join(without)}.'
             )
         self.columns_, self._schema_names = columns, names
 
@@ -306,7 +239,7 @@ class TablePrivatizer(LocalTransformer):
         if set(weights) != set(names):
             raise InvalidParameterError(f"shares must name every column once. Got {self.shares!r} instead.")
         if self.sparse_output and self.encoding == "estimates":
-            raise InvalidParameterError("Estimates are dense: sparse_output=True is for encoding='onehot'. Got both.")
+            raise InvalidParameterError("sparse_output=True needs encoding='onehot'. Got encoding='estimates'.")
         self.mechanism_ = MixedRecord(
             Columns.of({str(name): column.coded for name, column in zip(names, self.columns_, strict=True)}),
             share_out(float(self.epsilon), [weights[name] for name in names]),
@@ -314,17 +247,21 @@ class TablePrivatizer(LocalTransformer):
         )
         self.mechanisms_ = dict(zip(names, self.mechanism_.parts, strict=True))
         if self.encoding == "columns":
-            self._refuse_sets("encoding='columns'")
+            sets = [str(name) for name, part in self.mechanisms_.items() if part.n_outputs > 1]
+            if sets:
+                raise InvalidParameterError(
+                    "encoding='columns' needs a mechanism that answers with one category, such as 'krr'. "
+                    f"Got sets of categories for {', '.join(sets)} instead."
+                )
         elif len(set(self.get_feature_names_out())) < sum(widths(self.columns_)):
             raise ValueError(
-                "Released columns must have different names, each that of a column and a category. Got one twice; "
-                "rename a column."
+                "Released columns must have different names, made of a column and a category. Got a name twice; rename "
+                "a column."
             )
         self.shares_ = {name: float(weights[name]) for name in names}
         self.epsilons_ = dict(zip(names, self.mechanism_.exact_epsilons, strict=True))
-        attach_guarantee(self, self.mechanism_.guarantee(), "the categories" if self._learnt else "")
-        if self._learnt:
-            warn_learnt(f"The categories of {', '.join(self._learnt)}", "schema={...: [...]}")
+        learnt = f"the categories of {', '.join(self._learnt)}" if self._learnt else ""
+        attach_guarantee(self, self.mechanism_.guarantee(), learnt, "schema={...: [...]}")
 
     def _weights(self, names):
         if self.shares == "variance":
@@ -345,24 +282,15 @@ class TablePrivatizer(LocalTransformer):
         by_column = given if isinstance(given, Mapping) else dict.fromkeys(of_categories, given)
         if set(by_column) - of_categories:
             raise InvalidParameterError(
-                f"category_mechanism must name columns of categories, and no others. Got {self.category_mechanism!r} "
-                "instead."
+                f"category_mechanism must name columns of categories only. Got {self.category_mechanism!r} instead."
             )
         return tuple(by_column.get(name, "krr") if name in of_categories else self.mechanism for name in names)
 
-    def _refuse_sets(self, what):
-        sets = [str(name) for name, part in self.mechanisms_.items() if part.n_outputs > 1]
-        if sets:
-            raise InvalidParameterError(
-                f"{what} needs one category in an answer, as of category_mechanism='krr'. Got sets of categories for "
-                f"{', '.join(sets)} instead."
-            )
-
-    def _release(self, rows, out=None, *, noisy=True, ids=None, keyed=None):
+    def _release(self, rows, out=None, **how):
         if rows.dtype == np.float32:
             # All columns are numbers with one pair of bounds.
             check_bounds_of_type(self.schema, rows.dtype)
-        return super()._release(rows, out, noisy=noisy, ids=ids, keyed=keyed)
+        return super()._release(rows, out, **how)
 
     def _encoded(self, released, X, *, noisy=True):
         """Encode released rows as `encoding` says."""
@@ -381,12 +309,6 @@ class TablePrivatizer(LocalTransformer):
         for j, column in enumerate(self.columns_):
             table[:, j] = column.from_numbers(numbers[:, j])
         return table
-
-    def _get_fitted_attr_html(self, *args, **kwargs):
-        # Attributes learnt from people are not shown.
-        shown = super()._get_fitted_attr_html(*args, **kwargs)
-        shown.pop("columns_", None)
-        return shown
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -19,8 +19,6 @@ from skldp.mechanisms.categorical._frequency import unbiased_share
 from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
 from skldp.mechanisms.categorical._unary import OneHotMechanism
 
-__all__ = ["TABLE_MECHANISMS", "EncodedTablePrivatizer", "as_estimates", "as_one_hot", "as_sparse", "widths"]
-
 
 def widths(columns: Sequence[DeclaredColumn]) -> list[int]:
     """Return the number of encoded columns of each."""
@@ -44,29 +42,17 @@ def as_one_hot(released: np.ndarray, record: MixedRecord, columns: Sequence[Decl
 
 def as_sparse(released: np.ndarray, record: MixedRecord, columns: Sequence[DeclaredColumn]) -> Any:
     """Encode as :func:`as_one_hot`, as a CSR matrix without a dense array."""
-    n_rows = len(released)
-    places, entries, starts = [], [], np.zeros(n_rows + 1, dtype=np.int64)
-    start = 0
+    n_rows, blocks = len(released), []
     for part, place, size in zip(record.parts, record.places, widths(columns), strict=True):
         own = released[:, place]
         if isinstance(part, RandomizedResponse):
-            rows, held, written = np.arange(n_rows), own[:, 0].astype(np.int64), np.ones(n_rows)
+            cells = np.arange(n_rows), own[:, 0].astype(np.int64)
+            blocks.append(sparse.csr_matrix((np.ones(n_rows), cells), shape=(n_rows, size)))
         else:
-            if isinstance(part, NumberOrMissing):
-                block = np.zeros((n_rows, size))
-                _write(part, own, block)
-            else:
-                block = own
-            stored = block != 0
-            rows, held = np.nonzero(stored)
-            written = block[rows, held]
-        places.append(np.column_stack([rows, held + start]))
-        entries.append(written)
-        starts[1:] += np.bincount(rows, minlength=n_rows)
-        start += size
-    cells, numbers = np.concatenate(places), np.concatenate(entries)
-    order = np.argsort(cells[:, 0], kind="stable")
-    return sparse.csr_matrix((numbers[order], cells[order, 1], np.cumsum(starts)), shape=(n_rows, start))
+            block = np.zeros((n_rows, size))
+            _write(part, own, block)
+            blocks.append(sparse.csr_matrix(block))
+    return sparse.hstack(blocks, format="csr")
 
 
 def as_estimates(released: np.ndarray, record: MixedRecord, columns: Sequence[DeclaredColumn]) -> np.ndarray:
@@ -80,18 +66,11 @@ def as_estimates(released: np.ndarray, record: MixedRecord, columns: Sequence[De
     for part, place, end in zip(record.parts, record.places, ends, strict=True):
         if isinstance(part, NumberOrMissing):
             estimates[:, end - 2 : end] = part.unbiased(released[:, place.start])
-        elif (support := support_of(part)) is not None:
-            p, q = support
-            size = part.domain.sizes[0]  # type: ignore[attr-defined]  # of codes
+        elif isinstance(part, RandomizedResponse | OneHotMechanism):
+            p, q = part.support_probabilities() if isinstance(part, RandomizedResponse) else (part.p, part.q)
+            size = part.domain.sizes[0]
             estimates[:, end - size : end] = unbiased_share(encoded[:, end - size : end], p, q)
     return estimates
-
-
-def support_of(part: RowMechanism) -> tuple[float, float] | None:
-    """Return the probabilities that the true and another category are answered; None for a number."""
-    if isinstance(part, RandomizedResponse):
-        return part.support_probabilities()
-    return (part.p, part.q) if isinstance(part, OneHotMechanism) else None
 
 
 def _write(part: RowMechanism, released: np.ndarray, out: npt.NDArray[np.float64]) -> None:
@@ -146,17 +125,13 @@ class EncodedTablePrivatizer(OneToOneFeatureMixin, LocalTransformer):
 
     def _rows(self, X, *, reset):
         rows = super()._rows(X, reset=reset)
-        self._check_widths()
+        if sum(self.widths) != self.n_features_in_:
+            raise ValueError(f"widths must add up to {self.n_features_in_} columns. Got {list(self.widths)} instead.")
         ends = np.cumsum(self.widths)
         groups = [rows[:, end - width : end] for end, width in zip(ends, self.widths, strict=True)]
         return np.column_stack([_column(group) for group in groups]).astype(np.float64)
 
-    def _check_widths(self):
-        if sum(self.widths) != self.n_features_in_:
-            raise ValueError(f"widths must add up to {self.n_features_in_} columns. Got {list(self.widths)} instead.")
-
     def _make_mechanism(self, X):
-        self._check_widths()
         named = tuple("best" if width <= 2 else self.category_mechanism for width in self.widths)
         coded = Columns.of({f"x{j}": column.coded for j, column in enumerate(self._columns)})
         return MixedRecord(coded, share_out(float(self.epsilon), [1] * len(named)), named)

@@ -1,6 +1,5 @@
 """TargetPrivatizer: regression targets, released one by one."""
 
-import warnings
 from dataclasses import replace
 from numbers import Real
 from typing import Any, Self
@@ -27,7 +26,6 @@ from skldp.estimators._validation import (
     check_finite,
     fit_context,
 )
-from skldp.exceptions import LearntDomainWarning
 from skldp.mechanisms._noise import noise_from
 from skldp.mechanisms._record import share_out
 from skldp.mechanisms.numeric._bounded_features import (
@@ -39,11 +37,9 @@ from skldp.mechanisms.numeric._bounded_features import (
 )
 from skldp.mechanisms.numeric._response_on_bins import PriorQuestion, ResponseOnBins
 
-__all__ = ["TargetPrivatizer"]
-
 _ON_BINS = {"bins": False, "unbiased_bins": True}
 _ALONE = set(NUMERIC_MECHANISMS) - set(JOINT_MECHANISMS)
-# Beyond this, learnt bounds would be refused as declared ones, and the error would show them.
+# check_bounds refuses larger bounds, and its error would show learnt ones.
 _LARGEST_LEARNT = 1e60
 
 
@@ -61,14 +57,14 @@ class TargetPrivatizer(
         Declared bounds of a target, from public knowledge; values outside are clipped. None learns them from y, with a
         warning and an infinite guarantee.
     mechanism : str, default="unbiased_bins"
-        - ``"unbiased_bins"``: randomized response on knots, between which a number is rounded at random; unbiased for
-          every number, with the least variance under the prior;
-        - ``"bins"``: randomized response on bins, as published, with the least expected square error under the prior
-          of one answer; biased towards the middle, which no number of people undoes;
+        - ``"unbiased_bins"``: randomized response on knots, to which a number is rounded at random; unbiased, with the
+          least variance under the prior;
+        - ``"bins"``: randomized response on bins, as published, with the least expected squared error of one answer
+          under the prior; biased towards the middle, for any number of people;
         - ``"duchi"``, ``"three_outputs"``, ``"piecewise"``, ``"piecewise_sub"``, ``"piecewise_opt"``,
-          ``"square_wave"``, ``"hybrid"``, ``"hybrid_tp"``, ``"laplace"``, ``"ldp_fl"``: as of
+          ``"square_wave"``, ``"hybrid"``, ``"hybrid_tp"``, ``"laplace"``, ``"ldp_fl"``: as for
           :class:`NumericPrivatizer`, unbiased;
-        - ``"best"``: whichever of these has the least worst-case variance.
+        - ``"best"``: the one of the latter with the least worst-case variance.
     prior : array-like of shape (n_parts,) or float, default=None
         For bins: public probabilities of equal parts of the bounds, or the share of epsilon in (0, 1) from which `fit`
         learns them privately. None is uniform. See also :meth:`estimate_prior`.
@@ -78,26 +74,27 @@ class TargetPrivatizer(
     Attributes
     ----------
     mechanism_ : ResponseOnBins or BoundedFeatures
-        What is sampled.
+        The sampled law.
     mechanism_name_ : str
-        The name of the mechanism; which one ``"best"`` chose.
+        Name of the mechanism, as chosen by ``"best"``.
     prior_ : ndarray of shape (n_parts,) or None
-        The prior that bins were chosen for, learnt or public.
+        The prior of the bins, learnt or public.
     bounds_ : tuple of two floats
     privacy_guarantee_ : PrivacyGuarantee
-        Exact, per label, including a share for the prior; infinite if the bounds were learnt.
+        Exact, per label, including the share for the prior; infinite if the bounds were learnt.
 
     Raises
     ------
     ValueError
-        If a parameter is out of range, a prior is given for what uses none, or y is no column of finite numbers.
+        If a parameter is out of range, `prior` is given for a mechanism without bins, or y is not a column of finite
+        numbers.
 
     Warns
     -----
     LearntDomainWarning
         If `bounds` is None.
     OutOfDomainWarning
-        With the number of clipped targets.
+        Reports the number of clipped targets.
     SeededNoiseWarning
         If `seed` is not None.
 
@@ -129,6 +126,7 @@ class TargetPrivatizer(
     epsilon 2 per label (stated 2); exact, of randomized response over 2 answers, from its 64-bit integers
     """
 
+    _hidden_attributes = frozenset({"bounds_"})
     _parameter_constraints: dict = {
         "epsilon": EPSILON,
         "bounds": [*BOUNDS, None],
@@ -165,8 +163,7 @@ class TargetPrivatizer(
         -------
         self : object
         """
-        self._forget_guarantee()
-        self._declare(self._rows(y, reset=True))
+        self._fit_rows(y)
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -227,11 +224,11 @@ class TargetPrivatizer(
         Raises
         ------
         ValueError
-            If the mechanism is not ``"bins"``, or a value is none of its answers.
+            If the mechanism is not ``"bins"``, or a value is not one of its answers.
         """
         check_is_fitted(self)
         if self.mechanism_name_ != "bins":
-            raise ValueError(f"A prior is estimated from answers of 'bins'. Got mechanism={self.mechanism!r} instead.")
+            raise ValueError(f"estimate_prior needs mechanism='bins'. Got mechanism={self.mechanism!r} instead.")
         return self.mechanism_.estimate_prior(self._rows(y, reset=False))
 
     def _rows(self, y, *, reset):
@@ -249,7 +246,7 @@ class TargetPrivatizer(
         check_epsilon(self.epsilon)
         epsilon, prior = float(self.epsilon), self.prior
         if prior is not None and self.mechanism not in _ON_BINS:
-            raise InvalidParameterError(f"Only bins have a prior. Got mechanism={self.mechanism!r} with one instead.")
+            raise InvalidParameterError(f"prior must be None for mechanism={self.mechanism!r}. Got a prior.")
         learnt = self.bounds is None
         low, high = _learnt_bounds(rows) if learnt else (float(e[0]) for e in check_bounds(self.bounds, 1))
         check_bounds_of_type((low, high), rows.dtype)
@@ -261,23 +258,17 @@ class TargetPrivatizer(
         mechanism, self.mechanism_name_ = self._make_mechanism(epsilon, low, high, None if question else prior)
         guarantee = mechanism.guarantee()
         if question is not None:
-            # The prior decides the number of answers; for any number they cost at most their share.
+            # The learnt prior decides the number of answers, which cost at most their share for any number.
             guarantee = replace(guarantee, epsilon=epsilon, basis="randomized response over the bins of that prior")
             guarantee = replace(question.guarantee() + guarantee, stated=float(self.epsilon))
-            # A separate stream: a seed gives the same noise in every call.
+            # A separate stream, since a seed gives the same noise in every call.
             answers = question.release(rows, noise_from(self.seed).spawn(1)[0]).rows
             mechanism = replace(mechanism, prior=tuple(question.estimate(answers).tolist()))
         self.prior_ = None if getattr(mechanism, "prior", None) is None else np.array(mechanism.prior)
         self.bounds_, self.mechanism_ = (low, high), mechanism
-        attach_guarantee(self, replace(guarantee, unit="label"), "the bounds" if learnt else "")
-        if learnt:
-            warnings.warn(
-                "The bounds of y were learnt from private data, which releases the smallest and the largest of it: "
-                "no epsilon covers that. Declare them from public knowledge: "
-                "TargetPrivatizer(bounds=(low, high)).",
-                LearntDomainWarning,
-                stacklevel=2,
-            )
+        attach_guarantee(
+            self, replace(guarantee, unit="label"), "the bounds of y" if learnt else "", "bounds=(low, high)"
+        )
 
     def _make_mechanism(self, epsilon, low, high, prior):
         name = self.mechanism
@@ -289,12 +280,6 @@ class TargetPrivatizer(
         else:
             unit = make_mechanism(name, epsilon)
         return BoundedFeatures(unit, (low,), (high,), n_sampled=1, stated=epsilon), name
-
-    def _get_fitted_attr_html(self, *args, **kwargs):
-        # Attributes learnt from people are not shown.
-        shown = super()._get_fitted_attr_html(*args, **kwargs)
-        shown.pop("bounds_", None)
-        return shown
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -309,5 +294,5 @@ def _learnt_bounds(rows):
     low, high = float(rows.min()), float(rows.max())
     if max(-low, high) > _LARGEST_LEARNT:
         raise ValueError(f"y must be at most {_LARGEST_LEARNT:.0e} in magnitude. Got {kind_of(rows)} beyond it.")
-    room = 2.0**-20 * max(1.0, abs(low), abs(high))
-    return (low, high) if high - low > room else (low - room, high + room)
+    margin = 2.0**-20 * max(1.0, abs(low), abs(high))
+    return (low, high) if high - low > margin else (low - margin, high + margin)

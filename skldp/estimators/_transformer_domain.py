@@ -12,8 +12,6 @@ from skldp.domains._columns import Columns, Integers, Interval
 from skldp.domains._constraints import OneHot
 from skldp.domains._domain import Domain
 
-__all__ = ["domain_from_transformer"]
-
 # Column names of a part, and their domain.
 _Part = tuple[list[str], Domain]
 
@@ -25,19 +23,19 @@ def domain_from_transformer(transformer: Any, bounds: Mapping[Any, Any] | None =
     ----------
     transformer : ColumnTransformer or encoder
         Fitted or not. Its steps are OneHotEncoder and OrdinalEncoder with declared categories, BoundsScaler,
-        pipelines that end in one of these, ``"drop"``, and what passes.
+        pipelines that end in one of these, ``"drop"``, and ``"passthrough"``.
     bounds : dict, default=None
-        For each column that passes, by its name or position: (low, high), or a domain of one column.
+        (low, high), or a domain of one column, for each column that passes, by its name or position.
 
     Returns
     -------
     Columns
-        With the transformer's names of its output.
+        Domain with the names of the transformer's output columns.
 
     Raises
     ------
     ValueError
-        If a step learnt from rows, or is not known to be declared.
+        If a step learnt from rows, or its domain is not declared.
 
     Examples
     --------
@@ -55,15 +53,15 @@ def domain_from_transformer(transformer: Any, bounds: Mapping[Any, Any] | None =
     else:
         parts = list(_step_parts(type(transformer).__name__, transformer, _columns_of(transformer), declared))
     if declared:
-        raise ValueError(f"bounds must be of columns that pass. Got some of {sorted(map(str, declared))} that do not.")
+        raise ValueError(f"bounds must name columns that pass unchanged. Got {sorted(map(str, declared))} as well.")
     if not parts:
-        raise ValueError(f"{type(transformer).__name__} makes no columns.")
+        raise ValueError(f"transformer must have output columns. Got a {type(transformer).__name__} without any.")
     names = [name for own, _ in parts for name in own]
     if _is_fitted(transformer) and hasattr(transformer, "get_feature_names_out"):
         made = [str(name) for name in transformer.get_feature_names_out()]
         if len(made) != len(names):
             raise ValueError(
-                f"{type(transformer).__name__} makes {len(made)} columns, and what is declared in it {len(names)}."
+                f"{type(transformer).__name__} must have the {len(names)} columns that it declares. Got {len(made)}."
             )
         names = made
     if len(set(names)) < len(names):
@@ -88,10 +86,10 @@ def _column_transformer_parts(transformer: Any, bounds: dict[Any, Any]) -> Itera
     fitted = hasattr(transformer, "transformers_")
     steps = list(transformer.transformers_ if fitted else transformer.transformers)
     if not fitted and not (isinstance(transformer.remainder, str) and transformer.remainder == "drop"):
-        raise ValueError("The columns of a remainder are known after fit: fit the ColumnTransformer, or drop them.")
+        raise ValueError("remainder must be 'drop' unless the ColumnTransformer is fitted. Fit it first.")
     for name, step, columns in steps:
         own = _listed(name, columns, transformer)
-        # A step without columns makes none, whatever it is.
+        # A step without columns need not be declared.
         for names, part in _step_parts(name, step, own, bounds) if own else ():
             prefix = f"{name}__" if transformer.verbose_feature_names_out else ""
             yield [prefix + one for one in names], part
@@ -104,14 +102,13 @@ def _listed(name: str, columns: Any, transformer: Any) -> list[Any]:
         columns = [columns]
     if isinstance(columns, slice) and size is not None and not isinstance(columns.start or columns.stop, str):
         columns = list(range(*columns.indices(size)))
-    # Some versions of scikit-learn wrap the positions of a remainder in a list of their own.
+    # Some versions of scikit-learn wrap the positions of a remainder in their own list type.
     columns = columns.tolist() if isinstance(columns, np.ndarray) else getattr(columns, "data", columns)
     if isinstance(columns, list) and columns and all(type(one) is bool for one in columns):
         columns = [place for place, chosen in enumerate(columns) if chosen]
     if not isinstance(columns, list | tuple) or not all(type(one) in (str, int) for one in columns):
         raise ValueError(
-            f"The columns of step {name!r} must be a list of names or positions, for them to be known. "
-            f"Got {type(columns).__name__} instead."
+            f"The columns of step {name!r} must be a list of names or positions. Got {type(columns).__name__} instead."
         )
     if names_in is None:
         return list(columns)
@@ -152,9 +149,9 @@ def _step_parts(name: str, step: Any, columns: list[Any], bounds: dict[Any, Any]
         yield from (([_named(one)], Interval(float(a), float(b))) for one, a, b in zip(columns, low, high, strict=True))
     else:
         raise ValueError(
-            f"Step {name!r} must make columns whose domain is declared: a OneHotEncoder or OrdinalEncoder with its "
-            "categories, a BoundsScaler, or what passes and has bounds. What a scaler learns from rows is no "
-            f"declaration. Got {type(step).__name__} instead."
+            f"Step {name!r} must be a OneHotEncoder or OrdinalEncoder with declared categories, a BoundsScaler, or a "
+            "passthrough with bounds, because the domain must not be learnt from rows. "
+            f"Got {type(step).__name__} instead."
         )
 
 
@@ -166,7 +163,7 @@ def _passed(name: str, column: Any, bounds: dict[Any, Any]) -> _Part:
     """Return the part of a column that passes unchanged, within its declared bounds."""
     if column not in bounds:
         raise ValueError(
-            f"Column {column!r} passes step {name!r} as it is: declare it, bounds={{{column!r}: (low, high)}}."
+            f"Column {column!r} passes step {name!r} unchanged: declare bounds={{{column!r}: (low, high)}}."
         )
     own = bounds.pop(column)
     if isinstance(own, Domain):
@@ -185,7 +182,7 @@ def _categories(name: str, step: Any, columns: list[Any]) -> list[list[Any]]:
     declared = step.categories
     if isinstance(declared, str):
         raise ValueError(
-            f"The categories of step {name!r} must be declared, categories=[[...], ...]: learnt ones tell of rows. "
+            f"The categories of step {name!r} must be declared: categories=[[...], ...]. "
             f"Got categories={declared!r} instead."
         )
     if len(declared) != len(columns):
@@ -195,34 +192,17 @@ def _categories(name: str, step: Any, columns: list[Any]) -> list[list[Any]]:
 
 def _one_hot(name: str, step: Any, columns: list[Any]) -> Iterator[_Part]:
     """Return a block for each column of a OneHotEncoder."""
-    if step.min_frequency is not None or step.max_categories is not None:
-        raise ValueError(f"Which categories are rare is learnt from rows: step {name!r} must not group them.")
-    unknown = step.handle_unknown != "error"
-    for position, (column, own) in enumerate(zip(columns, _categories(name, step, columns), strict=True)):
-        dropped = _dropped(name, step.drop, position, own)
-        kept = [one for place, one in enumerate(own) if place != dropped]
-        if kept:
-            at_most_one = unknown or len(kept) < len(own)
-            yield [f"{_named(column)}_{one}" for one in kept], OneHot(len(kept), at_most_one=at_most_one)
-
-
-def _dropped(name: str, drop: Any, position: int, own: list[Any]) -> int | None:
-    """Return the position of the category that a OneHotEncoder drops."""
-    if isinstance(drop, str):
-        return 0 if drop == "first" or len(own) == 2 else None
-    if drop is None or drop[position] is None:
-        return None
-    # NaN is a category that equals nothing.
-    places = [place for place, one in enumerate(own) if one is drop[position] or one == drop[position]]
-    if not places:
-        raise ValueError(f"What step {name!r} drops must be among its categories. Got {drop[position]!r} instead.")
-    return places[0]
+    if any(given is not None for given in (step.drop, step.min_frequency, step.max_categories)):
+        raise ValueError(f"Step {name!r} must not drop or group categories, such as rare ones.")
+    for column, own in zip(columns, _categories(name, step, columns), strict=True):
+        part = OneHot(len(own), at_most_one=step.handle_unknown != "error")
+        yield [f"{_named(column)}_{one}" for one in own], part
 
 
 def _ordinal(name: str, step: Any, columns: list[Any]) -> Iterator[_Part]:
     """Return an integer column for each column of an OrdinalEncoder."""
     if step.handle_unknown != "error" or step.min_frequency is not None or step.max_categories is not None:
-        raise ValueError(f"Step {name!r} must know its categories: no unknown and no rare ones.")
+        raise ValueError(f"Step {name!r} must not encode unknown or group rare categories: set handle_unknown='error'.")
     for column, own in zip(columns, _categories(name, step, columns), strict=True):
         if len(own) < 2:
             raise ValueError(f"Column {column!r} of step {name!r} must have at least two categories.")

@@ -7,49 +7,27 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn import config_context
 from sklearn.base import BaseEstimator, _fit_context
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import _param_validation, assert_all_finite
-from sklearn.utils._param_validation import HasMethods, InvalidParameterError, Options, StrOptions
-from sklearn.utils.validation import check_array, validate_data
+from sklearn.utils._param_validation import InvalidParameterError
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from skldp._checks import is_number
-
-__all__ = [
-    "BOUNDS",
-    "BOUNDS_BY_COLUMN",
-    "EPSILON",
-    "FLOATS",
-    "NOISE_PARAMETERS",
-    "HasMethods",
-    "InvalidParameterError",
-    "NumberRange",
-    "Options",
-    "Seed",
-    "StrOptions",
-    "as_table",
-    "check_bounds",
-    "check_bounds_by_column",
-    "check_epsilon",
-    "check_finite",
-    "fit_context",
-    "input_names",
-    "validate_finite",
-]
-
+# scikit-learn accepts True, and its validation can be switched off globally; a check of a budget cannot.
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 # Typed, so that decorated methods keep their types.
 fit_context: Callable[..., Callable[[_Method], _Method]] = _fit_context
 
 
-class NumberRange(_param_validation.Interval):
+class NumberRange(_param_validation.NumberRange):
     """scikit-learn's interval of numbers, without bools."""
 
     def is_satisfied_by(self, val: Any) -> bool:
-        """Whether `val` is a number in the interval."""
+        """Return whether `val` is a number in the interval."""
         return not isinstance(val, bool | np.bool_) and super().is_satisfied_by(val)
 
 
-# Beyond this, or nearer than one over it, products of four leave the range of double precision.
+# Products of four larger magnitudes, or of four widths below the inverse, leave the range of double precision.
 _MAX_MAGNITUDE = 1e70
 FLOATS = (np.float64, np.float32)
 EPSILON = [NumberRange(Real, 0, None, closed="neither")]
@@ -60,15 +38,6 @@ NOISE_PARAMETERS: dict = {
     "seed": [None, NumberRange(Integral, 0, None, closed="left"), np.random.Generator, np.random.RandomState],
     "n_jobs": [None, Integral],
 }
-
-
-def check_epsilon(epsilon: Any) -> None:
-    """Raise ValueError unless epsilon is a finite number > 0.
-
-    scikit-learn's own validation accepts True and can be switched off globally; a budget must not be.
-    """
-    if not is_number(epsilon) or not epsilon > 0:
-        raise InvalidParameterError(f"epsilon must be a finite number > 0. Got {epsilon!r} instead.")
 
 
 def check_bounds(bounds: Any, n_features: int, name: str = "bounds") -> tuple[np.ndarray, np.ndarray]:
@@ -82,7 +51,7 @@ def check_bounds(bounds: Any, n_features: int, name: str = "bounds") -> tuple[np
         except InvalidParameterError as error:
             broken = error
     if not readings:
-        raise InvalidParameterError(f"{name} must be pairs of finite numbers, low < high. Got {bounds!r}.") from broken
+        raise InvalidParameterError(f"{name} must be finite pairs with low < high. Got {bounds!r} instead.") from broken
     if not np.array_equal(readings[0], readings[-1]):
         as_ends, by_feature = (
             ", ".join(f"feature {j} from {low:g} to {high:g}" for j, (low, high) in enumerate(zip(*ends, strict=True)))
@@ -107,33 +76,33 @@ def _are_pairs(bounds: Any, n_features: int) -> bool:
 
 
 def _from_ends(bounds: Any, n_features: int, name: str) -> tuple[np.ndarray, np.ndarray]:
-    rule = f"{name} must be (low, high), each a finite number or one number per feature, with low < high"
-    rule += ", or a list of one such pair per feature"
-    if isinstance(bounds, str) or not hasattr(bounds, "__len__") or len(bounds) != 2:
-        raise InvalidParameterError(f"{rule}. Got {bounds!r} instead.")
-    ends = []
-    for end in bounds:
-        try:
-            values = np.asarray(end)
-            # numpy reads True and "1" as numbers.
-            is_number = values.dtype.kind in "iuf"
-            values = values.astype(np.float64)
-        except (TypeError, ValueError):
-            is_number = False
-        if not is_number:
-            raise InvalidParameterError(f"{rule}. Got {bounds!r} instead.")
-        if values.shape not in ((), (n_features,)):
-            raise InvalidParameterError(f"{rule} ({n_features} here). Got {bounds!r} instead.")
-        ends.append(np.broadcast_to(values, (n_features,)).copy())
-    low, high = ends
-    if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
-        raise InvalidParameterError(f"{rule}. Got {bounds!r} instead.")
+    """Return bounds that are given as (low, high), each of shape (n_features,)."""
+    is_pair = hasattr(bounds, "__len__") and not isinstance(bounds, str) and len(bounds) == 2
+    low, high = (_end(one, n_features) for one in bounds) if is_pair else (None, None)
+    if low is None or high is None or not (low < high).all():
+        raise InvalidParameterError(
+            f"{name} must be (low, high) with low < high, each a finite number or one number for each of {n_features} "
+            f"features, or a list of one such pair per feature. Got {bounds!r} instead."
+        )
     if max(np.abs(low).max(), np.abs(high).max()) > _MAX_MAGNITUDE or (high - low).min() < 1 / _MAX_MAGNITUDE:
         raise InvalidParameterError(
-            f"bounds must be at most {_MAX_MAGNITUDE:.0e} in magnitude and at least {1 / _MAX_MAGNITUDE:.0e} apart. "
+            f"{name} must be at most {_MAX_MAGNITUDE:.0e} in magnitude and at least {1 / _MAX_MAGNITUDE:.0e} apart. "
             f"Got {bounds!r} instead."
         )
     return low, high
+
+
+def _end(given: Any, n_features: int) -> np.ndarray | None:
+    """Return the lower or upper end of each feature; None unless it is finite numbers of the right shape."""
+    try:
+        values = np.asarray(given)
+    except (TypeError, ValueError):
+        return None
+    # numpy reads True and "1" as numbers.
+    if values.dtype.kind not in "iuf" or values.shape not in ((), (n_features,)):
+        return None
+    end = np.full(n_features, values, dtype=np.float64)
+    return end if np.isfinite(end).all() else None
 
 
 def check_bounds_by_column(
@@ -144,13 +113,22 @@ def check_bounds_by_column(
         return check_bounds(bounds, estimator.n_features_in_, name)
     names = getattr(estimator, "feature_names_in_", None)
     if names is None:
-        raise InvalidParameterError(f"{name} by column name are those of a frame. Got a table without names instead.")
+        raise InvalidParameterError(f"{name} by column name need a DataFrame. Got a table without names instead.")
     for what, some in (("miss", set(names) - set(bounds)), ("name unknown", set(bounds) - set(names))):
         if some:
-            raise InvalidParameterError(f"{name} must name every column once. They {what} {sorted(map(str, some))}.")
+            raise InvalidParameterError(f"{name} must name every column once; they {what} {sorted(map(str, some))}.")
     ends = [check_bounds(bounds[column], 1, f"{name} of the column {column!r}") for column in names]
     low, high = (np.concatenate(end) for end in zip(*ends, strict=True))
     return low, high
+
+
+def is_fitted(estimator: Any) -> bool:
+    """Return whether an estimator is fitted."""
+    try:
+        check_is_fitted(estimator)
+    except NotFittedError:
+        return False
+    return True
 
 
 def validate_finite(estimator: BaseEstimator, X: Any, *, reset: bool, **kwargs: Any) -> np.ndarray:
@@ -162,10 +140,25 @@ def validate_finite(estimator: BaseEstimator, X: Any, *, reset: bool, **kwargs: 
         return validate_data(estimator, X, reset=reset, **({"dtype": FLOATS} | kwargs))
 
 
-def as_table(X: Any, name: str = "X", **kwargs: Any) -> np.ndarray:
+def validate_mixed(estimator: BaseEstimator, X: Any, *, reset: bool, **kwargs: Any) -> Any:
+    """Validate a table whose columns have types of their own: return a frame unchanged, anything else as an array."""
+    if hasattr(X, "columns"):
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        if not X.shape[0] or not X.shape[1]:
+            raise ValueError(f"X must have at least one row and one column. Got the shape {X.shape}.")
+        return X
+    # numpy would turn a list of mixed types into strings.
+    dtype = None if hasattr(X, "dtype") or np.asarray(X).dtype.kind != "U" else object
+    return validate_finite(estimator, X, reset=reset, dtype=dtype, **kwargs)
+
+
+def as_table(X: Any, name: str = "X", n_columns: int | None = None, **kwargs: Any) -> np.ndarray:
     """Validate by scikit-learn's ``check_array``; refuse NaN and infinity whatever the global setting."""
     with config_context(assume_finite=False):
-        return check_array(X, input_name=name, **kwargs)
+        table = check_array(X, input_name=name, **kwargs)
+    if n_columns not in (None, table.shape[1]):
+        raise ValueError(f"{name} must have {n_columns} columns. Got {table.shape[1]} instead.")
+    return table
 
 
 def check_finite(estimator: BaseEstimator, X: Any, name: str = "X") -> None:

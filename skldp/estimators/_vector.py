@@ -6,21 +6,12 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import OneToOneFeatureMixin
-from sklearn.utils.validation import check_is_fitted
 
 from skldp.accounting import PrivacyLedger
-from skldp.domains._norms import nearest_rows
 from skldp.estimators._base import LEDGER, LocalTransformer
-from skldp.estimators._validation import (
-    BOUNDS_BY_COLUMN,
-    NumberRange,
-    Seed,
-    StrOptions,
-)
+from skldp.estimators._validation import BOUNDS_BY_COLUMN, NumberRange, Seed, StrOptions
 from skldp.mechanisms.vector._multivariate_laplace import MultivariateLaplace
 from skldp.mechanisms.vector._privunit import PrivUnit, PrivUnitBall, ScaledRows
-
-__all__ = ["MultivariateLaplacePrivatizer", "PrivUnitTransformer"]
 
 
 class PrivUnitTransformer(OneToOneFeatureMixin, LocalTransformer):
@@ -48,12 +39,12 @@ class PrivUnitTransformer(OneToOneFeatureMixin, LocalTransformer):
     Attributes
     ----------
     mechanism_ : PrivUnit, PrivUnitBall, or ScaledRows around either
-        With `variance`, and `second_moments`, which corrects second moments of released data.
+        Has `variance`, and `second_moments`, which corrects second moments of released data.
     radius_ : float or None
         R, if declared.
     bounds_ : tuple of two ndarrays of shape (n_features,), or None
     privacy_guarantee_ : PrivacyGuarantee
-        For the law of real numbers; see the mechanism's notes on floating point.
+        For the law on real numbers; see the mechanism's notes on floating point.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
 
@@ -70,7 +61,7 @@ class PrivUnitTransformer(OneToOneFeatureMixin, LocalTransformer):
     Notes
     -----
     A released row has the norm :math:`1 / m` (times R), about :math:`2.5 \sqrt d / \varepsilon` for small epsilon and
-    :math:`\sqrt{d / (2 \varepsilon)}` for a large one, whatever the row: what is private is where it points.
+    :math:`\sqrt{d / (2 \varepsilon)}` for a large one, for every row: the release protects the direction.
 
     References
     ----------
@@ -125,7 +116,7 @@ class PrivUnitTransformer(OneToOneFeatureMixin, LocalTransformer):
     def _make_mechanism(self, X):
         n_features = X.shape[1]
         if n_features < 2:
-            raise ValueError(f"A direction needs at least 2 features. Got n_features = {n_features} instead.")
+            raise ValueError(f"X must have at least 2 features. Got n_features = {n_features} instead.")
         epsilon = float(self.epsilon)
         radius = None if isinstance(self.norm, str) else float(self.norm)
         vectors = PrivUnit(n_features, epsilon) if radius is None else PrivUnitBall(n_features, epsilon, radius)
@@ -177,8 +168,8 @@ class MultivariateLaplacePrivatizer(OneToOneFeatureMixin, LocalTransformer):
 
     See Also
     --------
-    RandomProjectionPrivatizer : The same with less noise, in fewer dimensions.
-    PrivUnitTransformer : A guarantee for whole records.
+    RandomProjectionPrivatizer : The same noise after a projection to fewer dimensions.
+    PrivUnitTransformer : Plain LDP of a record.
 
     Notes
     -----
@@ -228,32 +219,6 @@ class MultivariateLaplacePrivatizer(OneToOneFeatureMixin, LocalTransformer):
         self.transform_noise = transform_noise
         self.seed = seed
         self.n_jobs = n_jobs
-
-    def nearest_indices(self, X: Any) -> np.ndarray:
-        """Release the index of the vocabulary's vector nearest to each noisy row.
-
-        Each call is a separate release.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The private rows.
-
-        Returns
-        -------
-        indices : ndarray of int, shape (n_samples,)
-
-        Raises
-        ------
-        ValueError
-            If there is no vocabulary.
-        """
-        check_is_fitted(self)
-        self._check_unchanged()
-        if self.mechanism_.vocabulary is None:
-            raise ValueError("nearest_indices needs a vocabulary. Got vocabulary=None instead.")
-        words = self._release(self._rows(X, reset=False), noisy=self.transform_noise)
-        return nearest_rows(words, self.mechanism_.vocabulary.astype(words.dtype))
 
     def _make_mechanism(self, X):
         radius = None if self.radius is None else float(self.radius)

@@ -29,28 +29,6 @@ from skldp.mechanisms.categorical._local_hashing import linear_hash, support_of_
 from skldp.mechanisms.numeric._distribution import Ramps, ascend, lattice_response
 from skldp.mechanisms.numeric._piecewise import lattice_variance
 
-__all__ = [
-    "Answers",
-    "CellScores",
-    "Floats",
-    "PartScores",
-    "Scores",
-    "SignScores",
-    "StepScores",
-    "SupportScores",
-    "bits",
-    "code_scores",
-    "each",
-    "grouped_number",
-    "grouped_sums",
-    "lattice_of",
-    "likeliest_codes",
-    "number_parts",
-    "numbers",
-    "squares",
-    "whole_answers",
-]
-
 Floats = npt.NDArray[np.float64]
 Answers = npt.NDArray[np.unsignedinteger[Any]]
 # Smaller differences between two parts are rounding.

@@ -6,8 +6,6 @@ import numpy.typing as npt
 from skldp.laws._longitudinal_laws import LongitudinalHistogramLaw
 from skldp.learning._answer_scores import Answers, Floats, PartScores, whole_answers
 
-__all__ = ["BucketScores"]
-
 
 class BucketScores(PartScores):
     """Scores of sampled buckets: the score of each sampled bit, and 0 for all other buckets.

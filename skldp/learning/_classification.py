@@ -23,8 +23,6 @@ from skldp.learning._protocol import (
 from skldp.learning._tasks import Report, Task
 from skldp.learning._vectors import contrasts, n_products, symmetric_matrix
 
-__all__ = ["ClassificationProtocol"]
-
 # Fraction of people in product stages, sufficiency of a stage in units of the number of terms, and maximum number of
 # stages. A protocol with few tasks always asks for products: no later step corrects an overlong one.
 _PRODUCT_SHARE, _STAGE_SUFFICIENCY, _MOST_STAGES = 0.3, 0.4, 6

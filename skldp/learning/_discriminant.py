@@ -20,8 +20,6 @@ from skldp.learning._protocol import Protocol, nearest_positive
 from skldp.learning._tasks import Report, Task, noise_variance
 from skldp.learning._vectors import contrasts, n_products, symmetric_matrix
 
-__all__ = ["DiscriminantProtocol"]
-
 # Fractions of people who report class shares, norms, centred norms, scores, the mean score, and products.
 _SHARES_SHARE, _LENGTH_SHARE, _SPREAD_SHARE, _BREADTH_SHARE = 0.03, 0.01, 0.02, 0.01
 _LEVEL_SHARE, _PRODUCT_SHARE = 0.1, 0.25

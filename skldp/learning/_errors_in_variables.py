@@ -8,8 +8,6 @@ import numpy.typing as npt
 
 from skldp.mechanisms._rows import RowMechanism
 
-__all__ = ["ReleasedFit", "least_squares_of_releases"]
-
 # Number of groups of moments, whose spread estimates the errors.
 _MOST_GROUPS = 200
 # A direction is known if its variance is this many standard errors above 0.

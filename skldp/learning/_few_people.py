@@ -8,8 +8,6 @@ import numpy.typing as npt
 from skldp.learning._protocol import CENTER_RADIUS, LOG_SCALE, Protocol, cut, weighed
 from skldp.learning._tasks import Report, Task
 
-__all__ = ["FewPeople", "kalman_steps"]
-
 # Fractions of people who report, in turn, the target's location, its spread, both again more precisely, the norms, the
 # centre, and the feature widths.
 _SHARES = (

@@ -20,8 +20,6 @@ from skldp.learning._uncertainty import (
 )
 from skldp.learning._vectors import deviation_of_tail, mean_excess, n_products, radius_that_keeps, symmetric_matrix
 
-__all__ = ["InferenceProtocol", "n_people_for_intervals"]
-
 # Fractions of people: for the model, for each scale cohort, for the sizes of terms, for each of several cohorts of
 # second moments, and of the rest, for the first Newton step.
 _MODEL_SHARE, _SCALE_SHARE, _SIZES_SHARE, _GRAM_SHARE = 0.33, 0.012, 0.05, 0.09

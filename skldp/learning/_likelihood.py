@@ -13,8 +13,6 @@ from scipy import special
 from skldp.learning._vectors import contrasts
 from skldp.mechanisms._noise import public_stream
 
-__all__ = ["Likelihood", "normal_people", "step"]
-
 # Number of simulated people for a curvature; more would change it less than its error.
 _N_PEOPLE = 1_000
 # Floor of divisors.

@@ -8,17 +8,6 @@ import numpy.typing as npt
 from skldp.learning._tasks import noise_variance
 from skldp.mechanisms._rows import RowMechanism
 
-__all__ = [
-    "clear_shares",
-    "discriminant_of_releases",
-    "likeliest_numbers",
-    "linear_rule",
-    "n_directions",
-    "self_trained",
-    "shrunk_covariance",
-    "unbiased_members",
-]
-
 # Differences below three standard deviations of the noise count as 0. Shares are at least their noise and this fraction
 # of an equal share; noise above a quarter of an equal share is ignored.
 _CLEARLY, _LEAST_SHARE, _MOST_OF_NOISE = 3.0, 1e-3, 0.25

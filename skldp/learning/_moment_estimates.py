@@ -16,8 +16,6 @@ from skldp.learning._uncertainty import LinearFit
 from skldp.learning._vectors import symmetric_matrix
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 
-__all__ = ["Correlations", "MomentEstimates", "ReleasedProducts", "estimates_of"]
-
 
 @dataclass(frozen=True)
 class ReleasedProducts:

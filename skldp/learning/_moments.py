@@ -24,8 +24,6 @@ from skldp.learning._protocol import sufficiency as sufficiency_of
 from skldp.learning._tasks import Report, Task, noise_variance
 from skldp.learning._vectors import contrasts, mean_excess, n_products, symmetric_matrix
 
-__all__ = ["MomentsProtocol"]
-
 # Fractions of people in each stage of products, while a stage has this sufficiency, and in the scale cohorts, one
 # column each.
 _EARLY_SHARES, _STAGE_SUFFICIENCY, _COLUMN_SHARE = (0.1, 0.15, 0.15), 3.0, 0.06

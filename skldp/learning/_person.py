@@ -15,8 +15,6 @@ from skldp.learning._protocol import Protocol
 from skldp.learning._tasks import Report, Task
 from skldp.mechanisms._noise import Noise, noise_from
 
-__all__ = ["Person", "simulate"]
-
 
 class Person:
     """Record on its owner's device, with a limit on epsilon.

@@ -17,25 +17,6 @@ from skldp.learning._vectors import n_products
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 
-__all__ = [
-    "CENTER_RADIUS",
-    "LEAST_PER_NUMBER",
-    "LEAST_SUFFICIENCY",
-    "LOG_SCALE",
-    "LOOSEST",
-    "PRODUCTS_LEAST",
-    "SCALE_SHARE",
-    "SIZE_REACH",
-    "SIZE_SHARE",
-    "Protocol",
-    "as_shown_by",
-    "cut",
-    "n_people_needed",
-    "nearest_positive",
-    "sufficiency",
-    "weighed",
-]
-
 # Smallest sufficiency: below it the noise exceeds the signal.
 LEAST_SUFFICIENCY = 8.0
 # Smallest number of people for each number of a record, because of sampling error.

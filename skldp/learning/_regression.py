@@ -25,8 +25,6 @@ from skldp.learning._protocol import (
 from skldp.learning._tasks import Report, Task, noise_variance
 from skldp.learning._vectors import n_products, symmetric_matrix
 
-__all__ = ["RegressionProtocol"]
-
 # Fractions of people who report the target's centre, the norms, the centre, and the squares.
 _TARGET_SHARE, _LENGTH_SHARE, _CENTER_SHARE, _SQUARES_SHARE = 0.03, 0.02, 0.04, 0.03
 # For the mean only: fractions who report it first, and the distance of targets from it.

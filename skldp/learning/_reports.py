@@ -10,8 +10,6 @@ from skldp.learning._task_documents import as_document, from_document
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Report"]
-
 # Largest number of people of a report, whose sums fit into a few 64-bit numbers.
 _MOST_PEOPLE = 1 << 53
 _MOST_SUM = 1 << 256

@@ -15,17 +15,6 @@ from skldp._value_labels import number_label
 from skldp.learning._answer_scores import Scores
 from skldp.mechanisms.numeric._distribution import DistributionEstimate
 
-__all__ = [
-    "Sums",
-    "SurveyEstimate",
-    "correlation",
-    "joined",
-    "made_consistent",
-    "quantile_estimate",
-    "quotients",
-    "variance",
-]
-
 _Floats = npt.NDArray[np.float64]
 _PER_LABEL = "values", "standard_errors", "low", "high", "moved", "moved_square", "held", "most"
 

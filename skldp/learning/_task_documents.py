@@ -8,8 +8,6 @@ import numpy.typing as npt
 
 from skldp._documents import canonical_text, read_document
 
-__all__ = ["as_document", "as_text", "from_document", "from_text"]
-
 # Error of all documents in a non-canonical form.
 _VERSIONS = {"task": 2, "report": 1}
 # Little-endian on every machine.

@@ -29,8 +29,6 @@ from skldp.mechanisms.numeric._piecewise import Piecewise
 from skldp.mechanisms.numeric._unit_interval import LEAST_EPSILON, UnitMechanism
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 
-__all__ = ["Report", "Task", "noise_variance", "number_variance"]
-
 _FORMS = ("linear", "squares", "products", "gradient", "class_gradient")
 _ANSWERS = ("vector", "number", "log_norm")
 # Largest release, in numbers; larger tasks are refused.

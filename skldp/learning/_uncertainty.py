@@ -13,17 +13,6 @@ from skldp._checks import check_fraction
 from skldp.learning._tasks import noise_variance
 from skldp.learning._vectors import n_products
 
-__all__ = [
-    "Estimate",
-    "LinearFit",
-    "gram_edge",
-    "intervals_around",
-    "inverse_where_known",
-    "newton_steps",
-    "scatter",
-    "semicircle",
-]
-
 # A direction is known if its second moment exceeds this multiple of the largest noise eigenvalue, and this absolute
 # value; with little noise it is 1.
 _OF_EDGE, _LEAST_MOMENT = 1.2, 0.3

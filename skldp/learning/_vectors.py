@@ -6,17 +6,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy import optimize, special
 
-__all__ = [
-    "class_gradients",
-    "contrasts",
-    "deviation_of_tail",
-    "mean_excess",
-    "n_products",
-    "products",
-    "radius_that_keeps",
-    "symmetric_matrix",
-]
-
 _OFF_DIAGONAL = math.sqrt(2)
 
 

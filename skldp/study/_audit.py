@@ -20,8 +20,6 @@ from skldp.exceptions import SeededNoiseWarning
 from skldp.laws._odds import product_above
 from skldp.mechanisms._noise import noise_from
 
-__all__ = ["AuditResult", "audit_epsilon", "one_output_a_row", "trials_needed"]
-
 # Bins of a continuous column, and the largest number of values of a discrete one.
 _BINS = 32
 # Minimum mean number of trials of an outcome for a likelihood ratio by outcome.

@@ -15,8 +15,6 @@ from skldp.mechanisms._noise import noise_from, public_stream
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 from skldp.study._audit import AuditResult, audit_epsilon, trials_needed
 
-__all__ = ["audit_estimator", "audit_task", "candidate_pairs", "worst_records"]
-
 # Pair all categories up to this number, else the first and last ones.
 _MOST_VALUES = 4
 # A pilot certifies nothing; a low confidence lets it detect rare events.

@@ -17,8 +17,6 @@ from skldp.laws._odds import split_epsilon
 from skldp.mechanisms._noise import noise_from
 from skldp.study._curve import check_scorer
 
-__all__ = ["QuestionPlan", "plan_questions", "smallest_epsilon", "with_exact_epsilon"]
-
 _EXACT = "exact_epsilon"
 # Score of a fit without a finite epsilon: means and standard deviations of such scores are still finite.
 _WITHOUT_BOUND = 1e150

@@ -16,8 +16,6 @@ from skldp.study._pipelines import METRIC_MECHANISMS, PRIVATE_MODELS, Comparison
 from skldp.study._results import CurvePoint, PrivacyUtilityCurve, ResultTable, stacked
 from skldp.study._table_files import StudyInputError
 
-__all__ = ["PROTECTS", "MechanismComparison", "compare_mechanisms", "notes_on_table"]
-
 # Allowance for rounding: a mechanism that spends exactly its stated epsilon keeps to it.
 _KEEPS = 1 + 1e-6
 # Largest epsilon of the mechanisms that are shown first: odds about a person then grow at most 55-fold.

@@ -29,16 +29,6 @@ from skldp.study._pipelines import ReleasedRowsRegressor
 from skldp.study._results import CurvePoint, PrivacyUtilityCurve
 from skldp.study._table_files import StudyInputError
 
-__all__ = [
-    "check_scorer",
-    "has_seed",
-    "majority_estimator",
-    "privacy_utility_curve",
-    "private_steps",
-    "stated_together",
-    "without_privacy",
-]
-
 _Split = tuple[np.ndarray, np.ndarray]
 
 

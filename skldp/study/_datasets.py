@@ -28,8 +28,6 @@ from skldp.study._table_files import (
     table_columns,
 )
 
-__all__ = ["BUNDLED", "StudyData", "load_study_data"]
-
 # Public ranges of the columns, from the descriptions of the data.
 _WINE = (
     (11.0, 0.74, 1.36, 10.6, 70.0, 0.98, 0.34, 0.13, 0.41, 1.3, 0.48, 1.27, 278),

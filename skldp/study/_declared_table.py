@@ -15,8 +15,6 @@ from skldp.domains._declared_columns import CategoryColumn, DeclaredColumn, Numb
 from skldp.estimators._bounds_scaler import BoundsScaler
 from skldp.estimators._schema import read_schema, schema_by_column
 
-__all__ = ["DeclaredTable"]
-
 
 @dataclass(frozen=True)
 class DeclaredTable:

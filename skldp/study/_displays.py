@@ -8,8 +8,6 @@ from skldp.accounting import loss_history
 from skldp.accounting._learned import LossHistory
 from skldp.study._results import columns_of, require
 
-__all__ = ["PrivacyLossDisplay", "PrivacyUtilityDisplay", "PrivateLearningCurveDisplay", "draw_epsilon_axis"]
-
 _AXES = {
     "stated": ("stated_epsilon", "Stated epsilon"),
     "exact": ("exact_epsilon", "Exact epsilon (worst-case loss of one record)"),

@@ -22,8 +22,6 @@ from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import noise_from
 from skldp.study._federated_parts import PERTURBED, GradientRelease, ScoreModel, count_gradients, count_records
 
-__all__ = ["FederatedRun", "federated_learning", "summary_of_runs"]
-
 _MODELS = ("softmax", "linear", "network")
 
 

@@ -18,8 +18,6 @@ from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._rows import RowMechanism
 from skldp.shuffle._shuffled import shuffled, shuffled_closed_form
 
-__all__ = ["PERTURBED", "CountedTraining", "GradientRelease", "ScoreModel", "count_gradients", "count_records"]
-
 _Array = npt.NDArray[np.float64]
 
 PERTURBED = (

@@ -21,8 +21,6 @@ from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import noise_from
 from skldp.study._audit import one_output_a_row
 
-__all__ = ["InversionAttack", "InversionResult", "audit_inversion", "inversion_bound", "pairwise_share"]
-
 # Releases of each candidate that the decoder is trained on.
 _TRAINING = 20
 # Number of scores (trials times candidates) in memory at a time.

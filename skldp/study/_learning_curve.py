@@ -15,8 +15,6 @@ from skldp.exceptions import SeededNoiseWarning, TooFewPeopleWarning
 from skldp.study._curve import has_seed, privacy_utility_curve
 from skldp.study._results import PrivacyUtilityCurve, ResultTable, stacked
 
-__all__ = ["PrivateLearningCurve", "private_learning_curve"]
-
 
 def private_learning_curve(
     estimator: Any,

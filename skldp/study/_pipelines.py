@@ -36,25 +36,6 @@ from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.study._datasets import StudyData
 from skldp.study._table_files import StudyInputError
 
-__all__ = [
-    "FAMILIES",
-    "FEATURE_MECHANISMS",
-    "LABEL_MECHANISMS",
-    "METRIC_MECHANISMS",
-    "PRIVATE_MODELS",
-    "BoundedModel",
-    "BoundedRegressor",
-    "ComparisonSettings",
-    "ReleasedRowsRegressor",
-    "clean_model",
-    "family_of",
-    "feature_mechanism",
-    "label_mechanism",
-    "private_model",
-    "study_pipeline",
-    "takes_delta",
-]
-
 # Transformer of every named mechanism, with its parameters.
 FEATURE_MECHANISMS: dict[str, tuple[type, dict[str, Any]]] = {
     "bitrand": (BitRandTransformer, {}),

@@ -33,8 +33,6 @@ from skldp.mechanisms.numeric._bounded_features import best_mechanism, worst_sam
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 from skldp.study._declared_table import DeclaredTable
 
-__all__ = ["Recommendation", "RecommendedOption", "recommend"]
-
 # Variance of a number that is uniform between -1 and 1.
 _VARIANCE = 1 / 3
 # Sufficiency from which noise costs a fit at most a thirtieth of the variance. A model with exact questions is then

@@ -14,17 +14,6 @@ from skldp.study._displays import PrivacyUtilityDisplay, draw_epsilon_axis
 from skldp.study._pipelines import FAMILIES, family_of
 from skldp.study._results import CurvePoint, PrivacyUtilityCurve, require
 
-__all__ = [
-    "TextTable",
-    "guarantee_tables",
-    "html_report",
-    "panel_names",
-    "plot_comparison",
-    "plot_panel",
-    "points",
-    "ranking",
-]
-
 # Largest number of curves in one panel.
 _ONE_PANEL = 6
 _MARKERS = "osD^vP*X"

@@ -15,8 +15,6 @@ import numpy as np
 from skldp._tables import html_table
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 
-__all__ = ["CurvePoint", "PrivacyUtilityCurve", "ResultTable", "columns_of", "columns_of_records", "require", "stacked"]
-
 
 class ResultTable(ABC):
     """Table of results. Only :meth:`to_frame` needs pandas."""

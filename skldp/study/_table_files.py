@@ -19,23 +19,6 @@ from skldp.domains._declared_columns import DeclaredColumn
 from skldp.estimators._schema import columns_of, declared_column, read_schema, schema_by_column
 from skldp.study._results import require
 
-__all__ = [
-    "TABLE_FILES",
-    "Features",
-    "StudyInputError",
-    "TableColumns",
-    "features_of",
-    "first_line",
-    "is_number",
-    "is_table_file",
-    "is_text_file",
-    "read_study_schema",
-    "read_table",
-    "some_names",
-    "table_chunks",
-    "table_columns",
-]
-
 # Endings of table files, for errors and help texts.
 TABLE_FILES = ".csv, .tsv (both also with .gz), .parquet or .arrow"
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}

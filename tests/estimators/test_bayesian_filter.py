@@ -121,7 +121,7 @@ def test_a_score_without_the_refused_is_that_of_those_who_answered():
 
 def test_nobody_left_has_no_mean():
     ledger = PrivacyLedger(0.5, bounds=(0, 1))
-    with pytest.warns(BudgetExhaustedWarning, match=r"epsilon=0.6 is above the whole budget of 0.5"):
+    with pytest.warns(BudgetExhaustedWarning, match=r"epsilon=0.6 exceeds the total budget of 0.5"):
         result = fitted(epsilon=0.6, ledger=ledger).query(PEOPLE, ids=NAMES)
     assert not result.accepted.any()
     assert np.isnan([result.mean, result.standard_error]).all()

@@ -138,7 +138,7 @@ def test_an_unseen_value_is_an_error_that_names_its_column_and_nothing_is_releas
 @pytest.mark.parametrize(
     ("parameters", "match"),
     [
-        ({"categories": [COLOURS]}, "one array for each of the 2 columns"),
+        ({"categories": [COLOURS]}, "one list for each of the 2 columns"),
         ({"categories": [COLOURS, []]}, "categories of column x1"),
         ({"categories": [COLOURS, [1, 1]]}, "must be distinct"),
         ({"categories": "learn"}, "categories"),
@@ -167,7 +167,7 @@ def test_learns_no_category_from_nan_or_infinity(bad):
 
 
 def test_a_frame_without_rows_is_refused():
-    with pytest.raises(ValueError, match="minimum of 1 sample"):
+    with pytest.raises(ValueError, match="at least one row"):
         declared().fit(pd.DataFrame({"a": [], "b": []}))
 
 

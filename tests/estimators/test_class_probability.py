@@ -59,7 +59,7 @@ def test_without_a_class_the_predicted_one_is_asked():
         (LogisticRegression(), Y == "a", True, "more than two classes"),
         (LinearRegression(), X[:, 0], "a", "more than two classes"),
         (LinearSVC(), Y, "a", "predict_proba is the softmax"),
-        (OneVsRestClassifier(LogisticRegression()), Y, "a", "row of coef_ for each"),
+        (OneVsRestClassifier(LogisticRegression()), Y, "a", "row of coef_ per class"),
     ],
     ids=["no class", "two classes", "regressor", "no probabilities", "no softmax"],
 )

@@ -55,12 +55,12 @@ pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 class Counted(ToySigns):
     """Randomized signs at epsilon 1, whose draws are counted for each record."""
 
-    def _release(self, rows, out=None, *, noisy=True, ids=None, keyed=None):
+    def _release(self, rows, out=None, *, noisy=True, **how):
         for value in rows[:, 0].tolist():
             if value in X_VALUES:
                 # A clean row protects nothing, however small epsilon is.
                 SEEN[value % 100] += 1 if noisy else math.inf
-        return super()._release(rows, out, noisy=noisy, ids=ids, keyed=keyed)
+        return super()._release(rows, out, noisy=noisy, **how)
 
 
 class Twice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):

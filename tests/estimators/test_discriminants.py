@@ -126,7 +126,7 @@ def test_of_too_few_people_the_shares_of_classes_are_told():
     with pytest.warns(TooFewPeopleWarning, match="shares"):
         model.fit(X[:50], Y[:50])
     assert np.ptp(model.predict_proba(X), axis=0).max() < 1e-12
-    with pytest.raises(ValueError, match="Too few"):
+    with pytest.raises(ValueError, match="enough people"):
         model.partial_fit(X, Y)
 
 
@@ -243,7 +243,7 @@ def test_what_is_computed_from_releases_costs_nothing_more():
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (NoiseAwareDiscriminant(PrivUnitTransformer(3.0).fit(X[:, :5])), "16 numbers"),
+        (NoiseAwareDiscriminant(PrivUnitTransformer(3.0).fit(X[:, :5])), "one number for each of 16 columns"),
         (NoiseAwareDiscriminant(BitRandTransformer(3.0, calibration="exact").fit(X[:5] / 2)), "at least 2"),
         (NoiseAwareDiscriminant(CategoricalPrivatizer(categories=[[-1.0, 0.0, 1.0]] * D)), "RowMechanism"),
         (NoiseAwareDiscriminant(NumericPrivatizer(3.0, n_sampled_features=1)), "at least 2"),

@@ -230,7 +230,7 @@ def test_a_data_frame_model_is_read_without_a_warning(data):
     ("model", "message"),
     [
         (Squares(), "predictions must be"),
-        (GridSearchCV(Ridge(), {"alpha": [1.0, 2.0]}, refit=False), "refit its best model"),
+        (GridSearchCV(Ridge(), {"alpha": [1.0, 2.0]}, refit=False), "linear model"),
         (TransformedTargetRegressor(Ridge(), func=np.log1p, inverse_func=np.expm1), "func=np.log"),
         (TransformedTargetRegressor(Ridge(), func=np.sqrt, inverse_func=np.square), "func=np.log"),
         (TransformedTargetRegressor(PoissonRegressor(), transformer=MinMaxScaler((1, 2))), "linear regressor"),
@@ -256,7 +256,7 @@ def test_classifiers_that_are_no_binary_logistic_model_are_refused(data):
     labels = np.digitize(y, np.quantile(y, [0.3, 0.6]))
     with pytest.raises(ValueError, match="OneVsRestClassifier"):
         query_from_estimator(DecisionTreeClassifier().fit(X, labels), epsilon=1.0)
-    with pytest.raises(ValueError, match="no output_bounds"):
+    with pytest.raises(ValueError, match="output_bounds must be None"):
         query_from_estimator(LinearSVC(dual=False).fit(X, labels), epsilon=1.0, output_bounds=(0, 1))
     with pytest.raises(ValueError, match="class whose theta x"):
         query_from_estimator(Backwards(max_iter=5000).fit(X, labels), epsilon=1.0, bounds=BOUNDS)
@@ -277,5 +277,5 @@ def test_what_is_missing_is_said(data):
         query_from_estimator(LinearRegression(), epsilon=1.0, bounds=(0, 1))
     with pytest.raises(ValueError, match="one output"):
         query_from_estimator(LinearRegression().fit(X, np.stack([y, y], axis=1)), epsilon=1.0, bounds=BOUNDS)
-    with pytest.raises(ValueError, match="constant"):
+    with pytest.raises(ValueError, match="depend on x"):
         query_from_estimator(Lasso(alpha=1e9, fit_intercept=False).fit(X, y), epsilon=1.0, bounds=BOUNDS)

@@ -21,7 +21,7 @@ from skldp import (
     PrivacyLedger,
     privacy_guarantee,
 )
-from skldp.estimators._label_private_classifier import cohorts, of_people, rows_of
+from skldp.estimators._label_private_classifier import _cohorts, _of_people, _rows_of
 from skldp.exceptions import ChangedAfterFitError
 from skldp.mechanisms import noise_from
 from skldp.mechanisms.categorical._label_laws import RandomizedResponseWithPrior, RowPriorResponse, as_priors
@@ -61,7 +61,7 @@ def private(estimator=None, *, epsilon=1.0, stages=2, seed=None, **parameters):
 @pytest.mark.parametrize("n", [2, 7, 100])
 @pytest.mark.parametrize("stages", [1, 2])
 def test_everybody_is_in_one_cohort(n, stages):
-    parts = cohorts(n, stages, noise_from())
+    parts = _cohorts(n, stages, noise_from())
     assert sorted(np.concatenate(parts).tolist()) == list(range(n))
     assert max(map(len, parts)) - min(map(len, parts)) <= 1
 
@@ -163,24 +163,24 @@ def test_a_cohort_whose_answers_are_all_one_class_teaches_nothing(stages):
 
 
 def test_what_has_one_entry_a_person_is_cut():
-    cut = of_people({"w": np.arange(3), "groups": ("a", "b", "c"), "other": [1, 2], "flag": True, "x": None}, 3,
+    cut = _of_people({"w": np.arange(3), "groups": ("a", "b", "c"), "other": [1, 2], "flag": True, "x": None}, 3,
                     np.array([0, 2]))  # fmt: skip
     assert cut["w"].tolist() == [0, 2]
     assert cut["groups"] == ["a", "c"]
     assert (cut["other"], cut["flag"], cut["x"]) == ([1, 2], True, None)
-    assert rows_of(pd.Series([5, 6, 7], index=[2, 1, 0]), np.array([0])).tolist() == [5]
+    assert _rows_of(pd.Series([5, 6, 7], index=[2, 1, 0]), np.array([0])).tolist() == [5]
 
 
 @pytest.mark.parametrize(
     ("classifier", "rule"),
     [
         (private(LinearSVC()), "stages needs an estimator with predict_proba"),
-        (private(stages=9_000), "a person for each of 9000 stages. Got n_samples = 8000"),
+        (private(stages=9_000), "at most the number of people. Got 9000 with n_samples = 8000"),
         (private(stages=0), "stages"),
-        (private(correction="forward"), "correction='forward' is for one stage"),
-        (private().set_params(label_mechanism=LabelLaplace(classes=range(4))), "by LabelRR"),
-        (private().set_params(label_mechanism__prior=[0.25] * 4), "by LabelRR"),
-        (private().set_params(label_mechanism__ledger=PrivacyLedger(1.0)), "by LabelRR"),
+        (private(correction="forward"), "correction='forward' needs stages=1"),
+        (private().set_params(label_mechanism=LabelLaplace(classes=range(4))), "stages needs a LabelRR"),
+        (private().set_params(label_mechanism__prior=[0.25] * 4), "stages needs a LabelRR"),
+        (private().set_params(label_mechanism__ledger=PrivacyLedger(1.0)), "stages needs a LabelRR"),
     ],
 )
 def test_what_stages_cannot_do_is_refused_before_a_label_is_read(classifier, rule):
@@ -193,11 +193,6 @@ def test_a_label_outside_the_classes_is_refused_and_not_told():
     with pytest.raises(ValueError, match="y must hold only the declared") as caught:
         private().fit(X, np.where(Y == 3, 4711, Y))
     assert "4711" not in str(caught.value)
-
-
-def test_there_is_no_partial_fit_with_stages():
-    assert not hasattr(private(GaussianNB()), "partial_fit")
-    assert hasattr(private(GaussianNB(), stages=1), "partial_fit")
 
 
 def test_stages_pay_where_the_first_cohort_tells_most_classes_apart():

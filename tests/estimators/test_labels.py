@@ -67,7 +67,6 @@ def test_releases_labels_of_the_same_type(cls, y):
     for released in (mechanism.fit_transform(y), mechanism.fit(y).transform(y)):
         assert released.dtype == y.dtype
         assert set(released.tolist()) <= set(classes)
-    assert mechanism.inverse_transform(released) is not None
     assert mechanism.privacy_guarantee_.unit == "label"
     assert mechanism.privacy_guarantee_.epsilon <= (0.5 if len(classes) > 1 else 0.0)
 

@@ -100,5 +100,5 @@ def test_says_when_it_cannot_work():
     for wrong in (CategoricalPrivatizer(categories=[[0, 1]] * 3), StandardScaler()):
         with pytest.raises(ValueError, match="without bias"):
             NoiseAwareLinearRegression(wrong).fit(np.zeros((4, 3)), np.zeros(4))
-    with pytest.raises(ValueError, match="must release 2 numbers"):
+    with pytest.raises(ValueError, match="one number for each of 2 columns"):
         NoiseAwareLinearRegression(release.mechanism_, target_mechanism=release).fit(np.zeros((4, 2)), np.zeros(4))

@@ -7,7 +7,6 @@ from skldp import (
     NoiseAwareDiscriminant,
     NumericPrivatizer,
     PrivateLinearRegression,
-    PrivateMoments,
     PrivUnitTransformer,
 )
 from skldp.exceptions import OutOfDomainWarning, TooFewPeopleWarning
@@ -39,14 +38,6 @@ def test_what_lies_outside_is_told_with_the_parameter_that_it_takes(recwarn, row
             model.fit(rows, target)
 
 
-def test_components_of_one_column():
-    moments = PrivateMoments(epsilon=8.0).fit(X[:, :1])
-    pca = moments.to_pca()
-    assert pca.components_.tolist() == [[1.0]]
-    with pytest.raises(ValueError, match=r"from 1 to 1\. Got True"):
-        moments.to_pca(True)
-
-
 def test_one_released_row_shows_no_variance():
     release = PrivUnitTransformer(epsilon=1.0)
     with pytest.raises(ValueError, match=r"minimum of 2 is required"):
@@ -57,7 +48,7 @@ def test_one_released_row_shows_no_variance():
 @pytest.mark.parametrize("protocol", ["rounds", "once"])
 def test_a_handful_of_people_is_told_how_many_it_takes(n_people, protocol):
     model = PrivateLinearRegression(epsilon=1.0, protocol=protocol)
-    with pytest.warns(TooFewPeopleWarning, match="It takes at least"):
+    with pytest.warns(TooFewPeopleWarning, match="at least .* people are needed"):
         model.fit(X[:n_people], X[:n_people, 0])
     np.testing.assert_array_equal(model.coef_, 0)
     assert np.abs(model.predict(X)).max() <= 1

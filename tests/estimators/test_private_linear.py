@@ -142,7 +142,7 @@ def test_more_people_by_partial_fit():
     few = PrivateLinearRegression(1.0, protocol="once", seed=0)
     with pytest.warns(TooFewPeopleWarning):
         few.partial_fit(X[:100], Y[:100])
-    with pytest.raises(ValueError, match="Too few"):
+    with pytest.raises(ValueError, match="enough people"):
         few.partial_fit(X[:100], Y[:100])
 
 

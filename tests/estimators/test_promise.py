@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LinearRegression, LogisticRegression, SGDClassifier, SGDRegressor
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import skldp
@@ -66,8 +66,6 @@ def releases(estimator, data):
     yield lambda: estimator.transform(data)
     yield lambda: estimator.privacy_guarantee_
     yield lambda: privacy_guarantee(estimator)
-    if hasattr(estimator, "nearest_indices"):
-        yield lambda: estimator.nearest_indices(data)
     if isinstance(estimator, skldp.estimators._base.LocalTransformer):
         out = np.empty((len(X), estimator.mechanism_.n_outputs))
         yield lambda: skldp.release_blocks(estimator, X, out)
@@ -83,7 +81,7 @@ def test_a_changed_parameter_is_refused_until_the_next_fit(cls, name, by_hand):
     else:
         estimator.set_params(**{name: OTHER[name]})
     for release in releases(estimator, given(cls)):
-        with pytest.raises(ChangedAfterFitError, match=rf"fit it again.*Got {name} changed after fit"):
+        with pytest.raises(ChangedAfterFitError, match=rf"Got {name} changed after fit; fit it again"):
             release()
     assert "No privacy guarantee" in estimator._repr_html_()
 
@@ -259,8 +257,6 @@ def test_what_was_not_changed_or_changes_nothing_is_released(cls):
         skldp.PrivateLogisticRegression(protocol="once", classes=[0, 1]),
         skldp.PrivateDiscriminant(bounds=(-1, 1), classes=[0, 1]),
         skldp.PrivateMoments(),
-        LabelPrivateClassifier(SGDClassifier(), label_mechanism=LabelRR(classes=[0, 1])),
-        skldp.LabelPrivateRegressor(SGDRegressor(), target_mechanism=skldp.TargetPrivatizer(bounds=(0, 1))),
     ],
     ids=lambda estimator: type(estimator).__name__,
 )
@@ -334,6 +330,6 @@ def test_after_a_fit_that_failed_nothing_is_released(cls, bad, data, method):
     assert not isinstance(failed.value, ChangedAfterFitError)
     estimator.set_params(**before)
     for release in releases(estimator, given(cls)):
-        with pytest.raises(NotFittedError, match="nor after one that failed"):
+        with pytest.raises(NotFittedError, match="the last fit failed"):
             release()
     assert estimator.fit(given(cls)).privacy_guarantee_ == FITTED[cls]().privacy_guarantee_

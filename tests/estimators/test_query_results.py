@@ -51,11 +51,13 @@ def test_the_expected_error_is_near_that_of_the_answers(ledger, fixed_noise):
 
 def test_a_preview_warns_where_nobody_would_answer(ledger):
     survey(ledger, 1.0, 0.5).query(PEOPLE, ids=IDS)
-    with pytest.warns(BudgetExhaustedWarning, match=r"None of 400 people .* epsilon=0.6 .* what is left, at most 0.5"):
+    with pytest.warns(
+        BudgetExhaustedWarning, match=r"None of 400 people .* epsilon=0.6 exceeds the remaining budgets, at most 0.5"
+    ):
         preview = survey(ledger, 2.0, 0.6).preview(IDS)
     assert not preview.accepted.any()
     assert preview.standard_error == np.inf
-    with pytest.warns(BudgetExhaustedWarning, match="epsilon=1.5 is above the whole budget of 1"):
+    with pytest.warns(BudgetExhaustedWarning, match="epsilon=1.5 exceeds the total budget of 1"):
         survey(ledger, 2.0, 1.5).preview(IDS)
 
 
@@ -74,7 +76,7 @@ def test_a_query_that_nobody_answers_says_why(ledger):
     first = survey(ledger, 1.0, 0.7)
     first.query(PEOPLE, ids=IDS)
     second = survey(ledger, 2.0, 0.6, on_refusal="nan")
-    with pytest.warns(BudgetExhaustedWarning, match="epsilon=0.6 does not fit into what is left of each budget"):
+    with pytest.warns(BudgetExhaustedWarning, match="epsilon=0.6 exceeds the remaining budget of each"):
         result = second.query(PEOPLE, ids=IDS)
     assert not result.accepted.any()
     # What predict does then was said beforehand.

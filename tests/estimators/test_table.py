@@ -131,7 +131,6 @@ def test_arrays_lists_and_a_json_schema():
         np.testing.assert_array_equal(table.transform(np.array(rows, dtype=object)), [[0.5, 1, 0], [0.25, 0, 1]])
         columns = clone(table).set_params(encoding="columns").fit(rows).transform(rows)
         assert columns.tolist() == rows
-        assert table.inverse_transform(table.transform(rows)).tolist() == rows
     assert json.loads(json.dumps(SCHEMA["city"])) == SCHEMA["city"]
 
 
@@ -142,7 +141,6 @@ def test_a_sparse_table_is_the_dense_one_and_small():
     assert sparse.isspmatrix_csr(released)
     np.testing.assert_array_equal(released.toarray(), dense.transform(frame))
     assert released.nnz <= frame.size
-    assert thin.inverse_transform(released)[1].tolist()[:3] == [64.0, None, "S"]
     many = pd.DataFrame({"word": [f"w{j % 5000}" for j in range(20_000)]})
     words = TablePrivatizer(8.0, schema={"word": [f"w{j}" for j in range(5000)]}, sparse_output=True)
     assert words.fit_transform(many).data.nbytes == 160_000
@@ -296,7 +294,7 @@ def test_a_schema_from_a_file_means_what_it_says():
         with pytest.raises(ValueError, match=re.escape(f"may mean bounds, for which write {bounds}")):
             TablePrivatizer(schema=schema).fit(frame[["age"]])
     for schema, match in (
-        ("schema.json", "not the path of a file"),
+        ("schema.json", "JSON if it is a string, not a path"),
         ('{"age": ["a"], "age": ["b"]}', "once"),
         ('["age"]', "JSON object"),
     ):
@@ -311,7 +309,7 @@ def test_a_frame_that_cannot_be_read_by_name_is_refused_in_words():
     with pytest.raises(ValueError, match=r"DataFrame of pandas or polars, or an array\. Got SimpleNamespace"):
         TablePrivatizer(schema={"age": (0, 1)}).fit(SimpleNamespace(columns=["age"], shape=(1, 1)))
     table = TablePrivatizer(schema={0: (0, 10), 1: (100, 200)}).fit(pd.DataFrame([[1.0, 150.0]]))
-    with pytest.raises(ValueError, match="same order"):
+    with pytest.raises(ValueError, match="order of fit"):
         table.transform(pd.DataFrame([[150.0, 1.0]], columns=[1, 0]))
 
 
@@ -327,7 +325,8 @@ def test_unknown_categories_become_missing_ones_where_that_is_declared():
     schema = {name: SCHEMA[name] for name in ("age", "city")}
     frame = FRAMES["pandas"]()[["age", "city"]].assign(city=["Rome", "Ulm", None, "3"])
     table = TablePrivatizer(schema=schema, handle_unknown="missing", transform_noise=False).fit(frame)
-    assert table.inverse_transform(table.transform(frame))[:, 1].tolist() == [None, "Ulm", None, None]
+    assert table.get_feature_names_out().tolist()[-1] == "city_missing"
+    assert table.transform(frame)[:, -1].tolist() == [1, 0, 1, 1]
     with pytest.raises(ValueError, match="the first at position 3, of type int"):
         table.transform(frame.assign(city=["Rome", "Ulm", None, 3]))
     with pytest.raises(ValueError, match="handle_unknown='missing' needs"):
@@ -386,7 +385,7 @@ def test_a_guarantee_of_many_columns_is_one_line():
 
 
 def test_columns_that_are_declared_together_are_refused():
-    with pytest.raises(ValueError, match="every column on its own"):
+    with pytest.raises(ValueError, match="each column separately"):
         TablePrivatizer(schema=Columns.of({("a", "b"): Ball(2, 1.0)})).fit([[0.0, 1.0]])
     with pytest.raises(ValueError, match=r"of one column; got Ball"):
         MixedRecord(Columns.of({"a": Ball(1, 1.0)}), (1.0,))
@@ -410,8 +409,6 @@ def test_set_output_pickle_and_what_was_promised():
         table.set_params(shares=dict.fromkeys(SCHEMA, 1)).transform(frame)
     with pytest.raises(ValueError, match="feature names"):
         plain().fit(frame).transform(frame[frame.columns[::-1]])
-    with pytest.raises(ValueError, match="11 columns"):
-        plain().fit(frame).inverse_transform(np.zeros((1, 3)))
 
 
 def test_a_seed_makes_releases_repeatable_and_says_so():
@@ -477,9 +474,13 @@ def test_integers_and_booleans_with_gaps_are_their_categories_after_any_round_tr
     for frame in frames:
         for handle_unknown in ("error", "missing"):
             table = TablePrivatizer(schema=schema, transform_noise=False, handle_unknown=handle_unknown).fit(frame)
-            rows = table.inverse_transform(table.transform(frame)).tolist()
-            assert rows == [[2, True], [None, None], [0, False], [1, True]]
-            assert [type(own) for own in rows[0]] == [int, bool]
+            names, bits = table.get_feature_names_out(), table.transform(frame) == 1
+            assert [names[row].tolist() for row in bits] == [
+                ["kids_2", "owns_True"],
+                ["kids_missing", "owns_missing"],
+                ["kids_0", "owns_False"],
+                ["kids_1", "owns_True"],
+            ]
 
 
 def test_categories_that_read_alike_are_released_in_columns_of_different_names():

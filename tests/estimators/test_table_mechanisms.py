@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import math
 import pickle
 from contextlib import closing
 from decimal import Decimal
@@ -75,11 +74,6 @@ def test_a_missing_number_has_a_column_of_its_own(kind, schema):
         clone(table).set_params(sparse_output=True).fit(frame).transform(frame).toarray(), encoded
     )
     np.testing.assert_array_equal(clone(table).set_params(encoding="estimates").fit(frame).transform(frame), encoded)
-    back = table.inverse_transform(encoded)
-    assert back[0, 0] == 4200
-    assert math.isnan(back[1, 0])
-    assert back[1, 2] is None
-    assert back[3, 2] == np.datetime64("2009-12-01")
     assert isinstance(table.mechanisms_["mass"], NumberOrMissing)
 
 
@@ -246,10 +240,10 @@ def test_a_policy_of_each_comes_back(mechanism):
     [
         ({"category_mechanism": "laplace"}, "category_mechanism"),
         ({"category_mechanism": {"city": "laplace"}}, "mechanism of a column must be one of"),
-        ({"category_mechanism": {"age": "oue"}}, "must name columns of categories, and no others"),
-        ({"category_mechanism": {"name": "oue"}}, "must name columns of categories, and no others"),
-        ({"category_mechanism": "oue", "encoding": "columns"}, "needs one category in an answer.*size, city"),
-        ({"encoding": "estimates", "sparse_output": True}, "Estimates are dense"),
+        ({"category_mechanism": {"age": "oue"}}, "must name columns of categories only"),
+        ({"category_mechanism": {"name": "oue"}}, "must name columns of categories only"),
+        ({"category_mechanism": "oue", "encoding": "columns"}, "answers with one category.*size, city"),
+        ({"encoding": "estimates", "sparse_output": True}, "sparse_output=True needs encoding='onehot'"),
     ],
 )
 def test_refuses_what_has_no_meaning(parameters, match):
@@ -258,9 +252,9 @@ def test_refuses_what_has_no_meaning(parameters, match):
 
 
 def test_a_set_is_no_category():
-    table = TablePrivatizer(9.0, schema=OF_WORDS, category_mechanism={"city": "oue"}).fit(WORDS)
-    with pytest.raises(ValueError, match=r"inverse_transform needs one category in an answer.*for city"):
-        table.inverse_transform(table.transform(WORDS))
+    table = TablePrivatizer(9.0, schema=OF_WORDS, category_mechanism={"city": "oue"}, encoding="columns")
+    with pytest.raises(ValueError, match=r"answers with one category.*for city"):
+        table.fit(WORDS)
     with pytest.raises(ValueError, match="one for each of 2 columns"):
         MixedRecord(Columns.of(dict.fromkeys("ab", Categories((0, 1)))), (1.0, 1.0), ("krr",))
     numbers = MixedRecord(Columns.of({"a": Categories((0, 1))}), (1.0,), ("best",))

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.datasets import load_diabetes
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, SGDRegressor
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -160,10 +160,12 @@ def test_what_a_learnt_prior_chooses_costs_no_more_than_is_promised(epsilon, mec
 
 @pytest.mark.parametrize("mechanism", [StandardScaler(), make_pipeline(TargetPrivatizer(bounds=(0, 100)))])
 def test_what_is_no_private_mechanism_is_refused_before_it_sees_a_target(mechanism):
-    with pytest.raises(ValueError, match="target_mechanism must be a private one, such as TargetPrivatizer") as refused:
+    with pytest.raises(
+        ValueError, match="target_mechanism must be a private mechanism, such as TargetPrivatizer"
+    ) as refused:
         LabelPrivateRegressor(Ridge(), target_mechanism=mechanism).fit(X[:3], [51.25, 52.5, 53.75])
     assert "51" not in str(refused.value)
-    with pytest.raises(ValueError, match="label_mechanism must be a private one, such as LabelRR"):
+    with pytest.raises(ValueError, match="label_mechanism must be a private mechanism, such as LabelRR"):
         LabelPrivateClassifier(LogisticRegression(), label_mechanism=mechanism).fit(X[:3], [0, 1, 1])
 
 
@@ -175,12 +177,12 @@ def test_a_prior_from_what_other_people_released():
     privatizer = TargetPrivatizer(2.0, bounds=(0, 100), prior=prior).fit(y)
     assert privatizer.privacy_guarantee_.epsilon <= 2.0
     np.testing.assert_allclose(privatizer.prior_, prior)
-    with pytest.raises(ValueError, match="answers of 'bins'"):
+    with pytest.raises(ValueError, match="needs mechanism='bins'"):
         TargetPrivatizer(bounds=(0, 1), mechanism="best").fit([0.5]).estimate_prior([0.5])
 
 
 def test_bounds_that_were_learnt_void_the_guarantee():
-    with pytest.warns(LearntDomainWarning, match="bounds of y were learnt"):
+    with pytest.warns(LearntDomainWarning, match="learnt the bounds of y"):
         privatizer = TargetPrivatizer().fit(Y)
     assert privatizer.bounds_ == (Y.min(), Y.max())
     assert privatizer.privacy_guarantee_.epsilon == np.inf
@@ -220,8 +222,8 @@ def test_refuses_what_is_no_column_of_numbers(y, match):
         ({"mechanism": "gaussian"}, "mechanism"),
         ({"prior": 1.0}, "prior"),
         ({"prior": [0.5, 0.6]}, "prior must be"),
-        ({"prior": [0.5, 0.5], "mechanism": "hybrid"}, "Only bins have a prior"),
-        ({"prior": 0.5, "mechanism": "best"}, "Only bins have a prior"),
+        ({"prior": [0.5, 0.5], "mechanism": "hybrid"}, "prior must be None for"),
+        ({"prior": 0.5, "mechanism": "best"}, "prior must be None for"),
     ],
     ids=str,
 )
@@ -262,21 +264,6 @@ def test_two_fits_see_different_targets():
     tree = private(0.1, estimator=DecisionTreeRegressor())
     rows = np.arange(500.0)[:, None]
     assert (tree.fit(rows, Y[:500]).predict(rows) != clone(tree).fit(rows, Y[:500]).predict(rows)).any()
-
-
-@seeds_expected
-def test_batches_of_people_are_released_one_by_one():
-    model = private(8.0, estimator=SGDRegressor(random_state=0), seed=np.random.default_rng(0))
-    for part in np.array_split(np.arange(N), 10):
-        model.partial_fit(X[part], Y[part])
-    assert model.score(X, Y) > 0.9
-    assert model.privacy_guarantee_.epsilon <= 8.0
-    assert model.n_features_in_ == 3
-    with pytest.raises(ChangedAfterFitError):
-        model.set_params(target_mechanism__epsilon=1.0).partial_fit(X, Y)
-    with pytest.raises(ValueError, match="target_mechanism with declared bounds"):
-        LabelPrivateRegressor(SGDRegressor()).partial_fit(X, Y)
-    assert not hasattr(private(), "partial_fit")
 
 
 def test_models_of_the_other_kind_are_refused_before_a_target_is_looked_at():
@@ -337,23 +324,7 @@ def test_a_seed_makes_releases_repeatable_and_says_so():
     assert privatizer.privacy_guarantee_.seeded
 
 
-@seeds_expected
-def test_a_batch_of_somebody_else_is_not_trained_on_raw_targets():
-    # Of one number only one of two answers is ever released: a model of batches never sees the number itself.
-    seen = []
-
-    class Listening(SGDRegressor):
-        def partial_fit(self, X, y, **parameters):
-            seen.extend(y)
-            return super().partial_fit(X, y, **parameters)
-
-    model = private(0.1, "duchi", estimator=Listening(), seed=np.random.default_rng(0))
-    model.partial_fit(X[:50], np.full(50, 17.0)).partial_fit(X[:50], np.full(50, 17.0))
-    assert len(set(np.round(seen, 6))) == 2
-    assert 17.0 not in seen
-
-
 def test_bounds_beyond_the_type_of_y_are_refused_by_the_type_alone():
     privatizer = TargetPrivatizer(bounds=(-1e60, 1e60)).fit(np.zeros(2))
-    with pytest.raises(ValueError, match="of the type of X, float32"):
+    with pytest.raises(ValueError, match="range of the type of X, float32"):
         privatizer.transform(np.zeros(2, dtype=np.float32))

@@ -36,8 +36,6 @@ from skldp.exceptions import LedgerError
 if TYPE_CHECKING:
     from skldp.accounting.losses._cohorts import PointTable
 
-__all__ = ["Fingerprint", "LedgerCache", "group_rows"]
-
 Fingerprint = tuple[int, int]
 _ROWS_AT_ONCE = 200_000
 # Queries with more outputs have tokens only for outputs that occur.

@@ -26,8 +26,6 @@ from skldp.accounting.losses._region import Bounds
 from skldp.exceptions import LedgerError
 from skldp.mechanisms._rows import RowMechanism
 
-__all__ = ["LedgerAnswers", "PrivacyLedger"]
-
 _BY_TOKEN: "weakref.WeakValueDictionary[str, PrivacyLedger]" = weakref.WeakValueDictionary()
 _ALL: "weakref.WeakSet[PrivacyLedger]" = weakref.WeakSet()
 _OPENING = threading.RLock()

@@ -26,8 +26,6 @@ from skldp.domains._columns import Columns, Integers, Interval
 from skldp.domains._constraints import Constrained, OneHot
 from skldp.domains._domain import Box, Domain
 
-__all__ = ["UNIT", "Block", "Bounds", "Floats", "Region", "box_region", "checked_box", "middle_and_half", "region_of"]
-
 Booleans = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 Bounds = tuple[npt.ArrayLike, npt.ArrayLike] | Domain

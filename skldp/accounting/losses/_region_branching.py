@@ -23,8 +23,6 @@ from skldp.accounting.losses._region import Floats
 from skldp.accounting.losses._sampled_law import AnswerLaw
 from skldp.accounting.losses._sigmoid_sum import SigmoidSum
 
-__all__ = ["RegionBranching"]
-
 Integers = npt.NDArray[np.intp]
 
 _MAX_NODES = 400
