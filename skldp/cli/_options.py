@@ -13,10 +13,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from skldp._tables import require
 from skldp._texts import escaped
 from skldp.domains._declared_columns import DeclaredColumn, NumberColumn
 from skldp.estimators._validation import check_epsilon
-from skldp.study._results import require
 
 __all__ = [
     "FILE_OPTIONS",

@@ -13,13 +13,14 @@ from rich.table import Table
 from rich.text import Text
 
 from skldp._reading import is_missing
+from skldp._tables import require
 from skldp.accounting import ledger_report
 from skldp.cli._options import EncodingOption, SepOption, made_up_row, printable, progress_bar, rich_table, writable
 from skldp.client import CategoryField, NumberColumn, NumbersField, Policy
 from skldp.client._fields import AnyField
 from skldp.collection._batches import check_secret, released_batch
 from skldp.collection._collector import Collector
-from skldp.collection._report_tables import report_schema, require_arrow
+from skldp.collection._report_tables import report_schema
 from skldp.estimators._ledgers import joblib_workers
 from skldp.estimators._schema import read_schema, schema_by_column
 from skldp.estimators._table import TablePrivatizer
@@ -280,7 +281,11 @@ def collect(
 @contextmanager
 def _written(output: Path, schema: Any) -> Iterator[Callable[[Any], None]]:
     """Yield the writer of a file that is moved into place when complete."""
-    arrow = require_arrow("pyarrow.parquet") if output.suffix.lower() == ".parquet" else require_arrow()
+    arrow = (
+        require("pyarrow.parquet", extra="arrow")
+        if output.suffix.lower() == ".parquet"
+        else require("pyarrow", extra="arrow")
+    )
     part = output.with_name(output.name + ".part")
     try:
         of_file = arrow.ParquetWriter if output.suffix.lower() == ".parquet" else arrow.ipc.new_file

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from skldp._tables import require
 from skldp.cli._options import (
     FILE_OPTIONS,
     BoundsOption,
@@ -30,7 +31,6 @@ from skldp.study._comparison import PROTECTS, MechanismComparison, compare_mecha
 from skldp.study._datasets import BUNDLED, load_study_data
 from skldp.study._pipelines import FEATURE_MECHANISMS, LABEL_MECHANISMS, PRIVATE_MODELS, ComparisonSettings
 from skldp.study._report import TextTable, html_report, plot_comparison, points, ranking
-from skldp.study._results import require
 from skldp.study._table_files import TABLE_FILES
 
 __all__ = ["study"]

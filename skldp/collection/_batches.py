@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
+from skldp._tables import require
 from skldp.client import Policy
-from skldp.collection._report_tables import batch_of_bytes, batch_of_reports, bytes_schema, report_schema, require_arrow
+from skldp.collection._report_tables import batch_of_bytes, batch_of_reports, bytes_schema, report_schema
 from skldp.laws._release_key import ReleaseKey
 
 __all__ = ["check_secret", "release_batches", "released_batch"]
@@ -86,7 +87,7 @@ class _Release:
         self.schema = bytes_schema(policy) if as_bytes else report_schema(policy)
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        pa = require_arrow()
+        pa = require("pyarrow", extra="arrow")
         for batch in batches:
             if not isinstance(batch, pa.RecordBatch):
                 raise ValueError(f"A batch must be a pyarrow.RecordBatch; got {type(batch).__name__}.")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from os import PathLike
 from typing import Any, NamedTuple, Self
 
+from skldp._tables import require
 from skldp.client import Policy, Report
 from skldp.client._reports import header
 from skldp.collection._report_tables import (
@@ -16,7 +17,6 @@ from skldp.collection._report_tables import (
     columns_of_batch,
     join,
     own_columns,
-    require_arrow,
     sorted_once,
 )
 
@@ -55,7 +55,7 @@ def read_one(policy: Policy, report: bytes) -> Found:
 
 def read_batch(policy: Policy, batch: Any) -> Iterator[Found]:
     """Read an Arrow record batch or table in parts. Rows of another schema are foreign."""
-    pa = require_arrow()
+    pa = require("pyarrow", extra="arrow")
     if isinstance(batch, pa.Table):
         for part in batch.to_batches():
             yield from read_batch(policy, part)
@@ -92,7 +92,7 @@ def read_file(policy: Policy, path: str | PathLike[str]) -> Iterator[Found]:
     if not first.startswith((_ARROW, _PARQUET, _STREAM)):
         yield from _read_bytes(policy, path)
         return
-    pa = require_arrow()
+    pa = require("pyarrow", extra="arrow")
     read = _read_parquet if first.startswith(_PARQUET) else _read_arrow
     try:
         yield from read(policy, path)
@@ -105,7 +105,7 @@ def read_file(policy: Policy, path: str | PathLike[str]) -> Iterator[Found]:
 
 def _read_parquet(policy: Policy, path: str | PathLike[str]) -> Iterator[Found]:
     """Read the columns of reports, if the file has no more rows than bytes."""
-    parquet = require_arrow("pyarrow.parquet").ParquetFile(path)
+    parquet = require("pyarrow.parquet", extra="arrow").ParquetFile(path)
     try:
         n_rows, most = parquet.metadata.num_rows, max(os.path.getsize(path), _ROWS)
         # Random ids cannot be compressed: only repeated reports take less than a byte each.
@@ -128,7 +128,7 @@ def _read_parquet(policy: Policy, path: str | PathLike[str]) -> Iterator[Found]:
 
 def _read_arrow(policy: Policy, path: str | PathLike[str]) -> Iterator[Found]:
     """Read an Arrow stream, or the stream that an Arrow file holds."""
-    pa, ipc = require_arrow(), require_arrow("pyarrow.ipc")
+    pa, ipc = require("pyarrow", extra="arrow"), require("pyarrow.ipc", extra="arrow")
     with pa.OSFile(str(path)) as file:
         is_file = file.read(len(_ARROW)) == _ARROW
         # A file is a stream between eight bytes and an index, which is not trusted.

@@ -1,13 +1,12 @@
 r"""Reports as columns, data frames and Arrow tables."""
 
 from collections.abc import Sequence
-from importlib import import_module
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from skldp._tables import as_frame
+from skldp._tables import as_frame, require
 from skldp._value_labels import value_labels
 from skldp.client import NumberField, NumbersField, Policy, Report
 from skldp.laws._categories import ResponseLaw, SubsetLaw, UnaryLaw
@@ -30,7 +29,6 @@ __all__ = [
     "join",
     "own_columns",
     "report_schema",
-    "require_arrow",
     "sorted_once",
 ]
 
@@ -138,17 +136,9 @@ class RefusedFileError(ValueError):
     """File whose size in memory cannot be bounded, or whose reports cannot be found."""
 
 
-def require_arrow(name: str = "pyarrow") -> Any:
-    """Import a part of pyarrow."""
-    try:
-        return import_module(name)
-    except ImportError:
-        raise ImportError('Arrow needs pyarrow: pip install "skldp[arrow]".') from None
-
-
 def report_schema(policy: Policy) -> Any:
     """Return the schema of reports: their id, and the released integer of each field."""
-    pa = require_arrow()
+    pa = require("pyarrow", extra="arrow")
     if any(field.name == _REPORT_ID for field in policy.fields):
         raise ValueError(f"No field may have the name of the reports' id, {_REPORT_ID!r}; got one.")
     columns = [pa.field(_REPORT_ID, pa.binary(16), nullable=False)]
@@ -161,13 +151,13 @@ def report_schema(policy: Policy) -> Any:
 
 def bytes_schema(policy: Policy) -> Any:
     """Return the schema of reports as bytes, for engines that keep neither metadata nor types."""
-    pa = require_arrow()
+    pa = require("pyarrow", extra="arrow")
     return pa.schema([pa.field(_REPORT, pa.binary(), nullable=False)], metadata=_metadata(policy))
 
 
 def batch_of_bytes(policy: Policy, reports: Sequence[bytes]) -> Any:
     """Write reports as one record batch of :func:`bytes_schema`."""
-    pa = require_arrow()
+    pa = require("pyarrow", extra="arrow")
     return pa.RecordBatch.from_arrays([pa.array(reports, pa.binary())], schema=bytes_schema(policy))
 
 
@@ -178,7 +168,7 @@ def batch_of_reports(policy: Policy, reports: Sequence[bytes]) -> Any:
 
 def batch_of_columns(policy: Policy, columns: ReportColumns) -> Any:
     """Write columns of reports as one record batch."""
-    pa = require_arrow()
+    pa = require("pyarrow", extra="arrow")
     schema, n = report_schema(policy), len(columns.ids)
     arrays = (columns.ids, *columns.answers)
     buffers = [[None, pa.py_buffer(array.tobytes())] for array in arrays]
@@ -188,7 +178,7 @@ def batch_of_columns(policy: Policy, columns: ReportColumns) -> Any:
 
 def check_layout(policy: Policy, schema: Any) -> None:
     """Raise RefusedFileError if the column of :func:`bytes_schema` has another layout."""
-    pa = require_arrow()
+    pa = require("pyarrow", extra="arrow")
     # Rows of other layouts may share bytes, and be larger in memory than in the file.
     layouts = pa.binary(), pa.large_binary(), pa.binary(policy.n_bytes)
     if schema.names.count(_REPORT) == 1 and schema.field(_REPORT).type not in layouts:

@@ -4,9 +4,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from skldp._tables import require
 from skldp.accounting import loss_history
 from skldp.accounting._learned import LossHistory
-from skldp.study._results import columns_of, require
+from skldp.study._results import columns_of
 
 __all__ = ["PrivacyLossDisplay", "PrivacyUtilityDisplay", "PrivateLearningCurveDisplay", "draw_epsilon_axis"]
 

@@ -42,8 +42,6 @@ __all__ = [
     "LABEL_MECHANISMS",
     "METRIC_MECHANISMS",
     "PRIVATE_MODELS",
-    "BoundedModel",
-    "BoundedRegressor",
     "ComparisonSettings",
     "ReleasedRowsRegressor",
     "clean_model",
@@ -272,51 +270,7 @@ def _make(catalogue: dict[str, tuple[type, dict[str, Any]]], name: str, options:
 _Array = npt.NDArray[np.float64]
 
 
-class BoundedModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """Base class of models on records between -1 and 1, clipped to their declared bounds."""
-
-    bounds: Any
-
-    def _unit(self, rows: _Array) -> _Array:
-        low, high = check_bounds(self.bounds, self.n_features_in_)
-        return _to_unit(rows, Box.of(low, high))
-
-
-class BoundedRegressor(RegressorMixin, BoundedModel):  # type: ignore[misc]  # as above
-    """Base class of regressors with declared bounds of the target."""
-
-    target_bounds: Any
-
-    def _records(self, X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[_Array, _Array]:
-        rows, target = validate_finite(self, X, y=y, reset=True, dtype=np.float64, y_numeric=True)
-        target = as_numbers(target, "y")
-        low, high = check_bounds(self.bounds, rows.shape[1])
-        of_target = self._of_target()
-        box = Box.of(np.append(low, of_target.low), np.append(high, of_target.high))
-        warn_moved(rows, target, box, input_names(self))
-        return self._unit(rows), _to_unit(target[:, None], of_target)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        # The targets of scikit-learn's checks lie outside the default bounds and are clipped.
-        tags.regressor_tags.poor_score = True
-        return tags
-
-    def _of_target(self) -> Box:
-        return Box.of(*check_bounds(self.target_bounds, 1, "target_bounds"))
-
-    def _from_unit(self, predicted: _Array) -> _Array:
-        box = self._of_target()
-        result: _Array = box.center[0] + box.radius[0] * np.clip(predicted, -1, 1)
-        return result
-
-
-def _to_unit(rows: _Array, box: Box) -> _Array:
-    inside: _Array = box.clip(np.ascontiguousarray(rows)).rows
-    return np.clip((inside - box.center) / box.radius, -1, 1)
-
-
-class ReleasedRowsRegressor(BoundedRegressor):
+class ReleasedRowsRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Regression on rows that were released with their target by one mechanism.
 
     Parameters
@@ -404,9 +358,41 @@ class ReleasedRowsRegressor(BoundedRegressor):
             rows = np.asarray(self.mechanism_.transform(np.column_stack([rows, np.zeros(len(rows))])))[:, :-1]
         return self._from_unit(self.estimator_.predict(rows))
 
+    def _records(self, X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[_Array, _Array]:
+        """Return features and targets, clipped and scaled to [-1, 1]."""
+        rows, target = validate_finite(self, X, y=y, reset=True, dtype=np.float64, y_numeric=True)
+        target = as_numbers(target, "y")
+        low, high = check_bounds(self.bounds, rows.shape[1])
+        of_target = self._of_target()
+        box = Box.of(np.append(low, of_target.low), np.append(high, of_target.high))
+        warn_moved(rows, target, box, input_names(self))
+        return self._unit(rows), _to_unit(target[:, None], of_target)
+
+    def _unit(self, rows: _Array) -> _Array:
+        return _to_unit(rows, Box.of(*check_bounds(self.bounds, self.n_features_in_)))
+
+    def _of_target(self) -> Box:
+        return Box.of(*check_bounds(self.target_bounds, 1, "target_bounds"))
+
+    def _from_unit(self, predicted: _Array) -> _Array:
+        box = self._of_target()
+        result: _Array = box.center[0] + box.radius[0] * np.clip(predicted, -1, 1)
+        return result
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        # The targets of scikit-learn's checks lie outside the default bounds and are clipped.
+        tags.regressor_tags.poor_score = True
+        return tags
+
     @property
     def privacy_guarantee_(self) -> PrivacyGuarantee:
         """Guarantee of the mechanism."""
         if getattr(self, "mechanism_", None) is None:
             raise AttributeError("Rows that were not released have no privacy guarantee.")
         return privacy_guarantee(self.mechanism_)
+
+
+def _to_unit(rows: _Array, box: Box) -> _Array:
+    inside: _Array = box.clip(np.ascontiguousarray(rows)).rows
+    return np.clip((inside - box.center) / box.radius, -1, 1)

@@ -9,10 +9,12 @@ from importlib import import_module
 from io import StringIO
 from typing import Any
 
+from skldp._tables import require
+from skldp.collection._page import render_template
 from skldp.study._comparison import MechanismComparison
 from skldp.study._displays import PrivacyUtilityDisplay, draw_epsilon_axis
 from skldp.study._pipelines import FAMILIES, family_of
-from skldp.study._results import CurvePoint, PrivacyUtilityCurve, require
+from skldp.study._results import CurvePoint, PrivacyUtilityCurve
 
 __all__ = [
     "TextTable",
@@ -209,16 +211,10 @@ _NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 
 def html_report(comparison: MechanismComparison, *, command: str | None = None) -> str:
     """Return a study as one HTML document; `command` is the command that made it. Every text is escaped."""
-    jinja2 = require("jinja2")
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("skldp.study", "."),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     versions = [f"{name} {import_module(name).__version__}" for name in ("skldp", "sklearn", "numpy", "scipy")]
-    return environment.get_template("_report.html.jinja").render(
+    return render_template(
+        "skldp.study",
+        "_report.html.jinja",
         title=f"{comparison.data.name}: cost of privacy",
         caption=comparison.caption(),
         ranking=ranking(comparison),

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from skldp._reading import is_missing
+from skldp._tables import require
 from skldp.domains._columns import Categories
 from skldp.domains._declared_columns import DeclaredColumn
 from skldp.estimators._schema import columns_of, declared_column, read_schema, schema_by_column
-from skldp.study._results import require
 
 __all__ = [
     "TABLE_FILES",

@@ -58,8 +58,7 @@ def test_bars_of_labels_that_are_cut_alike_name_the_rows(collector):
     long = replace(
         collector.frequencies("group"), labels=tuple("of a long text, which is cut" + str(i) for i in range(6))
     )
-    assert ">row 6<" in _bars(long)
-    assert "…" not in _bars(long)
+    assert [label for label, *_ in _bars(long)] == [f"row {i}" for i in range(1, 7)]
 
 
 def test_a_frame_refuses_two_columns_of_one_name():
