@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from scipy.special import softmax
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from skldp import PrivacyGuarantee
@@ -105,7 +105,7 @@ class _OneGradient(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         return averaged
 
 
-class OneGradientRegressor(_OneGradient, ReleasedRowsRegressor):
+class OneGradientRegressor(RegressorMixin, _OneGradient):  # type: ignore[misc]  # as above
     """Linear regression by LDP-SGD: each person releases one gradient, once.
 
     With ``clip="auto"`` the coordinates of a gradient are clipped to an eighth of the target's range. With
@@ -130,6 +130,9 @@ class OneGradientRegressor(_OneGradient, ReleasedRowsRegressor):
         super().__init__(mechanism, bounds=bounds, clip=clip, step=step, n_rounds=n_rounds)
         self.target_bounds = target_bounds
         self.seed = seed
+
+    _records, _of_target = ReleasedRowsRegressor._records, ReleasedRowsRegressor._of_target
+    _from_unit = ReleasedRowsRegressor._from_unit
 
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
         """Release one gradient of each person, and learn."""

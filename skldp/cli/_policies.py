@@ -281,15 +281,11 @@ def collect(
 @contextmanager
 def _written(output: Path, schema: Any) -> Iterator[Callable[[Any], None]]:
     """Yield the writer of a file that is moved into place when complete."""
-    arrow = (
-        require("pyarrow.parquet", extra="arrow")
-        if output.suffix.lower() == ".parquet"
-        else require("pyarrow", extra="arrow")
-    )
+    is_parquet = output.suffix.lower() == ".parquet"
+    pa = require("pyarrow.parquet" if is_parquet else "pyarrow.ipc", extra="arrow")
     part = output.with_name(output.name + ".part")
     try:
-        of_file = arrow.ParquetWriter if output.suffix.lower() == ".parquet" else arrow.ipc.new_file
-        with of_file(str(part), schema) as writer:
+        with (pa.ParquetWriter if is_parquet else pa.new_file)(str(part), schema) as writer:
             yield writer.write_batch
         os.replace(part, output)
     finally:

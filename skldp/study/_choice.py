@@ -156,7 +156,7 @@ def _smallest(cv_results: Mapping[str, Any], *, tolerance: float, param_name: st
         raise ValueError(f"metric must be one of {known}. Got {metric!r} instead.")
     scores = np.asarray(cv_results[key], dtype=np.float64)
     if np.isnan(scores).all():
-        raise ValueError("smallest_epsilon needs a score; all are NaN, because every fit or every score failed.")
+        raise ValueError("smallest_epsilon needs a score; got only NaN, since every fit or every score failed.")
     # Equal means may differ by the rounding of their sums.
     enough = np.nanmax(scores) - tolerance
     eligible = np.flatnonzero(scores >= enough - 1e-12 * max(1.0, abs(enough)))
