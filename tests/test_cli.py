@@ -112,7 +112,7 @@ def test_study_of_a_file_with_a_seed_repeats_itself(run, tmp_path):
         (["study", "people.csv", "--target", "sick", "--encoding", "utf-99"], "that Python knows"),
         (["study", "people.csv", "--target", "sick", "--columns", "town"], "some of people.csv (age, city, sick)"),
         (["study", "wine", "--schema", "{}", "--columns", "x"], "are for tables"),
-        (["study", "wine", "--scoring", "acuracy"], "such as accuracy, top_k_accuracy. Got 'acuracy'"),
+        (["study", "wine", "--scoring", "acuracy"], "such as accuracy, top_k_accuracy; got 'acuracy'"),
         (["study", "one.csv", "--target", "sick"], "only one class"),
         (["study", "few.csv", "--target", "sick"], "fewer than the 5 folds"),
         (["study", "good.csv", "--target", "sick", "--folds", "2"], "needs --bounds"),
@@ -240,9 +240,7 @@ def test_a_table_of_numbers_and_texts_with_missing_cells_is_studied(fixed_noise,
     options = ["--target", "species", "--bounds", "30,45", "--sep", ";", "--encoding", "latin-1", "--folds", "2"]
     code, out, err = run("study", "penguins.csv", *options)
     assert (code, out) == (2, "")
-    assert (
-        "'bill' of penguins.csv has 1 missing values, the first in row 8: say what stands for them by --missing" in err
-    )
+    assert "'bill' of penguins.csv has 1 missing values, the first in row 8: fill them by --missing fill" in err
     code, out, err = run("study", "penguins.csv", *options, "--missing", "fill", "--epsilons", "8")
     assert (code, err) == (0, "")
     # Half of them are 50, but for the missing one.

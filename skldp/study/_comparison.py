@@ -1,9 +1,10 @@
-"""Study over several mechanisms on the same data, folds, labels and model."""
+"""Comparison of mechanisms on the same data, folds, labels and model."""
 
 import math
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold
@@ -101,15 +102,12 @@ def compare_mechanisms(
 
 def notes_on_table(data: StudyData) -> list[str]:
     """Return notes on the categories of a table and on its missing values."""
-    lines = []
-    if data.found:
-        lines.append(
-            f"The categories of {', '.join(data.found)} come from the file, and no epsilon covers that: declare "
-            "them by --schema unless they are public."
-        )
-    if data.n_filled:
-        lines.append(f"{data.n_filled:,} missing values are the middle of the bounds, or a category of their own.")
-    return lines
+    found = (
+        f"The categories of {', '.join(data.found)} come from the file, and no epsilon covers that: declare "
+        "them by --schema unless they are public."
+    )
+    filled = f"{data.n_filled:,} missing values are the middle of the bounds, or a category of their own."
+    return [line for line, applies in ((found, data.found), (filled, data.n_filled)) if applies]
 
 
 @dataclass(frozen=True)
@@ -132,13 +130,9 @@ class MechanismComparison(ResultTable):
 
     def stated_budgets(self) -> list[float]:
         """Return the stated epsilons in order, with the share of the label."""
-        budgets: list[float] = []
-        for stated in sorted({point.stated_epsilon for curve in self.curves.values() for point in curve}):
-            # Budgets that differ by rounding are one.
-            if budgets and stated <= budgets[-1] * _KEEPS:
-                budgets.pop()
-            budgets.append(stated)
-        return budgets
+        stated = sorted({point.stated_epsilon for curve in self.curves.values() for point in curve})
+        # Of budgets that differ by rounding, keep the largest.
+        return [one for one, following in pairwise([*stated, math.inf]) if following > one * _KEEPS]
 
     def to_dict(self) -> dict[str, np.ndarray]:
         """Return all curves as one dict of arrays, the first column the name of the mechanism."""
@@ -194,7 +188,7 @@ class MechanismComparison(ResultTable):
                 if settings.labels == "none"
                 else f"Training labels are randomized by {settings.labels} at {budget}; both epsilons are sums.",
             ]
-        lines += self._of_models()
+        lines += self._on_models()
         if any(name in METRIC_MECHANISMS for name in self.curves):
             lines.append("Guarantees per unit of distance are counted over the diameter of the bounds.")
         if "none" in self.curves:
@@ -206,7 +200,7 @@ class MechanismComparison(ResultTable):
         return [*lines, self._within(PROTECTS)]
 
     def _within(self, budget: float) -> str:
-        """Name the best mechanism within a budget, or the smallest exact epsilon."""
+        """Return a sentence on the best mechanism within a budget, or on the smallest exact epsilon."""
         if ranking := self.ranking(budget):
             name, point = ranking[0]
             return (
@@ -223,8 +217,8 @@ class MechanismComparison(ResultTable):
             "epsilon."
         )
 
-    def _of_models(self) -> list[str]:
-        """Describe the models that learn from releases made for them, if there are any."""
+    def _on_models(self) -> list[str]:
+        """Describe the models that learn without released rows."""
         data, settings = self.data, self.settings
         models = [name for name in self.curves if name in PRIVATE_MODELS[data.task]]
         if not models:

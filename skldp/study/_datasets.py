@@ -48,7 +48,7 @@ _BREAST_CANCER = (
         *(36.04, 49.54, 251.2, 4254.0, 0.223, 1.058, 1.252, 0.291, 0.664, 0.208),
     ),
 )
-# More distinct integers make the target numeric.
+# A target with more distinct integers is numeric.
 _MOST_CLASSES = 20
 TASKS = ("classification", "regression")
 
@@ -214,8 +214,8 @@ def load_study_data(
         wanted = None if columns is None or target is None else [*columns, str(target)]
         frame = read_table(path, columns=wanted, separator=separator, encoding=encoding)
         y, frame = _split(name, frame, target)
-        found = table_columns(name, frame, by_column, fill=missing == "fill")
-        names = found.without_bounds
+        declared, found = table_columns(name, frame, by_column, fill=missing == "fill")
+        names = [column for column, own in declared.items() if own is None]
     if len(y) < folds:
         raise StudyInputError(f"{name} has {len(y)} rows, fewer than the {folds} folds.")
     regression = (_recognised(y) if task == "auto" else task) == TASKS[1]
@@ -223,32 +223,27 @@ def load_study_data(
     if target_bounds is not None and not regression:
         raise StudyInputError(f"--target-bounds are for a target of numbers; that of {name} holds classes.")
     if names and bounds is None and published is None:
+        only = "" if len(names) == frame.shape[1] else f" for {some_names(names)}"
         raise StudyInputError(
-            f"{name} needs --bounds low,high, or a CSV file of column,low,high{_for(names, frame)}: bounds are "
+            f"{name} needs --bounds low,high, or a CSV file of column,low,high{only}: bounds are "
             "declared from public knowledge and never learnt from the data."
         )
     low, high = _bounds(published if bounds is None else bounds, names) if names else (np.empty(0), np.empty(0))
-    source_of_bounds = "published bounds" if bounds is None and published is not None else "declared bounds"
+    about: dict[str, Any] = {
+        "bounds_source": "published bounds" if bounds is None and published is not None else "declared bounds"
+    }
     if regression:
-        target_bounds = _declared_target(str(target), target_bounds, bounds, of_target)
-        target_bounds = _bounds_of_target(name, published_target if target_bounds is None else target_bounds)
-    if frame is None:
-        return StudyData(name, X, y, tuple(names), low, high, source_of_bounds, target_bounds)
+        declared_target = _declared_target(str(target), target_bounds, bounds, of_target)
+        about["target_bounds"] = _bounds_of_target(
+            name, published_target if declared_target is None else declared_target
+        )
+    if bundled:
+        return StudyData(name, X, y, tuple(names), low, high, **about)
     numbers = dict(zip(names, map(Interval, low.tolist(), high.tolist()), strict=True))
     filling: Any = "middle" if missing == "fill" else None
-    declared = {own: column or declared_column(own, numbers[own], filling) for own, column in found.declared.items()}
-    features = features_of(name, frame, declared)
-    return StudyData(
-        *(name, features.X, y, features.names, features.low, features.high, source_of_bounds, target_bounds),
-        features.of_column,
-        found.found,
-        features.n_filled,
-    )
-
-
-def _for(names: list[str], frame: Any) -> str:
-    """Name the columns that need bounds, if others do not."""
-    return "" if frame is None or len(names) == frame.shape[1] else f" for {some_names(names)}"
+    columns_of_file = {own: column or declared_column(own, numbers[own], filling) for own, column in declared.items()}
+    features = features_of(name, frame, columns_of_file)
+    return StudyData(name=name, y=y, found=found, **features._asdict(), **about)
 
 
 def _declared_target(target: str, given: Any, bounds: Any, of_schema: Any) -> Any:
@@ -261,9 +256,7 @@ def _declared_target(target: str, given: Any, bounds: Any, of_schema: Any) -> An
         except ValueError as error:
             raise StudyInputError(first_line(error)) from None
         return None if isinstance(domain, Categories) else (float(domain.low), float(domain.high))
-    if _is_table(bounds) and target in _table_of_bounds(Path(bounds)).index:
-        return np.ravel(_bounds(bounds, [target]))
-    return None
+    return _bounds_in_file(Path(bounds)).get(target) if _is_table(bounds) else None
 
 
 def _split(name: str, frame: Any, target: Any) -> tuple[np.ndarray, Any]:
@@ -334,12 +327,23 @@ def _checked_classes(name: str, y: np.ndarray, folds: int) -> np.ndarray:
 
 
 def _bounds(bounds: Any, names: list[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the lower and the upper bounds of some columns, from two numbers, arrays or a file."""
+    if _is_table(bounds):
+        path = Path(bounds)
+        by_column = _bounds_in_file(path)
+        missing = [name for name in names if name not in by_column]
+        if missing:
+            raise StudyInputError(f"{path.name} has no bounds for {some_names(missing)}.")
+        bounds = tuple(np.transpose([by_column[name] for name in names]))
+    elif isinstance(bounds, str | Path):
+        parts = str(bounds).split(",")
+        if len(parts) != 2 or not all(map(is_number, parts)):
+            raise StudyInputError(
+                f"--bounds must be low,high or a .csv file of column,low,high. Got {str(bounds)!r} instead."
+            )
+        bounds = (float(parts[0]), float(parts[1]))
     try:
-        if isinstance(bounds, str | Path):
-            bounds = _bounds_from_file(Path(bounds), names) if _is_table(bounds) else _two_numbers(str(bounds))
         return check_bounds(bounds, len(names))
-    except StudyInputError:
-        raise
     except ValueError as error:
         raise StudyInputError(first_line(error)) from None
 
@@ -348,25 +352,12 @@ def _is_table(bounds: Any) -> bool:
     return isinstance(bounds, str | Path) and str(bounds).lower().endswith(".csv")
 
 
-def _two_numbers(text: str) -> tuple[float, float]:
-    parts = text.split(",")
-    if len(parts) != 2 or not all(is_number(part) for part in parts):
-        raise StudyInputError(f"--bounds must be low,high or a .csv file of column,low,high. Got {text!r} instead.")
-    return float(parts[0]), float(parts[1])
-
-
-def _table_of_bounds(path: Path) -> Any:
+def _bounds_in_file(path: Path) -> dict[str, tuple[Any, Any]]:
+    """Return the bounds of each column in a CSV file of column,low,high; the first row of a column counts."""
     table = read_table(path)
     if not {"column", "low", "high"} <= set(table.columns):
         raise StudyInputError(
             f"{path.name} needs the columns column,low,high. Got {some_names(table.columns)} instead."
         )
-    return table.assign(column=table["column"].astype(str)).drop_duplicates("column").set_index("column")
-
-
-def _bounds_from_file(path: Path, names: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    table = _table_of_bounds(path)
-    missing = [name for name in names if name not in table.index]
-    if missing:
-        raise StudyInputError(f"{path.name} has no bounds for {some_names(missing)}.")
-    return table.loc[names, "low"].to_numpy(), table.loc[names, "high"].to_numpy()
+    rows = zip(table["column"].astype(str), table["low"], table["high"], strict=True)
+    return {column: (low, high) for column, low, high in reversed(list(rows))}

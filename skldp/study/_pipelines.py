@@ -37,7 +37,6 @@ from skldp.study._datasets import StudyData
 from skldp.study._table_files import StudyInputError
 
 __all__ = [
-    "FAMILIES",
     "FEATURE_MECHANISMS",
     "LABEL_MECHANISMS",
     "METRIC_MECHANISMS",
@@ -45,7 +44,6 @@ __all__ = [
     "ComparisonSettings",
     "ReleasedRowsRegressor",
     "clean_model",
-    "family_of",
     "feature_mechanism",
     "label_mechanism",
     "private_model",
@@ -84,7 +82,6 @@ FEATURE_MECHANISMS: dict[str, tuple[type, dict[str, Any]]] = {
     "random-projection": (RandomProjectionPrivatizer, {"sensitivity": "spectral"}),
 }
 METRIC_MECHANISMS = ("multivariate-laplace", "random-projection")
-FAMILIES = ("made for the model", "bit by bit", "value by value", "whole vector")
 # For each task the models that learn from releases made for them, with their parameters.
 PRIVATE_MODELS: dict[str, dict[str, tuple[type, dict[str, Any]]]] = {
     "regression": {
@@ -102,21 +99,6 @@ LABEL_MECHANISMS: dict[str, tuple[type, dict[str, Any]]] = {
     "label-rr": (LabelRR, {}),
     "label-laplace": (LabelLaplace, {}),
 }
-
-
-def family_of(name: str) -> str:
-    """Return the kind of release: made for a model, bit by bit, value by value or the whole vector."""
-    if any(name in models for models in PRIVATE_MODELS.values()):
-        return FAMILIES[0]
-    if name in TABLE_MECHANISMS:
-        return FAMILIES[2]
-    if name not in FEATURE_MECHANISMS:
-        return ""
-    estimator_class, fixed = FEATURE_MECHANISMS[name]
-    if estimator_class in (BitRandTransformer, LatentTransformer, OMETransformer):
-        return FAMILIES[1]
-    one_by_one = estimator_class is NumericPrivatizer and fixed["mechanism"] not in ("duchi_vector", "gaussian")
-    return FAMILIES[2] if one_by_one else FAMILIES[3]
 
 
 def takes_delta(name: str) -> bool:

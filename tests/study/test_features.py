@@ -58,7 +58,7 @@ def test_columns_are_chosen_and_the_schema_bounds_the_target(tmp_path):
     assert data.target_bounds == (0.0, 100.0)
     assert data.of_column == ("sex", "size", "size", "size")
     assert data.found == ("sex", "size")
-    with pytest.raises(StudyInputError, match=r"must name columns of people\.tsv alone\. Got 'island' as well"):
+    with pytest.raises(StudyInputError, match=r"must name columns of people\.tsv alone; got 'island' as well"):
         load_study_data(path, target="age", columns=["size", "sex"], schema={"island": ["Dream"]})
 
 
