@@ -3,7 +3,6 @@
 import csv
 import math
 import warnings
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,16 +16,15 @@ from skldp.cli._options import (
     ColumnsOption,
     EncodingOption,
     Epsilons,
-    Missing,
     MissingOption,
     Names,
     SchemaOption,
     SepOption,
     TargetOption,
+    output_option,
     printable,
     progress_bar,
     rich_table,
-    writable,
 )
 from skldp.exceptions import SeededNoiseWarning
 from skldp.mechanisms._noise import noise_from
@@ -43,13 +41,6 @@ _FEATURES, _NONE, _EPSILONS = Names("bitrand,bitrand-exact"), Names("none"), Eps
 _MECHANISMS = f"none, or one or more with commas: {', '.join(FEATURE_MECHANISMS)}."
 
 
-class Model(StrEnum):
-    """The models that can be trained."""
-
-    SOFTMAX = "softmax"
-    LINEAR = "linear"
-
-
 def _names(about: str) -> Any:
     return typer.Option(help=about, parser=Names)
 
@@ -60,7 +51,7 @@ def federated(
     bounds: BoundsOption = None,
     columns: ColumnsOption = None,
     schema: SchemaOption = None,
-    missing: MissingOption = Missing.REFUSE,
+    missing: MissingOption = "refuse",
     sep: SepOption = None,
     encoding: EncodingOption = "utf-8",
     features: Annotated[Names, _names(f"On features, {_MECHANISMS}")] = _FEATURES,
@@ -74,13 +65,11 @@ def federated(
     rounds: Annotated[int, typer.Option(help="Rounds of gradients.", min=1)] = 20,
     gradient_bound: Annotated[float, typer.Option(help="Bound of a perturbed gradient's coordinates.")] = 0.1,
     delta: Annotated[float, typer.Option(help="Delta of the shuffled guarantee.")] = 1e-6,
-    model: Annotated[Model, typer.Option(help="The model to train.")] = Model.SOFTMAX,
+    model: Annotated[str, typer.Option(help="The model to train: softmax or linear.")] = "softmax",
     seeds: Annotated[int, typer.Option(help="Trainings of each setting at each epsilon.", min=1)] = 3,
     seed: Annotated[int | None, typer.Option(help="Make the study repeatable.", min=0)] = None,
     jobs: Annotated[int | None, typer.Option(help="Parallel trainings; -1 uses all cores.")] = None,
-    csv_path: Annotated[
-        Path, typer.Option("--csv", help="Where to write the table.", parser=writable(), metavar="PATH")
-    ] = Path("federated.csv"),
+    csv_path: Annotated[Path, output_option("--csv", about="The table to write, a CSV file.")] = Path("federated.csv"),
 ) -> None:
     """Train by FedSGD over many clients under local privacy, and compare what is perturbed."""
     loaded = load_study_data(
@@ -90,7 +79,7 @@ def federated(
         task="classification",
         columns=columns,
         schema=schema,
-        missing=missing.value,
+        missing=missing,
         separator=sep,
         encoding=encoding,
     )
@@ -104,7 +93,7 @@ def federated(
         "n_rounds": rounds,
         "gradient_bound": gradient_bound,
         "delta": delta,
-        "model": model.value,
+        "model": model,
     }
     console = Console()
     with progress_bar(console) as progress, warnings.catch_warnings():

@@ -1,8 +1,7 @@
 """``skldp guarantee`` and ``skldp audit``: the guarantee of a mechanism, and an audit of its outputs."""
 
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -114,7 +113,10 @@ def audit(
     if unknown and not everything:
         raise StudyInputError(f"The mechanism must be one of {_NAMES}. Got {unknown[0]!r} instead.")
     refuted = False
-    with _both_figures_are_printed():
+    with warnings.catch_warnings():
+        # The printed line has both epsilons.
+        warnings.simplefilter("ignore", PrivacyGuaranteeWarning)
+        warnings.simplefilter("ignore", SeededNoiseWarning)
         for name in _AUDITED if everything else mechanism:
             # With all mechanisms, delta is only for those that have one.
             given = None if everything and not takes_delta(name) else delta
@@ -125,15 +127,6 @@ def audit(
             typer.echo(f"{name}: {result}")
     if refuted:
         raise typer.Exit(1)
-
-
-@contextmanager
-def _both_figures_are_printed() -> Iterator[None]:
-    """Silence warnings: the printed line shows both epsilons."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyGuaranteeWarning)
-        warnings.simplefilter("ignore", SeededNoiseWarning)
-        yield
 
 
 def fitted_mechanism(name: str, epsilon: float, sizes: Sizes, **options: Any) -> Any:
@@ -171,9 +164,8 @@ def _fitted(name: str, epsilon: float, sizes: Sizes, options: dict[str, Any]) ->
         return CategoricalPrivatizer(epsilon, mechanism=own, categories=categories).fit(np.zeros(shape, dtype=int)[:1])
     if name == "table":
         schema = dict(sizes.schema or {})
-        return TablePrivatizer(epsilon, schema=schema).fit(
-            made_up_row(read_schema(schema, list(schema), [None] * len(schema))[0])
-        )
+        columns, _ = read_schema(schema, list(schema), [None] * len(schema))
+        return TablePrivatizer(epsilon, schema=schema).fit(made_up_row(columns))
     if name in LABEL_MECHANISMS:
         return label_mechanism(name, epsilon=epsilon, classes=classes).fit(classes)
     if name == "label-matrix":

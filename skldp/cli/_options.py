@@ -1,8 +1,7 @@
 """Shared options of commands, their parsers, a progress bar, and tables."""
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from enum import StrEnum
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -19,22 +18,21 @@ from skldp.domains._declared_columns import DeclaredColumn, NumberColumn
 from skldp.estimators._validation import check_epsilon
 
 __all__ = [
-    "FILE_OPTIONS",
     "BoundsOption",
     "ColumnsOption",
     "EncodingOption",
     "Epsilons",
-    "Missing",
     "MissingOption",
     "Names",
     "SchemaOption",
     "SepOption",
+    "TargetBoundsOption",
     "TargetOption",
     "made_up_row",
+    "output_option",
     "printable",
     "progress_bar",
     "rich_table",
-    "writable",
 ]
 
 # Replacements for ASCII terminals.
@@ -50,8 +48,7 @@ class Epsilons(tuple[float, ...]):
             for epsilon in epsilons:
                 check_epsilon(epsilon)
         except ValueError:
-            rule = "Epsilons must be finite numbers > 0, with commas between."
-            raise typer.BadParameter(f"{rule} Got {text!r} instead.") from None
+            raise typer.BadParameter(f"Epsilons must be finite numbers > 0, with commas; got {text!r}.") from None
         return super().__new__(cls, epsilons)
 
     def __str__(self) -> str:
@@ -64,31 +61,24 @@ class Names(tuple[str, ...]):
     def __new__(cls, text: Any) -> Self:
         found = dict.fromkeys(part.strip() for part in str(text).split(",") if part.strip())
         if not found:
-            raise typer.BadParameter("It needs at least one name.")
+            raise typer.BadParameter("Give at least one name.")
         return super().__new__(cls, found)
 
     def __str__(self) -> str:
         return ",".join(self)
 
 
-class Missing(StrEnum):
-    """Treatments of missing values."""
-
-    REFUSE = "refuse"
-    FILL = "fill"
-
-
-# Panel of the help for options of files.
-FILE_OPTIONS = "File options"
-
-
 def _of_files(about: str, **more: Any) -> Any:
-    return typer.Option(help=about, rich_help_panel=FILE_OPTIONS, **more)
+    return typer.Option(help=about, rich_help_panel="File options", **more)
 
 
 TargetOption = Annotated[str | None, _of_files("The column of the target.")]
 BoundsOption = Annotated[
     str | None, _of_files("The declared bounds of the features: low,high or a .csv file of column,low,high.")
+]
+TargetBoundsOption = Annotated[
+    str | None,
+    _of_files("Declared bounds of a numeric target, low,high; without, its row in the file of --bounds."),
 ]
 ColumnsOption = Annotated[Names | None, _of_files("The features, with commas; without, all columns.", parser=Names)]
 SchemaOption = Annotated[
@@ -99,7 +89,8 @@ SchemaOption = Annotated[
     ),
 ]
 MissingOption = Annotated[
-    Missing, _of_files("fill: a missing value counts as the middle of the bounds, or as a category of its own.")
+    str,
+    _of_files("refuse, or fill: a missing value counts as the middle of the bounds, or as a category of its own."),
 ]
 SepOption = Annotated[
     str | None,
@@ -108,8 +99,8 @@ SepOption = Annotated[
 EncodingOption = Annotated[str, _of_files("Encoding of a .csv file.")]
 
 
-def writable(*endings: str) -> Callable[[Any], Path]:
-    """Return the parser of a path to write, which fails early."""
+def output_option(*flags: str, about: str, endings: Sequence[str] = ()) -> Any:
+    """Return an option for a file to write, which is checked before the command runs."""
 
     def path(text: Any) -> Path:
         found = Path(text)
@@ -119,11 +110,11 @@ def writable(*endings: str) -> Callable[[Any], Path]:
             raise typer.BadParameter(f"Cannot write {found}: its directory must exist and it must not be one.")
         return found
 
-    return path
+    return typer.Option(*flags, help=about, parser=path, metavar="PATH")
 
 
 def made_up_row(columns: Sequence[DeclaredColumn]) -> Any:
-    """Return a frame of one row of declared columns: low bounds, and first categories."""
+    """Return a frame with one row of public values: low bounds and first categories."""
     ends = [np.array([column.low if isinstance(column, NumberColumn) else 0.0]) for column in columns]
     cells = {column.name: column.from_numbers(end) for column, end in zip(columns, ends, strict=True)}
     return require("pandas").DataFrame(cells)

@@ -15,7 +15,15 @@ from rich.text import Text
 from skldp._reading import is_missing
 from skldp._tables import require
 from skldp.accounting import ledger_report
-from skldp.cli._options import EncodingOption, SepOption, made_up_row, printable, progress_bar, rich_table, writable
+from skldp.cli._options import (
+    EncodingOption,
+    SepOption,
+    made_up_row,
+    output_option,
+    printable,
+    progress_bar,
+    rich_table,
+)
 from skldp.client import CategoryField, NumberColumn, NumbersField, Policy
 from skldp.client._fields import AnyField
 from skldp.collection._batches import check_secret, released_batch
@@ -39,12 +47,8 @@ File = Annotated[Path, typer.Argument(help="The policy, a .json file.", metavar=
 
 @policy.command()
 def new(
-    schema: Annotated[
-        str, typer.Argument(help="The declared columns, as of TablePrivatizer: a .json file, or its text.")
-    ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="Where to write it.", parser=writable(".json"), metavar="PATH")
-    ],
+    schema: Annotated[str, typer.Argument(help="Declared columns, as of TablePrivatizer: a .json file, or its text.")],
+    output: Annotated[Path, output_option("--output", "-o", about="The policy to write.", endings=(".json",))],
     purpose: Annotated[str, typer.Option(help="Purpose of the collection, shown to people.")],
     epsilon: Annotated[float, typer.Option(help="The budget of one record with all its columns, natural log.")] = 1.0,
     mechanism: Annotated[str, typer.Option(help="Mechanism of numbers and dates, as of TablePrivatizer.")] = "best",
@@ -182,10 +186,7 @@ def release(
         typer.Argument(help="A row for each person: .csv, .tsv (also with .gz), .parquet or .arrow.", metavar="TABLE"),
     ],
     output: Annotated[
-        Path,
-        typer.Option(
-            "--output", "-o", help="Where to write reports.", parser=writable(".arrow", ".parquet"), metavar="PATH"
-        ),
+        Path, output_option("--output", "-o", about="The reports to write.", endings=(".arrow", ".parquet"))
     ],
     sep: SepOption = None,
     encoding: EncodingOption = "utf-8",
@@ -245,14 +246,10 @@ def collect(
         list[Path], typer.Argument(help="Reports: .arrow or .parquet files, or bytes one after the other.")
     ],
     report: Annotated[
-        Path | None,
-        typer.Option(
-            "--report", help="Where to write a page of all estimates.", parser=writable(".html"), metavar="PATH"
-        ),
+        Path | None, output_option("--report", about="A page of all estimates to write.", endings=(".html",))
     ] = None,
     csv_path: Annotated[
-        Path | None,
-        typer.Option("--csv", help="Where to write released values, for training.", parser=writable(), metavar="PATH"),
+        Path | None, output_option("--csv", about="The released values to write, for training.")
     ] = None,
 ) -> None:
     """Collect reports of a policy, each once, and print estimates with confidence intervals."""

@@ -1,7 +1,6 @@
 """``skldp study``: cost of privacy on a data set."""
 
 from collections.abc import Iterator
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -10,25 +9,24 @@ from rich.console import Console
 
 from skldp._tables import require
 from skldp.cli._options import (
-    FILE_OPTIONS,
     BoundsOption,
     ColumnsOption,
     EncodingOption,
     Epsilons,
-    Missing,
     MissingOption,
     Names,
     SchemaOption,
     SepOption,
+    TargetBoundsOption,
     TargetOption,
+    output_option,
     printable,
     progress_bar,
     rich_table,
-    writable,
 )
 from skldp.estimators._table_encoding import TABLE_MECHANISMS
 from skldp.study._comparison import PROTECTS, MechanismComparison, compare_mechanisms
-from skldp.study._datasets import BUNDLED, load_study_data
+from skldp.study._datasets import BUNDLED, TASKS, load_study_data
 from skldp.study._pipelines import FEATURE_MECHANISMS, LABEL_MECHANISMS, PRIVATE_MODELS, ComparisonSettings
 from skldp.study._report import TextTable, html_report, plot_comparison, points, ranking
 from skldp.study._table_files import TABLE_FILES
@@ -44,33 +42,19 @@ _MODELS = ", ".join(dict.fromkeys(name for models in PRIVATE_MODELS.values() for
 _FEW_MECHANISMS = 4
 
 
-class StudyTask(StrEnum):
-    """Tasks of a study."""
-
-    AUTO = "auto"
-    CLASSIFICATION = "classification"
-    REGRESSION = "regression"
-
-
 def study(
     context: typer.Context,
     data: Annotated[str, typer.Argument(help=f"{', '.join(BUNDLED)}, or a {TABLE_FILES} file.")] = "digits",
     target: TargetOption = None,
     task: Annotated[
-        StudyTask, typer.Option(help="auto is a regression if the target has fractions or many different numbers.")
-    ] = StudyTask.AUTO,
-    target_bounds: Annotated[
-        str | None,
-        typer.Option(
-            help="The declared bounds of a target of numbers, low,high. Without, those of its own row in the file of "
-            "--bounds.",
-            rich_help_panel=FILE_OPTIONS,
-        ),
-    ] = None,
+        str,
+        typer.Option(help=f"{', '.join(TASKS)}, or auto: a regression if the target has fractions or many numbers."),
+    ] = "auto",
+    target_bounds: TargetBoundsOption = None,
     bounds: BoundsOption = None,
     columns: ColumnsOption = None,
     schema: SchemaOption = None,
-    missing: MissingOption = Missing.REFUSE,
+    missing: MissingOption = "refuse",
     sep: SepOption = None,
     encoding: EncodingOption = "utf-8",
     mechanism: Annotated[
@@ -106,40 +90,25 @@ def study(
         bool,
         typer.Option(
             "--clean-test/--private-test",
-            help="Whether test rows are encoded without noise, as in the papers, or are "
-            "released like the training rows.",
+            help="Whether test rows are encoded without noise, as in the papers, or released like training rows.",
         ),
     ] = True,
     scoring: Annotated[
         str | None,
-        typer.Option(
-            help="A score of scikit-learn, such as f1_macro.",
-            show_default="accuracy; for a regression r2",
-        ),
+        typer.Option(help="A score of scikit-learn, such as f1_macro.", show_default="accuracy; for a regression r2"),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Make the noise repeatable; folds always are.", min=0)] = None,
     jobs: Annotated[int | None, typer.Option(help="Parallel fits; -1 uses all cores.")] = None,
-    csv_path: Annotated[
-        Path, typer.Option("--csv", help="Where to write the table.", parser=writable(), metavar="PATH")
-    ] = Path("study.csv"),
+    csv_path: Annotated[Path, output_option("--csv", about="The table to write, a CSV file.")] = Path("study.csv"),
     picture_path: Annotated[
         Path,
-        typer.Option(
-            "--picture",
-            "--png",
-            help="Where to write the picture, a .png, .svg or .pdf file.",
-            parser=writable(".png", ".svg", ".pdf"),
-            metavar="PATH",
+        output_option(
+            "--picture", about="The picture to write, a .png, .svg or .pdf file.", endings=(".png", ".svg", ".pdf")
         ),
     ] = Path("study.png"),
     report_path: Annotated[
         Path | None,
-        typer.Option(
-            "--report",
-            help="Where to write everything as one .html file.",
-            parser=writable(".html", ".htm"),
-            metavar="PATH",
-        ),
+        output_option("--report", about="A page of everything to write, an .html file.", endings=(".html", ".htm")),
     ] = None,
 ) -> None:
     """Train a linear model on private features and targets over a range of epsilon, and compare."""
@@ -165,11 +134,11 @@ def study(
         target=target,
         bounds=bounds,
         folds=settings.folds,
-        task=task.value,
+        task=task,
         target_bounds=target_bounds,
         columns=columns,
         schema=schema,
-        missing=missing.value,
+        missing=missing,
         separator=sep,
         encoding=encoding,
     )

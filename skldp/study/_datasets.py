@@ -28,7 +28,7 @@ from skldp.study._table_files import (
     table_columns,
 )
 
-__all__ = ["BUNDLED", "StudyData", "load_study_data"]
+__all__ = ["BUNDLED", "TASKS", "StudyData", "load_study_data"]
 
 # Public ranges of the columns, from the descriptions of the data.
 _WINE = (
