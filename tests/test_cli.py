@@ -84,7 +84,18 @@ def test_study_of_a_file_with_a_seed_repeats_itself(run, tmp_path):
     ]
     (tmp_path / "people.csv").write_text("\n".join(lines), encoding="utf-8")
     options = ["--target", "sick", "--bounds", "0,100", "--seed", "3", "--mechanism", "bitrand-exact"]
-    options += ["--label-epsilon", "3", "--epsilons", "4", "--private-test", "--folds", "2", "--picture", "a.png", "--csv"]
+    options += [
+        "--label-epsilon",
+        "3",
+        "--epsilons",
+        "4",
+        "--private-test",
+        "--folds",
+        "2",
+        "--picture",
+        "a.png",
+        "--csv",
+    ]
     scores = []
     for name in ("a.csv", "b.csv"):
         code, out, err = run("study", "people.csv", *options, name)

@@ -38,6 +38,7 @@ __all__ = ["federated"]
 
 _CLASSES = [name for name, (_, _, of_target) in BUNDLED.items() if of_target is None]
 _FEATURES, _NONE, _EPSILONS = Names("bitrand,bitrand-exact"), Names("none"), Epsilons("1,2,5,10")
+_SUFFIXES = {"features": "", "gradients": " on gradients", "anonymised coordinates": " anonymised"}
 _MECHANISMS = f"none, or one or more with commas: {', '.join(FEATURE_MECHANISMS)}."
 
 
@@ -59,7 +60,6 @@ def federated(
     anonymised: Annotated[Names, _names(f"On gradients with an anonymiser, {_MECHANISMS}")] = _NONE,
     labels: Annotated[str, typer.Option(help=f"With features, none or {', '.join(LABEL_MECHANISMS)}.")] = "none",
     label_epsilon: Annotated[float, typer.Option(help="The budget of the label.")] = 1.0,
-    only_labels: Annotated[Names, _names(f"Labels alone: none, {', '.join(LABEL_MECHANISMS)}.")] = _NONE,
     epsilons: Annotated[Epsilons, typer.Option(help="Budgets, with commas.", parser=Epsilons)] = _EPSILONS,
     clients: Annotated[int, typer.Option(help="Clients that share the training rows.", min=1)] = 200,
     rounds: Annotated[int, typer.Option(help="Rounds of gradients.", min=1)] = 20,
@@ -84,20 +84,17 @@ def federated(
         encoding=encoding,
     )
     X = loaded.scaled()[0]
-    settings = _settings(features, gradients, anonymised, labels, label_epsilon, only_labels, loaded.classes)
+    mechanisms = {"features": features, "gradients": gradients, "anonymised coordinates": anonymised}
+    label = None if labels == "none" else label_mechanism(labels, epsilon=label_epsilon, classes=loaded.classes)
+    settings = _settings(mechanisms, label)
     X, X_test, y, y_test = train_test_split(X, loaded.y, test_size=0.25, stratify=loaded.y, random_state=0)
     # Without a mechanism there is no epsilon to vary.
     points = [(*one, epsilon) for one in settings.items() for epsilon in (epsilons if one[1] else epsilons[:1])]
-    learning = {
-        "n_clients": clients,
-        "n_rounds": rounds,
-        "gradient_bound": gradient_bound,
-        "delta": delta,
-        "model": model,
-    }
+    learning: dict[str, Any] = {"n_clients": clients, "n_rounds": rounds, "delta": delta, "model": model}
+    learning["gradient_bound"] = gradient_bound
     console = Console()
     with progress_bar(console) as progress, warnings.catch_warnings():
-        # The last line states that the noise is seeded.
+        # The last line names the seed.
         warnings.simplefilter("ignore", SeededNoiseWarning)
         n_runs = len(points) * seeds
         run_seeds = [None] * n_runs if seed is None else noise_from(seed).integers(2**31, n_runs).tolist()
@@ -121,46 +118,29 @@ def federated(
     for line in notes_on_table(loaded):
         typer.echo(printable(line))
     if seed is not None:
-        typer.echo(f"The noise comes from seed {seed}: void for anyone who knows it.")
+        typer.echo(f"The noise comes from seed {seed}: no privacy against anyone who knows it.")
     typer.echo(printable(f"Wrote {csv_path}."))
 
 
-def _settings(
-    features: Names,
-    gradients: Names,
-    anonymised: Names,
-    labels: str,
-    label_epsilon: float,
-    only_labels: Names,
-    classes: Any,
-) -> dict[str, dict[str, Any]]:
+def _settings(mechanisms: dict[str, Names], label: Any) -> dict[str, dict[str, Any]]:
     """Return the arguments of `federated_learning` for each setting by name."""
-    label = None if labels == "none" else label_mechanism(labels, epsilon=label_epsilon, classes=classes)
     found: dict[str, dict[str, Any]] = {"noiseless": {}}
-    for name in features:
-        mechanism = None if name == "none" else feature_mechanism(name, transform_noise=False)
-        found[name] = {"perturbs": "features", "mechanism": mechanism, "label_mechanism": label}
-    for names, suffix, perturbs in (
-        (gradients, "on gradients", "gradients"),
-        (anonymised, "anonymised", "anonymised coordinates"),
-    ):
+    for perturbs, names in mechanisms.items():
         for name in names:
-            mechanism = None if name == "none" else feature_mechanism(name)
-            found[name if mechanism is None else f"{name} {suffix}"] = {"perturbs": perturbs, "mechanism": mechanism}
-    for name in only_labels:
-        own = None if name == "none" else label_mechanism(name, classes=classes)
-        found[name if own is None else f"{name} on labels"] = {"label_mechanism": own}
-    found.pop("none", None)
+            if name != "none":
+                mechanism = feature_mechanism(name, transform_noise=False)
+                found[name + _SUFFIXES[perturbs]] = {"perturbs": perturbs, "mechanism": mechanism}
+                if perturbs == "features":
+                    found[name]["label_mechanism"] = label
     return found
 
 
 def _row(name: str, given: dict[str, Any], epsilon: float, runs: list[Any]) -> dict[str, Any]:
     perturbs = given.get("perturbs", "nothing")
-    unit = "label" if given and perturbs == "nothing" else "record"
     return {
         "setting": name,
         "perturbs": perturbs,
-        "unit": unit if perturbs in ("nothing", "features") else "client",
+        "unit": "record" if perturbs in ("nothing", "features") else "client",
         "epsilon": epsilon if given else math.inf,
         **summary_of_runs(runs),
     }

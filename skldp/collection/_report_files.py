@@ -3,6 +3,7 @@
 import os
 import struct
 from collections.abc import Iterator
+from enum import Enum
 from os import PathLike
 from typing import Any, NamedTuple, Self
 
@@ -32,25 +33,36 @@ _BYTES = 1 << 20
 _V5 = 4
 
 
+class Rejected(Enum):
+    """Reason why a report is rejected."""
+
+    FOREIGN = "foreign"
+    BROKEN = "broken"
+
+
 class Found(NamedTuple):
     """Parsed reports and the number of rejected ones."""
 
     columns: ReportColumns
     foreign: int
     broken: int
-    report: Report | None = None
 
 
-def read_one(policy: Policy, report: bytes) -> Found:
-    """Read one report."""
+def read_one(policy: Policy, report: bytes) -> Report | Rejected:
+    """Read one report; a broken one has the header of the policy, a foreign one does not."""
     if not isinstance(report, bytes | bytearray | memoryview):
-        raise TypeError(f"A report must be bytes. Got {type(report).__name__} instead.")
+        raise TypeError(f"A report must be bytes; got {type(report).__name__}.")
     given = bytes(report)
     try:
-        return Found(columns_of(policy, []), 0, 0, policy.read(given))
+        return policy.read(given)
     except ValueError:
         own = given.startswith(header(bytes.fromhex(policy.sha256)))
-        return Found(columns_of(policy, []), int(not own), int(own))
+        return Rejected.BROKEN if own else Rejected.FOREIGN
+
+
+def _found(policy: Policy, parsed: list[Report | Rejected]) -> Found:
+    reports = [one for one in parsed if isinstance(one, Report)]
+    return Found(columns_of(policy, reports), parsed.count(Rejected.FOREIGN), parsed.count(Rejected.BROKEN))
 
 
 def read_batch(policy: Policy, batch: Any) -> Iterator[Found]:
@@ -72,17 +84,10 @@ def read_batch(policy: Policy, batch: Any) -> Iterator[Found]:
     for start in range(0, kept.num_rows, _ROWS):
         part = kept.slice(start, _ROWS)
         if part.schema.names == ["skldp_report"]:
-            yield _read_all(policy, [report or b"" for report in part.columns[0].to_pylist()])
+            yield _found(policy, [read_one(policy, report or b"") for report in part.columns[0].to_pylist()])
         else:
             columns, n_broken = columns_of_batch(policy, part)
             yield Found(columns, 0, n_broken)
-
-
-def _read_all(policy: Policy, reports: list[bytes]) -> Found:
-    """Read a list of reports."""
-    found = [read_one(policy, report) for report in reports]
-    whole = columns_of(policy, [one.report for one in found if one.report is not None])
-    return Found(whole, sum(one.foreign for one in found), sum(one.broken for one in found))
 
 
 def read_file(policy: Policy, path: str | PathLike[str]) -> Iterator[Found]:
@@ -192,24 +197,25 @@ def _read_bytes(policy: Policy, path: str | PathLike[str]) -> Iterator[Found]:
             more = file.read(max(_BYTES, size))
             held, ended = held + more, not more
             n_read += len(more)
-            reports: list[Report] = []
-            foreign = broken = place = 0
+            parsed: list[Report | Rejected] = []
+            place = 0
             # Complete reports, and at the end the rest.
             while place + size <= len(held) or (ended and place < len(held)):
-                is_own = held.startswith(start, place)
-                report = read_one(policy, held[place : place + size]).report if is_own else None
-                if report is not None:
-                    reports.append(report)
-                    place, is_strange = place + size, False
+                one = read_one(policy, held[place : place + size])
+                # Bytes without a header count once.
+                if one is not Rejected.FOREIGN or not is_strange:
+                    parsed.append(one)
+                is_strange = isinstance(one, Rejected)
+                if not is_strange:
+                    place += size
                     continue
-                broken, foreign = broken + is_own, foreign + (not is_own and not is_strange)
-                n_failed, is_strange = n_failed + is_own, True
+                n_failed += one is Rejected.BROKEN
                 skipped = 1 if n_failed * size <= n_read else size
                 following = held.find(start, place + skipped)
                 # A header may begin at the end of the buffer.
                 place = following if following >= 0 else max(place + 1, len(held) - len(start) + 1)
             held = held[place:]
-            yield Found(columns_of(policy, reports), foreign, broken)
+            yield _found(policy, parsed)
 
 
 # Single reports that are collected before they are converted to columns.
@@ -248,11 +254,12 @@ class ReportStore:
             If it is not bytes.
         """
         found = read_one(self.policy, report)
-        self._foreign, self._broken = self._foreign + found.foreign, self._broken + found.broken
-        if found.report is None:
+        self._foreign += found is Rejected.FOREIGN
+        self._broken += found is Rejected.BROKEN
+        if isinstance(found, Rejected):
             return False
         self._read += 1
-        self._waiting.append(found.report)
+        self._waiting.append(found)
         if len(self._waiting) >= _WAITING:
             self._put_away()
         return True
