@@ -77,22 +77,12 @@ def study(
             show_default=f"{_EPSILONS}; for all {_FEW_EPSILONS}",
         ),
     ] = None,
-    label_epsilon: Annotated[
-        float | None, typer.Option(help="A fixed budget of the label. Without it, the label gets the features' budget.")
-    ] = None,
     bits: Annotated[int, typer.Option(help="Bits per feature, for the bit-flipping mechanisms.")] = 10,
     folds: Annotated[
         int | None,
         typer.Option(help="Folds of the cross-validation.", min=2, show_default=f"{_FOLDS}; for all {_FEW_FOLDS}"),
     ] = None,
     repeats: Annotated[int, typer.Option(help="Releases of every fold.", min=1)] = 1,
-    clean_test: Annotated[
-        bool,
-        typer.Option(
-            "--clean-test/--private-test",
-            help="Whether test rows are encoded without noise, as in the papers, or released like training rows.",
-        ),
-    ] = True,
     scoring: Annotated[
         str | None,
         typer.Option(help="A score of scikit-learn, such as f1_macro.", show_default="accuracy; for a regression r2"),
@@ -121,11 +111,9 @@ def study(
     settings = ComparisonSettings(
         epsilons=epsilons or (_FEW_EPSILONS if everything else _EPSILONS),
         labels=labels,
-        label_epsilon=label_epsilon,
         bits=bits,
         folds=folds or (_FEW_FOLDS if everything else _FOLDS),
         repeats=repeats,
-        clean_test=clean_test,
         scoring=scoring,
         seed=seed,
     )

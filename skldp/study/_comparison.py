@@ -169,9 +169,7 @@ class MechanismComparison(ResultTable):
             f"Features are scaled to [-1, 1] by their {data.bounds_source}; {self.n_moved:,} values were clipped"
             f"{f' ({columns})' if self.n_moved and columns else ''}.",
             *notes_on_table(data),
-            "Training rows are released; test rows are not (--clean-test)."
-            if settings.clean_test
-            else "Training and test rows are released (--private-test).",
+            "Training rows are released; test rows are not.",
         ]
         if regression:
             low, high = data.target_bounds or (0.0, 0.0)
@@ -180,13 +178,12 @@ class MechanismComparison(ResultTable):
                 "clipped for training. On rows released with their target the model is ridge regression."
             )
         else:
-            fixed = settings.label_epsilon
-            budget = "the epsilon of the features" if fixed is None else f"epsilon {fixed:g}"
             lines += [
                 f"On released, standardized rows the model is logistic regression with C = 1/{n_features}.",
                 "Training labels are not private."
                 if settings.labels == "none"
-                else f"Training labels are randomized by {settings.labels} at {budget}; both epsilons are sums.",
+                else f"Training labels are randomized by {settings.labels} at the epsilon of the features; both "
+                "epsilons are sums.",
             ]
         lines += self._on_models()
         if any(name in METRIC_MECHANISMS for name in self.curves):
@@ -212,9 +209,8 @@ class MechanismComparison(ResultTable):
             return f"No exact epsilon is at most {budget:g}: the features are not private."
         least, name = min((min(point.exact_epsilon for point in curve), name) for curve, name in private)
         return (
-            f"No exact epsilon is at most {budget:g}; the smallest is {least:.4g}, of {name}. Set smaller --epsilons"
-            f"{' or --label-epsilon' if self.settings.label_epsilon else ''}; mechanisms named -exact keep the stated "
-            "epsilon."
+            f"No exact epsilon is at most {budget:g}; the smallest is {least:.4g}, of {name}. Set smaller --epsilons; "
+            "mechanisms named -exact keep the stated epsilon."
         )
 
     def _on_models(self) -> list[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine, make_friedman1
+from sklearn.datasets import load_diabetes, load_digits, load_wine, make_friedman1
 from sklearn.utils import Bunch
 from sklearn.utils.multiclass import type_of_target
 
@@ -35,19 +35,6 @@ _WINE = (
     (11.0, 0.74, 1.36, 10.6, 70.0, 0.98, 0.34, 0.13, 0.41, 1.3, 0.48, 1.27, 278),
     (14.8, 5.80, 3.23, 30.0, 162.0, 3.88, 5.08, 0.66, 3.58, 13.0, 1.71, 4.00, 1680),
 )
-_BREAST_CANCER = (
-    # Means, standard errors and worst values of the nuclei.
-    (
-        *(6.981, 9.71, 43.79, 143.5, 0.053, 0.019, 0.0, 0.0, 0.106, 0.05),
-        *(0.112, 0.36, 0.757, 6.802, 0.002, 0.002, 0.0, 0.0, 0.008, 0.001),
-        *(7.93, 12.02, 50.41, 185.2, 0.071, 0.027, 0.0, 0.0, 0.156, 0.055),
-    ),
-    (
-        *(28.11, 39.28, 188.5, 2501.0, 0.163, 0.345, 0.427, 0.201, 0.304, 0.097),
-        *(2.873, 4.885, 21.98, 542.2, 0.031, 0.135, 0.396, 0.053, 0.079, 0.03),
-        *(36.04, 49.54, 251.2, 4254.0, 0.223, 1.058, 1.252, 0.291, 0.664, 0.208),
-    ),
-)
 # A target with more distinct integers is numeric.
 _MOST_CLASSES = 20
 TASKS = ("classification", "regression")
@@ -62,7 +49,6 @@ def _load_friedman() -> Bunch:
 # Loader, bounds of the features, and bounds of a target of numbers.
 BUNDLED: dict[str, tuple[Any, Any, tuple[float, float] | None]] = {
     "digits": (load_digits, (0.0, 16.0), None),
-    "breast_cancer": (load_breast_cancer, _BREAST_CANCER, None),
     "wine": (load_wine, _WINE, None),
     "diabetes": (load_diabetes, (-0.2, 0.2), (25.0, 346.0)),
     # Range of the formula without noise.
@@ -141,7 +127,7 @@ def load_study_data(
     Parameters
     ----------
     source : str or Path
-        "digits", "breast_cancer", "wine", "diabetes", "friedman" (50,000 rows that
+        "digits", "wine", "diabetes", "friedman" (50,000 rows that
         :func:`sklearn.datasets.make_friedman1` makes up), or a CSV (.csv, .tsv, also with .gz), Parquet or Arrow
         file. Unordered categories become one feature each; ordered ones, or two, become a single feature.
     target : str, default=None

@@ -1,7 +1,6 @@
 """Mechanisms and models by name, the pipelines of a study, and its baselines."""
 
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import partial
 from itertools import groupby
 from typing import Any, Self
@@ -31,7 +30,6 @@ from skldp.estimators._random_projection import RandomProjectionPrivatizer
 from skldp.estimators._table_encoding import TABLE_MECHANISMS, EncodedTablePrivatizer
 from skldp.estimators._validation import check_bounds, input_names, validate_finite
 from skldp.estimators._vector import MultivariateLaplacePrivatizer, PrivUnitTransformer
-from skldp.laws._odds import round_down
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.study._datasets import StudyData
 from skldp.study._table_files import StudyInputError
@@ -139,17 +137,14 @@ def private_model(
 class ComparisonSettings:
     """Settings of a study over mechanisms.
 
-    `epsilons` are the budgets of a record's features, of the complete record for a regression. A `label_epsilon` of
-    None gives the label the same budget.
+    `epsilons` are the budgets of a record's features, and again of its label; for a regression of the complete record.
     """
 
     epsilons: tuple[float, ...]
     labels: str = "label-rr"
-    label_epsilon: float | None = None
     bits: int = 10
     folds: int = 5
     repeats: int = 1
-    clean_test: bool = True
     scoring: str | None = None
     seed: int | None = None
 
@@ -157,8 +152,7 @@ class ComparisonSettings:
         """Return the epsilons of a mechanism: a model, which protects the label as well, gets both shares."""
         if self.labels == "none" or name not in PRIVATE_MODELS["classification"] or data.task == "regression":
             return self.epsilons
-        labels = self.epsilons if self.label_epsilon is None else [self.label_epsilon] * len(self.epsilons)
-        return tuple(round_down(Fraction(e) + Fraction(label)) for e, label in zip(self.epsilons, labels, strict=True))
+        return tuple(2 * epsilon for epsilon in self.epsilons)
 
 
 def study_pipeline(name: str, data: StudyData, settings: ComparisonSettings) -> tuple[Any, list[str]]:
@@ -199,8 +193,8 @@ def _release(name: str, data: StudyData, settings: ComparisonSettings) -> list[t
         # The target of a regression is the last column.
         widths += [1] * (data.task == "regression")
         release = EncodedTablePrivatizer(widths=widths, category_mechanism=TABLE_MECHANISMS[name])
-        return [("features", release.set_params(transform_noise=not settings.clean_test))]
-    options: dict[str, Any] = {"transform_noise": not settings.clean_test, "n_bits": settings.bits}
+        return [("features", release.set_params(transform_noise=False))]
+    options: dict[str, Any] = {"transform_noise": False, "n_bits": settings.bits}
     if data.task == "regression":
         # A direction would divide the target, which is in the row, by the norm of the row.
         options["norm"] = _radius(data)
@@ -223,15 +217,12 @@ def _with_labels(
     param_names = ["features__epsilon"] if steps else []
     model = clean_model(data)
     if settings.labels != "none":
-        fixed = settings.label_epsilon
-        epsilon = 1.0 if fixed is None else fixed
-        randomised = label_mechanism(settings.labels, epsilon=epsilon, classes=data.classes)
+        randomised = label_mechanism(settings.labels, classes=data.classes)
         private = LabelPrivateClassifier(model[-1], label_mechanism=randomised)
         model = Pipeline([*model.steps[:-1], ("labels", private)])
-        if fixed is None:
-            param_names.append("labels__label_mechanism__epsilon")
+        param_names.append("labels__label_mechanism__epsilon")
     if not param_names:
-        raise StudyInputError("Nothing takes the epsilons: choose a --mechanism, or --labels without --label-epsilon.")
+        raise StudyInputError("Nothing takes the epsilons: choose a --mechanism or --labels.")
     return Pipeline([*steps, *model.steps]), param_names
 
 

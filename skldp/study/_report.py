@@ -94,10 +94,9 @@ def _unit_of_epsilons(comparison: MechanismComparison) -> str:
         return "All epsilons are of one complete record with its target."
     if settings.labels == "none":
         return "All epsilons are of the features of one record."
-    label = "the same epsilon" if settings.label_epsilon is None else f"epsilon {settings.label_epsilon:g}"
     return (
-        f"Asked is for the features of one record (models: of the complete record); its label has {label}. Stated and "
-        "exact are sums, of the complete record with its target."
+        "Asked is for the features of one record (models: of the complete record); its label has the same epsilon. "
+        "Stated and exact are sums, of the complete record with its target."
     )
 
 
