@@ -12,15 +12,8 @@ from rich.console import Console
 from sklearn.model_selection import train_test_split
 
 from skldp.cli._options import (
-    BoundsOption,
-    ColumnsOption,
-    EncodingOption,
     Epsilons,
-    MissingOption,
     Names,
-    SchemaOption,
-    SepOption,
-    TargetOption,
     output_option,
     printable,
     progress_bar,
@@ -28,11 +21,9 @@ from skldp.cli._options import (
 )
 from skldp.exceptions import SeededNoiseWarning
 from skldp.mechanisms._noise import noise_from
-from skldp.study._comparison import notes_on_table
 from skldp.study._datasets import BUNDLED, load_study_data
 from skldp.study._federated_learning import federated_learning, summary_of_runs
 from skldp.study._pipelines import FEATURE_MECHANISMS, LABEL_MECHANISMS, feature_mechanism, label_mechanism
-from skldp.study._table_files import TABLE_FILES
 
 __all__ = ["federated"]
 
@@ -47,14 +38,7 @@ def _names(about: str) -> Any:
 
 
 def federated(
-    data: Annotated[str, typer.Argument(help=f"{', '.join(_CLASSES)}, or a {TABLE_FILES} file.")] = "digits",
-    target: TargetOption = None,
-    bounds: BoundsOption = None,
-    columns: ColumnsOption = None,
-    schema: SchemaOption = None,
-    missing: MissingOption = "refuse",
-    sep: SepOption = None,
-    encoding: EncodingOption = "utf-8",
+    data: Annotated[str, typer.Argument(help=f"{' or '.join(_CLASSES)}.")] = "digits",
     features: Annotated[Names, _names(f"On features, {_MECHANISMS}")] = _FEATURES,
     gradients: Annotated[Names, _names(f"On gradients, {_MECHANISMS}")] = _NONE,
     anonymised: Annotated[Names, _names(f"On gradients with an anonymiser, {_MECHANISMS}")] = _NONE,
@@ -72,17 +56,7 @@ def federated(
     csv_path: Annotated[Path, output_option("--csv", about="The table to write, a CSV file.")] = Path("federated.csv"),
 ) -> None:
     """Train by FedSGD over many clients under local privacy, and compare what is perturbed."""
-    loaded = load_study_data(
-        data,
-        target=target,
-        bounds=bounds,
-        task="classification",
-        columns=columns,
-        schema=schema,
-        missing=missing,
-        separator=sep,
-        encoding=encoding,
-    )
+    loaded = load_study_data(data, task="classification")
     X = loaded.scaled()[0]
     mechanisms = {"features": features, "gradients": gradients, "anonymised coordinates": anonymised}
     label = None if labels == "none" else label_mechanism(labels, epsilon=label_epsilon, classes=loaded.classes)
@@ -115,8 +89,6 @@ def federated(
         writer.writerows(rows)
     headings = ("setting", "eps", "published", "exact local", "per", "shuffled", "accuracy", "AUC")
     console.print(rich_table("Federated learning", headings, [_cells(row) for row in rows]))
-    for line in notes_on_table(loaded):
-        typer.echo(printable(line))
     if seed is not None:
         typer.echo(f"The noise comes from seed {seed}: no privacy against anyone who knows it.")
     typer.echo(printable(f"Wrote {csv_path}."))

@@ -139,7 +139,7 @@ def fitted_mechanism(name: str, epsilon: float, sizes: Sizes, **options: Any) ->
         having = ", ".join(filter(takes_delta, FEATURE_MECHANISMS))
         raise StudyInputError(f"--delta is for {having}; {name} has none.")
     if name == "table" and sizes.schema is None:
-        raise StudyInputError("table needs --schema: what its columns may hold.")
+        raise StudyInputError("table needs --schema, the domains of its columns.")
     if name != "table" and sizes.schema is not None:
         raise StudyInputError(f"--schema is for table; {name} has none.")
     with warnings.catch_warnings():

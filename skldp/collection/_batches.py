@@ -103,7 +103,7 @@ class _BatchRelease:
             _check_names(own, names)
             columns = {name: batch.column(names.index(name)) for name in own}
             people = None if self.ids is None else batch.column(names.index(self.ids)).to_pylist()
-            options = {"as_bytes": self.as_bytes, "handle_unknown": self.handle_unknown}
+            options: dict[str, Any] = {"as_bytes": self.as_bytes, "handle_unknown": self.handle_unknown}
             yield released_batch(self.policy, columns, self.secret, people, **options)
 
 

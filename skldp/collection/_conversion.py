@@ -181,7 +181,8 @@ def _rebuilt_fields(built: Any, fields: _Fields) -> _Fields:
         of_categories = _category_mechanisms(fields)
         coded = Columns.of({name: column.coded for name, column in zip(names, columns, strict=True)})
         mechanisms = tuple(of_categories.get(name, built.mechanism) for name in names)
-        record = MixedRecord(coded, share_out(built.epsilon, list(built.shares.values())), mechanisms)
+        shares: Any = built.get_params()["shares"].values()
+        record = MixedRecord(coded, share_out(built.epsilon, list(shares)), mechanisms)
         return tuple(map(_table_field, names, columns, record.parts, [None] * len(names)))
     if isinstance(built, LabelRR | LabelLaplace):
         public: Any = built.classes

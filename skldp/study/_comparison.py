@@ -17,7 +17,7 @@ from skldp.study._pipelines import METRIC_MECHANISMS, PRIVATE_MODELS, Comparison
 from skldp.study._results import CurvePoint, PrivacyUtilityCurve, ResultTable, stacked
 from skldp.study._table_files import StudyInputError
 
-__all__ = ["PROTECTS", "MechanismComparison", "compare_mechanisms", "notes_on_table"]
+__all__ = ["PROTECTS", "MechanismComparison", "compare_mechanisms"]
 
 # Allowance for rounding: a mechanism that spends exactly its stated epsilon keeps to it.
 _KEEPS = 1 + 1e-6
@@ -100,7 +100,7 @@ def compare_mechanisms(
     return MechanismComparison(data, settings, n_moved, curves, left_out)
 
 
-def notes_on_table(data: StudyData) -> list[str]:
+def _notes_on_table(data: StudyData) -> list[str]:
     """Return notes on the categories of a table and on its missing values."""
     found = (
         f"The categories of {', '.join(data.found)} come from the file, and no epsilon covers that: declare "
@@ -168,7 +168,7 @@ class MechanismComparison(ResultTable):
             f"{settings.folds} folds x {settings.repeats} releases.",
             f"Features are scaled to [-1, 1] by their {data.bounds_source}; {self.n_moved:,} values were clipped"
             f"{f' ({columns})' if self.n_moved and columns else ''}.",
-            *notes_on_table(data),
+            *_notes_on_table(data),
             "Training rows are released; test rows are not.",
         ]
         if regression:

@@ -329,7 +329,7 @@ def _fit_one(
 ) -> _Outcome:
     """Fit and score one model on one split."""
     result = validate(model if seed is None else _with_seeds(model, seed), split)
-    measured = [float(result[name][0]) for name in ("test_score", "fit_time", "score_time")]
+    measured: list[Any] = [float(result[name][0]) for name in ("test_score", "fit_time", "score_time")]
     if not private:
         return _Outcome(*measured)
     # The guarantee of the fit alone: the selection of a model by a search or a curve is another release.

@@ -209,7 +209,7 @@ def load_study_data(
     if target_bounds is not None and not regression:
         raise StudyInputError(f"--target-bounds are for a target of numbers; that of {name} holds classes.")
     if names and bounds is None and published is None:
-        only = "" if len(names) == frame.shape[1] else f" for {some_names(names)}"
+        only = "" if frame is None or len(names) == frame.shape[1] else f" for {some_names(names)}"
         raise StudyInputError(
             f"{name} needs --bounds low,high, or a CSV file of column,low,high{only}: bounds are "
             "declared from public knowledge and never learnt from the data."

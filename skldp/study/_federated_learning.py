@@ -190,8 +190,9 @@ def federated_learning(
             counted = count_records(parts)
         # Compare rows by predictions: a constant added to all scores of a row would change their order.
         scores = learner.predictions(learner.scores(theta, X_test))
+    accuracy, auc = _evaluated(scores, y_test, classes)
     epsilons = counted.local, counted.published, counted.shuffled, counted.closed_form
-    return FederatedRun(*_evaluated(scores, y_test, classes), *epsilons, seconds=time.perf_counter() - started)
+    return FederatedRun(accuracy, auc, *epsilons, seconds=time.perf_counter() - started)
 
 
 def _check_mechanisms(perturbs: Any, mechanism: Any, label_mechanism: Any) -> None:

@@ -72,14 +72,6 @@ class InversionResult:
         """Whether the lower bound of an attack is above the bound of the guarantee."""
         return any(attack.low > self.bound for attack in self.attacks)
 
-    @property
-    def epsilon_lower(self) -> float:
-        """Smallest epsilon that allows the lower bound of the best attack, at the delta of a guarantee per record."""
-        delta = _delta(self.guarantee)
-        low = max(attack.low for attack in self.attacks)
-        odds = (self.n_candidates - 1) * max(low - delta, 0.0) / (1 - low) if low < 1 else math.inf
-        return max(0.0, math.log(odds)) if odds > 0 else 0.0
-
     def __str__(self) -> str:
         """One readable line."""
         shares = ", ".join(f"{attack.name} {attack.recovered:.4g}" for attack in self.attacks)
@@ -142,8 +134,7 @@ def audit_inversion(
           delta of its public matrix, it holds for the matrices that keep the guarantee.
         - ``epsilon``: exact epsilon between the two candidates furthest apart (nats), infinite without a guarantee;
           ``guarantee`` of the release, or None.
-        - ``refutes_claim``: whether an attack certainly recovers more than the bound; ``epsilon_lower``: the smallest
-          epsilon that allows its success.
+        - ``refutes_claim``: whether an attack certainly recovers more than the bound.
         - ``n_candidates``, ``n_trials`` and ``confidence``.
 
     Raises
@@ -237,11 +228,6 @@ def _distinct_rows(frame: Any) -> int:
     return len(set(zip(*columns, strict=True)))
 
 
-def _delta(guarantee: PrivacyGuarantee | None) -> float:
-    """Return the delta of one release; that of a guarantee per unit of distance is one of the public matrix."""
-    return 0.0 if guarantee is None or guarantee.unit == "distance" else guarantee.delta
-
-
 def _epsilon_and_bound(release: Any, known: Any) -> tuple[float, float]:
     """Return the epsilon between the candidates furthest apart, and the bound on the share of any attack."""
     guarantee: PrivacyGuarantee | None = getattr(release, "privacy_guarantee_", None)
@@ -331,7 +317,7 @@ def _as_numbers(training: np.ndarray, outputs: np.ndarray) -> tuple[npt.NDArray[
 def _largest_product(
     outputs: npt.NDArray[np.float64], directions: npt.NDArray[np.float64], offsets: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.int64]:
-    """Return for each output the index of the direction with the largest inner product less its offset."""
+    """Return for each output the index of the direction with the largest inner product minus its offset."""
     step = max(1, _MOST_SCORES // len(directions))
     parts = [outputs[start : start + step] @ directions.T - offsets for start in range(0, len(outputs), step)]
     return np.concatenate([part.argmax(axis=1) for part in parts])

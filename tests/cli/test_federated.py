@@ -36,21 +36,3 @@ def test_bad_input_is_one_line_and_exit_code_2(run, arguments, complaint):
     assert code == 2
     assert complaint in err
     assert err.count("\n") == 1
-
-
-@pytest.mark.slow
-def test_a_table_is_read_as_by_study(run, tmp_path):
-    rows = "\n".join(f"{i % 9};{'no' if i % 3 else 'yes'};{i};{'old' if i % 2 else 'young'}" for i in range(200))
-    (tmp_path / "people.csv").write_text(f"size;plan;number;kind\n{rows}\n", encoding="utf-16")
-    schema = '{"size": {"type": "interval", "low": 0, "high": 8}, "plan": ["no", "yes"]}'
-    own = ["--target", "kind", "--columns", "size,plan", "--schema", schema, "--sep", ";", "--encoding", "utf-16"]
-    code, out, err = run("federated", "people.csv", *own, *QUICK)
-    assert (code, err) == (0, "")
-    assert (tmp_path / "federated.csv").exists()
-    assert "come from the file" not in out
-    learnt = ["--target", "kind", "--columns", "size,plan", "--bounds", "0,8", "--sep", ";", "--encoding", "utf-16"]
-    code, out, err = run("federated", "people.csv", *learnt, *QUICK)
-    assert (code, err) == (0, "")
-    assert "The categories of plan come from the file, and no epsilon covers that" in out
-    code, _, err = run("federated", "people.csv", *own[:2], "--sep", ";", "--encoding", "utf-16", *QUICK)
-    assert (code, "needs --bounds" in err) == (2, True)
