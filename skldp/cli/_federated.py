@@ -11,14 +11,7 @@ from joblib import Parallel, delayed
 from rich.console import Console
 from sklearn.model_selection import train_test_split
 
-from skldp.cli._options import (
-    Epsilons,
-    Names,
-    output_option,
-    printable,
-    progress_bar,
-    rich_table,
-)
+from skldp.cli._options import Epsilons, Names, output_option, printable, progress_bar, rich_table
 from skldp.exceptions import SeededNoiseWarning
 from skldp.mechanisms._noise import noise_from
 from skldp.study._datasets import BUNDLED, load_study_data

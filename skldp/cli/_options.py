@@ -77,8 +77,7 @@ BoundsOption = Annotated[
     str | None, _of_files("The declared bounds of the features: low,high or a .csv file of column,low,high.")
 ]
 TargetBoundsOption = Annotated[
-    str | None,
-    _of_files("Declared bounds of a numeric target, low,high; without, its row in the file of --bounds."),
+    str | None, _of_files("Declared bounds of a numeric target, low,high; without, its row in the file of --bounds.")
 ]
 ColumnsOption = Annotated[Names | None, _of_files("The features, with commas; without, all columns.", parser=Names)]
 SchemaOption = Annotated[
@@ -89,12 +88,10 @@ SchemaOption = Annotated[
     ),
 ]
 MissingOption = Annotated[
-    str,
-    _of_files("refuse, or fill: a missing value counts as the middle of the bounds, or as a category of its own."),
+    str, _of_files("refuse, or fill: a missing value counts as the middle of the bounds, or as a category of its own.")
 ]
 SepOption = Annotated[
-    str | None,
-    _of_files("Separator of the cells of a .csv file.", show_default="a comma; a tab in a .tsv file"),
+    str | None, _of_files("Separator of the cells of a .csv file.", show_default="a comma; a tab in a .tsv file")
 ]
 EncodingOption = Annotated[str, _of_files("Encoding of a .csv file.")]
 

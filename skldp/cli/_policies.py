@@ -95,9 +95,7 @@ def show(file: File) -> None:
 
 
 @policy.command()
-def secret(
-    file: Annotated[Path, typer.Argument(help="A new file, for its owner alone.", metavar="PATH")],
-) -> None:
+def secret(file: Annotated[Path, typer.Argument(help="A new file, for its owner alone.", metavar="PATH")]) -> None:
     """Draw a release secret for permanent policies, once. It stays with the party that releases."""
     ReleaseKey.create(file)
     typer.echo(printable(f"Wrote {file}. Keep it apart from records and reports; a lost one cannot be made again."))

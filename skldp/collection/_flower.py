@@ -99,11 +99,7 @@ def flower_client_app(people: Callable[[Any], _People], *, purpose: str) -> Any:
 
 
 def flower_server_app(
-    protocol: Callable[[Any], Protocol],
-    state: str | PathLike[str],
-    *,
-    least_nodes: int = 1,
-    timeout: float = 60.0,
+    protocol: Callable[[Any], Protocol], state: str | PathLike[str], *, least_nodes: int = 1, timeout: float = 60.0
 ) -> Any:
     """Make a Flower ``ServerApp`` that runs a protocol.
 

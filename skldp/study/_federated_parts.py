@@ -22,14 +22,7 @@ __all__ = ["PERTURBED", "CountedTraining", "GradientRelease", "ScoreModel", "cou
 
 _Array = npt.NDArray[np.float64]
 
-PERTURBED = (
-    "nothing",
-    "features",
-    "gradients",
-    "anonymised gradients",
-    "anonymised coordinates",
-    "anonymised weights",
-)
+PERTURBED = ("nothing", "features", "gradients", "anonymised gradients", "anonymised coordinates", "anonymised weights")
 # An anonymiser mixes these number by number.
 _ONE_BY_ONE = ("anonymised coordinates", "anonymised weights")
 

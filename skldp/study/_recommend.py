@@ -86,13 +86,7 @@ class Recommendation:
 
 
 def recommend(
-    schema: Any,
-    task: str,
-    epsilon: float,
-    n_people: int,
-    *,
-    target: Any = None,
-    n_questions: int = 10,
+    schema: Any, task: str, epsilon: float, n_people: int, *, target: Any = None, n_questions: int = 10
 ) -> Recommendation:
     r"""Recommend the mechanism or model for a task at an epsilon, from public knowledge only.
 

@@ -197,10 +197,7 @@ def plot_panel(ax: Any, curves: dict[str, PrivacyUtilityCurve], names: list[str]
     draw_epsilon_axis(ax)
 
 
-_AXES = {
-    "exact": "Score over the exact epsilon",
-    "stated": "Score over the stated epsilon",
-}
+_AXES = {"exact": "Score over the exact epsilon", "stated": "Score over the stated epsilon"}
 # Keep text as text, for search and screen readers.
 _SVG = {"svg.fonttype": "none", "font.family": "sans-serif"}
 _NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
