@@ -329,13 +329,14 @@ def _fit_one(
 ) -> _Outcome:
     """Fit and score one model on one split."""
     result = validate(model if seed is None else _with_seeds(model, seed), split)
-    measured: list[Any] = [float(result[name][0]) for name in ("test_score", "fit_time", "score_time")]
+    score, fit_time, score_time = (float(result[name][0]) for name in ("test_score", "fit_time", "score_time"))
     if not private:
-        return _Outcome(*measured)
+        return _Outcome(score, fit_time, score_time)
     # The guarantee of the fit alone: the selection of a model by a search or a curve is another release.
     fitted = getattr(result["estimator"][0], "best_estimator_", result["estimator"][0])
-    guarantee, steps = privacy_guarantee(fitted), private_steps(fitted)
-    return _Outcome(*measured, guarantee.plain_epsilon, guarantee.delta, stated_together(steps), steps)
+    exact, steps = privacy_guarantee(fitted), private_steps(fitted)
+    stated = stated_together(steps)
+    return _Outcome(score, fit_time, score_time, exact.plain_epsilon, exact.delta, stated, steps)
 
 
 def _cross_validate(model: Any, split: _Split, *, seeded: bool, **options: Any) -> dict[str, Any]:

@@ -257,28 +257,24 @@ class PrivacyLossDisplay:
         cls,
         history: Any,
         *,
-        bounds: Any = None,
-        domain: Any = None,
-        tol: float = 1e-3,
         epsilon: float | None = None,
         name: str = "realized loss",
         ax: Any = None,
+        **options: Any,
     ) -> Self:
         """Certify the loss after each answer, and draw it.
 
         Parameters
         ----------
         history : sequence of (query, output), or the ``history`` of a filter or a ledger
-        bounds : tuple (low, high), default=None
-            Domain of the person's values, as in :func:`~skldp.accounting.realized_loss`.
-        domain : array-like of shape (n_points, n_features), default=None
-            A finite domain instead.
-        tol : float, default=1e-3
         epsilon : float, default=None
             Budget.
         name : str, default="realized loss"
         ax : matplotlib Axes, default=None
             Axes to draw into; None makes a new figure.
+        **options
+            Domain of the person's values and tolerance: `bounds`, `domain` and `tol` of
+            :func:`~skldp.accounting.loss_history`.
 
         Returns
         -------
@@ -286,7 +282,7 @@ class PrivacyLossDisplay:
         """
         # Fail before the certification of losses, which may take long.
         require("matplotlib.pyplot")
-        losses = loss_history(history, bounds=bounds, domain=domain, tol=tol)
+        losses = loss_history(history, **options)
         return cls(losses, epsilon=epsilon, name=name).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> Self:

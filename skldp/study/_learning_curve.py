@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,16 +24,11 @@ def private_learning_curve(
     y: npt.ArrayLike,
     *,
     n_people: Iterable[int] | None = None,
-    param_name: str | Iterable[str] = "epsilon",
     epsilons: Iterable[float] = (1.0, 2.0, 4.0, 8.0),
     cv: Any = None,
-    scoring: str | Callable[..., float] | None = None,
-    n_repeats: int = 1,
-    n_jobs: int | None = None,
-    params: Mapping[str, Any] | None = None,
-    clean_estimator: Any = "auto",
     seed: int | None = None,
     progress: Callable[[int, int], object] | None = None,
+    **options: Any,
 ) -> "PrivateLearningCurve":
     """Score a private estimator at every epsilon, fitted on more and more people.
 
@@ -46,16 +41,17 @@ def private_learning_curve(
     n_people : iterable of int, default=None
         Numbers of training rows of a split; larger sets contain the smaller ones. None takes five numbers, each twice
         the previous one, up to all rows.
-    param_name, epsilons, scoring, n_jobs, params, clean_estimator
-        As in :func:`~skldp.privacy_utility_curve`.
+    epsilons : iterable of float, default=(1.0, 2.0, 4.0, 8.0)
+        Natural-log epsilons to set.
     cv : int, cross-validation generator or iterable, default=None
         As in scikit-learn. None holds out a random quarter of the rows, once.
-    n_repeats : int, default=1
-        Number of releases and fits of each split, each with fresh noise.
     seed : None or int, default=None
         None gives secure noise. An int makes the study repeatable, with other noise in every fit.
     progress : callable, default=None
         Called as ``progress(done, total)`` after each number of people.
+    **options
+        `param_name`, `scoring`, `n_repeats`, `n_jobs`, `params` and `clean_estimator` of
+        :func:`~skldp.privacy_utility_curve`.
 
     Returns
     -------
@@ -112,22 +108,8 @@ def private_learning_curve(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SeededNoiseWarning)
             warnings.simplefilter("ignore", TooFewPeopleWarning)
-            curves.append(
-                privacy_utility_curve(
-                    estimator,
-                    X,
-                    y,
-                    param_name=param_name,
-                    epsilons=epsilons,
-                    cv=[(train[:size], test) for train, test in splits],
-                    scoring=scoring,
-                    n_repeats=n_repeats,
-                    n_jobs=n_jobs,
-                    params=params,
-                    clean_estimator=clean_estimator,
-                    seed=own,
-                )
-            )
+            cut = [(train[:size], test) for train, test in splits]
+            curves.append(privacy_utility_curve(estimator, X, y, epsilons=epsilons, cv=cut, seed=own, **options))
         if progress is not None:
             progress(len(curves), len(sizes))
     return PrivateLearningCurve(tuple(sizes), tuple(curves))
