@@ -28,13 +28,13 @@ COMMANDS = {
     ),
     "audit": Command(
         "skldp.cli._mechanisms",
-        "Bound the epsilon of a mechanism from below, from its outputs alone; exit code 1 if a claim is refuted.",
+        "Lower-bound the epsilon of a mechanism from its outputs alone; exit code 1 if a claim is refuted.",
     ),
     "federated": Command(
         "skldp.cli._federated", "Train by FedSGD over many clients under local privacy, and compare what is perturbed."
     ),
     "policy": Command(
-        "skldp.cli._policies", "Make, show and check policies: what a device releases, by which integers."
+        "skldp.cli._policies", "Make, show and check policies, the documents by which devices release records."
     ),
     "release": Command(
         "skldp.cli._policies",

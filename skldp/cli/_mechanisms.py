@@ -32,15 +32,15 @@ from skldp.study._table_files import StudyInputError, read_study_schema
 __all__ = ["GUARANTEED", "audit", "fitted_mechanism", "guarantee"]
 
 _MODELS = {name: task for task, models in PRIVATE_MODELS.items() for name in models}
-_OF_CATEGORIES = (*CATEGORICAL_MECHANISMS, "best-categories")
-_OF_TARGETS = {f"target-{name.replace('_', '-')}": name for name in ("bins", "unbiased_bins", "best")}
+_CATEGORICAL = (*CATEGORICAL_MECHANISMS, "best-categories")
+_TARGETS = {f"target-{name.replace('_', '-')}": name for name in ("bins", "unbiased_bins", "best")}
 # Names of all that have a guarantee, by the kind of their input.
 GUARANTEED: dict[str, tuple[str, ...]] = {
     "rows of numbers": tuple(FEATURE_MECHANISMS),
-    "categories": _OF_CATEGORIES,
+    "categories": _CATEGORICAL,
     "tables with a --schema": ("table",),
     "labels": (*LABEL_MECHANISMS, "label-matrix", "label-laplace-vector"),
-    "targets": tuple(_OF_TARGETS),
+    "targets": tuple(_TARGETS),
     "models": (*_MODELS, "moments"),
 }
 # Few rows: nothing is learnt from them.
@@ -93,7 +93,7 @@ def audit(
     confidence: Annotated[float, typer.Option(help="Confidence level of every lower bound.")] = 0.9999,
     delta: Annotated[float | None, typer.Option(help="Delta, for mechanisms that have one.")] = None,
 ) -> None:
-    """Bound the epsilon of a mechanism from below, from its outputs alone; exit code 1 if a claim is refuted."""
+    """Lower-bound the epsilon of a mechanism from its outputs alone; exit code 1 if a claim is refuted."""
     everything = mechanism == _ALL
     unknown = [name for name in mechanism if name not in _AUDITED]
     if unknown and not everything:
@@ -139,7 +139,7 @@ def fitted_mechanism(
             warnings.simplefilter("ignore", category)
         if name in FEATURE_MECHANISMS:
             return feature_mechanism(name, epsilon=epsilon, bounds=bounds, **options).fit(rows[:1])
-        if name in _OF_CATEGORIES:
+        if name in _CATEGORICAL:
             own: Any = "best" if name == "best-categories" else name
             categorical = CategoricalPrivatizer(epsilon, mechanism=own, categories=[classes] * n_features)
             return categorical.fit(np.zeros((1, n_features), dtype=int))
@@ -152,8 +152,8 @@ def fitted_mechanism(
             return LabelMatrixRR(epsilon, classes=classes).fit(np.zeros((1, n_features), dtype=int))
         if name == "label-laplace-vector":
             return LabelLaplaceVector(epsilon, classes=classes).fit(classes)
-        if name in _OF_TARGETS:
-            return TargetPrivatizer(epsilon, bounds=bounds, mechanism=_OF_TARGETS[name]).fit(rows[:, 0])
+        if name in _TARGETS:
+            return TargetPrivatizer(epsilon, bounds=bounds, mechanism=_TARGETS[name]).fit(rows[:, 0])
         if name == "moments":
             return PrivateMoments(epsilon, bounds=bounds).fit(rows)
         if _MODELS[name] == "regression":

@@ -68,32 +68,33 @@ class Names(tuple[str, ...]):
         return ",".join(self)
 
 
-def _of_files(about: str, **more: Any) -> Any:
+def _file_option(about: str, **more: Any) -> Any:
     return typer.Option(help=about, rich_help_panel="File options", **more)
 
 
-TargetOption = Annotated[str | None, _of_files("The column of the target.")]
+TargetOption = Annotated[str | None, _file_option("The column of the target.")]
 BoundsOption = Annotated[
-    str | None, _of_files("The declared bounds of the features: low,high or a .csv file of column,low,high.")
+    str | None, _file_option("The declared bounds of the features: low,high or a .csv file of column,low,high.")
 ]
 TargetBoundsOption = Annotated[
-    str | None, _of_files("Declared bounds of a numeric target, low,high; without, its row in the file of --bounds.")
+    str | None, _file_option("Declared bounds of a numeric target, low,high; without, its row in the file of --bounds.")
 ]
-ColumnsOption = Annotated[Names | None, _of_files("The features, with commas; without, all columns.", parser=Names)]
+ColumnsOption = Annotated[Names | None, _file_option("The features, with commas; without, all columns.", parser=Names)]
 SchemaOption = Annotated[
     str | None,
-    _of_files(
+    _file_option(
         "The declared columns, as of TablePrivatizer: a .json file or its text. Other categories are taken from the "
         "file."
     ),
 ]
 MissingOption = Annotated[
-    str, _of_files("refuse, or fill: a missing value counts as the middle of the bounds, or as a category of its own.")
+    str,
+    _file_option("refuse, or fill: a missing value is the middle of the bounds, or a category of its own."),
 ]
 SepOption = Annotated[
-    str | None, _of_files("Separator of the cells of a .csv file.", show_default="a comma; a tab in a .tsv file")
+    str | None, _file_option("Separator of the cells of a .csv file.", show_default="a comma; a tab in a .tsv file")
 ]
-EncodingOption = Annotated[str, _of_files("Encoding of a .csv file.")]
+EncodingOption = Annotated[str, _file_option("Encoding of a .csv file.")]
 
 
 def output_option(*flags: str, about: str, endings: Sequence[str] = ()) -> Any:
@@ -132,14 +133,7 @@ def printable(text: str) -> str:
 def progress_bar(console: Console) -> Progress:
     """Return a transient progress bar, disabled if the output is not a terminal."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    return _Bar(*columns, console=console, transient=True, disable=not console.is_terminal)
-
-
-class _Bar(Progress):
-    def stop(self) -> None:
-        """Stop the bar; older versions of rich print an empty line for a hidden bar."""
-        if not self.disable:
-            super().stop()
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
 
 
 def rich_table(

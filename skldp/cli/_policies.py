@@ -98,7 +98,7 @@ def show(file: File) -> None:
 def secret(file: Annotated[Path, typer.Argument(help="A new file, for its owner alone.", metavar="PATH")]) -> None:
     """Draw a release secret for permanent policies, once. It stays with the party that releases."""
     ReleaseKey.create(file)
-    typer.echo(printable(f"Wrote {file}. Keep it apart from records and reports; a lost one cannot be made again."))
+    typer.echo(printable(f"Wrote {file}. Keep it apart from records and reports; it cannot be recovered."))
 
 
 @policy.command()
@@ -106,18 +106,19 @@ def check(
     file: File,
     most: Annotated[float | None, typer.Option("--most", help="The largest accepted epsilon of a record.")] = None,
 ) -> None:
-    """Check a policy, and that its integers give the epsilons that it claims; exit code 2 if not."""
+    """Check a policy, and that its integers give its stated epsilons; exit code 2 if not."""
     policy = Policy.load(file)
     # The lifetime epsilon of one value exceeds that of a report for laws of two steps.
     if most is not None and not policy.lifetime_epsilon <= most:
         raise ValueError(
             f"The epsilon of the policy must be at most {most:g}. Got {policy.lifetime_epsilon:.6g} instead."
         )
-    again = "no estimator made it" if policy.asked is None else "an estimator gives the same integers"
+    again = "it states no estimator"
     if policy.asked is not None:
         policy.to_estimator()
+        again = "its estimator gives the same integers"
     typer.echo(
-        f"right: epsilon {policy.epsilon:.6g} a record, from the integers of {len(policy.fields)} fields; {again}"
+        f"valid: epsilon {policy.epsilon:.6g} a record, from the integers of {len(policy.fields)} fields; {again}"
     )
 
 
@@ -148,7 +149,7 @@ def _public_row(text: str) -> Any:
             f'"city": ["Bonn", "Ulm"]}}. {error}'
         ) from None
     if not names:
-        raise ValueError("The schema must declare columns by their names; got none.")
+        raise ValueError("The schema must declare at least one column by name.")
     return made_up_row(read_schema(text, names, [None] * len(names))[0])
 
 
@@ -197,11 +198,11 @@ def release(
         ),
     ] = None,
     ids: Annotated[
-        str | None, typer.Option(help="The column that says whose each row is; with --secret, and only then.")
+        str | None, typer.Option(help="Column of the ids of people; needed with --secret, and only then.")
     ] = None,
     count_unknown: Annotated[
         bool,
-        typer.Option("--count-unknown", help="Count categories that the policy does not declare as it says: no error."),
+        typer.Option("--count-unknown", help="Replace undeclared categories as the policy says, instead of an error."),
     ] = False,
     chunk: Annotated[int, typer.Option(help="Rows that are in memory at a time.", min=1)] = 65_536,
 ) -> None:
@@ -233,9 +234,7 @@ def release(
     typer.echo(printable(f"Released {n:,} records at epsilon {policy.epsilon:.6g} each: {output}."))
     # Repeated ids are detected within a chunk.
     if repeated:
-        typer.echo(
-            "Some ids are those of several rows: whose records differ pays for each, and equal ones are one report."
-        )
+        typer.echo("Some ids occur in several rows: different records of a person cost epsilon each, equal ones once.")
 
 
 def collect(
@@ -288,10 +287,10 @@ def _written(output: Path, schema: Any) -> Iterator[Callable[[Any], None]]:
 
 
 def _ids(column: Any) -> list[str]:
-    """Return ids as texts: 7 in a Parquet file equals 7 in a CSV file."""
+    """Return ids as texts, so that 7 in a Parquet file equals 7 in a CSV file."""
     cells = column.tolist()
     if any(is_missing(cell) for cell in cells):
-        raise ValueError(f"Every row must have an id; got one without {column.name!r}.")
+        raise ValueError(f"Every row must have an id; column {column.name!r} has missing cells.")
     return [str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell) for cell in cells]
 
 

@@ -25,7 +25,7 @@ from skldp.cli._options import (
     rich_table,
 )
 from skldp.estimators._table_encoding import TABLE_MECHANISMS
-from skldp.study._comparison import PROTECTS, MechanismComparison, compare_mechanisms
+from skldp.study._comparison import HEADLINE_EPSILON, MechanismComparison, compare_mechanisms
 from skldp.study._datasets import BUNDLED, TASKS, load_study_data
 from skldp.study._pipelines import FEATURE_MECHANISMS, LABEL_MECHANISMS, PRIVATE_MODELS, ComparisonSettings
 from skldp.study._report import TextTable, html_report, plot_comparison, points, ranking
@@ -36,7 +36,7 @@ __all__ = ["study"]
 # Fewer epsilons and folds for all mechanisms: half a minute on the digits instead of several minutes.
 _ALL, _FEW_EPSILONS, _FEW_FOLDS = Names("all"), Epsilons("1,2,5,10,20"), 3
 _MECHANISMS, _EPSILONS, _FOLDS = Names("discriminant,privunit,bitrand-exact,bitrand"), Epsilons("0.5,1,2,5,10,20"), 5
-_OF_REGRESSION = Names("linear-rounds,linear-once,piecewise,privunit")
+_REGRESSION_MECHANISMS = Names("linear-rounds,linear-once,piecewise,privunit")
 _MODELS = ", ".join(dict.fromkeys(name for models in PRIVATE_MODELS.values() for name in models))
 # With more mechanisms, a line for every point exceeds a screen.
 _FEW_MECHANISMS = 4
@@ -63,7 +63,7 @@ def study(
             help=f"all, or one or more with commas. Models that learn without rows: {_MODELS}. Releases of rows: none, "
             f"{', '.join(FEATURE_MECHANISMS)}; of tables with categories {', '.join(TABLE_MECHANISMS)}.",
             parser=Names,
-            show_default=f"{_MECHANISMS}; for a regression {_OF_REGRESSION}",
+            show_default=f"{_MECHANISMS}; for a regression {_REGRESSION_MECHANISMS}",
         ),
     ] = None,
     labels: Annotated[
@@ -134,7 +134,7 @@ def study(
         named = [*PRIVATE_MODELS[loaded.task], *FEATURE_MECHANISMS]
         named += TABLE_MECHANISMS if len(set(loaded.of_column)) < len(loaded.of_column) else []
     else:
-        named = list(mechanism or (_OF_REGRESSION if loaded.task == "regression" else _MECHANISMS))
+        named = list(mechanism or (_REGRESSION_MECHANISMS if loaded.task == "regression" else _MECHANISMS))
     with progress_bar(console) as progress:
         bar = progress.add_task(named[0], total=None)
         found = compare_mechanisms(
@@ -164,9 +164,9 @@ def study(
 
 def _tables(found: MechanismComparison) -> Iterator[TextTable]:
     if len(found.curves) <= _FEW_MECHANISMS:
-        first, weaker = ranking(found, within=PROTECTS), found.weaker_than_stated()
+        first, weaker = ranking(found, within=HEADLINE_EPSILON), found.weaker_than_stated()
         # Mechanisms that keep their stated epsilon come first.
-        if any(found.ranking(PROTECTS)):
+        if any(found.ranking(HEADLINE_EPSILON)):
             yield first
         kept = [name for name in found.curves if name not in weaker]
         yield points(found, [*kept, *weaker], title="Every point: asked for, stated, exact")

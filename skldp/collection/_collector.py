@@ -431,7 +431,7 @@ class Collector(ReportStore):
             moved = np.full(len(labels), np.sqrt((raw.moved**2).sum()))
             return made_consistent(raw, project_onto_simplex(raw.values[None])[0], moved)
 
-        return self._grouped(one, (field,), by, where, level, several=True, whole=consistent == "likelihood")
+        return self._grouped(one, (field,), by, where, level, several=True, ungrouped=consistent == "likelihood")
 
     def _grouped(
         self,
@@ -442,7 +442,7 @@ class Collector(ReportStore):
         level: float,
         *,
         several: bool = False,
-        whole: bool = False,
+        ungrouped: bool = False,
     ) -> SurveyEstimate:
         """Estimate for all filtered reports, or for each group."""
         check_fraction("level", level)
@@ -452,7 +452,7 @@ class Collector(ReportStore):
         if len(set(names)) < len(names):
             # Scores multiply only if their noise is independent.
             raise ValueError(f"Field, group and filter must be different fields; got {names!r}.")
-        if whole and len(names) > len(used):
+        if ungrouped and len(names) > len(used):
             raise ValueError("consistent='likelihood' takes neither `by` nor `where`; got one.")
         self._check_number_of_reports()
         answers = self._answers

@@ -201,12 +201,12 @@ class HeavyHitters:
         field = last.policy.fields[0]
         assert isinstance(field, CategoryField)
         each = 1 - (1 - level) / (len(field.values) - 1)
-        whole = last.frequencies(PREFIX, level=each)
+        shares = last.frequencies(PREFIX, level=each)
         place = {word: i for i, word in enumerate(field.values)}
         own = np.array([place[word] for word in self.rounds[-1].kept], dtype=np.int64)
-        order = np.argsort(-whole.values[own], kind="stable")
+        order = np.argsort(-shares.values[own], kind="stable")
         labels = [str(found[i]) for i in order]
-        return whole.only(own[order].tolist(), labels, f"shares of what was found for {self.purpose!r}")
+        return shares.only(own[order].tolist(), labels, f"shares of what was found for {self.purpose!r}")
 
     def _asked(self) -> tuple[int, list[str]]:
         """Return the length and the candidates of the next round."""

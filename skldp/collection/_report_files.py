@@ -140,7 +140,7 @@ def _read_arrow(policy: Policy, path: str | PathLike[str]) -> Iterator[Found]:
         file.seek(8 if is_file else 0)
         # Polars writes the schema to the index only, and no stream.
         if is_file and file.read(len(_STREAM)) != _STREAM:
-            raise RefusedFileError("An Arrow file must begin with a stream; got another. Write Parquet instead.")
+            raise RefusedFileError("An Arrow file must begin with a stream; write Parquet from polars.")
         file.seek(8 if is_file else 0)
         schema = None
         for message in ipc.MessageReader.open_stream(file):
@@ -157,7 +157,7 @@ def _read_arrow(policy: Policy, path: str | PathLike[str]) -> Iterator[Found]:
             batch = ipc.read_record_batch(message, schema)
             # Columns of width 0 or with shared bytes are larger in memory than in the file.
             if batch.nbytes > message.body.size or batch.num_rows > message.body.size:
-                raise RefusedFileError("Every column of an Arrow file must hold its own bytes; got fewer bytes.")
+                raise RefusedFileError("Columns of an Arrow file must not share bytes or have a width of 0.")
             yield from read_batch(policy, batch)
         if is_file:
             file.seek(max(0, file.size() - len(_ARROW)))
@@ -186,11 +186,11 @@ def _is_plain(message: bytes) -> bool:
 def _read_bytes(policy: Policy, path: str | PathLike[str]) -> Iterator[Found]:
     """Read concatenated reports in time linear in the size of the file.
 
-    After a broken report, the next header is searched from the next byte, or from a report's length on if there are
-    more broken ones than the file has room for.
+    After a broken report, the search for the next header starts at the next byte; or one report further, if more
+    reports failed than fit into the bytes that were read.
     """
     start, size = header(bytes.fromhex(policy.sha256)), policy.n_bytes
-    held, is_strange, ended = b"", False, False
+    held, was_rejected, ended = b"", False, False
     n_failed, n_read = 0, 0
     with open(path, "rb") as file:
         while not ended:
@@ -203,10 +203,10 @@ def _read_bytes(policy: Policy, path: str | PathLike[str]) -> Iterator[Found]:
             while place + size <= len(held) or (ended and place < len(held)):
                 one = read_one(policy, held[place : place + size])
                 # Bytes without a header count once.
-                if one is not Rejected.FOREIGN or not is_strange:
+                if one is not Rejected.FOREIGN or not was_rejected:
                     parsed.append(one)
-                is_strange = isinstance(one, Rejected)
-                if not is_strange:
+                was_rejected = isinstance(one, Rejected)
+                if not was_rejected:
                     place += size
                     continue
                 n_failed += one is Rejected.BROKEN
@@ -261,7 +261,7 @@ class ReportStore:
         self._read += 1
         self._waiting.append(found)
         if len(self._waiting) >= _WAITING:
-            self._put_away()
+            self._convert_waiting()
         return True
 
     def add_batch(self, batch: Any) -> None:
@@ -314,7 +314,7 @@ class ReportStore:
         """
         every = (self, *others)
         if any(one.policy.sha256 != self.policy.sha256 for one in every):
-            raise ValueError("Collectors must have the same policy; got another one.")
+            raise ValueError("Collectors can be merged only if they have the same policy.")
         merged = type(self)(self.policy)
         merged._parts = [one._columns for one in every]
         for name in ("_foreign", "_broken", "_read"):
@@ -335,12 +335,12 @@ class ReportStore:
     @property
     def _columns(self) -> ReportColumns:
         """All accepted reports in the order of their ids: estimates do not depend on the order of arrival."""
-        self._put_away()
+        self._convert_waiting()
         if len(self._parts) > 1:
             self._parts = [sorted_once(join(self._parts))]
         return self._parts[0]
 
-    def _put_away(self) -> None:
+    def _convert_waiting(self) -> None:
         if self._waiting:
             waiting, self._waiting = self._waiting, []
             self._keep(columns_of(self.policy, waiting))
@@ -354,7 +354,7 @@ class ReportStore:
 
     def _take(self, found: Found) -> None:
         # Single reports arrived before these.
-        self._put_away()
+        self._convert_waiting()
         self._foreign, self._broken = self._foreign + found.foreign, self._broken + found.broken
         self._read += len(found.columns.ids)
         self._keep(found.columns)

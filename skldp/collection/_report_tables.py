@@ -104,7 +104,7 @@ def _column(answers: Sequence[int], n_answers: int) -> npt.NDArray[np.unsignedin
 
 
 def frame_of(policy: Policy, columns: ReportColumns) -> Any:
-    """The released values of reports as a pandas DataFrame."""
+    """Return the released values of reports as a pandas DataFrame."""
     data: list[tuple[str, Any]] = []
     for field, answers in zip(policy.fields, columns.answers, strict=True):
         if isinstance(field, NumberField):
@@ -123,7 +123,7 @@ def frame_of(policy: Policy, columns: ReportColumns) -> Any:
         else:
             data.append((field.name, answers))
     if len(made := dict(data)) < len(data):
-        raise ValueError("Columns of a frame must have different names; got two of one name.")
+        raise ValueError("Columns of a frame must have different names; two fields have columns of one name.")
     return as_frame(made)
 
 
@@ -183,8 +183,8 @@ def check_layout(policy: Policy, schema: Any) -> None:
     layouts = pa.binary(), pa.large_binary(), pa.binary(policy.n_bytes)
     if schema.names.count(_REPORT) == 1 and schema.field(_REPORT).type not in layouts:
         raise RefusedFileError(
-            f"{_REPORT!r} must be of the type binary or large_binary. Got another type instead; cast the column before "
-            "it is written, and from polars write Parquet."
+            f"{_REPORT!r} must have the type binary or large_binary; cast the column before it is written, and from "
+            "polars write Parquet."
         )
 
 
@@ -195,9 +195,9 @@ def own_columns(policy: Policy, schema: Any) -> list[str]:
         return [_REPORT]
     wanted, metadata = report_schema(policy), schema.metadata or {}
     if any(metadata.get(name) != wanted.metadata[name] for name in (b"skldp_reports", b"skldp_policy_sha256")):
-        raise ValueError("The metadata of a batch must be those of this policy and version; got others.")
+        raise ValueError("The metadata of a batch must be those of this policy and version.")
     if any(schema.names.count(one.name) != 1 or schema.field(one.name).type != one.type for one in wanted):
-        raise ValueError("The columns of a batch must have the names and types of its schema; got others.")
+        raise ValueError("The columns of a batch must have the names and types of the policy's schema.")
     return list(wanted.names)
 
 
@@ -217,8 +217,8 @@ def columns_of_batch(policy: Policy, batch: Any) -> tuple[ReportColumns, int]:
         for column, field in zip(kept.columns[1:], policy.fields, strict=True)
     )
     given = ReportColumns(_cells(kept.columns[0], 16), answers)
-    whole = ~nulls & are_answers(policy, given)
-    return given.take(np.flatnonzero(whole)), int(np.count_nonzero(~whole))
+    valid = ~nulls & are_answers(policy, given)
+    return given.take(np.flatnonzero(valid)), int(np.count_nonzero(~valid))
 
 
 def _metadata(policy: Policy) -> dict[str, str]:

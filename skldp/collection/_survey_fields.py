@@ -34,8 +34,8 @@ from skldp.mechanisms.numeric._distribution import (
 __all__ = ["Bins", "bins_of", "category_code", "distribution_of", "parts_of", "weights_of"]
 
 _Floats = npt.NDArray[np.float64]
-_MOST_WHOLE = 64
-_SHOWN = 8
+_MOST_INTEGER_BINS = 64
+_DEFAULT_BINS = 8
 _MOST_BINS = 256
 
 
@@ -53,7 +53,7 @@ class Bins:
         self.edges = edges
         pairs = pairwise(map(number_label, edges))
         self.labels = tuple(f"[{low}, {high}{')]'[i == last]}" for i, (low, high) in enumerate(pairs))
-        if _is_short(field) and field.high - field.low + 1 == last + 1:
+        if _has_integer_bins(field) and field.high - field.low + 1 == last + 1:
             self.labels = tuple(map(number_label, edges[:-1]))
         if (exact := _exact_scores(field)) is not None:
             places, scores = exact
@@ -76,7 +76,7 @@ def _exact_scores(field: NumberField) -> tuple[_Floats, CellScores | BucketScore
     """Return the possible values of a number, or the lower edges of its law's buckets, with scores of their shares."""
     if isinstance(field.law, LongitudinalHistogramLaw):
         return bucket_edges(field, field.law)[:-1], BucketScores(field.law)
-    places = np.arange(field.low, field.high + 1) if _is_short(field) else np.empty(0)
+    places = np.arange(field.low, field.high + 1) if _has_integer_bins(field) else np.empty(0)
     return (places, number_parts(field.law, field.unit_places(places))) if len(places) else None
 
 
@@ -127,9 +127,9 @@ def bins_of(field: NumberField, bins: int | Sequence[float] | None, n_reports: i
     """Return the bins of a number."""
     if isinstance(field.law, LongitudinalHistogramLaw):
         return _bins_of_buckets(field, bucket_edges(field, field.law), bins, n_reports)
-    if bins is None and _is_short(field):
+    if bins is None and _has_integer_bins(field):
         return Bins(field, np.arange(field.low, field.high + 2), n_reports)
-    n = _SHOWN if bins is None else bins
+    n = _DEFAULT_BINS if bins is None else bins
     if isinstance(n, int | np.integer) and is_integer(n):
         if not 1 <= n <= _MOST_BINS:
             raise ValueError(f"bins must be from 1 to {_MOST_BINS}; got {bins!r}.")
@@ -196,14 +196,14 @@ def weights_of(
             if not (low < high and field.low < high and low <= field.high):
                 raise ValueError(f"A filter of {name!r} must have low < high within its bounds; got {wanted!r}.")
             ends = [end for end in (low, high) if field.low < end < field.high]
-            bins = bins_of(field, None if _is_short(field) else ends, n)
+            bins = bins_of(field, None if _has_integer_bins(field) else ends, n)
             inside = [i for i, edge in enumerate(bins.edges[:-1]) if low <= edge < high]
             one = bins.scores.of(answers[name], inside)
         weights = weights.times(one)
     return weights
 
 
-def _is_short(field: NumberField) -> bool:
+def _has_integer_bins(field: NumberField) -> bool:
     """Return whether the field has a bin for each integer."""
     ends = field.low.is_integer() and field.high.is_integer() and not isinstance(field.law, LongitudinalHistogramLaw)
-    return field.whole and ends and field.high - field.low < _MOST_WHOLE
+    return field.whole and ends and field.high - field.low < _MOST_INTEGER_BINS

@@ -19,7 +19,7 @@ from skldp.exceptions import SeededNoiseWarning
 from skldp.laws._odds import product_above
 from skldp.mechanisms._noise import noise_from
 
-__all__ = ["AuditResult", "audit_epsilon", "one_output_a_row", "trials_needed"]
+__all__ = ["AuditResult", "audit_epsilon", "checked_outputs", "trials_needed"]
 
 # Bins of a continuous column, and the largest number of values of a discrete one.
 _BINS = 32
@@ -239,16 +239,16 @@ def _outputs(
     for start in range(0, len(coins), rows_per_call):
         rows = pair[np.where(coins[start : start + rows_per_call], 0, 1)]
         if companion is None:
-            parts.append(one_output_a_row(release, rows))
+            parts.append(checked_outputs(release, rows))
             continue
         public = np.empty_like(rows)
         public[:] = companion
-        both = np.split(one_output_a_row(release, np.concatenate([rows, public])), 2)
-        parts.append(np.concatenate([*both, one_output_a_row(release, public)], axis=1))
+        both = np.split(checked_outputs(release, np.concatenate([rows, public])), 2)
+        parts.append(np.concatenate([*both, checked_outputs(release, public)], axis=1))
     return _as_columns(np.concatenate(parts))
 
 
-def one_output_a_row(release: Callable[..., Any], rows: np.ndarray) -> np.ndarray:
+def checked_outputs(release: Callable[..., Any], rows: np.ndarray) -> np.ndarray:
     """Return the outputs of a release, of shape (n_rows, n_outputs), or raise ValueError."""
     given = release(rows)
     given = given.toarray() if hasattr(given, "toarray") else np.asarray(given)

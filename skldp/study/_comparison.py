@@ -17,12 +17,12 @@ from skldp.study._pipelines import METRIC_MECHANISMS, PRIVATE_MODELS, Comparison
 from skldp.study._results import CurvePoint, PrivacyUtilityCurve, ResultTable, stacked
 from skldp.study._table_files import StudyInputError
 
-__all__ = ["PROTECTS", "MechanismComparison", "compare_mechanisms"]
+__all__ = ["HEADLINE_EPSILON", "MechanismComparison", "compare_mechanisms"]
 
 # Allowance for rounding: a mechanism that spends exactly its stated epsilon keeps to it.
-_KEEPS = 1 + 1e-6
+_TOLERANCE = 1 + 1e-6
 # Largest epsilon of the mechanisms that are shown first: odds about a person then grow at most 55-fold.
-PROTECTS = 4.0
+HEADLINE_EPSILON = 4.0
 # Score of a study.
 _SCORES = {"classification": "accuracy", "regression": "r2"}
 
@@ -46,7 +46,7 @@ def compare_mechanisms(
     if not names:
         raise StudyInputError("A study needs at least one mechanism.")
     plans = {name: study_pipeline(name, data, settings) for name in names}
-    X, n_moved = data.scaled()
+    X, n_clipped = data.scaled()
     kind = KFold if data.task == "regression" else StratifiedKFold
     folds = kind(settings.folds, shuffle=True, random_state=0)
     per_curve = settings.folds * (settings.repeats * len(settings.epsilons) + 1)
@@ -97,7 +97,7 @@ def compare_mechanisms(
     curves = {
         name: replace(curve, clean_mean=first.clean_mean, clean_std=first.clean_std) for name, curve in curves.items()
     }
-    return MechanismComparison(data, settings, n_moved, curves, left_out)
+    return MechanismComparison(data, settings, n_clipped, curves, left_out)
 
 
 def _notes_on_table(data: StudyData) -> list[str]:
@@ -114,12 +114,12 @@ def _notes_on_table(data: StudyData) -> list[str]:
 class MechanismComparison(ResultTable):
     """Curves of all mechanisms on the same baselines.
 
-    `n_moved` is the number of clipped values, `left_out` maps mechanisms that could not be fitted to the reason.
+    `n_clipped` is the number of clipped values, `left_out` maps mechanisms that could not be fitted to the reason.
     """
 
     data: StudyData
     settings: ComparisonSettings
-    n_moved: int
+    n_clipped: int
     curves: dict[str, PrivacyUtilityCurve]
     left_out: dict[str, str]
 
@@ -132,7 +132,7 @@ class MechanismComparison(ResultTable):
         """Return the stated epsilons in order, with the share of the label."""
         stated = sorted({point.stated_epsilon for curve in self.curves.values() for point in curve})
         # Of budgets that differ by rounding, keep the largest.
-        return [one for one, following in pairwise([*stated, math.inf]) if following > one * _KEEPS]
+        return [one for one, following in pairwise([*stated, math.inf]) if following > one * _TOLERANCE]
 
     def to_dict(self) -> dict[str, np.ndarray]:
         """Return all curves as one dict of arrays, the first column the name of the mechanism."""
@@ -144,7 +144,7 @@ class MechanismComparison(ResultTable):
             name: max(kept, key=lambda point: point.score_mean)
             for name, curve in self.curves.items()
             # "none" spends its epsilon only on the label.
-            if name != "none" and (kept := [point for point in curve if point.exact_epsilon <= budget * _KEEPS])
+            if name != "none" and (kept := [point for point in curve if point.exact_epsilon <= budget * _TOLERANCE])
         }
         return sorted(best.items(), key=lambda item: -item[1].score_mean)
 
@@ -153,7 +153,7 @@ class MechanismComparison(ResultTable):
         return [
             name
             for name, curve in self.curves.items()
-            if any(point.exact_epsilon > point.stated_epsilon * _KEEPS for point in curve)
+            if any(point.exact_epsilon > point.stated_epsilon * _TOLERANCE for point in curve)
         ]
 
     def caption(self) -> list[str]:
@@ -161,20 +161,20 @@ class MechanismComparison(ResultTable):
         data, settings = self.data, self.settings
         n_rows, n_features = data.X.shape
         regression = data.task == "regression"
-        columns = ", ".join(data.columns_moved()[:4]) if data.of_column else ""
+        columns = ", ".join(data.columns_clipped()[:4]) if data.of_column else ""
         lines = [
             f"{data.name}: {n_rows:,} rows, {n_features} features, "
             f"{'a numeric target' if regression else f'{len(data.classes)} classes'}; "
             f"{settings.folds} folds x {settings.repeats} releases.",
-            f"Features are scaled to [-1, 1] by their {data.bounds_source}; {self.n_moved:,} values were clipped"
-            f"{f' ({columns})' if self.n_moved and columns else ''}.",
+            f"Features are scaled to [-1, 1] by their {data.bounds_source}; {self.n_clipped:,} values were clipped"
+            f"{f' ({columns})' if self.n_clipped and columns else ''}.",
             *_notes_on_table(data),
             "Training rows are released; test rows are not.",
         ]
         if regression:
             low, high = data.target_bounds or (0.0, 0.0)
             lines.append(
-                f"The declared bounds of the target are {low:g} and {high:g}; {data.n_targets_moved:,} values were "
+                f"The declared bounds of the target are {low:g} and {high:g}; {data.n_targets_clipped:,} values were "
                 "clipped for training. On rows released with their target the model is ridge regression."
             )
         else:
@@ -194,7 +194,7 @@ class MechanismComparison(ResultTable):
         lines += [f"{name} was left out: {reason}" for name, reason in self.left_out.items()]
         if settings.seed is not None:
             lines.append(f"The noise comes from seed {settings.seed}: no privacy against anyone who knows it.")
-        return [*lines, self._within(PROTECTS)]
+        return [*lines, self._within(HEADLINE_EPSILON)]
 
     def _within(self, budget: float) -> str:
         """Return a sentence on the best mechanism within a budget, or on the smallest exact epsilon."""

@@ -84,7 +84,7 @@ class StudyData:
         return TASKS[self.target_bounds is not None]
 
     @property
-    def n_targets_moved(self) -> int:
+    def n_targets_clipped(self) -> int:
         """Number of targets of a regression outside their declared bounds."""
         if self.target_bounds is None:
             return 0
@@ -101,7 +101,7 @@ class StudyData:
         unit = (self.X - self.low) / (self.high - self.low) * 2 - 1
         return np.clip(unit, -1, 1), int(np.count_nonzero(np.abs(unit) > 1))
 
-    def columns_moved(self) -> list[str]:
+    def columns_clipped(self) -> list[str]:
         """Return the columns with values outside their bounds, the most frequent first."""
         outside = np.count_nonzero((self.low > self.X) | (self.high < self.X), axis=0)
         names = self.of_column or self.feature_names
@@ -274,8 +274,8 @@ def _recognised(y: np.ndarray) -> str:
     """Return the task of a target."""
     if y.dtype.kind not in "iuf":
         return TASKS[0]
-    whole = y.dtype.kind != "f" or bool((y == np.rint(y)).all())
-    return TASKS[not whole or len(np.unique(y)) > _MOST_CLASSES]
+    is_integral = y.dtype.kind != "f" or bool((y == np.rint(y)).all())
+    return TASKS[not is_integral or len(np.unique(y)) > _MOST_CLASSES]
 
 
 def _numbers(name: str, y: np.ndarray) -> np.ndarray:

@@ -19,7 +19,7 @@ from skldp.exceptions import SeededNoiseWarning
 from skldp.laws._odds import product_above
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import noise_from
-from skldp.study._audit import one_output_a_row
+from skldp.study._audit import checked_outputs
 
 __all__ = ["InversionAttack", "InversionResult", "audit_inversion", "inversion_bound", "pairwise_share"]
 
@@ -180,7 +180,7 @@ def audit_inversion(
     call = getattr(release, "transform", release)
 
     def released(places: npt.NDArray[np.int64]) -> np.ndarray:
-        return one_output_a_row(lambda rows: _as_rows(call(rows)), _rows_at(known, places))
+        return checked_outputs(call, _rows_at(known, places))
 
     outputs = released(chosen)
     training = np.repeat(np.arange(len(known)), n_train)
@@ -215,11 +215,6 @@ def _as_candidates(candidates: Any) -> Any:
 def _rows_at(known: Any, places: npt.NDArray[np.int64]) -> Any:
     """Return rows of an array or of a frame of pandas or polars, in a frame of that kind."""
     return known.iloc[places] if hasattr(known, "iloc") else known[places]
-
-
-def _as_rows(released: Any) -> Any:
-    """Return a release in a form that numpy converts to an array."""
-    return np.array(released.rows(), dtype=object) if hasattr(released, "get_columns") else released
 
 
 def _distinct_rows(frame: Any) -> int:

@@ -266,10 +266,10 @@ def _releases(request: _Request) -> Recommendation:
             # A direction would lose the scale of the columns, which models need.
             vectors = PrivUnitTransformer(epsilon, norm=math.sqrt(d))
             bounded = table.needs_no_encoder
-            whole = vectors.set_params(bounds=table.bounds) if bounded else make_pipeline(table.encoder(), vectors)
+            release = vectors.set_params(bounds=table.bounds) if bounded else make_pipeline(table.encoder(), vectors)
             along, across = PrivUnitBall(d, epsilon, math.sqrt(d)).second_moments()
             figure = along - across - 1 + across * d / _VARIANCE
-            options.append(RecommendedOption("PrivUnitTransformer", figure, None, whole))
+            options.append(RecommendedOption("PrivUnitTransformer", figure, None, release))
     options.sort(key=lambda option: option.figure)
     reason = "Models that release for themselves (task='regression', 'classification') learn more from the same people."
     return request.answer("noise over signal", options, reason)
@@ -317,8 +317,8 @@ def _frequencies(request: _Request) -> Recommendation:
     share = split_epsilon(request.epsilon, len(several))
     if table.numbers or table.not_encoded:
         share = split_epsilon(request.epsilon, len(table.columns))
-        whole = TablePrivatizer(request.epsilon, schema=table.schema, category_mechanism="best")
-        option = RecommendedOption("TablePrivatizer", _error(request.n, "best", share, several), None, whole)
+        release = TablePrivatizer(request.epsilon, schema=table.schema, category_mechanism="best")
+        option = RecommendedOption("TablePrivatizer", _error(request.n, "best", share, several), None, release)
         reason = "Standard error of a frequency; the other columns are released as well."
         return request.answer("standard error", [option], reason)
     categories = [list(column.values or ()) for column in table.columns.values()]

@@ -197,7 +197,6 @@ def plot_panel(ax: Any, curves: dict[str, PrivacyUtilityCurve], names: list[str]
     draw_epsilon_axis(ax)
 
 
-_AXES = {"exact": "Score over the exact epsilon", "stated": "Score over the stated epsilon"}
 # Keep text as text, for search and screen readers.
 _SVG = {"svg.fonttype": "none", "font.family": "sans-serif"}
 _NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
@@ -213,7 +212,7 @@ def html_report(comparison: MechanismComparison, *, command: str | None = None) 
         caption=comparison.caption(),
         ranking=ranking(comparison),
         weaker=comparison.weaker_than_stated(),
-        pictures={heading: _pictures(comparison, axis) for axis, heading in _AXES.items()},
+        pictures={f"Score over the {axis} epsilon": _pictures(comparison, axis) for axis in ("exact", "stated")},
         points=points(comparison, title="Every mechanism at every epsilon"),
         guarantees=guarantee_tables(comparison),
         command=command,

@@ -76,12 +76,12 @@ def table_chunks(
     if ending not in _SEPARATORS:
         if separator is not None:
             raise StudyInputError(f"A separator is for .csv and .tsv files; got {separator!r} for {path.name}.")
-        yield from _of_arrow(path, wanted, n_rows)
+        yield from _read_arrow(path, wanted, n_rows)
         return
     options: dict[str, Any] = {"sep": _separator(separator, _SEPARATORS[ending]), "encoding": _encoding(encoding)}
     # A text such as NA may be a category; only an empty cell is missing.
     options |= {"dtype": str, "keep_default_na": False, "na_values": [""]} if as_texts else {}
-    yield from _of_csv(path, wanted, n_rows, options)
+    yield from _read_csv(path, wanted, n_rows, options)
 
 
 def is_table_file(path: str | Path) -> bool:
@@ -137,12 +137,12 @@ def _encoding(name: str) -> str:
         raise StudyInputError(f"The encoding must be one that Python knows, such as latin-1. Got {name!r}.") from None
 
 
-def _of_csv(path: Path, wanted: list[str] | None, n_rows: int | None, options: dict[str, Any]) -> Iterator[Any]:
-    first_row = _parsed(path, **options | {"header": None, "nrows": 1, "dtype": str})
+def _read_csv(path: Path, wanted: list[str] | None, n_rows: int | None, options: dict[str, Any]) -> Iterator[Any]:
+    first_row = _parse_csv(path, **options | {"header": None, "nrows": 1, "dtype": str})
     # A first row of numbers is data, not names.
     headless = all(is_number(cell) for cell in first_row.iloc[0])
     header = None if headless else 0
-    names = list(map(str, _parsed(path, header=header, nrows=0, **options).columns))
+    names = list(map(str, _parse_csv(path, header=header, nrows=0, **options).columns))
     places = range(len(names)) if wanted is None else _places(path, wanted, names)
     given = [] if headless else first_row.iloc[0].tolist()
     if twice := [name for name in wanted or [] if given.count(name) > 1]:
@@ -152,10 +152,10 @@ def _of_csv(path: Path, wanted: list[str] | None, n_rows: int | None, options: d
     options |= {"header": None, "skiprows": int(not headless), "names": [*names, _NAMELESS]}
     # In a table of one column, an empty line is a row whose cell is missing.
     options |= {"chunksize": n_rows, "iterator": True, "skip_blank_lines": len(names) > 1}
-    with _parsed(path, **options) as file:
+    with _parse_csv(path, **options) as file:
         read = file.read if n_rows is None else lambda: next(file, None)
         n_before = 0
-        while (chunk := _read_by(path, read, options["encoding"])) is not None:
+        while (chunk := _call_reader(path, read, options["encoding"])) is not None:
             nameless = chunk[_NAMELESS].notna().to_numpy()
             if nameless.any():
                 row = n_before + int(nameless.argmax()) + 1
@@ -163,19 +163,19 @@ def _of_csv(path: Path, wanted: list[str] | None, n_rows: int | None, options: d
             if not n_before and [str(cell) for cell in chunk.head(1).to_numpy().ravel()[:-1]] == names:
                 raise StudyInputError(f"{path.name} is no CSV file: it begins with an empty line.")
             n_before += len(chunk)
-            yield _named(chunk.iloc[:, list(places)])
+            yield _with_text_names(chunk.iloc[:, list(places)])
             if n_rows is None:
                 return
 
 
-def _parsed(path: Path, **options: Any) -> Any:
+def _parse_csv(path: Path, **options: Any) -> Any:
     pd = require("pandas")
     # Infer types from complete columns; no column is an index.
     read = partial(pd.read_csv, path, low_memory=False, index_col=False, **options)
-    return _read_by(path, read, options["encoding"])
+    return _call_reader(path, read, options["encoding"])
 
 
-def _read_by(path: Path, read: Any, encoding: str) -> Any:
+def _call_reader(path: Path, read: Any, encoding: str) -> Any:
     """Return the result of a text reader; its error names the line and shows no cell."""
     pd = require("pandas")
     try:
@@ -197,7 +197,7 @@ def _read_by(path: Path, read: Any, encoding: str) -> Any:
     raise StudyInputError(f"{path.name} is no CSV file: {reason}.")
 
 
-def _of_arrow(path: Path, wanted: list[str] | None, n_rows: int | None) -> Iterator[Any]:
+def _read_arrow(path: Path, wanted: list[str] | None, n_rows: int | None) -> Iterator[Any]:
     require("pandas")
     arrow = require("pyarrow", extra="arrow")
     is_parquet = path.suffix.lower() == ".parquet"
@@ -208,15 +208,15 @@ def _of_arrow(path: Path, wanted: list[str] | None, n_rows: int | None) -> Itera
         schema = arrow.schema([schema.field(name) for name in chosen])
         parts = read(chosen)
         if n_rows is None:
-            yield _named(arrow.Table.from_batches(parts, schema=schema).to_pandas())
+            yield _with_text_names(arrow.Table.from_batches(parts, schema=schema).to_pandas())
             return
         n_read = 0
         for part in parts:
             n_read += part.num_rows
             for start in range(0, part.num_rows, n_rows):
-                yield _named(part.slice(start, n_rows).to_pandas())
+                yield _with_text_names(part.slice(start, n_rows).to_pandas())
         if not n_read:
-            yield _named(schema.empty_table().to_pandas())
+            yield _with_text_names(schema.empty_table().to_pandas())
     except StudyInputError:
         raise
     except (arrow.ArrowException, ValueError, OSError, NotImplementedError) as error:
@@ -252,7 +252,7 @@ def _places(path: Path, wanted: list[str], names: list[str]) -> list[int]:
     return sorted(names.index(name) for name in wanted)
 
 
-def _named(frame: Any) -> Any:
+def _with_text_names(frame: Any) -> Any:
     frame.columns = [str(column) for column in frame.columns]
     return frame
 
@@ -358,9 +358,9 @@ def features_of(file: str, frame: Any, declared: Mapping[str, DeclaredColumn]) -
     )
 
 
-def first_row(strange: Any) -> str:
+def first_row(marked: Any) -> str:
     """Return the 1-based number of the first marked row."""
-    return f"row {int(np.flatnonzero(np.asarray(strange))[0]) + 1}"
+    return f"row {int(np.flatnonzero(np.asarray(marked))[0]) + 1}"
 
 
 def _holds_numbers(given: Any) -> bool:
@@ -378,9 +378,9 @@ def _categories(where: str, given: Any) -> Categories:
         texts = given.dropna()
         values = list(dict.fromkeys(texts.tolist())) if all(isinstance(one, str | bool) for one in texts) else []
         numbers = pd.to_numeric(given.astype(str), errors="coerce").notna() & given.notna()
-        strange = ~numbers & given.notna()
+        unreadable = ~numbers & given.notna()
         if not values or numbers.any():
-            row = f", first in {first_row(strange)}" if strange.any() else ""
+            row = f", first in {first_row(unreadable)}" if unreadable.any() else ""
             raise StudyInputError(f"{where} is not numeric{row}: {_DECLARE}.")
         values.sort(key=str)
     if not 1 < len(values) <= _MOST_CATEGORIES:

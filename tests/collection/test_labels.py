@@ -69,7 +69,7 @@ def test_a_frame_refuses_two_columns_of_one_name():
     )
     held = Collector(Policy("a test", fields))
     held.add(held.policy.release({}))
-    with pytest.raises(ValueError, match="two of one name"):
+    with pytest.raises(ValueError, match="columns of one name"):
         held.to_frame()
 
 
