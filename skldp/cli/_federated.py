@@ -91,12 +91,11 @@ def _settings(mechanisms: dict[str, Names], label: Any) -> dict[str, dict[str, A
     """Return the arguments of `federated_learning` for each setting by name."""
     found: dict[str, dict[str, Any]] = {"noiseless": {}}
     for perturbs, names in mechanisms.items():
+        labels = {"label_mechanism": label} if perturbs == "features" else {}
         for name in names:
             if name != "none":
                 mechanism = feature_mechanism(name, transform_noise=False)
-                found[name + _SUFFIXES[perturbs]] = {"perturbs": perturbs, "mechanism": mechanism}
-                if perturbs == "features":
-                    found[name]["label_mechanism"] = label
+                found[name + _SUFFIXES[perturbs]] = {"perturbs": perturbs, "mechanism": mechanism} | labels
     return found
 
 

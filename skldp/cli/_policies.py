@@ -216,18 +216,14 @@ def release(
     check_secret(policy, key, ids)
     wanted = policy.names if ids is None else [*policy.names, ids]
     chunks = table_chunks(table, columns=wanted, separator=sep, encoding=encoding, n_rows=chunk, as_texts=True)
-    text = is_text_file(table)
+    options: dict[str, Any] = {"text": is_text_file(table), "handle_unknown": "policy" if count_unknown else "error"}
     n, repeated = 0, False
     with progress_bar(Console()) as progress, _written(output, report_schema(policy)) as write:
         bar = progress.add_task("releasing", total=None)
         for frame in chunks:
             people = None if ids is None else _ids(frame[ids])
-            how: dict[str, Any] = {
-                "text": text,
-                "first_row": n + 1,
-                "handle_unknown": "policy" if count_unknown else "error",
-            }
-            write(released_batch(policy, {name: frame[name] for name in policy.names}, key, people, **how))
+            columns = {name: frame[name] for name in policy.names}
+            write(released_batch(policy, columns, key, people, first_row=n + 1, **options))
             repeated = repeated or (people is not None and len(set(people)) < len(people))
             n += len(frame)
             progress.update(bar, completed=n)

@@ -136,8 +136,7 @@ class Collector(ReportStore):
         Parameters and errors are those of :meth:`mean`. The law of `field` must be one of a lattice, such as
         ``"piecewise"``, or mix one in. The estimate is unbiased, and may be below 0.
         """
-        number, answers = self._number(field), self._answers[field]
-        scores = numbers(number.law, answers), squares(number.law, answers)
+        number, scores = self._number(field), self._moment_scores(field)
 
         def one(weights: Scores) -> SurveyEstimate:
             return variance(*scores, weights, level, f"variance of {field}").scaled(number.radius**2)
@@ -158,11 +157,7 @@ class Collector(ReportStore):
         Parameters and errors are those of :meth:`variance`. The estimate may lie outside [-1, 1]; its interval does
         not, and is all of [-1, 1] if there are too few reports.
         """
-        scores = []
-        for name in (field, other):
-            law, answers = self._number(name).law, self._answers[name]
-            scores.append((numbers(law, answers), squares(law, answers)))
-        first, second = scores
+        first, second = self._moment_scores(field), self._moment_scores(other)
 
         def one(weights: Scores) -> SurveyEstimate:
             return correlation(first, second, weights, level, f"correlation of {field} and {other}")
@@ -378,6 +373,11 @@ class Collector(ReportStore):
         if not isinstance(field, NumberField):
             raise ValueError(f"This estimate needs a number; use `frequencies` for category {name!r}.")
         return field
+
+    def _moment_scores(self, name: str) -> tuple[Scores, Scores]:
+        """Return the scores of a number and of its square."""
+        law, answers = self._number(name).law, self._answers[name]
+        return numbers(law, answers), squares(law, answers)
 
     def _number_scores(self, name: str) -> tuple[str, Scores, NumberColumn]:
         """Return the field of a number, its scores in [-1, 1], and its column."""
