@@ -318,10 +318,12 @@ class Collector(ReportStore):
         return frame_of(self.policy, self._columns)
 
     def page(self) -> str:
-        """Return an HTML page with tables and pictures of all fields, which loads and runs nothing.
+        """Return an HTML page with tables and charts of all fields, which loads and runs nothing.
 
         Raises
         ------
+        ImportError
+            If jinja2 is missing.
         ValueError
             If there are fewer than two reports.
         """
