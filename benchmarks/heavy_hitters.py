@@ -94,8 +94,7 @@ def main():
         rows, hitters = zip(*(run(options, epsilon, seed) for seed in range(options.seeds)), strict=True)
         seconds = (time.perf_counter() - start) / options.seeds
         lengths = ", ".join(map(str, hitters[0].lengths))
-        size = max(len(one.to_json()) for one in hitters)
-        print(f"epsilon {epsilon:g}, prefixes of {lengths} bits, {seconds:.1f} s a run, state of {size:,} bytes")
+        print(f"epsilon {epsilon:g}, prefixes of {lengths} bits, {seconds:.1f} s a run")
         for name in rows[0]:
             values = [row[name] for row in rows]
             worst = max(values) if name in ("false", "least share") else min(values)

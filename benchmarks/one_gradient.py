@@ -7,16 +7,17 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from scipy.special import softmax
-from sklearn.base import ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from skldp import PrivacyGuarantee
 from skldp._checks import check_integer, check_positive
+from skldp.domains._domain import Box
 from skldp.estimators._class_codes import declared_values, encode, labels_1d
-from skldp.estimators._validation import validate_finite
+from skldp.estimators._validation import check_bounds, validate_finite
 from skldp.mechanisms._noise import Noise, noise_from
+from skldp.study import ReleasedRowsRegressor
 from skldp.study._federated_parts import GradientRelease
-from skldp.study._pipelines import BoundedModel, BoundedRegressor
 
 __all__ = ["OneGradientClassifier", "OneGradientRegressor"]
 
@@ -32,7 +33,7 @@ _NOISE_OF_TARGET, _NOISE_OF_CLASSES = 0.04, 0.2
 _N_MADE_UP = 2_000
 
 
-class _OneGradient(BoundedModel):
+class _OneGradient(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Gradient descent in one pass over cohorts. The mechanism releases one gradient of each person."""
 
     def __init__(
@@ -49,6 +50,10 @@ class _OneGradient(BoundedModel):
         """Guarantee of the mechanism: each person releases one gradient, once."""
         check_is_fitted(self)
         return self._guarantee
+
+    def _unit(self, rows: _Array) -> _Array:
+        box = Box.of(*check_bounds(self.bounds, self.n_features_in_))
+        return np.clip((box.clip(np.ascontiguousarray(rows)).rows - box.center) / box.radius, -1, 1)
 
     def _descend(
         self,
@@ -100,7 +105,7 @@ class _OneGradient(BoundedModel):
         return averaged
 
 
-class OneGradientRegressor(BoundedRegressor, _OneGradient):
+class OneGradientRegressor(RegressorMixin, _OneGradient):  # type: ignore[misc]  # as above
     """Linear regression by LDP-SGD: each person releases one gradient, once.
 
     With ``clip="auto"`` the coordinates of a gradient are clipped to an eighth of the target's range. With
@@ -125,6 +130,9 @@ class OneGradientRegressor(BoundedRegressor, _OneGradient):
         super().__init__(mechanism, bounds=bounds, clip=clip, step=step, n_rounds=n_rounds)
         self.target_bounds = target_bounds
         self.seed = seed
+
+    _records, _of_target = ReleasedRowsRegressor._records, ReleasedRowsRegressor._of_target
+    _from_unit = ReleasedRowsRegressor._from_unit
 
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
         """Release one gradient of each person, and learn."""

@@ -1,7 +1,9 @@
-"""Results as HTML tables for notebooks and as pandas frames."""
+"""Results as HTML tables for notebooks and as pandas frames, and imports of optional modules."""
 
 import html
 from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 from skldp._texts import escaped
@@ -12,11 +14,15 @@ _MOST_ROWS = 20
 
 def as_frame(columns: Mapping[str, Any] | Sequence[Mapping[str, Any]], index: Any = None) -> Any:
     """Return a pandas DataFrame of columns or rows by name."""
+    return require("pandas").DataFrame(columns, index=index)
+
+
+def require(name: str, *, extra: str = "study") -> ModuleType:
+    """Import an optional module; the error names the extra to install."""
     try:
-        from pandas import DataFrame
+        return import_module(name)
     except ImportError:
-        raise ImportError('Data frames need pandas: pip install "skldp[study]".') from None
-    return DataFrame(columns, index=index)
+        raise ImportError(f'This needs {name.partition(".")[0]}: pip install "skldp[{extra}]".') from None
 
 
 def html_table(caption: str, rows: Iterable[Sequence[str]], head: Sequence[str] = ()) -> str:

@@ -9,10 +9,11 @@ import numpy as np
 from inversion_tables import audit_table
 
 from skldp import TablePrivatizer
+from skldp._tables import require
 from skldp.exceptions import PrivacyGuaranteeWarning
 from skldp.study._inversion import audit_inversion, inversion_bound
 from skldp.study._pipelines import feature_mechanism
-from skldp.study._results import ResultTable, columns_of, columns_of_records, require
+from skldp.study._results import ResultTable, columns_of, columns_of_records
 
 __all__ = ["InversionDisplay", "InversionRow", "InversionTable", "inversion_study"]
 

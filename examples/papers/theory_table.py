@@ -5,7 +5,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from skldp.study._results import ResultTable, columns_of, require
+from skldp._tables import require
+from skldp.study._results import ResultTable, columns_of
 
 __all__ = ["TheoryDisplay", "TheoryTable"]
 

@@ -10,7 +10,7 @@ from skldp._texts import escaped
 
 __all__ = ["main"]
 
-_OF_OTHERS = (
+_HIDDEN_TEXT = (
     "Another library raised {}; its text is not printed, because it may contain a value. "
     "python -X dev -m skldp shows it."
 )
@@ -49,7 +49,7 @@ def main(arguments: Iterable[str] | None = None) -> None:
     except (LedgerError, ImportError, OSError) as error:
         message = str(error)
     except ValueError as error:
-        message = str(error) if _is_own(error) else _OF_OTHERS.format(type(error).__name__)
+        message = str(error) if _is_own(error) else _HIDDEN_TEXT.format(type(error).__name__)
         if sys.flags.dev_mode:
             raise
     except Exception as error:

@@ -18,8 +18,7 @@ class Command(NamedTuple):
 
 COMMANDS = {
     "study": Command(
-        "skldp.cli._study",
-        "Train a linear model on private features and targets over a range of epsilon, and compare.",
+        "skldp.cli._study", "Train a linear model on private features and targets over a range of epsilon, and compare."
     ),
     "guarantee": Command(
         "skldp.cli._mechanisms",
@@ -27,22 +26,20 @@ COMMANDS = {
     ),
     "audit": Command(
         "skldp.cli._mechanisms",
-        "Bound the epsilon of a mechanism from below, from its outputs alone; exit code 1 if a claim is refuted.",
+        "Lower-bound the epsilon of a mechanism from its outputs alone; exit code 1 if a claim is refuted.",
     ),
     "federated": Command(
-        "skldp.cli._federated",
-        "Train by FedSGD over many clients under local privacy, and compare what is perturbed.",
+        "skldp.cli._federated", "Train by FedSGD over many clients under local privacy, and compare what is perturbed."
     ),
     "policy": Command(
-        "skldp.cli._policies", "Make, show and check policies: what a device releases, by which integers."
+        "skldp.cli._policies", "Make, show and check policies, the documents by which devices release records."
     ),
     "release": Command(
         "skldp.cli._policies",
         "Release a table: one report for each row, without columns that the policy does not name.",
     ),
     "collect": Command(
-        "skldp.cli._policies",
-        "Collect reports of a policy, each once, and print estimates with confidence intervals.",
+        "skldp.cli._policies", "Collect reports of a policy, each once, and print estimates with confidence intervals."
     ),
     "ledger": Command(
         "skldp.cli._policies", "Report the queries, answers and refusals of a ledger, and the budgets that are left."

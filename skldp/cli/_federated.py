@@ -3,7 +3,6 @@
 import csv
 import math
 import warnings
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,40 +11,17 @@ from joblib import Parallel, delayed
 from rich.console import Console
 from sklearn.model_selection import train_test_split
 
-from skldp.cli._options import (
-    BoundsOption,
-    ColumnsOption,
-    EncodingOption,
-    Epsilons,
-    Missing,
-    MissingOption,
-    Names,
-    SchemaOption,
-    SepOption,
-    TargetOption,
-    printable,
-    progress_bar,
-    rich_table,
-    writable,
-)
+from skldp.cli._options import Epsilons, Names, output_option, printable, progress_bar, rich_table
 from skldp.exceptions import SeededNoiseWarning
 from skldp.mechanisms._noise import noise_from
-from skldp.study._comparison import notes_on_table
 from skldp.study._datasets import BUNDLED, load_study_data
 from skldp.study._federated_learning import federated_learning, summary_of_runs
 from skldp.study._pipelines import FEATURE_MECHANISMS, LABEL_MECHANISMS, feature_mechanism, label_mechanism
-from skldp.study._table_files import TABLE_FILES
 
 _CLASSES = [name for name, (_, _, of_target) in BUNDLED.items() if of_target is None]
 _FEATURES, _NONE, _EPSILONS = Names("bitrand,bitrand-exact"), Names("none"), Epsilons("1,2,5,10")
+_SUFFIXES = {"features": "", "gradients": " on gradients", "anonymised coordinates": " anonymised"}
 _MECHANISMS = f"none, or one or more with commas: {', '.join(FEATURE_MECHANISMS)}."
-
-
-class Model(StrEnum):
-    """The models that can be trained."""
-
-    SOFTMAX = "softmax"
-    LINEAR = "linear"
 
 
 def _names(about: str) -> Any:
@@ -53,60 +29,37 @@ def _names(about: str) -> Any:
 
 
 def federated(
-    data: Annotated[str, typer.Argument(help=f"{', '.join(_CLASSES)}, or a {TABLE_FILES} file.")] = "digits",
-    target: TargetOption = None,
-    bounds: BoundsOption = None,
-    columns: ColumnsOption = None,
-    schema: SchemaOption = None,
-    missing: MissingOption = Missing.REFUSE,
-    sep: SepOption = None,
-    encoding: EncodingOption = "utf-8",
+    data: Annotated[str, typer.Argument(help=f"{' or '.join(_CLASSES)}.")] = "digits",
     features: Annotated[Names, _names(f"On features, {_MECHANISMS}")] = _FEATURES,
     gradients: Annotated[Names, _names(f"On gradients, {_MECHANISMS}")] = _NONE,
     anonymised: Annotated[Names, _names(f"On gradients with an anonymiser, {_MECHANISMS}")] = _NONE,
     labels: Annotated[str, typer.Option(help=f"With features, none or {', '.join(LABEL_MECHANISMS)}.")] = "none",
     label_epsilon: Annotated[float, typer.Option(help="The budget of the label.")] = 1.0,
-    only_labels: Annotated[Names, _names(f"Labels alone: none, {', '.join(LABEL_MECHANISMS)}.")] = _NONE,
     epsilons: Annotated[Epsilons, typer.Option(help="Budgets, with commas.", parser=Epsilons)] = _EPSILONS,
     clients: Annotated[int, typer.Option(help="Clients that share the training rows.", min=1)] = 200,
     rounds: Annotated[int, typer.Option(help="Rounds of gradients.", min=1)] = 20,
     gradient_bound: Annotated[float, typer.Option(help="Bound of a perturbed gradient's coordinates.")] = 0.1,
     delta: Annotated[float, typer.Option(help="Delta of the shuffled guarantee.")] = 1e-6,
-    model: Annotated[Model, typer.Option(help="The model to train.")] = Model.SOFTMAX,
+    model: Annotated[str, typer.Option(help="The model to train: softmax or linear.")] = "softmax",
     seeds: Annotated[int, typer.Option(help="Trainings of each setting at each epsilon.", min=1)] = 3,
     seed: Annotated[int | None, typer.Option(help="Make the study repeatable.", min=0)] = None,
     jobs: Annotated[int | None, typer.Option(help="Parallel trainings; -1 uses all cores.")] = None,
-    csv_path: Annotated[
-        Path, typer.Option("--csv", help="Where to write the table.", parser=writable(), metavar="PATH")
-    ] = Path("federated.csv"),
+    csv_path: Annotated[Path, output_option("--csv", about="The table to write, a CSV file.")] = Path("federated.csv"),
 ) -> None:
     """Train by FedSGD over many clients under local privacy, and compare what is perturbed."""
-    loaded = load_study_data(
-        data,
-        target=target,
-        bounds=bounds,
-        task="classification",
-        columns=columns,
-        schema=schema,
-        missing=missing.value,
-        separator=sep,
-        encoding=encoding,
-    )
+    loaded = load_study_data(data, task="classification")
     X = loaded.scaled()[0]
-    settings = _settings(features, gradients, anonymised, labels, label_epsilon, only_labels, loaded.classes)
+    mechanisms = {"features": features, "gradients": gradients, "anonymised coordinates": anonymised}
+    label = None if labels == "none" else label_mechanism(labels, epsilon=label_epsilon, classes=loaded.classes)
+    settings = _settings(mechanisms, label)
     X, X_test, y, y_test = train_test_split(X, loaded.y, test_size=0.25, stratify=loaded.y, random_state=0)
     # Without a mechanism there is no epsilon to vary.
     points = [(*one, epsilon) for one in settings.items() for epsilon in (epsilons if one[1] else epsilons[:1])]
-    learning = {
-        "n_clients": clients,
-        "n_rounds": rounds,
-        "gradient_bound": gradient_bound,
-        "delta": delta,
-        "model": model.value,
-    }
+    learning: dict[str, Any] = {"n_clients": clients, "n_rounds": rounds, "delta": delta, "model": model}
+    learning["gradient_bound"] = gradient_bound
     console = Console()
     with progress_bar(console) as progress, warnings.catch_warnings():
-        # The last line states that the noise is seeded.
+        # The last line names the seed.
         warnings.simplefilter("ignore", SeededNoiseWarning)
         n_runs = len(points) * seeds
         run_seeds = [None] * n_runs if seed is None else noise_from(seed).integers(2**31, n_runs).tolist()
@@ -127,49 +80,29 @@ def federated(
         writer.writerows(rows)
     headings = ("setting", "eps", "published", "exact local", "per", "shuffled", "accuracy", "AUC")
     console.print(rich_table("Federated learning", headings, [_cells(row) for row in rows]))
-    for line in notes_on_table(loaded):
-        typer.echo(printable(line))
     if seed is not None:
-        typer.echo(f"The noise comes from seed {seed}: void for anyone who knows it.")
+        typer.echo(f"The noise comes from seed {seed}: no privacy against anyone who knows it.")
     typer.echo(printable(f"Wrote {csv_path}."))
 
 
-def _settings(
-    features: Names,
-    gradients: Names,
-    anonymised: Names,
-    labels: str,
-    label_epsilon: float,
-    only_labels: Names,
-    classes: Any,
-) -> dict[str, dict[str, Any]]:
+def _settings(mechanisms: dict[str, Names], label: Any) -> dict[str, dict[str, Any]]:
     """Return the arguments of `federated_learning` for each setting by name."""
-    label = None if labels == "none" else label_mechanism(labels, epsilon=label_epsilon, classes=classes)
     found: dict[str, dict[str, Any]] = {"noiseless": {}}
-    for name in features:
-        mechanism = None if name == "none" else feature_mechanism(name, transform_noise=False)
-        found[name] = {"perturbs": "features", "mechanism": mechanism, "label_mechanism": label}
-    for names, suffix, perturbs in (
-        (gradients, "on gradients", "gradients"),
-        (anonymised, "anonymised", "anonymised coordinates"),
-    ):
+    for perturbs, names in mechanisms.items():
+        labels = {"label_mechanism": label} if perturbs == "features" else {}
         for name in names:
-            mechanism = None if name == "none" else feature_mechanism(name)
-            found[name if mechanism is None else f"{name} {suffix}"] = {"perturbs": perturbs, "mechanism": mechanism}
-    for name in only_labels:
-        own = None if name == "none" else label_mechanism(name, classes=classes)
-        found[name if own is None else f"{name} on labels"] = {"label_mechanism": own}
-    found.pop("none", None)
+            if name != "none":
+                mechanism = feature_mechanism(name, transform_noise=False)
+                found[name + _SUFFIXES[perturbs]] = {"perturbs": perturbs, "mechanism": mechanism} | labels
     return found
 
 
 def _row(name: str, given: dict[str, Any], epsilon: float, runs: list[Any]) -> dict[str, Any]:
     perturbs = given.get("perturbs", "nothing")
-    unit = "label" if given and perturbs == "nothing" else "record"
     return {
         "setting": name,
         "perturbs": perturbs,
-        "unit": unit if perturbs in ("nothing", "features") else "client",
+        "unit": "record" if perturbs in ("nothing", "features") else "client",
         "epsilon": epsilon if given else math.inf,
         **summary_of_runs(runs),
     }

@@ -1,9 +1,7 @@
 """``skldp guarantee`` and ``skldp audit``: the guarantee of a mechanism, and an audit of its outputs."""
 
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import numpy as np
@@ -32,15 +30,15 @@ from skldp.study._pipelines import (
 from skldp.study._table_files import StudyInputError, read_study_schema
 
 _MODELS = {name: task for task, models in PRIVATE_MODELS.items() for name in models}
-_OF_CATEGORIES = (*CATEGORICAL_MECHANISMS, "best-categories")
-_OF_TARGETS = {f"target-{name.replace('_', '-')}": name for name in ("bins", "unbiased_bins", "best")}
+_CATEGORICAL = (*CATEGORICAL_MECHANISMS, "best-categories")
+_TARGETS = {f"target-{name.replace('_', '-')}": name for name in ("bins", "unbiased_bins", "best")}
 # Names of all that have a guarantee, by the kind of their input.
 GUARANTEED: dict[str, tuple[str, ...]] = {
     "rows of numbers": tuple(FEATURE_MECHANISMS),
-    "categories": _OF_CATEGORIES,
+    "categories": _CATEGORICAL,
     "tables with a --schema": ("table",),
     "labels": (*LABEL_MECHANISMS, "label-matrix", "label-laplace-vector"),
-    "targets": tuple(_OF_TARGETS),
+    "targets": tuple(_TARGETS),
     "models": (*_MODELS, "moments"),
 }
 # Few rows: nothing is learnt from them.
@@ -55,19 +53,6 @@ Features = Annotated[int, typer.Option(help="Numeric features of one record.", m
 Bits = Annotated[int, typer.Option(help="Bits per feature, for the bit-flipping mechanisms.")]
 Low = Annotated[float, typer.Option(help="Least value of a feature.")]
 High = Annotated[float, typer.Option(help="Largest value of a feature.")]
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """Public sizes that a guarantee may depend on."""
-
-    n_features: int = 64
-    n_classes: int = 2
-    low: float = -1.0
-    high: float = 1.0
-    n_bits: int = 10
-    delta: float | None = None
-    schema: Mapping[str, Any] | None = None
 
 
 def guarantee(
@@ -87,8 +72,8 @@ def guarantee(
     # Distance from the middle of the bounds to a corner.
     radius = (high - low) / 2 * features**0.5 if low < high else None
     columns = None if schema is None else read_study_schema(schema)
-    sizes = Sizes(features, classes, low, high, bits, delta, columns)
-    fitted = fitted_mechanism(mechanism, epsilon, sizes, radius=radius)
+    sizes: dict[str, Any] = {"n_features": features, "n_classes": classes, "bounds": (low, high), "n_bits": bits}
+    fitted = fitted_mechanism(mechanism, epsilon, **sizes, delta=delta, schema=columns, radius=radius)
     typer.echo(f"{mechanism}: {fitted.privacy_guarantee_}")
 
 
@@ -106,17 +91,21 @@ def audit(
     confidence: Annotated[float, typer.Option(help="Confidence level of every lower bound.")] = 0.9999,
     delta: Annotated[float | None, typer.Option(help="Delta, for mechanisms that have one.")] = None,
 ) -> None:
-    """Bound the epsilon of a mechanism from below, from its outputs alone; exit code 1 if a claim is refuted."""
+    """Lower-bound the epsilon of a mechanism from its outputs alone; exit code 1 if a claim is refuted."""
     everything = mechanism == _ALL
     unknown = [name for name in mechanism if name not in _AUDITED]
     if unknown and not everything:
         raise StudyInputError(f"The mechanism must be one of {_NAMES}. Got {unknown[0]!r} instead.")
     refuted = False
-    with _both_figures_are_printed():
+    sizes: dict[str, Any] = {"n_features": features, "n_classes": classes, "bounds": (low, high), "n_bits": bits}
+    with warnings.catch_warnings():
+        # The printed line has both epsilons.
+        warnings.simplefilter("ignore", PrivacyGuaranteeWarning)
+        warnings.simplefilter("ignore", SeededNoiseWarning)
         for name in _AUDITED if everything else mechanism:
             # With all mechanisms, delta is only for those that have one.
             given = None if everything and not takes_delta(name) else delta
-            fitted = fitted_mechanism(name, epsilon, Sizes(features, classes, low, high, bits, given))
+            fitted = fitted_mechanism(name, epsilon, **sizes, delta=given)
             delta_claimed = fitted.privacy_guarantee_.delta
             result = audit_estimator(fitted, n_trials=trials, confidence=confidence, delta=delta_claimed)
             refuted |= result.refutes_claim
@@ -125,63 +114,60 @@ def audit(
         raise typer.Exit(1)
 
 
-@contextmanager
-def _both_figures_are_printed() -> Iterator[None]:
-    """Silence warnings: the printed line shows both epsilons."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyGuaranteeWarning)
-        warnings.simplefilter("ignore", SeededNoiseWarning)
-        yield
-
-
-def fitted_mechanism(name: str, epsilon: float, sizes: Sizes, **options: Any) -> Any:
+def fitted_mechanism(
+    name: str,
+    epsilon: float,
+    *,
+    n_features: int = 64,
+    n_classes: int = 2,
+    bounds: tuple[float, float] = (-1.0, 1.0),
+    delta: float | None = None,
+    schema: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> Any:
     """Fit a mechanism or a model to made-up rows of given sizes."""
     check_epsilon(epsilon)
-    known = [one for names in GUARANTEED.values() for one in names]
-    if name not in known:
-        raise StudyInputError(f"The mechanism must be one of {', '.join(known)}. Got {name!r} instead.")
-    if sizes.delta is not None and not takes_delta(name):
-        having = ", ".join(filter(takes_delta, FEATURE_MECHANISMS))
-        raise StudyInputError(f"--delta is for {having}; {name} has none.")
-    if name == "table" and sizes.schema is None:
-        raise StudyInputError("table needs --schema: what its columns may hold.")
-    if name != "table" and sizes.schema is not None:
-        raise StudyInputError(f"--schema is for table; {name} has none.")
+    _check_options(name, delta, schema)
+    options |= {} if delta is None else {"delta": delta}
+    classes, shape = np.arange(n_classes), (max(_MADE_UP, n_classes), n_features)
+    rows, labels = np.full(shape, bounds[0] / 2 + bounds[1] / 2), np.arange(shape[0]) % n_classes
     with warnings.catch_warnings():
         # The guarantee shows both epsilons, and nothing is learnt.
         for category in (PrivacyGuaranteeWarning, SeededNoiseWarning, TooFewPeopleWarning):
             warnings.simplefilter("ignore", category)
-        return _fitted(name, epsilon, sizes, options)
+        if name in FEATURE_MECHANISMS:
+            return feature_mechanism(name, epsilon=epsilon, bounds=bounds, **options).fit(rows[:1])
+        if name in _CATEGORICAL:
+            own: Any = "best" if name == "best-categories" else name
+            categorical = CategoricalPrivatizer(epsilon, mechanism=own, categories=[classes] * n_features)
+            return categorical.fit(np.zeros((1, n_features), dtype=int))
+        if schema is not None:
+            columns, _ = read_schema(schema, list(schema), [None] * len(schema))
+            return TablePrivatizer(epsilon, schema=dict(schema)).fit(made_up_row(columns))
+        if name in LABEL_MECHANISMS:
+            return label_mechanism(name, epsilon=epsilon, classes=classes).fit(classes)
+        if name == "label-matrix":
+            return LabelMatrixRR(epsilon, classes=classes).fit(np.zeros((1, n_features), dtype=int))
+        if name == "label-laplace-vector":
+            return LabelLaplaceVector(epsilon, classes=classes).fit(classes)
+        if name in _TARGETS:
+            return TargetPrivatizer(epsilon, bounds=bounds, mechanism=_TARGETS[name]).fit(rows[:, 0])
+        if name == "moments":
+            return PrivateMoments(epsilon, bounds=bounds).fit(rows)
+        if _MODELS[name] == "regression":
+            return private_model(name, epsilon=epsilon, bounds=bounds, target_bounds=bounds).fit(rows, rows[:, 0])
+        return private_model(name, epsilon=epsilon, bounds=bounds, classes=classes).fit(rows, labels)
 
 
-def _fitted(name: str, epsilon: float, sizes: Sizes, options: dict[str, Any]) -> Any:
-    classes, shape = np.arange(sizes.n_classes), (max(_MADE_UP, sizes.n_classes), sizes.n_features)
-    rows, labels = np.full(shape, sizes.low / 2 + sizes.high / 2), np.arange(shape[0]) % sizes.n_classes
-    bounds = (sizes.low, sizes.high)
-    if name in FEATURE_MECHANISMS:
-        if sizes.delta is not None:
-            options = options | {"delta": sizes.delta}
-        made = feature_mechanism(name, epsilon=epsilon, bounds=bounds, n_bits=sizes.n_bits, **options)
-        return made.fit(rows[:1])
-    if name in _OF_CATEGORIES:
-        own: Any = "best" if name == "best-categories" else name
-        categories = [classes] * sizes.n_features
-        return CategoricalPrivatizer(epsilon, mechanism=own, categories=categories).fit(np.zeros(shape, dtype=int)[:1])
-    if name == "table":
-        schema = dict(sizes.schema or {})
-        return TablePrivatizer(epsilon, schema=schema).fit(
-            made_up_row(read_schema(schema, list(schema), [None] * len(schema))[0])
-        )
-    if name in LABEL_MECHANISMS:
-        return label_mechanism(name, epsilon=epsilon, classes=classes).fit(classes)
-    if name == "label-matrix":
-        return LabelMatrixRR(epsilon, classes=classes).fit(np.zeros(shape, dtype=int)[:1])
-    if name == "label-laplace-vector":
-        return LabelLaplaceVector(epsilon, classes=classes).fit(classes)
-    if name in _OF_TARGETS:
-        return TargetPrivatizer(epsilon, bounds=bounds, mechanism=_OF_TARGETS[name]).fit(rows[:, 0])
-    if name == "moments":
-        return PrivateMoments(epsilon, bounds=bounds).fit(rows)
-    if _MODELS[name] == "regression":
-        return private_model(name, epsilon=epsilon, bounds=bounds, target_bounds=bounds).fit(rows, rows[:, 0])
-    return private_model(name, epsilon=epsilon, bounds=bounds, classes=classes).fit(rows, labels)
+def _check_options(name: str, delta: float | None, schema: Mapping[str, Any] | None) -> None:
+    """Raise StudyInputError for an unknown mechanism, or an option that it does not have."""
+    known = [one for names in GUARANTEED.values() for one in names]
+    if name not in known:
+        raise StudyInputError(f"The mechanism must be one of {', '.join(known)}. Got {name!r} instead.")
+    if delta is not None and not takes_delta(name):
+        having = ", ".join(filter(takes_delta, FEATURE_MECHANISMS))
+        raise StudyInputError(f"--delta is for {having}; {name} has none.")
+    if name == "table" and schema is None:
+        raise StudyInputError("table needs --schema, the domains of its columns.")
+    if name != "table" and schema is not None:
+        raise StudyInputError(f"--schema is for table; {name} has none.")

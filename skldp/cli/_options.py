@@ -1,8 +1,7 @@
 """Shared options of commands, their parsers, a progress bar, and tables."""
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from enum import StrEnum
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -13,10 +12,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from skldp._tables import require
 from skldp._texts import escaped
 from skldp.domains._declared_columns import DeclaredColumn, NumberColumn
 from skldp.estimators._validation import check_epsilon
-from skldp.study._results import require
 
 # Replacements for ASCII terminals.
 _IN_ASCII = str.maketrans({"ε": "eps", "δ": "delta", "≤": "<=", "±": "+-", "–": "-"})
@@ -31,8 +30,7 @@ class Epsilons(tuple[float, ...]):
             for epsilon in epsilons:
                 check_epsilon(epsilon)
         except ValueError:
-            rule = "Epsilons must be finite numbers > 0, with commas between."
-            raise typer.BadParameter(f"{rule} Got {text!r} instead.") from None
+            raise typer.BadParameter(f"Epsilons must be finite numbers > 0, with commas; got {text!r}.") from None
         return super().__new__(cls, epsilons)
 
     def __str__(self) -> str:
@@ -45,52 +43,44 @@ class Names(tuple[str, ...]):
     def __new__(cls, text: Any) -> Self:
         found = dict.fromkeys(part.strip() for part in str(text).split(",") if part.strip())
         if not found:
-            raise typer.BadParameter("It needs at least one name.")
+            raise typer.BadParameter("Give at least one name.")
         return super().__new__(cls, found)
 
     def __str__(self) -> str:
         return ",".join(self)
 
 
-class Missing(StrEnum):
-    """Treatments of missing values."""
-
-    REFUSE = "refuse"
-    FILL = "fill"
+def _file_option(about: str, **more: Any) -> Any:
+    return typer.Option(help=about, rich_help_panel="File options", **more)
 
 
-# Panel of the help for options of files.
-FILE_OPTIONS = "File options"
-
-
-def _of_files(about: str, **more: Any) -> Any:
-    return typer.Option(help=about, rich_help_panel=FILE_OPTIONS, **more)
-
-
-TargetOption = Annotated[str | None, _of_files("The column of the target.")]
+TargetOption = Annotated[str | None, _file_option("The column of the target.")]
 BoundsOption = Annotated[
-    str | None, _of_files("The declared bounds of the features: low,high or a .csv file of column,low,high.")
+    str | None, _file_option("The declared bounds of the features: low,high or a .csv file of column,low,high.")
 ]
-ColumnsOption = Annotated[Names | None, _of_files("The features, with commas; without, all columns.", parser=Names)]
+TargetBoundsOption = Annotated[
+    str | None, _file_option("Declared bounds of a numeric target, low,high; without, its row in the file of --bounds.")
+]
+ColumnsOption = Annotated[Names | None, _file_option("The features, with commas; without, all columns.", parser=Names)]
 SchemaOption = Annotated[
     str | None,
-    _of_files(
+    _file_option(
         "The declared columns, as of TablePrivatizer: a .json file or its text. Other categories are taken from the "
         "file."
     ),
 ]
 MissingOption = Annotated[
-    Missing, _of_files("fill: a missing value counts as the middle of the bounds, or as a category of its own.")
+    str,
+    _file_option("refuse, or fill: a missing value is the middle of the bounds, or a category of its own."),
 ]
 SepOption = Annotated[
-    str | None,
-    _of_files("Separator of the cells of a .csv file.", show_default="a comma; a tab in a .tsv file"),
+    str | None, _file_option("Separator of the cells of a .csv file.", show_default="a comma; a tab in a .tsv file")
 ]
-EncodingOption = Annotated[str, _of_files("Encoding of a .csv file.")]
+EncodingOption = Annotated[str, _file_option("Encoding of a .csv file.")]
 
 
-def writable(*endings: str) -> Callable[[Any], Path]:
-    """Return the parser of a path to write, which fails early."""
+def output_option(*flags: str, about: str, endings: Sequence[str] = ()) -> Any:
+    """Return an option for a file to write, which is checked before the command runs."""
 
     def path(text: Any) -> Path:
         found = Path(text)
@@ -100,11 +90,11 @@ def writable(*endings: str) -> Callable[[Any], Path]:
             raise typer.BadParameter(f"Cannot write {found}: its directory must exist and it must not be one.")
         return found
 
-    return path
+    return typer.Option(*flags, help=about, parser=path, metavar="PATH")
 
 
 def made_up_row(columns: Sequence[DeclaredColumn]) -> Any:
-    """Return a frame of one row of declared columns: low bounds, and first categories."""
+    """Return a frame with one row of public values: low bounds and first categories."""
     ends = [np.array([column.low if isinstance(column, NumberColumn) else 0.0]) for column in columns]
     cells = {column.name: column.from_numbers(end) for column, end in zip(columns, ends, strict=True)}
     return require("pandas").DataFrame(cells)
@@ -125,14 +115,7 @@ def printable(text: str) -> str:
 def progress_bar(console: Console) -> Progress:
     """Return a transient progress bar, disabled if the output is not a terminal."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    return _Bar(*columns, console=console, transient=True, disable=not console.is_terminal)
-
-
-class _Bar(Progress):
-    def stop(self) -> None:
-        """Stop the bar; older versions of rich print an empty line for a hidden bar."""
-        if not self.disable:
-            super().stop()
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
 
 
 def rich_table(

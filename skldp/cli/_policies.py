@@ -13,13 +13,22 @@ from rich.table import Table
 from rich.text import Text
 
 from skldp._reading import is_missing
+from skldp._tables import require
 from skldp.accounting import ledger_report
-from skldp.cli._options import EncodingOption, SepOption, made_up_row, printable, progress_bar, rich_table, writable
+from skldp.cli._options import (
+    EncodingOption,
+    SepOption,
+    made_up_row,
+    output_option,
+    printable,
+    progress_bar,
+    rich_table,
+)
 from skldp.client import CategoryField, NumberColumn, NumbersField, Policy
 from skldp.client._fields import AnyField
 from skldp.collection._batches import check_secret, released_batch
 from skldp.collection._collector import Collector
-from skldp.collection._report_tables import report_schema, require_arrow
+from skldp.collection._report_tables import report_schema
 from skldp.estimators._ledgers import joblib_workers
 from skldp.estimators._schema import read_schema, schema_by_column
 from skldp.estimators._table import TablePrivatizer
@@ -36,12 +45,8 @@ File = Annotated[Path, typer.Argument(help="The policy, a .json file.", metavar=
 
 @policy.command()
 def new(
-    schema: Annotated[
-        str, typer.Argument(help="The declared columns, as of TablePrivatizer: a .json file, or its text.")
-    ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="Where to write it.", parser=writable(".json"), metavar="PATH")
-    ],
+    schema: Annotated[str, typer.Argument(help="Declared columns, as of TablePrivatizer: a .json file, or its text.")],
+    output: Annotated[Path, output_option("--output", "-o", about="The policy to write.", endings=(".json",))],
     purpose: Annotated[str, typer.Option(help="Purpose of the collection, shown to people.")],
     epsilon: Annotated[float, typer.Option(help="The budget of one record with all its columns, natural log.")] = 1.0,
     mechanism: Annotated[str, typer.Option(help="Mechanism of numbers and dates, as of TablePrivatizer.")] = "best",
@@ -88,12 +93,10 @@ def show(file: File) -> None:
 
 
 @policy.command()
-def secret(
-    file: Annotated[Path, typer.Argument(help="A new file, for its owner alone.", metavar="PATH")],
-) -> None:
+def secret(file: Annotated[Path, typer.Argument(help="A new file, for its owner alone.", metavar="PATH")]) -> None:
     """Draw a release secret for permanent policies, once. It stays with the party that releases."""
     ReleaseKey.create(file)
-    typer.echo(printable(f"Wrote {file}. Keep it apart from records and reports; a lost one cannot be made again."))
+    typer.echo(printable(f"Wrote {file}. Keep it apart from records and reports; it cannot be recovered."))
 
 
 @policy.command()
@@ -101,18 +104,19 @@ def check(
     file: File,
     most: Annotated[float | None, typer.Option("--most", help="The largest accepted epsilon of a record.")] = None,
 ) -> None:
-    """Check a policy, and that its integers give the epsilons that it claims; exit code 2 if not."""
+    """Check a policy, and that its integers give its stated epsilons; exit code 2 if not."""
     policy = Policy.load(file)
     # The lifetime epsilon of one value exceeds that of a report for laws of two steps.
     if most is not None and not policy.lifetime_epsilon <= most:
         raise ValueError(
             f"The epsilon of the policy must be at most {most:g}. Got {policy.lifetime_epsilon:.6g} instead."
         )
-    again = "no estimator made it" if policy.asked is None else "an estimator gives the same integers"
+    again = "it states no estimator"
     if policy.asked is not None:
         policy.to_estimator()
+        again = "its estimator gives the same integers"
     typer.echo(
-        f"right: epsilon {policy.epsilon:.6g} a record, from the integers of {len(policy.fields)} fields; {again}"
+        f"valid: epsilon {policy.epsilon:.6g} a record, from the integers of {len(policy.fields)} fields; {again}"
     )
 
 
@@ -143,7 +147,7 @@ def _public_row(text: str) -> Any:
             f'"city": ["Bonn", "Ulm"]}}. {error}'
         ) from None
     if not names:
-        raise ValueError("The schema must declare columns by their names; got none.")
+        raise ValueError("The schema must declare at least one column by name.")
     return made_up_row(read_schema(text, names, [None] * len(names))[0])
 
 
@@ -179,10 +183,7 @@ def release(
         typer.Argument(help="A row for each person: .csv, .tsv (also with .gz), .parquet or .arrow.", metavar="TABLE"),
     ],
     output: Annotated[
-        Path,
-        typer.Option(
-            "--output", "-o", help="Where to write reports.", parser=writable(".arrow", ".parquet"), metavar="PATH"
-        ),
+        Path, output_option("--output", "-o", about="The reports to write.", endings=(".arrow", ".parquet"))
     ],
     sep: SepOption = None,
     encoding: EncodingOption = "utf-8",
@@ -195,11 +196,11 @@ def release(
         ),
     ] = None,
     ids: Annotated[
-        str | None, typer.Option(help="The column that says whose each row is; with --secret, and only then.")
+        str | None, typer.Option(help="Column of the ids of people; needed with --secret, and only then.")
     ] = None,
     count_unknown: Annotated[
         bool,
-        typer.Option("--count-unknown", help="Count categories that the policy does not declare as it says: no error."),
+        typer.Option("--count-unknown", help="Replace undeclared categories as the policy says, instead of an error."),
     ] = False,
     chunk: Annotated[int, typer.Option(help="Rows that are in memory at a time.", min=1)] = 65_536,
 ) -> None:
@@ -213,27 +214,21 @@ def release(
     check_secret(policy, key, ids)
     wanted = policy.names if ids is None else [*policy.names, ids]
     chunks = table_chunks(table, columns=wanted, separator=sep, encoding=encoding, n_rows=chunk, as_texts=True)
-    text = is_text_file(table)
+    options: dict[str, Any] = {"text": is_text_file(table), "handle_unknown": "policy" if count_unknown else "error"}
     n, repeated = 0, False
     with progress_bar(Console()) as progress, _written(output, report_schema(policy)) as write:
         bar = progress.add_task("releasing", total=None)
         for frame in chunks:
             people = None if ids is None else _ids(frame[ids])
-            how: dict[str, Any] = {
-                "text": text,
-                "first_row": n + 1,
-                "handle_unknown": "policy" if count_unknown else "error",
-            }
-            write(released_batch(policy, {name: frame[name] for name in policy.names}, key, people, **how))
+            columns = {name: frame[name] for name in policy.names}
+            write(released_batch(policy, columns, key, people, first_row=n + 1, **options))
             repeated = repeated or (people is not None and len(set(people)) < len(people))
             n += len(frame)
             progress.update(bar, completed=n)
     typer.echo(printable(f"Released {n:,} records at epsilon {policy.epsilon:.6g} each: {output}."))
     # Repeated ids are detected within a chunk.
     if repeated:
-        typer.echo(
-            "Some ids are those of several rows: whose records differ pays for each, and equal ones are one report."
-        )
+        typer.echo("Some ids occur in several rows: different records of a person cost epsilon each, equal ones once.")
 
 
 def collect(
@@ -242,14 +237,10 @@ def collect(
         list[Path], typer.Argument(help="Reports: .arrow or .parquet files, or bytes one after the other.")
     ],
     report: Annotated[
-        Path | None,
-        typer.Option(
-            "--report", help="Where to write a page of all estimates.", parser=writable(".html"), metavar="PATH"
-        ),
+        Path | None, output_option("--report", about="A page of all estimates to write.", endings=(".html",))
     ] = None,
     csv_path: Annotated[
-        Path | None,
-        typer.Option("--csv", help="Where to write released values, for training.", parser=writable(), metavar="PATH"),
+        Path | None, output_option("--csv", about="The released values to write, for training.")
     ] = None,
 ) -> None:
     """Collect reports of a policy, each once, and print estimates with confidence intervals."""
@@ -278,11 +269,11 @@ def collect(
 @contextmanager
 def _written(output: Path, schema: Any) -> Iterator[Callable[[Any], None]]:
     """Yield the writer of a file that is moved into place when complete."""
-    arrow = require_arrow("pyarrow.parquet") if output.suffix.lower() == ".parquet" else require_arrow()
+    is_parquet = output.suffix.lower() == ".parquet"
+    pa = require("pyarrow.parquet" if is_parquet else "pyarrow.ipc", extra="arrow")
     part = output.with_name(output.name + ".part")
     try:
-        of_file = arrow.ParquetWriter if output.suffix.lower() == ".parquet" else arrow.ipc.new_file
-        with of_file(str(part), schema) as writer:
+        with (pa.ParquetWriter if is_parquet else pa.new_file)(str(part), schema) as writer:
             yield writer.write_batch
         os.replace(part, output)
     finally:
@@ -290,10 +281,10 @@ def _written(output: Path, schema: Any) -> Iterator[Callable[[Any], None]]:
 
 
 def _ids(column: Any) -> list[str]:
-    """Return ids as texts: 7 in a Parquet file equals 7 in a CSV file."""
+    """Return ids as texts, so that 7 in a Parquet file equals 7 in a CSV file."""
     cells = column.tolist()
     if any(is_missing(cell) for cell in cells):
-        raise ValueError(f"Every row must have an id; got one without {column.name!r}.")
+        raise ValueError(f"Every row must have an id; column {column.name!r} has missing cells.")
     return [str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell) for cell in cells]
 
 

@@ -1,53 +1,43 @@
 """``skldp study``: cost of privacy on a data set."""
 
 from collections.abc import Iterator
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
+from skldp._tables import require
 from skldp.cli._options import (
-    FILE_OPTIONS,
     BoundsOption,
     ColumnsOption,
     EncodingOption,
     Epsilons,
-    Missing,
     MissingOption,
     Names,
     SchemaOption,
     SepOption,
+    TargetBoundsOption,
     TargetOption,
+    output_option,
     printable,
     progress_bar,
     rich_table,
-    writable,
 )
 from skldp.estimators._table_encoding import TABLE_MECHANISMS
-from skldp.study._comparison import PROTECTS, MechanismComparison, compare_mechanisms
-from skldp.study._datasets import BUNDLED, load_study_data
+from skldp.study._comparison import HEADLINE_EPSILON, MechanismComparison, compare_mechanisms
+from skldp.study._datasets import BUNDLED, TASKS, load_study_data
 from skldp.study._pipelines import FEATURE_MECHANISMS, LABEL_MECHANISMS, PRIVATE_MODELS, ComparisonSettings
 from skldp.study._report import TextTable, html_report, plot_comparison, points, ranking
-from skldp.study._results import require
 from skldp.study._table_files import TABLE_FILES
 
 # Fewer epsilons and folds for all mechanisms: half a minute on the digits instead of several minutes.
 _ALL, _FEW_EPSILONS, _FEW_FOLDS = Names("all"), Epsilons("1,2,5,10,20"), 3
 _MECHANISMS, _EPSILONS, _FOLDS = Names("discriminant,privunit,bitrand-exact,bitrand"), Epsilons("0.5,1,2,5,10,20"), 5
-_OF_REGRESSION = Names("linear-rounds,linear-once,piecewise,privunit")
+_REGRESSION_MECHANISMS = Names("linear-rounds,linear-once,piecewise,privunit")
 _MODELS = ", ".join(dict.fromkeys(name for models in PRIVATE_MODELS.values() for name in models))
 # With more mechanisms, a line for every point exceeds a screen.
 _FEW_MECHANISMS = 4
-
-
-class StudyTask(StrEnum):
-    """Tasks of a study."""
-
-    AUTO = "auto"
-    CLASSIFICATION = "classification"
-    REGRESSION = "regression"
 
 
 def study(
@@ -55,20 +45,14 @@ def study(
     data: Annotated[str, typer.Argument(help=f"{', '.join(BUNDLED)}, or a {TABLE_FILES} file.")] = "digits",
     target: TargetOption = None,
     task: Annotated[
-        StudyTask, typer.Option(help="auto is a regression if the target has fractions or many different numbers.")
-    ] = StudyTask.AUTO,
-    target_bounds: Annotated[
-        str | None,
-        typer.Option(
-            help="The declared bounds of a target of numbers, low,high. Without, those of its own row in the file of "
-            "--bounds.",
-            rich_help_panel=FILE_OPTIONS,
-        ),
-    ] = None,
+        str,
+        typer.Option(help=f"{', '.join(TASKS)}, or auto: a regression if the target has fractions or many numbers."),
+    ] = "auto",
+    target_bounds: TargetBoundsOption = None,
     bounds: BoundsOption = None,
     columns: ColumnsOption = None,
     schema: SchemaOption = None,
-    missing: MissingOption = Missing.REFUSE,
+    missing: MissingOption = "refuse",
     sep: SepOption = None,
     encoding: EncodingOption = "utf-8",
     mechanism: Annotated[
@@ -77,7 +61,7 @@ def study(
             help=f"all, or one or more with commas. Models that learn without rows: {_MODELS}. Releases of rows: none, "
             f"{', '.join(FEATURE_MECHANISMS)}; of tables with categories {', '.join(TABLE_MECHANISMS)}.",
             parser=Names,
-            show_default=f"{_MECHANISMS}; for a regression {_OF_REGRESSION}",
+            show_default=f"{_MECHANISMS}; for a regression {_REGRESSION_MECHANISMS}",
         ),
     ] = None,
     labels: Annotated[
@@ -91,53 +75,28 @@ def study(
             show_default=f"{_EPSILONS}; for all {_FEW_EPSILONS}",
         ),
     ] = None,
-    label_epsilon: Annotated[
-        float | None, typer.Option(help="A fixed budget of the label. Without it, the label gets the features' budget.")
-    ] = None,
     bits: Annotated[int, typer.Option(help="Bits per feature, for the bit-flipping mechanisms.")] = 10,
     folds: Annotated[
         int | None,
         typer.Option(help="Folds of the cross-validation.", min=2, show_default=f"{_FOLDS}; for all {_FEW_FOLDS}"),
     ] = None,
     repeats: Annotated[int, typer.Option(help="Releases of every fold.", min=1)] = 1,
-    clean_test: Annotated[
-        bool,
-        typer.Option(
-            "--clean-test/--private-test",
-            help="Whether test rows are encoded without noise, as in the papers, or are "
-            "released like the training rows.",
-        ),
-    ] = True,
     scoring: Annotated[
         str | None,
-        typer.Option(
-            help="A score of scikit-learn, such as f1_macro.",
-            show_default="accuracy; for a regression r2",
-        ),
+        typer.Option(help="A score of scikit-learn, such as f1_macro.", show_default="accuracy; for a regression r2"),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Make the noise repeatable; folds always are.", min=0)] = None,
     jobs: Annotated[int | None, typer.Option(help="Parallel fits; -1 uses all cores.")] = None,
-    csv_path: Annotated[
-        Path, typer.Option("--csv", help="Where to write the table.", parser=writable(), metavar="PATH")
-    ] = Path("study.csv"),
+    csv_path: Annotated[Path, output_option("--csv", about="The table to write, a CSV file.")] = Path("study.csv"),
     picture_path: Annotated[
         Path,
-        typer.Option(
-            "--picture",
-            "--png",
-            help="Where to write the picture, a .png, .svg or .pdf file.",
-            parser=writable(".png", ".svg", ".pdf"),
-            metavar="PATH",
+        output_option(
+            "--picture", about="The picture to write, a .png, .svg or .pdf file.", endings=(".png", ".svg", ".pdf")
         ),
     ] = Path("study.png"),
     report_path: Annotated[
         Path | None,
-        typer.Option(
-            "--report",
-            help="Where to write everything as one .html file.",
-            parser=writable(".html", ".htm"),
-            metavar="PATH",
-        ),
+        output_option("--report", about="A page of everything to write, an .html file.", endings=(".html", ".htm")),
     ] = None,
 ) -> None:
     """Train a linear model on private features and targets over a range of epsilon, and compare."""
@@ -150,11 +109,9 @@ def study(
     settings = ComparisonSettings(
         epsilons=epsilons or (_FEW_EPSILONS if everything else _EPSILONS),
         labels=labels,
-        label_epsilon=label_epsilon,
         bits=bits,
         folds=folds or (_FEW_FOLDS if everything else _FOLDS),
         repeats=repeats,
-        clean_test=clean_test,
         scoring=scoring,
         seed=seed,
     )
@@ -163,11 +120,11 @@ def study(
         target=target,
         bounds=bounds,
         folds=settings.folds,
-        task=task.value,
+        task=task,
         target_bounds=target_bounds,
         columns=columns,
         schema=schema,
-        missing=missing.value,
+        missing=missing,
         separator=sep,
         encoding=encoding,
     )
@@ -175,7 +132,7 @@ def study(
         named = [*PRIVATE_MODELS[loaded.task], *FEATURE_MECHANISMS]
         named += TABLE_MECHANISMS if len(set(loaded.of_column)) < len(loaded.of_column) else []
     else:
-        named = list(mechanism or (_OF_REGRESSION if loaded.task == "regression" else _MECHANISMS))
+        named = list(mechanism or (_REGRESSION_MECHANISMS if loaded.task == "regression" else _MECHANISMS))
     with progress_bar(console) as progress:
         bar = progress.add_task(named[0], total=None)
         found = compare_mechanisms(
@@ -205,9 +162,9 @@ def study(
 
 def _tables(found: MechanismComparison) -> Iterator[TextTable]:
     if len(found.curves) <= _FEW_MECHANISMS:
-        first, weaker = ranking(found, within=PROTECTS), found.weaker_than_stated()
+        first, weaker = ranking(found, within=HEADLINE_EPSILON), found.weaker_than_stated()
         # Mechanisms that keep their stated epsilon come first.
-        if any(found.ranking(PROTECTS)):
+        if any(found.ranking(HEADLINE_EPSILON)):
             yield first
         kept = [name for name in found.curves if name not in weaker]
         yield points(found, [*kept, *weaker], title="Every point: asked for, stated, exact")

@@ -1,10 +1,12 @@
 """Release of Arrow record batches and tables by a policy, row by row."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
+from skldp._tables import require
 from skldp.client import Policy
-from skldp.collection._report_tables import batch_of_bytes, batch_of_reports, bytes_schema, report_schema, require_arrow
+from skldp.collection._report_tables import batch_of_bytes, batch_of_reports, bytes_schema, report_schema
 from skldp.laws._release_key import ReleaseKey
 
 
@@ -68,23 +70,29 @@ def release_batches(
     >>> reports.num_rows, reports.column_names
     (2, ['skldp_report_id', 'city'])
     """
-    return _Release(policy, secret, ids, as_bytes, handle_unknown)
+    check_secret(policy, secret, ids)
+    release = _BatchRelease(policy, secret, ids, as_bytes, handle_unknown)
+    # Fail early if pyarrow is missing or a field has the name of the reports' id.
+    _ = release.schema
+    return release
 
 
-class _Release:
-    """Function of :func:`release_batches`, as a class that can be pickled."""
+@dataclass(frozen=True)
+class _BatchRelease:
+    """Function of :func:`release_batches` that can be pickled."""
 
-    def __init__(
-        self, policy: Policy, secret: ReleaseKey | None, ids: str | None, as_bytes: bool, unknown: Any
-    ) -> None:
-        check_secret(policy, secret, ids)
-        self.policy, self.secret, self.ids, self.as_bytes = policy, secret, ids, as_bytes
-        self.handle_unknown = unknown
-        # Fails early if pyarrow is missing or a field has the name of the reports' id.
-        self.schema = bytes_schema(policy) if as_bytes else report_schema(policy)
+    policy: Policy
+    secret: ReleaseKey | None
+    ids: str | None
+    as_bytes: bool
+    handle_unknown: str
+
+    @property
+    def schema(self) -> Any:
+        return bytes_schema(self.policy) if self.as_bytes else report_schema(self.policy)
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        pa = require_arrow()
+        pa = require("pyarrow", extra="arrow")
         for batch in batches:
             if not isinstance(batch, pa.RecordBatch):
                 raise ValueError(f"A batch must be a pyarrow.RecordBatch; got {type(batch).__name__}.")
@@ -93,11 +101,8 @@ class _Release:
             _check_names(own, names)
             columns = {name: batch.column(names.index(name)) for name in own}
             people = None if self.ids is None else batch.column(names.index(self.ids)).to_pylist()
-            how = {"as_bytes": self.as_bytes, "handle_unknown": self.handle_unknown}
-            yield released_batch(self.policy, columns, self.secret, people, **how)
-
-    def __reduce__(self) -> Any:
-        return type(self), (self.policy, self.secret, self.ids, self.as_bytes, self.handle_unknown)
+            options: dict[str, Any] = {"as_bytes": self.as_bytes, "handle_unknown": self.handle_unknown}
+            yield released_batch(self.policy, columns, self.secret, people, **options)
 
 
 def released_batch(
@@ -126,8 +131,7 @@ def check_secret(policy: Policy, secret: ReleaseKey | None, ids: str | None) -> 
         )
     if policy.has_waves:
         raise ValueError(
-            "Tables are released by laws of one step; got a policy of two steps, which reports in waves by "
-            "Policy.release."
+            "Tables are released by laws of one step; the policy has two steps. Release its waves by Policy.release."
         )
 
 

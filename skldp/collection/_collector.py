@@ -134,8 +134,7 @@ class Collector(ReportStore):
         Parameters and errors are those of :meth:`mean`. The law of `field` must be one of a lattice, such as
         ``"piecewise"``, or mix one in. The estimate is unbiased, and may be below 0.
         """
-        number, answers = self._number(field), self._answers[field]
-        scores = numbers(number.law, answers), squares(number.law, answers)
+        number, scores = self._number(field), self._moment_scores(field)
 
         def one(weights: Scores) -> SurveyEstimate:
             return variance(*scores, weights, level, f"variance of {field}").scaled(number.radius**2)
@@ -156,11 +155,7 @@ class Collector(ReportStore):
         Parameters and errors are those of :meth:`variance`. The estimate may lie outside [-1, 1]; its interval does
         not, and is all of [-1, 1] if there are too few reports.
         """
-        scores = []
-        for name in (field, other):
-            law, answers = self._number(name).law, self._answers[name]
-            scores.append((numbers(law, answers), squares(law, answers)))
-        first, second = scores
+        first, second = self._moment_scores(field), self._moment_scores(other)
 
         def one(weights: Scores) -> SurveyEstimate:
             return correlation(first, second, weights, level, f"correlation of {field} and {other}")
@@ -202,14 +197,12 @@ class Collector(ReportStore):
         category = self._field(field)
         if not isinstance(category, CategoryField):
             raise ValueError(f"`frequencies` needs a category; use `histogram` for number {field!r}.")
-        scores, answers = code_scores(category.law), self._answers[field]
 
         def likeliest() -> npt.NDArray[np.float64]:
-            return likeliest_codes(category.law, answers)
+            return likeliest_codes(category.law, self._answers[field])
 
-        labels = value_labels(category.values)
-        one = self._shares(scores, answers, f"shares of {field}", labels, level, consistent, likeliest)
-        return self._grouped(one, (field,), by, where, level, several=True, whole=consistent == "likelihood")
+        scores, labels = code_scores(category.law), value_labels(category.values)
+        return self._shares(field, scores, "shares", labels, consistent, likeliest, by, where, level)
 
     def histogram(
         self,
@@ -241,17 +234,16 @@ class Collector(ReportStore):
         ValueError
             As of :meth:`mean`, or if the law does not identify so many bins.
         """
-        number, answers = self._number(field), self._answers[field]
+        number = self._number(field)
         own = bins_of(number, bins, self.n_reports)
 
         def likeliest() -> npt.NDArray[np.float64]:
-            found, *_ = distribution_of(number, answers)
-            # The share of an integer is spread around it.
+            found, *_ = distribution_of(number, self._answers[field])
+            # The distribution spreads the share of an integer around it.
             inner = np.ceil(own.edges[1:-1]) - 0.5 if number.whole else own.edges[1:-1]
             return np.diff(found.cumulative(inner), prepend=0.0, append=1.0)
 
-        one = self._shares(own.scores, answers, f"shares of {field}", own.labels, level, consistent, likeliest)
-        return self._grouped(one, (field,), by, where, level, several=True, whole=consistent == "likelihood")
+        return self._shares(field, own.scores, "shares", own.labels, consistent, likeliest, by, where, level)
 
     def cumulative(
         self,
@@ -268,10 +260,7 @@ class Collector(ReportStore):
         """
         own = bins_of(self._number(field), bins, self.n_reports)
         labels = tuple(f"< {number_label(edge)}" for edge in own.edges[1:-1])
-        one = self._shares(
-            own.cumulative, self._answers[field], f"cumulative shares of {field}", labels, level, None, None
-        )
-        return self._grouped(one, (field,), by, where, level, several=True)
+        return self._shares(field, own.cumulative, "cumulative shares", labels, None, None, by, where, level)
 
     def quantiles(
         self, field: str, levels: Sequence[float] = (0.25, 0.5, 0.75), *, level: float = 0.95
@@ -327,10 +316,12 @@ class Collector(ReportStore):
         return frame_of(self.policy, self._columns)
 
     def page(self) -> str:
-        """Return an HTML page with tables and pictures of all fields, which loads and runs nothing.
+        """Return an HTML page with tables and charts of all fields, which loads and runs nothing.
 
         Raises
         ------
+        ImportError
+            If jinja2 is missing.
         ValueError
             If there are fewer than two reports.
         """
@@ -352,12 +343,8 @@ class Collector(ReportStore):
         if isinstance(field, NumbersField):
             return [(one, False) for one in self._group_means(field)]
         found = []
-        for estimate, drawn in (
-            (self.mean, False),
-            (partial(self.histogram, consistent="project"), True),
-            (self.quantiles, False),
-            (self.variance, False),
-        ):
+        histogram = partial(self.histogram, consistent="project")
+        for estimate, drawn in (self.mean, False), (histogram, True), (self.quantiles, False), (self.variance, False):
             # A law may not identify an estimate.
             with suppress(ValueError):
                 found.append((estimate(field.name), drawn))
@@ -377,7 +364,7 @@ class Collector(ReportStore):
         found = fields.get(name)
         if found is None or isinstance(found, NumbersField):
             if name in self.policy.names:
-                raise ValueError(f"Only `mean` is known for numbers that are answered for together; got {name!r}.")
+                raise ValueError(f"Use `mean`: {name!r} is one of several numbers of one law.")
             raise ValueError(f"A field must be one of {sorted(self.policy.names)}; got {name!r}.")
         return found
 
@@ -386,6 +373,11 @@ class Collector(ReportStore):
         if not isinstance(field, NumberField):
             raise ValueError(f"This estimate needs a number; use `frequencies` for category {name!r}.")
         return field
+
+    def _moment_scores(self, name: str) -> tuple[Scores, Scores]:
+        """Return the scores of a number and of its square."""
+        law, answers = self._number(name).law, self._answers[name]
+        return numbers(law, answers), squares(law, answers)
 
     def _number_scores(self, name: str) -> tuple[str, Scores, NumberColumn]:
         """Return the field of a number, its scores in [-1, 1], and its column."""
@@ -406,41 +398,40 @@ class Collector(ReportStore):
         means = raw.scaled(radius, center)
         return [means.only([i], [name], f"mean of {name}") for i, name in enumerate(names)]
 
-    def _sums(self, scores: PartScores, answers: npt.NDArray[np.unsignedinteger[Any]], weights: Scores) -> Sums:
-        w = weights.values
-        a, _ = scores.sums(answers, w)
-        ab, aa = scores.sums(answers, w**2)
-        ends = scores.low, scores.high, weights.low, weights.high
-        return Sums(a, aa, ab, float(w.sum()), float(w @ w), *ends, scores.two_valued)
-
     def _shares(
         self,
+        field: str,
         scores: PartScores,
-        answers: npt.NDArray[np.unsignedinteger[Any]],
         what: str,
         labels: Sequence[str],
-        level: float,
         consistent: _Consistent,
         likeliest: Callable[[], npt.NDArray[np.float64]] | None,
-    ) -> Callable[[Scores], SurveyEstimate]:
-        """Return the function that estimates the shares of parts, given weights."""
+        by: str | None,
+        where: Mapping[str, Any] | None,
+        level: float,
+    ) -> SurveyEstimate:
+        """Estimate the shares of parts of a field."""
         if consistent not in (None, "project", "likelihood"):
-            raise ValueError(f"consistent must be None, 'project' or 'likelihood'. Got {consistent!r} instead.")
-
+            raise ValueError(f"consistent must be None, 'project' or 'likelihood'; got {consistent!r}.")
         kind = {None: "", "project": "projected ", "likelihood": "likeliest "}[consistent]
+        answers = self._answers[field]
 
         def one(weights: Scores) -> SurveyEstimate:
-            raw = quotients(self._sums(scores, answers, weights), self.n_reports, level, kind + what, labels)
+            w = weights.values
+            a, _ = scores.sums(answers, w)
+            ab, aa = scores.sums(answers, w**2)
+            ends = scores.low, scores.high, weights.low, weights.high
+            sums = Sums(a, aa, ab, float(w.sum()), float(w @ w), *ends, scores.two_valued)
+            raw = quotients(sums, self.n_reports, level, f"{kind}{what} of {field}", labels)
             if consistent is None or not np.isfinite(raw.values).all():
                 return raw
-            if consistent == "project":
-                # The projection moves no further than all raw shares together.
-                moved = np.full(len(labels), np.sqrt((raw.moved**2).sum()))
-                return made_consistent(raw, project_onto_simplex(raw.values[None])[0], moved)
-            assert likeliest is not None
-            return made_consistent(raw, likeliest(), np.full(len(labels), np.inf))
+            if likeliest is not None and consistent == "likelihood":
+                return made_consistent(raw, likeliest(), np.full(len(labels), np.inf))
+            # The projection moves no further than all raw shares together.
+            moved = np.full(len(labels), np.sqrt((raw.moved**2).sum()))
+            return made_consistent(raw, project_onto_simplex(raw.values[None])[0], moved)
 
-        return one
+        return self._grouped(one, (field,), by, where, level, several=True, ungrouped=consistent == "likelihood")
 
     def _grouped(
         self,
@@ -451,7 +442,7 @@ class Collector(ReportStore):
         level: float,
         *,
         several: bool = False,
-        whole: bool = False,
+        ungrouped: bool = False,
     ) -> SurveyEstimate:
         """Estimate for all filtered reports, or for each group."""
         check_fraction("level", level)
@@ -461,8 +452,8 @@ class Collector(ReportStore):
         if len(set(names)) < len(names):
             # Scores multiply only if their noise is independent.
             raise ValueError(f"Field, group and filter must be different fields; got {names!r}.")
-        if whole and len(names) > len(used):
-            raise ValueError("consistent='likelihood' takes no group and no filter; got one.")
+        if ungrouped and len(names) > len(used):
+            raise ValueError("consistent='likelihood' takes neither `by` nor `where`; got one.")
         self._check_number_of_reports()
         answers = self._answers
         weights = weights_of(fields, answers, asked, self.n_reports)

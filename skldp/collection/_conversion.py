@@ -1,12 +1,11 @@
 """Fields of policies from fitted estimators, and estimators of the same integers from policies."""
 
 import math
-from abc import ABC, abstractmethod
 from collections import UserList
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.compose import ColumnTransformer
@@ -29,7 +28,7 @@ from skldp.laws._integers import GroupLaw
 from skldp.mechanisms._record import MixedRecord, share_out
 
 _Fields = tuple[AnyField, ...]
-# Labels and targets are no columns of a table.
+# Names of labels and targets, which are not columns of a table.
 _NAMES = {"LabelRR": "label", "LabelLaplace": "label", "TargetPrivatizer": "target"}
 
 
@@ -37,248 +36,169 @@ def exported(estimator: Any, units: Mapping[str, str]) -> tuple[_Fields, list[di
     """Return the fields of a fitted estimator, and the parameters that its integers follow from."""
     parts = list(_parts(estimator))
     if not parts:
-        raise ValueError("A policy needs something to release. Got an estimator that drops all columns.")
-    strange = set(units) - {name for part in parts for name in part.names}
-    if strange:
-        raise ValueError(f"units must be of columns of the table. Got some of {sorted(strange)} instead.")
+        raise ValueError("A policy must release something; got an estimator that drops all columns.")
+    unknown = set(units) - {name for part in parts for name in part.names}
+    if unknown:
+        raise ValueError(f"units must be of columns of the table; got others: {sorted(unknown)}.")
     fields: list[AnyField] = []
     asked = []
     for part in parts:
         if not math.isfinite(part.fitted.privacy_guarantee_.epsilon):
-            raise ValueError("A policy publishes its domain, which must be declared. Got a learnt one instead.")
-        name = type(part.fitted).__name__
-        params = _KINDS[name].export_params(part.fitted)
-        own = _KINDS[name].fields(part.fitted, part.names, units, part.label or "numbers")
+            raise ValueError("A policy publishes its domain, which must be declared; got a learnt one.")
+        params = _export_params(part.fitted)
+        own = _fields_of(part.fitted, part.names, units, part.label or "numbers")
         fields.extend(own)
-        head = {"estimator": name, "epsilon": repr(float(part.fitted.epsilon)), "n_fields": str(len(own))}
-        asked.append(head | params | ({} if part.label is None else {"name": part.label}))
+        head = {"estimator": type(part.fitted).__name__, "epsilon": repr(float(part.fitted.epsilon))}
+        named = {} if part.label is None else {"name": part.label}
+        asked.append(head | {"n_fields": str(len(own))} | params | named)
     return tuple(fields), asked
 
 
 def estimator_of(policy: Policy) -> Any:
     """Build the estimator of a policy, not fitted, and check that it has the same integers."""
     if policy.asked is None:
-        raise ValueError("The policy must say what its integers were made from. Got one written by hand.")
+        raise ValueError("The policy states no parameters of an estimator; it was written by hand.")
     left = iter(policy.fields)
     built = []
     for params in policy.asked:
         fields = tuple(islice(left, int(params["n_fields"])))
-        if params["estimator"] not in _KINDS or not fields:
-            raise ValueError("What was asked must be of estimators and fields that there are. Got another.")
-        kind = _KINDS[params["estimator"]]
+        if params["estimator"] not in _ESTIMATORS or not fields:
+            raise ValueError(
+                f"The policy must name one of {', '.join(_ESTIMATORS)}, and its fields; it was edited or made by "
+                "another version."
+            )
         try:
-            one = kind.build(params, fields)
-            again = kind.rebuild(kind.build(params, fields), fields)
+            one = _build(params, fields)
+            again = _rebuilt_fields(_build(params, fields), fields)
         except (ArithmeticError, KeyError):
             # An epsilon of 1e-300 leaves nothing to divide by, and parameters may be absent.
             one, again = None, ()
         if list(map(_of_estimator, again)) != list(map(_of_estimator, fields)):
-            raise ValueError("What was asked must give the integers of the policy. Got other integers instead.")
+            raise ValueError(
+                "The policy's thresholds do not match its stated parameters; it was edited or made by another version."
+            )
         built.append((params.get("name"), one, [name for field in fields for name in field.names]))
     if next(left, None) is not None:
-        raise ValueError("What was asked must give every field of the policy. Got fewer fields instead.")
+        raise ValueError("The policy's stated parameters must cover all of its fields; it was edited.")
     return built[0][1] if len(built) == 1 and built[0][0] is None else ColumnTransformer(built)
 
 
-class _Kind(ABC):
-    """Base class of kinds of estimators."""
-
-    estimator: ClassVar[type]
-
-    @abstractmethod
-    def fields(self, fitted: Any, names: Sequence[str], units: Mapping[str, str], group: str) -> _Fields:
-        """Return the fields of a fitted estimator by the names of its columns; `group` names several together."""
-
-    @abstractmethod
-    def export_params(self, fitted: Any) -> dict[str, Any]:
-        """Return the parameters that the integers follow from, beside epsilon and the fields."""
-
-    @abstractmethod
-    def build(self, params: Mapping[str, Any], fields: _Fields) -> Any:
-        """Build the estimator, not fitted."""
-
-    def fit(self, built: Any, fields: _Fields) -> Any:
-        """Fit a built estimator to a public row."""
-        return built.fit(np.array([[one.low for one in _numbers(fields)]]))
-
-    def rebuild(self, built: Any, fields: _Fields) -> _Fields:
-        """Return the fields of a built estimator."""
-        names = [name for field in fields for name in field.names]
-        return self.fields(self.fit(built, fields), names, {}, fields[0].name)
-
-
-class _Numbers(_Kind):
-    def fields(self, fitted: Any, names: Sequence[str], units: Mapping[str, str], group: str) -> _Fields:
-        """Return a field for each number, or one field if they have one law together."""
-        law: Any = fitted.mechanism_.integer_law
-        ends = list(zip(names, *(end.tolist() for end in fitted.bounds_), strict=True))
-        if isinstance(law, GroupLaw):
-            columns = tuple(NumberColumn(name, low, high, unit=units.get(name)) for name, low, high in ends)
-            return (NumbersField(group, columns, law),)
-        return tuple(NumberField(name, low, high, law, unit=units.get(name)) for name, low, high in ends)
-
-
-class _Numeric(_Numbers):
-    estimator = NumericPrivatizer
-
-    def export_params(self, fitted: Any) -> dict[str, Any]:
-        """Return the chosen mechanism, and how many numbers it samples."""
-        return {"mechanism": fitted.mechanism_name_, "n_sampled": str(fitted.n_sampled_features_)}
-
-    def build(self, params: Mapping[str, Any], fields: _Fields) -> Any:
-        """Build it with the bounds of the fields."""
-        return NumericPrivatizer(
-            float(params["epsilon"]),
-            mechanism=params["mechanism"],
-            bounds=_bounds(fields),
-            n_sampled_features=int(params["n_sampled"]),
-        )
-
-
-class _BitRand(_Numbers):
-    estimator = BitRandTransformer
-
-    def export_params(self, fitted: Any) -> dict[str, Any]:
-        """Return how many numbers it samples, and the number of bits."""
-        if fitted.calibration != "exact" or not fitted.debias:
-            raise ValueError(
-                "A policy needs an epsilon that follows from the integers alone, whatever codes the bounds reach. Got "
-                "another BitRandTransformer than one of calibration='exact' and debias=True."
-            )
-        sampled = fitted.mechanism_.n_sampled
-        return {"mechanism": "exact", "n_sampled": str(sampled), "n_bits": str(fitted.n_bits)}
-
-    def build(self, params: Mapping[str, Any], fields: _Fields) -> Any:
-        """Build it with the bounds of the fields."""
-        return BitRandTransformer(
-            float(params["epsilon"]),
-            n_bits=int(params["n_bits"]),
-            bounds=_bounds(fields),
-            calibration="exact",
-            n_sampled_features=int(params["n_sampled"]),
-            debias=True,
-        )
-
-
-class _Target(_Kind):
-    estimator = TargetPrivatizer
-
-    def fields(self, fitted: Any, names: Sequence[str], units: Mapping[str, str], group: str) -> _Fields:
-        """Return the field of the number."""
-        law: Any = fitted.mechanism_.integer_law
-        low, high = fitted.bounds_
-        return (NumberField(names[0], low, high, law, unit=units.get(names[0])),)
-
-    def export_params(self, fitted: Any) -> dict[str, Any]:
-        """Return the chosen mechanism, its prior, and the epsilon that a learnt prior leaves."""
-        prior = getattr(fitted.mechanism_, "prior", None)
-        epsilon = getattr(fitted.mechanism_, "epsilon", fitted.epsilon)
-        own = {"epsilon": repr(float(epsilon)), "mechanism": fitted.mechanism_name_}
-        return own if prior is None else own | {"numbers": [repr(share) for share in prior]}
-
-    def build(self, params: Mapping[str, Any], fields: _Fields) -> Any:
-        """Build it with the bounds of the field."""
-        (column,) = _numbers(fields)
-        prior = [float(share) for share in params["numbers"]] if "numbers" in params else None
-        bounds = (column.low, column.high)
-        return TargetPrivatizer(float(params["epsilon"]), bounds=bounds, mechanism=params["mechanism"], prior=prior)
-
-    def fit(self, built: Any, fields: _Fields) -> Any:
-        """Fit it to an end of its bounds."""
-        return built.fit([_numbers(fields)[0].low])
-
-
-class _Categories(_Kind):
-    estimator = CategoricalPrivatizer
-
-    def fields(self, fitted: Any, names: Sequence[str], units: Mapping[str, str], group: str) -> _Fields:
-        """Return a field for each column."""
-        columns = zip(names, fitted.categories_, fitted.mechanism_.parts, strict=True)
-        return tuple(_category_field(name, tuple(values.tolist()), own) for name, values, own in columns)
-
-    def export_params(self, fitted: Any) -> dict[str, Any]:
-        """Return the mechanism."""
-        return {"mechanism": fitted.mechanism}
-
-    def build(self, params: Mapping[str, Any], fields: _Fields) -> Any:
-        """Build it with the values of the fields."""
-        categories = [list(_category(field).values) for field in fields]
-        return CategoricalPrivatizer(float(params["epsilon"]), mechanism=params["mechanism"], categories=categories)
-
-    def fit(self, built: Any, fields: _Fields) -> Any:
-        """Fit it to the first values."""
-        row = np.empty((1, len(fields)), dtype=object)
-        row[0, :] = [_category(field).values[0] for field in fields]
-        return built.fit(row)
-
-
-class _Label(_Kind):
-    def fields(self, fitted: Any, names: Sequence[str], units: Mapping[str, str], group: str) -> _Fields:
-        """Return the field of the label."""
-        return (_category_field(names[0], tuple(fitted.classes_.tolist()), fitted.mechanism_),)
-
-    def export_params(self, fitted: Any) -> dict[str, Any]:
-        """Return the name of the estimator."""
-        return {"mechanism": self.estimator.__name__}
-
-    def build(self, params: Mapping[str, Any], fields: _Fields) -> Any:
-        """Build it with the values of the field."""
-        (field,) = fields
-        return self.estimator(float(params["epsilon"]), classes=list(_category(field).values))
-
-    def fit(self, built: Any, fields: _Fields) -> Any:
-        """Fit it to all its classes."""
-        return built.fit(built.classes)
-
-
-class _LabelRR(_Label):
-    estimator = LabelRR
-
-
-class _LabelLaplace(_Label):
-    estimator = LabelLaplace
-
-
-class _Table(_Kind):
-    estimator = TablePrivatizer
-
-    def fields(self, fitted: Any, names: Sequence[str], units: Mapping[str, str], group: str) -> _Fields:
-        """Return a field for each column."""
-        columns = zip(names, fitted.columns_, fitted.mechanism_.parts, strict=True)
+def _fields_of(fitted: Any, names: Sequence[str], units: Mapping[str, str], group: str) -> _Fields:
+    """Return the fields of a fitted estimator by its column names; `group` names numbers of one law."""
+    mechanism: Any = fitted.mechanism_
+    if isinstance(fitted, TablePrivatizer):
+        columns = zip(names, fitted.columns_, mechanism.parts, strict=True)
         return tuple(_table_field(name, column, part, units.get(name)) for name, column, part in columns)
+    if isinstance(fitted, CategoricalPrivatizer):
+        values = zip(names, fitted.categories_, mechanism.columns, strict=True)
+        return tuple(_category_field(name, tuple(own.tolist()), part) for name, own, part in values)
+    if isinstance(fitted, LabelRR | LabelLaplace):
+        return (_category_field(names[0], tuple(fitted.classes_.tolist()), mechanism),)
+    law = mechanism.integer_law
+    low, high = (np.atleast_1d(end).tolist() for end in fitted.bounds_)
+    ends = list(zip(names, low, high, strict=True))
+    if isinstance(law, GroupLaw):
+        numbers = tuple(NumberColumn(name, low, high, unit=units.get(name)) for name, low, high in ends)
+        return (NumbersField(group, numbers, law),)
+    return tuple(NumberField(name, low, high, law, unit=units.get(name)) for name, low, high in ends)
 
-    def export_params(self, fitted: Any) -> dict[str, Any]:
-        """Return the mechanism of numbers, and the weights of the columns."""
-        return {"mechanism": fitted.mechanism, "numbers": [repr(fitted.shares_[name]) for name in fitted.epsilons_]}
 
-    def build(self, params: Mapping[str, Any], fields: _Fields) -> Any:
-        """Build it with the schema of the fields."""
-        schema = {field.name: _schema_of(field) for field in fields}
-        of_categories = _category_mechanisms(fields)
-        unknown = {field.unknown for field in fields if isinstance(field, CategoryField)}
-        return TablePrivatizer(
-            float(params["epsilon"]),
-            schema=schema,
-            shares=dict(zip(schema, map(float, params["numbers"]), strict=True)),
-            mechanism=params["mechanism"],
-            category_mechanism=of_categories if {"krr", *of_categories.values()} != {"krr"} else "krr",
-            handle_unknown="missing" if unknown == {None} else "error",
-        )
+def _export_params(fitted: Any) -> dict[str, Any]:
+    """Return the parameters that the integers of an estimator follow from, beside epsilon and the fields."""
+    match fitted:
+        case TablePrivatizer():
+            return {"mechanism": fitted.mechanism, "numbers": [repr(fitted.shares_[name]) for name in fitted.epsilons_]}
+        case NumericPrivatizer():
+            return {"mechanism": fitted.mechanism_name_, "n_sampled": str(fitted.n_sampled_features_)}
+        case BitRandTransformer():
+            if fitted.calibration != "exact" or not fitted.debias:
+                raise ValueError(
+                    "A policy needs an epsilon that follows from the integers alone: a BitRandTransformer must have "
+                    "calibration='exact' and debias=True."
+                )
+            sampled = fitted.mechanism_.n_sampled
+            return {"mechanism": "exact", "n_sampled": str(sampled), "n_bits": str(fitted.n_bits)}
+        case TargetPrivatizer():
+            prior = getattr(fitted.mechanism_, "prior", None)
+            # A learnt prior takes a part of the budget.
+            epsilon = getattr(fitted.mechanism_, "epsilon", fitted.epsilon)
+            own = {"epsilon": repr(float(epsilon)), "mechanism": fitted.mechanism_name_}
+            return own if prior is None else own | {"numbers": [repr(share) for share in prior]}
+        case CategoricalPrivatizer():
+            return {"mechanism": fitted.mechanism}
+    return {"mechanism": type(fitted).__name__}
 
-    def rebuild(self, built: Any, fields: _Fields) -> _Fields:
-        """Return the fields of its mechanism: a table of named columns needs pandas or polars."""
-        names = list(built.schema)
+
+def _build(params: Mapping[str, Any], fields: _Fields) -> Any:
+    """Build the estimator of stated parameters and fields, not fitted."""
+    epsilon, mechanism = float(params["epsilon"]), params["mechanism"]
+    numbers = _numbers(fields)
+    bounds: Any = (np.array([one.low for one in numbers]), np.array([one.high for one in numbers]))
+    match params["estimator"]:
+        case "TablePrivatizer":
+            schema = {field.name: _schema_of(field) for field in fields}
+            of_categories = _category_mechanisms(fields)
+            unknown = {field.unknown for field in fields if isinstance(field, CategoryField)}
+            return TablePrivatizer(
+                epsilon,
+                schema=schema,
+                shares=dict(zip(schema, map(float, params["numbers"]), strict=True)),
+                mechanism=mechanism,
+                category_mechanism=of_categories if {"krr", *of_categories.values()} != {"krr"} else "krr",
+                handle_unknown="missing" if unknown == {None} else "error",
+            )
+        case "NumericPrivatizer":
+            n_sampled = int(params["n_sampled"])
+            return NumericPrivatizer(epsilon, mechanism=mechanism, bounds=bounds, n_sampled_features=n_sampled)
+        case "BitRandTransformer":
+            return BitRandTransformer(
+                epsilon,
+                n_bits=int(params["n_bits"]),
+                bounds=bounds,
+                calibration="exact",
+                n_sampled_features=int(params["n_sampled"]),
+                debias=True,
+            )
+        case "TargetPrivatizer":
+            (column,) = numbers
+            prior = [float(share) for share in params["numbers"]] if "numbers" in params else None
+            return TargetPrivatizer(epsilon, bounds=(column.low, column.high), mechanism=mechanism, prior=prior)
+        case "CategoricalPrivatizer":
+            categories = [list(_category(field).values) for field in fields]
+            return CategoricalPrivatizer(epsilon, mechanism=mechanism, categories=categories)
+    (label,) = fields
+    return _ESTIMATORS[params["estimator"]](epsilon, classes=list(_category(label).values))
+
+
+def _rebuilt_fields(built: Any, fields: _Fields) -> _Fields:
+    """Return the fields of a built estimator, fitted to public values."""
+    names = [name for field in fields for name in field.names]
+    if isinstance(built, TablePrivatizer):
+        # A fit to named columns would need pandas or polars.
         columns, _ = read_schema(built.schema, names, [None] * len(names))
         of_categories = _category_mechanisms(fields)
         coded = Columns.of({name: column.coded for name, column in zip(names, columns, strict=True)})
         mechanisms = tuple(of_categories.get(name, built.mechanism) for name in names)
-        record = MixedRecord(coded, share_out(built.epsilon, list(built.shares.values())), mechanisms)
+        shares: Any = built.get_params()["shares"].values()
+        record = MixedRecord(coded, share_out(built.epsilon, list(shares)), mechanisms)
         return tuple(map(_table_field, names, columns, record.parts, [None] * len(names)))
+    if isinstance(built, LabelRR | LabelLaplace):
+        public: Any = built.classes
+    elif isinstance(built, TargetPrivatizer):
+        public = [_numbers(fields)[0].low]
+    elif isinstance(built, CategoricalPrivatizer):
+        public = np.array([[_category(field).values[0] for field in fields]], dtype=object)
+    else:
+        public = np.array([[one.low for one in _numbers(fields)]])
+    return _fields_of(built.fit(public), names, {}, fields[0].name)
 
 
-_KINDS: dict[str, _Kind] = {
-    kind.estimator.__name__: kind
-    for kind in (_Table(), _Numeric(), _BitRand(), _Target(), _Categories(), _LabelRR(), _LabelLaplace())
+_ESTIMATORS: dict[str, type] = {
+    kind.__name__: kind
+    for kind in (
+        *(TablePrivatizer, NumericPrivatizer, BitRandTransformer, TargetPrivatizer, CategoricalPrivatizer),
+        *(LabelRR, LabelLaplace),
+    )
 }
 
 
@@ -305,8 +225,8 @@ def _table_field(name: str, column: DeclaredColumn, mechanism: Any, unit: str | 
         return _category_field(name, column.values, mechanism)
     if column.missing == "category":
         raise ValueError(
-            "A policy has no law of a number that may be missing as an answer of its own: declare 'missing': 'middle' "
-            f"for it, and whether it is missing as a category beside it. Got 'missing': 'category' for {name!r}."
+            "A policy has no law of a number that may be missing as an answer of its own; got 'missing': 'category' "
+            f"for {name!r}. Declare 'missing': 'middle' for it, and a category that says whether it is missing."
         )
     law: Any = mechanism.integer_law
     return NumberField(name, column.low, column.high, law, unit=unit, whole=column.whole, is_date=column.is_date)
@@ -315,10 +235,10 @@ def _table_field(name: str, column: DeclaredColumn, mechanism: Any, unit: str | 
 def _schema_of(field: AnyField) -> dict[str, Any]:
     """Return the declaration of a field in a schema."""
     if isinstance(field, NumbersField):
-        raise ValueError(f"In a table, each number is released on its own. Got several together in {field.name!r}.")
+        raise ValueError(f"Each number of a table has its own law; {field.name!r} holds several numbers of one law.")
     if isinstance(field, CategoryField):
         if None in field.values[:-1]:
-            raise ValueError(f"In a table, the missing category is the last one. Got another order in {field.name!r}.")
+            raise ValueError(f"The missing category of {field.name!r} must be the last one.")
         return field.domain.to_dict() | ({"missing": "category"} if field.values[-1] is None else {})
     missing = {"missing": "middle"} if field.missing == field.center else {}
     if field.is_date:
@@ -328,7 +248,7 @@ def _schema_of(field: AnyField) -> dict[str, Any]:
 
 
 def _of_estimator(field: AnyField) -> AnyField:
-    """Return a field without units, stand-ins and steps, which are a policy's own."""
+    """Return a field without units, stand-ins and steps, which only policies have."""
     if isinstance(field, CategoryField):
         return replace(field, unknown=...)
     if isinstance(field, NumberField):
@@ -347,19 +267,14 @@ def _numbers(fields: _Fields) -> list[NumberColumn]:
     ]
 
 
-def _bounds(fields: _Fields) -> Any:
-    columns = _numbers(fields)
-    return np.array([one.low for one in columns]), np.array([one.high for one in columns])
-
-
 def _category(field: AnyField) -> CategoryField:
     if not isinstance(field, CategoryField):
-        raise ValueError("This estimator needs a category. Got a number instead.")
+        raise ValueError(f"The estimator needs categories; field {field.name!r} is a number.")
     return field
 
 
 class _Part(NamedTuple):
-    """A fitted estimator, the names of its columns, and its own name in a ColumnTransformer."""
+    """Fitted estimator, the names of its columns, and its name in a ColumnTransformer."""
 
     fitted: Any
     names: list[str]
@@ -372,17 +287,17 @@ def _parts(estimator: Any, names: list[str] | None = None, label: str | None = N
         yield from _parts(next(steps, None), names, label)
     elif isinstance(estimator, ColumnTransformer):
         if label is not None:
-            raise ValueError("A ColumnTransformer must hold no other one. Got one within another.")
+            raise ValueError("A ColumnTransformer must not contain another one.")
         check_is_fitted(estimator)
         of_table = names or _input_names(estimator)
         for own, transformer, columns in estimator.transformers_:
             chosen = _chosen(of_table, columns)
             if chosen and not (isinstance(transformer, str) and transformer == "drop"):
                 yield from _parts(transformer, chosen, own)
-    elif type(estimator) not in [kind.estimator for kind in _KINDS.values()]:
+    elif type(estimator) not in _ESTIMATORS.values():
         raise ValueError(
-            f"A policy is made from one of {', '.join(_KINDS)}, a ColumnTransformer of these, or a Pipeline that "
-            f"begins with one. Got {type(estimator).__name__} instead."
+            f"A policy is made from one of {', '.join(_ESTIMATORS)}, a ColumnTransformer of these, or a Pipeline that "
+            f"begins with one; got {type(estimator).__name__}."
         )
     else:
         check_is_fitted(estimator)
@@ -403,7 +318,7 @@ def _chosen(names: list[str], columns: Any) -> list[str]:
         return [columns]
     if isinstance(columns, slice):
         if isinstance(columns.start, str) or isinstance(columns.stop, str):
-            raise ValueError("Columns must be a list of names, places or a mask. Got a slice of names instead.")
+            raise ValueError("Columns must be a list of names, places or a mask; got a slice of names.")
         return names[columns]
     # scikit-learn 1.6 gives the remainder as a list that warns when it is read.
     held: Any = columns.data if isinstance(columns, UserList) else columns

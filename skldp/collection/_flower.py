@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._checks import check_integer, check_positive
+from skldp._tables import require
 from skldp.client._ledger import DeviceLedger
 from skldp.exceptions import BudgetExhaustedError
 from skldp.learning._person import Person
@@ -96,11 +97,7 @@ def flower_client_app(people: Callable[[Any], _People], *, purpose: str) -> Any:
 
 
 def flower_server_app(
-    protocol: Callable[[Any], Protocol],
-    state: str | PathLike[str],
-    *,
-    least_nodes: int = 1,
-    timeout: float = 60.0,
+    protocol: Callable[[Any], Protocol], state: str | PathLike[str], *, least_nodes: int = 1, timeout: float = 60.0
 ) -> Any:
     """Make a Flower ``ServerApp`` that runs a protocol.
 
@@ -153,15 +150,10 @@ def flower_server_app(
     @app.main()  # type: ignore[untyped-decorator, unused-ignore]
     def main(grid: Any, context: Any) -> None:
         def exchange(kind: str, requests: dict[int, dict[str, Any]]) -> dict[int, Any]:
-            messages = [
-                flower.app.Message(
-                    flower.app.RecordDict({_RECORD: flower.app.ConfigRecord(one)}),
-                    dst_node_id=node,
-                    message_type=kind,
-                    ttl=timeout,
-                )
-                for node, one in requests.items()
-            ]
+            messages = []
+            for node, one in requests.items():
+                content = flower.app.RecordDict({_RECORD: flower.app.ConfigRecord(one)})
+                messages.append(flower.app.Message(content, dst_node_id=node, message_type=kind, ttl=timeout))
             replies = grid.send_and_receive(messages, timeout=timeout)
             return {one.metadata.src_node_id: _content(one) for one in replies if one.has_content()}
 
@@ -204,10 +196,9 @@ def learn(
     """Run a protocol, with the state in a file after every step."""
     left: dict[int, int] = {}
     n_unanswered = 0
-    new: dict[int, dict[str, Any]]
     while (task := protocol.task) is not None:
         nodes = connected()
-        new = {node: {} for node in nodes if node not in left}
+        new: dict[int, dict[str, Any]] = {node: {} for node in nodes if node not in left}
         unknown = exchange("query", new) if new else {}
         left = {node: n for node, n in left.items() if node in nodes}
         left |= {node: _people_left(reply, protocol) for node, reply in unknown.items()}
@@ -275,7 +266,7 @@ def _taking_part(ledger: DeviceLedger, purpose: str) -> Callable[[float], None]:
         ledger.charge(key, epsilon)
         # Another process of the device may have charged after the check.
         if ledger.reports()[key] > 1:
-            raise BudgetExhaustedError("A person takes part once; got a task after the one that was answered.")
+            raise BudgetExhaustedError("A person takes part in a purpose once; this one has answered a task already.")
 
     return spend
 
@@ -321,10 +312,6 @@ def _content(message: Any) -> Any:
 
 
 def _flower() -> Any:
-    try:
-        import flwr.app
-        import flwr.clientapp
-        import flwr.serverapp
-    except ImportError as error:
-        raise ImportError('Flower is not installed: pip install "skldp[flower]".') from error
-    return flwr
+    for part in ("app", "clientapp", "serverapp"):
+        require(f"flwr.{part}", extra="flower")
+    return require("flwr", extra="flower")

@@ -1,13 +1,11 @@
 """Heavy hitters of a domain that is too large to be listed, by prefixes: one group of people for each length."""
 
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.stats import binom
 
 from skldp._checks import check_epsilon, check_fraction, check_integer
-from skldp._documents import canonical_text, parsing, read_document
 from skldp.client import CategoryField, Policy, PrefixDomain, PrefixTask
 from skldp.client._prefixes import PREFIX
 from skldp.collection._collector import Collector
@@ -18,17 +16,6 @@ from skldp.mechanisms import LocalHashing
 from skldp.mechanisms.categorical._unary import OneHotRandomizedResponse
 
 _MOST_CANDIDATES = 2**18
-_NAMES = {
-    "symbols",
-    "word_length",
-    "fixed",
-    "epsilon",
-    "purpose",
-    "n_kept",
-    "n_candidates",
-    "false_positives",
-    "rounds",
-}
 
 
 class Round(NamedTuple):
@@ -86,7 +73,8 @@ class HeavyHitters:
     Earlier groups keep the `n_kept` most frequent prefixes; others are lost. A word with share :attr:`least_share` is
     found in about half of all runs; this share falls with the root of a group's size.
 
-    Tasks and states are public and depend on reports only. The order of reports does not matter.
+    Tasks are public and depend on reports only, whose order does not matter: keep the reports of each group, and add
+    them again to resume.
 
     References
     ----------
@@ -124,7 +112,7 @@ class HeavyHitters:
         false_positives: float = 0.05,
     ) -> None:
         if not isinstance(domain, PrefixDomain):
-            raise ValueError(f"domain must be a PrefixDomain. Got {type(domain).__name__} instead.")
+            raise ValueError(f"domain must be a PrefixDomain; got {type(domain).__name__}.")
         check_epsilon(epsilon)
         check_integer("n_candidates", n_candidates, least=2, most=_MOST_CANDIDATES)
         check_integer("n_kept", n_kept, least=1, most=n_candidates)
@@ -162,7 +150,8 @@ class HeavyHitters:
         values = collector.frequencies(PREFIX).values[:-1]
         candidates, is_last = task.candidates, len(self.rounds) + 1 == len(self.lengths)
         if is_last:
-            chosen = np.flatnonzero(self._support(collector)[:-1] >= self._threshold(collector))
+            support = _scores(collector).counts(collector._answers[PREFIX])
+            chosen = np.flatnonzero(support[:-1] >= self._threshold(collector))
         else:
             # Ties keep the first ones.
             chosen = np.argsort(-values, kind="stable")[: self.n_kept]
@@ -175,13 +164,13 @@ class HeavyHitters:
     def found(self) -> tuple[str | int, ...]:
         """The words that were found, codes as integers; raises ValueError if a round is open."""
         if self._task is not None:
-            raise ValueError(f"Words are found after {len(self.lengths)} rounds; got {len(self.rounds)} closed ones.")
+            raise ValueError(f"Words are found after {len(self.lengths)} rounds; only {len(self.rounds)} are closed.")
         return tuple(map(self.domain.value, self.rounds[-1].kept))
 
     @property
     def least_share(self) -> float:
         """The smallest estimated share that is found; raises ValueError as :meth:`estimate`."""
-        last = self._reports()
+        last = self._last_group()
         scores = _scores(last)
         return (self._threshold(last) / last.n_reports - scores.q) / (scores.p - scores.q)
 
@@ -203,62 +192,19 @@ class HeavyHitters:
         Raises
         ------
         ValueError
-            If a round is open, or this was read from a state, which has no reports.
+            If a round is open.
         """
         check_fraction("level", level)
-        last, found = self._reports(), self.found
+        last, found = self._last_group(), self.found
         field = last.policy.fields[0]
         assert isinstance(field, CategoryField)
         each = 1 - (1 - level) / (len(field.values) - 1)
-        whole = last.frequencies(PREFIX, level=each)
+        shares = last.frequencies(PREFIX, level=each)
         place = {word: i for i, word in enumerate(field.values)}
         own = np.array([place[word] for word in self.rounds[-1].kept], dtype=np.int64)
-        order = np.argsort(-whole.values[own], kind="stable")
+        order = np.argsort(-shares.values[own], kind="stable")
         labels = [str(found[i]) for i in order]
-        return whole.only(own[order].tolist(), labels, f"shares of what was found for {self.purpose!r}")
-
-    def to_json(self) -> str:
-        """Return the public state of the closed rounds; the reports of an open round are in no state."""
-        domain = {"symbols": self.domain.symbols, "word_length": self.domain.length, "fixed": self.domain.fixed}
-        settings = {"epsilon": repr(self.epsilon), "purpose": self.purpose, "n_kept": self.n_kept}
-        more = {"n_candidates": self.n_candidates, "false_positives": repr(self.false_positives)}
-        rounds = [{"n_reports": one.n_reports, "kept": list(one.kept)} for one in self.rounds]
-        return canonical_text({"skldp": "heavy hitters", "version": 1, "rounds": rounds} | domain | settings | more)
-
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """Read a state, which is not trusted; raises ValueError for a state that no rounds lead to."""
-        given = read_document(text, "heavy hitters", 1, _NAMES, integers=True)
-        with parsing(f"A state of {cls.__name__}"):
-            own = cls(
-                PrefixDomain(given["symbols"], given["word_length"], given["fixed"]),
-                float(given["epsilon"]),
-                given["purpose"],
-                n_kept=given["n_kept"],
-                n_candidates=given["n_candidates"],
-                false_positives=float(given["false_positives"]),
-            )
-            for one in given["rounds"]:
-                own._go_on(one["n_reports"], one["kept"])
-            # Once: there may be hundreds of closed rounds, whose policies are not needed.
-            own._begin()
-        # Types and texts of numbers have one form.
-        if own.to_json() != canonical_text(given):
-            raise ValueError(f"A state must be in the only form of {cls.__name__}. Got another one instead.")
-        return own
-
-    def _go_on(self, n_reports: Any, kept: Any) -> None:
-        """Close a round by a state."""
-        if len(self.rounds) == len(self.lengths) or not isinstance(kept, list):
-            raise ValueError("A state must have at most one round for each length. Got others instead.")
-        check_integer("n_reports", n_reports, least=2)
-        length, candidates = self._asked()
-        is_last = length == self.domain.length
-        n_kept = len(kept) if is_last else min(self.n_kept, len(candidates))
-        chosen = set(kept)
-        if len(kept) != n_kept or kept != [one for one in candidates if one in chosen]:
-            raise ValueError("A round must keep some of its candidates, in their order. Got others instead.")
-        self.rounds = (*self.rounds, Round(length, int(n_reports), tuple(kept)))
+        return shares.only(own[order].tolist(), labels, f"shares of what was found for {self.purpose!r}")
 
     def _asked(self) -> tuple[int, list[str]]:
         """Return the length and the candidates of the next round."""
@@ -281,15 +227,11 @@ class HeavyHitters:
         self._task = PrefixTask(self.domain, length, Policy(self.purpose, (field,)))
         self._collector = Collector(self._task.policy)
 
-    def _reports(self) -> Collector:
-        """Return the collector of the last group."""
+    def _last_group(self) -> Collector:
+        """Return the collector of the last group; raises ValueError if a round is open."""
         _ = self.found
-        if self._last is None:
-            raise ValueError("Shares are estimated from the last reports. Got a state without reports.")
+        assert self._last is not None
         return self._last
-
-    def _support(self, collector: Collector) -> npt.NDArray[np.int64]:
-        return _scores(collector).counts(collector._answers[PREFIX])
 
     def _threshold(self, collector: Collector) -> int:
         """Return the smallest support that is found."""
@@ -316,7 +258,7 @@ def _lengths(domain: PrefixDomain, n_kept: int, n_candidates: int) -> tuple[int,
     step = _furthest(domain, 1, n_kept, n_candidates)
     left = domain.length - first
     if not first or (left and not step):
-        raise ValueError(f"n_candidates must suffice to extend {n_kept} prefixes by a character. Got {n_candidates}.")
+        raise ValueError(f"n_candidates must suffice to extend {n_kept} prefixes by a character; got {n_candidates}.")
     n_more = -(-left // step) if left else 0
     return tuple(first + left * i // max(1, n_more) for i in range(n_more + 1))
 

@@ -3,9 +3,11 @@
 import os
 import struct
 from collections.abc import Iterator
+from enum import Enum
 from os import PathLike
 from typing import Any, NamedTuple, Self
 
+from skldp._tables import require
 from skldp.client import Policy, Report
 from skldp.client._reports import header
 from skldp.collection._report_tables import (
@@ -16,7 +18,6 @@ from skldp.collection._report_tables import (
     columns_of_batch,
     join,
     own_columns,
-    require_arrow,
     sorted_once,
 )
 
@@ -30,30 +31,41 @@ _BYTES = 1 << 20
 _V5 = 4
 
 
+class Rejected(Enum):
+    """Reason why a report is rejected."""
+
+    FOREIGN = "foreign"
+    BROKEN = "broken"
+
+
 class Found(NamedTuple):
     """Parsed reports and the number of rejected ones."""
 
     columns: ReportColumns
     foreign: int
     broken: int
-    report: Report | None = None
 
 
-def read_one(policy: Policy, report: bytes) -> Found:
-    """Read one report."""
+def read_one(policy: Policy, report: bytes) -> Report | Rejected:
+    """Read one report; a broken one has the header of the policy, a foreign one does not."""
     if not isinstance(report, bytes | bytearray | memoryview):
-        raise TypeError(f"A report must be bytes. Got {type(report).__name__} instead.")
+        raise TypeError(f"A report must be bytes; got {type(report).__name__}.")
     given = bytes(report)
     try:
-        return Found(columns_of(policy, []), 0, 0, policy.read(given))
+        return policy.read(given)
     except ValueError:
         own = given.startswith(header(bytes.fromhex(policy.sha256)))
-        return Found(columns_of(policy, []), int(not own), int(own))
+        return Rejected.BROKEN if own else Rejected.FOREIGN
+
+
+def _found(policy: Policy, parsed: list[Report | Rejected]) -> Found:
+    reports = [one for one in parsed if isinstance(one, Report)]
+    return Found(columns_of(policy, reports), parsed.count(Rejected.FOREIGN), parsed.count(Rejected.BROKEN))
 
 
 def read_batch(policy: Policy, batch: Any) -> Iterator[Found]:
     """Read an Arrow record batch or table in parts. Rows of another schema are foreign."""
-    pa = require_arrow()
+    pa = require("pyarrow", extra="arrow")
     if isinstance(batch, pa.Table):
         for part in batch.to_batches():
             yield from read_batch(policy, part)
@@ -70,17 +82,10 @@ def read_batch(policy: Policy, batch: Any) -> Iterator[Found]:
     for start in range(0, kept.num_rows, _ROWS):
         part = kept.slice(start, _ROWS)
         if part.schema.names == ["skldp_report"]:
-            yield _read_all(policy, [report or b"" for report in part.columns[0].to_pylist()])
+            yield _found(policy, [read_one(policy, report or b"") for report in part.columns[0].to_pylist()])
         else:
             columns, n_broken = columns_of_batch(policy, part)
             yield Found(columns, 0, n_broken)
-
-
-def _read_all(policy: Policy, reports: list[bytes]) -> Found:
-    """Read a list of reports."""
-    found = [read_one(policy, report) for report in reports]
-    whole = columns_of(policy, [one.report for one in found if one.report is not None])
-    return Found(whole, sum(one.foreign for one in found), sum(one.broken for one in found))
 
 
 def read_file(policy: Policy, path: str | PathLike[str]) -> Iterator[Found]:
@@ -90,7 +95,7 @@ def read_file(policy: Policy, path: str | PathLike[str]) -> Iterator[Found]:
     if not first.startswith((_ARROW, _PARQUET, _STREAM)):
         yield from _read_bytes(policy, path)
         return
-    pa = require_arrow()
+    pa = require("pyarrow", extra="arrow")
     read = _read_parquet if first.startswith(_PARQUET) else _read_arrow
     try:
         yield from read(policy, path)
@@ -103,7 +108,7 @@ def read_file(policy: Policy, path: str | PathLike[str]) -> Iterator[Found]:
 
 def _read_parquet(policy: Policy, path: str | PathLike[str]) -> Iterator[Found]:
     """Read the columns of reports, if the file has no more rows than bytes."""
-    parquet = require_arrow("pyarrow.parquet").ParquetFile(path)
+    parquet = require("pyarrow.parquet", extra="arrow").ParquetFile(path)
     try:
         n_rows, most = parquet.metadata.num_rows, max(os.path.getsize(path), _ROWS)
         # Random ids cannot be compressed: only repeated reports take less than a byte each.
@@ -126,14 +131,14 @@ def _read_parquet(policy: Policy, path: str | PathLike[str]) -> Iterator[Found]:
 
 def _read_arrow(policy: Policy, path: str | PathLike[str]) -> Iterator[Found]:
     """Read an Arrow stream, or the stream that an Arrow file holds."""
-    pa, ipc = require_arrow(), require_arrow("pyarrow.ipc")
+    pa, ipc = require("pyarrow", extra="arrow"), require("pyarrow.ipc", extra="arrow")
     with pa.OSFile(str(path)) as file:
         is_file = file.read(len(_ARROW)) == _ARROW
         # A file is a stream between eight bytes and an index, which is not trusted.
         file.seek(8 if is_file else 0)
         # Polars writes the schema to the index only, and no stream.
         if is_file and file.read(len(_STREAM)) != _STREAM:
-            raise RefusedFileError("An Arrow file must begin with a stream; got another. Write Parquet instead.")
+            raise RefusedFileError("An Arrow file must begin with a stream; write Parquet from polars.")
         file.seek(8 if is_file else 0)
         schema = None
         for message in ipc.MessageReader.open_stream(file):
@@ -150,7 +155,7 @@ def _read_arrow(policy: Policy, path: str | PathLike[str]) -> Iterator[Found]:
             batch = ipc.read_record_batch(message, schema)
             # Columns of width 0 or with shared bytes are larger in memory than in the file.
             if batch.nbytes > message.body.size or batch.num_rows > message.body.size:
-                raise RefusedFileError("Every column of an Arrow file must hold its own bytes; got fewer bytes.")
+                raise RefusedFileError("Columns of an Arrow file must not share bytes or have a width of 0.")
             yield from read_batch(policy, batch)
         if is_file:
             file.seek(max(0, file.size() - len(_ARROW)))
@@ -179,35 +184,36 @@ def _is_plain(message: bytes) -> bool:
 def _read_bytes(policy: Policy, path: str | PathLike[str]) -> Iterator[Found]:
     """Read concatenated reports in time linear in the size of the file.
 
-    After a broken report, the next header is searched from the next byte, or from a report's length on if there are
-    more broken ones than the file has room for.
+    After a broken report, the search for the next header starts at the next byte; or one report further, if more
+    reports failed than fit into the bytes that were read.
     """
     start, size = header(bytes.fromhex(policy.sha256)), policy.n_bytes
-    held, is_strange, ended = b"", False, False
+    held, was_rejected, ended = b"", False, False
     n_failed, n_read = 0, 0
     with open(path, "rb") as file:
         while not ended:
             more = file.read(max(_BYTES, size))
             held, ended = held + more, not more
             n_read += len(more)
-            reports: list[Report] = []
-            foreign = broken = place = 0
+            parsed: list[Report | Rejected] = []
+            place = 0
             # Complete reports, and at the end the rest.
             while place + size <= len(held) or (ended and place < len(held)):
-                is_own = held.startswith(start, place)
-                report = read_one(policy, held[place : place + size]).report if is_own else None
-                if report is not None:
-                    reports.append(report)
-                    place, is_strange = place + size, False
+                one = read_one(policy, held[place : place + size])
+                # Bytes without a header count once.
+                if one is not Rejected.FOREIGN or not was_rejected:
+                    parsed.append(one)
+                was_rejected = isinstance(one, Rejected)
+                if not was_rejected:
+                    place += size
                     continue
-                broken, foreign = broken + is_own, foreign + (not is_own and not is_strange)
-                n_failed, is_strange = n_failed + is_own, True
+                n_failed += one is Rejected.BROKEN
                 skipped = 1 if n_failed * size <= n_read else size
                 following = held.find(start, place + skipped)
                 # A header may begin at the end of the buffer.
                 place = following if following >= 0 else max(place + 1, len(held) - len(start) + 1)
             held = held[place:]
-            yield Found(columns_of(policy, reports), foreign, broken)
+            yield _found(policy, parsed)
 
 
 # Single reports that are collected before they are converted to columns.
@@ -246,13 +252,14 @@ class ReportStore:
             If it is not bytes.
         """
         found = read_one(self.policy, report)
-        self._foreign, self._broken = self._foreign + found.foreign, self._broken + found.broken
-        if found.report is None:
+        self._foreign += found is Rejected.FOREIGN
+        self._broken += found is Rejected.BROKEN
+        if isinstance(found, Rejected):
             return False
         self._read += 1
-        self._waiting.append(found.report)
+        self._waiting.append(found)
         if len(self._waiting) >= _WAITING:
-            self._put_away()
+            self._convert_waiting()
         return True
 
     def add_batch(self, batch: Any) -> None:
@@ -305,7 +312,7 @@ class ReportStore:
         """
         every = (self, *others)
         if any(one.policy.sha256 != self.policy.sha256 for one in every):
-            raise ValueError("Collectors must have the same policy; got another one.")
+            raise ValueError("Collectors can be merged only if they have the same policy.")
         merged = type(self)(self.policy)
         merged._parts = [one._columns for one in every]
         for name in ("_foreign", "_broken", "_read"):
@@ -326,12 +333,12 @@ class ReportStore:
     @property
     def _columns(self) -> ReportColumns:
         """All accepted reports in the order of their ids: estimates do not depend on the order of arrival."""
-        self._put_away()
+        self._convert_waiting()
         if len(self._parts) > 1:
             self._parts = [sorted_once(join(self._parts))]
         return self._parts[0]
 
-    def _put_away(self) -> None:
+    def _convert_waiting(self) -> None:
         if self._waiting:
             waiting, self._waiting = self._waiting, []
             self._keep(columns_of(self.policy, waiting))
@@ -345,7 +352,7 @@ class ReportStore:
 
     def _take(self, found: Found) -> None:
         # Single reports arrived before these.
-        self._put_away()
+        self._convert_waiting()
         self._foreign, self._broken = self._foreign + found.foreign, self._broken + found.broken
         self._read += len(found.columns.ids)
         self._keep(found.columns)

@@ -1,13 +1,12 @@
 r"""Reports as columns, data frames and Arrow tables."""
 
 from collections.abc import Sequence
-from importlib import import_module
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from skldp._tables import as_frame
+from skldp._tables import as_frame, require
 from skldp._value_labels import value_labels
 from skldp.client import NumberField, NumbersField, Policy, Report
 from skldp.laws._categories import ResponseLaw, SubsetLaw, UnaryLaw
@@ -86,7 +85,7 @@ def _column(answers: Sequence[int], n_answers: int) -> npt.NDArray[np.unsignedin
 
 
 def frame_of(policy: Policy, columns: ReportColumns) -> Any:
-    """The released values of reports as a pandas DataFrame."""
+    """Return the released values of reports as a pandas DataFrame."""
     data: list[tuple[str, Any]] = []
     for field, answers in zip(policy.fields, columns.answers, strict=True):
         if isinstance(field, NumberField):
@@ -105,7 +104,7 @@ def frame_of(policy: Policy, columns: ReportColumns) -> Any:
         else:
             data.append((field.name, answers))
     if len(made := dict(data)) < len(data):
-        raise ValueError("Columns of a frame must have different names; got two of one name.")
+        raise ValueError("Columns of a frame must have different names; two fields have columns of one name.")
     return as_frame(made)
 
 
@@ -118,17 +117,9 @@ class RefusedFileError(ValueError):
     """File whose size in memory cannot be bounded, or whose reports cannot be found."""
 
 
-def require_arrow(name: str = "pyarrow") -> Any:
-    """Import a part of pyarrow."""
-    try:
-        return import_module(name)
-    except ImportError:
-        raise ImportError('Arrow needs pyarrow: pip install "skldp[arrow]".') from None
-
-
 def report_schema(policy: Policy) -> Any:
     """Return the schema of reports: their id, and the released integer of each field."""
-    pa = require_arrow()
+    pa = require("pyarrow", extra="arrow")
     if any(field.name == _REPORT_ID for field in policy.fields):
         raise ValueError(f"No field may have the name of the reports' id, {_REPORT_ID!r}; got one.")
     columns = [pa.field(_REPORT_ID, pa.binary(16), nullable=False)]
@@ -141,13 +132,13 @@ def report_schema(policy: Policy) -> Any:
 
 def bytes_schema(policy: Policy) -> Any:
     """Return the schema of reports as bytes, for engines that keep neither metadata nor types."""
-    pa = require_arrow()
+    pa = require("pyarrow", extra="arrow")
     return pa.schema([pa.field(_REPORT, pa.binary(), nullable=False)], metadata=_metadata(policy))
 
 
 def batch_of_bytes(policy: Policy, reports: Sequence[bytes]) -> Any:
     """Write reports as one record batch of :func:`bytes_schema`."""
-    pa = require_arrow()
+    pa = require("pyarrow", extra="arrow")
     return pa.RecordBatch.from_arrays([pa.array(reports, pa.binary())], schema=bytes_schema(policy))
 
 
@@ -158,7 +149,7 @@ def batch_of_reports(policy: Policy, reports: Sequence[bytes]) -> Any:
 
 def batch_of_columns(policy: Policy, columns: ReportColumns) -> Any:
     """Write columns of reports as one record batch."""
-    pa = require_arrow()
+    pa = require("pyarrow", extra="arrow")
     schema, n = report_schema(policy), len(columns.ids)
     arrays = (columns.ids, *columns.answers)
     buffers = [[None, pa.py_buffer(array.tobytes())] for array in arrays]
@@ -168,13 +159,13 @@ def batch_of_columns(policy: Policy, columns: ReportColumns) -> Any:
 
 def check_layout(policy: Policy, schema: Any) -> None:
     """Raise RefusedFileError if the column of :func:`bytes_schema` has another layout."""
-    pa = require_arrow()
+    pa = require("pyarrow", extra="arrow")
     # Rows of other layouts may share bytes, and be larger in memory than in the file.
     layouts = pa.binary(), pa.large_binary(), pa.binary(policy.n_bytes)
     if schema.names.count(_REPORT) == 1 and schema.field(_REPORT).type not in layouts:
         raise RefusedFileError(
-            f"{_REPORT!r} must be of the type binary or large_binary. Got another type instead; cast the column before "
-            "it is written, and from polars write Parquet."
+            f"{_REPORT!r} must have the type binary or large_binary; cast the column before it is written, and from "
+            "polars write Parquet."
         )
 
 
@@ -185,9 +176,9 @@ def own_columns(policy: Policy, schema: Any) -> list[str]:
         return [_REPORT]
     wanted, metadata = report_schema(policy), schema.metadata or {}
     if any(metadata.get(name) != wanted.metadata[name] for name in (b"skldp_reports", b"skldp_policy_sha256")):
-        raise ValueError("The metadata of a batch must be those of this policy and version; got others.")
+        raise ValueError("The metadata of a batch must be those of this policy and version.")
     if any(schema.names.count(one.name) != 1 or schema.field(one.name).type != one.type for one in wanted):
-        raise ValueError("The columns of a batch must have the names and types of its schema; got others.")
+        raise ValueError("The columns of a batch must have the names and types of the policy's schema.")
     return list(wanted.names)
 
 
@@ -207,8 +198,8 @@ def columns_of_batch(policy: Policy, batch: Any) -> tuple[ReportColumns, int]:
         for column, field in zip(kept.columns[1:], policy.fields, strict=True)
     )
     given = ReportColumns(_cells(kept.columns[0], 16), answers)
-    whole = ~nulls & are_answers(policy, given)
-    return given.take(np.flatnonzero(whole)), int(np.count_nonzero(~whole))
+    valid = ~nulls & are_answers(policy, given)
+    return given.take(np.flatnonzero(valid)), int(np.count_nonzero(~valid))
 
 
 def _metadata(policy: Policy) -> dict[str, str]:

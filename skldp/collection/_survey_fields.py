@@ -32,8 +32,8 @@ from skldp.mechanisms.numeric._distribution import (
 )
 
 _Floats = npt.NDArray[np.float64]
-_MOST_WHOLE = 64
-_SHOWN = 8
+_MOST_INTEGER_BINS = 64
+_DEFAULT_BINS = 8
 _MOST_BINS = 256
 
 
@@ -51,7 +51,7 @@ class Bins:
         self.edges = edges
         pairs = pairwise(map(number_label, edges))
         self.labels = tuple(f"[{low}, {high}{')]'[i == last]}" for i, (low, high) in enumerate(pairs))
-        if _is_short(field) and field.high - field.low + 1 == last + 1:
+        if _has_integer_bins(field) and field.high - field.low + 1 == last + 1:
             self.labels = tuple(map(number_label, edges[:-1]))
         if (exact := _exact_scores(field)) is not None:
             places, scores = exact
@@ -71,10 +71,10 @@ class Bins:
 
 
 def _exact_scores(field: NumberField) -> tuple[_Floats, CellScores | BucketScores] | None:
-    """Return the places that a number is at, or the lower edges of its law's buckets, and scores of their shares."""
+    """Return the possible values of a number, or the lower edges of its law's buckets, with scores of their shares."""
     if isinstance(field.law, LongitudinalHistogramLaw):
         return bucket_edges(field, field.law)[:-1], BucketScores(field.law)
-    places = np.arange(field.low, field.high + 1) if _is_short(field) else np.empty(0)
+    places = np.arange(field.low, field.high + 1) if _has_integer_bins(field) else np.empty(0)
     return (places, number_parts(field.law, field.unit_places(places))) if len(places) else None
 
 
@@ -125,23 +125,22 @@ def bins_of(field: NumberField, bins: int | Sequence[float] | None, n_reports: i
     """Return the bins of a number."""
     if isinstance(field.law, LongitudinalHistogramLaw):
         return _bins_of_buckets(field, bucket_edges(field, field.law), bins, n_reports)
-    if bins is None and _is_short(field):
+    if bins is None and _has_integer_bins(field):
         return Bins(field, np.arange(field.low, field.high + 2), n_reports)
-    n = _SHOWN if bins is None else bins
+    n = _DEFAULT_BINS if bins is None else bins
     if isinstance(n, int | np.integer) and is_integer(n):
         if not 1 <= n <= _MOST_BINS:
-            raise ValueError(f"bins must be from 1 to {_MOST_BINS}. Got {bins!r} instead.")
+            raise ValueError(f"bins must be from 1 to {_MOST_BINS}; got {bins!r}.")
         return Bins(field, np.linspace(field.low, field.high, int(n) + 1), n_reports)
     if not isinstance(n, Sequence | np.ndarray) or not all(map(is_number, n)):
-        raise ValueError(f"bins must be a number of bins, or their edges. Got {bins!r} instead.")
+        raise ValueError(f"bins must be a number of bins, or their edges; got {bins!r}.")
     inner = [float(edge) for edge in n]
     if inner != sorted(set(inner)) or not all(field.low <= edge <= field.high for edge in inner):
-        raise ValueError(
-            f"Edges must ascend within [{number_label(field.low)}, {number_label(field.high)}]. Got {bins!r} instead."
-        )
+        ends = f"[{number_label(field.low)}, {number_label(field.high)}]"
+        raise ValueError(f"Edges must ascend within {ends}; got {bins!r}.")
     all_edges = np.unique([field.low, *inner, field.high])
     if len(all_edges) > _MOST_BINS:
-        raise ValueError(f"bins must be at most {_MOST_BINS}. Got {len(all_edges) - 1} instead.")
+        raise ValueError(f"bins must be at most {_MOST_BINS}; got {len(all_edges) - 1}.")
     return Bins(field, all_edges, n_reports)
 
 
@@ -151,7 +150,7 @@ def _bins_of_buckets(field: NumberField, edges: _Floats, bins: int | Sequence[fl
         return Bins(field, edges[:: (len(edges) - 1) // int(n)], n_reports)
     if isinstance(n, Sequence | np.ndarray) and np.isin(n, edges).all() and (np.diff(n) > 0).all():
         return Bins(field, np.unique([field.low, *n, field.high]), n_reports)
-    raise ValueError(f"bins must be of whole buckets, of which {field.name!r} has {len(edges) - 1}. Got {bins!r}.")
+    raise ValueError(f"bins must be unions of the {len(edges) - 1} buckets of {field.name!r}; got {bins!r}.")
 
 
 def category_code(field: CategoryField, value: Any) -> int:
@@ -160,7 +159,7 @@ def category_code(field: CategoryField, value: Any) -> int:
     if found is Unread.MISSING and None in field.values:
         return field.values.index(None)
     if isinstance(found, Unread):
-        raise ValueError(f"A category must be one of the values of {field.name!r}. Got {value!r} instead.")
+        raise ValueError(f"A category must be one of the values of {field.name!r}; got {value!r}.")
     return int(found)
 
 
@@ -186,25 +185,23 @@ def weights_of(
             values = wanted if isinstance(wanted, list) else [wanted]
             codes = sorted({category_code(field, value) for value in values})
             if not codes:
-                raise ValueError(f"A filter of {name!r} must have a value. Got an empty list instead.")
+                raise ValueError(f"A filter of {name!r} must have a value; got an empty list.")
             one = code_scores(field.law).of(answers[name], codes)
         else:
             if not isinstance(wanted, tuple) or len(wanted) != 2 or not all(map(is_number, wanted)):
-                raise ValueError(f"A filter of the number {name!r} must be (low, high). Got {wanted!r} instead.")
+                raise ValueError(f"A filter of the number {name!r} must be (low, high); got {wanted!r}.")
             low, high = (float(end) for end in wanted)
             if not (low < high and field.low < high and low <= field.high):
-                raise ValueError(
-                    f"A filter of {name!r} must have low < high within its bounds. Got {wanted!r} instead."
-                )
+                raise ValueError(f"A filter of {name!r} must have low < high within its bounds; got {wanted!r}.")
             ends = [end for end in (low, high) if field.low < end < field.high]
-            bins = bins_of(field, None if _is_short(field) else ends, n)
+            bins = bins_of(field, None if _has_integer_bins(field) else ends, n)
             inside = [i for i, edge in enumerate(bins.edges[:-1]) if low <= edge < high]
             one = bins.scores.of(answers[name], inside)
         weights = weights.times(one)
     return weights
 
 
-def _is_short(field: NumberField) -> bool:
-    """Return whether each integer of the field is a bin."""
+def _has_integer_bins(field: NumberField) -> bool:
+    """Return whether the field has a bin for each integer."""
     ends = field.low.is_integer() and field.high.is_integer() and not isinstance(field.law, LongitudinalHistogramLaw)
-    return field.whole and ends and field.high - field.low < _MOST_WHOLE
+    return field.whole and ends and field.high - field.low < _MOST_INTEGER_BINS

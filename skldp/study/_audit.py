@@ -14,8 +14,7 @@ import numpy.typing as npt
 from scipy import stats
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from skldp._checks import check_integer, is_number
-from skldp._tables import html_table
+from skldp._checks import check_fraction, check_integer, is_number
 from skldp.exceptions import SeededNoiseWarning
 from skldp.laws._odds import product_above
 from skldp.mechanisms._noise import noise_from
@@ -238,17 +237,16 @@ def _outputs(
     for start in range(0, len(coins), rows_per_call):
         rows = pair[np.where(coins[start : start + rows_per_call], 0, 1)]
         if companion is None:
-            parts.append(one_output_a_row(release, rows))
+            parts.append(checked_outputs(release, rows))
             continue
         public = np.empty_like(rows)
         public[:] = companion
-        both = one_output_a_row(release, np.concatenate([rows, public]))
-        after = one_output_a_row(release, public)
-        parts.append(np.concatenate([both[: len(rows)], both[len(rows) :], after], axis=1))
+        both = np.split(checked_outputs(release, np.concatenate([rows, public])), 2)
+        parts.append(np.concatenate([*both, checked_outputs(release, public)], axis=1))
     return _as_columns(np.concatenate(parts))
 
 
-def one_output_a_row(release: Callable[..., Any], rows: np.ndarray) -> np.ndarray:
+def checked_outputs(release: Callable[..., Any], rows: np.ndarray) -> np.ndarray:
     """Return the outputs of a release, of shape (n_rows, n_outputs), or raise ValueError."""
     given = release(rows)
     given = given.toarray() if hasattr(given, "toarray") else np.asarray(given)
@@ -261,6 +259,7 @@ def one_output_a_row(release: Callable[..., Any], rows: np.ndarray) -> np.ndarra
 
 
 def _as_pair(x: npt.ArrayLike, x_prime: npt.ArrayLike) -> np.ndarray:
+    """Return both inputs as one array, or raise ValueError."""
     first, second = np.asarray(x), np.asarray(x_prime)
     if first.ndim > 1 or first.shape != second.shape:
         raise ValueError(
@@ -273,6 +272,7 @@ def _as_pair(x: npt.ArrayLike, x_prime: npt.ArrayLike) -> np.ndarray:
 
 
 def _claim(release: Any, x: npt.ArrayLike, x_prime: npt.ArrayLike) -> float | None:
+    """Return the epsilon that the guarantee of a release gives for two inputs."""
     guarantee = getattr(release, "privacy_guarantee_", None)
     if guarantee is None:
         return None
@@ -282,10 +282,9 @@ def _claim(release: Any, x: npt.ArrayLike, x_prime: npt.ArrayLike) -> float | No
 
 
 def _check(n_trials: Any, confidence: Any, delta: Any, rows_per_call: Any) -> None:
-    for name, value, low in (("confidence", confidence, 0), ("delta", delta, -1)):
-        if not is_number(value) or not low < value < 1 or (name == "delta" and value < 0):
-            ends = "inside (0, 1)" if low == 0 else "in [0, 1)"
-            raise ValueError(f"{name} must be a number {ends}. Got {value!r} instead.")
+    check_fraction("confidence", confidence)
+    if not is_number(delta) or not 0 <= delta < 1:
+        raise ValueError(f"delta must be a number in [0, 1); got {delta!r}.")
     check_integer("n_trials", n_trials, least=1)
     if rows_per_call is not None:
         check_integer("rows_per_call", rows_per_call, least=1)
@@ -293,7 +292,7 @@ def _check(n_trials: Any, confidence: Any, delta: Any, rows_per_call: Any) -> No
     if n_trials < needed:
         raise ValueError(
             f"n_trials must be at least {needed} to certify anything at confidence {confidence:g}"
-            f"{f' and delta {delta:g}' if delta else ''}. Got {n_trials!r} instead."
+            f"{f' and delta {delta:g}' if delta else ''}; got {n_trials!r}."
         )
 
 
@@ -392,22 +391,11 @@ class AuditResult:
         """Return the result with another claim."""
         return replace(self, claimed=float(epsilon))
 
-    def _repr_html_(self) -> str:
-        rows = [("epsilon at least", f"{self.epsilon_lower:.4g}"), ("delta", f"{self.delta:g}")]
-        if self.claimed is not None:
-            rows.append(("claimed", f"{self.claimed:.4g}: {self._verdict}"))
-        rows += [("confidence", f"{self.confidence:.4g}"), ("trials", f"{self.n_trials:,}"), ("event", self.event)]
-        return html_table("Audit", rows)
-
-    @property
-    def _verdict(self) -> str:
-        return "REFUTED" if self.refutes_claim else "not refuted"
-
     def __str__(self) -> str:
         """One readable line."""
         text = f"epsilon >= {self.epsilon_lower:.4g}"
         if self.delta:
             text += f" at delta {self.delta:g}"
         if self.claimed is not None:
-            text += f", claimed {self.claimed:.4g}: {self._verdict}"
+            text += f", claimed {self.claimed:.4g}: {'REFUTED' if self.refutes_claim else 'not refuted'}"
         return f"{text} ({self.confidence:.4g} confidence, {self.n_trials:,} trials; {self.event})"

@@ -111,13 +111,11 @@ def audit_estimator(
     needed = trials_needed(confidence=_PILOT_CONFIDENCE, delta=options.get("delta", 0.0))
     if len(pairs) > 1 and n_trials >= needed:
         pilot = {**options, "n_trials": max(n_trials // 2, needed), "confidence": _PILOT_CONFIDENCE}
+        results = [audit_epsilon(estimator, *pair, **pilot) for pair in pairs]
         # The claim depends on the distance of a pair: compare the bounds relative to their claims.
-        worst = max(pairs, key=lambda pair: _nearness(audit_epsilon(estimator, *pair, **pilot)))
+        shares = [result.epsilon_lower / (result.claimed or 1.0) for result in results]
+        worst = pairs[int(np.argmax(shares))]
     return audit_epsilon(estimator, *worst, n_trials=n_trials, confidence=confidence, **options)
-
-
-def _nearness(result: AuditResult) -> float:
-    return result.epsilon_lower / result.claimed if result.claimed else result.epsilon_lower
 
 
 def _ends(values: Any) -> np.ndarray:
@@ -163,7 +161,7 @@ def worst_records(task: Task) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.f
     """
     points = _candidates(task)
     vectors = _lifted(task, points)
-    first, second = _most_distant(vectors)
+    first, second = divmod(int((vectors @ vectors.T).argmin()), len(vectors))
     pair, least = [points[first], points[second]], float(vectors[first] @ vectors[second])
     for _ in range(_ROUNDS):
         before = least
@@ -266,7 +264,3 @@ def _lifted(task: Task, points: npt.NDArray[np.float64]) -> npt.NDArray[np.float
     vectors = task.told(records[:, :-1], records[:, -1])
     vectors = vectors / np.maximum(row_norms(vectors), 1)[:, None]
     return np.column_stack([vectors, np.sqrt(np.maximum(1 - row_norms(vectors) ** 2, 0))])
-
-
-def _most_distant(vectors: npt.NDArray[np.float64]) -> tuple[int, int]:
-    return divmod(int((vectors @ vectors.T).argmin()), len(vectors))

@@ -1,8 +1,9 @@
-"""Choice of an epsilon: a scorer and a refit rule for searches, and the plan of a series of queries."""
+"""Choice of an epsilon: a scorer and a refit rule for searches, and the budget of a series of queries."""
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -64,17 +65,16 @@ def with_exact_epsilon(scoring: str | Callable[..., float] | None = None) -> Cal
         check_scorer(scoring)
     elif scoring is not None and not callable(scoring):
         raise ValueError(f"scoring must be None, the name of one scorer, or a callable. Got {scoring!r} instead.")
-    return _WithExactEpsilon(scoring)
+    return partial(_score_and_epsilon, scoring)
 
 
-@dataclass(frozen=True)
-class _WithExactEpsilon:
-    scoring: Any
-
-    def __call__(self, estimator: Any, X: Any, y: Any = None) -> dict[str, float]:
-        exact = _exact_epsilon(estimator)
-        score = check_scoring(estimator, scoring=self.scoring)(estimator, X, y)
-        return {"score": score, _EXACT: exact if np.isfinite(exact) else _WITHOUT_BOUND}
+def _score_and_epsilon(scoring: Any, estimator: Any, X: Any, y: Any = None) -> dict[str, float]:
+    try:
+        exact = privacy_guarantee(estimator).plain_epsilon
+    except (AttributeError, TypeError, ValueError):
+        exact = np.inf
+    score = check_scoring(estimator, scoring=scoring)(estimator, X, y)
+    return {"score": score, _EXACT: exact if np.isfinite(exact) else _WITHOUT_BOUND}
 
 
 def smallest_epsilon(
@@ -143,61 +143,47 @@ def smallest_epsilon(
     """
     if not is_number(tolerance) or tolerance < 0:
         raise ValueError(f"tolerance must be a finite number >= 0. Got {tolerance!r} instead.")
-    return _SmallestEpsilon(float(tolerance), param_name, metric)
+    return partial(_smallest, tolerance=float(tolerance), param_name=param_name, metric=metric)
 
 
-def _exact_epsilon(fitted: Any) -> float:
-    """Return the exact epsilon of a fitted estimator; infinity without a guarantee."""
-    try:
-        return privacy_guarantee(fitted).plain_epsilon
-    except (AttributeError, TypeError, ValueError):
-        return np.inf
+def _smallest(cv_results: Mapping[str, Any], *, tolerance: float, param_name: str | None, metric: str) -> int:
+    """Return the index of the candidate with the smallest epsilon within the tolerance of the best score."""
+    key = f"mean_test_{metric}"
+    if key not in cv_results:
+        known = sorted(name.removeprefix("mean_test_") for name in cv_results if name.startswith("mean_test_"))
+        raise ValueError(f"metric must be one of {known}. Got {metric!r} instead.")
+    scores = np.asarray(cv_results[key], dtype=np.float64)
+    if np.isnan(scores).all():
+        raise ValueError("smallest_epsilon needs a score; got only NaN, since every fit or every score failed.")
+    # Equal means may differ by the rounding of their sums.
+    enough = np.nanmax(scores) - tolerance
+    eligible = np.flatnonzero(scores >= enough - 1e-12 * max(1.0, abs(enough)))
+    epsilons = _epsilons(cv_results, param_name)
+    return int(min(eligible, key=lambda index: (epsilons[index], -scores[index])))
 
 
-@dataclass(frozen=True)
-class _SmallestEpsilon:
-    tolerance: float
-    param_name: str | None
-    metric: str
-
-    def __call__(self, cv_results: Mapping[str, Any]) -> int:
-        key = f"mean_test_{self.metric}"
-        if key not in cv_results:
-            there = sorted(name.removeprefix("mean_test_") for name in cv_results if name.startswith("mean_test_"))
-            raise ValueError(f"metric must be one of {there}. Got {self.metric!r} instead.")
-        scores = np.asarray(cv_results[key], dtype=np.float64)
-        if np.isnan(scores).all():
-            raise ValueError("smallest_epsilon needs a score. Got only NaN instead: every fit or every score failed.")
-        # Allowance for rounding: equal means may differ by the order of their sums.
-        enough = np.nanmax(scores) - self.tolerance
-        eligible = np.flatnonzero(scores >= enough - 1e-12 * max(1.0, abs(enough)))
-        epsilons = self._epsilons(cv_results)
-        return int(min(eligible, key=lambda index: (epsilons[index], -scores[index])))
-
-    def _epsilons(self, cv_results: Mapping[str, Any]) -> np.ndarray:
-        """Return the exact epsilon of each candidate where it was scored, else its epsilon parameter."""
-        folds = [
-            column
-            for name, column in cv_results.items()
-            if name.startswith("split") and name.endswith(f"_test_{_EXACT}")
-        ]
-        if folds and self.param_name is None:
-            worst = np.max(np.asarray(folds, dtype=np.float64), axis=0)
-            # A failed fit is NaN.
-            return np.where(worst < _WITHOUT_BOUND, worst, np.inf)
-        candidates = cv_results["params"]
-        searched = sorted({name for candidate in candidates for name in candidate})
-        if self.param_name is None:
-            names = [name for name in searched if name.rsplit("__", 1)[-1] == "epsilon"]
-        else:
-            names = [name for name in searched if name == self.param_name]
-        if len(names) != 1:
-            rule = "exactly one searched parameter that is called epsilon or ends with __epsilon"
-            raise ValueError(
-                f"smallest_epsilon needs {rule if self.param_name is None else f'the parameter {self.param_name!r}'}, "
-                f"or scoring=with_exact_epsilon(...) and param_name=None. Got {searched} instead."
-            )
-        return np.array([float(candidate.get(names[0], np.inf)) for candidate in candidates])
+def _epsilons(cv_results: Mapping[str, Any], param_name: str | None) -> np.ndarray:
+    """Return the exact epsilon of each candidate if it was scored, else its epsilon parameter."""
+    folds = [
+        column for name, column in cv_results.items() if name.startswith("split") and name.endswith(f"_test_{_EXACT}")
+    ]
+    if folds and param_name is None:
+        worst = np.max(np.asarray(folds, dtype=np.float64), axis=0)
+        # A failed fit is NaN.
+        return np.where(worst < _WITHOUT_BOUND, worst, np.inf)
+    candidates = cv_results["params"]
+    searched = sorted({name for candidate in candidates for name in candidate})
+    if param_name is None:
+        names = [name for name in searched if name.rsplit("__", 1)[-1] == "epsilon"]
+    else:
+        names = [name for name in searched if name == param_name]
+    if len(names) != 1:
+        rule = "exactly one searched parameter that is called epsilon or ends with __epsilon"
+        raise ValueError(
+            f"smallest_epsilon needs {rule if param_name is None else f'the parameter {param_name!r}'}, "
+            f"or scoring=with_exact_epsilon(...) and param_name=None. Got {searched} instead."
+        )
+    return np.array([float(candidate.get(names[0], np.inf)) for candidate in candidates])
 
 
 @dataclass(frozen=True)
@@ -207,7 +193,6 @@ class QuestionPlan:
     epsilon: float
     added_up: float
     share: float
-    tried: tuple[tuple[float, float], ...]
 
 
 def plan_questions(
@@ -251,9 +236,8 @@ def plan_questions(
     -------
     plan : QuestionPlan
         With `epsilon` (the largest one tried at which enough of the simulated people answered all questions),
-        `added_up` (the epsilon at which the sum of epsilons is the budget, which holds whatever is answered), `share`
-        (of the people who answered all questions at `epsilon`), and `tried` (every epsilon with its share, in
-        increasing order).
+        `added_up` (the epsilon at which the sum of epsilons is the budget, which holds whatever is answered) and
+        `share` (of the people who answered all questions at `epsilon`).
 
     Raises
     ------
@@ -295,7 +279,7 @@ def plan_questions(
         with PrivacyLedger(total_epsilon, bounds=bounds, rule=rule, tol=tol) as ledger:
             for query in queries:
                 asked = replace(query, epsilon=epsilon)
-                # Draw for all people: the noise of one must not depend on who is left.
+                # Draw for everyone: a person's noise must not depend on who is left.
                 outputs = asked.sample(people, noise)[left]
                 answers = ledger.answer(asked, left.tolist(), outputs.__getitem__, repeat=True)
                 left = left[answers.accepted]
@@ -303,13 +287,12 @@ def plan_questions(
 
     # Slightly below the equal share: sums of epsilons are rounded up.
     low, high = total_epsilon / len(queries) * (1 - 1e-9), float(total_epsilon)
-    tried = {low: answering(low)}
-    best = low
+    share_at_low = answering(low)
     for _ in range(n_steps):
         middle = float(np.sqrt(low * high))
-        tried[middle] = answering(middle)
-        if tried[middle] >= share:
-            best = low = middle
+        found = answering(middle)
+        if found >= share:
+            low, share_at_low = middle, found
         else:
             high = middle
-    return QuestionPlan(best, split_epsilon(total_epsilon, len(queries)), tried[best], tuple(sorted(tried.items())))
+    return QuestionPlan(low, split_epsilon(total_epsilon, len(queries)), share_at_low)

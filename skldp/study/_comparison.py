@@ -1,9 +1,10 @@
-"""Study over several mechanisms on the same data, folds, labels and model."""
+"""Comparison of mechanisms on the same data, folds, labels and model."""
 
 import math
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold
@@ -17,9 +18,9 @@ from skldp.study._results import CurvePoint, PrivacyUtilityCurve, ResultTable, s
 from skldp.study._table_files import StudyInputError
 
 # Allowance for rounding: a mechanism that spends exactly its stated epsilon keeps to it.
-_KEEPS = 1 + 1e-6
+_TOLERANCE = 1 + 1e-6
 # Largest epsilon of the mechanisms that are shown first: odds about a person then grow at most 55-fold.
-PROTECTS = 4.0
+HEADLINE_EPSILON = 4.0
 # Score of a study.
 _SCORES = {"classification": "accuracy", "regression": "r2"}
 
@@ -43,7 +44,7 @@ def compare_mechanisms(
     if not names:
         raise StudyInputError("A study needs at least one mechanism.")
     plans = {name: study_pipeline(name, data, settings) for name in names}
-    X, n_moved = data.scaled()
+    X, n_clipped = data.scaled()
     kind = KFold if data.task == "regression" else StratifiedKFold
     folds = kind(settings.folds, shuffle=True, random_state=0)
     per_curve = settings.folds * (settings.repeats * len(settings.epsilons) + 1)
@@ -94,32 +95,29 @@ def compare_mechanisms(
     curves = {
         name: replace(curve, clean_mean=first.clean_mean, clean_std=first.clean_std) for name, curve in curves.items()
     }
-    return MechanismComparison(data, settings, n_moved, curves, left_out)
+    return MechanismComparison(data, settings, n_clipped, curves, left_out)
 
 
-def notes_on_table(data: StudyData) -> list[str]:
+def _notes_on_table(data: StudyData) -> list[str]:
     """Return notes on the categories of a table and on its missing values."""
-    lines = []
-    if data.found:
-        lines.append(
-            f"The categories of {', '.join(data.found)} come from the file, and no epsilon covers that: declare "
-            "them by --schema unless they are public."
-        )
-    if data.n_filled:
-        lines.append(f"{data.n_filled:,} missing values are the middle of the bounds, or a category of their own.")
-    return lines
+    found = (
+        f"The categories of {', '.join(data.found)} come from the file, and no epsilon covers that: declare "
+        "them by --schema unless they are public."
+    )
+    filled = f"{data.n_filled:,} missing values are the middle of the bounds, or a category of their own."
+    return [line for line, applies in ((found, data.found), (filled, data.n_filled)) if applies]
 
 
 @dataclass(frozen=True)
 class MechanismComparison(ResultTable):
     """Curves of all mechanisms on the same baselines.
 
-    `n_moved` is the number of clipped values, `left_out` maps mechanisms that could not be fitted to the reason.
+    `n_clipped` is the number of clipped values, `left_out` maps mechanisms that could not be fitted to the reason.
     """
 
     data: StudyData
     settings: ComparisonSettings
-    n_moved: int
+    n_clipped: int
     curves: dict[str, PrivacyUtilityCurve]
     left_out: dict[str, str]
 
@@ -130,13 +128,9 @@ class MechanismComparison(ResultTable):
 
     def stated_budgets(self) -> list[float]:
         """Return the stated epsilons in order, with the share of the label."""
-        budgets: list[float] = []
-        for stated in sorted({point.stated_epsilon for curve in self.curves.values() for point in curve}):
-            # Budgets that differ by rounding are one.
-            if budgets and stated <= budgets[-1] * _KEEPS:
-                budgets.pop()
-            budgets.append(stated)
-        return budgets
+        stated = sorted({point.stated_epsilon for curve in self.curves.values() for point in curve})
+        # Of budgets that differ by rounding, keep the largest.
+        return [one for one, following in pairwise([*stated, math.inf]) if following > one * _TOLERANCE]
 
     def to_dict(self) -> dict[str, np.ndarray]:
         """Return all curves as one dict of arrays, the first column the name of the mechanism."""
@@ -148,7 +142,7 @@ class MechanismComparison(ResultTable):
             name: max(kept, key=lambda point: point.score_mean)
             for name, curve in self.curves.items()
             # "none" spends its epsilon only on the label.
-            if name != "none" and (kept := [point for point in curve if point.exact_epsilon <= budget * _KEEPS])
+            if name != "none" and (kept := [point for point in curve if point.exact_epsilon <= budget * _TOLERANCE])
         }
         return sorted(best.items(), key=lambda item: -item[1].score_mean)
 
@@ -157,7 +151,7 @@ class MechanismComparison(ResultTable):
         return [
             name
             for name, curve in self.curves.items()
-            if any(point.exact_epsilon > point.stated_epsilon * _KEEPS for point in curve)
+            if any(point.exact_epsilon > point.stated_epsilon * _TOLERANCE for point in curve)
         ]
 
     def caption(self) -> list[str]:
@@ -165,34 +159,31 @@ class MechanismComparison(ResultTable):
         data, settings = self.data, self.settings
         n_rows, n_features = data.X.shape
         regression = data.task == "regression"
-        columns = ", ".join(data.columns_moved()[:4]) if data.of_column else ""
+        columns = ", ".join(data.columns_clipped()[:4]) if data.of_column else ""
         lines = [
             f"{data.name}: {n_rows:,} rows, {n_features} features, "
             f"{'a numeric target' if regression else f'{len(data.classes)} classes'}; "
             f"{settings.folds} folds x {settings.repeats} releases.",
-            f"Features are scaled to [-1, 1] by their {data.bounds_source}; {self.n_moved:,} values were clipped"
-            f"{f' ({columns})' if self.n_moved and columns else ''}.",
-            *notes_on_table(data),
-            "Training rows are released; test rows are not (--clean-test)."
-            if settings.clean_test
-            else "Training and test rows are released (--private-test).",
+            f"Features are scaled to [-1, 1] by their {data.bounds_source}; {self.n_clipped:,} values were clipped"
+            f"{f' ({columns})' if self.n_clipped and columns else ''}.",
+            *_notes_on_table(data),
+            "Training rows are released; test rows are not.",
         ]
         if regression:
             low, high = data.target_bounds or (0.0, 0.0)
             lines.append(
-                f"The declared bounds of the target are {low:g} and {high:g}; {data.n_targets_moved:,} values were "
+                f"The declared bounds of the target are {low:g} and {high:g}; {data.n_targets_clipped:,} values were "
                 "clipped for training. On rows released with their target the model is ridge regression."
             )
         else:
-            fixed = settings.label_epsilon
-            budget = "the epsilon of the features" if fixed is None else f"epsilon {fixed:g}"
             lines += [
                 f"On released, standardized rows the model is logistic regression with C = 1/{n_features}.",
                 "Training labels are not private."
                 if settings.labels == "none"
-                else f"Training labels are randomized by {settings.labels} at {budget}; both epsilons are sums.",
+                else f"Training labels are randomized by {settings.labels} at the epsilon of the features; both "
+                "epsilons are sums.",
             ]
-        lines += self._of_models()
+        lines += self._on_models()
         if any(name in METRIC_MECHANISMS for name in self.curves):
             lines.append("Guarantees per unit of distance are counted over the diameter of the bounds.")
         if "none" in self.curves:
@@ -201,10 +192,10 @@ class MechanismComparison(ResultTable):
         lines += [f"{name} was left out: {reason}" for name, reason in self.left_out.items()]
         if settings.seed is not None:
             lines.append(f"The noise comes from seed {settings.seed}: no privacy against anyone who knows it.")
-        return [*lines, self._within(PROTECTS)]
+        return [*lines, self._within(HEADLINE_EPSILON)]
 
     def _within(self, budget: float) -> str:
-        """Name the best mechanism within a budget, or the smallest exact epsilon."""
+        """Return a sentence on the best mechanism within a budget, or on the smallest exact epsilon."""
         if ranking := self.ranking(budget):
             name, point = ranking[0]
             return (
@@ -216,13 +207,12 @@ class MechanismComparison(ResultTable):
             return f"No exact epsilon is at most {budget:g}: the features are not private."
         least, name = min((min(point.exact_epsilon for point in curve), name) for curve, name in private)
         return (
-            f"No exact epsilon is at most {budget:g}; the smallest is {least:.4g}, of {name}. Set smaller --epsilons"
-            f"{' or --label-epsilon' if self.settings.label_epsilon else ''}; mechanisms named -exact keep the stated "
-            "epsilon."
+            f"No exact epsilon is at most {budget:g}; the smallest is {least:.4g}, of {name}. Set smaller --epsilons; "
+            "mechanisms named -exact keep the stated epsilon."
         )
 
-    def _of_models(self) -> list[str]:
-        """Describe the models that learn from releases made for them, if there are any."""
+    def _on_models(self) -> list[str]:
+        """Describe the models that learn without released rows."""
         data, settings = self.data, self.settings
         models = [name for name in self.curves if name in PRIVATE_MODELS[data.task]]
         if not models:

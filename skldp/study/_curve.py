@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from sklearn.model_selection import check_cv, cross_validate
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.utils.parallel import Parallel, delayed
 
-from skldp._checks import is_integer
+from skldp._checks import check_integer
 from skldp.estimators._bounds_scaler import BoundsScaler
 from skldp.estimators._composition import privacy_guarantee
 from skldp.estimators._validation import check_epsilon
@@ -126,28 +127,22 @@ def privacy_utility_curve(
     names = [param_name] if isinstance(param_name, str) else list(param_name)
     epsilons = list(epsilons)
     _check_parameters(estimator, names, epsilons, n_repeats)
-    seeded = seed is not None or has_seed(estimator)
-    if seed is not None:
-        warnings.warn("seed makes every release of this study repeatable.", SeededNoiseWarning, stacklevel=2)
-    elif seeded:
-        # Warnings of worker processes are not shown.
-        warnings.warn("A step of the estimator has a seed; its releases repeat.", SeededNoiseWarning, stacklevel=2)
-
+    seeded = warn_if_seeded(estimator, seed)
     if isinstance(scoring, str):
         check_scorer(scoring)
-    score_name = scoring if isinstance(scoring, str) else _score_name(estimator, scoring)
+    score_name = _score_name(estimator, scoring)
     scorer = _FittingScorer(check_scoring(estimator, scoring=scoring), score_name)
     splits = _splits(estimator, X, y, cv)
     models = [clone(estimator).set_params(**dict.fromkeys(names, epsilon)) for epsilon in epsilons]
-    task = _Task(X, y, scorer, params, seeded=seeded)
+    validate = partial(_cross_validate, X=X, y=y, scoring=scorer, params=params, seeded=seeded)
     if isinstance(clean_estimator, str) and clean_estimator == "auto":
-        clean_estimator = without_privacy(task.fitted(models[0], splits[0]))
+        clean_estimator = without_privacy(validate(models[0], splits[0])["estimator"][0])
 
     jobs = [(model, split, True) for model in models for _ in range(n_repeats) for split in splits]
     jobs += [(majority_estimator(estimator), split, False) for split in splits]
     if clean_estimator is not None:
         jobs += [(clean_estimator, split, False) for split in splits]
-    outcomes = iter(_run(task, jobs, n_jobs, seed, progress))
+    outcomes = iter(_run(validate, jobs, n_jobs, seed, progress))
 
     def take(count: int) -> list[_Outcome]:
         return [next(outcomes) for _ in range(count)]
@@ -156,16 +151,19 @@ def privacy_utility_curve(
     points = tuple(_point(epsilon, found) for epsilon, found in zip(epsilons, per_epsilon, strict=True))
     majority, clean = take(len(splits)), list(outcomes)
     _warn_where_weaker(points)
-    return PrivacyUtilityCurve(
-        points=points,
-        param_names=tuple(names),
-        scoring=score_name,
-        majority_mean=_mean_and_std(majority)[0],
-        majority_std=_mean_and_std(majority)[1],
-        clean_mean=_mean_and_std(clean)[0],
-        clean_std=_mean_and_std(clean)[1],
-        guarantees=tuple(_worst(found).steps for found in per_epsilon),
-    )
+    guarantees = tuple(_worst(found).steps for found in per_epsilon)
+    baselines = (*_mean_and_std(majority), *_mean_and_std(clean))
+    return PrivacyUtilityCurve(points, tuple(names), score_name, *baselines, guarantees)
+
+
+def warn_if_seeded(estimator: Any, seed: int | None) -> bool:
+    """Return whether the noise of a study is seeded, and warn the caller's caller if it is."""
+    if seed is not None:
+        warnings.warn("seed makes every release of this study repeatable.", SeededNoiseWarning, stacklevel=3)
+    elif has_seed(estimator):
+        # Warnings of worker processes are not shown.
+        warnings.warn("A step of the estimator has a seed; its releases repeat.", SeededNoiseWarning, stacklevel=3)
+    return seed is not None or has_seed(estimator)
 
 
 def _check_parameters(estimator: Any, names: list[str], epsilons: list[float], n_repeats: Any) -> None:
@@ -173,14 +171,13 @@ def _check_parameters(estimator: Any, names: list[str], epsilons: list[float], n
     for name in names:
         if name not in known:
             near = [key for key in known if key.rsplit("__", 1)[-1] == "epsilon"]
-            hint = f"Parameters that end with epsilon: {', '.join(near)}. " if near else ""
-            raise ValueError(f"param_name must be a parameter of the estimator. {hint}Got {name!r} instead.")
+            hint = f"Parameters that end with epsilon: {', '.join(near)}." if near else ""
+            raise ValueError(f"param_name must be a parameter of the estimator; got {name!r}. {hint}".rstrip())
     if not names or not epsilons:
-        raise ValueError(f"param_name and epsilons must not be empty. Got {names!r} and {epsilons!r} instead.")
+        raise ValueError(f"param_name and epsilons must not be empty; got {names!r} and {epsilons!r}.")
     for epsilon in epsilons:
         check_epsilon(epsilon)
-    if not is_integer(n_repeats) or n_repeats < 1:
-        raise ValueError(f"n_repeats must be an int >= 1. Got {n_repeats!r} instead.")
+    check_integer("n_repeats", n_repeats, least=1)
 
 
 def check_scorer(name: Any) -> None:
@@ -189,22 +186,22 @@ def check_scorer(name: Any) -> None:
     if name not in known:
         near = get_close_matches(name, known, n=4)
         hint = f", such as {', '.join(near)}" if near else " (sklearn.metrics.get_scorer_names lists them)"
-        raise ValueError(f"scoring must be the name of a scorer of scikit-learn{hint}. Got {name!r} instead.")
+        raise ValueError(f"scoring must be the name of a scorer of scikit-learn{hint}; got {name!r}.")
 
 
 def _splits(estimator: Any, X: Any, y: Any, cv: Any) -> list[_Split]:
     if is_classifier(estimator):
         n_classes = len(np.unique(np.asarray(y)))
         if n_classes < 2:
-            raise ValueError(f"y must hold at least two classes. Got {n_classes} instead.")
+            raise ValueError(f"y must have at least two classes; got {n_classes}.")
     splits = list(check_cv(cv, y, classifier=is_classifier(estimator)).split(X, y))
     if not splits:
-        raise ValueError(f"cv must give at least one split. Got {cv!r} instead.")
+        raise ValueError(f"cv must give at least one split; got {cv!r}.")
     return splits
 
 
 def _run(
-    task: "_Task",
+    validate: Callable[..., dict[str, Any]],
     jobs: list[tuple[Any, _Split, bool]],
     n_jobs: int | None,
     seed: int | None,
@@ -214,9 +211,7 @@ def _run(
     if seed is not None:
         seeds = [int(child.generate_state(1)[0]) for child in np.random.SeedSequence(seed).spawn(len(jobs))]
     outcomes = []
-    calls = (
-        delayed(task)(model, split, private, own) for (model, split, private), own in zip(jobs, seeds, strict=True)
-    )
+    calls = (delayed(_fit_one)(validate, *job, own_seed) for job, own_seed in zip(jobs, seeds, strict=True))
     for outcome in Parallel(n_jobs=n_jobs, return_as="generator")(calls):
         outcomes.append(outcome)
         if progress is not None:
@@ -265,7 +260,7 @@ def _mean_and_std(outcomes: "list[_Outcome]") -> tuple[float, float]:
 
 def _score_name(estimator: Any, scoring: Any) -> str:
     if scoring is not None:
-        return getattr(scoring, "__name__", "score")
+        return scoring if isinstance(scoring, str) else getattr(scoring, "__name__", "score")
     return "accuracy" if is_classifier(estimator) else "score"
 
 
@@ -292,16 +287,15 @@ class _FittingScorer:
     def __call__(self, estimator: Any, *args: Any, **kwargs: Any) -> float:
         try:
             with warnings.catch_warnings():
-                # An undefined score is NaN, which is refused below.
+                # An undefined score is NaN, which raises below.
                 warnings.simplefilter("ignore", UndefinedMetricWarning)
                 score = self.scorer(estimator, *args, **kwargs)
         except (AttributeError, TypeError, ValueError) as error:
             raise StudyInputError(
-                f"scoring must fit the estimator and the target. Got {self.name!r}, which raised "
-                f"{type(error).__name__}."
+                f"scoring must fit the estimator and the target; {self.name!r} raised {type(error).__name__}."
             ) from error
         if not np.isfinite(score):
-            raise ValueError(f"scoring must give finite numbers on every fold. Got {score} from {self.name!r} instead.")
+            raise ValueError(f"scoring must give finite numbers on every fold; {self.name!r} gave {score}.")
         return score
 
     def get_metadata_routing(self) -> Any:
@@ -319,56 +313,31 @@ class _Outcome:
     steps: tuple[tuple[str, PrivacyGuarantee], ...] = ()
 
 
-class _Task:
-    """Fit one model on one split. Parallel workers receive the data of this object once."""
+def _fit_one(
+    validate: Callable[..., dict[str, Any]], model: Any, split: _Split, private: bool, seed: int | None
+) -> _Outcome:
+    """Fit and score one model on one split."""
+    result = validate(model if seed is None else _with_seeds(model, seed), split)
+    score, fit_time, score_time = (float(result[name][0]) for name in ("test_score", "fit_time", "score_time"))
+    if not private:
+        return _Outcome(score, fit_time, score_time)
+    # The guarantee of the fit alone: the selection of a model by a search or a curve is another release.
+    fitted = getattr(result["estimator"][0], "best_estimator_", result["estimator"][0])
+    exact, steps = privacy_guarantee(fitted), private_steps(fitted)
+    stated = stated_together(steps)
+    return _Outcome(score, fit_time, score_time, exact.plain_epsilon, exact.delta, stated, steps)
 
-    def __init__(self, X: Any, y: Any, scorer: _FittingScorer, params: Any, *, seeded: bool) -> None:
-        self.X = X
-        self.y = y
-        self.scorer = scorer
-        self.params = params
-        self.seeded = seeded
 
-    def __call__(self, model: Any, split: _Split, private: bool, seed: int | None) -> _Outcome:
-        result = self._cross_validate(model if seed is None else _with_seeds(model, seed), split)
-        measured: dict[str, Any] = {
-            "score": float(result["test_score"][0]),
-            "fit_time": float(result["fit_time"][0]),
-            "score_time": float(result["score_time"][0]),
-        }
-        if not private:
-            return _Outcome(**measured)
-        # Guarantee of the fit only: model selection by a search or this curve is another release.
-        fitted = getattr(result["estimator"][0], "best_estimator_", result["estimator"][0])
-        guarantee = privacy_guarantee(fitted)
-        steps = private_steps(fitted)
-        return _Outcome(
-            **measured,
-            exact_epsilon=guarantee.plain_epsilon,
-            delta=guarantee.delta,
-            stated_epsilon=stated_together(steps),
-            steps=steps,
+def _cross_validate(model: Any, split: _Split, *, seeded: bool, **options: Any) -> dict[str, Any]:
+    with warnings.catch_warnings():
+        # The curve has both epsilons, and warns once.
+        warnings.simplefilter("ignore", PrivacyGuaranteeWarning)
+        if seeded:
+            warnings.simplefilter("ignore", SeededNoiseWarning)
+        result: dict[str, Any] = cross_validate(
+            model, cv=[split], return_estimator=True, error_score="raise", **options
         )
-
-    def fitted(self, model: Any, split: _Split) -> Any:
-        return self._cross_validate(model, split)["estimator"][0]
-
-    def _cross_validate(self, model: Any, split: _Split) -> dict[str, Any]:
-        with warnings.catch_warnings():
-            # The curve holds both epsilons and warns once itself.
-            warnings.simplefilter("ignore", PrivacyGuaranteeWarning)
-            if self.seeded:
-                warnings.simplefilter("ignore", SeededNoiseWarning)
-            return cross_validate(
-                model,
-                self.X,
-                self.y,
-                cv=[split],
-                scoring=self.scorer,
-                params=self.params,
-                return_estimator=True,
-                error_score="raise",
-            )
+        return result
 
 
 def majority_estimator(estimator: Any) -> Any:
@@ -379,8 +348,7 @@ def majority_estimator(estimator: Any) -> Any:
 def without_privacy(fitted: Any) -> Any:
     """Return an unfitted copy of a fitted estimator without its private steps."""
     if isinstance(fitted, Pipeline):
-        steps = [(name, _step_without_privacy(step)) for name, step in fitted.steps]
-        return _shallow(fitted, steps=steps)
+        return _shallow(fitted, steps=[(name, _step_without_privacy(step)) for name, step in fitted.steps])
     model = _model_without_privacy(fitted)
     if model is not None:
         return model
@@ -388,8 +356,8 @@ def without_privacy(fitted: Any) -> Any:
         inner = fitted.get_params(deep=False).get("estimator")
         if inner is None:
             raise ValueError(
-                "The clean baseline needs an estimator to take the place of a private one: pass clean_estimator. "
-                f"Got {type(fitted).__name__} instead."
+                f"{type(fitted).__name__} has no counterpart without privacy for the clean baseline: pass "
+                "clean_estimator."
             )
         return clone(inner)
     return clone(fitted)
@@ -454,14 +422,8 @@ def stated_together(steps: Iterable[tuple[str, PrivacyGuarantee]]) -> float | No
     """Sum the stated epsilons of steps, over the declared diameter for epsilons per unit of distance."""
     total = 0.0
     for _, guarantee in steps:
-        stated = _stated_plainly(guarantee)
-        if stated is None:
+        times = guarantee.diameter if guarantee.unit == "distance" else 1.0
+        if guarantee.stated is None or times is None:
             return None
-        total += stated
+        total += guarantee.stated * times
     return total
-
-
-def _stated_plainly(guarantee: PrivacyGuarantee) -> float | None:
-    if guarantee.unit != "distance" or guarantee.stated is None:
-        return guarantee.stated
-    return None if guarantee.diameter is None else guarantee.stated * guarantee.diameter

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine, make_friedman1
+from sklearn.datasets import load_diabetes, load_digits, load_wine, make_friedman1
 from sklearn.utils import Bunch
 from sklearn.utils.multiclass import type_of_target
 
@@ -33,20 +33,7 @@ _WINE = (
     (11.0, 0.74, 1.36, 10.6, 70.0, 0.98, 0.34, 0.13, 0.41, 1.3, 0.48, 1.27, 278),
     (14.8, 5.80, 3.23, 30.0, 162.0, 3.88, 5.08, 0.66, 3.58, 13.0, 1.71, 4.00, 1680),
 )
-_BREAST_CANCER = (
-    # Means, standard errors and worst values of the nuclei.
-    (
-        *(6.981, 9.71, 43.79, 143.5, 0.053, 0.019, 0.0, 0.0, 0.106, 0.05),
-        *(0.112, 0.36, 0.757, 6.802, 0.002, 0.002, 0.0, 0.0, 0.008, 0.001),
-        *(7.93, 12.02, 50.41, 185.2, 0.071, 0.027, 0.0, 0.0, 0.156, 0.055),
-    ),
-    (
-        *(28.11, 39.28, 188.5, 2501.0, 0.163, 0.345, 0.427, 0.201, 0.304, 0.097),
-        *(2.873, 4.885, 21.98, 542.2, 0.031, 0.135, 0.396, 0.053, 0.079, 0.03),
-        *(36.04, 49.54, 251.2, 4254.0, 0.223, 1.058, 1.252, 0.291, 0.664, 0.208),
-    ),
-)
-# More distinct integers make the target numeric.
+# A target with more distinct integers is numeric.
 _MOST_CLASSES = 20
 TASKS = ("classification", "regression")
 
@@ -60,7 +47,6 @@ def _load_friedman() -> Bunch:
 # Loader, bounds of the features, and bounds of a target of numbers.
 BUNDLED: dict[str, tuple[Any, Any, tuple[float, float] | None]] = {
     "digits": (load_digits, (0.0, 16.0), None),
-    "breast_cancer": (load_breast_cancer, _BREAST_CANCER, None),
     "wine": (load_wine, _WINE, None),
     "diabetes": (load_diabetes, (-0.2, 0.2), (25.0, 346.0)),
     # Range of the formula without noise.
@@ -96,7 +82,7 @@ class StudyData:
         return TASKS[self.target_bounds is not None]
 
     @property
-    def n_targets_moved(self) -> int:
+    def n_targets_clipped(self) -> int:
         """Number of targets of a regression outside their declared bounds."""
         if self.target_bounds is None:
             return 0
@@ -113,7 +99,7 @@ class StudyData:
         unit = (self.X - self.low) / (self.high - self.low) * 2 - 1
         return np.clip(unit, -1, 1), int(np.count_nonzero(np.abs(unit) > 1))
 
-    def columns_moved(self) -> list[str]:
+    def columns_clipped(self) -> list[str]:
         """Return the columns with values outside their bounds, the most frequent first."""
         outside = np.count_nonzero((self.low > self.X) | (self.high < self.X), axis=0)
         names = self.of_column or self.feature_names
@@ -139,7 +125,7 @@ def load_study_data(
     Parameters
     ----------
     source : str or Path
-        "digits", "breast_cancer", "wine", "diabetes", "friedman" (50,000 rows that
+        "digits", "wine", "diabetes", "friedman" (50,000 rows that
         :func:`sklearn.datasets.make_friedman1` makes up), or a CSV (.csv, .tsv, also with .gz), Parquet or Arrow
         file. Unordered categories become one feature each; ordered ones, or two, become a single feature.
     target : str, default=None
@@ -212,8 +198,8 @@ def load_study_data(
         wanted = None if columns is None or target is None else [*columns, str(target)]
         frame = read_table(path, columns=wanted, separator=separator, encoding=encoding)
         y, frame = _split(name, frame, target)
-        found = table_columns(name, frame, by_column, fill=missing == "fill")
-        names = found.without_bounds
+        declared, found = table_columns(name, frame, by_column, fill=missing == "fill")
+        names = [column for column, own in declared.items() if own is None]
     if len(y) < folds:
         raise StudyInputError(f"{name} has {len(y)} rows, fewer than the {folds} folds.")
     regression = (_recognised(y) if task == "auto" else task) == TASKS[1]
@@ -221,32 +207,27 @@ def load_study_data(
     if target_bounds is not None and not regression:
         raise StudyInputError(f"--target-bounds are for a target of numbers; that of {name} holds classes.")
     if names and bounds is None and published is None:
+        only = "" if frame is None or len(names) == frame.shape[1] else f" for {some_names(names)}"
         raise StudyInputError(
-            f"{name} needs --bounds low,high, or a CSV file of column,low,high{_for(names, frame)}: bounds are "
+            f"{name} needs --bounds low,high, or a CSV file of column,low,high{only}: bounds are "
             "declared from public knowledge and never learnt from the data."
         )
     low, high = _bounds(published if bounds is None else bounds, names) if names else (np.empty(0), np.empty(0))
-    source_of_bounds = "published bounds" if bounds is None and published is not None else "declared bounds"
+    about: dict[str, Any] = {
+        "bounds_source": "published bounds" if bounds is None and published is not None else "declared bounds"
+    }
     if regression:
-        target_bounds = _declared_target(str(target), target_bounds, bounds, of_target)
-        target_bounds = _bounds_of_target(name, published_target if target_bounds is None else target_bounds)
-    if frame is None:
-        return StudyData(name, X, y, tuple(names), low, high, source_of_bounds, target_bounds)
+        declared_target = _declared_target(str(target), target_bounds, bounds, of_target)
+        about["target_bounds"] = _bounds_of_target(
+            name, published_target if declared_target is None else declared_target
+        )
+    if bundled:
+        return StudyData(name, X, y, tuple(names), low, high, **about)
     numbers = dict(zip(names, map(Interval, low.tolist(), high.tolist()), strict=True))
     filling: Any = "middle" if missing == "fill" else None
-    declared = {own: column or declared_column(own, numbers[own], filling) for own, column in found.declared.items()}
-    features = features_of(name, frame, declared)
-    return StudyData(
-        *(name, features.X, y, features.names, features.low, features.high, source_of_bounds, target_bounds),
-        features.of_column,
-        found.found,
-        features.n_filled,
-    )
-
-
-def _for(names: list[str], frame: Any) -> str:
-    """Name the columns that need bounds, if others do not."""
-    return "" if frame is None or len(names) == frame.shape[1] else f" for {some_names(names)}"
+    columns_of_file = {own: column or declared_column(own, numbers[own], filling) for own, column in declared.items()}
+    features = features_of(name, frame, columns_of_file)
+    return StudyData(name=name, y=y, found=found, **features._asdict(), **about)
 
 
 def _declared_target(target: str, given: Any, bounds: Any, of_schema: Any) -> Any:
@@ -259,9 +240,7 @@ def _declared_target(target: str, given: Any, bounds: Any, of_schema: Any) -> An
         except ValueError as error:
             raise StudyInputError(first_line(error)) from None
         return None if isinstance(domain, Categories) else (float(domain.low), float(domain.high))
-    if _is_table(bounds) and target in _table_of_bounds(Path(bounds)).index:
-        return np.ravel(_bounds(bounds, [target]))
-    return None
+    return _bounds_in_file(Path(bounds)).get(target) if _is_table(bounds) else None
 
 
 def _split(name: str, frame: Any, target: Any) -> tuple[np.ndarray, Any]:
@@ -293,8 +272,8 @@ def _recognised(y: np.ndarray) -> str:
     """Return the task of a target."""
     if y.dtype.kind not in "iuf":
         return TASKS[0]
-    whole = y.dtype.kind != "f" or bool((y == np.rint(y)).all())
-    return TASKS[not whole or len(np.unique(y)) > _MOST_CLASSES]
+    is_integral = y.dtype.kind != "f" or bool((y == np.rint(y)).all())
+    return TASKS[not is_integral or len(np.unique(y)) > _MOST_CLASSES]
 
 
 def _numbers(name: str, y: np.ndarray) -> np.ndarray:
@@ -332,12 +311,23 @@ def _checked_classes(name: str, y: np.ndarray, folds: int) -> np.ndarray:
 
 
 def _bounds(bounds: Any, names: list[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the lower and the upper bounds of some columns, from two numbers, arrays or a file."""
+    if _is_table(bounds):
+        path = Path(bounds)
+        by_column = _bounds_in_file(path)
+        missing = [name for name in names if name not in by_column]
+        if missing:
+            raise StudyInputError(f"{path.name} has no bounds for {some_names(missing)}.")
+        bounds = tuple(np.transpose([by_column[name] for name in names]))
+    elif isinstance(bounds, str | Path):
+        parts = str(bounds).split(",")
+        if len(parts) != 2 or not all(map(is_number, parts)):
+            raise StudyInputError(
+                f"--bounds must be low,high or a .csv file of column,low,high. Got {str(bounds)!r} instead."
+            )
+        bounds = (float(parts[0]), float(parts[1]))
     try:
-        if isinstance(bounds, str | Path):
-            bounds = _bounds_from_file(Path(bounds), names) if _is_table(bounds) else _two_numbers(str(bounds))
         return check_bounds(bounds, len(names))
-    except StudyInputError:
-        raise
     except ValueError as error:
         raise StudyInputError(first_line(error)) from None
 
@@ -346,25 +336,12 @@ def _is_table(bounds: Any) -> bool:
     return isinstance(bounds, str | Path) and str(bounds).lower().endswith(".csv")
 
 
-def _two_numbers(text: str) -> tuple[float, float]:
-    parts = text.split(",")
-    if len(parts) != 2 or not all(is_number(part) for part in parts):
-        raise StudyInputError(f"--bounds must be low,high or a .csv file of column,low,high. Got {text!r} instead.")
-    return float(parts[0]), float(parts[1])
-
-
-def _table_of_bounds(path: Path) -> Any:
+def _bounds_in_file(path: Path) -> dict[str, tuple[Any, Any]]:
+    """Return the bounds of each column in a CSV file of column,low,high; the first row of a column counts."""
     table = read_table(path)
     if not {"column", "low", "high"} <= set(table.columns):
         raise StudyInputError(
             f"{path.name} needs the columns column,low,high. Got {some_names(table.columns)} instead."
         )
-    return table.assign(column=table["column"].astype(str)).drop_duplicates("column").set_index("column")
-
-
-def _bounds_from_file(path: Path, names: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    table = _table_of_bounds(path)
-    missing = [name for name in names if name not in table.index]
-    if missing:
-        raise StudyInputError(f"{path.name} has no bounds for {some_names(missing)}.")
-    return table.loc[names, "low"].to_numpy(), table.loc[names, "high"].to_numpy()
+    rows = zip(table["column"].astype(str), table["low"], table["high"], strict=True)
+    return {column: (low, high) for column, low, high in reversed(list(rows))}

@@ -1,4 +1,4 @@
-"""Declared tables, and encoders of their columns as features in [-1, 1] that learn nothing."""
+"""Declared tables, and encoders of their columns as features in [-1, 1] without any data."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ class DeclaredTable:
         """
         if hasattr(schema, "shape") and not isinstance(schema, Mapping):
             if len(schema.shape) != 2:
-                raise ValueError(f"A table must have two dimensions. Got shape {schema.shape} instead.")
+                raise ValueError(f"A table must have two dimensions; got shape {schema.shape}.")
             schema = dict.fromkeys(getattr(schema, "columns", range(schema.shape[1])), (-1, 1))
         if not isinstance(schema, str | Mapping | Columns):
             raise ValueError(
@@ -43,13 +43,13 @@ class DeclaredTable:
             is_name = isinstance(target, str | int)
             given = by_column.pop(target, None) if is_name else target
             if given is None:
-                raise ValueError(f"target must be a column of the schema, or what it may hold. Got {target!r} instead.")
+                raise ValueError(f"target must be a column of the schema, or its domain; got {target!r}.")
             if of_classes and isinstance(given, list):
                 given = Categories(tuple(given))
             name = target if is_name else "target"
             of_target = read_schema({name: given}, [name], [None])[0][0]
         if not by_column:
-            raise ValueError("schema must declare at least one column beside the target. Got none instead.")
+            raise ValueError("schema must declare at least one column beside the target.")
         columns, _ = read_schema(by_column, list(by_column), [None] * len(by_column))
         return cls(dict(zip(by_column, columns, strict=True)), of_target)
 
@@ -93,7 +93,7 @@ class DeclaredTable:
 
     @property
     def not_encoded(self) -> list[str]:
-        """The columns that scikit-learn's encoders would refuse with an error that shows a value."""
+        """The columns that scikit-learn's encoders cannot read, with an error that would show a value."""
         return [
             str(name) for name, c in self.columns.items() if c.missing == "category" or (c.values is None and c.is_date)
         ]

@@ -4,15 +4,17 @@ from typing import Any, Self
 
 import numpy as np
 
+from skldp._tables import require
 from skldp.accounting import loss_history
 from skldp.accounting._learned import LossHistory
-from skldp.study._results import columns_of, require
+from skldp.study._results import columns_of
 
 _AXES = {
     "stated": ("stated_epsilon", "Stated epsilon"),
     "exact": ("exact_epsilon", "Exact epsilon (worst-case loss of one record)"),
 }
 _BASELINES = (("clean_mean", "without privacy", "--"), ("majority_mean", "constant prediction", ":"))
+_GREY: dict[str, Any] = {"color": "0.4", "lw": 1.2}
 # An axis with a larger ratio of its ends shows powers of ten only.
 _WIDE = 200
 
@@ -27,13 +29,8 @@ def draw_epsilon_axis(ax: Any) -> None:
     ax.xaxis.set_minor_formatter(ticker.NullFormatter())
 
 
-def _short(score: float) -> str:
-    # Adding 0 removes the sign of a negative zero.
-    return f"{round(float(score), 3) + 0.0:g}"
-
-
 def _axes(ax: Any) -> tuple[Any, Any]:
-    """Return the axes to draw into, those of a new figure for None, and their figure."""
+    """Return the given axes or those of a new figure, and their figure."""
     ax = require("matplotlib.pyplot").subplots()[1] if ax is None else ax
     return ax, ax.figure
 
@@ -89,17 +86,10 @@ class PrivacyUtilityDisplay:
 
     @classmethod
     def from_frame(
-        cls,
-        frame: Any,
-        *,
-        epsilon_axis: str = "exact",
-        name: str | None = None,
-        ax: Any = None,
-        baselines: bool = True,
-        **line_kwargs: Any,
+        cls, frame: Any, *, epsilon_axis: str = "exact", name: str | None = None, **plot_kwargs: Any
     ) -> Self:
         """Draw a result; parameters as in the class and in :meth:`plot`."""
-        return cls(frame, epsilon_axis=epsilon_axis, name=name).plot(ax=ax, baselines=baselines, **line_kwargs)
+        return cls(frame, epsilon_axis=epsilon_axis, name=name).plot(**plot_kwargs)
 
     def plot(self, *, ax: Any = None, baselines: bool = True, **line_kwargs: Any) -> Self:
         """Draw into `ax`, or into a new figure.
@@ -140,7 +130,8 @@ class PrivacyUtilityDisplay:
         self.ax_, self.figure_ = _axes(ax)
         self.line_, self.band_ = _draw_scores(self.ax_, epsilon, mean, std, {"label": self.name} | line_kwargs)
         self.baselines_ = [
-            self.ax_.axhline(table[key][0], color="0.4", ls=style, lw=1.2, label=f"{name} ({_short(table[key][0])})")
+            # Adding 0 removes the sign of a negative zero.
+            self.ax_.axhline(table[key][0], ls=style, label=f"{name} ({table[key][0].round(3) + 0.0:g})", **_GREY)
             for key, name, style in _BASELINES
             if baselines and key in table and np.isfinite(table[key][0])
         ]
@@ -187,11 +178,9 @@ class PrivateLearningCurveDisplay:
         self.name = name
 
     @classmethod
-    def from_frame(
-        cls, frame: Any, *, name: str | None = None, ax: Any = None, baselines: bool = True, **line_kwargs: Any
-    ) -> Self:
+    def from_frame(cls, frame: Any, *, name: str | None = None, **plot_kwargs: Any) -> Self:
         """Draw a result; parameters as in the class and in :meth:`plot`."""
-        return cls(frame, name=name).plot(ax=ax, baselines=baselines, **line_kwargs)
+        return cls(frame, name=name).plot(**plot_kwargs)
 
     def plot(self, *, ax: Any = None, baselines: bool = True, **line_kwargs: Any) -> Self:
         """Draw into `ax` or a new figure; parameters as in :meth:`~skldp.PrivacyUtilityDisplay.plot`."""
@@ -212,7 +201,7 @@ class PrivateLearningCurveDisplay:
         for column, label, dashes in _BASELINES:
             if baselines and column in table and np.isfinite(table[column][chosen]).any():
                 n, score = table["n_people"][chosen], table[column][chosen]
-                self.baselines_ += self.ax_.plot(n, score, color="0.4", ls=dashes, lw=1.2, label=label)
+                self.baselines_ += self.ax_.plot(n, score, ls=dashes, label=label, **_GREY)
         self.ax_.set(xscale="log", xlabel="Number of people", ylabel=_score_name(table))
         sizes = np.unique(table["n_people"])
         self.ax_.set_xticks(sizes, labels=[f"{int(n):,}" for n in sizes])
@@ -266,36 +255,32 @@ class PrivacyLossDisplay:
         cls,
         history: Any,
         *,
-        bounds: Any = None,
-        domain: Any = None,
-        tol: float = 1e-3,
         epsilon: float | None = None,
         name: str = "realized loss",
         ax: Any = None,
+        **options: Any,
     ) -> Self:
         """Certify the loss after each answer, and draw it.
 
         Parameters
         ----------
         history : sequence of (query, output), or the ``history`` of a filter or a ledger
-        bounds : tuple (low, high), default=None
-            Domain of the person's values, as in :func:`~skldp.accounting.realized_loss`.
-        domain : array-like of shape (n_points, n_features), default=None
-            A finite domain instead.
-        tol : float, default=1e-3
         epsilon : float, default=None
             Budget.
         name : str, default="realized loss"
         ax : matplotlib Axes, default=None
             Axes to draw into; None makes a new figure.
+        **options
+            Domain of the person's values and tolerance: `bounds`, `domain` and `tol` of
+            :func:`~skldp.accounting.loss_history`.
 
         Returns
         -------
         display : PrivacyLossDisplay
         """
-        # Fail before the losses are certified, which may take long.
+        # Fail before the certification of losses, which may take long.
         require("matplotlib.pyplot")
-        losses = loss_history(history, bounds=bounds, domain=domain, tol=tol)
+        losses = loss_history(history, **options)
         return cls(losses, epsilon=epsilon, name=name).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> Self:
@@ -304,14 +289,11 @@ class PrivacyLossDisplay:
         answers = np.arange(len(self.losses.realized))
         # The loss is constant until the next answer.
         (self.realized_,) = self.ax_.step(answers, self.losses.realized, where="post", label=self.name)
-        (self.added_up_,) = self.ax_.step(
-            answers, self.losses.added_up, where="post", color="0.4", ls="--", lw=1.2, label="epsilons added up"
-        )
+        sums = self.losses.added_up
+        (self.added_up_,) = self.ax_.step(answers, sums, where="post", ls="--", label="epsilons added up", **_GREY)
         self.budget_ = None
         if self.epsilon is not None:
-            self.budget_ = self.ax_.axhline(
-                self.epsilon, color="0.4", ls=":", lw=1.2, label=f"budget ({self.epsilon:g})"
-            )
+            self.budget_ = self.ax_.axhline(self.epsilon, ls=":", label=f"budget ({self.epsilon:g})", **_GREY)
         self.ax_.set(xlabel="Answers", ylabel="Privacy loss (nats)")
         self.ax_.set_ylim(bottom=0.0)
         self.ax_.legend(loc="best")

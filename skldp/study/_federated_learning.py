@@ -164,7 +164,7 @@ def federated_learning(
         if label_mechanism is not None:
             y = np.asarray(label_mechanism.fit_transform(y))
             parts.append(label_mechanism.privacy_guarantee_)
-            # A declared class that no client has may still be answered.
+            # A release may hold declared classes that no client has.
             if not of_attributes:
                 classes = label_mechanism.classes_ if y.ndim == 2 else np.union1d(classes, y)
         if perturbs == "features":
@@ -179,37 +179,25 @@ def federated_learning(
         step = 1 / learner.smoothness(X) if learning_rate == "auto" else float(learning_rate)
         if on_gradients:
             release = GradientRelease(mechanism, perturbs, gradient_bound, n_rounds)
-            update = partial(
-                _step_on_releases,
-                step=step,
-                bound=gradient_bound,
-                release=release,
-                of_weights=perturbs == "anonymised weights",
-            )
+            of_weights = perturbs == "anonymised weights"
+            update = partial(_step_on_releases, step=step, bound=gradient_bound, release=release, of_weights=of_weights)
             theta = _train(learner, theta, X, one_hot, clients, n_rounds, step, update)
             counted = count_gradients(release, theta.size, n_rounds, clients.max() + 1, delta)
         else:
             theta = _train(learner, theta, X, one_hot, clients, n_rounds, step)
             counted = count_records(parts)
-        # A constant added to all scores of a row leaves its class, but changes the order of rows.
+        # Compare rows by predictions: a constant added to all scores of a row would change their order.
         scores = learner.predictions(learner.scores(theta, X_test))
     accuracy, auc = _evaluated(scores, y_test, classes)
-    return FederatedRun(
-        accuracy=accuracy,
-        auc=auc,
-        guarantee=counted.local,
-        published_epsilon=counted.published,
-        shuffled=counted.shuffled,
-        closed_form_epsilon=counted.closed_form,
-        seconds=time.perf_counter() - started,
-    )
+    epsilons = counted.local, counted.published, counted.shuffled, counted.closed_form
+    return FederatedRun(accuracy, auc, *epsilons, seconds=time.perf_counter() - started)
 
 
 def _check_mechanisms(perturbs: Any, mechanism: Any, label_mechanism: Any) -> None:
     if perturbs not in PERTURBED:
         raise ValueError(f"perturbs must be one of {PERTURBED}. Got {perturbs!r} instead.")
     if perturbs == "nothing" and mechanism is not None:
-        raise ValueError("A mechanism needs `perturbs`, the data that it releases; got 'nothing'.")
+        raise ValueError("`mechanism` needs `perturbs`, the data that it releases; got 'nothing'.")
     for name, given in (("mechanism", mechanism), ("label_mechanism", label_mechanism)):
         needed = name == "mechanism" and perturbs != "nothing"
         has_epsilon = hasattr(given, "get_params") and "epsilon" in given.get_params(deep=False)
@@ -220,14 +208,11 @@ def _check_mechanisms(perturbs: Any, mechanism: Any, label_mechanism: Any) -> No
 def _seeded_clones(given: Sequence[Any], epsilon: float, seeds: Sequence[int | None]) -> list[Any]:
     """Clone the mechanisms, the first of them at `epsilon`, seeded where a seed is given and they have none."""
     clones = [None if mechanism is None else clone(mechanism) for mechanism in given]
-    varied = next((mechanism for mechanism in clones if mechanism is not None), None)
-    if varied is not None:
-        varied.set_params(epsilon=epsilon)
+    for first in [mechanism for mechanism in clones if mechanism is not None][:1]:
+        first.set_params(epsilon=epsilon)
     for mechanism, seed in zip(clones, seeds, strict=True):
-        if seed is not None and mechanism is not None:
-            own = mechanism.get_params(deep=False)
-            if own.get("seed", seed) is None:
-                mechanism.set_params(seed=seed)
+        if mechanism is not None and mechanism.get_params(deep=False).get("seed", 0) is None:
+            mechanism.set_params(seed=seed)
     return clones
 
 
@@ -372,16 +357,15 @@ class FederatedRun:
 
 def summary_of_runs(runs: Sequence[FederatedRun]) -> dict[str, Any]:
     """Return the epsilons of the worst of some like trainings, and the means and deviations of their scores."""
-    # A mechanism that derives its sensitivity at random may differ between runs: the worst one is reported.
+    # The guarantees differ between runs if a mechanism draws its sensitivity at random: report the worst.
     worst = max(runs, key=lambda run: run.guarantee.epsilon)
-    shuffled = worst.shuffled
     accuracies, areas = [run.accuracy for run in runs], [run.auc for run in runs]
     return {
         "published_epsilon": worst.published_epsilon,
         "exact_epsilon": worst.guarantee.epsilon,
         "delta": worst.guarantee.delta,
-        "shuffled_epsilon": math.nan if shuffled is None else shuffled.epsilon,
-        "shuffled_delta": math.nan if shuffled is None else shuffled.delta,
+        "shuffled_epsilon": math.nan if worst.shuffled is None else worst.shuffled.epsilon,
+        "shuffled_delta": math.nan if worst.shuffled is None else worst.shuffled.delta,
         "closed_form_epsilon": worst.closed_form_epsilon,
         "accuracy_mean": float(np.mean(accuracies)),
         "accuracy_std": float(np.std(accuracies)),

@@ -20,14 +20,7 @@ from skldp.shuffle._shuffled import shuffled, shuffled_closed_form
 
 _Array = npt.NDArray[np.float64]
 
-PERTURBED = (
-    "nothing",
-    "features",
-    "gradients",
-    "anonymised gradients",
-    "anonymised coordinates",
-    "anonymised weights",
-)
+PERTURBED = ("nothing", "features", "gradients", "anonymised gradients", "anonymised coordinates", "anonymised weights")
 # An anonymiser mixes these number by number.
 _ONE_BY_ONE = ("anonymised coordinates", "anonymised weights")
 

@@ -19,7 +19,7 @@ from skldp.exceptions import SeededNoiseWarning
 from skldp.laws._odds import product_above
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import noise_from
-from skldp.study._audit import one_output_a_row
+from skldp.study._audit import checked_outputs
 
 # Releases of each candidate that the decoder is trained on.
 _TRAINING = 20
@@ -69,14 +69,6 @@ class InversionResult:
     def refutes_claim(self) -> bool:
         """Whether the lower bound of an attack is above the bound of the guarantee."""
         return any(attack.low > self.bound for attack in self.attacks)
-
-    @property
-    def epsilon_lower(self) -> float:
-        """Smallest epsilon that allows the lower bound of the best attack, at the delta of a guarantee per record."""
-        delta = _delta(self.guarantee)
-        low = max(attack.low for attack in self.attacks)
-        odds = (self.n_candidates - 1) * max(low - delta, 0.0) / (1 - low) if low < 1 else math.inf
-        return max(0.0, math.log(odds)) if odds > 0 else 0.0
 
     def __str__(self) -> str:
         """One readable line."""
@@ -140,8 +132,7 @@ def audit_inversion(
           delta of its public matrix, it holds for the matrices that keep the guarantee.
         - ``epsilon``: exact epsilon between the two candidates furthest apart (nats), infinite without a guarantee;
           ``guarantee`` of the release, or None.
-        - ``refutes_claim``: whether an attack certainly recovers more than the bound; ``epsilon_lower``: the smallest
-          epsilon that allows its success.
+        - ``refutes_claim``: whether an attack certainly recovers more than the bound.
         - ``n_candidates``, ``n_trials`` and ``confidence``.
 
     Raises
@@ -187,7 +178,7 @@ def audit_inversion(
     call = getattr(release, "transform", release)
 
     def released(places: npt.NDArray[np.int64]) -> np.ndarray:
-        return one_output_a_row(lambda rows: _as_rows(call(rows)), _rows_at(known, places))
+        return checked_outputs(call, _rows_at(known, places))
 
     outputs = released(chosen)
     training = np.repeat(np.arange(len(known)), n_train)
@@ -224,20 +215,10 @@ def _rows_at(known: Any, places: npt.NDArray[np.int64]) -> Any:
     return known.iloc[places] if hasattr(known, "iloc") else known[places]
 
 
-def _as_rows(released: Any) -> Any:
-    """Return a release in a form that numpy converts to an array."""
-    return np.array(released.rows(), dtype=object) if hasattr(released, "get_columns") else released
-
-
 def _distinct_rows(frame: Any) -> int:
     """Return the number of different rows of a frame."""
     columns = [[None if is_missing(value) else value for value in values.tolist()] for values in columns_of(frame)]
     return len(set(zip(*columns, strict=True)))
-
-
-def _delta(guarantee: PrivacyGuarantee | None) -> float:
-    """Return the delta of one release; that of a guarantee per unit of distance is one of the public matrix."""
-    return 0.0 if guarantee is None or guarantee.unit == "distance" else guarantee.delta
 
 
 def _epsilon_and_bound(release: Any, known: Any) -> tuple[float, float]:
@@ -329,7 +310,7 @@ def _as_numbers(training: np.ndarray, outputs: np.ndarray) -> tuple[npt.NDArray[
 def _largest_product(
     outputs: npt.NDArray[np.float64], directions: npt.NDArray[np.float64], offsets: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.int64]:
-    """Return for each output the index of the direction with the largest inner product less its offset."""
+    """Return for each output the index of the direction with the largest inner product minus its offset."""
     step = max(1, _MOST_SCORES // len(directions))
     parts = [outputs[start : start + step] @ directions.T - offsets for start in range(0, len(outputs), step)]
     return np.concatenate([part.argmax(axis=1) for part in parts])

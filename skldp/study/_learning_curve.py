@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from sklearn.model_selection import ShuffleSplit, check_cv
 
 from skldp._checks import is_integer, is_number
 from skldp.exceptions import SeededNoiseWarning, TooFewPeopleWarning
-from skldp.study._curve import has_seed, privacy_utility_curve
+from skldp.study._curve import privacy_utility_curve, warn_if_seeded
 from skldp.study._results import PrivacyUtilityCurve, ResultTable, stacked
 
 
@@ -22,16 +22,11 @@ def private_learning_curve(
     y: npt.ArrayLike,
     *,
     n_people: Iterable[int] | None = None,
-    param_name: str | Iterable[str] = "epsilon",
     epsilons: Iterable[float] = (1.0, 2.0, 4.0, 8.0),
     cv: Any = None,
-    scoring: str | Callable[..., float] | None = None,
-    n_repeats: int = 1,
-    n_jobs: int | None = None,
-    params: Mapping[str, Any] | None = None,
-    clean_estimator: Any = "auto",
     seed: int | None = None,
     progress: Callable[[int, int], object] | None = None,
+    **options: Any,
 ) -> "PrivateLearningCurve":
     """Score a private estimator at every epsilon, fitted on more and more people.
 
@@ -44,16 +39,17 @@ def private_learning_curve(
     n_people : iterable of int, default=None
         Numbers of training rows of a split; larger sets contain the smaller ones. None takes five numbers, each twice
         the previous one, up to all rows.
-    param_name, epsilons, scoring, n_jobs, params, clean_estimator
-        As in :func:`~skldp.privacy_utility_curve`.
+    epsilons : iterable of float, default=(1.0, 2.0, 4.0, 8.0)
+        Natural-log epsilons to set.
     cv : int, cross-validation generator or iterable, default=None
         As in scikit-learn. None holds out a random quarter of the rows, once.
-    n_repeats : int, default=1
-        Number of releases and fits of each split, each with fresh noise.
     seed : None or int, default=None
         None gives secure noise. An int makes the study repeatable, with other noise in every fit.
     progress : callable, default=None
         Called as ``progress(done, total)`` after each number of people.
+    **options
+        `param_name`, `scoring`, `n_repeats`, `n_jobs`, `params` and `clean_estimator` of
+        :func:`~skldp.privacy_utility_curve`.
 
     Returns
     -------
@@ -103,33 +99,15 @@ def private_learning_curve(
     splits = _splits(X, y, cv)
     most = min(len(train) for train, _ in splits)
     sizes = _sizes(n_people, most)
-    seeds: list[int | None] = [None] * len(sizes)
-    if seed is not None:
-        warnings.warn("seed makes every release of this study repeatable.", SeededNoiseWarning, stacklevel=2)
-        seeds = np.random.SeedSequence(seed).generate_state(len(sizes)).tolist()
-    elif has_seed(estimator):
-        warnings.warn("A step of the estimator has a seed; its releases repeat.", SeededNoiseWarning, stacklevel=2)
+    warn_if_seeded(estimator, seed)
+    seeds = [None] * len(sizes) if seed is None else np.random.SeedSequence(seed).generate_state(len(sizes)).tolist()
     curves = []
     for size, own in zip(sizes, seeds, strict=True):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SeededNoiseWarning)
             warnings.simplefilter("ignore", TooFewPeopleWarning)
-            curves.append(
-                privacy_utility_curve(
-                    estimator,
-                    X,
-                    y,
-                    param_name=param_name,
-                    epsilons=epsilons,
-                    cv=[(train[:size], test) for train, test in splits],
-                    scoring=scoring,
-                    n_repeats=n_repeats,
-                    n_jobs=n_jobs,
-                    params=params,
-                    clean_estimator=clean_estimator,
-                    seed=own,
-                )
-            )
+            cut = [(train[:size], test) for train, test in splits]
+            curves.append(privacy_utility_curve(estimator, X, y, epsilons=epsilons, cv=cut, seed=own, **options))
         if progress is not None:
             progress(len(curves), len(sizes))
     return PrivateLearningCurve(tuple(sizes), tuple(curves))
@@ -140,7 +118,7 @@ def _splits(X: Any, y: Any, cv: Any) -> list[tuple[np.ndarray, np.ndarray]]:
     generator = ShuffleSplit(1, test_size=0.25, random_state=0) if cv is None else check_cv(cv, y)
     splits = list(generator.split(X, y))
     if not splits:
-        raise ValueError(f"cv must give at least one split. Got {cv!r} instead.")
+        raise ValueError(f"cv must give at least one split; got {cv!r}.")
     rng = np.random.default_rng(0)
     return [(rng.permutation(train), test) for train, test in splits]
 
@@ -148,7 +126,7 @@ def _splits(X: Any, y: Any, cv: Any) -> list[tuple[np.ndarray, np.ndarray]]:
 def _sizes(n_people: Iterable[int] | None, most: int) -> list[int]:
     sizes = [math.ceil(most / 2**halvings) for halvings in range(4, -1, -1)] if n_people is None else list(n_people)
     if not sizes or not all(is_integer(size) and 2 <= size <= most for size in sizes):
-        raise ValueError(f"n_people must hold integers from 2 to {most}, the training rows. Got {sizes} instead.")
+        raise ValueError(f"n_people must be integers from 2 to {most}, the number of training rows; got {sizes}.")
     return sorted({int(size) for size in sizes})
 
 
@@ -171,7 +149,7 @@ class PrivateLearningCurve(ResultTable):
     def people_needed(self, score: float) -> dict[float, float]:
         """Return the number of people that a mean score takes, at every epsilon."""
         if not is_number(score):
-            raise ValueError(f"score must be a finite number. Got {score!r} instead.")
+            raise ValueError(f"score must be a finite number; got {score!r}.")
         clean = self.curves[-1].clean_mean
         return {
             point.epsilon: _needed(score, self.n_people, [curve[i].score_mean for curve in self.curves], clean)
@@ -188,18 +166,17 @@ class PrivateLearningCurve(ResultTable):
 
 
 def _needed(wanted: float, sizes: tuple[int, ...], scores: list[float], clean: float) -> float:
+    """Return the number of people for a score: interpolated in the logarithm, or extrapolated with a gap of 1 / n."""
     best = np.maximum.accumulate(scores)
     reached = int(np.searchsorted(best, wanted))
     if reached == 0:
         return sizes[0]
     if reached < len(sizes):
         ends, logs = best[reached - 1 : reached + 1], np.log(sizes[reached - 1 : reached + 1])
-        return _whole(math.exp(np.interp(wanted, ends, logs)))
-    if math.isnan(clean):
-        return math.nan
-    return math.inf if wanted >= clean else _whole(sizes[-1] * (clean - best[-1]) / (clean - wanted))
-
-
-def _whole(n: float) -> int:
-    # Ignore an excess of rounding.
-    return math.ceil(n * (1 - 1e-9))
+        needed = math.exp(np.interp(wanted, ends, logs))
+    elif wanted >= clean:
+        return math.inf
+    else:
+        needed = sizes[-1] * (clean - best[-1]) / (clean - wanted)
+    # Rounding must not add a person.
+    return math.nan if math.isnan(needed) else math.ceil(needed * (1 - 1e-9))

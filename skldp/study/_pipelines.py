@@ -1,7 +1,6 @@
 """Mechanisms and models by name, the pipelines of a study, and its baselines."""
 
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import partial
 from itertools import groupby
 from typing import Any, Self
@@ -31,7 +30,6 @@ from skldp.estimators._random_projection import RandomProjectionPrivatizer
 from skldp.estimators._table_encoding import TABLE_MECHANISMS, EncodedTablePrivatizer
 from skldp.estimators._validation import check_bounds, input_names, validate_finite
 from skldp.estimators._vector import MultivariateLaplacePrivatizer, PrivUnitTransformer
-from skldp.laws._odds import round_down
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.study._datasets import StudyData
 from skldp.study._table_files import StudyInputError
@@ -67,7 +65,6 @@ FEATURE_MECHANISMS: dict[str, tuple[type, dict[str, Any]]] = {
     "random-projection": (RandomProjectionPrivatizer, {"sensitivity": "spectral"}),
 }
 METRIC_MECHANISMS = ("multivariate-laplace", "random-projection")
-FAMILIES = ("made for the model", "bit by bit", "value by value", "whole vector")
 # For each task the models that learn from releases made for them, with their parameters.
 PRIVATE_MODELS: dict[str, dict[str, tuple[type, dict[str, Any]]]] = {
     "regression": {
@@ -85,21 +82,6 @@ LABEL_MECHANISMS: dict[str, tuple[type, dict[str, Any]]] = {
     "label-rr": (LabelRR, {}),
     "label-laplace": (LabelLaplace, {}),
 }
-
-
-def family_of(name: str) -> str:
-    """Return the kind of release: made for a model, bit by bit, value by value or the whole vector."""
-    if any(name in models for models in PRIVATE_MODELS.values()):
-        return FAMILIES[0]
-    if name in TABLE_MECHANISMS:
-        return FAMILIES[2]
-    if name not in FEATURE_MECHANISMS:
-        return ""
-    estimator_class, fixed = FEATURE_MECHANISMS[name]
-    if estimator_class in (BitRandTransformer, LatentTransformer, OMETransformer):
-        return FAMILIES[1]
-    one_by_one = estimator_class is NumericPrivatizer and fixed["mechanism"] not in ("duchi_vector", "gaussian")
-    return FAMILIES[2] if one_by_one else FAMILIES[3]
 
 
 def takes_delta(name: str) -> bool:
@@ -140,17 +122,14 @@ def private_model(
 class ComparisonSettings:
     """Settings of a study over mechanisms.
 
-    `epsilons` are the budgets of a record's features, of the complete record for a regression. A `label_epsilon` of
-    None gives the label the same budget.
+    `epsilons` are the budgets of a record's features, and again of its label; for a regression of the complete record.
     """
 
     epsilons: tuple[float, ...]
     labels: str = "label-rr"
-    label_epsilon: float | None = None
     bits: int = 10
     folds: int = 5
     repeats: int = 1
-    clean_test: bool = True
     scoring: str | None = None
     seed: int | None = None
 
@@ -158,8 +137,7 @@ class ComparisonSettings:
         """Return the epsilons of a mechanism: a model, which protects the label as well, gets both shares."""
         if self.labels == "none" or name not in PRIVATE_MODELS["classification"] or data.task == "regression":
             return self.epsilons
-        labels = self.epsilons if self.label_epsilon is None else [self.label_epsilon] * len(self.epsilons)
-        return tuple(round_down(Fraction(e) + Fraction(label)) for e, label in zip(self.epsilons, labels, strict=True))
+        return tuple(2 * epsilon for epsilon in self.epsilons)
 
 
 def study_pipeline(name: str, data: StudyData, settings: ComparisonSettings) -> tuple[Any, list[str]]:
@@ -200,8 +178,8 @@ def _release(name: str, data: StudyData, settings: ComparisonSettings) -> list[t
         # The target of a regression is the last column.
         widths += [1] * (data.task == "regression")
         release = EncodedTablePrivatizer(widths=widths, category_mechanism=TABLE_MECHANISMS[name])
-        return [("features", release.set_params(transform_noise=not settings.clean_test))]
-    options: dict[str, Any] = {"transform_noise": not settings.clean_test, "n_bits": settings.bits}
+        return [("features", release.set_params(transform_noise=False))]
+    options: dict[str, Any] = {"transform_noise": False, "n_bits": settings.bits}
     if data.task == "regression":
         # A direction would divide the target, which is in the row, by the norm of the row.
         options["norm"] = _radius(data)
@@ -224,15 +202,12 @@ def _with_labels(
     param_names = ["features__epsilon"] if steps else []
     model = clean_model(data)
     if settings.labels != "none":
-        fixed = settings.label_epsilon
-        epsilon = 1.0 if fixed is None else fixed
-        randomised = label_mechanism(settings.labels, epsilon=epsilon, classes=data.classes)
+        randomised = label_mechanism(settings.labels, classes=data.classes)
         private = LabelPrivateClassifier(model[-1], label_mechanism=randomised)
         model = Pipeline([*model.steps[:-1], ("labels", private)])
-        if fixed is None:
-            param_names.append("labels__label_mechanism__epsilon")
+        param_names.append("labels__label_mechanism__epsilon")
     if not param_names:
-        raise StudyInputError("Nothing takes the epsilons: choose a --mechanism, or --labels without --label-epsilon.")
+        raise StudyInputError("Nothing takes the epsilons: choose a --mechanism or --labels.")
     return Pipeline([*steps, *model.steps]), param_names
 
 
@@ -253,51 +228,7 @@ def _make(catalogue: dict[str, tuple[type, dict[str, Any]]], name: str, options:
 _Array = npt.NDArray[np.float64]
 
 
-class BoundedModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """Base class of models on records between -1 and 1, clipped to their declared bounds."""
-
-    bounds: Any
-
-    def _unit(self, rows: _Array) -> _Array:
-        low, high = check_bounds(self.bounds, self.n_features_in_)
-        return _to_unit(rows, Box.of(low, high))
-
-
-class BoundedRegressor(RegressorMixin, BoundedModel):  # type: ignore[misc]  # as above
-    """Base class of regressors with declared bounds of the target."""
-
-    target_bounds: Any
-
-    def _records(self, X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[_Array, _Array]:
-        rows, target = validate_finite(self, X, y=y, reset=True, dtype=np.float64, y_numeric=True)
-        target = as_numbers(target, "y")
-        low, high = check_bounds(self.bounds, rows.shape[1])
-        of_target = self._of_target()
-        box = Box.of(np.append(low, of_target.low), np.append(high, of_target.high))
-        warn_moved(rows, target, box, input_names(self))
-        return self._unit(rows), _to_unit(target[:, None], of_target)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        # The targets of scikit-learn's checks lie outside the default bounds and are clipped.
-        tags.regressor_tags.poor_score = True
-        return tags
-
-    def _of_target(self) -> Box:
-        return Box.of(*check_bounds(self.target_bounds, 1, "target_bounds"))
-
-    def _from_unit(self, predicted: _Array) -> _Array:
-        box = self._of_target()
-        result: _Array = box.center[0] + box.radius[0] * np.clip(predicted, -1, 1)
-        return result
-
-
-def _to_unit(rows: _Array, box: Box) -> _Array:
-    inside: _Array = box.clip(np.ascontiguousarray(rows)).rows
-    return np.clip((inside - box.center) / box.radius, -1, 1)
-
-
-class ReleasedRowsRegressor(BoundedRegressor):
+class ReleasedRowsRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Regression on rows that were released with their target by one mechanism.
 
     Parameters
@@ -385,9 +316,41 @@ class ReleasedRowsRegressor(BoundedRegressor):
             rows = np.asarray(self.mechanism_.transform(np.column_stack([rows, np.zeros(len(rows))])))[:, :-1]
         return self._from_unit(self.estimator_.predict(rows))
 
+    def _records(self, X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[_Array, _Array]:
+        """Return features and targets, clipped and scaled to [-1, 1]."""
+        rows, target = validate_finite(self, X, y=y, reset=True, dtype=np.float64, y_numeric=True)
+        target = as_numbers(target, "y")
+        low, high = check_bounds(self.bounds, rows.shape[1])
+        of_target = self._of_target()
+        box = Box.of(np.append(low, of_target.low), np.append(high, of_target.high))
+        warn_moved(rows, target, box, input_names(self))
+        return self._unit(rows), _to_unit(target[:, None], of_target)
+
+    def _unit(self, rows: _Array) -> _Array:
+        return _to_unit(rows, Box.of(*check_bounds(self.bounds, self.n_features_in_)))
+
+    def _of_target(self) -> Box:
+        return Box.of(*check_bounds(self.target_bounds, 1, "target_bounds"))
+
+    def _from_unit(self, predicted: _Array) -> _Array:
+        box = self._of_target()
+        result: _Array = box.center[0] + box.radius[0] * np.clip(predicted, -1, 1)
+        return result
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        # The targets of scikit-learn's checks lie outside the default bounds and are clipped.
+        tags.regressor_tags.poor_score = True
+        return tags
+
     @property
     def privacy_guarantee_(self) -> PrivacyGuarantee:
         """Guarantee of the mechanism."""
         if getattr(self, "mechanism_", None) is None:
             raise AttributeError("Rows that were not released have no privacy guarantee.")
         return privacy_guarantee(self.mechanism_)
+
+
+def _to_unit(rows: _Array, box: Box) -> _Array:
+    inside: _Array = box.clip(np.ascontiguousarray(rows)).rows
+    return np.clip((inside - box.center) / box.radius, -1, 1)

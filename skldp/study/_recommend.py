@@ -1,7 +1,7 @@
-"""Recommendation of a mechanism or model for a task, from declared columns and laws of mechanisms, without data."""
+"""Recommendation of a mechanism or model for a task, from declared columns and mechanisms alone, without data."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 
 from skldp._checks import check_integer
 from skldp.domains._columns import Integers, Interval, OrMissing
-from skldp.domains._declared_columns import DeclaredColumn
+from skldp.domains._declared_columns import CategoryColumn, DeclaredColumn
 from skldp.estimators._bayesian_filter import BayesianFilter
 from skldp.estimators._categorical import CategoricalPrivatizer
 from skldp.estimators._numeric import NumericPrivatizer
@@ -84,13 +84,7 @@ class Recommendation:
 
 
 def recommend(
-    schema: Any,
-    task: str,
-    epsilon: float,
-    n_people: int,
-    *,
-    target: Any = None,
-    n_questions: int = 10,
+    schema: Any, task: str, epsilon: float, n_people: int, *, target: Any = None, n_questions: int = 10
 ) -> Recommendation:
     r"""Recommend the mechanism or model for a task at an epsilon, from public knowledge only.
 
@@ -193,17 +187,18 @@ class _Request:
     n_questions: int
 
     def answer(self, measure: str, options: Sequence[RecommendedOption], reason: str) -> Recommendation:
+        """Return the recommendation of the first option."""
         return Recommendation(self.task, self.epsilon, self.n, measure, tuple(options), reason)
 
     def model(self, name: str, estimator: Any, protocol: Protocol) -> RecommendedOption:
         """Return the option of a model on the encoded table."""
         if self.table.not_encoded:
             raise ValueError(
-                "Models take numbers, and categories that are never missing; dates must be numbers first, of days. "
-                f"Got {', '.join(self.table.not_encoded[:4])} of another kind."
+                "Models take numbers, and categories that are never missing; convert dates to numbers of days. "
+                f"Columns of other kinds: {', '.join(self.table.not_encoded[:4])}."
             )
-        whole = make_pipeline(self.table.encoder(), estimator)
-        return RecommendedOption(name, protocol.sufficiency, protocol.n_needed, whole)
+        pipeline = make_pipeline(self.table.encoder(), estimator)
+        return RecommendedOption(name, protocol.sufficiency, protocol.n_needed, pipeline)
 
     def too_few(self, options: Sequence[RecommendedOption]) -> str:
         needed = min(option.n_needed or 0 for option in options)
@@ -213,34 +208,33 @@ class _Request:
 def _regression(request: _Request) -> Recommendation:
     domain = request.table.target.domain if request.table.target else None
     if not isinstance(domain, Interval | Integers):
-        raise ValueError("The target of a regression must hold numbers. Got categories instead.")
+        raise ValueError("The target of a regression must be numeric; got categories.")
     bounds, d = (float(domain.low), float(domain.high)), request.table.n_features
-    low, high = [-1.0] * (d + 1), [1.0] * (d + 1)
-    in_rounds = RegressionProtocol(d, request.n, epsilon=request.epsilon, low=low, high=high)
-    once = RegressionProtocol(d, request.n, epsilon=request.epsilon, low=low, high=high, kind="once")
+    box: dict[str, Any] = {"epsilon": request.epsilon, "low": [-1.0] * (d + 1), "high": [1.0] * (d + 1)}
+    in_rounds = RegressionProtocol(d, request.n, **box)
+    once = RegressionProtocol(d, request.n, kind="once", **box)
     name, of_once = "PrivateLinearRegression", PrivateLinearRegression(request.epsilon, target_bounds=bounds)
     options = [
         request.model(name, clone(of_once), in_rounds),
         request.model(f"{name}, once", of_once.set_params(protocol="once"), once),
     ]
-    part = (
-        f"Privacy takes about {min(1, 1 / in_rounds.sufficiency):.2g} of the variance that a fit without it explains."
-    )
-    return request.answer("sufficiency", options, part if in_rounds.is_enough else request.too_few(options))
+    share = min(1, 1 / in_rounds.sufficiency)
+    reason = f"Privacy takes about {share:.2g} of the variance that a fit without it explains."
+    return request.answer("sufficiency", options, reason if in_rounds.is_enough else request.too_few(options))
 
 
 def _classification(request: _Request) -> Recommendation:
     classes = request.table.target.values if request.table.target else None
     if classes is None or len(classes) < 2:
-        raise ValueError("The target of a classification must be a list of at least two declared classes. Got others.")
+        raise ValueError("The target of a classification must be a list of at least two declared classes.")
     d, listed = request.table.n_features, list(classes)
     box: dict[str, Any] = {"epsilon": request.epsilon, "low": [-1.0] * d, "high": [1.0] * d}
     of_rows = ClassificationProtocol(d, request.n, len(listed), **box)
     of_tensor = DiscriminantProtocol(d, request.n, len(listed), **box)
-    logistic = request.model(
-        "PrivateLogisticRegression", PrivateLogisticRegression(request.epsilon, classes=listed), of_rows
+    logistic, discriminant = (
+        request.model(model.__name__, model(request.epsilon, classes=listed), protocol)
+        for model, protocol in ((PrivateLogisticRegression, of_rows), (PrivateDiscriminant, of_tensor))
     )
-    discriminant = request.model("PrivateDiscriminant", PrivateDiscriminant(request.epsilon, classes=listed), of_tensor)
     if of_rows.is_enough and of_rows.sufficiency >= _AMPLE:
         reason = "The sufficiency is large enough for logistic regression, which is not approximate."
         return request.answer("sufficiency", [logistic, discriminant], reason)
@@ -270,10 +264,10 @@ def _releases(request: _Request) -> Recommendation:
             # A direction would lose the scale of the columns, which models need.
             vectors = PrivUnitTransformer(epsilon, norm=math.sqrt(d))
             bounded = table.needs_no_encoder
-            whole = vectors.set_params(bounds=table.bounds) if bounded else make_pipeline(table.encoder(), vectors)
+            release = vectors.set_params(bounds=table.bounds) if bounded else make_pipeline(table.encoder(), vectors)
             along, across = PrivUnitBall(d, epsilon, math.sqrt(d)).second_moments()
             figure = along - across - 1 + across * d / _VARIANCE
-            options.append(RecommendedOption("PrivUnitTransformer", figure, None, whole))
+            options.append(RecommendedOption("PrivUnitTransformer", figure, None, release))
     options.sort(key=lambda option: option.figure)
     reason = "Models that release for themselves (task='regression', 'classification') learn more from the same people."
     return request.answer("noise over signal", options, reason)
@@ -315,40 +309,38 @@ def _means(request: _Request) -> Recommendation:
 
 def _frequencies(request: _Request) -> Recommendation:
     table = request.table
-    several = {name: column for name, column in table.categories.items() if len(column.values or ()) > 1}
+    several = {name: column for name, column in table.categories.items() if len(column.values) > 1}
     if not several:
         raise ValueError("Frequencies need a column with at least two categories; the schema has none.")
     share = split_epsilon(request.epsilon, len(several))
     if table.numbers or table.not_encoded:
         share = split_epsilon(request.epsilon, len(table.columns))
-        error = max(_error(request.n, "best", share, len(c.values or ())) for c in several.values())
-        whole = TablePrivatizer(request.epsilon, schema=table.schema, category_mechanism="best")
-        option = RecommendedOption("TablePrivatizer", error, None, whole)
-        return request.answer(
-            "standard error", [option], "Standard error of a frequency; the other columns are released as well."
-        )
+        release = TablePrivatizer(request.epsilon, schema=table.schema, category_mechanism="best")
+        option = RecommendedOption("TablePrivatizer", _error(request.n, "best", share, several), None, release)
+        reason = "Standard error of a frequency; the other columns are released as well."
+        return request.answer("standard error", [option], reason)
     categories = [list(column.values or ()) for column in table.columns.values()]
     options = []
     for name in ("best", *CATEGORICAL_MECHANISMS):
-        error = max(_error(request.n, name, share, len(column.values or ())) for column in several.values())
+        error = _error(request.n, name, share, several)
         privatizer = CategoricalPrivatizer(request.epsilon, mechanism=name, categories=categories)  # type: ignore[arg-type]
         options.append(RecommendedOption(f"CategoricalPrivatizer, {name}", error, None, privatizer))
     first, *others = options
-    return request.answer(
-        "standard error",
-        [first, *sorted(others, key=lambda option: option.figure)],
-        "Of a frequency; best is the shortest report within 1.05 times the least variance.",
-    )
+    ordered = [first, *sorted(others, key=lambda option: option.figure)]
+    reason = "Of a frequency; best is the shortest report within 1.05 times the least variance."
+    return request.answer("standard error", ordered, reason)
 
 
-def _error(n: int, mechanism: str, epsilon: float, n_classes: int) -> float:
-    return math.sqrt(make_categorical_mechanism(mechanism, epsilon, n_classes).worst_case_variance / n)
+def _error(n: int, mechanism: str, epsilon: float, columns: Mapping[Any, CategoryColumn]) -> float:
+    """Return the largest worst-case standard error of a frequency in the columns."""
+    laws = (make_categorical_mechanism(mechanism, epsilon, len(column.values)) for column in columns.values())
+    return max(math.sqrt(law.worst_case_variance / n) for law in laws)
 
 
 def _questions(request: _Request) -> Recommendation:
     table = request.table
     if not table.needs_no_encoder:
-        raise ValueError("Questions need a table of numeric columns without missing values; the schema has others.")
+        raise ValueError("Questions need numeric columns without missing values; the schema has others.")
     # Slightly below the share of the budget: sums of epsilons are rounded up.
     each = request.epsilon / request.n_questions * (1 - 1e-9)
     filtered = BayesianFilter(

@@ -9,13 +9,16 @@ from importlib import import_module
 from io import StringIO
 from typing import Any
 
+import numpy as np
+
+from skldp._tables import require
+from skldp.collection._page import render_template
 from skldp.study._comparison import MechanismComparison
 from skldp.study._displays import PrivacyUtilityDisplay, draw_epsilon_axis
-from skldp.study._pipelines import FAMILIES, family_of
-from skldp.study._results import CurvePoint, PrivacyUtilityCurve, require
+from skldp.study._results import CurvePoint, PrivacyUtilityCurve
 
-# Largest number of curves in one panel.
-_ONE_PANEL = 6
+# Largest number of curves that are highlighted in one panel.
+_MOST_CURVES = 6
 _MARKERS = "osD^vP*X"
 
 
@@ -80,10 +83,9 @@ def _unit_of_epsilons(comparison: MechanismComparison) -> str:
         return "All epsilons are of one complete record with its target."
     if settings.labels == "none":
         return "All epsilons are of the features of one record."
-    label = "the same epsilon" if settings.label_epsilon is None else f"epsilon {settings.label_epsilon:g}"
     return (
-        f"Asked is for the features of one record (models: of the complete record); its label has {label}. Stated and "
-        "exact are sums, of the complete record with its target."
+        "Asked is for the features of one record (models: of the complete record); its label has the same epsilon. "
+        "Stated and exact are sums, of the complete record with its target."
     )
 
 
@@ -128,18 +130,16 @@ def _spread(mean: float, std: float) -> str:
     return f"{_score(mean)} ± {_score(std)}"
 
 
-def panel_names(curves: dict[str, Any]) -> dict[str, list[str]]:
-    """Return the names of the curves that each panel highlights."""
-    if len(curves) <= _ONE_PANEL:
-        return {"": list(curves)}
-    panels = {family: [name for name in curves if family_of(name) == family] for family in (*FAMILIES, "")}
-    return {title or "features not private": names for title, names in panels.items() if names}
+def panel_names(curves: dict[str, Any]) -> list[list[str]]:
+    """Return the names of the curves that each panel highlights, at most six."""
+    n_panels = math.ceil(len(curves) / _MOST_CURVES)
+    return [names.tolist() for names in np.array_split(list(curves), n_panels)]
 
 
 def plot_comparison(comparison: MechanismComparison) -> Any:
     """Draw all curves over the exact and the stated epsilon, in a new figure without a window.
 
-    With many mechanisms there is one panel for each family, with the others in grey.
+    With many mechanisms there are several panels, each with the curves of the others in grey.
     """
     panels = panel_names(comparison.curves)
     single = len(panels) == 1
@@ -148,9 +148,8 @@ def plot_comparison(comparison: MechanismComparison) -> Any:
     figure = require("matplotlib.figure").Figure(figsize=size, layout="constrained")
     grid = figure.subplots(*shape, sharey=True, squeeze=False).reshape(2, -1)
     for row, axis in zip(grid, ("exact", "stated"), strict=True):
-        for ax, (title, names) in zip(row, panels.items(), strict=True):
+        for ax, names in zip(row, panels, strict=True):
             plot_panel(ax, comparison.curves, names, axis)
-            ax.set_title(title, fontsize=11)
     for ax in [ax for ax in figure.axes if not ax.get_subplotspec().is_first_col()]:
         ax.set_ylabel("")
     for ax, below in zip(*grid, strict=True):
@@ -164,7 +163,7 @@ def plot_comparison(comparison: MechanismComparison) -> Any:
 
 
 def plot_panel(ax: Any, curves: dict[str, PrivacyUtilityCurve], names: list[str], epsilon_axis: str) -> None:
-    """Draw some curves into one panel, and the others in grey."""
+    """Draw some curves into a panel, and the others in grey."""
     background: dict[str, Any] = {"color": "0.75", "lw": 0.8, "marker": "", "label": "_background", "zorder": 1}
     for name, curve in curves.items():
         if name not in names:
@@ -187,32 +186,22 @@ def plot_panel(ax: Any, curves: dict[str, PrivacyUtilityCurve], names: list[str]
     draw_epsilon_axis(ax)
 
 
-_AXES = {
-    "exact": "Score over the exact epsilon",
-    "stated": "Score over the stated epsilon",
-}
 # Keep text as text, for search and screen readers.
 _SVG = {"svg.fonttype": "none", "font.family": "sans-serif"}
 _NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 
 
 def html_report(comparison: MechanismComparison, *, command: str | None = None) -> str:
-    """Return a study as one HTML document; `command` is the command that made it. Every text is escaped."""
-    jinja2 = require("jinja2")
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("skldp.study", "."),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    """Return a study as one HTML document that shows its `command`; every text is escaped."""
     versions = [f"{name} {import_module(name).__version__}" for name in ("skldp", "sklearn", "numpy", "scipy")]
-    return environment.get_template("_report.html.jinja").render(
+    return render_template(
+        "skldp.study",
+        "_report.html.jinja",
         title=f"{comparison.data.name}: cost of privacy",
         caption=comparison.caption(),
         ranking=ranking(comparison),
         weaker=comparison.weaker_than_stated(),
-        pictures={heading: _pictures(comparison, axis) for axis, heading in _AXES.items()},
+        pictures={f"Score over the {axis} epsilon": _pictures(comparison, axis) for axis in ("exact", "stated")},
         points=points(comparison, title="Every mechanism at every epsilon"),
         guarantees=guarantee_tables(comparison),
         command=command,
@@ -221,21 +210,21 @@ def html_report(comparison: MechanismComparison, *, command: str | None = None) 
 
 
 def _pictures(comparison: MechanismComparison, axis: str) -> list[dict[str, str]]:
-    """Return one figure for each panel; panels are stacked on narrow pages."""
+    """Return a figure for each panel; narrow pages stack them."""
     matplotlib, markup = require("matplotlib"), require("markupsafe").Markup
     pictures = []
-    for title, names in panel_names(comparison.curves).items():
+    for names in panel_names(comparison.curves):
         file = StringIO()
-        # Ids of SVG parts are hashes: equal in every run of a study, and distinct in each figure of the page.
-        with matplotlib.rc_context(_SVG | {"svg.hashsalt": f"{axis} {title}"}):
+        # The salt makes the ids of SVG parts equal in every run and distinct between the figures of a page.
+        with matplotlib.rc_context(_SVG | {"svg.hashsalt": f"{axis} {names}"}):
             figure = require("matplotlib.figure").Figure(figsize=(4.6, 4.4), layout="constrained")
             ax = figure.add_subplot()
             plot_panel(ax, comparison.curves, names, axis)
             ax.get_legend().remove()
             figure.legend(loc="outside lower center", ncols=2, fontsize=8.5)
             figure.savefig(file, format="svg", transparent=True, metadata=_NO_METADATA)
-        about = f"{comparison.first.scoring} over the {axis} epsilon{': ' if title else ''}{title} ({', '.join(names)})"
-        # Drop the prolog, and ids that every figure has and nothing refers to. matplotlib escapes every text.
+        about = f"{comparison.first.scoring} over the {axis} epsilon ({', '.join(names)})"
+        # Remove the prolog, and ids that all figures share and nothing refers to. matplotlib escapes every text.
         svg = re.sub(r' id="[\w.]+_\d+"', "", file.getvalue()[file.getvalue().index("<svg") :])
-        pictures.append({"title": title, "about": about, "svg": markup(svg)})
+        pictures.append({"about": about, "svg": markup(svg)})
     return pictures

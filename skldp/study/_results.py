@@ -5,14 +5,12 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
-from importlib import import_module
 from os import PathLike
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from skldp._tables import html_table
+from skldp._tables import as_frame, html_table
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 
 
@@ -25,7 +23,7 @@ class ResultTable(ABC):
 
     def to_frame(self) -> Any:
         """Return the table as a pandas DataFrame; raise ImportError if pandas is missing."""
-        return require("pandas").DataFrame(self.to_dict())
+        return as_frame(self.to_dict())
 
     def _repr_html_(self) -> str:
         columns = self.to_dict()
@@ -115,11 +113,3 @@ class PrivacyUtilityCurve(ResultTable):
         lines.append(f"{'clean':>24}  {self.clean_mean:.3f} +- {self.clean_std:.3f}")
         lines.append(f"{'majority':>24}  {self.majority_mean:.3f} +- {self.majority_std:.3f}")
         return "\n".join(lines)
-
-
-def require(name: str, *, extra: str = "study") -> ModuleType:
-    """Import an optional module; the error names the extra to install."""
-    try:
-        return import_module(name)
-    except ImportError:
-        raise ImportError(f'This needs {name.partition(".")[0]}: pip install "skldp[{extra}]".') from None

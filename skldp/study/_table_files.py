@@ -1,23 +1,22 @@
-"""Reader of tables: CSV, Parquet and Arrow files as pandas frames, and the features of their columns and texts."""
+"""Reader of CSV, Parquet and Arrow files as pandas frames, and encoder of their columns as features."""
 
 import codecs
 import gzip
 import re
 import warnings
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from skldp._reading import is_missing
+from skldp._tables import require
 from skldp.domains._columns import Categories
 from skldp.domains._declared_columns import DeclaredColumn
 from skldp.estimators._schema import columns_of, declared_column, read_schema, schema_by_column
-from skldp.study._results import require
 
 # Endings of table files, for errors and help texts.
 TABLE_FILES = ".csv, .tsv (both also with .gz), .parquet or .arrow"
@@ -36,7 +35,7 @@ def read_table(
     path: str | Path, *, columns: Iterable[str] | None = None, separator: str | None = None, encoding: str = "utf-8"
 ) -> Any:
     """Return a complete table."""
-    return next(_frames(Path(path), columns, separator, encoding, None))
+    return next(table_chunks(path, columns=columns, separator=separator, encoding=encoding, n_rows=None))
 
 
 def table_chunks(
@@ -45,11 +44,28 @@ def table_chunks(
     columns: Iterable[str] | None = None,
     separator: str | None = None,
     encoding: str = "utf-8",
-    n_rows: int = _CHUNK,
+    n_rows: int | None = _CHUNK,
     as_texts: bool = False,
 ) -> Iterator[Any]:
-    """Yield a table in chunks, one of which is in memory at a time."""
-    return _frames(Path(path), columns, separator, encoding, n_rows, as_texts)
+    """Yield a table in chunks, one of which is in memory at a time; None for `n_rows` is all rows."""
+    path = Path(path)
+    ending = _ending(path)
+    if not is_table_file(path):
+        raise StudyInputError(f"A table must be a {TABLE_FILES} file. Got {path}.")
+    if not path.is_file():
+        raise StudyInputError(f"There is no file {path}.")
+    if path.stat().st_size == 0:
+        raise StudyInputError(f"{path.name} is empty.")
+    wanted = None if columns is None else list(dict.fromkeys(columns))
+    if ending not in _SEPARATORS:
+        if separator is not None:
+            raise StudyInputError(f"A separator is for .csv and .tsv files; got {separator!r} for {path.name}.")
+        yield from _read_arrow(path, wanted, n_rows)
+        return
+    options: dict[str, Any] = {"sep": _separator(separator, _SEPARATORS[ending]), "encoding": _encoding(encoding)}
+    # A text such as NA may be a category; only an empty cell is missing.
+    options |= {"dtype": str, "keep_default_na": False, "na_values": [""]} if as_texts else {}
+    yield from _read_csv(path, wanted, n_rows, options)
 
 
 def is_table_file(path: str | Path) -> bool:
@@ -88,33 +104,6 @@ def _ending(path: Path) -> str:
     return "" if path.suffix.lower() == ".gz" and ending not in _SEPARATORS else ending
 
 
-def _frames(
-    path: Path,
-    columns: Iterable[str] | None,
-    separator: str | None,
-    encoding: str,
-    n_rows: int | None,
-    as_texts: bool = False,
-) -> Iterator[Any]:
-    ending = _ending(path)
-    if not is_table_file(path):
-        raise StudyInputError(f"A table must be a {TABLE_FILES} file. Got {path}.")
-    if not path.is_file():
-        raise StudyInputError(f"There is no file {path}.")
-    if path.stat().st_size == 0:
-        raise StudyInputError(f"{path.name} is empty.")
-    wanted = None if columns is None else list(dict.fromkeys(columns))
-    if ending in _SEPARATORS:
-        options: dict[str, Any] = {"sep": _separator(separator, _SEPARATORS[ending]), "encoding": _encoding(encoding)}
-        # A text such as NA may be a category; only an empty cell is missing.
-        options |= {"dtype": str, "keep_default_na": False, "na_values": [""]} if as_texts else {}
-        yield from _of_csv(path, wanted, n_rows, options)
-        return
-    if separator is not None:
-        raise StudyInputError(f"A separator is for .csv and .tsv files. Got {separator!r} for {path.name}.")
-    yield from _of_arrow(path, wanted, n_rows)
-
-
 def _separator(given: str | None, usual: str) -> str:
     if given is None:
         return usual
@@ -132,26 +121,25 @@ def _encoding(name: str) -> str:
         raise StudyInputError(f"The encoding must be one that Python knows, such as latin-1. Got {name!r}.") from None
 
 
-def _of_csv(path: Path, wanted: list[str] | None, n_rows: int | None, options: dict[str, Any]) -> Iterator[Any]:
-    first_row = _parsed(path, **options | {"header": None, "nrows": 1, "dtype": str})
+def _read_csv(path: Path, wanted: list[str] | None, n_rows: int | None, options: dict[str, Any]) -> Iterator[Any]:
+    first_row = _parse_csv(path, **options | {"header": None, "nrows": 1, "dtype": str})
     # A first row of numbers is data, not names.
     headless = all(is_number(cell) for cell in first_row.iloc[0])
     header = None if headless else 0
-    names = list(map(str, _parsed(path, header=header, nrows=0, **options).columns))
+    names = list(map(str, _parse_csv(path, header=header, nrows=0, **options).columns))
     places = range(len(names)) if wanted is None else _places(path, wanted, names)
     given = [] if headless else first_row.iloc[0].tolist()
     if twice := [name for name in wanted or [] if given.count(name) > 1]:
         # pandas would take the first one.
         raise StudyInputError(f"A column that is read must be in {path.name} once. Got {twice[0]!r} more than once.")
-    # An additional column catches cells without a name. pandas refuses or drops them, depending on its version and on
-    # where a chunk begins.
+    # An additional column catches cells without a name, which versions of pandas treat differently.
     options |= {"header": None, "skiprows": int(not headless), "names": [*names, _NAMELESS]}
     # In a table of one column, an empty line is a row whose cell is missing.
     options |= {"chunksize": n_rows, "iterator": True, "skip_blank_lines": len(names) > 1}
-    with _parsed(path, **options) as file:
+    with _parse_csv(path, **options) as file:
         read = file.read if n_rows is None else lambda: next(file, None)
         n_before = 0
-        while (chunk := _read_by(path, read, options["encoding"])) is not None:
+        while (chunk := _call_reader(path, read, options["encoding"])) is not None:
             nameless = chunk[_NAMELESS].notna().to_numpy()
             if nameless.any():
                 row = n_before + int(nameless.argmax()) + 1
@@ -159,19 +147,19 @@ def _of_csv(path: Path, wanted: list[str] | None, n_rows: int | None, options: d
             if not n_before and [str(cell) for cell in chunk.head(1).to_numpy().ravel()[:-1]] == names:
                 raise StudyInputError(f"{path.name} is no CSV file: it begins with an empty line.")
             n_before += len(chunk)
-            yield _named(chunk.iloc[:, list(places)])
+            yield _with_text_names(chunk.iloc[:, list(places)])
             if n_rows is None:
                 return
 
 
-def _parsed(path: Path, **options: Any) -> Any:
+def _parse_csv(path: Path, **options: Any) -> Any:
     pd = require("pandas")
     # Infer types from complete columns; no column is an index.
     read = partial(pd.read_csv, path, low_memory=False, index_col=False, **options)
-    return _read_by(path, read, options["encoding"])
+    return _call_reader(path, read, options["encoding"])
 
 
-def _read_by(path: Path, read: Any, encoding: str) -> Any:
+def _call_reader(path: Path, read: Any, encoding: str) -> Any:
     """Return the result of a text reader; its error names the line and shows no cell."""
     pd = require("pandas")
     try:
@@ -193,57 +181,51 @@ def _read_by(path: Path, read: Any, encoding: str) -> Any:
     raise StudyInputError(f"{path.name} is no CSV file: {reason}.")
 
 
-def _of_arrow(path: Path, wanted: list[str] | None, n_rows: int | None) -> Iterator[Any]:
+def _read_arrow(path: Path, wanted: list[str] | None, n_rows: int | None) -> Iterator[Any]:
     require("pandas")
     arrow = require("pyarrow", extra="arrow")
-    frames = _frames_of_arrow(path, wanted, n_rows)
-    while True:
-        try:
-            frame = next(frames, None)
-        except StudyInputError:
-            raise
-        except (arrow.ArrowException, ValueError, OSError, NotImplementedError) as error:
-            kind = "Parquet" if path.suffix.lower() == ".parquet" else "Arrow"
-            raise StudyInputError(f"{path.name} is no {kind} file that can be read ({type(error).__name__}).") from None
-        if frame is None:
+    is_parquet = path.suffix.lower() == ".parquet"
+    try:
+        schema, read = _open_parquet(path, n_rows) if is_parquet else _open_arrow(path)
+        names = schema.names
+        chosen = names if wanted is None else [names[place] for place in _places(path, wanted, names)]
+        schema = arrow.schema([schema.field(name) for name in chosen])
+        parts = read(chosen)
+        if n_rows is None:
+            yield _with_text_names(arrow.Table.from_batches(parts, schema=schema).to_pandas())
             return
-        yield _named(frame)
+        n_read = 0
+        for part in parts:
+            n_read += part.num_rows
+            for start in range(0, part.num_rows, n_rows):
+                yield _with_text_names(part.slice(start, n_rows).to_pandas())
+        if not n_read:
+            yield _with_text_names(schema.empty_table().to_pandas())
+    except StudyInputError:
+        raise
+    except (arrow.ArrowException, ValueError, OSError, NotImplementedError) as error:
+        kind = "Parquet" if is_parquet else "Arrow"
+        raise StudyInputError(f"{path.name} is no {kind} file that can be read ({type(error).__name__}).") from None
 
 
-def _frames_of_arrow(path: Path, wanted: list[str] | None, n_rows: int | None) -> Iterator[Any]:
-    if path.suffix.lower() == ".parquet":
-        file = require("pyarrow.parquet", extra="arrow").ParquetFile(path)
-        schema = file.schema_arrow
-        names = _wanted(path, wanted, schema.names)
-        batches = file.iter_batches(batch_size=n_rows or _CHUNK, columns=names)
-    else:
-        arrow, ipc = require("pyarrow", extra="arrow"), require("pyarrow.ipc", extra="arrow")
-        source = arrow.memory_map(str(path))
-        try:
-            file = ipc.open_file(source)
-            batches = (file.get_batch(i) for i in range(file.num_record_batches))
-        except arrow.ArrowInvalid:
-            # A stream has no footer with its batches.
-            source.seek(0)
-            batches = file = ipc.open_stream(source)
-        schema = file.schema
-        names = _wanted(path, wanted, schema.names)
-    of_names = require("pyarrow", extra="arrow").schema([schema.field(name) for name in names])
-    if n_rows is None:
-        table = require("pyarrow").Table.from_batches([batch.select(names) for batch in batches], schema=of_names)
-        yield table.to_pandas()
-        return
-    none = True
-    for batch in batches:
-        for start in range(0, batch.num_rows, n_rows):
-            none = False
-            yield batch.select(names).slice(start, n_rows).to_pandas()
-    if none:
-        yield of_names.empty_table().to_pandas()
+def _open_parquet(path: Path, n_rows: int | None) -> tuple[Any, Callable[[list[str]], Iterable[Any]]]:
+    """Return the schema of a file, and the reader of batches of some columns."""
+    file = require("pyarrow.parquet", extra="arrow").ParquetFile(path)
+    return file.schema_arrow, lambda names: file.iter_batches(batch_size=n_rows or _CHUNK, columns=names)
 
 
-def _wanted(path: Path, wanted: list[str] | None, names: list[str]) -> list[str]:
-    return names if wanted is None else [names[place] for place in _places(path, wanted, names)]
+def _open_arrow(path: Path) -> tuple[Any, Callable[[list[str]], Iterable[Any]]]:
+    """Return the schema of a file or stream, and the reader of batches of some columns."""
+    arrow, ipc = require("pyarrow", extra="arrow"), require("pyarrow.ipc", extra="arrow")
+    source = arrow.memory_map(str(path))
+    try:
+        file = ipc.open_file(source)
+        batches: Iterable[Any] = (file.get_batch(i) for i in range(file.num_record_batches))
+    except arrow.ArrowInvalid:
+        # A stream has no footer.
+        source.seek(0)
+        batches = file = ipc.open_stream(source)
+    return file.schema, lambda names: (batch.select(names) for batch in batches)
 
 
 def _places(path: Path, wanted: list[str], names: list[str]) -> list[int]:
@@ -254,38 +236,24 @@ def _places(path: Path, wanted: list[str], names: list[str]) -> list[int]:
     return sorted(names.index(name) for name in wanted)
 
 
-def _named(frame: Any) -> Any:
+def _with_text_names(frame: Any) -> Any:
     frame.columns = [str(column) for column in frame.columns]
     return frame
 
 
 # A column of more different texts holds names or comments, not categories.
 _MOST_CATEGORIES = 50
-_SAY = "say what stands for them by --missing fill, or in --schema"
+_DECLARE = "declare it in --schema, or leave it out by --columns"
 
 
-@dataclass(frozen=True)
-class TableColumns:
-    """Columns of a table before the bounds of its numbers are known."""
-
-    declared: dict[str, DeclaredColumn | None]
-    found: tuple[str, ...]
-
-    @property
-    def without_bounds(self) -> list[str]:
-        """Columns of numbers that still need bounds."""
-        return [name for name, column in self.declared.items() if column is None]
-
-
-@dataclass(frozen=True)
-class Features:
+class Features(NamedTuple):
     """Columns as numbers: one feature for each category, or one for ordered or two categories.
 
     Shapes: `X` (n_samples, n_features); `low, high` (n_features,).
     """
 
     X: np.ndarray
-    names: tuple[str, ...]
+    feature_names: tuple[str, ...]
     low: np.ndarray
     high: np.ndarray
     of_column: tuple[str, ...]
@@ -311,12 +279,14 @@ def read_study_schema(schema: Any) -> dict[str, Any]:
     return {str(name): given for name, given in by_column.items()}
 
 
-def table_columns(file: str, frame: Any, schema: Mapping[str, Any], *, fill: bool) -> TableColumns:
-    """Return the declared columns of a table, and the categories found in columns of text."""
+def table_columns(
+    file: str, frame: Any, schema: Mapping[str, Any], *, fill: bool
+) -> tuple[dict[str, DeclaredColumn | None], tuple[str, ...]]:
+    """Return the columns of a table, None for numbers without bounds, and those whose categories were found in it."""
     unknown = [name for name in schema if name not in frame.columns]
     if unknown:
         beside = ", ".join(map(repr, unknown[:4]))
-        raise StudyInputError(f"The schema must name columns of {file} alone. Got {beside} as well.")
+        raise StudyInputError(f"The schema must name columns of {file} alone; got {beside} as well.")
     of_schema = [name for name in frame.columns if name in schema]
     try:
         columns, learnt = read_schema(
@@ -337,20 +307,19 @@ def table_columns(file: str, frame: Any, schema: Mapping[str, Any], *, fill: boo
         column = declared[name]
         if missing.any() and not fill and (column is None or column.missing == "refuse"):
             raise StudyInputError(
-                f"{where} has {np.count_nonzero(missing):,} missing values, the first in {first_row(missing)}: {_SAY}."
+                f"{where} has {np.count_nonzero(missing):,} missing values, the first in {first_row(missing)}: fill "
+                "them by --missing fill, or declare them in --schema."
             )
         if column is None:
             values = pd.to_numeric(given, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
             infinite = np.isinf(values)
             if infinite.any():
-                raise StudyInputError(
-                    f"{where} has {np.count_nonzero(infinite):,} missing or infinite values, the first in "
-                    f"{first_row(infinite)}."
-                )
+                n = np.count_nonzero(infinite)
+                raise StudyInputError(f"{where} has {n:,} infinite values, the first in {first_row(infinite)}.")
         elif missing.any() and column.missing == "refuse":
             missing_as = "middle" if column.values is None else "category"
             declared[name] = declared_column(name, column.domain, missing_as, is_date=column.is_date)
-    return TableColumns(declared, tuple(found))
+    return declared, tuple(found)
 
 
 def features_of(file: str, frame: Any, declared: Mapping[str, DeclaredColumn]) -> Features:
@@ -373,9 +342,9 @@ def features_of(file: str, frame: Any, declared: Mapping[str, DeclaredColumn]) -
     )
 
 
-def first_row(strange: Any) -> str:
+def first_row(marked: Any) -> str:
     """Return the 1-based number of the first marked row."""
-    return f"row {int(np.flatnonzero(np.asarray(strange))[0]) + 1}"
+    return f"row {int(np.flatnonzero(np.asarray(marked))[0]) + 1}"
 
 
 def _holds_numbers(given: Any) -> bool:
@@ -388,30 +357,24 @@ def _categories(where: str, given: Any) -> Categories:
     pd = require("pandas")
     ordered = False
     if isinstance(given.dtype, pd.CategoricalDtype):
-        values, ordered = [_plain(value) for value in given.cat.categories], bool(given.cat.ordered)
+        values, ordered = given.cat.categories.tolist(), bool(given.cat.ordered)
     else:
         texts = given.dropna()
         values = list(dict.fromkeys(texts.tolist())) if all(isinstance(one, str | bool) for one in texts) else []
         numbers = pd.to_numeric(given.astype(str), errors="coerce").notna() & given.notna()
-        strange = ~numbers & given.notna()
+        unreadable = ~numbers & given.notna()
         if not values or numbers.any():
-            row = f", first in {first_row(strange)}" if strange.any() else ""
-            raise StudyInputError(f"{where} is not numeric{row}: declare it in --schema, or leave it out by --columns.")
+            row = f", first in {first_row(unreadable)}" if unreadable.any() else ""
+            raise StudyInputError(f"{where} is not numeric{row}: {_DECLARE}.")
         values.sort(key=str)
     if not 1 < len(values) <= _MOST_CATEGORIES:
         count = "one category only" if len(values) == 1 else f"{len(values):,} different texts"
-        raise StudyInputError(
-            f"{where} holds {count}: declare its categories in --schema, or leave it out by --columns."
-        )
+        raise StudyInputError(f"{where} holds {count}: {_DECLARE}.")
     try:
         return Categories(tuple(values), ordered)
     except (ValueError, TypeError):
-        # The error of Categories may show a category, which is a value of a row.
+        # The error of Categories may show a category, which is a cell.
         raise StudyInputError(f"{where} must hold texts, numbers or booleans.") from None
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def _block(name: str, column: DeclaredColumn, numbers: np.ndarray) -> tuple[np.ndarray, list[str], float, float]:

@@ -30,11 +30,11 @@ def test_a_broken_mechanism_is_refuted_with_exit_code_1(run, monkeypatch):
     [
         (
             ["label-rr", "--trials", "10"],
-            "skldp: n_trials must be at least 56 to certify anything at confidence 0.9999.",
+            "skldp: n_trials must be at least 56 to certify anything at confidence 0.9999;",
         ),
         (["unheard-of"], "skldp: The mechanism must be one of"),
         (["label-rr", "--epsilon", "-1"], "epsilon"),
-        (["label-rr", "--confidence", "2"], "skldp: confidence must be a number inside (0, 1)"),
+        (["label-rr", "--confidence", "2"], "skldp: confidence must lie inside (0, 1)"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(run, arguments, complaint):

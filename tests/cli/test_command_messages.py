@@ -28,7 +28,7 @@ BAD = {
     "a string in a column": (csv(*GOOD[:6], f"{TEXT},0.5,no", *GOOD), r"Column 'age' .* not numeric, first in row 7"),
     "a string behind a number": (csv(f"{NUMBER},0.5,no", f"{TEXT},0.5,no", *GOOD), r"'age' .* row 2"),
     "a missing number": (csv(f"{NUMBER},,no", *GOOD), r"Column 'dose' .* 1 missing .* row 1"),
-    "an infinite number": (csv(*GOOD, f"{NUMBER},inf,no"), r"Column 'dose' .* 1 missing .* row 25"),
+    "an infinite number": (csv(*GOOD, f"{NUMBER},inf,no"), r"Column 'dose' .* 1 infinite .* row 25"),
     "a missing label": (csv(f"{NUMBER},0.5,{TEXT}", *GOOD, f"{NUMBER},0.5,"), r"1 missing labels, .* row 26"),
     "a rare class": (csv(*GOOD, f"0.5,0.5,{TEXT}"), r"class .* has 1 row"),
     "one class": (csv(*[line.rpartition(",")[0] + f",{TEXT}" for line in GOOD]), "only one class"),

@@ -99,7 +99,7 @@ def test_batches_of_others_are_refused():
     names = [*batch.schema.names, "city"]
     twice = pa.RecordBatch.from_arrays([batch.column(name) for name in names[:-1]] + [batch.column("city")], names)
     for strange in (wide, batch.select(["age", "city"]), twice):
-        with pytest.raises(ValueError, match="names and types of its schema"):
+        with pytest.raises(ValueError, match="names and types of the policy"):
             columns_of_batch(POLICY, strange.replace_schema_metadata(batch.schema.metadata))
 
 

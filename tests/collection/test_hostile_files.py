@@ -76,7 +76,7 @@ def test_an_arrow_file_without_its_end_is_broken_after_what_it_holds(tmp_path):
 )
 def test_columns_of_no_width_are_refused(tmp_path, column):
     path = write(tmp_path / "bomb", [pa.RecordBatch.from_arrays([column], ["another"])])
-    with pytest.raises(ValueError, match="must hold its own bytes"):
+    with pytest.raises(ValueError, match="must not share bytes"):
         Collector(POLICY).add_file(path)
 
 
@@ -91,7 +91,7 @@ def test_columns_that_share_their_bytes_are_refused(tmp_path):
     forged[answers : answers + 8] = bytes(8)
     forged[body : body + 8] = (16_000).to_bytes(8, "little")
     path.write_bytes(path.read_bytes().replace(message, bytes(forged)))
-    with pytest.raises(ValueError, match="must hold its own bytes"):
+    with pytest.raises(ValueError, match="must not share bytes"):
         Collector(POLICY).add_file(path)
 
 
@@ -107,7 +107,7 @@ def test_reports_in_other_layouts_are_foreign_and_not_expanded(kind):
     if kind == "view":
         column = pa.repeat(pa.scalar(bytes(1 << 20), pa.binary_view()), 1)
     made, batch = Collector(POLICY), pa.RecordBatch.from_arrays([column], ["skldp_report"])
-    with pytest.raises(ValueError, match="of the type binary or large_binary"):
+    with pytest.raises(ValueError, match="the type binary or large_binary"):
         own_columns(POLICY, batch.schema)
     made.add_batch(batch)
     assert made.counts == (0, len(column), 0, 0)

@@ -36,6 +36,7 @@ def collector():
 def test_categories_that_read_alike_have_labels_of_their_own(collector):
     assert collector.frequencies("group").labels == LABELS
     assert collector.frequencies("bits").labels == LABELS
+    pytest.importorskip("jinja2")
     assert all(f'<th style="text-align:left">{text}<' in collector.page() for text in ("1", "&#x27;1&#x27;", "None"))
 
 
@@ -58,8 +59,7 @@ def test_bars_of_labels_that_are_cut_alike_name_the_rows(collector):
     long = replace(
         collector.frequencies("group"), labels=tuple("of a long text, which is cut" + str(i) for i in range(6))
     )
-    assert ">row 6<" in _bars(long)
-    assert "…" not in _bars(long)
+    assert [label for label, *_ in _bars(long)] == [f"row {i}" for i in range(1, 7)]
 
 
 def test_a_frame_refuses_two_columns_of_one_name():
@@ -70,7 +70,7 @@ def test_a_frame_refuses_two_columns_of_one_name():
     )
     held = Collector(Policy("a test", fields))
     held.add(held.policy.release({}))
-    with pytest.raises(ValueError, match="two of one name"):
+    with pytest.raises(ValueError, match="columns of one name"):
         held.to_frame()
 
 

@@ -299,25 +299,25 @@ def test_what_is_passed_to_a_policy_can_be_changed_without_it():
 @pytest.mark.parametrize(
     ("changes", "rule"),
     [
-        ({"epsilon": "7.4"}, "must give the integers of the policy"),
-        ({"n_fields": "3"}, "argument|must give"),
-        ({"estimator": "LabelRR"}, "too many values|needs a category"),
-        ({"estimator": "os.system"}, "must be of estimators"),
-        ({"n_fields": "0"}, "must be of estimators"),
+        ({"epsilon": "7.4"}, "thresholds do not match its stated"),
+        ({"n_fields": "3"}, "argument|must cover"),
+        ({"estimator": "LabelRR"}, "too many values|needs categories"),
+        ({"estimator": "os.system"}, "must name one of"),
+        ({"n_fields": "0"}, "must name one of"),
     ],
 )
 def test_asked_parameters_that_give_other_integers_are_refused(changes, rule):
     policy = Policy.from_estimator(table(), purpose="a test")
     with pytest.raises(ValueError, match=rule):
         Policy(policy.purpose, policy.fields, None, [policy.asked[0] | changes]).to_estimator()
-    with pytest.raises(ValueError, match="Got one written by hand"):
+    with pytest.raises(ValueError, match="written by hand"):
         Policy(policy.purpose, policy.fields).to_estimator()
 
 
 def test_asked_parameters_without_shares_are_refused():
     policy = Policy.from_estimator(table(), purpose="a test")
     asked = {name: value for name, value in policy.asked[0].items() if name != "numbers"}
-    with pytest.raises(ValueError, match="must give the integers of the policy"):
+    with pytest.raises(ValueError, match="thresholds do not match its stated"):
         Policy(policy.purpose, policy.fields, None, [asked]).to_estimator()
 
 
@@ -325,7 +325,7 @@ def test_asked_parameters_without_shares_are_refused():
 def test_an_asked_epsilon_that_divides_by_zero_is_refused(epsilon):
     fitted = BitRandTransformer(1.0, bounds=(0, 1), calibration="exact", debias=True).fit([[0.5, 0.2]])
     policy = Policy.from_estimator(fitted, purpose="a test")
-    with pytest.raises(ValueError, match="must give the integers of the policy"):
+    with pytest.raises(ValueError, match="thresholds do not match its stated"):
         Policy(policy.purpose, policy.fields, None, [policy.asked[0] | {"epsilon": epsilon}]).to_estimator()
 
 

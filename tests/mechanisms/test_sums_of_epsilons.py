@@ -3,7 +3,6 @@
 import math
 from fractions import Fraction
 
-import pytest
 from hashed_labels import HashedLabels
 from hypothesis import given
 from hypothesis import strategies as st
@@ -53,14 +52,10 @@ def test_rounds_of_gradients_keep_within_the_epsilon_of_the_study(epsilon, n_rou
     assert Fraction(counted.delta) >= Fraction(once.delta) * n_rounds
 
 
-@pytest.mark.parametrize("label_epsilon", [0.2, None])
-def test_a_model_is_given_no_more_than_features_and_label_together(label_epsilon):
+def test_a_model_is_given_as_much_as_features_and_label_together():
     epsilons = (0.1, 0.7, 1.1, 2.3)
-    settings = ComparisonSettings(epsilons, label_epsilon=label_epsilon)
-    budgets = settings.budgets("discriminant", load_study_data("wine"))
-    for epsilon, budget in zip(epsilons, budgets, strict=True):
-        exact = Fraction(epsilon) + Fraction(epsilon if label_epsilon is None else label_epsilon)
-        assert Fraction(budget) <= exact < Fraction(math.nextafter(budget, math.inf))
+    budgets = ComparisonSettings(epsilons).budgets("discriminant", load_study_data("wine"))
+    assert [Fraction(budget) for budget in budgets] == [2 * Fraction(epsilon) for epsilon in epsilons]
 
 
 @given(EPSILONS.filter(lambda epsilon: epsilon < 30), st.integers(1, 6))

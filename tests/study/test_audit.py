@@ -172,12 +172,12 @@ def test_labels_come_as_one_dimensional_arrays():
 @pytest.mark.parametrize(
     ("changes", "rule"),
     [
-        ({"n_trials": 19}, "n_trials must be at least 20 to certify anything at confidence 0.95. Got 19"),
+        ({"n_trials": 19}, "n_trials must be at least 20 to certify anything at confidence 0.95; got 19"),
         ({"n_trials": 40, "confidence": 0.99999}, "n_trials must be at least 68"),
         ({"n_trials": 2.5}, "n_trials must be a whole number"),
         ({"n_trials": True}, "n_trials must be a whole number"),
-        ({"confidence": 1.0}, r"confidence must be a number inside \(0, 1\). Got 1.0"),
-        ({"confidence": float("nan")}, "confidence must be"),
+        ({"confidence": 1.0}, r"confidence must lie inside \(0, 1\). Got 1.0"),
+        ({"confidence": float("nan")}, "confidence must lie"),
         ({"delta": 1.0}, r"delta must be a number in \[0, 1\)"),
         ({"delta": -0.1}, "delta must be"),
         ({"rows_per_call": 0}, "rows_per_call must be a whole number"),

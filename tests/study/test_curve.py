@@ -202,9 +202,9 @@ def test_without_privacy_asks_where_nothing_can_take_the_place():
     [
         ({"y": np.zeros(150, dtype=int)}, "at least two classes"),
         ({"cv": 151}, "n_splits=151"),
-        ({"scoring": "roc_auc"}, r"estimator and the target\. Got 'roc_auc', which raised ValueError"),
+        ({"scoring": "roc_auc"}, r"estimator and the target; 'roc_auc' raised ValueError"),
         ({"scoring": "no_such_score"}, "scoring"),
-        ({"scoring": "neg_log_loss", "last": LinearSVC()}, r"scoring must fit.*Got 'neg_log_loss'"),
+        ({"scoring": "neg_log_loss", "last": LinearSVC()}, r"scoring must fit.*'neg_log_loss' raised"),
         ({"scoring": lambda estimator, X, y: float("nan")}, "finite numbers on every fold"),
         ({"param_name": "logisticregression__epsilon"}, "must be a parameter of the estimator"),
     ],

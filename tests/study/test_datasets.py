@@ -24,10 +24,10 @@ GOOD = "age,height,sick\n20,1.7,no\n30,1.8,yes\n40,1.6,no\n50,1.9,yes\n"
 @pytest.mark.parametrize("name", BUNDLED)
 def test_published_bounds_fit_the_bundled_data(name):
     data = load_study_data(name)
-    X, n_moved = data.scaled()
+    X, n_clipped = data.scaled()
     assert X.shape == data.X.shape
     # The published tables round, so a few values lie a little outside.
-    assert n_moved <= 0.01 * X.size
+    assert n_clipped <= 0.01 * X.size
     assert np.abs(X).max() <= 1
     assert len(data.feature_names) == len(data.low) == X.shape[1]
 
@@ -37,9 +37,9 @@ def test_reads_a_csv_file(write):
     assert data.feature_names == ("age", "height")
     assert data.classes.tolist() == ["no", "yes"]
     assert data.X[1].tolist() == [30, 1.8]
-    X, n_moved = data.scaled()
+    X, n_clipped = data.scaled()
     assert X[0, 0] == pytest.approx(20 / 120 * 2 - 1)
-    assert n_moved == 0
+    assert n_clipped == 0
 
 
 def test_numbers_columns_of_a_csv_file_without_header(write):
@@ -146,7 +146,7 @@ def test_a_target_of_numbers_is_a_regression(write):
     ):
         assert data.task == "regression"
         assert data.target_bounds == (0.0, 3.0)
-        assert data.n_targets_moved == 1
+        assert data.n_targets_clipped == 1
         assert data.y.tolist() == [i / 2 for i in range(8)]
     for name, task in (("diabetes", "regression"), ("friedman", "regression"), ("digits", "classification")):
         assert load_study_data(name).task == task

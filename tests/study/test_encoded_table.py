@@ -13,7 +13,7 @@ from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 from skldp.study import load_study_data
 from skldp.study._comparison import compare_mechanisms
-from skldp.study._pipelines import FAMILIES, ComparisonSettings, family_of
+from skldp.study._pipelines import ComparisonSettings
 from skldp.study._table_files import StudyInputError
 
 # As of penguins: a number, one that may be missing, and categories.
@@ -78,7 +78,6 @@ def test_every_one_of_them_is_a_row_of_a_study(penguins, fixed_noise):
     assert not found.left_out
     assert found.weaker_than_stated() == []
     for name in TABLE_MECHANISMS:
-        assert family_of(name) == FAMILIES[2]
         few, many = found.curves[name]
         assert few.exact_epsilon == pytest.approx(8.0, rel=1e-6)
         # Of so much nothing is lost, and the island tells the species.

@@ -41,8 +41,8 @@ def test_every_kind_of_column_becomes_features_within_its_bounds(tmp_path):
         assert data.of_column == ("island", "island", "island", "sex", "size", "since", "age")
         # sex alone is not declared.
         assert (data.found, data.n_filled) == (("sex",), 0)
-        X, n_moved = data.scaled()
-        assert n_moved == 0
+        X, n_clipped = data.scaled()
+        assert n_clipped == 0
         assert X[:4].tolist() == [
             [-1, 1, -1, -1, -1, -1, -1],
             [-1, -1, 1, 1, 1, 1, 1],
@@ -58,7 +58,7 @@ def test_columns_are_chosen_and_the_schema_bounds_the_target(tmp_path):
     assert data.target_bounds == (0.0, 100.0)
     assert data.of_column == ("sex", "size", "size", "size")
     assert data.found == ("sex", "size")
-    with pytest.raises(StudyInputError, match=r"must name columns of people\.tsv alone\. Got 'island' as well"):
+    with pytest.raises(StudyInputError, match=r"must name columns of people\.tsv alone; got 'island' as well"):
         load_study_data(path, target="age", columns=["size", "sex"], schema={"island": ["Dream"]})
 
 
@@ -87,7 +87,7 @@ def test_where_values_lie_outside_is_told_by_column(tmp_path):
     PEOPLE.to_csv(path, index=False)
     data = load_study_data(path, target="sick", columns=["age", "sex"], bounds="0,40")
     assert data.scaled()[1] == 2
-    assert data.columns_moved() == ["age"]
+    assert data.columns_clipped() == ["age"]
 
 
 @pytest.mark.parametrize(
