@@ -10,9 +10,9 @@ cannot be proved to be within the budget is refused.
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from copy import deepcopy
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from copy import copy, deepcopy
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -52,7 +52,6 @@ __all__ = [
     "Rule",
     "RuleName",
     "Workers",
-    "added",
     "decide",
     "n_bounds",
     "surely_admits",
@@ -82,6 +81,10 @@ class Rule:
     group_size: int | None = None
     delta: float | None = None
     composition: OutputIndependentRule = "whitehouse"
+    # Budget in units of 2^-60 nats, rounded down.
+    budget: int = field(init=False)
+    # Budget of zCDP in units; None without a delta or with another composition.
+    zcdp_budget: int | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         for name in ("bounds", "domain"):
@@ -90,6 +93,7 @@ class Rule:
         check_positive("tol", self.tol)
         if self.name not in RULES:
             raise ValueError(f"rule must be one of {RULES}. Got {self.name!r} instead.")
+        object.__setattr__(self, "budget", units_below(self.epsilon))
         if self.name != "approximate":
             return
         check_positive("delta", self.delta)
@@ -97,18 +101,14 @@ class Rule:
             raise ValueError(f"delta must be below 1/e. Got {self.delta!r} instead.")
         if self.composition not in get_args(OutputIndependentRule):
             raise ValueError(f"rule must be 'basic', 'rogers' or 'whitehouse'. Got {self.composition!r} instead.")
+        if self.composition == "whitehouse":
+            object.__setattr__(self, "zcdp_budget", zcdp_budget(self.epsilon, self.delta))
 
-    @cached_property
-    def budget(self) -> int:
-        """Budget in units of 2^-60 nats, rounded down."""
-        return units_below(self.epsilon)
-
-    @cached_property
-    def zcdp_budget(self) -> int | None:
-        """Budget of zCDP in units; None without a delta or with another composition."""
-        if self.name != "approximate" or self.composition != "whitehouse" or self.delta is None:
-            return None
-        return zcdp_budget(self.epsilon, self.delta)
+    def over(self, bounds: Bounds | None) -> "Rule":
+        """Return the same rule for other bounds."""
+        other = copy(self)
+        object.__setattr__(other, "bounds", deepcopy(bounds))
+        return other
 
     def loss_bounds(
         self, queries: Sequence[Query], outputs: Sequence[int], threshold: float | None = None
@@ -148,14 +148,9 @@ class Rule:
 
 def surely_admits(rule: Rule, spent: npt.NDArray[np.int64], query: Query) -> npt.NDArray[np.bool_]:
     """Return a mask of the histories whose sums of charges alone are within the budget."""
-    after = added(spent, query)
+    after = saturated_sum(spent, charge_parts(query))
     admitted = within(after[:, :2], rule.budget)
     return admitted if rule.zcdp_budget is None else admitted | within(after[:, 2:], rule.zcdp_budget)
-
-
-def added(spent: npt.NDArray[np.int64], query: Query) -> npt.NDArray[np.int64]:
-    """Add the charge and the rho of one more answer to each person's sums."""
-    return saturated_sum(spent.reshape(-1, 2, 2), charge_parts(query)).reshape(-1, 4)
 
 
 def decide(

@@ -114,9 +114,12 @@ def as_parts(units: float) -> npt.NDArray[np.int64]:
 
 
 def saturated_sum(sums: npt.NDArray[np.int64], parts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Add split numbers, last axis, to split sums; exact below :data:`BEYOND_SUMS`, saturated above."""
-    limited: npt.NDArray[np.int64] = np.minimum(sums + parts, [_MOST_HIGH, 2**63 - 1])
-    return limited
+    """Add two split numbers to two split sums of each person; exact below :data:`BEYOND_SUMS`, saturated above.
+
+    Shapes: `sums` (n, 4); `parts` (2, 2).
+    """
+    limited: npt.NDArray[np.int64] = np.minimum(sums.reshape(-1, 2, 2) + parts, [_MOST_HIGH, 2**63 - 1])
+    return limited.reshape(-1, 4)
 
 
 def nats_of_sums(sums: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:

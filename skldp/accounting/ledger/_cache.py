@@ -14,19 +14,19 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._documents import read_json
-from skldp.accounting._decide import added
-from skldp.accounting._query import Query, ReleaseQuery, query_from_json
-from skldp.accounting._units import nats_of_sums
+from skldp.accounting._query import Query, ReleaseQuery, charge_parts, query_from_json
+from skldp.accounting._units import nats_of_sums, saturated_sum
 from skldp.accounting.ledger._lock_file import EMPTY
 from skldp.accounting.ledger._records import (
+    DAMAGED,
+    DAMAGES,
     ChainLink,
     Connection,
     Digest,
     History,
     Identity,
-    Release,
+    RecordedRelease,
     Rows,
-    damage,
     hash_of_erased,
     recorded_histories,
 )
@@ -36,7 +36,7 @@ from skldp.exceptions import LedgerError
 if TYPE_CHECKING:
     from skldp.accounting.losses._cohorts import PointTable
 
-__all__ = ["Fingerprint", "LedgerCache", "group_rows"]
+__all__ = ["Fingerprint", "LedgerCache"]
 
 Fingerprint = tuple[int, int]
 _ROWS_AT_ONCE = 200_000
@@ -58,17 +58,6 @@ _QUERIES = "SELECT query, key, content FROM queries WHERE query >= :first ORDER 
 Block = tuple[int, npt.NDArray[np.int64], npt.NDArray[np.int64]]
 
 
-def group_rows(fingerprints: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Group equal rows of two numbers."""
-    order = np.lexsort((fingerprints[:, 1], fingerprints[:, 0]))
-    ordered = fingerprints[order]
-    starts = np.ones(len(order), dtype=bool)
-    starts[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
-    group = np.empty(len(order), dtype=np.intp)
-    group[order] = np.cumsum(starts) - 1
-    return order[starts], group
-
-
 class _Erasures:
     """Erased answers of a ledger, by release."""
 
@@ -80,11 +69,6 @@ class _Erasures:
             self._number[release] = self._number.get(release, 0) + 1
             self._digest[release] = digest
             self._by_erasure.setdefault(erasure, []).append((release, person, digest))
-
-    @classmethod
-    def read(cls, connection: Connection) -> "_Erasures":
-        """Read the erasures, within a transaction."""
-        return cls(connection.execute(_READ_ERASURES).fetchall())
 
     def __len__(self) -> int:
         return sum(self._number.values())
@@ -144,13 +128,25 @@ class LedgerCache:
             )
         return np.fromiter((self.number_of.get(i, -1) for i in identities), dtype=np.int64, count=len(identities))
 
-    def fingerprints_of(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
-        """Return the fingerprint of each person, 0 without a record."""
+    def by_history(
+        self, numbers: npt.NDArray[np.int64]
+    ) -> tuple[list[Fingerprint], npt.NDArray[np.int64], npt.NDArray[np.intp]]:
+        """Group people by their history: each fingerprint, the number of one person who has it, and everybody's group.
+
+        The fingerprint of people without a record is 0.
+        """
         # A row of zeros always follows the last person: -1 wraps around to one such row.
-        return self._fingerprints[numbers]
+        fingerprints = self._fingerprints[numbers]
+        order = np.lexsort((fingerprints[:, 1], fingerprints[:, 0]))
+        ordered = fingerprints[order]
+        starts = np.ones(len(order), dtype=bool)
+        starts[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+        group = np.empty(len(order), dtype=np.intp)
+        group[order] = np.cumsum(starts) - 1
+        return [(a, b) for a, b in ordered[starts].tolist()], numbers[order[starts]], group
 
     def spent_by(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return each person's sums of charges in the form of :func:`added`; 0 without a record."""
+        """Return each person's split sums of charges and of rho, shape (n, 4); 0 without a record."""
         return self._spent[numbers]
 
     def zcdp_of(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
@@ -179,15 +175,15 @@ class LedgerCache:
 
     def add_answers(self, query: Query, numbers: npt.NDArray[np.int64], outputs: npt.NDArray[Any]) -> None:
         """Count one release's answers, at most one per person."""
+        self.n_answers += len(numbers)
         self._fingerprints[numbers] += self._query_tokens(query, outputs)
-        self._spent[numbers] = added(self._spent[numbers], query)
+        self._keep_answers(query, numbers, outputs)
+        self._spent[numbers] = saturated_sum(self._spent[numbers], charge_parts(query))
         by_table = isinstance(self.table, LinearTable) and self.table.add(query)
         self._losses[numbers] += query.epsilon if by_table else np.inf
         if self._certified_losses:
             known = [self._certified_losses.get((a, b), np.inf) for a, b in self._fingerprints[numbers].tolist()]
             self._losses[numbers] = np.minimum(self._losses[numbers], known)
-        self.n_answers += len(numbers)
-        self._keep_answers(query, numbers, outputs)
 
     def losses_of(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         """Return a bound on each person's loss: the last certified loss plus epsilons since, or infinity."""
@@ -254,8 +250,8 @@ class LedgerCache:
         queries, counted = self.with_hidden_at_full_cost(histories)
         return [([queries[number] for number in numbers], outputs) for numbers, outputs in counted]
 
-    def add_release(self, release: Release, query: Query, chain: str) -> None:
-        """Count a release of this process, after it was committed."""
+    def add_release(self, release: RecordedRelease, query: Query, chain: str) -> None:
+        """Count a release of this process; forget the cache if it is not committed."""
         if query.key not in self.query_number:
             self.add_query(query)
         self.add_people(release.new_people)
@@ -264,25 +260,30 @@ class LedgerCache:
 
     def catch_up(self, connection: Connection, *, until: int | None = None) -> None:
         """Read all new records, within a transaction, and check them by the chain."""
-        with damage():
-            erasures = _Erasures.read(connection)
-            if self.release and len(erasures) != self._n_erased:
-                # Erased answers were read before: read everything again.
-                vars(self).update(vars(LedgerCache()))
-            self._n_erased = len(erasures)
-            people = connection.execute(_PEOPLE, {"first": len(self.number_of)}).fetchall()
-            if people:
-                if people[-1][0] != len(self.number_of) + len(people) - 1:
-                    raise LedgerError("The ledger is damaged: a person is missing.")
-                identities = read_json(f"[{','.join(identity for _, identity in people)}]")
-                self._unreleased_people += identities
-                self.add_people(identities)
-            self.read_queries(connection)
-            self._read_releases(connection, 2**62 if until is None else until, erasures)
-            if until is None and erasures.last > self.release:
-                raise LedgerError("The ledger is damaged: answers are erased by a release that is missing.")
-            if until is None and self._unreleased_people:
-                raise LedgerError("The ledger is damaged: it lists a person without a release.")
+        try:
+            self._read_new(connection, until)
+        except DAMAGES as error:
+            raise LedgerError(DAMAGED) from error
+
+    def _read_new(self, connection: Connection, until: int | None) -> None:
+        erasures = _Erasures(connection.execute(_READ_ERASURES).fetchall())
+        if self.release and len(erasures) != self._n_erased:
+            # Erased answers were read before: read everything again.
+            vars(self).update(vars(LedgerCache()))
+        self._n_erased = len(erasures)
+        people = connection.execute(_PEOPLE, {"first": len(self.number_of)}).fetchall()
+        if people:
+            if people[-1][0] != len(self.number_of) + len(people) - 1:
+                raise LedgerError("The ledger is damaged: a person is missing.")
+            identities = read_json(f"[{','.join(identity for _, identity in people)}]")
+            self._unreleased_people += identities
+            self.add_people(identities)
+        self.read_queries(connection)
+        self._read_releases(connection, 2**62 if until is None else until, erasures)
+        if until is None and erasures.last > self.release:
+            raise LedgerError("The ledger is damaged: answers are erased by a release that is missing.")
+        if until is None and self._unreleased_people:
+            raise LedgerError("The ledger is damaged: it lists a person without a release.")
 
     def read_queries(self, connection: Connection) -> None:
         """Read the new queries, within :func:`damage`."""

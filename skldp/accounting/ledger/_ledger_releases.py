@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from skldp.accounting._decide import Workers
 from skldp.accounting._query import Query, RegressionQuery, ReleaseQuery
-from skldp.accounting.ledger._ledger_answers import Call, KeptRows, answer, check_key, parameters_of
+from skldp.accounting.ledger._ledger_answers import Call, KeptRows, answer, parameters_of
 from skldp.accounting.ledger._reader import LedgerReader
-from skldp.accounting.ledger._records import Identity, canonical_ids, distinct_ids
+from skldp.accounting.ledger._records import Identity, canonical_ids, check_key, distinct_ids
 from skldp.accounting.losses._region import Bounds, Region, region_of
 from skldp.domains._domain import Box
 from skldp.mechanisms._noise import Noise, noise_from
@@ -134,7 +134,7 @@ def release(
     check_key(idempotency_key)
     feature = None
     if part is not None:
-        feature = FeatureQuestion.of(mechanism, part, ledger.features, ledger._rule.bounds)
+        feature = FeatureQuestion.of(mechanism, part, ledger.features, ledger.bounds)
     if feature is None:
         _check_charge(ledger, ReleaseQuery.of(mechanism, part=part))
     # Check the rows now: nothing may fail after budgets are charged.

@@ -11,13 +11,12 @@ import numpy.typing as npt
 
 from skldp.accounting._decide import Answers, Rule, Workers, decide
 from skldp.accounting._query import Query, ReleaseQuery
-from skldp.accounting.ledger._cache import group_rows
 from skldp.accounting.ledger._ledger_answers import check_query
 from skldp.accounting.ledger._reader import LedgerReader
 from skldp.accounting.ledger._records import (
     History,
     Identity,
-    Release,
+    RecordedRelease,
     erasable,
     erase_rows,
     recorded_history,
@@ -61,19 +60,16 @@ def preview(
     ledger: LedgerReader, query: Query, people: list[Identity], repeat: bool, workers: Workers
 ) -> LedgerPreview:
     """Preview the decisions about a query, without recording anything."""
-    with ledger._lock, ledger._reset_on_error():
-        cache = ledger._cache
-        with ledger._store.transaction(write=False) as connection:
-            cache.catch_up(connection)
+    with ledger._lock:
+        with ledger._transaction() as connection:
+            cache = ledger._cache
             check_query(ledger, query)
             numbers = cache.numbers(people)
-            first, group = group_rows(cache.fingerprints_of(numbers))
-            histories = [recorded_history(connection, int(numbers[one]), cache.release) for one in first]
+            _, members, group = cache.by_history(numbers)
+            histories = [recorded_history(connection, number, cache.release) for number in members.tolist()]
             # Hidden and erased answers do not count as answers of the caller.
-            readable = np.array([_has_readable_answer(cache.queries, history) for history in histories], dtype=bool)[
-                group
-            ]
-            unknown = np.count_nonzero(~readable)
+            readable = np.array([_has_readable_answer(cache.queries, history) for history in histories], dtype=bool)
+            unknown = np.count_nonzero(~readable[group])
             if unknown:
                 raise LedgerError(
                     "A preview is of people whose answers the asker has: of anybody else it is the query's epsilon "
@@ -119,10 +115,9 @@ def erase(ledger: LedgerReader, people: list[Identity]) -> int:
 
 
 def _attempt_erasure(ledger: LedgerReader, people: list[Identity]) -> int | None:
-    with ledger._lock, ledger._reset_on_error():
-        cache = ledger._cache
-        with ledger._store.transaction(write=True) as connection:
-            cache.catch_up(connection)
+    with ledger._lock:
+        with ledger._transaction(write=True) as connection:
+            cache = ledger._cache
             numbers = cache.numbers(people)
             history = recorded_history(connection, int(numbers[0]), cache.release)
             queries = cache.answers_of([history])[0][0]
@@ -130,15 +125,15 @@ def _attempt_erasure(ledger: LedgerReader, people: list[Identity]) -> int | None
             n_answers = sum(not (isinstance(one, ReleaseQuery) and one.is_erasure) for one in queries)
             if not n_answers:
                 return 0
-            (one, two), loss = cache.fingerprints_of(numbers)[0], None
+            loss = None
             if ledger.rule != "basic":
-                certified = ledger._certified.get((int(one), int(two)))
+                certified = ledger._certified.get(cache.by_history(numbers)[0][0])
                 if certified is None:
                     return None
                 loss = _certain_loss(ledger, queries, certified[1])
             query = ReleaseQuery.erasure(queries, loss)
             erased, request = erasable(connection, int(numbers[0]))
-            release = Release(
+            release = RecordedRelease(
                 number=cache.release + 1,
                 query_number=cache.query_number.get(query.key, len(cache.queries)),
                 asked=1,

@@ -28,6 +28,8 @@ from skldp.accounting._query import Query
 from skldp.exceptions import LedgerError
 
 __all__ = [
+    "DAMAGED",
+    "DAMAGES",
     "SCHEMA_VERSION",
     "TABLES",
     "VIEWS",
@@ -37,9 +39,10 @@ __all__ = [
     "Erased",
     "History",
     "Identity",
-    "Release",
+    "RecordedRelease",
     "Rows",
     "canonical_ids",
+    "check_key",
     "damage",
     "distinct_ids",
     "erasable",
@@ -102,6 +105,21 @@ def distinct_ids(ids: Iterable[Any]) -> list[Identity]:
                     f"{first} and {position} (counted from 0)."
                 )
     return people
+
+
+_SHORTEST_KEY = 16
+
+
+def check_key(key: Any) -> None:
+    """Raise ValueError if an idempotency key is too short or not valid text."""
+    if key is None:
+        return
+    # Lone surrogates cannot be encoded, and Python's own error would contain the key.
+    if not isinstance(key, str) or len(key) < _SHORTEST_KEY or key.encode(errors="replace").decode() != key:
+        raise ValueError(
+            f"idempotency_key must be an unguessable string of at least {_SHORTEST_KEY} characters, such as "
+            "uuid.uuid4().hex."
+        )
 
 
 def row_identities(X: npt.ArrayLike, key: bytes) -> list[Identity]:
@@ -246,13 +264,18 @@ _WRITE_RELEASE = (
 )
 
 
+# Errors that content of another form raises where it is read.
+DAMAGES = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+DAMAGED = "The ledger is damaged: something is in it that no ledger writes."
+
+
 @contextmanager
 def damage() -> Iterator[None]:
     """Raise LedgerError for content that no ledger writes."""
     try:
         yield
-    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
-        raise LedgerError("The ledger is damaged: something is in it that no ledger writes.") from error
+    except DAMAGES as error:
+        raise LedgerError(DAMAGED) from error
 
 
 class Digest:
@@ -281,7 +304,7 @@ class ChainLink(Digest):
 
 
 @dataclass(frozen=True)
-class Release:
+class RecordedRelease:
     """Release that one call adds to a ledger."""
 
     number: int
@@ -298,7 +321,7 @@ class Release:
 
 
 def write_release(
-    connection: Connection, release: Release, query: Query, *, n_people: int, chain: str, tenant: str
+    connection: Connection, release: RecordedRelease, query: Query, *, n_people: int, chain: str, tenant: str
 ) -> str:
     """Write a release, and the query and the people that are new with it."""
     number = {"query": release.query_number}

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from skldp.accounting._decide import Answers, Rule, Workers
 from skldp.accounting._query import Query, ReleaseQuery
-from skldp.accounting.ledger._cache import Fingerprint, LedgerCache, group_rows
+from skldp.accounting.ledger._cache import Fingerprint, LedgerCache
 from skldp.accounting.ledger._records import damage, recorded_histories, who_answered
 from skldp.accounting.ledger._store import ConflictError, LedgerStore
 from skldp.accounting.losses._realized_loss import realized_loss
@@ -44,13 +44,11 @@ def certified_losses(
     workers: Workers = map,
 ) -> npt.NDArray[np.float64]:
     """Bound each person's loss from below and above, once for each history; `known` remembers them."""
-    fingerprints, release = cache.fingerprints_of(numbers), cache.release
-    first, group = group_rows(fingerprints)
-    keys = [(int(a), int(b)) for a, b in fingerprints[first]]
+    keys, members, group = cache.by_history(numbers)
     known[0, 0] = 0.0, 0.0
     with store.transaction(write=False) as connection:
-        members = {key: int(numbers[one]) for key, one in zip(keys, first, strict=True) if key not in known}
-        histories = recorded_histories(connection, members, release)
+        new = {key: number for key, number in zip(keys, members.tolist(), strict=True) if key not in known}
+        histories = recorded_histories(connection, new, cache.release)
     # No transaction is open during the searches.
     answers = cache.answers_of(list(histories.values()))
     known.update(zip(histories, workers(partial(lower_and_upper, rule), answers), strict=True))
@@ -132,11 +130,10 @@ def _check_release(
         if numbers.size and not 0 <= numbers.min() <= numbers.max() < len(cache.number_of):
             raise LedgerError(f"The ledger is damaged: release {release} has answers of unknown people.")
         numbers = numbers[~sums.admit(numbers, query.exact_epsilon)]
-        fingerprints = cache.fingerprints_of(numbers)
-        first, group = group_rows(fingerprints)
-        keys = [((int(a), int(b)), query.key) for a, b in fingerprints[first]]
-        members = {key: int(numbers[one]) for key, one in zip(keys, first, strict=True) if key not in decided}
-        histories = recorded_histories(connection, members, release - 1)
+        fingerprints, members, group = cache.by_history(numbers)
+        keys = [(fingerprint, query.key) for fingerprint in fingerprints]
+        new = {key: number for key, number in zip(keys, members.tolist(), strict=True) if key not in decided}
+        histories = recorded_histories(connection, new, release - 1)
         cache.catch_up(connection, until=release)
     answers = [([cache.queries[number] for number in asked], outputs) for asked, outputs in histories.values()]
     decided.update(zip(histories, workers(partial(was_within_budget, rule, query), answers), strict=True))
