@@ -29,8 +29,6 @@ from skldp.accounting._query import (
     zcdp_of,
 )
 from skldp.accounting._units import (
-    OutputIndependentRule,
-    advanced_composition,
     loss_of_zcdp,
     nats_above,
     nats_below,
@@ -80,10 +78,9 @@ class Rule:
     domain: npt.ArrayLike | None = None
     group_size: int | None = None
     delta: float | None = None
-    composition: OutputIndependentRule = "whitehouse"
     # Budget in units of 2^-60 nats, rounded down.
     budget: int = field(init=False)
-    # Budget of zCDP in units; None without a delta or with another composition.
+    # Budget of zCDP in units; None without a delta.
     zcdp_budget: int | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
@@ -99,10 +96,7 @@ class Rule:
         check_positive("delta", self.delta)
         if self.delta is None or self.delta >= math.exp(-1):
             raise ValueError(f"delta must be below 1/e. Got {self.delta!r} instead.")
-        if self.composition not in get_args(OutputIndependentRule):
-            raise ValueError(f"rule must be 'basic', 'rogers' or 'whitehouse'. Got {self.composition!r} instead.")
-        if self.composition == "whitehouse":
-            object.__setattr__(self, "zcdp_budget", zcdp_budget(self.epsilon, self.delta))
+        object.__setattr__(self, "zcdp_budget", zcdp_budget(self.epsilon, self.delta))
 
     def over(self, bounds: Bounds | None) -> "Rule":
         """Return the same rule for other bounds."""
@@ -255,12 +249,11 @@ class _Cost(NamedTuple):
 
     charge: float
     zcdp: int
-    epsilon: float
     is_release: bool
 
     @classmethod
     def of(cls, query: Query) -> "_Cost":
-        return cls(charge_of(query), zcdp_of(query), query.exact_epsilon, isinstance(query, ReleaseQuery))
+        return cls(charge_of(query), zcdp_of(query), isinstance(query, ReleaseQuery))
 
 
 def _answered(history: History, costs: Sequence[_Cost]) -> History:
@@ -292,14 +285,7 @@ def _epsilons_admit(rule: Rule, costs: Sequence[_Cost]) -> bool:
     """Return whether the charges alone are within the budget."""
     if sum(cost.charge for cost in costs) <= rule.budget:
         return True
-    if rule.zcdp_budget is not None:
-        return sum(cost.zcdp for cost in costs) <= rule.zcdp_budget
-    if rule.name != "approximate" or rule.delta is None or math.inf in (cost.charge for cost in costs):
-        return False
-    epsilons = [cost.epsilon for cost in costs]
-    spent = advanced_composition(epsilons, epsilon=rule.epsilon, delta=rule.delta, rule=rule.composition)
-    # The rounding error of a few operations is far smaller.
-    return spent * (1 + 2.0**-40) <= rule.epsilon
+    return rule.zcdp_budget is not None and sum(cost.zcdp for cost in costs) <= rule.zcdp_budget
 
 
 def _searched(loss: Loss, query: Query, item: tuple[Rule, Answers]) -> bool:

@@ -1,18 +1,16 @@
 """Privacy filters of one person and of a household: whether one more query may be answered."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from skldp._arrays import kind_of
 from skldp._checks import check_integer, is_integer
-from skldp.accounting._decide import Rule, decide
+from skldp.accounting._decide import Rule, RuleName, decide
 from skldp.accounting._query import Query, RegressionQuery, checked_query
-from skldp.accounting._units import OutputIndependentRule
 from skldp.accounting.losses._realized_loss import LossBounds
 from skldp.accounting.losses._region import Bounds, checked_box
 from skldp.mechanisms._finite_query import output_index
@@ -30,11 +28,23 @@ __all__ = [
 ]
 
 
-class PrivacyFilter(ABC):
+class PrivacyFilter:
     """Base class of privacy filters."""
 
-    @abstractmethod
-    def __init__(self, rule: Rule) -> None:
+    _rule_name: ClassVar[RuleName]
+
+    def __init__(
+        self,
+        epsilon: float,
+        *,
+        bounds: Bounds | None = None,
+        domain: npt.ArrayLike | None = None,
+        tol: float = 1e-3,
+        group_size: int | None = None,
+    ) -> None:
+        self._set_up(Rule(self._rule_name, epsilon, bounds, tol, domain, group_size))
+
+    def _set_up(self, rule: Rule) -> None:
         self._rule = rule
         self._queries: list[Query] = []
         self._outputs: list[int] = []
@@ -126,8 +136,7 @@ class PrivacyFilter(ABC):
 class BasicPrivacyFilter(PrivacyFilter):
     """Basic composition: accept while the epsilons add up to at most the budget."""
 
-    def __init__(self, epsilon: float) -> None:
-        super().__init__(Rule("basic", epsilon))
+    _rule_name = "basic"
 
 
 class SimplifiedBayesianPrivacyFilter(PrivacyFilter):
@@ -152,16 +161,7 @@ class SimplifiedBayesianPrivacyFilter(PrivacyFilter):
     M. Pan, "Actual Knowledge Gain as Privacy Loss in Local Privacy Accounting", 2025, Algorithm 3.
     """
 
-    def __init__(
-        self,
-        epsilon: float,
-        *,
-        bounds: Bounds | None = None,
-        domain: npt.ArrayLike | None = None,
-        tol: float = 1e-3,
-        group_size: int | None = None,
-    ) -> None:
-        super().__init__(Rule("simplified", epsilon, bounds, tol, domain, group_size))
+    _rule_name = "simplified"
 
 
 class BayesianPrivacyFilter(PrivacyFilter):
@@ -202,16 +202,7 @@ class BayesianPrivacyFilter(PrivacyFilter):
     True
     """
 
-    def __init__(
-        self,
-        epsilon: float,
-        *,
-        bounds: Bounds | None = None,
-        domain: npt.ArrayLike | None = None,
-        tol: float = 1e-3,
-        group_size: int | None = None,
-    ) -> None:
-        super().__init__(Rule("bayesian", epsilon, bounds, tol, domain, group_size))
+    _rule_name = "bayesian"
 
 
 class ApproximateBayesianPrivacyFilter(PrivacyFilter):
@@ -223,11 +214,11 @@ class ApproximateBayesianPrivacyFilter(PrivacyFilter):
         Budget of the person; delta above 0 and below 1/e.
     bounds, domain, tol, group_size
         As in :class:`BayesianPrivacyFilter`.
-    rule : {"whitehouse", "rogers", "basic"}, default="whitehouse"
-        The output-independent filter: see ``skldp.accounting._units.advanced_composition``.
 
     Notes
     -----
+    The filter that ignores outputs adds up zero-concentrated privacy (Whitehouse et al.).
+
     Line 15 of the printed algorithm compares a ratio with its logarithm: it must read :math:`L > e^{\varepsilon_g}`.
 
     Why it is :math:`(\varepsilon, \delta)`-LDP. Take two values x and x'. While the output-independent filter accepts,
@@ -240,6 +231,7 @@ class ApproximateBayesianPrivacyFilter(PrivacyFilter):
     References
     ----------
     M. Pan, "Actual Knowledge Gain as Privacy Loss in Local Privacy Accounting", 2025, Algorithm 4.
+    J. Whitehouse, A. Ramdas, R. Rogers and Z. S. Wu, "Fully Adaptive Composition in Differential Privacy", 2022.
     """
 
     def __init__(
@@ -251,9 +243,8 @@ class ApproximateBayesianPrivacyFilter(PrivacyFilter):
         domain: npt.ArrayLike | None = None,
         tol: float = 1e-3,
         group_size: int | None = None,
-        rule: OutputIndependentRule = "whitehouse",
     ) -> None:
-        super().__init__(Rule("approximate", epsilon, bounds, tol, domain, group_size, delta, rule))
+        self._set_up(Rule("approximate", epsilon, bounds, tol, domain, group_size, delta))
 
     @property
     def delta(self) -> float:

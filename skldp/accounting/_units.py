@@ -1,23 +1,20 @@
 r"""Units in which budgets are added up, and composition of epsilons and of zero-concentrated privacy."""
 
 import math
-from collections.abc import Sequence
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from skldp._checks import is_number
-from skldp.laws._odds import round_down, round_up, sum_above
+from skldp.laws._odds import round_down, round_up
 
 __all__ = [
     "BEYOND_SUMS",
     "LARGEST",
     "MAX_EPSILON",
-    "OutputIndependentRule",
-    "advanced_composition",
     "as_parts",
     "checked_epsilon",
     "finite_number",
@@ -140,53 +137,6 @@ def within(sums: npt.NDArray[np.int64], budget: int) -> npt.NDArray[np.bool_]:
     return within_budget
 
 
-OutputIndependentRule = Literal["basic", "rogers", "whitehouse"]
-
-
-def advanced_composition(
-    epsilons: Sequence[float], *, epsilon: float, delta: float, rule: OutputIndependentRule
-) -> float:
-    r"""Return the privacy spent by the given queries under an output-independent rule.
-
-    With :math:`s = \sum_i \varepsilon_i^2`: ``"basic"`` is :math:`\sum_i \varepsilon_i`, ``"whitehouse"`` is
-
-    .. math:: \sqrt{2 \ln(1/\delta) s} + s/2,
-
-    and ``"rogers"``, with :math:`H = \varepsilon_g^2 / (28.04 \ln(1/\delta))`, is
-
-    .. math:: \sum_i \varepsilon_i (e^{\varepsilon_i} - 1)/2
-              + \sqrt{2 (s + H) (1 + \tfrac12 \ln(s/H + 1)) \ln(2/\delta)}.
-
-    Both hold for every pair x, x' by martingales. Let :math:`L_k` be the log-ratio after k answers and
-    :math:`V_k = \sum_{i \le k} \varepsilon_i^2`. One answer's log-ratio lies in :math:`[-\varepsilon, \varepsilon]` and
-    drifts by at most :math:`\varepsilon \tanh(\varepsilon/2)`, which is below both :math:`\varepsilon^2/2` and
-    :math:`\varepsilon (e^\varepsilon - 1)/2`. So, with :math:`X_k` for :math:`L_k` without its drift,
-    :math:`e^{\lambda X_k - \lambda^2 V_k / 2}` is a supermartingale. A :math:`\lambda` fixed by the largest V that is
-    accepted gives ``"whitehouse"``. A normal mixture over :math:`\lambda` with variance 1/H gives
-    :math:`X_k^2 \le 2 (V_k + H)(\ln(1/\delta) + \tfrac12 \ln(V_k/H + 1))` for all k at once, with any H that is fixed
-    beforehand: ``"rogers"`` is a looser form of it wherever :math:`\ln(2/\delta) \ge 1`.
-
-    R. Rogers, A. Roth, J. Ullman and S. Vadhan, "Privacy Odometers and Filters", NeurIPS 2016, Theorem 5.1.
-    J. Whitehouse, A. Ramdas, R. Rogers and Z. S. Wu, "Fully Adaptive Composition in Differential Privacy", 2022.
-    """
-    values = list(epsilons)
-    if not values:
-        return 0.0
-    squares = math.fsum(value * value for value in values)
-    if rule == "basic":
-        total = sum_above(*values)
-    elif rule == "whitehouse":
-        total = math.sqrt(2 * math.log(1 / delta) * squares) + squares / 2
-    elif rule == "rogers":
-        floor = epsilon**2 / (28.04 * math.log(1 / delta))
-        drift = math.fsum(value * math.expm1(value) / 2 for value in values)
-        spread = 2 * (squares + floor) * (1 + math.log1p(squares / floor) / 2) * math.log(2 / delta)
-        total = drift + math.sqrt(spread)
-    else:
-        raise ValueError(f"rule must be 'basic', 'rogers' or 'whitehouse'. Got {rule!r} instead.")
-    return total if rule == "basic" else total * (1 + 2.0**-48)
-
-
 # Decimal precision, and a bound on the relative error of a few operations.
 _DECIMALS = Context(prec=80)
 _DECIMAL_ERROR = Decimal(10) ** -60
@@ -198,8 +148,8 @@ def zcdp_budget(epsilon: float, delta: float) -> int:
     A filter that accepts while the :math:`\rho` of all queries, chosen adaptively, add up to at most this keeps the
     log-ratio of the outputs' probabilities at most epsilon, with probability at least :math:`1 - \delta`, for each pair
     of values: with :math:`\alpha` fixed, :math:`e^{(\alpha - 1)(L_k - \alpha (\rho_1 + \dots + \rho_k))}` is a
-    supermartingale. Where every :math:`\rho_i` is :math:`\varepsilon_i^2 / 2` it is ``"whitehouse"`` of
-    :func:`advanced_composition`. Solved for :math:`\rho`, the room is
+    supermartingale. Where every :math:`\rho_i` is :math:`\varepsilon_i^2 / 2` it is the filter of Whitehouse et al.:
+    :math:`\sqrt{2 \ln(1/\delta) s} + s/2` with :math:`s = \sum_i \varepsilon_i^2`. Solved for :math:`\rho`, the room is
     :math:`(\sqrt{\varepsilon + \ln(1/\delta)} - \sqrt{\ln(1/\delta)})^2`.
 
     M. Bun and T. Steinke, "Concentrated Differential Privacy", TCC 2016, Lemma 3.5; J. Whitehouse, A. Ramdas, R. Rogers
