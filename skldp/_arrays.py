@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Bools", "Floats", "Ints", "Words", "as_numbers", "kind_of", "where_not_numbers"]
+__all__ = ["Bools", "Floats", "Ints", "Positions", "Words", "as_numbers", "kind_of", "where_not_numbers"]
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+Positions = npt.NDArray[np.intp]
 Words = npt.NDArray[np.uint64]
 
 _DATES = (np.datetime64, np.timedelta64)

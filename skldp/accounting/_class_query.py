@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from skldp._arrays import Floats, Ints
 from skldp._checks import check_integer
 from skldp.accounting._regression_query import RegressionQuery
 from skldp.accounting._units import LARGEST, checked_epsilon, saturated
@@ -25,9 +26,7 @@ __all__ = ["ClassQuery", "SoftmaxQuery", "answers_by_question", "checked_classes
 _MOST_CLASSES = 1000
 
 
-def checked_classes(
-    given: npt.ArrayLike, of_classes: npt.ArrayLike
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def checked_classes(given: npt.ArrayLike, of_classes: npt.ArrayLike) -> tuple[Floats, Floats]:
     """Return checked coefficients and intercepts of a linear model with a row per class.
 
     Shapes: `given, of_classes` (n_classes, n_features) and (n_classes,).
@@ -52,7 +51,7 @@ def checked_classes(
     return coef, intercept
 
 
-def _scores(query: "ClassQuery | SoftmaxQuery", X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+def _scores(query: "ClassQuery | SoftmaxQuery", X: npt.ArrayLike) -> Floats:
     """Return the score of each class for each row, the same alone as in any batch."""
     return weighted_sums(saturated(X, query.n_features), query.coef, query.intercept)
 
@@ -112,8 +111,8 @@ class ClassQuery:
     [0.6931, 1.3863, 0.0]
     """
 
-    coef: npt.NDArray[np.float64]
-    intercept: npt.NDArray[np.float64]
+    coef: Floats
+    intercept: Floats
     epsilon: float
 
     kind: ClassVar[str] = "classes"
@@ -166,12 +165,12 @@ class ClassQuery:
         fields = {"coef": self.coef.tolist(), "intercept": self.intercept.tolist(), "epsilon": self.epsilon}
         return json.dumps({"kind": self.kind, **fields}, separators=(",", ":"))
 
-    def classes(self, X: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    def classes(self, X: npt.ArrayLike) -> Ints:
         """Return the predicted class of each row, shape (n_samples,)."""
-        classes: npt.NDArray[np.int64] = _scores(self, X).argmax(axis=1).astype(np.int64)
+        classes: Ints = _scores(self, X).argmax(axis=1).astype(np.int64)
         return classes
 
-    def log_likelihood(self, output: int, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    def log_likelihood(self, output: int, X: npt.ArrayLike) -> Floats:
         """Log-probability of an output, given each row.
 
         Parameters
@@ -187,7 +186,7 @@ class ClassQuery:
         kept, other = (math.log(chance) for chance in self.mechanism.support_probabilities())
         return np.where(self.classes(X) == output_index(output, self.n_outputs), kept, other)
 
-    def sample(self, X: npt.ArrayLike, noise: Noise) -> npt.NDArray[np.int64]:
+    def sample(self, X: npt.ArrayLike, noise: Noise) -> Ints:
         """Draw every person's answer.
 
         Parameters
@@ -199,10 +198,10 @@ class ClassQuery:
         -------
         ndarray of int64, shape (n_samples,)
         """
-        answers: npt.NDArray[np.int64] = self.mechanism.release(self.classes(X)[:, None], noise).rows[:, 0]
+        answers: Ints = self.mechanism.release(self.classes(X)[:, None], noise).rows[:, 0]
         return answers
 
-    def estimate(self, outputs: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    def estimate(self, outputs: npt.ArrayLike) -> Floats:
         """Turn answers into unbiased estimates of whether each class is the person's.
 
         Parameters
@@ -216,10 +215,10 @@ class ClassQuery:
         """
         given = np.asarray(outputs, dtype=np.int64)[:, None] == np.arange(self.n_outputs)
         kept, other = self.mechanism.support_probabilities()
-        estimates: npt.NDArray[np.float64] = (given - other) / (kept - other)
+        estimates: Floats = (given - other) / (kept - other)
         return estimates
 
-    def estimate_mean(self, outputs: npt.ArrayLike) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    def estimate_mean(self, outputs: npt.ArrayLike) -> tuple[Floats, Floats]:
         """Unbiased shares of the classes among the people that those who answered were drawn from, and their errors.
 
         Parameters
@@ -263,7 +262,7 @@ class ClassQuery:
 
 def loss_of_classes(answers: Iterable[tuple[ClassQuery, int]]) -> float:
     """Bound what answers to class questions have cost together: rounded up."""
-    counts: dict[str, tuple[float, npt.NDArray[np.int64]]] = {}
+    counts: dict[str, tuple[float, Ints]] = {}
     for query, output in answers:
         of_query = counts.setdefault(query.key, (query.exact_epsilon, np.zeros(query.n_outputs, dtype=np.int64)))
         of_query[1][output] += 1
@@ -339,8 +338,8 @@ class SoftmaxQuery:
     [1.099, 2.197, 0.288]
     """
 
-    coef: npt.NDArray[np.float64]
-    intercept: npt.NDArray[np.float64]
+    coef: Floats
+    intercept: Floats
     position: int
     epsilon: float
 
@@ -399,7 +398,7 @@ class SoftmaxQuery:
         fields = {"coef": self.coef.tolist(), "intercept": self.intercept.tolist(), "position": self.position}
         return json.dumps({"kind": self.kind, **fields, "epsilon": self.epsilon}, separators=(",", ":"))
 
-    def unit_response(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    def unit_response(self, X: npt.ArrayLike) -> Floats:
         """Return the probability of the class for each row, shape (n_samples,)."""
         scores = _scores(self, X)
         with np.errstate(all="ignore"):
@@ -407,10 +406,10 @@ class SoftmaxQuery:
             total = np.zeros(len(scores))
             for of_class in odds.T:
                 total += of_class
-            found: npt.NDArray[np.float64] = odds[:, self.position] / total
+            found: Floats = odds[:, self.position] / total
         return found
 
-    def log_likelihood(self, output: int, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    def log_likelihood(self, output: int, X: npt.ArrayLike) -> Floats:
         """Log-probability of an output, given each row.
 
         Parameters
@@ -438,7 +437,7 @@ class SoftmaxQuery:
         """
         return self.share.sample(self.unit_response(X)[:, None], noise)
 
-    def estimate(self, outputs: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    def estimate(self, outputs: npt.ArrayLike) -> Floats:
         """Turn answers into unbiased estimates of the probabilities, as :meth:`RegressionQuery.estimate` does."""
         return self.share.estimate(outputs)
 
@@ -451,9 +450,7 @@ class SoftmaxQuery:
         return self.share.expected_error(n_people, mean)
 
 
-def answers_by_question(
-    answers: Iterable[tuple[SoftmaxQuery, int]],
-) -> list[tuple[SoftmaxQuery, list[int]]]:
+def answers_by_question(answers: Iterable[tuple[SoftmaxQuery, int]]) -> list[tuple[SoftmaxQuery, list[int]]]:
     """Return the outputs of each distinct query, in a fixed order."""
     found: dict[str, tuple[SoftmaxQuery, list[int]]] = {}
     for query, output in answers:

@@ -18,6 +18,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 import numpy.typing as npt
 
+from skldp._arrays import Bools, Floats, Ints
 from skldp._checks import check_positive
 from skldp.accounting._query import (
     Query,
@@ -43,17 +44,7 @@ from skldp.accounting.losses._lost_already import have_lost_more
 from skldp.accounting.losses._realized_loss import LossBounds, realized_loss
 from skldp.accounting.losses._region import Bounds, region_of
 
-__all__ = [
-    "RULES",
-    "Answers",
-    "Loss",
-    "Rule",
-    "RuleName",
-    "Workers",
-    "decide",
-    "n_bounds",
-    "surely_admits",
-]
+__all__ = ["RULES", "Answers", "Loss", "Rule", "RuleName", "Workers", "decide", "n_bounds", "surely_admits"]
 
 RuleName = Literal["basic", "simplified", "bayesian", "approximate"]
 RULES: tuple[RuleName, ...] = get_args(RuleName)
@@ -140,7 +131,7 @@ class Rule:
         return PointTable(region) if self.name != "simplified" and PointTable.serves(region) else None
 
 
-def surely_admits(rule: Rule, spent: npt.NDArray[np.int64], query: Query) -> npt.NDArray[np.bool_]:
+def surely_admits(rule: Rule, spent: Ints, query: Query) -> Bools:
     """Return a mask of the histories whose sums of charges alone are within the budget."""
     after = saturated_sum(spent, charge_parts(query))
     admitted = within(after[:, :2], rule.budget)
@@ -156,7 +147,7 @@ def decide(
     table: LinearTable | PointTable | None = None,
     loss: Loss | None = None,
     workers: Workers = map,
-    after: npt.NDArray[np.float64] | None = None,
+    after: Floats | None = None,
 ) -> list[bool]:
     """Decide for each history whether every output of one more answer is within the budget.
 
@@ -212,7 +203,7 @@ def _by_table(
     histories: Sequence[History],
     query: Query,
     table: LinearTable | PointTable | None,
-    losses: npt.NDArray[np.float64],
+    losses: Floats,
 ) -> Sequence[bool | None]:
     """Return the decisions of the table, None where it has none, and fill `losses`."""
     if table is None or isinstance(query, ReleaseQuery):
@@ -265,7 +256,7 @@ def _answered(history: History, costs: Sequence[_Cost]) -> History:
     return [numbers[place] for place in kept], [outputs[place] for place in kept]
 
 
-def _surely_refused(rule: Rule, answers: Sequence[Answers], query: Query) -> npt.NDArray[np.bool_]:
+def _surely_refused(rule: Rule, answers: Sequence[Answers], query: Query) -> Bools:
     """Return a mask of the histories that exceed the budget between two known points."""
     no = np.zeros(len(answers), dtype=bool)
     if not answers or rule.domain is not None or rule.bounds is None or not isinstance(query, RegressionQuery):

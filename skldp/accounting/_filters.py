@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from skldp._arrays import kind_of
+from skldp._arrays import Floats, Positions, kind_of
 from skldp._checks import check_integer, is_integer
 from skldp.accounting._decide import Rule, RuleName, decide
 from skldp.accounting._query import Query, RegressionQuery, checked_query
@@ -328,7 +328,7 @@ class Household:
     def _own(self) -> list[int]:
         return [place for place in range(self.n_features) if place not in self.shared]
 
-    def _places(self, member: int) -> npt.NDArray[np.intp]:
+    def _places(self, member: int) -> Positions:
         """Return the position of each feature of a member in the common record."""
         n_own = len(self._own)
         places = np.empty(self.n_features, dtype=np.intp)
@@ -363,7 +363,7 @@ class Household:
         coef[self._places(member)] = query.coef
         return replace(query, coef=coef)
 
-    def bounds(self, bounds: Bounds) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    def bounds(self, bounds: Bounds) -> tuple[Floats, Floats]:
         """Return the domain of the common record, given that of a person's record.
 
         Parameters
@@ -379,7 +379,7 @@ class Household:
         low, high = (np.concatenate([side[list(self.shared)], *[side[self._own]] * self.n_members]) for side in box)
         return low, high
 
-    def records(self, X: Any) -> npt.NDArray[np.float64]:
+    def records(self, X: Any) -> Floats:
         """Return the common record of each household.
 
         Parameters

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from skldp._arrays import Ints
 from skldp._checks import check_integer
 from skldp._documents import parsing, read_json
 from skldp.accounting._class_query import ClassQuery, SoftmaxQuery
@@ -199,10 +200,10 @@ class ReleaseQuery:
         """Return the codes that an output supports."""
         return [code for code in range(self.n_classes) if output >> code & 1] if self.own_count else [output]
 
-    def outputs_of(self, rows: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    def outputs_of(self, rows: npt.NDArray[Any]) -> Ints:
         """Return the recorded outputs of the released rows of a part, shape (n,)."""
         bits = np.int64(1) << np.arange(self.n_classes, dtype=np.int64)
-        found: npt.NDArray[np.int64] = rows.astype(np.int64) @ bits if self.own_count else rows[:, 0].astype(np.int64)
+        found: Ints = rows.astype(np.int64) @ bits if self.own_count else rows[:, 0].astype(np.int64)
         return found
 
     @cached_property
@@ -261,7 +262,7 @@ def zcdp_of(query: Any) -> int:
 
 
 @lru_cache(maxsize=16)
-def charge_parts(query: Any) -> npt.NDArray[np.int64]:
+def charge_parts(query: Any) -> Ints:
     """Return the epsilon and the zCDP rho of an answer, each split by :func:`as_parts`."""
     charge = charge_of(query)
     zcdp = query.zcdp if isinstance(query, ReleaseQuery) else zcdp_of_pure(int(charge))

@@ -6,8 +6,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from skldp._arrays import Bools, Floats, Ints
 from skldp._checks import is_number
 from skldp.laws._odds import round_down, round_up
 
@@ -37,7 +37,7 @@ LARGEST = 1e100
 MAX_EPSILON = 30.0
 
 
-def saturated(X: Any, n_features: int) -> npt.NDArray[np.float64]:
+def saturated(X: Any, n_features: int) -> Floats:
     """Turn rows into numbers of at most 1e100; NaN becomes -1e100.
 
     Shapes: `X` (n_samples, n_features).
@@ -103,23 +103,23 @@ def nats_below(units: int) -> float:
     return round_down(Fraction(units, UNITS))
 
 
-def as_parts(units: float) -> npt.NDArray[np.int64]:
+def as_parts(units: float) -> Ints:
     """Split a number of units into an upper and a lower int64, at most :data:`BEYOND_SUMS`."""
     if units >= BEYOND_SUMS:
         return np.array([_MOST_HIGH, 0], dtype=np.int64)
     return np.array(divmod(int(units), 1 << _LOW_BITS), dtype=np.int64)
 
 
-def saturated_sum(sums: npt.NDArray[np.int64], parts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def saturated_sum(sums: Ints, parts: Ints) -> Ints:
     """Add two split numbers to two split sums of each person; exact below :data:`BEYOND_SUMS`, saturated above.
 
     Shapes: `sums` (n, 4); `parts` (2, 2).
     """
-    limited: npt.NDArray[np.int64] = np.minimum(sums.reshape(-1, 2, 2) + parts, [_MOST_HIGH, 2**63 - 1])
+    limited: Ints = np.minimum(sums.reshape(-1, 2, 2) + parts, [_MOST_HIGH, 2**63 - 1])
     return limited.reshape(-1, 4)
 
 
-def nats_of_sums(sums: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+def nats_of_sums(sums: Ints) -> Floats:
     """Convert split sums to nats, rounded up; infinite where they are saturated.
 
     Shapes: result (n,).
@@ -128,12 +128,12 @@ def nats_of_sums(sums: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
     return np.array([math.inf if one >= BEYOND_SUMS else nats_above(one) for one in units], dtype=np.float64)
 
 
-def within(sums: npt.NDArray[np.int64], budget: int) -> npt.NDArray[np.bool_]:
+def within(sums: Ints, budget: int) -> Bools:
     """Return a mask of the sums that are at most a budget; a saturated sum never is."""
     high, low = as_parts(min(budget, BEYOND_SUMS - 1)).tolist()
     carried = sums[..., 0] + (sums[..., 1] >> _LOW_BITS)
     rest = sums[..., 1] & ((1 << _LOW_BITS) - 1)
-    within_budget: npt.NDArray[np.bool_] = (carried < high) | ((carried == high) & (rest <= low))
+    within_budget: Bools = (carried < high) | ((carried == high) & (rest <= low))
     return within_budget
 
 

@@ -150,12 +150,7 @@ class Policy:
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: Any,
-        *,
-        purpose: str,
-        units: dict[str, str] | None = None,
-        expires: str | None = None,
+        cls, estimator: Any, *, purpose: str, units: dict[str, str] | None = None, expires: str | None = None
     ) -> Self:
         """Make a policy from a fitted estimator; needs scikit-learn.
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from skldp._arrays import Floats, Ints, Positions, Words
 from skldp._documents import read_json
 from skldp.accounting._query import Query, ReleaseQuery, charge_parts, query_from_json
 from skldp.accounting._units import nats_of_sums, saturated_sum
@@ -55,7 +56,7 @@ _ANSWERS = """SELECT release, person, output FROM recorded WHERE release > :afte
               ORDER BY release, person"""
 _PEOPLE = "SELECT person, identity FROM people WHERE person >= :first ORDER BY person"
 _QUERIES = "SELECT query, key, content FROM queries WHERE query >= :first ORDER BY query"
-Block = tuple[int, npt.NDArray[np.int64], npt.NDArray[np.int64]]
+Block = tuple[int, Ints, Ints]
 
 
 class _Erasures:
@@ -109,14 +110,14 @@ class LedgerCache:
         # Outputs of all people, one column per call of `add_answers`.
         self._columns: list[tuple[int, npt.NDArray[np.int16]]] = []
         self._keeps_answers = True
-        self._tokens: dict[str, npt.NDArray[np.uint64]] = {}
+        self._tokens: dict[str, Words] = {}
         self._rare_tokens: dict[str, dict[int, bytes]] = {}
         # People who were read before the release that adds them.
         self._unreleased_people: list[Identity] = []
         self._n_erased = 0
         self._some_hidden = False
 
-    def numbers(self, identities: list[Identity]) -> npt.NDArray[np.int64]:
+    def numbers(self, identities: list[Identity]) -> Ints:
         """Return the number of each person, -1 without a record."""
         kind = type(next(iter(self.number_of), identities[0] if identities else ""))
         other = next((position for position, identity in enumerate(identities) if type(identity) is not kind), None)
@@ -128,9 +129,7 @@ class LedgerCache:
             )
         return np.fromiter((self.number_of.get(i, -1) for i in identities), dtype=np.int64, count=len(identities))
 
-    def by_history(
-        self, numbers: npt.NDArray[np.int64]
-    ) -> tuple[list[Fingerprint], npt.NDArray[np.int64], npt.NDArray[np.intp]]:
+    def by_history(self, numbers: Ints) -> tuple[list[Fingerprint], Ints, Positions]:
         """Group people by their history: each fingerprint, the number of one person who has it, and everybody's group.
 
         The fingerprint of people without a record is 0.
@@ -145,15 +144,15 @@ class LedgerCache:
         group[order] = np.cumsum(starts) - 1
         return [(a, b) for a, b in ordered[starts].tolist()], numbers[order[starts]], group
 
-    def spent_by(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def spent_by(self, numbers: Ints) -> Ints:
         """Return each person's split sums of charges and of rho, shape (n, 4); 0 without a record."""
         return self._spent[numbers]
 
-    def zcdp_of(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    def zcdp_of(self, numbers: Ints) -> Floats:
         """Return the sum of each person's zCDP rho, in nats, rounded up."""
         return nats_of_sums(self._spent[numbers, 2:])
 
-    def add_people(self, identities: list[Identity]) -> npt.NDArray[np.int64]:
+    def add_people(self, identities: list[Identity]) -> Ints:
         """Number new people."""
         first = len(self.number_of)
         self.number_of.update(zip(identities, range(first, first + len(identities)), strict=True))
@@ -173,7 +172,7 @@ class LedgerCache:
         self.queries.append(query)
         return self.query_number[query.key]
 
-    def add_answers(self, query: Query, numbers: npt.NDArray[np.int64], outputs: npt.NDArray[Any]) -> None:
+    def add_answers(self, query: Query, numbers: Ints, outputs: npt.NDArray[Any]) -> None:
         """Count one release's answers, at most one per person."""
         self.n_answers += len(numbers)
         self._fingerprints[numbers] += self._query_tokens(query, outputs)
@@ -185,13 +184,11 @@ class LedgerCache:
             known = [self._certified_losses.get((a, b), np.inf) for a, b in self._fingerprints[numbers].tolist()]
             self._losses[numbers] = np.minimum(self._losses[numbers], known)
 
-    def losses_of(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    def losses_of(self, numbers: Ints) -> Floats:
         """Return a bound on each person's loss: the last certified loss plus epsilons since, or infinity."""
         return self._losses[numbers]
 
-    def remember_certified_losses(
-        self, query: Query, histories: list[Fingerprint], losses: npt.NDArray[np.float64]
-    ) -> None:
+    def remember_certified_losses(self, query: Query, histories: list[Fingerprint], losses: Floats) -> None:
         """Replace the remembered losses by those that the table has certified after each output of a query."""
         known = np.flatnonzero(np.isfinite(losses).all(axis=1))
         if not len(known):
@@ -222,7 +219,7 @@ class LedgerCache:
             for history, (first, last) in zip(members, ends, strict=True)
         }
 
-    def _keep_answers(self, query: Query, numbers: npt.NDArray[np.int64], outputs: npt.NDArray[Any]) -> None:
+    def _keep_answers(self, query: Query, numbers: Ints, outputs: npt.NDArray[Any]) -> None:
         n_kept = sum(len(column) for _, column in self._columns) + len(self.number_of)
         if 2 * n_kept > _MOST_KEPT or query.n_outputs > np.iinfo(np.int16).max:
             self._keeps_answers, self._columns = False, []
@@ -329,19 +326,19 @@ class LedgerCache:
         if block is not None:
             raise LedgerError(f"The ledger is damaged: release {block[0]} is missing.")
 
-    def _query_tokens(self, query: Query, outputs: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
+    def _query_tokens(self, query: Query, outputs: npt.NDArray[Any]) -> Words:
         """Return the tokens of some outputs of a query, shape (n, 2)."""
         if query.n_outputs > _MOST_TABLED:
             tokens = self._rare_tokens.setdefault(query.key, {})
             found, place = np.unique(outputs, return_inverse=True)
             words = b"".join(tokens.setdefault(one, os.urandom(16)) for one in found.tolist())
-            drawn: npt.NDArray[np.uint64] = np.frombuffer(bytearray(words), dtype=np.uint64).reshape(-1, 2)
+            drawn: Words = np.frombuffer(bytearray(words), dtype=np.uint64).reshape(-1, 2)
             return drawn[place.reshape(-1)]
         if query.key not in self._tokens:
             # The last token is for a hidden output.
             words = os.urandom(16 * (query.n_outputs + 1))
             self._tokens[query.key] = np.frombuffer(words, dtype=np.uint64).reshape(-1, 2)
-        known: npt.NDArray[np.uint64] = self._tokens[query.key][outputs]
+        known: Words = self._tokens[query.key][outputs]
         return known
 
 

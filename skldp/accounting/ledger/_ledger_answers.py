@@ -20,6 +20,7 @@ import numpy.typing as npt
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from skldp._arrays import Bools, Floats, Ints, Positions
 from skldp.accounting._decide import Rule, Workers, decide, n_bounds, surely_admits
 from skldp.accounting._query import ClassQuery, FiniteQuery, Query, RegressionQuery, ReleaseQuery, SoftmaxQuery
 from skldp.accounting.ledger._cache import Fingerprint, LedgerCache
@@ -51,18 +52,18 @@ class KeptRows:
 
     key: str
     people: list[Identity]
-    places: npt.NDArray[np.intp]
+    places: Positions
     rows: npt.NDArray[Any]
 
     @cached_property
     def _cipher(self) -> AESGCM:
         return AESGCM(hmac.digest(self.key.encode(), b"released rows", "sha256"))
 
-    def seal(self, positions: Sequence[int] | npt.NDArray[np.intp]) -> list[str]:
+    def seal(self, positions: Sequence[int] | Positions) -> list[str]:
         """Encrypt each of these people's rows."""
         return [self._seal_one(int(position)) for position in positions]
 
-    def restore(self, positions: Sequence[int] | npt.NDArray[np.intp], sealed: Sequence[str]) -> None:
+    def restore(self, positions: Sequence[int] | Positions, sealed: Sequence[str]) -> None:
         """Decrypt the rows of these people and store them in `rows`."""
         for position, text in zip(positions, sealed, strict=True):
             own = self.places[position]
@@ -95,7 +96,7 @@ def parameters_of(value: Any) -> Any:
     return repr(value.item() if isinstance(value, np.generic) else value)
 
 
-Draw = Callable[[npt.NDArray[np.intp]], npt.ArrayLike]
+Draw = Callable[[Positions], npt.ArrayLike]
 # Decisions made outside a transaction before deciding within one.
 _ATTEMPTS = 4
 
@@ -138,7 +139,7 @@ class Call:
 _NO_OUTPUTS = np.zeros(0, dtype=np.int64)
 
 
-def _checked_outputs(outputs: npt.ArrayLike, n: int, query: Query) -> npt.NDArray[np.int64]:
+def _checked_outputs(outputs: npt.ArrayLike, n: int, query: Query) -> Ints:
     drawn = np.asarray(outputs)
     if drawn.shape != (n,) or drawn.dtype.kind not in "iu" or ((drawn < 0) | (drawn >= query.n_outputs)).any():
         raise ValueError(
@@ -151,11 +152,11 @@ def _checked_outputs(outputs: npt.ArrayLike, n: int, query: Query) -> npt.NDArra
 class LedgerAnswers:
     """Answers to a query, in the order of the ids."""
 
-    outputs: npt.NDArray[np.int64]
-    fresh: npt.NDArray[np.bool_]
+    outputs: Ints
+    fresh: Bools
 
     @property
-    def accepted(self) -> npt.NDArray[np.bool_]:
+    def accepted(self) -> Bools:
         """Mask of the people who have an output."""
         return self.outputs >= 0
 
@@ -166,19 +167,17 @@ class Plan:
 
     cache: LedgerCache
     call: Call
-    numbers: npt.NDArray[np.int64]
-    recorded: npt.NDArray[np.int64]
-    asked: npt.NDArray[np.intp]
-    group: npt.NDArray[np.intp]
-    members: npt.NDArray[np.int64]
+    numbers: Ints
+    recorded: Ints
+    asked: Positions
+    group: Positions
+    members: Ints
     histories: list[Fingerprint]
-    spent: npt.NDArray[np.int64]
-    losses: npt.NDArray[np.float64]
+    spent: Ints
+    losses: Floats
 
     @classmethod
-    def make(
-        cls, cache: LedgerCache, call: Call, numbers: npt.NDArray[np.int64], recorded: npt.NDArray[np.int64]
-    ) -> "Plan":
+    def make(cls, cache: LedgerCache, call: Call, numbers: Ints, recorded: Ints) -> "Plan":
         """Group those who are asked now by their history."""
         asked = np.flatnonzero(recorded < 0)
         histories, members, group = cache.by_history(numbers[asked])
@@ -196,11 +195,11 @@ class Plan:
             easy |= self.losses + query.epsilon + 3 * MARGIN <= rule.epsilon
         return {history: True for history, admitted in zip(self.histories, easy, strict=True) if admitted}
 
-    def admitted(self, decisions: dict[Fingerprint, bool]) -> npt.NDArray[np.bool_]:
+    def admitted(self, decisions: dict[Fingerprint, bool]) -> Bools:
         """Return a mask of the people who may answer; an undecided history counts as refused."""
         return np.array([decisions.get(history, False) for history in self.histories], dtype=bool)[self.group]
 
-    def release(self, admitted: npt.NDArray[np.bool_], draw: Draw) -> RecordedRelease:
+    def release(self, admitted: Bools, draw: Draw) -> RecordedRelease:
         """Draw the outputs of the people who may answer."""
         positions = self.asked[admitted]
         outputs = _checked_outputs(draw(positions), len(positions), self.call.query) if len(positions) else _NO_OUTPUTS
@@ -223,7 +222,7 @@ class Plan:
             sealed=() if kept is None else kept.seal(positions),
         )
 
-    def answers(self, admitted: npt.NDArray[np.bool_], release: RecordedRelease | None) -> LedgerAnswers:
+    def answers(self, admitted: Bools, release: RecordedRelease | None) -> LedgerAnswers:
         """Return the answers, after the release was committed."""
         outputs, fresh = self.recorded.copy(), np.zeros(len(self.call.people), dtype=bool)
         if release is not None:
@@ -289,13 +288,7 @@ def _attempt(
 
 
 def _repeat_call(
-    ledger: LedgerReader,
-    connection: Connection,
-    call: Call,
-    numbers: npt.NDArray[np.int64],
-    earlier: npt.NDArray[np.int64],
-    release: int,
-    request: str,
+    ledger: LedgerReader, connection: Connection, call: Call, numbers: Ints, earlier: Ints, release: int, request: str
 ) -> LedgerAnswers:
     """Return the recorded answers of a call with the same idempotency key."""
     if request != call.request:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from skldp._arrays import Bools, Floats, Ints, Positions
 from skldp.accounting._decide import Workers
 from skldp.accounting._query import Query, RegressionQuery, ReleaseQuery
 from skldp.accounting.ledger._ledger_answers import Call, KeptRows, answer, parameters_of
@@ -59,7 +60,7 @@ class FeatureQuestion:
         coef = np.eye(len(features))[column]
         return cls(RegressionQuery(kind, coef, 0.0, (low, high), law.exact_epsilon), column, region)
 
-    def release(self, values: npt.NDArray[Any], noise: Noise) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    def release(self, values: npt.NDArray[Any], noise: Noise) -> tuple[Floats, Ints]:
         """Draw people's answers, as what Duchi's mechanism releases, shape (n,), and as they are recorded."""
         records = np.zeros((len(values), self.region.box.shape[1]))
         records[:, self.column] = values
@@ -89,7 +90,7 @@ class LedgerRelease:
     """
 
     rows: npt.NDArray[Any]
-    accepted: npt.NDArray[np.bool_]
+    accepted: Bools
     n_moved: int
 
     def filled(self, value: float = np.nan) -> npt.NDArray[Any]:
@@ -157,7 +158,7 @@ def release(
     # Each commit hashes the full call, so that a key cannot match part of another call.
     contents = [parameters_of(mechanism), part, released.dtype.str, people]
 
-    def draw(query: Query, places: npt.NDArray[np.intp], positions: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
+    def draw(query: Query, places: Positions, positions: Positions) -> Ints:
         own = places[positions].ravel()
         # A retried transaction draws again; only the last draw is returned.
         if feature is not None:
@@ -195,7 +196,7 @@ def _check_charge(ledger: LedgerReader, query: ReleaseQuery) -> None:
         )
 
 
-def _by_number_of_rows(people: Sequence[Identity]) -> list[npt.NDArray[np.intp]]:
+def _by_number_of_rows(people: Sequence[Identity]) -> list[Positions]:
     """Return the positions of each person's rows: for each number of rows, fewest first, shape (n_people, n_rows)."""
     places_of: dict[Identity, list[int]] = {}
     for place, person in enumerate(people):

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
+from skldp._arrays import Bools, Floats
 from skldp.accounting._decide import Answers, Rule, Workers, decide
 from skldp.accounting._query import Query, ReleaseQuery
 from skldp.accounting.ledger._ledger_answers import check_query
@@ -45,13 +45,13 @@ class LedgerPreview:
         What each will have lost at most, whatever they answer: a certified upper bound.
     """
 
-    accepted: npt.NDArray[np.bool_]
-    recorded: npt.NDArray[np.bool_]
-    losses: npt.NDArray[np.float64]
-    worst_losses: npt.NDArray[np.float64]
+    accepted: Bools
+    recorded: Bools
+    losses: Floats
+    worst_losses: Floats
 
     @property
-    def costs(self) -> npt.NDArray[np.float64]:
+    def costs(self) -> Floats:
         """Most that an answer would add to each person's loss: at most the query's epsilon, up to rounding."""
         return np.maximum(self.worst_losses - self.losses, 0.0)
 

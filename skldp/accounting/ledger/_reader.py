@@ -9,8 +9,8 @@ from dataclasses import asdict
 from typing import Any, Self, cast
 
 import numpy as np
-import numpy.typing as npt
 
+from skldp._arrays import Floats
 from skldp._tables import html_table
 from skldp.accounting._decide import RULES, Rule, RuleName, Workers
 from skldp.accounting._query import FiniteQuery, Query, ReleaseQuery, checked_query
@@ -144,7 +144,7 @@ def _query_rows(store: LedgerStore) -> list[dict[str, Any]]:
     return rows
 
 
-def _quantiles(values: npt.NDArray[np.float64]) -> dict[str, float]:
+def _quantiles(values: Floats) -> dict[str, float]:
     found = np.quantile(values, _QUANTILES) if len(values) else np.full(len(_QUANTILES), np.nan)
     return {f"{quantile:g}": float(value) for quantile, value in zip(_QUANTILES, found, strict=True)}
 
@@ -235,7 +235,7 @@ class LedgerReader:
             release, chain = last_head(connection)
         return f"{release} {chain}"
 
-    def realized_loss(self, ids: Iterable[Any]) -> npt.NDArray[np.float64]:
+    def realized_loss(self, ids: Iterable[Any]) -> Floats:
         """Certified upper bound on each person's realized privacy loss (their sum of epsilons with rule="basic").
 
         A release counts in full. With ``rule="approximate"`` it is what composition by zero-concentrated privacy gives
@@ -253,20 +253,20 @@ class LedgerReader:
         return self._losses_of(canonical_ids(ids))
 
     @retry_on_conflict
-    def _losses_of(self, people: list[Identity]) -> npt.NDArray[np.float64]:
+    def _losses_of(self, people: list[Identity]) -> Floats:
         with self._lock:
             with self._transaction():
                 numbers = self._cache.numbers(people)
             return certified_losses(self._store, self._cache, self._rule, numbers, self._certified)[:, 1]
 
-    def remaining(self, ids: Iterable[Any]) -> npt.NDArray[np.float64]:
+    def remaining(self, ids: Iterable[Any]) -> Floats:
         """Return each person's budget minus their realized loss.
 
         With ``rule="bayesian"`` a query with a larger epsilon than this may still be admitted.
         """
         return np.maximum(self.epsilon - self.realized_loss(ids), 0.0)
 
-    def zcdp(self, ids: Iterable[Any]) -> npt.NDArray[np.float64]:
+    def zcdp(self, ids: Iterable[Any]) -> Floats:
         r"""Return the sum of the :math:`\rho` (zCDP) of each person's answers and releases.
 
         That of a Gaussian is :math:`\Delta^2 / (2 \sigma^2)` of its integers, that of anything else
@@ -299,7 +299,7 @@ class LedgerReader:
         return self._zcdp_of(canonical_ids(ids))
 
     @retry_on_conflict
-    def _zcdp_of(self, people: list[Identity]) -> npt.NDArray[np.float64]:
+    def _zcdp_of(self, people: list[Identity]) -> Floats:
         with self._transaction():
             return self._cache.zcdp_of(self._cache.numbers(people))
 

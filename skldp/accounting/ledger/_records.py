@@ -24,6 +24,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from skldp._arrays import Ints
 from skldp.accounting._query import Query
 from skldp.exceptions import LedgerError
 
@@ -313,8 +314,8 @@ class RecordedRelease:
     served: int
     refused: int
     new_people: list[Identity]
-    numbers: npt.NDArray[np.int64]
-    outputs: npt.NDArray[np.int64]
+    numbers: Ints
+    outputs: Ints
     mark: str
     request: str
     sealed: Sequence[str] = ()
@@ -388,9 +389,7 @@ def recorded_histories(connection: Connection, members: Mapping[Key, int], until
     return {key: histories[number] for key, number in members.items()}
 
 
-def recorded_outputs(
-    connection: Connection, query: int | None, people: npt.NDArray[np.int64], *, tenant: str, until: int
-) -> npt.NDArray[np.int64]:
+def recorded_outputs(connection: Connection, query: int | None, people: Ints, *, tenant: str, until: int) -> Ints:
     """Return each person's last output of a tenant's query up to a release, or -1."""
     recorded = np.full(len(people), -1, dtype=np.int64)
     known = np.flatnonzero(people >= 0)
@@ -414,7 +413,7 @@ def recorded_call(connection: Connection, tenant: str, mark: str) -> tuple[int, 
     return found
 
 
-def who_answered(connection: Connection, release: int) -> npt.NDArray[np.int64]:
+def who_answered(connection: Connection, release: int) -> Ints:
     """Return the numbers of the people in a release."""
     with damage():
         rows = connection.execute(_ANSWERED, {"release": release}).fetchall()

@@ -8,8 +8,8 @@ from fractions import Fraction
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
+from skldp._arrays import Bools, Floats, Ints
 from skldp.accounting._decide import Answers, Rule, Workers
 from skldp.accounting._query import Query, ReleaseQuery
 from skldp.accounting.ledger._cache import Fingerprint, LedgerCache
@@ -39,10 +39,10 @@ def certified_losses(
     store: LedgerStore,
     cache: LedgerCache,
     rule: Rule,
-    numbers: npt.NDArray[np.int64],
+    numbers: Ints,
     known: dict[Fingerprint, tuple[float, float]],
     workers: Workers = map,
-) -> npt.NDArray[np.float64]:
+) -> Floats:
     """Bound each person's loss from below and above, once for each history; `known` remembers them."""
     keys, members, group = cache.by_history(numbers)
     known[0, 0] = 0.0, 0.0
@@ -96,10 +96,7 @@ def _structural_problems(store: LedgerStore) -> list[str]:
         uneven = connection.execute(
             "SELECT release FROM releases WHERE asked <> answered + served + refused"
         ).fetchmany(10)
-    return [
-        *found,
-        *(f"The counts of release {release} do not add up." for (release,) in uneven),
-    ]
+    return [*found, *(f"The counts of release {release} do not add up." for (release,) in uneven)]
 
 
 def _releases(store: LedgerStore) -> Iterator[tuple[int, int]]:
@@ -150,7 +147,7 @@ class _Sums:
         self._epsilon = epsilon
         self._spent = np.zeros(0, dtype=np.int64)
 
-    def admit(self, numbers: npt.NDArray[np.int64], epsilon: float) -> npt.NDArray[np.bool_]:
+    def admit(self, numbers: Ints, epsilon: float) -> Bools:
         """Add one more answer of these people, and say whose sum is certainly within the budget."""
         if numbers.size and numbers.max() >= len(self._spent):
             more = np.zeros(int(numbers.max()) + 1, dtype=np.int64)
@@ -161,7 +158,7 @@ class _Sums:
         return self._spent[numbers] <= 2**40
 
 
-def _list_people(cache: LedgerCache, numbers: npt.NDArray[np.int64]) -> str:
+def _list_people(cache: LedgerCache, numbers: Ints) -> str:
     name_of = {number: identity for identity, number in cache.number_of.items()}
     some = ", ".join(repr(name_of[int(number)]) for number in numbers[:5])
     return f"{len(numbers):,} people ({some}{', ...' if len(numbers) > 5 else ''})"

@@ -5,7 +5,7 @@ What is found are points, and so bounds from below; nothing rests on them having
 
 import numpy as np
 
-from skldp.accounting.losses._region import Floats
+from skldp._arrays import Floats
 from skldp.accounting.losses._sigmoid_sum import SigmoidSum
 
 __all__ = ["ascended", "scattered", "solved", "stepped", "totals"]

@@ -36,8 +36,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
+from skldp._arrays import Floats, Positions
 from skldp.accounting._query import RegressionQuery
-from skldp.accounting.losses._region import UNIT, Floats, Region, box_region
+from skldp.accounting.losses._region import UNIT, Region, box_region
 from skldp.accounting.losses._sampled_law import CHANCE_ERROR, AnswerLaw, sampled_law
 
 __all__ = [
@@ -111,9 +112,8 @@ def curved_peaks(
     return np.where(on_the_curve, np.maximum(best, value(w) + gain), best) + 64 * UNIT * k**2
 
 
-Integers = npt.NDArray[np.intp]
 # Arguments: positions of leaves in the tree; least and largest argument of each answer, shape (k, n).
-Proposal = Callable[[Integers, Floats, Floats], Floats]
+Proposal = Callable[[Positions, Floats, Floats], Floats]
 
 _BLOCK = 1 << 18
 # The inflection point of a logistic answer is known much more accurately.
@@ -131,7 +131,7 @@ class Tree:
         self.child = np.zeros(64, dtype=np.intp)
         self.size = 1
 
-    def split(self, nodes: npt.ArrayLike, axes: npt.ArrayLike, cuts: npt.ArrayLike) -> Integers:
+    def split(self, nodes: npt.ArrayLike, axes: npt.ArrayLike, cuts: npt.ArrayLike) -> Positions:
         """Cut some leaves in two, and give the positions of the first of each one's children."""
         at = np.atleast_1d(np.asarray(nodes, dtype=np.intp))
         children = self.size + 2 * np.arange(len(at))
@@ -156,7 +156,7 @@ class Proof:
 
     tree: Tree | None
     propose: Proposal
-    prices: Callable[[Integers], Floats] | None = None
+    prices: Callable[[Positions], Floats] | None = None
 
 
 def certified_loss(
@@ -189,11 +189,7 @@ def certified_loss(
 
 
 def certified_maximum(
-    law: AnswerLaw,
-    sign: int,
-    tree: Tree,
-    propose: Proposal,
-    prices: Callable[[Integers], Floats] | None = None,
+    law: AnswerLaw, sign: int, tree: Tree, propose: Proposal, prices: Callable[[Positions], Floats] | None = None
 ) -> float:
     """Bound the sum's maximum over the box (sign 1), or minus its minimum (sign -1), from above."""
     if tree.to_the_ends and (law.region is not None or not peaks_at_vertices(law, sign)):
@@ -318,7 +314,7 @@ def _logistic_peaks(
     return best
 
 
-def _leaves(law: AnswerLaw, tree: Tree) -> Iterator[tuple[Integers, Floats, Floats, Floats, Floats]]:
+def _leaves(law: AnswerLaw, tree: Tree) -> Iterator[tuple[Positions, Floats, Floats, Floats, Floats]]:
     """Follow the cuts from the root: leaves, their boxes, and the ranges of the arguments within."""
     nodes, d, region = np.zeros(1, dtype=np.intp), law.box.shape[1], law.region
     low, high = law.box[:1].copy(), law.box[1:].copy()

@@ -6,8 +6,8 @@ from itertools import chain
 from typing import cast
 
 import numpy as np
-import numpy.typing as npt
 
+from skldp._arrays import Bools, Floats, Positions
 from skldp.accounting._query import Query, RegressionQuery
 from skldp.accounting.losses._ascent import stepped
 from skldp.accounting.losses._certificate import (
@@ -17,7 +17,7 @@ from skldp.accounting.losses._certificate import (
     vertex_bounds,
     vertex_rounding,
 )
-from skldp.accounting.losses._region import Bounds, Floats, Region, checked_box
+from skldp.accounting.losses._region import Bounds, Region, checked_box
 from skldp.accounting.losses._sampled_law import AnswerLaw, sampled_law
 from skldp.accounting.losses._sigmoid_sum import sigmoid_sum
 
@@ -81,7 +81,7 @@ def linear_decisions(
     return decided
 
 
-def _counted(histories: Sequence[History], places: npt.NDArray[np.intp], n_places: int) -> Floats:
+def _counted(histories: Sequence[History], places: Positions, n_places: int) -> Floats:
     """Count each answer in each history."""
     sizes = [len(outputs) for _, outputs in histories]
     asked = np.fromiter(chain.from_iterable(numbers for numbers, _ in histories), np.intp, sum(sizes))
@@ -130,7 +130,7 @@ def _decided(
         points, arguments = (np.tile(one, (len(going), 1)) if same else one[going] for one in (points, arguments))
         active = active[going]
         points, _ = stepped(problem, counts[active], points, values[going], arguments)
-    fit_all: npt.NDArray[np.bool_] = np.all(fits.reshape(len(more), n_histories), axis=0)
+    fit_all: Bools = np.all(fits.reshape(len(more), n_histories), axis=0)
     decided = [False if no else (True if yes else None) for no, yes in zip(lost, fit_all, strict=True)]
     fit_all &= np.all(slack.reshape(len(more), n_histories) <= MARGIN, axis=0)
     return decided, np.where(fit_all, bounds.reshape(len(more), n_histories), np.inf).T
@@ -179,7 +179,7 @@ class LinearTable:
         """Row of a query's output 0; that of output 1 is the next."""
         return cast("int", self._place[query.key])
 
-    def law(self, rows: npt.NDArray[np.intp]) -> tuple[AnswerLaw, Floats]:
+    def law(self, rows: Positions) -> tuple[AnswerLaw, Floats]:
         """Return the law of some distinct answers, and their certified bounds at the vertices."""
         with self._lock:
             assert self._law is not None
@@ -288,7 +288,7 @@ def _decided_points(
 ) -> list[bool | None]:
     """Decide for each row of counts: True only if both outputs fit, False as soon as one does not."""
     fits = np.ones(len(counts), dtype=bool)
-    exceeds: npt.NDArray[np.bool_] = np.zeros(len(counts), dtype=bool)
+    exceeds: Bools = np.zeros(len(counts), dtype=bool)
     before = [counts @ table for table in tables]
     for column in next_columns:
         after = counts.copy()

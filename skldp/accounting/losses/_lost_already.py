@@ -8,11 +8,10 @@ admitted: a certified bound lies above every loss between two points.
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from skldp._arrays import Bools, Floats
 from skldp.accounting._query import Query, RegressionQuery
 from skldp.accounting.losses._ascent import ascended, scattered
-from skldp.accounting.losses._region import Floats
 from skldp.accounting.losses._sampled_law import sampled_law
 from skldp.accounting.losses._sigmoid_sum import SigmoidSum, sigmoid_sum
 
@@ -25,9 +24,7 @@ _MAX_CLIMB_STEPS = 30
 _BLOCK = 1 << 21
 
 
-def have_lost_more(
-    answers: Sequence[tuple[Sequence[Query], Sequence[int]]], box: Floats, threshold: float
-) -> npt.NDArray[np.bool_]:
+def have_lost_more(answers: Sequence[tuple[Sequence[Query], Sequence[int]]], box: Floats, threshold: float) -> Bools:
     """Say of each history whether its realized loss is certainly above a threshold.
 
     Shapes: box (2, d).

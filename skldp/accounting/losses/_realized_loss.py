@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from skldp._arrays import Floats, Positions
 from skldp._checks import check_positive, is_integer
 from skldp.accounting._class_query import ClassQuery, answers_by_question, loss_of_classes
 from skldp.accounting._query import (
@@ -43,7 +44,7 @@ from skldp.accounting.losses._certificate import (
     peaks_at_vertices,
     vertex_maximum,
 )
-from skldp.accounting.losses._region import Bounds, Floats, Region, middle_and_half, region_of
+from skldp.accounting.losses._region import Bounds, Region, middle_and_half, region_of
 from skldp.accounting.losses._region_search import RegionSearch
 from skldp.accounting.losses._relaxation import DualBranching
 from skldp.accounting.losses._sampled_law import AnswerLaw, sampled_law
@@ -477,7 +478,7 @@ class _Search:
         # The arguments of the problem are those of the law, or their negatives.
         return lambda leaves, low, high: self.sign * slopes[leaves]
 
-    def _majorants(self, leaves: npt.NDArray[np.intp], low: Floats, high: Floats) -> Floats:
+    def _majorants(self, leaves: Positions, low: Floats, high: Floats) -> Floats:
         low, high = (low, high) if self.sign > 0 else (-high, -low)
         return self.sign * self.problem.envelope_slope(low, high, (low + high) / 2)
 

@@ -21,15 +21,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linprog
 
+from skldp._arrays import Bools, Floats, Ints
 from skldp.accounting._units import LARGEST
 from skldp.domains._columns import Columns, Integers, Interval
 from skldp.domains._constraints import Constrained, OneHot
 from skldp.domains._domain import Box, Domain
 
-__all__ = ["UNIT", "Block", "Bounds", "Floats", "Region", "box_region", "checked_box", "middle_and_half", "region_of"]
+__all__ = ["UNIT", "Block", "Bounds", "Region", "box_region", "checked_box", "middle_and_half", "region_of"]
 
-Booleans = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
 Bounds = tuple[npt.ArrayLike, npt.ArrayLike] | Domain
 UNIT = 2.0**-53
 # Approximate number of entries in a temporary array.
@@ -188,7 +187,7 @@ class Region:
     """
 
     box: Floats
-    whole: Booleans
+    whole: Bools
     blocks: tuple[Block, ...]
     coef: Floats
     limits: Floats
@@ -200,7 +199,7 @@ class Region:
         return not self.whole.any() and not len(self.limits)
 
     @cached_property
-    def in_block(self) -> Booleans:
+    def in_block(self) -> Bools:
         """Mask of the columns in a block."""
         inside = np.zeros(self.box.shape[1], dtype=bool)
         for block in self.blocks:
@@ -217,11 +216,11 @@ class Region:
         """Whether an inequality between continuous columns adds vertices."""
         return bool(self.coef[:, ~self.whole & (self.box[0] < self.box[1])].any())
 
-    def n_points(self, used: Booleans) -> int:
+    def n_points(self, used: Bools) -> int:
         """Return the number of points that :meth:`sums` evaluates."""
         return math.prod(choice.size for choice in self.choices(used))
 
-    def sums(self, coef: Floats, used: Booleans, at_once: int) -> Iterator[tuple[npt.NDArray[np.int64], Floats]]:
+    def sums(self, coef: Floats, used: Bools, at_once: int) -> Iterator[tuple[Ints, Floats]]:
         """Linear forms at all members, where all columns are whole; else at all vertices that whole columns leave.
 
         Left out is what no member can have the whole columns of. Points are not written out: blocks are mostly 0.
@@ -248,7 +247,7 @@ class Region:
             held = (left <= self._loose_limits).all(axis=1)
             yield codes[held], sums[held]
 
-    def point(self, code: int, used: Booleans) -> Floats:
+    def point(self, code: int, used: Bools) -> Floats:
         """One of the points of :meth:`sums`, with the least number wherever that does not matter."""
         point: Floats = self.box[0].copy()
         for choice in self.choices(used):
@@ -273,7 +272,7 @@ class Region:
                 low[:, block.columns] = np.where(last, 1.0, low[:, block.columns])
         return low, high
 
-    def is_possible(self, low: Floats, high: Floats) -> Booleans:
+    def is_possible(self, low: Floats, high: Floats) -> Bools:
         """Return whether tightened parts can contain a record; False is certain.
 
         Shapes: `low, high` (k, n_features).
@@ -375,7 +374,7 @@ class Region:
         loose: Floats = self.limits + (4 * len(self.whole) + 8) * UNIT * reach
         return loose
 
-    def choices(self, used: Booleans) -> list["_Choice"]:
+    def choices(self, used: Bools) -> list["_Choice"]:
         """Every block and every other column that is used, with its choices: a code's digits, the least one first."""
         lone = np.flatnonzero(~self.in_block & (self.box[0] < self.box[1]) & used)
         return [
@@ -396,7 +395,7 @@ class Region:
         return np.where(_may_be_none(block, low)[:, None], np.maximum(found, 0.0), found)
 
 
-def _may_be_none(block: Block, low: Floats) -> Booleans:
+def _may_be_none(block: Block, low: Floats) -> Bools:
     """In which parts all columns of a block may be 0."""
-    none: Booleans = np.full(len(low), block.at_most_one) & ~(low[:, block.columns] >= 1).any(axis=1)
+    none: Bools = np.full(len(low), block.at_most_one) & ~(low[:, block.columns] >= 1).any(axis=1)
     return none

@@ -15,17 +15,14 @@ from functools import partial
 from itertools import count
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import linprog
 
+from skldp._arrays import Floats, Positions
 from skldp.accounting.losses._certificate import Tree
-from skldp.accounting.losses._region import Floats
 from skldp.accounting.losses._sampled_law import AnswerLaw
 from skldp.accounting.losses._sigmoid_sum import SigmoidSum
 
 __all__ = ["RegionBranching"]
-
-Integers = npt.NDArray[np.intp]
 
 _MAX_NODES = 400
 _FEWEST_NODES = 16
@@ -54,7 +51,7 @@ class _Node:
     cut_high: Floats
     low: Floats
     high: Floats
-    cuts: tuple[Integers, Floats]
+    cuts: tuple[Positions, Floats]
     number: int
     bound: float
     slopes: Floats
@@ -91,11 +88,11 @@ class RegionBranching:
         self._push(root)
         self.root_prices = root.prices
 
-    def proposed(self, leaves: Integers) -> Floats:
+    def proposed(self, leaves: Positions) -> Floats:
         """Slopes of the answers in the tree's leaves, as the law counts arguments."""
         return self.sign * np.array([self._proofs[int(leaf)][0] for leaf in leaves])
 
-    def prices(self, leaves: Integers) -> Floats:
+    def prices(self, leaves: Positions) -> Floats:
         """Prices of the inequalities in the tree's leaves."""
         return np.array([self._proofs[int(leaf)][1] for leaf in leaves])
 
@@ -312,8 +309,8 @@ class RegionBranching:
         return float(start + (turn if turn > start else end)) / 2
 
     def _linear_program(
-        self, node: _Node, which: Integers, slopes: Floats
-    ) -> tuple[Floats, Floats, Integers, Floats, Floats, Floats] | None:
+        self, node: _Node, which: Positions, slopes: Floats
+    ) -> tuple[Floats, Floats, Positions, Floats, Floats, Floats] | None:
         """Maximise the sum of the least of each answer's majorants over a node's convex hull.
 
         Returned are the point, the majorants there, all cuts (answers and slopes) with their duals, and the prices of

@@ -10,11 +10,11 @@ from dataclasses import replace
 from itertools import count
 
 import numpy as np
-import numpy.typing as npt
 
+from skldp._arrays import Bools, Floats, Positions
 from skldp.accounting.losses._ascent import ascended
 from skldp.accounting.losses._certificate import Tree
-from skldp.accounting.losses._region import Floats, Region, middle_and_half
+from skldp.accounting.losses._region import Region, middle_and_half
 from skldp.accounting.losses._relaxation import DualBranching, Roots
 from skldp.accounting.losses._sampled_law import AnswerLaw
 from skldp.accounting.losses._sigmoid_sum import SigmoidSum
@@ -74,7 +74,7 @@ class RegionParts:
                 self.lower, self.point = float(totals.max()), moved[totals.argmax()]
         self._push(low, high, children)
 
-    def _push(self, low: Floats, high: Floats, nodes: npt.NDArray[np.intp]) -> None:
+    def _push(self, low: Floats, high: Floats, nodes: Positions) -> None:
         """Keep parts, with their bounds."""
         if len(nodes):
             bounds, sides = self._bounded(low, high)
@@ -89,7 +89,7 @@ class RegionParts:
         """Bound the maximum by what is left."""
         self.upper = max(self.lower, self._settled, -self._heap[0][0] if self._heap else -np.inf)
 
-    def _bounded(self, low: Floats, high: Floats) -> tuple[Floats, npt.NDArray[np.intp]]:
+    def _bounded(self, low: Floats, high: Floats) -> tuple[Floats, Positions]:
         """Bound the sum over parts, from the majorants' slopes in the middle of each argument's range; where to cut."""
         law, sign, problem, region = self.law, self.sign, self.problem, self.region
         least, most = law.ranges(low, high)
@@ -113,8 +113,8 @@ class RegionParts:
         return bounds, looseness.argmax(axis=1)
 
     def _halves(
-        self, low: Floats, high: Floats, nodes: npt.NDArray[np.intp], sides: npt.NDArray[np.intp]
-    ) -> tuple[Floats, Floats, npt.NDArray[np.intp]]:
+        self, low: Floats, high: Floats, nodes: Positions, sides: Positions
+    ) -> tuple[Floats, Floats, Positions]:
         """Return the halves of each part that can hold a record."""
         rows, whole = np.arange(len(nodes)), self.region.whole[sides]
         middle = low[rows, sides] / 2 + high[rows, sides] / 2
@@ -127,8 +127,6 @@ class RegionParts:
         held = self.region.is_possible(low, high)
         return low[held], high[held], np.concatenate([first, first + 1])[held]
 
-
-Integers = npt.NDArray[np.intp]
 
 # Combinations, and combinations times answers.
 _MOST_CHOICES = 2**14
@@ -192,7 +190,7 @@ class RegionChoices:
         """Nodes looked at."""
         return self._search.n_seen
 
-    def proposed(self, leaves: Integers) -> Floats:
+    def proposed(self, leaves: Positions) -> Floats:
         """Slopes for the law's arguments in the tree's leaves."""
         return self._sign * self._search.multipliers[leaves]
 
@@ -225,7 +223,7 @@ class RegionChoices:
         if value > self.lower:
             self.lower, self.point = value, member
 
-    def _tree_of_choices(self, n_features: int) -> tuple[Tree, Integers]:
+    def _tree_of_choices(self, n_features: int) -> tuple[Tree, Positions]:
         """Cut the domain by whole columns until none is left to choose; the node of each code."""
         tree, nodes = Tree(n_features), np.zeros(1, dtype=np.intp)
         for choice in self.region.choices(self._whole):
@@ -240,12 +238,12 @@ class RegionChoices:
         return tree, nodes
 
 
-def _are_few(law: AnswerLaw, region: Region, whole: npt.NDArray[np.bool_], most: int) -> bool:
+def _are_few(law: AnswerLaw, region: Region, whole: Bools, most: int) -> bool:
     n_choices = region.n_points(whole)
     return n_choices <= most and n_choices * len(law) <= _MOST_PRODUCTS
 
 
-def _whole_and_moving(law: AnswerLaw, region: Region) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+def _whole_and_moving(law: AnswerLaw, region: Region) -> tuple[Bools, Bools]:
     """Columns that matter, to an answer or an inequality: those whose values are combined, and those of intervals."""
     matters = (law.used | (region.coef != 0).any(axis=0)) & (law.box[0] < law.box[1])
     whole, numbers = matters & region.whole, np.flatnonzero(matters & region.whole & ~region.in_block)

@@ -4,10 +4,9 @@ import sys
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
+from skldp._arrays import Floats, Positions
 from skldp.accounting.losses._certificate import Proof, peaks_at_vertices, vertex_maximum
-from skldp.accounting.losses._region import Floats
 from skldp.accounting.losses._region_branching import RegionBranching
 from skldp.accounting.losses._region_parts import RegionChoices, RegionParts
 from skldp.accounting.losses._sampled_law import AnswerLaw
@@ -133,11 +132,11 @@ class RegionSearch:
         if point is not None and lower > self.lower:
             self.lower, self._point = lower, point
 
-    def _in_the_middle(self, leaves: npt.NDArray[np.intp], low: Floats, high: Floats) -> Floats:
+    def _in_the_middle(self, leaves: Positions, low: Floats, high: Floats) -> Floats:
         """Slopes, computed again for each leaf."""
         low, high = (low, high) if self.sign > 0 else (-high, -low)
         return self.sign * self.problem.envelope_slope(low, high, (low + high) / 2)
 
-    def _root_prices(self, leaves: npt.NDArray[np.intp]) -> Floats:
+    def _root_prices(self, leaves: Positions) -> Floats:
         assert self._parts is not None
         return np.tile(self._parts.prices, (len(leaves), 1))

@@ -17,11 +17,10 @@ S. J. Wright, "Primal-Dual Interior-Point Methods", 1997, Chapters 1 and 5.
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from skldp._arrays import Floats, Positions
 from skldp.accounting.losses._ascent import solved
 from skldp.accounting.losses._certificate import Tree
-from skldp.accounting.losses._region import Floats
 from skldp.accounting.losses._sigmoid_sum import SigmoidSum
 
 __all__ = ["DualBranching", "Roots", "dual_bound", "relaxed"]
@@ -125,7 +124,7 @@ class _Path:
         self._low_dual = each / (1 + self.point)
         self._high_dual = each / (1 - self.point)
 
-    def keep(self, rows: npt.NDArray[np.intp]) -> None:
+    def keep(self, rows: Positions) -> None:
         """Go on with some of the nodes alone."""
         for name, values in vars(self).items():
             if isinstance(values, np.ndarray):
@@ -210,7 +209,7 @@ class Roots:
     """
 
     tree: Tree
-    nodes: npt.NDArray[np.intp]
+    nodes: Positions
     offsets: Floats
     multipliers: Floats
 
@@ -272,7 +271,7 @@ class DualBranching:
         if len(fresh):
             self._enter(fresh, goal)
 
-    def _halves(self, nodes: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    def _halves(self, nodes: Positions) -> Positions:
         """Cut nodes in two."""
         problem = self._problem
         which, cut = self._cuts(nodes)
@@ -292,7 +291,7 @@ class DualBranching:
         self._bounds[nodes] = -np.inf
         return children
 
-    def _cuts(self, nodes: npt.NDArray[np.intp]) -> tuple[npt.NDArray[np.intp], Floats]:
+    def _cuts(self, nodes: Positions) -> tuple[Positions, Floats]:
         """Return the loosest answer of each node at the relaxation's maximum, and its cut.
 
         A ramp is cut at its convex kink: on either side it is concave, or nearly straight. Anything else is cut in the
@@ -309,7 +308,7 @@ class DualBranching:
         snaps = ~problem.logistic[which] & (start < kink) & (kink < end)
         return which, np.where(snaps, kink, (start + np.where(turn > start, turn, end)) / 2)
 
-    def _enter(self, nodes: npt.NDArray[np.intp], goal: float) -> None:
+    def _enter(self, nodes: Positions, goal: float) -> None:
         """Bound new nodes, and look at the points where their relaxations peak."""
         problem = self._problem
         low, high, tangent = self._low[nodes], self._high[nodes], self._tangent[nodes]

@@ -28,18 +28,13 @@ from functools import cached_property
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import expit
 
+from skldp._arrays import Bools, Floats, Positions
 from skldp.accounting._query import RegressionQuery
-from skldp.accounting.losses._region import UNIT, Floats, Region
+from skldp.accounting.losses._region import UNIT, Region
 
-__all__ = [
-    "CHANCE_ERROR",
-    "AnswerLaw",
-    "PerAnswer",
-    "sampled_law",
-]
+__all__ = ["CHANCE_ERROR", "AnswerLaw", "PerAnswer", "sampled_law"]
 
 CHANCE_ERROR = 2.0**-47
 _UNDERFLOW = 1e-200
@@ -92,7 +87,7 @@ class PerAnswer:
 
     _columns: ClassVar[tuple[str, ...]]
 
-    def part(self, rows: npt.NDArray[np.intp]) -> Self:
+    def part(self, rows: Positions) -> Self:
         """Return the entries of some of the answers."""
         columns: dict[str, Any] = {name: getattr(self, name)[rows] for name in self._columns}
         return replace(self, **columns)
@@ -117,7 +112,7 @@ class AnswerLaw(PerAnswer):
     offset: Floats
     count: Floats
     epsilon: Floats
-    logistic: npt.NDArray[np.bool_]
+    logistic: Bools
     growth: Floats
     magnitude: Floats
     error: Floats
@@ -129,7 +124,7 @@ class AnswerLaw(PerAnswer):
         return len(self.count)
 
     @cached_property
-    def used(self) -> npt.NDArray[np.bool_]:
+    def used(self) -> Bools:
         """Mask of the features that some answer reads."""
         return np.asarray((self.coef != 0).any(axis=0))
 

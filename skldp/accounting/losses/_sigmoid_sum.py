@@ -20,10 +20,10 @@ from itertools import pairwise
 from typing import cast
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import expit
 
-from skldp.accounting.losses._region import Floats, middle_and_half
+from skldp._arrays import Bools, Floats
+from skldp.accounting.losses._region import middle_and_half
 from skldp.accounting.losses._sampled_law import AnswerLaw, PerAnswer
 
 __all__ = ["SigmoidSum", "sigmoid_sum"]
@@ -63,7 +63,7 @@ class SigmoidSum(PerAnswer):
     offset: Floats
     count: Floats
     epsilon: Floats
-    logistic: npt.NDArray[np.bool_]
+    logistic: Bools
     growth: Floats
     error: Floats
     flipped: bool
@@ -87,7 +87,7 @@ class SigmoidSum(PerAnswer):
         return -bend if self.flipped else bend
 
     @cached_property
-    def _is_convex(self) -> npt.NDArray[np.bool_]:
+    def _is_convex(self) -> Bools:
         """Whether the log-likelihood of a curved ramp is convex between its kinks."""
         return self.smallest * np.expm1(self.growth) > self.reach
 
