@@ -4,7 +4,6 @@ All give the log-likelihood of an output, or what it can cost at most, which is 
 needs.
 """
 
-import hashlib
 import json
 import math
 from collections import Counter
@@ -21,7 +20,7 @@ from skldp._arrays import Ints
 from skldp._checks import check_integer
 from skldp._documents import parsing, read_json
 from skldp.accounting._class_query import ClassQuery, SoftmaxQuery
-from skldp.accounting._regression_query import KINDS, RegressionQuery
+from skldp.accounting._regression_query import KINDS, KeyedQuery, RegressionQuery
 from skldp.accounting._units import as_parts, nats_above, units_above, zcdp_of_pure
 from skldp.laws._odds import TWO_64, log_ratio
 from skldp.mechanisms._finite_query import FiniteQuery
@@ -52,7 +51,7 @@ _Law = tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
-class ReleaseQuery:
+class ReleaseQuery(KeyedQuery):
     r"""Released rows of a person, charged at full epsilon, or a released code of a named part, charged by its value.
 
     Make one with :meth:`of`.
@@ -215,11 +214,6 @@ class ReleaseQuery:
     def exact_epsilon(self) -> float:
         """Same as `epsilon`, which is computed from the mechanism's integers."""
         return self.epsilon
-
-    @cached_property
-    def key(self) -> str:
-        """SHA-256 of the content, in hexadecimal."""
-        return hashlib.sha256(self.to_json().encode()).hexdigest()
 
     def to_json(self) -> str:
         """Write the query as JSON, with charges as the integers that they are."""

@@ -9,6 +9,7 @@ A :class:`RegressionQuery` is a regression :math:`y = f(\theta x + c)` answered 
 import hashlib
 import json
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar, Literal, cast, get_args
@@ -24,7 +25,7 @@ from skldp.laws._odds import flip_threshold, threshold_log_odds
 from skldp.mechanisms._finite_query import output_index, read_only
 from skldp.mechanisms._noise import Noise
 
-__all__ = ["KINDS", "MAX_GROWTH", "Kind", "RegressionQuery"]
+__all__ = ["KINDS", "MAX_GROWTH", "KeyedQuery", "Kind", "RegressionQuery"]
 
 Kind = Literal["linear", "truncated", "logistic", "exponential"]
 KINDS = get_args(Kind)
@@ -34,8 +35,21 @@ _SMALLEST_SPAN = 1e-100
 _LEAST_GROWTH, MAX_GROWTH = 9e-7, 30.0
 
 
+class KeyedQuery(ABC):
+    """Base class of queries that are recorded as JSON."""
+
+    @abstractmethod
+    def to_json(self) -> str:
+        """Write the query as JSON; every float survives exactly."""
+
+    @cached_property
+    def key(self) -> str:
+        """SHA-256 of the content, in hexadecimal."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
+
+
 @dataclass(frozen=True, eq=False)
-class RegressionQuery:
+class RegressionQuery(KeyedQuery):
     r"""Regression query, answered with one of two values.
 
     Parameters
@@ -165,11 +179,6 @@ class RegressionQuery:
     def exact_epsilon(self) -> float:
         """Largest log-ratio of the sampled integers, rounded up; at most `epsilon`."""
         return min(self.epsilon, float(threshold_log_odds(self._least_threshold)))
-
-    @cached_property
-    def key(self) -> str:
-        """SHA-256 of the content, in hexadecimal."""
-        return hashlib.sha256(self.to_json().encode()).hexdigest()
 
     def to_json(self) -> str:
         """Write the query as JSON; every float survives exactly."""
