@@ -112,6 +112,7 @@ def test_the_check_imports_nothing_from_a_search():
     from skldp.accounting.losses import _region as region
 
     allowed = {
+        "_arrays",
         "accounting.losses._region",
         "accounting.losses._curved_ramp",
         "accounting.losses._sampled_law",
