@@ -17,12 +17,12 @@ from skldp._texts import escaped, is_visible
 from skldp.client._fields import MOST_NAME, AnyField, CategoryField, NumbersField, check_text, field_from_dict
 from skldp.client._ledger import DeviceLedger
 from skldp.client._memo import KeptField, kept_report, wave_digest
-from skldp.client._reports import Report, pack, unpack
+from skldp.client._report_bytes import PolicyReport, pack, unpack
 from skldp.laws._integers import secure_words, words_of
 from skldp.laws._odds import round_up
 from skldp.laws._release_key import ReleaseKey, person_bytes
 
-__all__ = ["Policy", "Report"]
+__all__ = ["Policy", "PolicyReport"]
 
 # A device has room and time for so many fields and bits of answers, and for documents of this length.
 _MOST_FIELDS, _MOST_NUMBERS, _MOST_BITS, _MOST_CHARACTERS = 1000, 1024, 2**17, 2**24
@@ -425,12 +425,12 @@ class Policy:
         """
         return self._draw(self._encode(record), words_of(random_bytes))
 
-    def read(self, report: bytes) -> Report:
+    def read(self, report: bytes) -> PolicyReport:
         """Read a report; raises ValueError if it is broken or of another policy or version."""
         report_id, answers = unpack(report, bytes.fromhex(self.sha256), [field.n_answers for field in self.fields])
         if not all(field.is_answer(answer) for field, answer in zip(self.fields, answers, strict=True)):
             raise ValueError("The answers of a report must be those of its policy. Got others instead.")
-        return Report(report_id.hex(), {f.name: answer for f, answer in zip(self.fields, answers, strict=True)})
+        return PolicyReport(report_id.hex(), {f.name: answer for f, answer in zip(self.fields, answers, strict=True)})
 
     @cached_property
     def _document(self) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from os import PathLike
 from typing import Any, NamedTuple, Self
 
-from skldp.client import Policy, Report
-from skldp.client._reports import header
+from skldp.client import Policy, PolicyReport
+from skldp.client._report_bytes import header
 from skldp.collection._report_tables import (
     RefusedFileError,
     ReportColumns,
@@ -38,7 +38,7 @@ class Found(NamedTuple):
     columns: ReportColumns
     foreign: int
     broken: int
-    report: Report | None = None
+    report: PolicyReport | None = None
 
 
 def read_one(policy: Policy, report: bytes) -> Found:
@@ -192,7 +192,7 @@ def _read_bytes(policy: Policy, path: str | PathLike[str]) -> Iterator[Found]:
             more = file.read(max(_BYTES, size))
             held, ended = held + more, not more
             n_read += len(more)
-            reports: list[Report] = []
+            reports: list[PolicyReport] = []
             foreign = broken = place = 0
             # Complete reports, and at the end the rest.
             while place + size <= len(held) or (ended and place < len(held)):
@@ -231,7 +231,7 @@ class ReportStore:
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
         self._parts: list[ReportColumns] = [columns_of(policy, [])]
-        self._waiting: list[Report] = []
+        self._waiting: list[PolicyReport] = []
         self._foreign = self._broken = self._read = 0
 
     def add(self, report: bytes) -> bool:

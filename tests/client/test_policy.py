@@ -13,7 +13,7 @@ from client.json_schema import fits
 import skldp.client
 from skldp._documents import canonical_text, digest
 from skldp.client import CategoryField, DeviceLedger, NumberColumn, NumberField, NumbersField, Policy
-from skldp.client._reports import pack
+from skldp.client._report_bytes import pack
 from skldp.exceptions import BudgetExhaustedError
 from skldp.mechanisms import Duchi, DuchiVector, Hybrid, RandomizedResponse
 from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
@@ -257,7 +257,7 @@ def test_every_broken_report_is_refused():
 
 
 def test_answers_that_no_client_gives_are_refused():
-    from skldp.client._reports import pack
+    from skldp.client._report_bytes import pack
 
     policy = Policy("few", (city(),))
     with pytest.raises(ValueError, match="The answers of a report"):
@@ -411,7 +411,7 @@ print(*sorted(name for name in sys.modules if name.split(".")[0] in ("skldp", "c
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     of_laws = ["_categories", "_integers", "_numbers", "_odds", "_release_key"]
-    of_client = ["_fields", "_ledger", "_memo", "_policy", "_reports"]
+    of_client = ["_fields", "_ledger", "_memo", "_policy", "_report_bytes"]
     assert done.stdout.split() == [
         *(
             "skldp",

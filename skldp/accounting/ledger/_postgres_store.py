@@ -145,7 +145,7 @@ def _library() -> Any:
     return sqlalchemy
 
 
-class _Rows:
+class _TupleRows:
     """Rows as tuples."""
 
     def __init__(self, result: Any) -> None:
@@ -173,9 +173,9 @@ class _Statements:
         self._text = text
         self._process = os.getpid()
 
-    def execute(self, statement: str, parameters: Mapping[str, Any] | None = None, /) -> _Rows:
+    def execute(self, statement: str, parameters: Mapping[str, Any] | None = None, /) -> _TupleRows:
         self._check_process()
-        return _Rows(self._session.execute(self._text(statement), dict(parameters or {})))
+        return _TupleRows(self._session.execute(self._text(statement), dict(parameters or {})))
 
     def executemany(self, statement: str, parameters: Iterable[Mapping[str, Any]], /) -> None:
         rows = [dict(row) for row in parameters]

@@ -66,7 +66,7 @@ def verify_record(store: LedgerStore, rule: Rule, workers: Workers) -> Verificat
     with store.transaction(write=False) as connection:
         if connection.execute(_HIDDEN).fetchmany(1):
             raise LedgerError("Only the owner of a ledger can verify it: outputs are hidden from others.")
-    cache, sums = LedgerCache(), _Sums(rule.epsilon)
+    cache, sums = LedgerCache(), _SpentSums(rule.epsilon)
     problems: list[str] = []
     decided: dict[tuple[Fingerprint, str], bool] = {}
     try:
@@ -115,7 +115,7 @@ def _check_release(
     release: int,
     query_number: int,
     decided: dict[tuple[Fingerprint, str], bool],
-    sums: "_Sums",
+    sums: "_SpentSums",
     workers: Workers,
 ) -> list[str]:
     """Establish the admissions of one release, from what was recorded before it."""
@@ -140,7 +140,7 @@ def _check_release(
     return [f"Release {release} took {_list_people(cache, numbers[wrong])} past their budget of {rule.epsilon}."]
 
 
-class _Sums:
+class _SpentSums:
     """Sum of each person's epsilons, in units of 2^-40 of the budget, each rounded up."""
 
     def __init__(self, epsilon: float) -> None:

@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
-__all__ = ["Report", "header", "pack", "unpack"]
+__all__ = ["PolicyReport", "header", "pack", "unpack"]
 
 _VERSION = 1
 _TAG = 8
@@ -13,7 +13,7 @@ _ID = 16
 _CHECK = 4
 
 
-class Report(NamedTuple):
+class PolicyReport(NamedTuple):
     """Content of a report.
 
     Parameters
