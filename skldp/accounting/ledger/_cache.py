@@ -7,7 +7,7 @@ process draws its own tokens, so queries cannot be chosen to make histories coll
 
 import os
 from collections.abc import Iterator, Sequence
-from itertools import chain, pairwise
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,7 +29,6 @@ from skldp.accounting.ledger._records import (
     RecordedRelease,
     Rows,
     hash_of_erased,
-    recorded_histories,
 )
 from skldp.accounting.losses._cohorts import LinearTable
 from skldp.exceptions import LedgerError
@@ -41,11 +40,6 @@ __all__ = ["Fingerprint", "LedgerCache"]
 
 Fingerprint = tuple[int, int]
 _ROWS_AT_ONCE = 200_000
-# Queries with more outputs have tokens only for outputs that occur.
-_MOST_TABLED = 4096
-_NO_ANSWER = np.iinfo(np.int16).min
-# Bytes of answers kept in memory; beyond that, histories are read from the store.
-_MOST_KEPT = 1 << 28
 _READ_ERASURES = "SELECT release, person, erasure, digest FROM erasures ORDER BY erasure, release"
 _RELEASES = """SELECT q.key, r.release, r.query, r.time, r.asked, r.answered, r.served, r.refused, r.people,
                       r.tenant, r.call, r.request, r.digest, s.salt, r.chain
@@ -107,11 +101,7 @@ class LedgerCache:
         self._spent = np.zeros((16, 4), dtype=np.int64)
         self._losses = np.zeros(16)
         self._certified_losses: dict[Fingerprint, float] = {}
-        # Outputs of all people, one column per call of `add_answers`.
-        self._columns: list[tuple[int, npt.NDArray[np.int16]]] = []
-        self._keeps_answers = True
-        self._tokens: dict[str, Words] = {}
-        self._rare_tokens: dict[str, dict[int, bytes]] = {}
+        self._tokens: dict[str, dict[int, bytes]] = {}
         # People who were read before the release that adds them.
         self._unreleased_people: list[Identity] = []
         self._n_erased = 0
@@ -176,7 +166,6 @@ class LedgerCache:
         """Count one release's answers, at most one per person."""
         self.n_answers += len(numbers)
         self._fingerprints[numbers] += self._query_tokens(query, outputs)
-        self._keep_answers(query, numbers, outputs)
         self._spent[numbers] = saturated_sum(self._spent[numbers], charge_parts(query))
         by_table = isinstance(self.table, LinearTable) and self.table.add(query)
         self._losses[numbers] += query.epsilon if by_table else np.inf
@@ -198,35 +187,6 @@ class LedgerCache:
         self._certified_losses = {
             (a, b): loss for (a, b), loss in zip(after.tolist(), losses[known].ravel(), strict=True)
         }
-
-    def histories_of(self, connection: Connection, members: dict[Fingerprint, int]) -> dict[Fingerprint, History]:
-        """Return query numbers and outputs of some people by fingerprint, as far as they were read."""
-        if not members:
-            return {}
-        if not self._keeps_answers:
-            return recorded_histories(connection, members, self.release)
-        numbers = np.array(list(members.values()), dtype=np.int64)
-        asked = np.array([query for query, _ in self._columns], dtype=np.int64)
-        given = np.full((len(numbers), len(asked)), _NO_ANSWER, dtype=np.int16)
-        for place, (_, outputs) in enumerate(self._columns):
-            known = np.flatnonzero((numbers >= 0) & (numbers < len(outputs)))
-            given[known, place] = outputs[numbers[known]]
-        rows, columns = np.nonzero(given != _NO_ANSWER)
-        queries, answers = asked[columns].tolist(), given[rows, columns].tolist()
-        ends = pairwise(np.searchsorted(rows, np.arange(len(numbers) + 1)).tolist())
-        return {
-            history: (queries[first:last], answers[first:last])
-            for history, (first, last) in zip(members, ends, strict=True)
-        }
-
-    def _keep_answers(self, query: Query, numbers: Ints, outputs: npt.NDArray[Any]) -> None:
-        n_kept = sum(len(column) for _, column in self._columns) + len(self.number_of)
-        if 2 * n_kept > _MOST_KEPT or query.n_outputs > np.iinfo(np.int16).max:
-            self._keeps_answers, self._columns = False, []
-        if self._keeps_answers:
-            column = np.full(len(self.number_of), _NO_ANSWER, dtype=np.int16)
-            column[numbers] = outputs
-            self._columns.append((self.query_number[query.key], column))
 
     def with_hidden_at_full_cost(self, histories: Sequence[History]) -> tuple[list[Query], list[History]]:
         """Return the queries and the histories by position, with each hidden answer charged in full."""
@@ -328,18 +288,11 @@ class LedgerCache:
 
     def _query_tokens(self, query: Query, outputs: npt.NDArray[Any]) -> Words:
         """Return the tokens of some outputs of a query, shape (n, 2)."""
-        if query.n_outputs > _MOST_TABLED:
-            tokens = self._rare_tokens.setdefault(query.key, {})
-            found, place = np.unique(outputs, return_inverse=True)
-            words = b"".join(tokens.setdefault(one, os.urandom(16)) for one in found.tolist())
-            drawn: Words = np.frombuffer(bytearray(words), dtype=np.uint64).reshape(-1, 2)
-            return drawn[place.reshape(-1)]
-        if query.key not in self._tokens:
-            # The last token is for a hidden output.
-            words = os.urandom(16 * (query.n_outputs + 1))
-            self._tokens[query.key] = np.frombuffer(words, dtype=np.uint64).reshape(-1, 2)
-        known: Words = self._tokens[query.key][outputs]
-        return known
+        tokens = self._tokens.setdefault(query.key, {})
+        found, place = np.unique(outputs, return_inverse=True)
+        words = b"".join(tokens.setdefault(one, os.urandom(16)) for one in found.tolist())
+        drawn: Words = np.frombuffer(words, dtype=np.uint64).reshape(-1, 2)
+        return drawn[place.reshape(-1)]
 
 
 def _recorded_query(number: int, content: str) -> Query:

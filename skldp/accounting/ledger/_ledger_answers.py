@@ -32,6 +32,7 @@ from skldp.accounting.ledger._records import (
     RecordedRelease,
     damage,
     recorded_call,
+    recorded_histories,
     recorded_outputs,
     recorded_rows,
     who_answered,
@@ -267,7 +268,7 @@ def _attempt(
             for history, number in zip(plan.histories, plan.members.tolist(), strict=True)
             if history not in decided
         }
-        undecided = cache.histories_of(connection, members) if members else {}
+        undecided = recorded_histories(connection, members, cache.release) if members else {}
         # Sums of epsilons are fast enough to decide within the transaction.
         if undecided and not last and ledger.rule != "basic":
             return undecided, plan

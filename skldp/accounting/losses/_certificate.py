@@ -30,6 +30,7 @@ import copy
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -68,14 +69,7 @@ def curved(law: AnswerLaw, ramp: Floats) -> Floats:
     return bent
 
 
-def curved_peaks(
-    law: AnswerLaw,
-    sign: int,
-    slopes: Floats,
-    low: Floats,
-    high: Floats,
-    minorant: bool,  # noqa: ARG001 -- one signature with ramps, which alone have minorants
-) -> Floats:
+def curved_peaks(law: AnswerLaw, sign: int, slopes: Floats, low: Floats, high: Floats) -> Floats:
     r"""Maximum of sign ln(q + sign eta + t S(w)) - s w over low <= w <= high, with S a curved ramp of growth k.
 
     Between the kinks h = ln(q + t S) has :math:`h'' = h' (k - h')`, and :math:`k - h'` has the sign of
@@ -234,13 +228,14 @@ def leaf_bounds(
         weighted = count * slopes
         peaks = np.empty(np.broadcast_shapes(slopes.shape, low.shape))
         is_curved = law.growth != 0
-        kinds = ((~law.logistic & ~is_curved, _ramp_peaks), (is_curved, curved_peaks), (law.logistic, _logistic_peaks))
+        ramp_peaks = partial(_ramp_peaks, minorant=minorant)
+        kinds = ((~law.logistic & ~is_curved, ramp_peaks), (is_curved, curved_peaks), (law.logistic, _logistic_peaks))
         for kind, peak in kinds:
             if kind.all():
-                peaks[:] = peak(law, sign, slopes, low, high, minorant)
+                peaks[:] = peak(law, sign, slopes, low, high)
             elif kind.any():
                 part = law.part(np.flatnonzero(kind))
-                peaks[:, kind] = peak(part, sign, slopes[:, kind], low[:, kind], high[:, kind], minorant)
+                peaks[:, kind] = peak(part, sign, slopes[:, kind], low[:, kind], high[:, kind])
         tilt = weighted @ law.coef
         if law.region is None:
             rest = weighted @ law.offset + np.maximum(tilt * box_low, tilt * box_high).sum(axis=1)
@@ -264,7 +259,7 @@ def _roundings(law: AnswerLaw, count: Floats, slopes: Floats) -> Floats:
     return roundings
 
 
-def _ramp_peaks(law: AnswerLaw, sign: int, slopes: Floats, low: Floats, high: Floats, minorant: bool) -> Floats:
+def _ramp_peaks(law: AnswerLaw, sign: int, slopes: Floats, low: Floats, high: Floats, minorant: bool = False) -> Floats:
     """Maximum of sign ln(q + sign eta + t min(1, max(0, w))) - s w over low <= w <= high."""
     q, t = law.smallest + sign * CHANCE_ERROR, law.reach
     floor = -np.inf if minorant else 0.0
@@ -283,14 +278,7 @@ def _ramp_peaks(law: AnswerLaw, sign: int, slopes: Floats, low: Floats, high: Fl
     return best
 
 
-def _logistic_peaks(
-    law: AnswerLaw,
-    sign: int,
-    slopes: Floats,
-    low: Floats,
-    high: Floats,
-    minorant: bool,  # noqa: ARG001 -- one signature with _ramp_peaks, which alone has minorants
-) -> Floats:
+def _logistic_peaks(law: AnswerLaw, sign: int, slopes: Floats, low: Floats, high: Floats) -> Floats:
     r"""Maximum of sign ln(q + sign eta + t S(w)) - s w over low <= w <= high.
 
     With :math:`\lambda = \ln((q + t) / q)` the derivative of ln(q + t S(w)) is :math:`S(w + \lambda) - S(w)`, which

@@ -81,11 +81,34 @@ def sampled_law(
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class PerAnswer:
-    """Arrays with one entry, or one row, for each answer."""
+    """Arrays with one entry, or one row, for each answer.
 
-    _columns: ClassVar[tuple[str, ...]]
+    Shapes: `offset, count, epsilon, logistic, growth, error` (n,).
+    """
+
+    offset: Floats
+    count: Floats
+    epsilon: Floats
+    logistic: Bools
+    growth: Floats
+    error: Floats
+
+    _columns: ClassVar[tuple[str, ...]] = ("offset", "count", "epsilon", "logistic", "growth", "error")
+
+    def __len__(self) -> int:
+        return len(self.count)
+
+    @cached_property
+    def smallest(self) -> Floats:
+        """q, the smallest probability of an answer, within 8 u of itself."""
+        return cast("Floats", expit(-self.epsilon))
+
+    @cached_property
+    def reach(self) -> Floats:
+        """t, what lies between the smallest probability and the largest."""
+        return np.tanh(self.epsilon / 2)
 
     def part(self, rows: Positions) -> Self:
         """Return the entries of some of the answers."""
@@ -99,44 +122,24 @@ class PerAnswer:
         return replace(self, **columns)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class AnswerLaw(PerAnswer):
     """Law of some answers over a box; see the module.
 
-    Shapes: `box` (2, n_features); `coef` (n, n_features); `offset` (n,); `count` (n,); `epsilon` (n,); `growth` (n,);
-    `magnitude` (n,); `error` (n,).
+    Shapes: `box` (2, n_features); `coef` (n, n_features); `magnitude` (n,).
     """
 
     box: Floats
     coef: Floats
-    offset: Floats
-    count: Floats
-    epsilon: Floats
-    logistic: Bools
-    growth: Floats
     magnitude: Floats
-    error: Floats
     region: Region | None = None
 
-    _columns = ("coef", "offset", "count", "epsilon", "logistic", "growth", "magnitude", "error")
-
-    def __len__(self) -> int:
-        return len(self.count)
+    _columns = ("coef", "magnitude", *PerAnswer._columns)
 
     @cached_property
     def used(self) -> Bools:
         """Mask of the features that some answer reads."""
         return np.asarray((self.coef != 0).any(axis=0))
-
-    @cached_property
-    def smallest(self) -> Floats:
-        """q, the smallest probability of an answer, within 8 u of itself."""
-        return cast("Floats", expit(-self.epsilon))
-
-    @cached_property
-    def reach(self) -> Floats:
-        """t, what lies between the smallest probability and the largest."""
-        return np.tanh(self.epsilon / 2)
 
     @cached_property
     def allowances(self) -> Floats:

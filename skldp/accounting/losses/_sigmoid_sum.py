@@ -52,33 +52,17 @@ def sigmoid_sum(law: AnswerLaw) -> "SigmoidSum":
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class SigmoidSum(PerAnswer):
     """Maximise ``sum(count * g(weights @ s + offset))`` over s in [-1, 1]^d, with every g S-shaped and increasing.
 
-    Shapes: `weights` (n, d); `offset, count, epsilon` (n,); `growth` (n,); `error` (n,).
+    Shapes: `weights` (n, d).
     """
 
     weights: Floats
-    offset: Floats
-    count: Floats
-    epsilon: Floats
-    logistic: Bools
-    growth: Floats
-    error: Floats
     flipped: bool
 
-    _columns = ("weights", "offset", "count", "epsilon", "logistic", "growth", "error")
-
-    @cached_property
-    def smallest(self) -> Floats:
-        """q, the smallest probability of an answer."""
-        return cast("Floats", expit(-self.epsilon))
-
-    @cached_property
-    def reach(self) -> Floats:
-        """Largest probability minus the smallest: t = 1 - 2 q."""
-        return np.tanh(self.epsilon / 2)
+    _columns = ("weights", *PerAnswer._columns)
 
     @cached_property
     def bend(self) -> Floats:
