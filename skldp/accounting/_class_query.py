@@ -52,7 +52,7 @@ class _LinearClasses(KeyedQuery):
         # NaN is not small.
         if not is_small:
             raise ValueError(
-                "A query must be finite with room to spare: coefficients that add up to at most "
+                "A query must stay far from overflow: coefficients that add up to at most "
                 f"{LARGEST:g}, and intercepts of at most that size. Got {self.coef!r} and {self.intercept!r} instead."
             )
         object.__setattr__(self, "coef", read_only(coef))
@@ -115,7 +115,7 @@ class ClassQuery(_LinearClasses):
     **What answers cost.** Of one class question, the log-likelihood of all answers differs between two people by at
     most epsilon times what the most frequent answer is ahead of the rarest. That is added to the certified loss of all
     other answers: each class question is a group of its own (Appendix C of the paper), so that it never helps, nor is
-    helped by, another question. One answer costs its whole epsilon, as randomized response does.
+    helped by, another question. One answer costs its full epsilon, as randomized response does.
 
     References
     ----------

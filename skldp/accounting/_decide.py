@@ -159,33 +159,33 @@ def decide(
     ]
     if rule.name == "basic":
         return admitted
-    rooms: dict[float, list[int]] = {}
+    by_remaining: dict[float, list[int]] = {}
     for position, already in enumerate(admitted):
         if not already:
             # The budget that the releases leave bounds the losses of the answers.
-            rooms.setdefault(_room(rule, queries, histories[position], query), []).append(position)
+            by_remaining.setdefault(_remaining(rule, queries, histories[position], query), []).append(position)
     left: list[tuple[int, Rule, Answers]] = []
-    for room, positions in rooms.items():
-        if room <= 0:
+    for remaining, positions in by_remaining.items():
+        if remaining <= 0:
             for position in positions:
                 # A release may use the last unit if there is no other answer.
                 numbers, _ = _answered(histories[position], costs)
-                admitted[position] = room == 0 and isinstance(query, ReleaseQuery) and not numbers
+                admitted[position] = remaining == 0 and isinstance(query, ReleaseQuery) and not numbers
             continue
-        within_room = rule if room == rule.budget else replace(rule, epsilon=nats_below(int(room)))
+        reduced = rule if remaining == rule.budget else replace(rule, epsilon=nats_below(int(remaining)))
         some = [_answered(histories[position], costs) for position in positions]
         losses = np.full((len(some), n_bounds(query)), np.inf)
-        quick = _by_table(within_room, queries, some, query, table, losses)
-        if after is not None and room == rule.budget:
+        quick = _by_table(reduced, queries, some, query, table, losses)
+        if after is not None and remaining == rule.budget:
             after[positions] = losses
         searches: list[tuple[int, Answers]] = []
         for position, (numbers, outputs), found in zip(positions, some, quick, strict=True):
             admitted[position] = bool(found)
             if found is None:
                 searches.append((position, ([queries[number] for number in numbers], outputs)))
-        refused = _surely_refused(within_room, [answers for _, answers in searches], query)
-        left += [(position, within_room, one) for (position, one), no in zip(searches, refused, strict=True) if not no]
-    items = [(within_room, answers) for _, within_room, answers in left]
+        refused = _surely_refused(reduced, [answers for _, answers in searches], query)
+        left += [(position, reduced, one) for (position, one), no in zip(searches, refused, strict=True) if not no]
+    items = [(reduced, answers) for _, reduced, answers in left]
     searched = workers(partial(_searched, loss or rule.loss_bounds, query), items) if left else ()
     for (position, _, _), one in zip(left, searched, strict=True):
         admitted[position] = one
@@ -222,7 +222,7 @@ def _by_table(
     )
 
 
-def _room(rule: Rule, queries: Sequence[Query], history: History, query: Query) -> float:
+def _remaining(rule: Rule, queries: Sequence[Query], history: History, query: Query) -> float:
     """Return the units that remain after all releases, including the worst output of the next one."""
     pairs = [(queries[number], output) for number, output in zip(*history, strict=True)]
     released = [(one, output) for one, output in pairs if isinstance(one, ReleaseQuery)]
@@ -288,9 +288,9 @@ def _losses_admit(rule: Rule, loss: Loss, query: Query, answers: Answers) -> boo
     queries, outputs = answers
     if isinstance(query, ReleaseQuery):
         return _is_at_most(loss(queries, outputs, rule.epsilon), rule.budget)
-    room = rule.budget - charge_of(query)
+    remaining = rule.budget - charge_of(query)
     # One search suffices if the present loss and epsilon together are within the budget.
-    if room >= 0 and _is_at_most(loss(queries, outputs, nats_below(int(room))), room):
+    if remaining >= 0 and _is_at_most(loss(queries, outputs, nats_below(int(remaining))), remaining):
         return True
     if rule.name == "simplified":
         return False
@@ -300,6 +300,6 @@ def _losses_admit(rule: Rule, loss: Loss, query: Query, answers: Answers) -> boo
     )
 
 
-def _is_at_most(loss: LossBounds, room: float) -> bool:
-    """Return whether a loss is proved to be at most `room` units."""
-    return math.isfinite(loss.upper) and units_above(loss.upper) <= room
+def _is_at_most(loss: LossBounds, remaining: float) -> bool:
+    """Return whether a loss is proved to be at most `remaining` units."""
+    return math.isfinite(loss.upper) and units_above(loss.upper) <= remaining

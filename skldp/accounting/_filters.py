@@ -283,7 +283,7 @@ class Household:
 
     Notes
     -----
-    The learning limit then holds for statements about the whole household: "somebody here smokes". Members who share
+    The learning limit then holds for statements about the household: "a member smokes". Members who share
     nothing still have one budget. Members whose records are the same in all features are one person who was asked
     several times.
 

@@ -2,8 +2,8 @@ r"""Beliefs about a person after their answers (Pan 2025, Sections 2 and 3).
 
 An adversary's :class:`Belief` is a probability :math:`Q(x)` for each of some values x that the person may have.
 Answers y turn it into :math:`Q(x \mid y)`, by Bayes' rule; a statement f about the person is believed with
-:math:`Q(f) = \sum_x P(f(x)) Q(x)`; and the most that anybody can have learnt about any statement, from any belief, is
-the realized loss:
+:math:`Q(f) = \sum_x P(f(x)) Q(x)`; and the realized loss
+bounds what any belief can have learnt about any statement:
 
 .. math:: e^{-L(y)} \le \frac{Q(f \mid y)}{Q(f)} \le e^{L(y)}
 

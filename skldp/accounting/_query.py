@@ -134,7 +134,7 @@ class ReleaseQuery(KeyedQuery):
         if isinstance(query, ReleaseQuery) and query.part is None:
             return query
         charge = int(charge_of(query))
-        return cls("an answer that is not told", charge, zcdp_of_pure(charge))
+        return cls("hidden answer", charge, zcdp_of_pure(charge))
 
     @classmethod
     def erasure(cls, queries: Sequence[Any], loss: float | None) -> "ReleaseQuery":

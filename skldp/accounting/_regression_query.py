@@ -141,7 +141,7 @@ class RegressionQuery(KeyedQuery):
             largest = max(float(np.abs(coef).sum()), abs(intercept), abs(low), abs(high))
         if largest > LARGEST or high - low < _SMALLEST_SPAN:
             raise ValueError(
-                "A query must be finite with room to spare: coefficients that add up to at most "
+                "A query must stay far from overflow: coefficients that add up to at most "
                 f"{LARGEST:g}, an intercept and output bounds of at most that size, and output bounds at least "
                 f"{_SMALLEST_SPAN:g} apart. Got the coefficients {self.coef!r}, the intercept {self.intercept!r} and "
                 f"the output bounds {self.output_bounds!r} instead."

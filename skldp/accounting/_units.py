@@ -149,8 +149,8 @@ def zcdp_budget(epsilon: float, delta: float) -> int:
     log-ratio of the outputs' probabilities at most epsilon, with probability at least :math:`1 - \delta`, for each pair
     of values: with :math:`\alpha` fixed, :math:`e^{(\alpha - 1)(L_k - \alpha (\rho_1 + \dots + \rho_k))}` is a
     supermartingale. Where every :math:`\rho_i` is :math:`\varepsilon_i^2 / 2` it is the filter of Whitehouse et al.:
-    :math:`\sqrt{2 \ln(1/\delta) s} + s/2` with :math:`s = \sum_i \varepsilon_i^2`. Solved for :math:`\rho`, the room is
-    :math:`(\sqrt{\varepsilon + \ln(1/\delta)} - \sqrt{\ln(1/\delta)})^2`.
+    :math:`\sqrt{2 \ln(1/\delta) s} + s/2` with :math:`s = \sum_i \varepsilon_i^2`. Solved for
+    :math:`\rho`, the budget is :math:`(\sqrt{\varepsilon + \ln(1/\delta)} - \sqrt{\ln(1/\delta)})^2`.
 
     M. Bun and T. Steinke, "Concentrated Differential Privacy", TCC 2016, Lemma 3.5; J. Whitehouse, A. Ramdas, R. Rogers
     and Z. S. Wu, "Fully Adaptive Composition in Differential Privacy", 2022.

@@ -12,7 +12,7 @@ from skldp.laws._release_key import ReleaseKey
 
 __all__ = ["Kept", "KeptField", "kept_report", "wave_digest"]
 
-# Incremented when a draw reads its words in another way.
+# Incremented when a draw reads its words differently.
 _VERSION = b"1"
 
 

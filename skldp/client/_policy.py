@@ -24,7 +24,7 @@ from skldp.laws._release_key import ReleaseKey, person_bytes
 
 __all__ = ["Policy", "PolicyReport"]
 
-# A device has room and time for so many fields and bits of answers, and for documents of this length.
+# Limits of what a device must store and process.
 _MOST_FIELDS, _MOST_NUMBERS, _MOST_BITS, _MOST_CHARACTERS = 1000, 1024, 2**17, 2**24
 _VERSION = 2
 _NAMES = {"purpose", "fields", "epsilon", "delta", "memo", "expires", "sha256"}
@@ -60,7 +60,7 @@ class Policy:
         Parameters of the estimators that the integers were made from. They are no part of the law.
     memo : {"fresh", "permanent"}, default="fresh"
         ``"fresh"`` draws every report independently. ``"permanent"`` makes it a function of a secret of the person, the
-        law and the value: the same record gives the same report. Numbers that are not whole need `steps` then. Laws of
+        law and the value: the same record gives the same report. Numbers other than integers need `steps` then. Laws of
         two steps, such as that of longitudinal_categories, need ``"permanent"``.
 
     Raises
@@ -124,7 +124,9 @@ class Policy:
         if self.memo == "fresh" and self.has_waves:
             raise ValueError("Laws of two steps are for the memo rule 'permanent'. Got one under 'fresh'.")
         if self.memo == "permanent" and any(one.needs_steps for one in self.fields):
-            raise ValueError("Under the memo rule 'permanent', numbers that are not whole must have steps. Got none.")
+            raise ValueError(
+                "Under the memo rule 'permanent', numbers other than integers must have `steps`; got None."
+            )
         if sum(one.n_answers.bit_length() for one in self.fields) > _MOST_BITS:
             raise ValueError(f"A report must have at most {_MOST_BITS} bits of answers. Got a policy of more instead.")
         check_text("purpose", self.purpose, 1000)

@@ -103,7 +103,7 @@ def test_epsilon_is_never_below_the_sum():
         ({"fields__1__unknown": ...}, "fields of its own types"),
         ({"fields__0__law__law": "os.system"}, "A law must be one of"),
         ({"fields__0__type": "pickle"}, "in the only form"),
-        ({"memo": "permanent"}, "numbers that are not whole must have steps"),
+        ({"memo": "permanent"}, "numbers other than integers must have"),
         ({"memo": "twice"}, "memo rule 'fresh' or 'permanent'"),
         ({"fields__0__steps": "7"}, "steps are for the memo rule 'permanent'"),
         ({"fields__0__steps": "0"}, "steps must be a whole number from 1"),

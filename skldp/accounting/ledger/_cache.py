@@ -120,7 +120,7 @@ class LedgerCache:
         return np.fromiter((self.number_of.get(i, -1) for i in identities), dtype=np.int64, count=len(identities))
 
     def by_history(self, numbers: Ints) -> tuple[list[Fingerprint], Ints, Positions]:
-        """Group people by their history: each fingerprint, the number of one person who has it, and everybody's group.
+        """Group people by their history: each fingerprint, the number of one person who has it, and the group of each.
 
         The fingerprint of people without a record is 0.
         """

@@ -52,7 +52,7 @@ class FeatureQuestion:
         if region.in_block[column] or len(region.limits):
             raise ValueError(
                 f"The feature {part!r} is not free of the others, in a one-hot block or by inequalities, and cannot be "
-                "moved into the domain alone: ask for it with the whole record, or release it without part."
+                "moved into the domain alone: ask for it with the full record, or release it without part."
             )
         (low,), (high,) = domain.low, domain.high
         inside = low <= region.box[0, column] and region.box[1, column] <= high
@@ -99,7 +99,7 @@ class LedgerRelease:
         Parameters
         ----------
         value : float, default=NaN
-            Of codes, give a whole number that is none of them.
+            For released codes, an integer that is none of them.
 
         Returns
         -------
@@ -108,13 +108,13 @@ class LedgerRelease:
         Raises
         ------
         ValueError
-            If the released rows are whole numbers and `value` is none.
+            If the released rows are integers and `value` is not.
         """
         if self.rows.dtype.kind in "iu" and value != np.floor(value):
-            raise ValueError(f"Released codes are whole numbers, and value must be one. Got {value!r} instead.")
-        whole = np.full((len(self.accepted), *self.rows.shape[1:]), value, dtype=self.rows.dtype)
-        whole[self.accepted] = self.rows
-        return whole
+            raise ValueError(f"`value` must be an integer to fill rows of codes; got {value!r}.")
+        filled = np.full((len(self.accepted), *self.rows.shape[1:]), value, dtype=self.rows.dtype)
+        filled[self.accepted] = self.rows
+        return filled
 
 
 def release(
@@ -172,8 +172,8 @@ def release(
     for number, places in enumerate(by_number):
         key = idempotency_key if idempotency_key is None or not number else f"{idempotency_key} {number}"
         own = [people[place] for place in places[:, 0]]
-        whole = partial(ReleaseQuery.of, mechanism, n_rows=places.shape[1], part=part)
-        query = whole() if feature is None else feature.query
+        rows_each = places.shape[1]
+        query = ReleaseQuery.of(mechanism, n_rows=rows_each, part=part) if feature is None else feature.query
         call = Call.make(
             query,
             own,

@@ -36,9 +36,9 @@ class LedgerPreview:
     Attributes
     ----------
     accepted : ndarray of bool, shape (n_people,)
-        Who would be handed an answer.
+        People who would receive an answer.
     recorded : ndarray of bool, shape (n_people,)
-        Whose answer is recorded, and would be handed out again at no cost.
+        People whose answer is recorded and would be returned again at no cost.
     losses : ndarray of shape (n_people,)
         What each has lost so far, in nats: a certified upper bound.
     worst_losses : ndarray of shape (n_people,)
@@ -72,14 +72,14 @@ def preview(
             unknown = np.count_nonzero(~readable[group])
             if unknown:
                 raise LedgerError(
-                    "A preview is of people whose answers the asker has: of anybody else it is the query's epsilon "
-                    f"that decides. Got {unknown:,} of {len(people):,} ids without such an answer."
+                    "A preview needs people whose answers the caller has; for others the query's epsilon decides. "
+                    f"Got {unknown:,} of {len(people):,} ids without such an answer."
                 )
             before, until, tenant = cache.query_number.get(query.key), cache.release, ledger._store.tenant
-            handed = recorded_outputs(connection, before, numbers, tenant=tenant, until=until)
+            recorded_before = recorded_outputs(connection, before, numbers, tenant=tenant, until=until)
         queries, counted = cache.with_hidden_at_full_cost(histories)
         queries, answers = list(queries), cache.answers_of(histories)
-    recorded = np.zeros(len(people), dtype=bool) if repeat else handed >= 0
+    recorded = np.zeros(len(people), dtype=bool) if repeat else recorded_before >= 0
     # No transaction or lock is held during the searches.
     table = ledger._rule.table_for(query)
     admitted = decide(ledger._rule, queries, counted, query, table=table, workers=workers)

@@ -350,11 +350,11 @@ class LedgerReader:
 
     @retry_on_conflict
     def verify(self, workers: Workers = map) -> Verification:
-        """Check from the raw answers that nothing is damaged and that no one passed the budget.
+        """Verify from the raw answers that nothing is damaged and that no one passed the budget.
 
         Every admission that an exact sum of epsilons does not settle is decided anew, from what was recorded before
         it, without what makes decisions quick: each loss is searched for again, and proved by an independent check.
-        Then everybody's whole history is looked at for a proof that it has cost more than the budget.
+        Then each person's history is searched for a proof that it has cost more than the budget.
 
         Parameters
         ----------

@@ -234,10 +234,10 @@ class LedgerStore(ABC):
         """Return settings from their rows; raise LedgerError unless each is what was written."""
         try:
             settings = {name: read_json(value) for name, value, _ in rows}
-            whole = all(seal(settings["token"], name, settings[name]) == mark for name, _, mark in rows)
+            is_sealed = all(seal(settings["token"], name, settings[name]) == mark for name, _, mark in rows)
         except (KeyError, TypeError, ValueError):
-            whole = False
-        if not whole:
+            is_sealed = False
+        if not is_sealed:
             raise LedgerError(f"The ledger {self.name!r} is damaged: its settings are not what was written.")
         return settings
 

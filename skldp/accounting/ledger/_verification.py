@@ -191,17 +191,17 @@ def _fits(rule: Rule, pairs: list[tuple[Query, int]], budget: Fraction) -> bool:
     """Return whether answers and releases cost at most a budget, by an independent search and proof."""
     released = [(query, output) for query, output in pairs if isinstance(query, ReleaseQuery)]
     asked = [(query, output) for query, output in pairs if not isinstance(query, ReleaseQuery)]
-    room = budget - _cost_of_releases(released)
-    if room < 0:
+    remaining = budget - _cost_of_releases(released)
+    if remaining < 0:
         return False
     loss = realized_loss(
         [query for query, _ in asked],
         [output for _, output in asked],
         bounds=rule.bounds,
         tol=rule.tol,
-        threshold=math.nextafter(float(room), 0.0),
+        threshold=math.nextafter(float(remaining), 0.0),
     )
-    return Fraction(loss.upper) <= room
+    return Fraction(loss.upper) <= remaining
 
 
 def _cost_of_releases(released: list[tuple[ReleaseQuery, int]]) -> Fraction:
@@ -241,10 +241,10 @@ def _codes(query: ReleaseQuery, output: int) -> list[int]:
 
 def _vote(query: ReleaseQuery) -> Fraction:
     """Return the log-ratio in fifty digits."""
-    own, other, whole = query.own_count, query.other_count, 2**64
-    likely, unlikely = whole - (query.n_classes - 1) * other, other
+    own, other, total = query.own_count, query.other_count, 2**64
+    likely, unlikely = total - (query.n_classes - 1) * other, other
     if own:
-        likely, unlikely = own * (whole - other), other * (whole - own)
+        likely, unlikely = own * (total - other), other * (total - own)
     digits = Context(prec=50)
     return Fraction(digits.ln(digits.divide(Decimal(likely), Decimal(unlikely))))
 

@@ -32,7 +32,7 @@ def totals(problem: SigmoidSum, counts: Floats, points: Floats) -> Floats:
 
 
 def solved(stiffness: Floats, bent: Floats, weights: Floats, pull: Floats) -> Floats:
-    """Solve (D + W' diag(h) W) x = b for a stack of such systems, by the smaller of two ways; 0 where that fails.
+    """Solve (D + W' diag(h) W) x = b for a stack of such systems, by the smaller of two systems; 0 where that fails.
 
     Shapes: stiffness (k, d), bent (k, n), weights (n, d), pull (k, d); returns (k, d).
     """

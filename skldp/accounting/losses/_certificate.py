@@ -15,7 +15,7 @@ at the ends, at the kinks 0 and 1 of a ramp, and on the concave part, where for 
 closed form, and for a logistic answer or a curved ramp the tangent at any point bounds what the rest can gain. No
 slope is ever taken for a supergradient of the sum.
 
-A sum that is concave over the whole box has its minimum at a vertex (:func:`vertex_maximum`), and a tree may then cut a
+A sum that is concave over the box has its minimum at a vertex (:func:`vertex_maximum`), and a tree may then cut a
 box into two opposite faces (``Tree(to_the_ends=True)``): both are checked here as well. Near its kink at 0 a ramp is
 replaced by :math:`\ln(q - \eta + t \min(w, 1))`, which is concave and nowhere larger.
 
@@ -262,10 +262,10 @@ def _roundings(law: AnswerLaw, count: Floats, slopes: Floats) -> Floats:
 def _ramp_peaks(law: AnswerLaw, sign: int, slopes: Floats, low: Floats, high: Floats, minorant: bool = False) -> Floats:
     """Maximum of sign ln(q + sign eta + t min(1, max(0, w))) - s w over low <= w <= high."""
     q, t = law.smallest + sign * CHANCE_ERROR, law.reach
-    floor = -np.inf if minorant else 0.0
+    lowest = -np.inf if minorant else 0.0
     # A non-positive minorant gives NaN, hence infinity.
-    best = sign * np.log(q + t * np.clip(low, floor, 1.0)) - slopes * low
-    best = np.maximum(best, sign * np.log(q + t * np.clip(high, floor, 1.0)) - slopes * high)
+    best = sign * np.log(q + t * np.clip(low, lowest, 1.0)) - slopes * low
+    best = np.maximum(best, sign * np.log(q + t * np.clip(high, lowest, 1.0)) - slopes * high)
     if not minorant:
         best = np.maximum(best, np.where((low < 0) & (high > 0), sign * np.log(q), -np.inf))
     if sign > 0:
@@ -338,9 +338,9 @@ def _leaves(law: AnswerLaw, tree: Tree) -> Iterator[tuple[Positions, Floats, Flo
         else:
             middle = np.clip(cut[feature], low[rows, column], high[rows, column])
             # No record lies between two integers; the upper child of the last integer is empty.
-            whole = np.zeros(len(rows), dtype=bool) if region is None else region.whole[column]
-            high[rows, column] = np.where(whole, np.floor(middle), middle)
-            low[n + rows, column] = np.where(whole, np.floor(middle) + 1, middle)
+            integer = np.zeros(len(rows), dtype=bool) if region is None else region.integer[column]
+            high[rows, column] = np.where(integer, np.floor(middle), middle)
+            low[n + rows, column] = np.where(integer, np.floor(middle) + 1, middle)
         rows, column = np.flatnonzero(~feature), axis[~feature] - d
         most[rows, column] = np.minimum(most[rows, column], cut[~feature])
         least[n + rows, column] = np.maximum(least[n + rows, column], cut[~feature])

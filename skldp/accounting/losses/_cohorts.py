@@ -71,13 +71,13 @@ def linear_decisions(
         counts = _counted(histories[some], places, len(table))
         needed = np.union1d(np.flatnonzero(counts.any(axis=0)), next_places)
         law, vertices = table.law(needed)
-        more, room = np.eye(len(needed))[np.searchsorted(needed, next_places)], epsilon
+        more, budget = np.eye(len(needed))[np.searchsorted(needed, next_places)], epsilon
         if not every_output:
-            more, room = np.zeros((1, len(needed))), epsilon - query.exact_epsilon
-        found, losses = _decided(law, counts[:, needed], more, vertices, room)
+            more, budget = np.zeros((1, len(needed))), epsilon - query.exact_epsilon
+        found, losses = _decided(law, counts[:, needed], more, vertices, budget)
         decided += found
         if after is not None:
-            after[some] = losses + (epsilon - room)
+            after[some] = losses + (epsilon - budget)
     return decided
 
 
@@ -231,14 +231,14 @@ class PointTable(_AnswerTable):
                 f"A table needs a finite domain of at most {_MOST_POINTS} records. Got a larger one instead."
             )
         self._region = region
-        self._all = np.ones(len(region.whole), dtype=bool)
+        self._all = np.ones(len(region.integer), dtype=bool)
         # Upper bounds on each answer's log-likelihood and on its negative.
         super().__init__((2, sum(len(part) for _, part in region.sums(region.box[:1], self._all, _MOST_POINTS))))
 
     @staticmethod
     def serves(region: Region) -> bool:
         """Return whether the domain has few enough records."""
-        return region.is_finite and region.n_points(np.ones(len(region.whole), dtype=bool)) <= _MOST_POINTS
+        return region.is_finite and region.n_points(np.ones(len(region.integer), dtype=bool)) <= _MOST_POINTS
 
     def decisions(
         self, queries: Sequence[Query], histories: Sequence[History], query: Query, *, epsilon: float

@@ -1,8 +1,8 @@
 """Histories that have certainly lost more than a budget, by two points of the box.
 
 Most refusals need no more than that, and no proof. Histories that are made of the same few answers share the values of
-these at some scattered points, and climb from the best of them together. Whoever is found here could not have been
-admitted: a certified bound lies above every loss between two points.
+these at some scattered points, and climb from the best of them together. People who are found here could not
+have been admitted: a certified bound lies above every loss between two points.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ _BLOCK = 1 << 21
 
 
 def have_lost_more(answers: Sequence[tuple[Sequence[Query], Sequence[int]]], box: Floats, threshold: float) -> Bools:
-    """Say of each history whether its realized loss is certainly above a threshold.
+    """Return a mask of the histories whose realized loss is certainly above a threshold.
 
     Shapes: box (2, d).
     """

@@ -172,7 +172,7 @@ class _Path:
             (below, move),
             (above, -move),
         ):
-            # 0.95 of the way to where the first of them would be 0.
+            # 0.95 of the step at which the first of them would be 0.
             fastest = (-change / now).reshape(len(move), -1).max(axis=1)
             share = np.minimum(share, 0.95 / np.maximum(fastest, 0.95))
         self.point = self.point + share[:, None] * move

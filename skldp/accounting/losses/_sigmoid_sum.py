@@ -10,7 +10,7 @@ there on: the ramp bends at 0, the logistic at :math:`-\varepsilon/2`, because
 and Boyd 2013).
 
 For any number s, :math:`g(v) \le s v + \max_{l \le w \le u} (g(w) - s w)` on [l, u], and the maximum has a closed form
-(:meth:`SigmoidSum.conjugate`). What is computed here is for searching, and no bound of it is handed out: rounding is
+(:meth:`SigmoidSum.conjugate`). What is computed here is for searching, and none of its bounds is returned: rounding is
 counted, and everything proved anew, by :mod:`~skldp.accounting.losses._certificate`.
 """
 
