@@ -122,7 +122,7 @@ def nodes_of(search):
 
 
 def points_of(search):
-    return [search.region.point(int(code), search._whole) for code in search._codes]
+    return [search.region.point(int(code), search._integer) for code in search._codes]
 
 
 @settings(max_examples=40)

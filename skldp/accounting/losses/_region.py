@@ -2,8 +2,8 @@ r"""Region of a person's records: a box with integer columns, one-hot blocks and
 
 A :class:`Region` is made once from declared bounds, or from a ``Domain``. A part of it is a box
 whose sides are integers where columns are: a column of a block that is 1 throughout a part rules out the others, and
-one that is 0 throughout is no choice any more. So one tree of cuts by columns (or by answers' arguments) serves boxes and
-domains alike, and :meth:`Region.tightened` draws the conclusions.
+one that is 0 throughout is no choice any more. So one tree of cuts by columns (or by answers' arguments) serves boxes
+and domains alike, and :meth:`Region.tightened` draws the conclusions.
 
 Over a part, a linear form's maximum is exact: column by column, and block by block, where it is the largest coefficient
 that may still be chosen. Inequalities enter by prices :math:`\mu \ge 0`, whatever they are:

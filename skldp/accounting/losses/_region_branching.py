@@ -192,7 +192,7 @@ class RegionBranching:
         return slope, self.problem.conjugate(slope, node.low, node.high) + slope * at
 
     def climb(self, peak: Floats) -> None:
-        """Keep the member nearest to a point, with the best choice of each block and integer column, if it is better."""
+        """Keep the member nearest to a point, with the best choice for blocks and integer columns, if it is better."""
         region = self.region
         point = peak.copy()
         lone = region.integer & ~region.in_block
@@ -236,7 +236,7 @@ class RegionBranching:
             yield slice(column, column + 1), near.__getitem__, self.problem.value(changed) @ self.problem.count
 
     def _halves(self, node: _Node) -> list[_Node]:
-        """Cut a node where its relaxation is loosest: at a fraction in an integer column, or at an answer's argument."""
+        """Cut a node where its relaxation is loosest: at a fraction in an integer column or at an argument."""
         at = np.clip(self._arguments(node.peak), node.low, node.high)
         loose = self.problem.count * (self._majorants(node)[1] - self.problem.value(at))
         column = self._fractional(node)
