@@ -465,7 +465,7 @@ def test_numbers_of_a_group_keep_to_their_own_names_and_rules():
         NumbersField("both", columns[:1], law)
     with pytest.raises(ValueError, match="columns must be a tuple"):
         NumbersField("both", ("a", "b"), law)
-    with pytest.raises(ValueError, match="must have .steps"):
+    with pytest.raises(ValueError, match="other than integers must have"):
         Policy("two numbers", policy.fields, memo="permanent")
     with pytest.raises(ValueError, match="A date must be whole"):
         NumberColumn("since", 0, 1, is_date=True)
