@@ -20,8 +20,6 @@ from skldp.mechanisms._noise import Noise
 from skldp.mechanisms.categorical._frequency import estimate_frequencies
 from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
 
-__all__ = ["ClassQuery", "SoftmaxQuery", "answers_by_question", "loss_of_classes"]
-
 _MOST_CLASSES = 1000
 
 

@@ -44,8 +44,6 @@ from skldp.accounting.losses._lost_already import have_lost_more
 from skldp.accounting.losses._realized_loss import LossBounds, realized_loss
 from skldp.accounting.losses._region import Bounds, region_of
 
-__all__ = ["RULES", "Answers", "Loss", "Rule", "RuleName", "Workers", "decide", "n_bounds", "surely_admits"]
-
 RuleName = Literal["basic", "simplified", "bayesian", "approximate"]
 RULES: tuple[RuleName, ...] = get_args(RuleName)
 Answers = tuple[Sequence[Query], Sequence[int]]

@@ -18,15 +18,6 @@ from skldp.mechanisms._finite_query import output_index
 if TYPE_CHECKING:
     from skldp.accounting.losses._cohorts import LinearTable, PointTable
 
-__all__ = [
-    "ApproximateBayesianPrivacyFilter",
-    "BasicPrivacyFilter",
-    "BayesianPrivacyFilter",
-    "Household",
-    "PrivacyFilter",
-    "SimplifiedBayesianPrivacyFilter",
-]
-
 
 class PrivacyFilter:
     """Base class of privacy filters."""

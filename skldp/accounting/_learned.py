@@ -24,8 +24,6 @@ from skldp.accounting.losses._realized_loss import LossBounds, realized_loss
 from skldp.accounting.losses._region import Bounds
 from skldp.mechanisms._finite_query import output_index, read_only
 
-__all__ = ["Belief", "History", "LossHistory", "learning_limit", "loss_history", "loss_of", "pairs_of"]
-
 #: Pairs of a query and its output, as filters keep them, or what a ledger's ``history`` returns.
 History = Sequence[tuple[Query, int]] | Sequence[Mapping[str, Any]]
 

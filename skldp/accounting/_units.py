@@ -11,26 +11,6 @@ from skldp._arrays import Bools, Floats, Ints
 from skldp._checks import is_number
 from skldp.laws._odds import round_down, round_up
 
-__all__ = [
-    "BEYOND_SUMS",
-    "LARGEST",
-    "MAX_EPSILON",
-    "as_parts",
-    "checked_epsilon",
-    "finite_number",
-    "loss_of_zcdp",
-    "nats_above",
-    "nats_below",
-    "nats_of_sums",
-    "saturated",
-    "saturated_sum",
-    "units_above",
-    "units_below",
-    "within",
-    "zcdp_budget",
-    "zcdp_of_pure",
-]
-
 # A sum of products of two such numbers, divided by a span of 1e-100, stays below 1e301: nothing can overflow.
 LARGEST = 1e100
 # Beyond this a 64-bit threshold no longer resolves 1 / (e^epsilon + 1) to the accuracy that the accounting allows for.

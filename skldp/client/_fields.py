@@ -10,8 +10,6 @@ from skldp._checks import check_integer, is_integer, is_number
 from skldp.domains._declared_columns import CategoryColumn, NumberColumn
 from skldp.laws._integers import CodeLaw, GroupLaw, TwoStepLaw, UnitLaw, law_from_dict
 
-__all__ = ["MOST_NAME", "AnyField", "CategoryField", "NumberField", "NumbersField", "check_text", "field_from_dict"]
-
 MOST_NAME = 200
 _MOST_VALUES, _MOST_LETTERS, _LARGEST_INTEGER = 2**20, 1000, 2**53
 # Squares of larger numbers, such as variances, would leave the range of doubles.

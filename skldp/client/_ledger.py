@@ -11,8 +11,6 @@ from typing import Any
 from skldp._checks import check_epsilon
 from skldp.exceptions import BudgetExhaustedError, LedgerError
 
-__all__ = ["DeviceLedger"]
-
 # Epsilons are integers in units of 2^-40: sums are exact, and 64 bits hold eight million.
 _UNITS = 2**40
 _MOST = Fraction(2**62, _UNITS)

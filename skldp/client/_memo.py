@@ -10,8 +10,6 @@ from skldp._documents import canonical_text
 from skldp.client._fields import AnyField, CategoryField, NumbersField
 from skldp.laws._release_key import ReleaseKey
 
-__all__ = ["Kept", "KeptField", "kept_report", "wave_digest"]
-
 # Incremented when a draw reads its words differently.
 _VERSION = b"1"
 

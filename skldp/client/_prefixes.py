@@ -16,8 +16,6 @@ from skldp.client._fields import CategoryField
 from skldp.client._ledger import DeviceLedger
 from skldp.client._policy import Policy
 
-__all__ = ["PREFIX", "PrefixDomain", "PrefixTask"]
-
 # Name of the field of a task's policy.
 PREFIX = "prefix"
 _MOST_SYMBOLS, _LONGEST = 1024, 256

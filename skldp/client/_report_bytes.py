@@ -5,8 +5,6 @@ import zlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
-__all__ = ["PolicyReport", "header", "pack", "unpack"]
-
 _VERSION = 1
 _TAG = 8
 _ID = 16

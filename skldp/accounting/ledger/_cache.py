@@ -36,8 +36,6 @@ from skldp.exceptions import LedgerError
 if TYPE_CHECKING:
     from skldp.accounting.losses._cohorts import PointTable
 
-__all__ = ["Fingerprint", "LedgerCache"]
-
 Fingerprint = tuple[int, int]
 _ROWS_AT_ONCE = 200_000
 _READ_ERASURES = "SELECT release, person, erasure, digest FROM erasures ORDER BY erasure, release"

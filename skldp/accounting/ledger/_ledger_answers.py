@@ -42,8 +42,6 @@ from skldp.accounting.losses._cohorts import MARGIN
 from skldp.domains._domain import Domain
 from skldp.exceptions import BudgetExhaustedError, LedgerError
 
-__all__ = ["Call", "Draw", "KeptRows", "LedgerAnswers", "Plan", "answer", "check_query", "parameters_of"]
-
 _NONCE_BYTES = 12
 
 

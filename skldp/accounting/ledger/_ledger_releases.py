@@ -22,8 +22,6 @@ from skldp.mechanisms._rows import RowMechanism
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 from skldp.mechanisms.numeric._duchi import Duchi
 
-__all__ = ["FeatureQuestion", "LedgerRelease", "release"]
-
 
 @dataclass(frozen=True)
 class FeatureQuestion:

@@ -18,8 +18,6 @@ from typing import NamedTuple
 
 from skldp.exceptions import LedgerError
 
-__all__ = ["EMPTY", "Entry", "Head", "LockFile", "lock_file_of", "locked"]
-
 
 class Head(NamedTuple):
     """End of a ledger's record: its last release, and the hash of that one and of all before it."""

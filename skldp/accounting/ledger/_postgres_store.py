@@ -27,8 +27,6 @@ from skldp.accounting.ledger._records import SCHEMA_VERSION, TABLES, VIEWS, Conn
 from skldp.accounting.ledger._store import WRITE_SETTING, ConflictError, LedgerStore, never_close, sealed_rows
 from skldp.exceptions import LedgerError
 
-__all__ = ["VERSIONS", "PostgresStore", "create_statements", "grant_statements", "trigger_names"]
-
 VERSIONS = "versions"
 _CHANGES = ("update", "delete", "truncate")
 # Tables that a tenant reads only through views.

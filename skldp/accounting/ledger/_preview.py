@@ -26,8 +26,6 @@ from skldp.accounting.ledger._records import (
 from skldp.accounting.ledger._verification import lower_and_upper
 from skldp.exceptions import LedgerError
 
-__all__ = ["LedgerPreview", "erase", "preview"]
-
 
 @dataclass(frozen=True)
 class LedgerPreview:

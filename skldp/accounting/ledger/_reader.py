@@ -24,15 +24,6 @@ from skldp.domains._columns import domain_from_json
 from skldp.domains._domain import Domain
 from skldp.exceptions import LedgerError
 
-__all__ = [
-    "LedgerReader",
-    "checked_bounds",
-    "checked_settings",
-    "declared_bounds",
-    "declared_settings",
-    "ledger_report",
-]
-
 
 def checked_settings(epsilon: Any, bounds: Any, rule: Any, tol: Any, delta: Any) -> dict[str, Any]:
     """Check the parameters of a ledger."""

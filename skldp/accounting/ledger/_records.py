@@ -28,38 +28,6 @@ from skldp._arrays import Ints
 from skldp.accounting._query import Query
 from skldp.exceptions import LedgerError
 
-__all__ = [
-    "DAMAGED",
-    "DAMAGES",
-    "SCHEMA_VERSION",
-    "TABLES",
-    "VIEWS",
-    "ChainLink",
-    "Connection",
-    "Digest",
-    "Erased",
-    "History",
-    "Identity",
-    "RecordedRelease",
-    "Rows",
-    "canonical_ids",
-    "check_key",
-    "damage",
-    "distinct_ids",
-    "erasable",
-    "erase_rows",
-    "hash_of_erased",
-    "recorded_call",
-    "recorded_histories",
-    "recorded_history",
-    "recorded_outputs",
-    "recorded_rows",
-    "row_identities",
-    "timed_history",
-    "who_answered",
-    "write_release",
-]
-
 Identity = int | str
 
 _STRING_RULE = (

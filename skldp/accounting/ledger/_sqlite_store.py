@@ -24,8 +24,6 @@ from skldp.accounting.ledger._records import SCHEMA_VERSION, TABLES, VIEWS, Conn
 from skldp.accounting.ledger._store import MEMORY, WRITE_SETTING, LedgerStore, never_close, sealed_rows
 from skldp.exceptions import LedgerError
 
-__all__ = ["SQLiteStore"]
-
 APPLICATION_ID = 0x736B6C64
 # Tables that are read by their full key.
 _WITHOUT_ROWID = ("settings", "answers", "kept", "erasures")

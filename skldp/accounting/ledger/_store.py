@@ -22,20 +22,6 @@ from skldp.accounting.ledger._lock_file import EMPTY, Head
 from skldp.accounting.ledger._records import Connection, Identity
 from skldp.exceptions import LedgerError
 
-__all__ = [
-    "MEMORY",
-    "WRITE_SETTING",
-    "ConflictError",
-    "LedgerStore",
-    "admit_tenant",
-    "last_head",
-    "never_close",
-    "open_store",
-    "retry_on_conflict",
-    "seal",
-    "sealed_rows",
-]
-
 MEMORY = ":memory:"
 # Time to wait for another process's transaction before raising.
 BUSY_SECONDS = 120.0

@@ -18,8 +18,6 @@ from skldp.accounting.ledger._store import ConflictError, LedgerStore
 from skldp.accounting.losses._realized_loss import realized_loss
 from skldp.exceptions import LedgerError
 
-__all__ = ["Verification", "certified_losses", "lower_and_upper", "verify_record", "was_within_budget"]
-
 _HIDDEN = "SELECT release FROM recorded_salts WHERE salt IS NULL LIMIT 1"
 
 

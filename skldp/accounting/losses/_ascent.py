@@ -8,8 +8,6 @@ import numpy as np
 from skldp._arrays import Floats
 from skldp.accounting.losses._sigmoid_sum import SigmoidSum
 
-__all__ = ["ascended", "scattered", "solved", "stepped", "totals"]
-
 _HALVINGS = 6
 
 

@@ -9,8 +9,6 @@ from skldp._arrays import Floats, Positions
 from skldp.accounting.losses._certificate import Tree
 from skldp.accounting.losses._sigmoid_sum import SigmoidSum
 
-__all__ = ["BoxBranching", "box_bounds", "maximum_of_concave", "tangent_bound"]
-
 
 def tangent_bound(problem: SigmoidSum, point: Floats) -> tuple[float, float]:
     """Value at a point, and the upper bound of a concave sum that the tangent plane there gives."""

@@ -42,23 +42,6 @@ from skldp.accounting._query import RegressionQuery
 from skldp.accounting.losses._region import UNIT, Region, box_region
 from skldp.accounting.losses._sampled_law import CHANCE_ERROR, AnswerLaw, sampled_law
 
-__all__ = [
-    "Proof",
-    "Proposal",
-    "Tree",
-    "bounds_at",
-    "certified_loss",
-    "certified_maximum",
-    "curved",
-    "curved_peaks",
-    "leaf_bounds",
-    "loss_between",
-    "peaks_at_vertices",
-    "vertex_bounds",
-    "vertex_maximum",
-    "vertex_rounding",
-]
-
 
 def curved(law: AnswerLaw, ramp: Floats) -> Floats:
     """Convert responses of straight ramps to those of curved ones, shape (k, n)."""

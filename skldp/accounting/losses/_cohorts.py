@@ -22,8 +22,6 @@ from skldp.accounting.losses._region import Bounds, Region, checked_box
 from skldp.accounting.losses._sampled_law import AnswerLaw, sampled_law
 from skldp.accounting.losses._sigmoid_sum import sigmoid_sum
 
-__all__ = ["MARGIN", "History", "LinearTable", "PointTable", "linear_decisions"]
-
 History = tuple[Sequence[int], Sequence[int]]
 
 _MOST_MOVING = 10

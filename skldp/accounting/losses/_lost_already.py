@@ -15,8 +15,6 @@ from skldp.accounting.losses._ascent import ascended, scattered
 from skldp.accounting.losses._sampled_law import sampled_law
 from skldp.accounting.losses._sigmoid_sum import SigmoidSum, sigmoid_sum
 
-__all__ = ["have_lost_more"]
-
 _N_SCATTERED = 512
 _N_CLIMBS = 16
 _MAX_CLIMB_STEPS = 30

@@ -50,8 +50,6 @@ from skldp.accounting.losses._relaxation import DualBranching
 from skldp.accounting.losses._sampled_law import AnswerLaw, sampled_law
 from skldp.accounting.losses._sigmoid_sum import sigmoid_sum
 
-__all__ = ["LossBounds", "g_leakage_bound", "realized_loss"]
-
 # Up to here (about 0.1 s) the vertex table is the fastest exact minimum.
 _MOST_VERTEX_EVALUATIONS = 2.0**23
 # Branching on the box beats branching on the answers up to so many features with more answers than so many times that,

@@ -27,8 +27,6 @@ from skldp.domains._columns import Columns, Integers, Interval
 from skldp.domains._constraints import Constrained, OneHot
 from skldp.domains._domain import Box, Domain
 
-__all__ = ["UNIT", "Block", "Bounds", "Region", "box_region", "checked_box", "middle_and_half", "region_of"]
-
 Bounds = tuple[npt.ArrayLike, npt.ArrayLike] | Domain
 UNIT = 2.0**-53
 # Approximate number of entries in a temporary array.

@@ -22,8 +22,6 @@ from skldp.accounting.losses._certificate import Tree
 from skldp.accounting.losses._sampled_law import AnswerLaw
 from skldp.accounting.losses._sigmoid_sum import SigmoidSum
 
-__all__ = ["RegionBranching"]
-
 _MAX_NODES = 400
 _FEWEST_NODES = 16
 _MOST_COLUMNS = 20_000

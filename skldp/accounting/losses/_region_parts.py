@@ -19,8 +19,6 @@ from skldp.accounting.losses._relaxation import DualBranching, Roots
 from skldp.accounting.losses._sampled_law import AnswerLaw
 from skldp.accounting.losses._sigmoid_sum import SigmoidSum
 
-__all__ = ["RegionChoices", "RegionParts"]
-
 # Approximate number of entries in a temporary array.
 _BLOCK = 1 << 16
 

@@ -12,8 +12,6 @@ from skldp.accounting.losses._region_parts import RegionChoices, RegionParts
 from skldp.accounting.losses._sampled_law import AnswerLaw
 from skldp.accounting.losses._sigmoid_sum import sigmoid_sum
 
-__all__ = ["RegionSearch"]
-
 # Entries up to which all points are enumerated: about 0.1 s.
 _MOST_POINT_EVALUATIONS = 2.0**23
 # Continuous columns up to which cutting parts is faster than linear programs.

@@ -23,8 +23,6 @@ from skldp.accounting.losses._ascent import solved
 from skldp.accounting.losses._certificate import Tree
 from skldp.accounting.losses._sigmoid_sum import SigmoidSum
 
-__all__ = ["DualBranching", "Roots", "dual_bound", "relaxed"]
-
 # Beyond half the range the loss is the maximum possible one.
 _STEEPNESS = 2.0
 _LAST_GAP = 1e-5

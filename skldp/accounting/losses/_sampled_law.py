@@ -34,8 +34,6 @@ from skldp._arrays import Bools, Floats, Positions
 from skldp.accounting._query import RegressionQuery
 from skldp.accounting.losses._region import UNIT, Region
 
-__all__ = ["CHANCE_ERROR", "AnswerLaw", "PerAnswer", "sampled_law"]
-
 CHANCE_ERROR = 2.0**-47
 _UNDERFLOW = 1e-200
 

@@ -26,9 +26,6 @@ from skldp._arrays import Bools, Floats
 from skldp.accounting.losses._region import middle_and_half
 from skldp.accounting.losses._sampled_law import AnswerLaw, PerAnswer
 
-__all__ = ["SigmoidSum", "sigmoid_sum"]
-
-
 # e^-600 is far from underflow.
 _DEEPEST = 600.0
 
