@@ -9,6 +9,7 @@ import numpy.typing as npt
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+Positions = npt.NDArray[np.intp]
 Words = npt.NDArray[np.uint64]
 
 _DATES = (np.datetime64, np.timedelta64)

@@ -1,18 +1,18 @@
 """Queries of a linear classifier: its class by k-ary randomized response, or the probability of one class."""
 
-import hashlib
 import json
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from skldp._arrays import Floats, Ints
 from skldp._checks import check_integer
-from skldp.accounting._regression_query import RegressionQuery
+from skldp.accounting._regression_query import KeyedQuery, RegressionQuery
 from skldp.accounting._units import LARGEST, checked_epsilon, saturated
 from skldp.domains._norms import weighted_sums
 from skldp.mechanisms._finite_query import output_index, read_only
@@ -23,40 +23,61 @@ from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
 _MOST_CLASSES = 1000
 
 
-def checked_classes(
-    given: npt.ArrayLike, of_classes: npt.ArrayLike
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return checked coefficients and intercepts of a linear model with a row per class.
+@dataclass(frozen=True, eq=False)
+class _LinearClasses(KeyedQuery):
+    """Base class of queries of a linear model with coefficients for each class.
 
-    Shapes: `given, of_classes` (n_classes, n_features) and (n_classes,).
+    Shapes: `coef` (n_classes, n_features); `intercept` (n_classes,).
     """
-    coef = np.array(given, dtype=np.float64) + 0.0
-    intercept = np.array(of_classes, dtype=np.float64) + 0.0
-    if coef.ndim != 2 or 0 in coef.shape or not 2 <= len(coef) <= _MOST_CLASSES:
-        raise ValueError(
-            f"coef must have shape (n_classes, n_features), of 2 to {_MOST_CLASSES} classes. "
-            f"Got shape {coef.shape} instead."
-        )
-    if intercept.shape != (len(coef),):
-        raise ValueError(f"intercept must have shape ({len(coef)},). Got shape {intercept.shape} instead.")
-    with np.errstate(over="ignore", invalid="ignore"):
-        is_small = np.abs(coef).sum(axis=1).max() <= LARGEST and np.abs(intercept).max() <= LARGEST
-    # NaN is not small.
-    if not is_small:
-        raise ValueError(
-            "A query must be finite with room to spare: coefficients that add up to at most "
-            f"{LARGEST:g}, and intercepts of at most that size. Got {given!r} and {of_classes!r} instead."
-        )
-    return coef, intercept
 
+    coef: Floats
+    intercept: Floats
 
-def _scores(query: "ClassQuery | SoftmaxQuery", X: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Return the score of each class for each row, the same alone as in any batch."""
-    return weighted_sums(saturated(X, query.n_features), query.coef, query.intercept)
+    kind: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        coef = np.array(self.coef, dtype=np.float64) + 0.0
+        intercept = np.array(self.intercept, dtype=np.float64) + 0.0
+        if coef.ndim != 2 or 0 in coef.shape or not 2 <= len(coef) <= _MOST_CLASSES:
+            raise ValueError(
+                f"coef must have shape (n_classes, n_features), of 2 to {_MOST_CLASSES} classes. "
+                f"Got shape {coef.shape} instead."
+            )
+        if intercept.shape != (len(coef),):
+            raise ValueError(f"intercept must have shape ({len(coef)},). Got shape {intercept.shape} instead.")
+        with np.errstate(over="ignore", invalid="ignore"):
+            is_small = np.abs(coef).sum(axis=1).max() <= LARGEST and np.abs(intercept).max() <= LARGEST
+        # NaN is not small.
+        if not is_small:
+            raise ValueError(
+                "A query must stay far from overflow: coefficients that add up to at most "
+                f"{LARGEST:g}, and intercepts of at most that size. Got {self.coef!r} and {self.intercept!r} instead."
+            )
+        object.__setattr__(self, "coef", read_only(coef))
+        object.__setattr__(self, "intercept", read_only(intercept))
+
+    @property
+    def n_features(self) -> int:
+        """Number of features that the query reads."""
+        return int(self.coef.shape[1])
+
+    @property
+    def output_bounds(self) -> tuple[float, float]:
+        """Bounds of a share or a probability, (0, 1)."""
+        return 0.0, 1.0
+
+    def to_json(self) -> str:
+        """Write the query as JSON; every float survives exactly."""
+        values = {one.name: np.asarray(getattr(self, one.name)).tolist() for one in fields(self)}
+        return json.dumps({"kind": self.kind, **values}, separators=(",", ":"))
+
+    def _scores(self, X: npt.ArrayLike) -> Floats:
+        """Return the score of each class for each row, the same alone as in any batch."""
+        return weighted_sums(saturated(X, self.n_features), self.coef, self.intercept)
 
 
 @dataclass(frozen=True, eq=False)
-class ClassQuery:
+class ClassQuery(_LinearClasses):
     r"""Query for the class that a linear classifier predicts, answered with one of k classes.
 
     Parameters
@@ -92,7 +113,7 @@ class ClassQuery:
     **What answers cost.** Of one class question, the log-likelihood of all answers differs between two people by at
     most epsilon times what the most frequent answer is ahead of the rarest. That is added to the certified loss of all
     other answers: each class question is a group of its own (Appendix C of the paper), so that it never helps, nor is
-    helped by, another question. One answer costs its whole epsilon, as randomized response does.
+    helped by, another question. One answer costs its full epsilon, as randomized response does.
 
     References
     ----------
@@ -110,24 +131,15 @@ class ClassQuery:
     [0.6931, 1.3863, 0.0]
     """
 
-    coef: npt.NDArray[np.float64]
-    intercept: npt.NDArray[np.float64]
     epsilon: float
 
     kind: ClassVar[str] = "classes"
 
     def __post_init__(self) -> None:
-        coef, intercept = checked_classes(self.coef, self.intercept)
-        object.__setattr__(self, "coef", read_only(coef))
-        object.__setattr__(self, "intercept", read_only(intercept))
+        super().__post_init__()
         object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
         # An epsilon too small for 64-bit probabilities is refused now.
         _ = self.mechanism
-
-    @property
-    def n_features(self) -> int:
-        """Number of features that the query reads."""
-        return int(self.coef.shape[1])
 
     @property
     def n_outputs(self) -> int:
@@ -139,11 +151,6 @@ class ClassQuery:
         """Outputs, which are positions of classes."""
         return tuple(range(self.n_outputs))
 
-    @property
-    def output_bounds(self) -> tuple[float, float]:
-        """Bounds of a share, (0, 1)."""
-        return 0.0, 1.0
-
     @cached_property
     def mechanism(self) -> RandomizedResponse:
         """Mechanism that draws the answers."""
@@ -154,22 +161,12 @@ class ClassQuery:
         """Largest log-ratio of the sampled integers, rounded up; at most `epsilon`."""
         return min(self.epsilon, self.mechanism.exact_epsilon)
 
-    @cached_property
-    def key(self) -> str:
-        """SHA-256 of the content, in hexadecimal."""
-        return hashlib.sha256(self.to_json().encode()).hexdigest()
-
-    def to_json(self) -> str:
-        """Write the query as JSON; every float survives exactly."""
-        fields = {"coef": self.coef.tolist(), "intercept": self.intercept.tolist(), "epsilon": self.epsilon}
-        return json.dumps({"kind": self.kind, **fields}, separators=(",", ":"))
-
-    def classes(self, X: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    def classes(self, X: npt.ArrayLike) -> Ints:
         """Return the predicted class of each row, shape (n_samples,)."""
-        classes: npt.NDArray[np.int64] = _scores(self, X).argmax(axis=1).astype(np.int64)
+        classes: Ints = self._scores(X).argmax(axis=1).astype(np.int64)
         return classes
 
-    def log_likelihood(self, output: int, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    def log_likelihood(self, output: int, X: npt.ArrayLike) -> Floats:
         """Log-probability of an output, given each row.
 
         Parameters
@@ -185,7 +182,7 @@ class ClassQuery:
         kept, other = (math.log(chance) for chance in self.mechanism.support_probabilities())
         return np.where(self.classes(X) == output_index(output, self.n_outputs), kept, other)
 
-    def sample(self, X: npt.ArrayLike, noise: Noise) -> npt.NDArray[np.int64]:
+    def sample(self, X: npt.ArrayLike, noise: Noise) -> Ints:
         """Draw every person's answer.
 
         Parameters
@@ -197,10 +194,10 @@ class ClassQuery:
         -------
         ndarray of int64, shape (n_samples,)
         """
-        answers: npt.NDArray[np.int64] = self.mechanism.release(self.classes(X)[:, None], noise).rows[:, 0]
+        answers: Ints = self.mechanism.release(self.classes(X)[:, None], noise).rows[:, 0]
         return answers
 
-    def estimate(self, outputs: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    def estimate(self, outputs: npt.ArrayLike) -> Floats:
         """Turn answers into unbiased estimates of whether each class is the person's.
 
         Parameters
@@ -214,10 +211,10 @@ class ClassQuery:
         """
         given = np.asarray(outputs, dtype=np.int64)[:, None] == np.arange(self.n_outputs)
         kept, other = self.mechanism.support_probabilities()
-        estimates: npt.NDArray[np.float64] = (given - other) / (kept - other)
+        estimates: Floats = (given - other) / (kept - other)
         return estimates
 
-    def estimate_mean(self, outputs: npt.ArrayLike) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    def estimate_mean(self, outputs: npt.ArrayLike) -> tuple[Floats, Floats]:
         """Unbiased shares of the classes among the people that those who answered were drawn from, and their errors.
 
         Parameters
@@ -261,7 +258,7 @@ class ClassQuery:
 
 def loss_of_classes(answers: Iterable[tuple[ClassQuery, int]]) -> float:
     """Bound what answers to class questions have cost together: rounded up."""
-    counts: dict[str, tuple[float, npt.NDArray[np.int64]]] = {}
+    counts: dict[str, tuple[float, Ints]] = {}
     for query, output in answers:
         of_query = counts.setdefault(query.key, (query.exact_epsilon, np.zeros(query.n_outputs, dtype=np.int64)))
         of_query[1][output] += 1
@@ -274,7 +271,7 @@ _UNIT = 2.0**-53
 
 
 @dataclass(frozen=True, eq=False)
-class SoftmaxQuery:
+class SoftmaxQuery(_LinearClasses):
     r"""Query for the probability of one class in a softmax model, answered with 0 or 1.
 
     Parameters
@@ -337,25 +334,16 @@ class SoftmaxQuery:
     [1.099, 2.197, 0.288]
     """
 
-    coef: npt.NDArray[np.float64]
-    intercept: npt.NDArray[np.float64]
     position: int
     epsilon: float
 
     kind: ClassVar[str] = "softmax"
 
     def __post_init__(self) -> None:
-        coef, intercept = checked_classes(self.coef, self.intercept)
-        check_integer("position", self.position, least=0, most=len(coef) - 1)
-        object.__setattr__(self, "coef", read_only(coef))
-        object.__setattr__(self, "intercept", read_only(intercept))
+        super().__post_init__()
+        check_integer("position", self.position, least=0, most=len(self.coef) - 1)
         object.__setattr__(self, "position", int(self.position))
         object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
-
-    @property
-    def n_features(self) -> int:
-        """Number of features that the query reads."""
-        return int(self.coef.shape[1])
 
     @property
     def n_outputs(self) -> int:
@@ -365,11 +353,6 @@ class SoftmaxQuery:
     @property
     def output_values(self) -> tuple[float, float]:
         """Values of the outputs 0 and 1."""
-        return 0.0, 1.0
-
-    @property
-    def output_bounds(self) -> tuple[float, float]:
-        """Bounds of a probability, (0, 1)."""
         return 0.0, 1.0
 
     @cached_property
@@ -387,28 +370,18 @@ class SoftmaxQuery:
         """Bound the difference of two computations of one log-likelihood."""
         return math.expm1(self.epsilon) * (4 * len(self.coef) + 32) * _UNIT * (1 + 2.0**-20)
 
-    @cached_property
-    def key(self) -> str:
-        """SHA-256 of the content, in hexadecimal."""
-        return hashlib.sha256(self.to_json().encode()).hexdigest()
-
-    def to_json(self) -> str:
-        """Write the query as JSON; every float survives exactly."""
-        fields = {"coef": self.coef.tolist(), "intercept": self.intercept.tolist(), "position": self.position}
-        return json.dumps({"kind": self.kind, **fields, "epsilon": self.epsilon}, separators=(",", ":"))
-
-    def unit_response(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    def unit_response(self, X: npt.ArrayLike) -> Floats:
         """Return the probability of the class for each row, shape (n_samples,)."""
-        scores = _scores(self, X)
+        scores = self._scores(X)
         with np.errstate(all="ignore"):
             odds = np.exp(scores - scores.max(axis=1, keepdims=True))
             total = np.zeros(len(scores))
             for of_class in odds.T:
                 total += of_class
-            found: npt.NDArray[np.float64] = odds[:, self.position] / total
+            found: Floats = odds[:, self.position] / total
         return found
 
-    def log_likelihood(self, output: int, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    def log_likelihood(self, output: int, X: npt.ArrayLike) -> Floats:
         """Log-probability of an output, given each row.
 
         Parameters
@@ -436,7 +409,7 @@ class SoftmaxQuery:
         """
         return self.share.sample(self.unit_response(X)[:, None], noise)
 
-    def estimate(self, outputs: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    def estimate(self, outputs: npt.ArrayLike) -> Floats:
         """Turn answers into unbiased estimates of the probabilities, as :meth:`RegressionQuery.estimate` does."""
         return self.share.estimate(outputs)
 
@@ -449,9 +422,7 @@ class SoftmaxQuery:
         return self.share.expected_error(n_people, mean)
 
 
-def answers_by_question(
-    answers: Iterable[tuple[SoftmaxQuery, int]],
-) -> list[tuple[SoftmaxQuery, list[int]]]:
+def answers_by_question(answers: Iterable[tuple[SoftmaxQuery, int]]) -> list[tuple[SoftmaxQuery, list[int]]]:
     """Return the outputs of each distinct query, in a fixed order."""
     found: dict[str, tuple[SoftmaxQuery, list[int]]] = {}
     for query, output in answers:

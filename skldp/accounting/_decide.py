@@ -10,14 +10,15 @@ cannot be proved to be within the budget is refused.
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from copy import deepcopy
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from copy import copy, deepcopy
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from skldp._arrays import Bools, Floats, Ints
 from skldp._checks import check_positive
 from skldp.accounting._query import (
     Query,
@@ -29,8 +30,6 @@ from skldp.accounting._query import (
     zcdp_of,
 )
 from skldp.accounting._units import (
-    OutputIndependentRule,
-    advanced_composition,
     loss_of_zcdp,
     nats_above,
     nats_below,
@@ -68,7 +67,10 @@ class Rule:
     domain: npt.ArrayLike | None = None
     group_size: int | None = None
     delta: float | None = None
-    composition: OutputIndependentRule = "whitehouse"
+    # Budget in units of 2^-60 nats, rounded down.
+    budget: int = field(init=False)
+    # Budget of zCDP in units; None without a delta.
+    zcdp_budget: int | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         for name in ("bounds", "domain"):
@@ -77,25 +79,19 @@ class Rule:
         check_positive("tol", self.tol)
         if self.name not in RULES:
             raise ValueError(f"rule must be one of {RULES}. Got {self.name!r} instead.")
+        object.__setattr__(self, "budget", units_below(self.epsilon))
         if self.name != "approximate":
             return
         check_positive("delta", self.delta)
         if self.delta is None or self.delta >= math.exp(-1):
             raise ValueError(f"delta must be below 1/e. Got {self.delta!r} instead.")
-        if self.composition not in get_args(OutputIndependentRule):
-            raise ValueError(f"rule must be 'basic', 'rogers' or 'whitehouse'. Got {self.composition!r} instead.")
+        object.__setattr__(self, "zcdp_budget", zcdp_budget(self.epsilon, self.delta))
 
-    @cached_property
-    def budget(self) -> int:
-        """Budget in units of 2^-60 nats, rounded down."""
-        return units_below(self.epsilon)
-
-    @cached_property
-    def zcdp_budget(self) -> int | None:
-        """Budget of zCDP in units; None without a delta or with another composition."""
-        if self.name != "approximate" or self.composition != "whitehouse" or self.delta is None:
-            return None
-        return zcdp_budget(self.epsilon, self.delta)
+    def over(self, bounds: Bounds | None) -> "Rule":
+        """Return the same rule for other bounds."""
+        other = copy(self)
+        object.__setattr__(other, "bounds", deepcopy(bounds))
+        return other
 
     def loss_bounds(
         self, queries: Sequence[Query], outputs: Sequence[int], threshold: float | None = None
@@ -133,16 +129,11 @@ class Rule:
         return PointTable(region) if self.name != "simplified" and PointTable.serves(region) else None
 
 
-def surely_admits(rule: Rule, spent: npt.NDArray[np.int64], query: Query) -> npt.NDArray[np.bool_]:
+def surely_admits(rule: Rule, spent: Ints, query: Query) -> Bools:
     """Return a mask of the histories whose sums of charges alone are within the budget."""
-    after = added(spent, query)
+    after = saturated_sum(spent, charge_parts(query))
     admitted = within(after[:, :2], rule.budget)
     return admitted if rule.zcdp_budget is None else admitted | within(after[:, 2:], rule.zcdp_budget)
-
-
-def added(spent: npt.NDArray[np.int64], query: Query) -> npt.NDArray[np.int64]:
-    """Add the charge and the rho of one more answer to each person's sums."""
-    return saturated_sum(spent.reshape(-1, 2, 2), charge_parts(query)).reshape(-1, 4)
 
 
 def decide(
@@ -154,7 +145,7 @@ def decide(
     table: LinearTable | PointTable | None = None,
     loss: Loss | None = None,
     workers: Workers = map,
-    after: npt.NDArray[np.float64] | None = None,
+    after: Floats | None = None,
 ) -> list[bool]:
     """Decide for each history whether every output of one more answer is within the budget.
 
@@ -166,33 +157,33 @@ def decide(
     ]
     if rule.name == "basic":
         return admitted
-    rooms: dict[float, list[int]] = {}
+    by_remaining: dict[float, list[int]] = {}
     for position, already in enumerate(admitted):
         if not already:
             # The budget that the releases leave bounds the losses of the answers.
-            rooms.setdefault(_room(rule, queries, histories[position], query), []).append(position)
+            by_remaining.setdefault(_remaining(rule, queries, histories[position], query), []).append(position)
     left: list[tuple[int, Rule, Answers]] = []
-    for room, positions in rooms.items():
-        if room <= 0:
+    for remaining, positions in by_remaining.items():
+        if remaining <= 0:
             for position in positions:
                 # A release may use the last unit if there is no other answer.
                 numbers, _ = _answered(histories[position], costs)
-                admitted[position] = room == 0 and isinstance(query, ReleaseQuery) and not numbers
+                admitted[position] = remaining == 0 and isinstance(query, ReleaseQuery) and not numbers
             continue
-        within_room = rule if room == rule.budget else replace(rule, epsilon=nats_below(int(room)))
+        reduced = rule if remaining == rule.budget else replace(rule, epsilon=nats_below(int(remaining)))
         some = [_answered(histories[position], costs) for position in positions]
         losses = np.full((len(some), n_bounds(query)), np.inf)
-        quick = _by_table(within_room, queries, some, query, table, losses)
-        if after is not None and room == rule.budget:
+        quick = _by_table(reduced, queries, some, query, table, losses)
+        if after is not None and remaining == rule.budget:
             after[positions] = losses
         searches: list[tuple[int, Answers]] = []
         for position, (numbers, outputs), found in zip(positions, some, quick, strict=True):
             admitted[position] = bool(found)
             if found is None:
                 searches.append((position, ([queries[number] for number in numbers], outputs)))
-        refused = _surely_refused(within_room, [answers for _, answers in searches], query)
-        left += [(position, within_room, one) for (position, one), no in zip(searches, refused, strict=True) if not no]
-    items = [(within_room, answers) for _, within_room, answers in left]
+        refused = _surely_refused(reduced, [answers for _, answers in searches], query)
+        left += [(position, reduced, one) for (position, one), no in zip(searches, refused, strict=True) if not no]
+    items = [(reduced, answers) for _, reduced, answers in left]
     searched = workers(partial(_searched, loss or rule.loss_bounds, query), items) if left else ()
     for (position, _, _), one in zip(left, searched, strict=True):
         admitted[position] = one
@@ -210,7 +201,7 @@ def _by_table(
     histories: Sequence[History],
     query: Query,
     table: LinearTable | PointTable | None,
-    losses: npt.NDArray[np.float64],
+    losses: Floats,
 ) -> Sequence[bool | None]:
     """Return the decisions of the table, None where it has none, and fill `losses`."""
     if table is None or isinstance(query, ReleaseQuery):
@@ -229,7 +220,7 @@ def _by_table(
     )
 
 
-def _room(rule: Rule, queries: Sequence[Query], history: History, query: Query) -> float:
+def _remaining(rule: Rule, queries: Sequence[Query], history: History, query: Query) -> float:
     """Return the units that remain after all releases, including the worst output of the next one."""
     pairs = [(queries[number], output) for number, output in zip(*history, strict=True)]
     released = [(one, output) for one, output in pairs if isinstance(one, ReleaseQuery)]
@@ -247,12 +238,11 @@ class _Cost(NamedTuple):
 
     charge: float
     zcdp: int
-    epsilon: float
     is_release: bool
 
     @classmethod
     def of(cls, query: Query) -> "_Cost":
-        return cls(charge_of(query), zcdp_of(query), query.exact_epsilon, isinstance(query, ReleaseQuery))
+        return cls(charge_of(query), zcdp_of(query), isinstance(query, ReleaseQuery))
 
 
 def _answered(history: History, costs: Sequence[_Cost]) -> History:
@@ -264,7 +254,7 @@ def _answered(history: History, costs: Sequence[_Cost]) -> History:
     return [numbers[place] for place in kept], [outputs[place] for place in kept]
 
 
-def _surely_refused(rule: Rule, answers: Sequence[Answers], query: Query) -> npt.NDArray[np.bool_]:
+def _surely_refused(rule: Rule, answers: Sequence[Answers], query: Query) -> Bools:
     """Return a mask of the histories that exceed the budget between two known points."""
     no = np.zeros(len(answers), dtype=bool)
     if not answers or rule.domain is not None or rule.bounds is None or not isinstance(query, RegressionQuery):
@@ -284,14 +274,7 @@ def _epsilons_admit(rule: Rule, costs: Sequence[_Cost]) -> bool:
     """Return whether the charges alone are within the budget."""
     if sum(cost.charge for cost in costs) <= rule.budget:
         return True
-    if rule.zcdp_budget is not None:
-        return sum(cost.zcdp for cost in costs) <= rule.zcdp_budget
-    if rule.name != "approximate" or rule.delta is None or math.inf in (cost.charge for cost in costs):
-        return False
-    epsilons = [cost.epsilon for cost in costs]
-    spent = advanced_composition(epsilons, epsilon=rule.epsilon, delta=rule.delta, rule=rule.composition)
-    # The rounding error of a few operations is far smaller.
-    return spent * (1 + 2.0**-40) <= rule.epsilon
+    return rule.zcdp_budget is not None and sum(cost.zcdp for cost in costs) <= rule.zcdp_budget
 
 
 def _searched(loss: Loss, query: Query, item: tuple[Rule, Answers]) -> bool:
@@ -303,9 +286,9 @@ def _losses_admit(rule: Rule, loss: Loss, query: Query, answers: Answers) -> boo
     queries, outputs = answers
     if isinstance(query, ReleaseQuery):
         return _is_at_most(loss(queries, outputs, rule.epsilon), rule.budget)
-    room = rule.budget - charge_of(query)
+    remaining = rule.budget - charge_of(query)
     # One search suffices if the present loss and epsilon together are within the budget.
-    if room >= 0 and _is_at_most(loss(queries, outputs, nats_below(int(room))), room):
+    if remaining >= 0 and _is_at_most(loss(queries, outputs, nats_below(int(remaining))), remaining):
         return True
     if rule.name == "simplified":
         return False
@@ -315,6 +298,6 @@ def _losses_admit(rule: Rule, loss: Loss, query: Query, answers: Answers) -> boo
     )
 
 
-def _is_at_most(loss: LossBounds, room: float) -> bool:
-    """Return whether a loss is proved to be at most `room` units."""
-    return math.isfinite(loss.upper) and units_above(loss.upper) <= room
+def _is_at_most(loss: LossBounds, remaining: float) -> bool:
+    """Return whether a loss is proved to be at most `remaining` units."""
+    return math.isfinite(loss.upper) and units_above(loss.upper) <= remaining

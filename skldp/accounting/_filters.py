@@ -1,18 +1,16 @@
 """Privacy filters of one person and of a household: whether one more query may be answered."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from skldp._arrays import kind_of
+from skldp._arrays import Floats, Positions, kind_of
 from skldp._checks import check_integer, is_integer
-from skldp.accounting._decide import Rule, decide
+from skldp.accounting._decide import Rule, RuleName, decide
 from skldp.accounting._query import Query, RegressionQuery, checked_query
-from skldp.accounting._units import OutputIndependentRule
 from skldp.accounting.losses._realized_loss import LossBounds
 from skldp.accounting.losses._region import Bounds, checked_box
 from skldp.mechanisms._finite_query import output_index
@@ -21,11 +19,23 @@ if TYPE_CHECKING:
     from skldp.accounting.losses._cohorts import LinearTable, PointTable
 
 
-class PrivacyFilter(ABC):
+class PrivacyFilter:
     """Base class of privacy filters."""
 
-    @abstractmethod
-    def __init__(self, rule: Rule) -> None:
+    _rule_name: ClassVar[RuleName]
+
+    def __init__(
+        self,
+        epsilon: float,
+        *,
+        bounds: Bounds | None = None,
+        domain: npt.ArrayLike | None = None,
+        tol: float = 1e-3,
+        group_size: int | None = None,
+    ) -> None:
+        self._set_up(Rule(self._rule_name, epsilon, bounds, tol, domain, group_size))
+
+    def _set_up(self, rule: Rule) -> None:
         self._rule = rule
         self._queries: list[Query] = []
         self._outputs: list[int] = []
@@ -117,8 +127,7 @@ class PrivacyFilter(ABC):
 class BasicPrivacyFilter(PrivacyFilter):
     """Basic composition: accept while the epsilons add up to at most the budget."""
 
-    def __init__(self, epsilon: float) -> None:
-        super().__init__(Rule("basic", epsilon))
+    _rule_name = "basic"
 
 
 class SimplifiedBayesianPrivacyFilter(PrivacyFilter):
@@ -143,16 +152,7 @@ class SimplifiedBayesianPrivacyFilter(PrivacyFilter):
     M. Pan, "Actual Knowledge Gain as Privacy Loss in Local Privacy Accounting", 2025, Algorithm 3.
     """
 
-    def __init__(
-        self,
-        epsilon: float,
-        *,
-        bounds: Bounds | None = None,
-        domain: npt.ArrayLike | None = None,
-        tol: float = 1e-3,
-        group_size: int | None = None,
-    ) -> None:
-        super().__init__(Rule("simplified", epsilon, bounds, tol, domain, group_size))
+    _rule_name = "simplified"
 
 
 class BayesianPrivacyFilter(PrivacyFilter):
@@ -193,16 +193,7 @@ class BayesianPrivacyFilter(PrivacyFilter):
     True
     """
 
-    def __init__(
-        self,
-        epsilon: float,
-        *,
-        bounds: Bounds | None = None,
-        domain: npt.ArrayLike | None = None,
-        tol: float = 1e-3,
-        group_size: int | None = None,
-    ) -> None:
-        super().__init__(Rule("bayesian", epsilon, bounds, tol, domain, group_size))
+    _rule_name = "bayesian"
 
 
 class ApproximateBayesianPrivacyFilter(PrivacyFilter):
@@ -214,11 +205,11 @@ class ApproximateBayesianPrivacyFilter(PrivacyFilter):
         Budget of the person; delta above 0 and below 1/e.
     bounds, domain, tol, group_size
         As in :class:`BayesianPrivacyFilter`.
-    rule : {"whitehouse", "rogers", "basic"}, default="whitehouse"
-        The output-independent filter: see ``skldp.accounting._units.advanced_composition``.
 
     Notes
     -----
+    The filter that ignores outputs adds up zero-concentrated privacy (Whitehouse et al.).
+
     Line 15 of the printed algorithm compares a ratio with its logarithm: it must read :math:`L > e^{\varepsilon_g}`.
 
     Why it is :math:`(\varepsilon, \delta)`-LDP. Take two values x and x'. While the output-independent filter accepts,
@@ -231,6 +222,7 @@ class ApproximateBayesianPrivacyFilter(PrivacyFilter):
     References
     ----------
     M. Pan, "Actual Knowledge Gain as Privacy Loss in Local Privacy Accounting", 2025, Algorithm 4.
+    J. Whitehouse, A. Ramdas, R. Rogers and Z. S. Wu, "Fully Adaptive Composition in Differential Privacy", 2022.
     """
 
     def __init__(
@@ -242,9 +234,8 @@ class ApproximateBayesianPrivacyFilter(PrivacyFilter):
         domain: npt.ArrayLike | None = None,
         tol: float = 1e-3,
         group_size: int | None = None,
-        rule: OutputIndependentRule = "whitehouse",
     ) -> None:
-        super().__init__(Rule("approximate", epsilon, bounds, tol, domain, group_size, delta, rule))
+        self._set_up(Rule("approximate", epsilon, bounds, tol, domain, group_size, delta))
 
     @property
     def delta(self) -> float:
@@ -283,7 +274,7 @@ class Household:
 
     Notes
     -----
-    The learning limit then holds for statements about the whole household: "somebody here smokes". Members who share
+    The learning limit then holds for statements about the household: "a member smokes". Members who share
     nothing still have one budget. Members whose records are the same in all features are one person who was asked
     several times.
 
@@ -328,7 +319,7 @@ class Household:
     def _own(self) -> list[int]:
         return [place for place in range(self.n_features) if place not in self.shared]
 
-    def _places(self, member: int) -> npt.NDArray[np.intp]:
+    def _places(self, member: int) -> Positions:
         """Return the position of each feature of a member in the common record."""
         n_own = len(self._own)
         places = np.empty(self.n_features, dtype=np.intp)
@@ -363,7 +354,7 @@ class Household:
         coef[self._places(member)] = query.coef
         return replace(query, coef=coef)
 
-    def bounds(self, bounds: Bounds) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    def bounds(self, bounds: Bounds) -> tuple[Floats, Floats]:
         """Return the domain of the common record, given that of a person's record.
 
         Parameters
@@ -379,7 +370,7 @@ class Household:
         low, high = (np.concatenate([side[list(self.shared)], *[side[self._own]] * self.n_members]) for side in box)
         return low, high
 
-    def records(self, X: Any) -> npt.NDArray[np.float64]:
+    def records(self, X: Any) -> Floats:
         """Return the common record of each household.
 
         Parameters

@@ -2,15 +2,14 @@ r"""Beliefs about a person after their answers (Pan 2025, Sections 2 and 3).
 
 An adversary's :class:`Belief` is a probability :math:`Q(x)` for each of some values x that the person may have.
 Answers y turn it into :math:`Q(x \mid y)`, by Bayes' rule; a statement f about the person is believed with
-:math:`Q(f) = \sum_x P(f(x)) Q(x)`; and the most that anybody can have learnt about any statement, from any belief, is
-the realized loss:
+:math:`Q(f) = \sum_x P(f(x)) Q(x)`; and the realized loss
+bounds what any belief can have learnt about any statement:
 
 .. math:: e^{-L(y)} \le \frac{Q(f \mid y)}{Q(f)} \le e^{L(y)}
 
 (Lemma 3.1), which some belief and statement come as near as one likes (Lemma 3.2).
 """
 
-import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,15 +18,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from skldp._checks import check_fraction
-from skldp.accounting._query import ClassQuery, FiniteQuery, Query, ReleaseQuery, SoftmaxQuery, checked_query
+from skldp._arrays import Floats
+from skldp.accounting._query import FiniteQuery, Query, ReleaseQuery, checked_query
 from skldp.accounting.losses._realized_loss import LossBounds, realized_loss
-from skldp.accounting.losses._region import Bounds, Floats
+from skldp.accounting.losses._region import Bounds
 from skldp.mechanisms._finite_query import output_index, read_only
 
 #: Pairs of a query and its output, as filters keep them, or what a ledger's ``history`` returns.
 History = Sequence[tuple[Query, int]] | Sequence[Mapping[str, Any]]
-_MOST_COMBINATIONS = 4096
 
 
 def pairs_of(history: History) -> list[tuple[Query, int]]:
@@ -41,51 +39,6 @@ def loss_of(history: History, bounds: Bounds | None, domain: npt.ArrayLike | Non
     pairs = pairs_of(history)
     queries, outputs = [query for query, _ in pairs], [output for _, output in pairs]
     return realized_loss(queries, outputs, bounds=bounds, domain=domain, tol=tol)
-
-
-@dataclass(frozen=True)
-class Utilization:
-    """Utilization: the share of each query's epsilon that its outputs really cost.
-
-    Attributes
-    ----------
-    least, most : float
-        The smallest and the largest realized loss over all outputs, in nats, each a certified upper bound.
-    epsilon : float
-        Sum of the epsilons of the queries, in nats.
-    """
-
-    least: float
-    most: float
-    epsilon: float
-
-    @property
-    def share(self) -> float:
-        """Smallest loss divided by epsilon: 1 for queries that fully utilize their budget (Definition 3.3)."""
-        return min(1.0, self.least / self.epsilon)
-
-
-def budget_utilization(
-    queries: Sequence[Query],
-    *,
-    bounds: Bounds | None = None,
-    domain: npt.ArrayLike | None = None,
-    tol: float = 1e-3,
-) -> Utilization:
-    """Return the loss of every output of some queries, compared with their epsilons.
-
-    M. Pan, "Actual Knowledge Gain as Privacy Loss in Local Privacy Accounting", 2025, Definition 3.3.
-    """
-    n_combinations = math.prod(checked_query(query).n_outputs for query in queries)
-    if not queries or n_combinations > _MOST_COMBINATIONS:
-        raise ValueError(
-            f"queries must have from 2 to {_MOST_COMBINATIONS:,} combinations of outputs. Got {n_combinations:,}."
-        )
-    losses = [
-        realized_loss(queries, outputs, bounds=bounds, domain=domain, tol=tol).upper
-        for outputs in itertools.product(*(range(query.n_outputs) for query in queries))
-    ]
-    return Utilization(min(losses), max(losses), _added_up([query.exact_epsilon for query in queries]))
 
 
 @dataclass(frozen=True)
@@ -429,37 +382,3 @@ def learning_limit(
     loss = loss_of(history, bounds, domain, tol).upper
     # The rounding error of exp is far smaller.
     return math.exp(-loss) * (1 - 2.0**-50), math.exp(loss) * (1 + 2.0**-50)
-
-
-def sharpest_belief(
-    history: History,
-    *,
-    bounds: Bounds | None = None,
-    domain: npt.ArrayLike | None = None,
-    chance: float = 1e-6,
-    tol: float = 1e-3,
-) -> tuple[Belief, Floats]:
-    """Return a belief and a statement that these answers change the most: Lemma 3.2.
-
-    Shapes: `statement` (n_points,).
-
-    M. Pan, "Actual Knowledge Gain as Privacy Loss in Local Privacy Accounting", 2025, Lemma 3.2 and Appendix A.3.
-    """
-    check_fraction("chance", chance)
-    pairs = pairs_of(history)
-    if any(isinstance(query, ClassQuery | ReleaseQuery | SoftmaxQuery) for query, _ in pairs):
-        raise ValueError(
-            "Where questions about classes and releases tell most is not searched for. Got a history with one."
-        )
-    found = loss_of(pairs, bounds, domain, tol)
-    if found.x_high is not None and found.x_low is not None:
-        return Belief(np.array([chance, 1 - chance]), np.stack([found.x_high, found.x_low])), np.array([1.0, 0.0])
-    sizes = [query.n_points for query, _ in pairs if isinstance(query, FiniteQuery)]
-    if not sizes:
-        raise ValueError("A belief is about a person who has answered. Got an empty history.")
-    total = Belief(np.full(sizes[0], 1 / sizes[0]))._log_likelihood(pairs)
-    probabilities, statement = np.zeros(sizes[0]), np.zeros(sizes[0])
-    probabilities[total.argmin()] = 1 - chance
-    probabilities[total.argmax()] += chance
-    statement[total.argmax()] = 1.0
-    return Belief(probabilities), statement

@@ -4,7 +4,6 @@ All give the log-likelihood of an output, or what it can cost at most, which is 
 needs.
 """
 
-import hashlib
 import json
 import math
 from collections import Counter
@@ -17,10 +16,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from skldp._arrays import Ints
 from skldp._checks import check_integer
 from skldp._documents import parsing, read_json
 from skldp.accounting._class_query import ClassQuery, SoftmaxQuery
-from skldp.accounting._regression_query import KINDS, RegressionQuery
+from skldp.accounting._regression_query import KINDS, KeyedQuery, RegressionQuery
 from skldp.accounting._units import as_parts, nats_above, units_above, zcdp_of_pure
 from skldp.laws._odds import TWO_64, log_ratio
 from skldp.mechanisms._finite_query import FiniteQuery
@@ -33,7 +33,7 @@ _Law = tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
-class ReleaseQuery:
+class ReleaseQuery(KeyedQuery):
     r"""Released rows of a person, charged at full epsilon, or a released code of a named part, charged by its value.
 
     Make one with :meth:`of`.
@@ -116,7 +116,7 @@ class ReleaseQuery:
         if isinstance(query, ReleaseQuery) and query.part is None:
             return query
         charge = int(charge_of(query))
-        return cls("an answer that is not told", charge, zcdp_of_pure(charge))
+        return cls("hidden answer", charge, zcdp_of_pure(charge))
 
     @classmethod
     def erasure(cls, queries: Sequence[Any], loss: float | None) -> "ReleaseQuery":
@@ -181,10 +181,10 @@ class ReleaseQuery:
         """Return the codes that an output supports."""
         return [code for code in range(self.n_classes) if output >> code & 1] if self.own_count else [output]
 
-    def outputs_of(self, rows: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    def outputs_of(self, rows: npt.NDArray[Any]) -> Ints:
         """Return the recorded outputs of the released rows of a part, shape (n,)."""
         bits = np.int64(1) << np.arange(self.n_classes, dtype=np.int64)
-        found: npt.NDArray[np.int64] = rows.astype(np.int64) @ bits if self.own_count else rows[:, 0].astype(np.int64)
+        found: Ints = rows.astype(np.int64) @ bits if self.own_count else rows[:, 0].astype(np.int64)
         return found
 
     @cached_property
@@ -196,11 +196,6 @@ class ReleaseQuery:
     def exact_epsilon(self) -> float:
         """Same as `epsilon`, which is computed from the mechanism's integers."""
         return self.epsilon
-
-    @cached_property
-    def key(self) -> str:
-        """SHA-256 of the content, in hexadecimal."""
-        return hashlib.sha256(self.to_json().encode()).hexdigest()
 
     def to_json(self) -> str:
         """Write the query as JSON, with charges as the integers that they are."""
@@ -228,7 +223,7 @@ def zcdp_of(query: Any) -> int:
 
 
 @lru_cache(maxsize=16)
-def charge_parts(query: Any) -> npt.NDArray[np.int64]:
+def charge_parts(query: Any) -> Ints:
     """Return the epsilon and the zCDP rho of an answer, each split by :func:`as_parts`."""
     charge = charge_of(query)
     zcdp = query.zcdp if isinstance(query, ReleaseQuery) else zcdp_of_pure(int(charge))

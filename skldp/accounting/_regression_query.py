@@ -9,6 +9,7 @@ A :class:`RegressionQuery` is a regression :math:`y = f(\theta x + c)` answered 
 import hashlib
 import json
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar, Literal, cast, get_args
@@ -17,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from skldp._arrays import as_numbers
+from skldp._arrays import Floats, Words, as_numbers
 from skldp.accounting._units import LARGEST, checked_epsilon, finite_number, saturated
 from skldp.domains._norms import weighted_sums
 from skldp.laws._odds import flip_threshold, threshold_log_odds
@@ -32,8 +33,21 @@ _SMALLEST_SPAN = 1e-100
 _LEAST_GROWTH, MAX_GROWTH = 9e-7, 30.0
 
 
+class KeyedQuery(ABC):
+    """Base class of queries that are recorded as JSON."""
+
+    @abstractmethod
+    def to_json(self) -> str:
+        """Write the query as JSON; every float survives exactly."""
+
+    @cached_property
+    def key(self) -> str:
+        """SHA-256 of the content, in hexadecimal."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
+
+
 @dataclass(frozen=True, eq=False)
-class RegressionQuery:
+class RegressionQuery(KeyedQuery):
     r"""Regression query, answered with one of two values.
 
     Parameters
@@ -91,7 +105,7 @@ class RegressionQuery:
     """
 
     kind: Kind
-    coef: npt.NDArray[np.float64]
+    coef: Floats
     intercept: float
     output_bounds: tuple[float, float]
     epsilon: float
@@ -125,7 +139,7 @@ class RegressionQuery:
             largest = max(float(np.abs(coef).sum()), abs(intercept), abs(low), abs(high))
         if largest > LARGEST or high - low < _SMALLEST_SPAN:
             raise ValueError(
-                "A query must be finite with room to spare: coefficients that add up to at most "
+                "A query must stay far from overflow: coefficients that add up to at most "
                 f"{LARGEST:g}, an intercept and output bounds of at most that size, and output bounds at least "
                 f"{_SMALLEST_SPAN:g} apart. Got the coefficients {self.coef!r}, the intercept {self.intercept!r} and "
                 f"the output bounds {self.output_bounds!r} instead."
@@ -135,6 +149,8 @@ class RegressionQuery:
         object.__setattr__(self, "intercept", intercept)
         object.__setattr__(self, "output_bounds", (low, high))
         object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
+        # Computed before any answer, as every decision needs it.
+        _ = self.exact_epsilon
 
     @property
     def output_values(self) -> tuple[float, float]:
@@ -154,18 +170,13 @@ class RegressionQuery:
         return high - low if self.kind == "exponential" else 0.0
 
     @cached_property
-    def _least_threshold(self) -> npt.NDArray[np.uint64]:
+    def _least_threshold(self) -> Words:
         return flip_threshold(self.epsilon)
 
     @cached_property
     def exact_epsilon(self) -> float:
         """Largest log-ratio of the sampled integers, rounded up; at most `epsilon`."""
         return min(self.epsilon, float(threshold_log_odds(self._least_threshold)))
-
-    @cached_property
-    def key(self) -> str:
-        """SHA-256 of the content, in hexadecimal."""
-        return hashlib.sha256(self.to_json().encode()).hexdigest()
 
     def to_json(self) -> str:
         """Write the query as JSON; every float survives exactly."""
@@ -180,11 +191,11 @@ class RegressionQuery:
             separators=(",", ":"),
         )
 
-    def unit_response(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    def unit_response(self, X: npt.ArrayLike) -> Floats:
         """Rescale the clipped prediction from [a, b] to [0, 1]."""
         return self._unit_response(1, self._argument(X))
 
-    def probability_of_high(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    def probability_of_high(self, X: npt.ArrayLike) -> Floats:
         """Probability of the output 1 (the value b).
 
         Parameters
@@ -198,7 +209,7 @@ class RegressionQuery:
         """
         return self._probability(1, self._argument(X))
 
-    def log_likelihood(self, output: int, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    def log_likelihood(self, output: int, X: npt.ArrayLike) -> Floats:
         """Log-probability of an output, given each row.
 
         Parameters
@@ -227,7 +238,7 @@ class RegressionQuery:
         """
         return noise.bernoulli(self.thresholds(X)).astype(np.int8)
 
-    def thresholds(self, X: npt.ArrayLike) -> npt.NDArray[np.uint64]:
+    def thresholds(self, X: npt.ArrayLike) -> Words:
         r"""Integers that :meth:`sample` draws with: :math:`2^{64}` times the probability of the output 1.
 
         Parameters
@@ -246,7 +257,7 @@ class RegressionQuery:
         # 2^64 - t in unsigned arithmetic is the two's complement of t, which is never 0.
         return np.where(high <= low, rarer, ~rarer + np.uint64(1))
 
-    def estimate(self, outputs: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    def estimate(self, outputs: npt.ArrayLike) -> Floats:
         r"""Turn answers into unbiased estimates of the (clipped) predictions.
 
         Parameters
@@ -345,21 +356,21 @@ class RegressionQuery:
         # A product, since squares could overflow.
         return math.sqrt(largest - away) * math.sqrt(largest + away) / math.sqrt(n_people) if n_people else math.inf
 
-    def _argument(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    def _argument(self, X: npt.ArrayLike) -> Floats:
         rows = saturated(X, self.n_features)
         # The limits on parameters exclude overflow. Underflow must not raise under the caller's numpy settings.
         with np.errstate(all="ignore"):
             return weighted_sums(rows, self.coef[None], np.array([self.intercept]))[:, 0]
 
-    def _probability(self, output: int, z: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def _probability(self, output: int, z: Floats) -> Floats:
         smallest = float(expit(-self.epsilon))
         with np.errstate(all="ignore"):
             return smallest + (1 - 2 * smallest) * self._unit_response(output, z)
 
-    def _unit_response(self, output: int, z: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def _unit_response(self, output: int, z: Floats) -> Floats:
         with np.errstate(all="ignore"):
             if self.kind == "logistic":
-                return cast("npt.NDArray[np.float64]", expit(z if output == 1 else -z))
+                return cast("Floats", expit(z if output == 1 else -z))
             low, high = self.argument_bounds
             w = np.clip((z - low if output == 1 else high - z) / (high - low), 0.0, 1.0)
             if self.kind != "exponential":

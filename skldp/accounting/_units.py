@@ -1,16 +1,15 @@
 r"""Units in which budgets are added up, and composition of epsilons and of zero-concentrated privacy."""
 
 import math
-from collections.abc import Sequence
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from skldp._arrays import Bools, Floats, Ints
 from skldp._checks import is_number
-from skldp.laws._odds import round_down, round_up, sum_above
+from skldp.laws._odds import round_down, round_up
 
 # A sum of products of two such numbers, divided by a span of 1e-100, stays below 1e301: nothing can overflow.
 LARGEST = 1e100
@@ -18,7 +17,7 @@ LARGEST = 1e100
 MAX_EPSILON = 30.0
 
 
-def saturated(X: Any, n_features: int) -> npt.NDArray[np.float64]:
+def saturated(X: Any, n_features: int) -> Floats:
     """Turn rows into numbers of at most 1e100; NaN becomes -1e100.
 
     Shapes: `X` (n_samples, n_features).
@@ -84,20 +83,23 @@ def nats_below(units: int) -> float:
     return round_down(Fraction(units, UNITS))
 
 
-def as_parts(units: float) -> npt.NDArray[np.int64]:
+def as_parts(units: float) -> Ints:
     """Split a number of units into an upper and a lower int64, at most :data:`BEYOND_SUMS`."""
     if units >= BEYOND_SUMS:
         return np.array([_MOST_HIGH, 0], dtype=np.int64)
     return np.array(divmod(int(units), 1 << _LOW_BITS), dtype=np.int64)
 
 
-def saturated_sum(sums: npt.NDArray[np.int64], parts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Add split numbers, last axis, to split sums; exact below :data:`BEYOND_SUMS`, saturated above."""
-    limited: npt.NDArray[np.int64] = np.minimum(sums + parts, [_MOST_HIGH, 2**63 - 1])
-    return limited
+def saturated_sum(sums: Ints, parts: Ints) -> Ints:
+    """Add two split numbers to two split sums of each person; exact below :data:`BEYOND_SUMS`, saturated above.
+
+    Shapes: `sums` (n, 4); `parts` (2, 2).
+    """
+    limited: Ints = np.minimum(sums.reshape(-1, 2, 2) + parts, [_MOST_HIGH, 2**63 - 1])
+    return limited.reshape(-1, 4)
 
 
-def nats_of_sums(sums: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+def nats_of_sums(sums: Ints) -> Floats:
     """Convert split sums to nats, rounded up; infinite where they are saturated.
 
     Shapes: result (n,).
@@ -106,60 +108,13 @@ def nats_of_sums(sums: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
     return np.array([math.inf if one >= BEYOND_SUMS else nats_above(one) for one in units], dtype=np.float64)
 
 
-def within(sums: npt.NDArray[np.int64], budget: int) -> npt.NDArray[np.bool_]:
+def within(sums: Ints, budget: int) -> Bools:
     """Return a mask of the sums that are at most a budget; a saturated sum never is."""
     high, low = as_parts(min(budget, BEYOND_SUMS - 1)).tolist()
     carried = sums[..., 0] + (sums[..., 1] >> _LOW_BITS)
     rest = sums[..., 1] & ((1 << _LOW_BITS) - 1)
-    within_budget: npt.NDArray[np.bool_] = (carried < high) | ((carried == high) & (rest <= low))
+    within_budget: Bools = (carried < high) | ((carried == high) & (rest <= low))
     return within_budget
-
-
-OutputIndependentRule = Literal["basic", "rogers", "whitehouse"]
-
-
-def advanced_composition(
-    epsilons: Sequence[float], *, epsilon: float, delta: float, rule: OutputIndependentRule
-) -> float:
-    r"""Return the privacy spent by the given queries under an output-independent rule.
-
-    With :math:`s = \sum_i \varepsilon_i^2`: ``"basic"`` is :math:`\sum_i \varepsilon_i`, ``"whitehouse"`` is
-
-    .. math:: \sqrt{2 \ln(1/\delta) s} + s/2,
-
-    and ``"rogers"``, with :math:`H = \varepsilon_g^2 / (28.04 \ln(1/\delta))`, is
-
-    .. math:: \sum_i \varepsilon_i (e^{\varepsilon_i} - 1)/2
-              + \sqrt{2 (s + H) (1 + \tfrac12 \ln(s/H + 1)) \ln(2/\delta)}.
-
-    Both hold for every pair x, x' by martingales. Let :math:`L_k` be the log-ratio after k answers and
-    :math:`V_k = \sum_{i \le k} \varepsilon_i^2`. One answer's log-ratio lies in :math:`[-\varepsilon, \varepsilon]` and
-    drifts by at most :math:`\varepsilon \tanh(\varepsilon/2)`, which is below both :math:`\varepsilon^2/2` and
-    :math:`\varepsilon (e^\varepsilon - 1)/2`. So, with :math:`X_k` for :math:`L_k` without its drift,
-    :math:`e^{\lambda X_k - \lambda^2 V_k / 2}` is a supermartingale. A :math:`\lambda` fixed by the largest V that is
-    accepted gives ``"whitehouse"``. A normal mixture over :math:`\lambda` with variance 1/H gives
-    :math:`X_k^2 \le 2 (V_k + H)(\ln(1/\delta) + \tfrac12 \ln(V_k/H + 1))` for all k at once, with any H that is fixed
-    beforehand: ``"rogers"`` is a looser form of it wherever :math:`\ln(2/\delta) \ge 1`.
-
-    R. Rogers, A. Roth, J. Ullman and S. Vadhan, "Privacy Odometers and Filters", NeurIPS 2016, Theorem 5.1.
-    J. Whitehouse, A. Ramdas, R. Rogers and Z. S. Wu, "Fully Adaptive Composition in Differential Privacy", 2022.
-    """
-    values = list(epsilons)
-    if not values:
-        return 0.0
-    squares = math.fsum(value * value for value in values)
-    if rule == "basic":
-        total = sum_above(*values)
-    elif rule == "whitehouse":
-        total = math.sqrt(2 * math.log(1 / delta) * squares) + squares / 2
-    elif rule == "rogers":
-        floor = epsilon**2 / (28.04 * math.log(1 / delta))
-        drift = math.fsum(value * math.expm1(value) / 2 for value in values)
-        spread = 2 * (squares + floor) * (1 + math.log1p(squares / floor) / 2) * math.log(2 / delta)
-        total = drift + math.sqrt(spread)
-    else:
-        raise ValueError(f"rule must be 'basic', 'rogers' or 'whitehouse'. Got {rule!r} instead.")
-    return total if rule == "basic" else total * (1 + 2.0**-48)
 
 
 # Decimal precision, and a bound on the relative error of a few operations.
@@ -173,9 +128,9 @@ def zcdp_budget(epsilon: float, delta: float) -> int:
     A filter that accepts while the :math:`\rho` of all queries, chosen adaptively, add up to at most this keeps the
     log-ratio of the outputs' probabilities at most epsilon, with probability at least :math:`1 - \delta`, for each pair
     of values: with :math:`\alpha` fixed, :math:`e^{(\alpha - 1)(L_k - \alpha (\rho_1 + \dots + \rho_k))}` is a
-    supermartingale. Where every :math:`\rho_i` is :math:`\varepsilon_i^2 / 2` it is ``"whitehouse"`` of
-    :func:`advanced_composition`. Solved for :math:`\rho`, the room is
-    :math:`(\sqrt{\varepsilon + \ln(1/\delta)} - \sqrt{\ln(1/\delta)})^2`.
+    supermartingale. Where every :math:`\rho_i` is :math:`\varepsilon_i^2 / 2` it is the filter of Whitehouse et al.:
+    :math:`\sqrt{2 \ln(1/\delta) s} + s/2` with :math:`s = \sum_i \varepsilon_i^2`. Solved for
+    :math:`\rho`, the budget is :math:`(\sqrt{\varepsilon + \ln(1/\delta)} - \sqrt{\ln(1/\delta)})^2`.
 
     M. Bun and T. Steinke, "Concentrated Differential Privacy", TCC 2016, Lemma 3.5; J. Whitehouse, A. Ramdas, R. Rogers
     and Z. S. Wu, "Fully Adaptive Composition in Differential Privacy", 2022.

@@ -4,7 +4,7 @@ import typing as _typing
 
 from skldp.client._fields import CategoryField, NumberField, NumbersField
 from skldp.client._ledger import DeviceLedger
-from skldp.client._policy import Policy, Report
+from skldp.client._policy import Policy, PolicyReport
 from skldp.domains._declared_columns import NumberColumn
 from skldp.laws._release_key import ReleaseKey
 
@@ -18,10 +18,10 @@ __all__ = [
     "NumberField",
     "NumbersField",
     "Policy",
+    "PolicyReport",
     "PrefixDomain",
     "PrefixTask",
     "ReleaseKey",
-    "Report",
 ]
 
 

@@ -155,7 +155,7 @@ class NumbersField(Field):
     law : GroupLaw
         Law of as many numbers in [-1, 1].
     steps : int, default=None
-        The number of equal steps between the bounds of each number that is not whole under the memo rule
+        The number of equal steps between the bounds of each number that is not an integer under the memo rule
         ``"permanent"``, from 1 to 2^30.
 
     Raises

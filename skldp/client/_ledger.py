@@ -18,6 +18,8 @@ _TABLE = "CREATE TABLE IF NOT EXISTS spent (policy TEXT PRIMARY KEY, units INTEG
 _KEPT = "CREATE TABLE IF NOT EXISTS kept (tag TEXT PRIMARY KEY)"
 # NULL marks a wave whose report the limit did not admit.
 _WAVES = "CREATE TABLE IF NOT EXISTS waves (wave TEXT PRIMARY KEY, report BLOB)"
+# Locks out other writers between the read of the sum and the write of the charge.
+_BEGIN = "BEGIN IMMEDIATE"
 _CHARGE = (
     "INSERT INTO spent VALUES (?, ?, 1) "
     "ON CONFLICT (policy) DO UPDATE SET units = units + excluded.units, reports = reports + 1"
@@ -81,11 +83,10 @@ class DeviceLedger:
         LedgerError
             If the file cannot be read or written, or is another file; nothing is drawn then.
         """
-        check_epsilon(epsilon)
+        units = _units(epsilon)
         with self._opened() as connection:
-            # Locks out other writers between the read of the sum and the write of the charge.
-            connection.execute("BEGIN IMMEDIATE")
-            self._spend(connection, policy, _units(epsilon))
+            connection.execute(_BEGIN)
+            self._spend(connection, policy, units)
 
     def charge_once(self, policy: str, charges: Mapping[str, float]) -> None:
         """Charge one report for the answers that were never charged before.
@@ -93,11 +94,10 @@ class DeviceLedger:
         `charges` has the epsilon of each answer by its tag, a keyed hash of the value that is kept in the file. Errors
         are those of :meth:`charge`.
         """
-        for epsilon in charges.values():
-            check_epsilon(epsilon)
+        units = {tag: _units(epsilon) for tag, epsilon in charges.items()}
         with self._opened() as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            self._spend(connection, policy, _new_units(connection, charges))
+            connection.execute(_BEGIN)
+            self._spend(connection, policy, _new_units(connection, units))
 
     def keep_wave(self, policy: str, wave: str, charges: Mapping[str, float], report: bytes) -> bytes:
         """Charge and store the first report of a wave, and return the stored one.
@@ -125,17 +125,16 @@ class DeviceLedger:
         ValueError, LedgerError
             As of :meth:`charge`.
         """
-        for epsilon in charges.values():
-            check_epsilon(epsilon)
+        units = {tag: _units(epsilon) for tag, epsilon in charges.items()}
         with self._opened() as connection:
-            connection.execute("BEGIN IMMEDIATE")
+            connection.execute(_BEGIN)
             kept = self._kept_report(connection, wave)
             if kept is not None:
                 return kept
             connection.execute("SAVEPOINT charges")
             try:
                 connection.execute("INSERT INTO waves VALUES (?, ?)", (wave, report))
-                self._spend(connection, policy, _new_units(connection, charges))
+                self._spend(connection, policy, _new_units(connection, units))
             except BudgetExhaustedError:
                 connection.execute("ROLLBACK TO charges")
                 connection.execute("INSERT INTO waves VALUES (?, NULL)", (wave,))
@@ -205,15 +204,16 @@ def _create(path: str) -> None:
             os.link(draft, path)
 
 
-def _new_units(connection: Any, charges: Mapping[str, float]) -> int:
-    """Store the tags of charges, and return the units of the new ones."""
+def _new_units(connection: Any, units: Mapping[str, int]) -> int:
+    """Store the tags of charges, and return the sum of the new ones."""
     known = "SELECT 1 FROM kept WHERE tag = ?"
-    new = [tag for tag in charges if connection.execute(known, (tag,)).fetchone() is None]
+    new = [tag for tag in units if connection.execute(known, (tag,)).fetchone() is None]
     connection.executemany("INSERT INTO kept VALUES (?)", [(tag,) for tag in new])
-    return sum(_units(charges[tag]) for tag in new)
+    return sum(units[tag] for tag in new)
 
 
 def _units(epsilon: float) -> int:
+    check_epsilon(epsilon)
     return math.ceil(Fraction(float(epsilon)) * _UNITS)
 
 

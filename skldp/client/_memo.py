@@ -10,7 +10,7 @@ from skldp._documents import canonical_text
 from skldp.client._fields import AnyField, CategoryField, NumbersField
 from skldp.laws._release_key import ReleaseKey
 
-# Incremented when a draw reads its words in another way.
+# Incremented when a draw reads its words differently.
 _VERSION = b"1"
 
 

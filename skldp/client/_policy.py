@@ -17,12 +17,12 @@ from skldp._texts import escaped, is_visible
 from skldp.client._fields import MOST_NAME, AnyField, CategoryField, NumbersField, check_text, field_from_dict
 from skldp.client._ledger import DeviceLedger
 from skldp.client._memo import KeptField, kept_report, wave_digest
-from skldp.client._reports import Report, pack, unpack
+from skldp.client._report_bytes import PolicyReport, pack, unpack
 from skldp.laws._integers import secure_words, words_of
 from skldp.laws._odds import round_up
 from skldp.laws._release_key import ReleaseKey, person_bytes
 
-# A device has room and time for so many fields and bits of answers, and for documents of this length.
+# Limits of what a device must store and process.
 _MOST_FIELDS, _MOST_NUMBERS, _MOST_BITS, _MOST_CHARACTERS = 1000, 1024, 2**17, 2**24
 _VERSION = 2
 _NAMES = {"purpose", "fields", "epsilon", "delta", "memo", "expires", "sha256"}
@@ -58,7 +58,7 @@ class Policy:
         Parameters of the estimators that the integers were made from. They are no part of the law.
     memo : {"fresh", "permanent"}, default="fresh"
         ``"fresh"`` draws every report independently. ``"permanent"`` makes it a function of a secret of the person, the
-        law and the value: the same record gives the same report. Numbers that are not whole need `steps` then. Laws of
+        law and the value: the same record gives the same report. Numbers other than integers need `steps` then. Laws of
         two steps, such as that of longitudinal_categories, need ``"permanent"``.
 
     Raises
@@ -122,7 +122,9 @@ class Policy:
         if self.memo == "fresh" and self.has_waves:
             raise ValueError("Laws of two steps are for the memo rule 'permanent'. Got one under 'fresh'.")
         if self.memo == "permanent" and any(one.needs_steps for one in self.fields):
-            raise ValueError("Under the memo rule 'permanent', numbers that are not whole must have steps. Got none.")
+            raise ValueError(
+                "Under the memo rule 'permanent', numbers other than integers must have `steps`; got None."
+            )
         if sum(one.n_answers.bit_length() for one in self.fields) > _MOST_BITS:
             raise ValueError(f"A report must have at most {_MOST_BITS} bits of answers. Got a policy of more instead.")
         check_text("purpose", self.purpose, 1000)
@@ -148,12 +150,7 @@ class Policy:
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: Any,
-        *,
-        purpose: str,
-        units: dict[str, str] | None = None,
-        expires: str | None = None,
+        cls, estimator: Any, *, purpose: str, units: dict[str, str] | None = None, expires: str | None = None
     ) -> Self:
         """Make a policy from a fitted estimator; needs scikit-learn.
 
@@ -428,12 +425,12 @@ class Policy:
         """
         return self._draw(self._encode(record), words_of(random_bytes))
 
-    def read(self, report: bytes) -> Report:
+    def read(self, report: bytes) -> PolicyReport:
         """Read a report; raises ValueError if it is broken or of another policy or version."""
         report_id, answers = unpack(report, bytes.fromhex(self.sha256), [field.n_answers for field in self.fields])
         if not all(field.is_answer(answer) for field, answer in zip(self.fields, answers, strict=True)):
             raise ValueError("The answers of a report must be those of its policy. Got others instead.")
-        return Report(report_id.hex(), {f.name: answer for f, answer in zip(self.fields, answers, strict=True)})
+        return PolicyReport(report_id.hex(), {f.name: answer for f, answer in zip(self.fields, answers, strict=True)})
 
     @cached_property
     def _document(self) -> dict[str, Any]:

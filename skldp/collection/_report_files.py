@@ -8,8 +8,8 @@ from os import PathLike
 from typing import Any, NamedTuple, Self
 
 from skldp._tables import require
-from skldp.client import Policy, Report
-from skldp.client._reports import header
+from skldp.client import Policy, PolicyReport
+from skldp.client._report_bytes import header
 from skldp.collection._report_tables import (
     RefusedFileError,
     ReportColumns,
@@ -46,7 +46,7 @@ class Found(NamedTuple):
     broken: int
 
 
-def read_one(policy: Policy, report: bytes) -> Report | Rejected:
+def read_one(policy: Policy, report: bytes) -> PolicyReport | Rejected:
     """Read one report; a broken one has the header of the policy, a foreign one does not."""
     if not isinstance(report, bytes | bytearray | memoryview):
         raise TypeError(f"A report must be bytes; got {type(report).__name__}.")
@@ -58,8 +58,8 @@ def read_one(policy: Policy, report: bytes) -> Report | Rejected:
         return Rejected.BROKEN if own else Rejected.FOREIGN
 
 
-def _found(policy: Policy, parsed: list[Report | Rejected]) -> Found:
-    reports = [one for one in parsed if isinstance(one, Report)]
+def _found(policy: Policy, parsed: list[PolicyReport | Rejected]) -> Found:
+    reports = [one for one in parsed if isinstance(one, PolicyReport)]
     return Found(columns_of(policy, reports), parsed.count(Rejected.FOREIGN), parsed.count(Rejected.BROKEN))
 
 
@@ -195,7 +195,7 @@ def _read_bytes(policy: Policy, path: str | PathLike[str]) -> Iterator[Found]:
             more = file.read(max(_BYTES, size))
             held, ended = held + more, not more
             n_read += len(more)
-            parsed: list[Report | Rejected] = []
+            parsed: list[PolicyReport | Rejected] = []
             place = 0
             # Complete reports, and at the end the rest.
             while place + size <= len(held) or (ended and place < len(held)):
@@ -235,7 +235,7 @@ class ReportStore:
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
         self._parts: list[ReportColumns] = [columns_of(policy, [])]
-        self._waiting: list[Report] = []
+        self._waiting: list[PolicyReport] = []
         self._foreign = self._broken = self._read = 0
 
     def add(self, report: bytes) -> bool:

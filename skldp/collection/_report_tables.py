@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from skldp._tables import as_frame, require
 from skldp._value_labels import value_labels
-from skldp.client import NumberField, NumbersField, Policy, Report
+from skldp.client import NumberField, NumbersField, Policy, PolicyReport
 from skldp.laws._categories import ResponseLaw, SubsetLaw, UnaryLaw
 from skldp.laws._longitudinal_laws import LongitudinalBitsLaw, LongitudinalResponseLaw
 from skldp.learning._answer_scores import bits, each, whole_answers
@@ -34,7 +34,7 @@ def answer_bytes(n_answers: int) -> int:
     return next((size for size in (1, 2, 4, 8) if needed <= size), needed)
 
 
-def columns_of(policy: Policy, reports: Sequence[Report]) -> ReportColumns:
+def columns_of(policy: Policy, reports: Sequence[PolicyReport]) -> ReportColumns:
     """Convert reports to columns."""
     ids = b"".join(bytes.fromhex(report.report_id) for report in reports)
     answers = tuple(

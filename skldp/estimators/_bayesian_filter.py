@@ -15,18 +15,18 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from skldp._arrays import as_numbers
-from skldp._checks import is_integer
 from skldp.accounting._decide import RULES
 from skldp.accounting._query import SoftmaxQuery
-from skldp.accounting.ledger._ledger_answers import check_key
+from skldp.accounting.ledger._ledger_answers import Call, answer
 from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
-from skldp.accounting.ledger._records import distinct_ids
+from skldp.accounting.ledger._reader import declared_settings
+from skldp.accounting.ledger._records import check_key
 from skldp.accounting.losses._region import region_of
 from skldp.domains._columns import check_column_names
 from skldp.domains._domain import Domain
 from skldp.estimators._from_estimator import imputed_values, query_from_estimator
 from skldp.estimators._guarantee_mixin import GuaranteeMixin
-from skldp.estimators._ledgers import LedgerMixin, integer_ids, split_ids
+from skldp.estimators._ledgers import LedgerMixin, split_ids
 from skldp.estimators._query_results import QueryPreview, QueryResult, prior_of, warn_of_nobody
 from skldp.estimators._validation import (
     BOUNDS,
@@ -40,7 +40,7 @@ from skldp.estimators._validation import (
     fit_context,
     validate_finite,
 )
-from skldp.exceptions import RowIdentityWarning, TooFewPeopleWarning
+from skldp.exceptions import TooFewPeopleWarning
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import noise_from
 
@@ -262,6 +262,8 @@ class BayesianFilter(GuaranteeMixin, LedgerMixin, MetaEstimatorMixin, RegressorM
         )
         self.estimator_, self.query_, self.ledger_, self.bounds_, self._region = model, query, ledger, bounds, region
         self._missing = imputed_values(model)
+        names = getattr(self, "feature_names_in_", None)
+        self._declaration = declared_settings(bounds=bounds, features=names, missing=self._missing)
         self._queries = [*getattr(self, "_queries", []), query]
         self.prior_ = prior_of(query, region.move(X))
         who = "person in the ledger, by id" if self.ledger is not None else "id, or row as given, in a simulation"
@@ -420,7 +422,7 @@ class BayesianFilter(GuaranteeMixin, LedgerMixin, MetaEstimatorMixin, RegressorM
         """
         self._check_unchanged()
         self._check_same_ledger()
-        self.ledger_.declare(**self._declaration())
+        self.ledger_._declare(self._declaration)
         found = self.ledger_.would_answer(self.query_, ids, repeat=repeat, workers=self._workers())
         n_people, n_answers = found.accepted.size, int(np.count_nonzero(found.accepted))
         remaining = np.maximum(self.ledger_.epsilon - found.losses, 0.0)
@@ -456,13 +458,13 @@ class BayesianFilter(GuaranteeMixin, LedgerMixin, MetaEstimatorMixin, RegressorM
         # Refusals come before the first look at a value. After validation, only the answers depend on values.
         self._check_unchanged()
         self._check_same_ledger()
-        check_key(key)
+        workers = self._workers()
         if key is not None and ids is None and self.ids is None:
             # A key that is taken would reveal that the rows are those of the first call.
             raise ValueError("An idempotency key goes with people who have ids: without, a row is a person.")
-        workers = self._workers()
-        noise = self._noise()
         X, people = self._people(X, ids)
+        check_key(key)
+        noise = self._noise()
         # numpy's warnings reveal values; numpy.seterr(all="raise") turns them into errors.
         with np.errstate(all="ignore"):
             X = validate_finite(self, X, reset=False, ensure_all_finite=False)
@@ -470,28 +472,19 @@ class BayesianFilter(GuaranteeMixin, LedgerMixin, MetaEstimatorMixin, RegressorM
                 raise ValueError(f"ids must have one id for each of the {len(X)} rows. Got {len(people)} instead.")
             if people is not None and self.ledger is None:
                 self._own_ledgers().keep_names(self.ledger_)
-            declaration = self._declaration()
             # Before NaN is refused: the ledger's refusal must not depend on values.
-            self.ledger_._new_settings(**declaration)
+            settings = self.ledger_._new_settings(self._declaration)
             X = X if self._missing is None else np.where(np.isnan(X), self._missing, X)
             check_finite(self, X)
             people = self._own_ledgers().row_identities(X) if people is None else people
-            answers = self.ledger_.answer(
-                self.query_,
-                people,
+            call = Call.make(self.query_, people, repeat=repeat, all_or_none=all_or_none, key=key, settings=settings)
+            answers = answer(
+                self.ledger_,
+                call,
                 lambda positions: self.query_.sample(self._region.move(X[positions]), noise),
-                repeat=repeat,
-                all_or_none=all_or_none,
-                workers=workers,
-                idempotency_key=key,
-                declare=declaration,
+                workers,
             )
         return QueryResult.of(self.query_, self.ledger_, answers, people)
-
-    def _declaration(self):
-        """Return the domain, features and imputed values that the ledger declares."""
-        names = getattr(self, "feature_names_in_", None)
-        return {"bounds": self.bounds_, "features": names, "missing": self._missing}
 
     def _positive(self, y):
         """Return labels on the scale of the query: 0 or 1, -1 or 1 for decisions, indicators of classes."""
@@ -501,29 +494,6 @@ class BayesianFilter(GuaranteeMixin, LedgerMixin, MetaEstimatorMixin, RegressorM
             return (y == self.estimator_.classes_[self.query_.position]).astype(np.float64)
         positive = (y == self.estimator_.classes_[-1]).astype(np.float64)
         return positive if self.query_.kind == "logistic" else 2 * positive - 1
-
-    def _people(self, X, ids):
-        """Return the features of X, and its ids or None."""
-        X, in_X = split_ids(X, self.ids)
-        if ids is not None and in_X is not None:
-            raise ValueError(f"Ids must come once. Got them as an argument and in X, where ids={self.ids!r} says.")
-        ids = integer_ids(in_X) if ids is None else ids
-        if ids is not None:
-            return X, distinct_ids(ids)
-        if self.ids is not None:
-            raise ValueError(f"X must have a column or an index of ids. Got X without ids={self.ids!r}.")
-        if self.ledger is not None:
-            raise ValueError(
-                f"With a ledger people need ids, since budgets are kept by name: {_ID_SOURCES}. Got no ids."
-            )
-        warnings.warn(
-            "Without ids every row is a person of its own, in a simulation in memory: a row that was scaled, rounded "
-            "or converted is a new person, with a new budget. For real people pass ids to query, predict or score, or "
-            "name a column of X, or its index, with BayesianFilter(ids=...).",
-            RowIdentityWarning,
-            stacklevel=2,
-        )
-        return X, None
 
     def _find_bounds(self, X, ledger):
         if self.bounds is not None:
@@ -536,7 +506,7 @@ class BayesianFilter(GuaranteeMixin, LedgerMixin, MetaEstimatorMixin, RegressorM
         return process_routing(self, "fit", **fit_params)["estimator"]["fit"]
 
     def _noise(self):
-        if is_integer(self.seed):
+        if isinstance(self.seed, Integral):
             # With the same uniforms for every query, answers to many queries would be correlated.
             seed = hashlib.sha256(f"{self.seed} {self.query_.key}".encode()).digest()
             return noise_from(int.from_bytes(seed, "big"))

@@ -5,6 +5,7 @@ Without a given ledger, an estimator and all its clones share ledgers in memory,
 
 import secrets
 import threading
+import warnings
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from numbers import Integral
@@ -16,8 +17,8 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
-from skldp.accounting.ledger._records import row_identities
-from skldp.exceptions import LedgerError
+from skldp.accounting.ledger._records import distinct_ids, row_identities
+from skldp.exceptions import LedgerError, RowIdentityWarning
 
 # Experimental in scikit-learn 1.9.
 try:
@@ -62,12 +63,18 @@ def _progress_bar():
     return track
 
 
+_ID_SOURCES = (
+    "pass ids to query, predict or score; or name a column of X, or its index, with BayesianFilter(ids=...); or "
+    "simulate without a ledger"
+)
+
+
 class LedgerMixin(CallbackSupportMixin, BaseEstimator):
     """Mix-in of estimators that ask people under a ledger: the given one, or one in memory for each set of features.
 
-    They have the parameters `epsilon`, `total_epsilon`, `ledger`, `rule`, `tol`, `n_jobs` and `verbose`, and after fit
-    `ledger_` and `_queries`, the queries of all fits. scikit-learn's callbacks are told how many histories there are
-    and how many are certified: never a row, a decision or an answer.
+    They have the parameters `epsilon`, `total_epsilon`, `ledger`, `ids`, `rule`, `tol`, `n_jobs` and `verbose`, and
+    after fit `ledger_` and `_queries`, the queries of all fits. scikit-learn's callbacks receive the number of
+    histories and of those that are certified: never a row, a decision or an answer.
     """
 
     def _notify_fit(self) -> None:
@@ -87,6 +94,29 @@ class LedgerMixin(CallbackSupportMixin, BaseEstimator):
             history.call_on_fit_task_end(estimator=self)
         whole.call_on_fit_task_end(estimator=self)
         return found
+
+    def _people(self, X, ids):
+        """Return the features of X, and its ids or None."""
+        X, in_X = split_ids(X, self.ids)
+        if ids is not None and in_X is not None:
+            raise ValueError(f"Ids must come once. Got them as an argument and in X, where ids={self.ids!r} says.")
+        ids = integer_ids(in_X) if ids is None else ids
+        if ids is not None:
+            return X, distinct_ids(ids)
+        if self.ids is not None:
+            raise ValueError(f"X must have a column or an index of ids. Got X without ids={self.ids!r}.")
+        if self.ledger is not None:
+            raise ValueError(
+                f"With a ledger people need ids, since budgets are kept by name: {_ID_SOURCES}. Got no ids."
+            )
+        warnings.warn(
+            "Without ids every row is a person of its own, in a simulation in memory: a row that was scaled, rounded "
+            "or converted is a new person, with a new budget. For real people pass ids to query, predict or score, or "
+            "name a column of X, or its index, with BayesianFilter(ids=...).",
+            RowIdentityWarning,
+            stacklevel=2,
+        )
+        return X, None
 
     def _workers(self):
         notify = self._notify_decisions if getattr(self, "_skl_callbacks", ()) else None

@@ -44,7 +44,7 @@ class QueryResult:
     @classmethod
     def of(cls, query, ledger, answers, people):
         """Make the result from a ledger's answers."""
-        accepted = answers.accepted
+        accepted = answers.outputs >= 0
         mean, error = query.estimate_mean(answers.outputs[accepted])
         estimates = query.estimate(np.arange(query.n_outputs))
         # A refusal is output -1, the NaN at the end.

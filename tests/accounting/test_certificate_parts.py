@@ -46,7 +46,7 @@ def test_every_one_dimensional_maximum_is_the_true_one(kind, epsilon, sign):
         response = np.clip(w, 0, 1) if kind == "truncated" else 1 / (1 + np.exp(-w))
         truth = (sign * np.log(q + t * response) - slopes * w).max(axis=1)
         with np.errstate(all="ignore"):
-            found = peaks(law, sign, slopes, np.array([[low]]), np.array([[high]]), False)[:, 0]
+            found = peaks(law, sign, slopes, np.array([[low]]), np.array([[high]]))[:, 0]
         size = 2 + epsilon + np.abs(slopes[:, 0]) * max(abs(low), abs(high))
         assert (found >= truth - 64 * UNIT * size).all()
         # The grid misses the top by less than a step's rise; the tangent's own error is a rounding of the slope.
@@ -74,7 +74,7 @@ def test_every_maximum_of_a_curved_ramp_is_the_true_one(growth, output, epsilon,
         response = np.expm1(k * np.clip(w, 0, 1)) / np.expm1(k)
         truth = (sign * np.log(q + t * response) - slopes * w).max(axis=1)
         with np.errstate(all="ignore"):
-            found = curved_peaks(law, sign, slopes, np.array([[low]]), np.array([[high]]), False)[:, 0]
+            found = curved_peaks(law, sign, slopes, np.array([[low]]), np.array([[high]]))[:, 0]
         size = 2 + epsilon + np.abs(slopes[:, 0]) * max(abs(low), abs(high))
         assert (found >= truth - 64 * UNIT * size).all()
         # A step of the grid below the top, where g bends by at most its steepness times itself or k.

@@ -38,8 +38,8 @@ def test_verification_finds_releases_beyond_the_budget(monkeypatch, module, name
 
 
 def test_verification_finds_gaussians_beyond_the_budget(monkeypatch, fixed_noise):
+    monkeypatch.setattr(decisions, "zcdp_budget", lambda epsilon, delta: 2**80)
     with PrivacyLedger(0.5, rule="approximate", delta=1e-6) as ledger:
-        monkeypatch.setattr(decisions, "zcdp_budget", lambda epsilon, delta: 2**80)
         for _ in range(3):
             assert ledger.release(gaussian(0.3, 1e-6), [[0.2, 0.9]], ["ann"]).accepted.all()
         problems = ledger.verify().problems

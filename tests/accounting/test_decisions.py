@@ -3,8 +3,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skldp.accounting._decide import RULES, Rule, _losses_admit, added, decide, surely_admits
-from skldp.accounting._query import FiniteQuery, RegressionQuery
+from skldp.accounting._decide import RULES, Rule, _losses_admit, decide, surely_admits
+from skldp.accounting._query import FiniteQuery, RegressionQuery, charge_parts
+from skldp.accounting._units import saturated_sum
 from skldp.accounting.losses._realized_loss import LossBounds
 
 QUERIES = [
@@ -23,7 +24,7 @@ def test_the_quick_yes_is_never_a_yes_that_the_filter_would_not_give(history, na
     queries, outputs = [QUERIES[q] for q, _ in history], [output for _, output in history]
     spent = np.zeros((1, 4), dtype=np.int64)
     for query in queries:
-        spent = added(spent, query)
+        spent = saturated_sum(spent, charge_parts(query))
     for query in QUERIES:
         quick = decide(rule, queries, [(range(len(queries)), outputs)], query, table=rule.table_for(query))
         assert decide(rule, queries, [(range(len(queries)), outputs)], query) == quick

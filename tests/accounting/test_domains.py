@@ -78,7 +78,7 @@ def test_no_two_records_of_a_mixed_domain_differ_by_more(problem):
 def test_whatever_a_search_proposes_proves_nothing_false(problem, seed):
     queries, outputs, domain = problem
     region, rng = region_of(domain), np.random.default_rng(seed)
-    d, m = len(region.whole), len(region.limits)
+    d, m = len(region.integer), len(region.limits)
 
     def any_slopes(leaves, low, high):
         return rng.normal(size=low.shape) * rng.choice([0.0, 1.0, 1e3, np.nan], size=low.shape)
@@ -120,7 +120,7 @@ def test_linear_forms_over_a_domain_and_over_its_parts(domain, seed):
         low, high = np.tile(region.box[0], (2, 1)), np.tile(region.box[1], (2, 1))
         cut = float(rng.choice(records[:, column]))
         high[0, column] = cut
-        low[1, column] = cut + 1 if region.whole[column] else cut
+        low[1, column] = cut + 1 if region.integer[column] else cut
         low, high = region.tightened(low, high)
         inside = ((records[:, None] >= low) & (records[:, None] <= high)).all(axis=2)
         assert inside.any(axis=1).all()

@@ -22,7 +22,7 @@ from skldp.accounting import (
     realized_loss,
 )
 from skldp.accounting._filters import BasicPrivacyFilter
-from skldp.accounting._learned import budget_utilization, sharpest_belief
+from skldp.accounting._learned import loss_of, pairs_of
 
 LINE = RegressionQuery("linear", coef=[1.0], intercept=0.0, output_bounds=(-1, 1), epsilon=0.5)
 
@@ -123,6 +123,26 @@ def test_nobody_learns_more_than_the_limit(data, history):
     assert prior.g_leakage(history) <= high * (1 + 1e-12)
 
 
+def sharpest_belief(history, *, bounds=None, domain=None, chance=1e-6, tol=1e-3):
+    """Return a belief and a statement that these answers change the most: Lemma 3.2.
+
+    Shapes: `statement` (n_points,).
+
+    M. Pan, "Actual Knowledge Gain as Privacy Loss in Local Privacy Accounting", 2025, Lemma 3.2 and Appendix A.3.
+    """
+    pairs = pairs_of(history)
+    found = loss_of(pairs, bounds, domain, tol)
+    if found.x_high is not None and found.x_low is not None:
+        return Belief(np.array([chance, 1 - chance]), np.stack([found.x_high, found.x_low])), np.array([1.0, 0.0])
+    sizes = [query.n_points for query, _ in pairs if isinstance(query, FiniteQuery)]
+    total = Belief(np.full(sizes[0], 1 / sizes[0]))._log_likelihood(pairs)
+    probabilities, statement = np.zeros(sizes[0]), np.zeros(sizes[0])
+    probabilities[total.argmin()] = 1 - chance
+    probabilities[total.argmax()] += chance
+    statement[total.argmax()] = 1.0
+    return Belief(probabilities), statement
+
+
 @settings(max_examples=30, deadline=None)
 @given(histories())
 def test_somebody_learns_as_much_as_the_limit_says(history):
@@ -167,23 +187,6 @@ def test_the_papers_examples():
     assert high == pytest.approx(1)
     low, high = learning_limit([(running_example(power), output) for power, output in ((1, 1), (2, 0), (3, 1))])
     assert (low, high) == (pytest.approx(1 / 1.5), pytest.approx(1.5))
-
-
-def test_definition_3_3():
-    """Randomized response fully utilizes its budget; twice the same does not, nor do the questions of Example 2."""
-    once = budget_utilization([randomized_response(0.75)])
-    assert once.share == pytest.approx(1)
-    assert once.epsilon == pytest.approx(math.log(3))
-    twice = budget_utilization([randomized_response(0.75)] * 2)
-    assert twice.share < 1e-9
-    assert twice.most == pytest.approx(2 * math.log(3))
-    running = budget_utilization([running_example(power) for power in (1, 2, 3)])
-    assert running.most == pytest.approx(3 * math.log(1.5)) == pytest.approx(running.epsilon)
-    assert running.share < 0.5
-    with pytest.raises(ValueError, match=r"from 2 to 4,096 combinations of outputs\. Got 8,192"):
-        budget_utilization([randomized_response(0.75)] * 13)
-    with pytest.raises(ValueError, match="Got 1"):
-        budget_utilization([])
 
 
 @pytest.mark.slow
@@ -271,8 +274,6 @@ def test_what_is_no_belief_is_refused():
         prior.g_leakage([(LINE, 1)], [[0.0, 0.0]])
     with pytest.raises(ValueError, match="output must be a whole number from 0 to 1"):
         prior.after([(LINE, 2)])
-    with pytest.raises(ValueError, match="empty history"):
-        sharpest_belief([])
     never = FiniteQuery.from_probabilities([[1.0, 0.0], [1.0, 0.0]])
     with pytest.raises(ValueError, match="possible for a point"):
         Belief([0.5, 0.5]).after([(never, 1)])

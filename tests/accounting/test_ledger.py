@@ -501,7 +501,7 @@ def edit(place, *statements):
         ("UPDATE queries SET content = '[]'", "query 0 cannot be asked. The text must be the JSON of a query"),
         (
             "UPDATE queries SET content = replace(content, '[-1.0,1.0]', '[-1.0,1e200]')",
-            "query 0 cannot be asked. A query must be finite with room to spare",
+            "query 0 cannot be asked. A query must stay far from overflow",
         ),
         ("UPDATE answers SET person = 9 WHERE person = 1", "answers of unknown people"),
         ("DELETE FROM people WHERE person = 0", "person is missing"),

@@ -1,4 +1,4 @@
-"""What a ledger remembers of histories, and of certified losses, is what it would read and find anew."""
+"""What a ledger remembers of certified losses is what it would find anew."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,6 @@ import pytest
 from skldp.accounting import PrivacyLedger, RegressionQuery, realized_loss
 from skldp.accounting._decide import Rule, decide
 from skldp.accounting._query import ReleaseQuery
-from skldp.accounting.ledger import _cache as books
 from skldp.accounting.ledger._cache import LedgerCache
 from skldp.accounting.ledger._records import recorded_history
 from skldp.mechanisms import RandomizedResponse
@@ -35,32 +34,6 @@ def asked(ledger, kinds, seed=0, n_questions=14):
     return accepted
 
 
-def remembered(ledger):
-    numbers = np.arange(-1, len(ledger._cache.number_of))
-    with ledger._store.transaction(write=False) as connection:
-        kept = list(ledger._cache.histories_of(connection, {(int(one), 0): int(one) for one in numbers}).values())
-        read = [recorded_history(connection, int(number), ledger._cache.release) for number in numbers]
-    return kept, read
-
-
-@pytest.mark.parametrize("most", [1 << 28, 100, 0])
-def test_histories_are_what_the_file_holds(monkeypatch, tmp_path, most):
-    monkeypatch.setattr(books, "_MOST_KEPT", most)
-    path = tmp_path / "budgets.ledger"
-    with PrivacyLedger(1.0, bounds=(-1, 1), path=path) as one, PrivacyLedger.open(path) as other:
-        asked(one, ["linear"])
-        asked(other, ["linear"], seed=1, n_questions=3)
-        asked(one, ["linear"], seed=2, n_questions=2)
-        kept, read = remembered(one)
-        assert kept == read
-        assert kept[0] == ([], [])
-        assert sum(len(outputs) for _, outputs in kept) == one._cache.n_answers > 50
-    with PrivacyLedger.open(path) as again:
-        asked(again, ["linear"], seed=3, n_questions=1)
-        kept, read = remembered(again)
-        assert kept == read
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", ["bayesian", "simplified", "basic"])
 @pytest.mark.parametrize("kinds", [["linear"], ["linear", "linear", "logistic"]])
@@ -71,7 +44,6 @@ def test_decisions_are_those_of_who_remembers_nothing(monkeypatch, rule, kinds):
 
     with_memory = ask()
     monkeypatch.setattr(LedgerCache, "losses_of", lambda self, numbers: np.full(len(numbers), np.inf))
-    monkeypatch.setattr(books, "_MOST_KEPT", 0)
     assert ask() == with_memory
     assert {True, False} == {one for answers in with_memory for one in answers}
 
@@ -83,7 +55,8 @@ def test_remembered_losses_are_no_less_than_what_was_lost(rule):
         numbers = np.arange(len(ledger._cache.number_of))
         losses = ledger._cache.losses_of(numbers)
         # Epsilons alone would say more of nearly everybody.
-        histories = remembered(ledger)[0][1:]
+        with ledger._store.transaction(write=False) as connection:
+            histories = [recorded_history(connection, int(one), ledger._cache.release) for one in numbers]
         assert sum(loss < 0.2 * len(outputs) - 0.1 for loss, (_, outputs) in zip(losses, histories, strict=True)) > 6
         for loss, (queries, outputs) in zip(losses, histories, strict=True):
             truth = realized_loss([ledger._cache.queries[number] for number in queries], outputs, bounds=(-1, 1))

@@ -122,7 +122,7 @@ def nodes_of(search):
 
 
 def points_of(search):
-    return [search.region.point(int(code), search._whole) for code in search._codes]
+    return [search.region.point(int(code), search._integer) for code in search._codes]
 
 
 @settings(max_examples=40)
@@ -136,7 +136,7 @@ def test_every_combination_of_whole_columns_is_a_leaf_of_its_own(domain, seed):
         assert region.is_finite
         return
     search = RegionChoices(law, 1, sigmoid_sum(law), np.zeros(1), -np.inf)
-    settled = region.whole & (region.box[0] < region.box[1])
+    settled = region.integer & (region.box[0] < region.box[1])
     at_leaf = corners_of_leaves(law, search.tree)
     assert sorted(nodes_of(search)) == sorted(at_leaf)
     for node, point in zip(nodes_of(search), points_of(search), strict=True):

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skldp.accounting import Belief, ClassQuery, PrivacyLedger, RegressionQuery, SoftmaxQuery, realized_loss
-from skldp.accounting._learned import sharpest_belief
 from skldp.accounting._query import query_from_json
 from skldp.exceptions import LedgerError
 from skldp.mechanisms import noise_from
@@ -130,13 +129,11 @@ def test_filters_and_ledgers_take_such_questions(tmp_path):
     assert set(THREE.sample(rows, noise_from()).tolist()) <= {0, 1}
 
 
-def test_beliefs_are_changed_by_it_and_the_sharpest_is_not_searched_for():
+def test_beliefs_are_changed_by_it():
     points = np.array([[-1.0], [1.0]])
     belief = Belief([0.5, 0.5], points=points)
     odds = math.exp(THREE.log_likelihood(1, [[1.0]])[0] - THREE.log_likelihood(1, [[-1.0]])[0])
     assert belief.knowledge_gain([(THREE, 1)], [0.0, 1.0]) == pytest.approx(2 * odds / (1 + odds))
-    with pytest.raises(ValueError, match="is not searched for"):
-        sharpest_belief([(THREE, 1)], bounds=(-1, 1))
 
 
 def test_json_gives_the_same_question_back():

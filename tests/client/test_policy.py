@@ -13,7 +13,7 @@ from client.json_schema import fits
 import skldp.client
 from skldp._documents import canonical_text, digest
 from skldp.client import CategoryField, DeviceLedger, NumberColumn, NumberField, NumbersField, Policy
-from skldp.client._reports import pack
+from skldp.client._report_bytes import pack
 from skldp.exceptions import BudgetExhaustedError
 from skldp.mechanisms import Duchi, DuchiVector, Hybrid, RandomizedResponse
 from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
@@ -103,7 +103,7 @@ def test_epsilon_is_never_below_the_sum():
         ({"fields__1__unknown": ...}, "fields of its own types"),
         ({"fields__0__law__law": "os.system"}, "A law must be one of"),
         ({"fields__0__type": "pickle"}, "in the only form"),
-        ({"memo": "permanent"}, "numbers that are not whole must have steps"),
+        ({"memo": "permanent"}, "numbers other than integers must have"),
         ({"memo": "twice"}, "memo rule 'fresh' or 'permanent'"),
         ({"fields__0__steps": "7"}, "steps are for the memo rule 'permanent'"),
         ({"fields__0__steps": "0"}, "steps must be a whole number from 1"),
@@ -257,7 +257,7 @@ def test_every_broken_report_is_refused():
 
 
 def test_answers_that_no_client_gives_are_refused():
-    from skldp.client._reports import pack
+    from skldp.client._report_bytes import pack
 
     policy = Policy("few", (city(),))
     with pytest.raises(ValueError, match="The answers of a report"):
@@ -411,7 +411,7 @@ print(*sorted(name for name in sys.modules if name.split(".")[0] in ("skldp", "c
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     of_laws = ["_categories", "_integers", "_numbers", "_odds", "_release_key"]
-    of_client = ["_fields", "_ledger", "_memo", "_policy", "_reports"]
+    of_client = ["_fields", "_ledger", "_memo", "_policy", "_report_bytes"]
     assert done.stdout.split() == [
         *(
             "skldp",
@@ -465,7 +465,7 @@ def test_numbers_of_a_group_keep_to_their_own_names_and_rules():
         NumbersField("both", columns[:1], law)
     with pytest.raises(ValueError, match="columns must be a tuple"):
         NumbersField("both", ("a", "b"), law)
-    with pytest.raises(ValueError, match="must have steps"):
+    with pytest.raises(ValueError, match="other than integers must have"):
         Policy("two numbers", policy.fields, memo="permanent")
     with pytest.raises(ValueError, match="A date must be whole"):
         NumberColumn("since", 0, 1, is_date=True)

@@ -11,7 +11,7 @@ from scipy.stats import binomtest, t
 
 from skldp import Collector
 from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField, Policy
-from skldp.client._reports import pack
+from skldp.client._report_bytes import pack
 from skldp.collection._report_files import read_batch
 from skldp.collection._report_tables import batch_of_reports
 from skldp.laws._numbers import SampledLaw

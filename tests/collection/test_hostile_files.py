@@ -8,7 +8,7 @@ import pytest
 import skldp.client._policy
 from skldp import Collector
 from skldp.client import CategoryField, Policy
-from skldp.client._reports import header
+from skldp.client._report_bytes import header
 from skldp.collection import _report_files
 from skldp.collection._report_tables import batch_of_bytes, batch_of_reports, own_columns
 from skldp.mechanisms import RandomizedResponse

@@ -7,28 +7,28 @@ process draws its own tokens, so queries cannot be chosen to make histories coll
 
 import os
 from collections.abc import Iterator, Sequence
-from itertools import chain, pairwise
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from skldp._arrays import Floats, Ints, Positions, Words
 from skldp._documents import read_json
-from skldp.accounting._decide import added
-from skldp.accounting._query import Query, ReleaseQuery, query_from_json
-from skldp.accounting._units import nats_of_sums
+from skldp.accounting._query import Query, ReleaseQuery, charge_parts, query_from_json
+from skldp.accounting._units import nats_of_sums, saturated_sum
 from skldp.accounting.ledger._lock_file import EMPTY
 from skldp.accounting.ledger._records import (
+    DAMAGED,
+    DAMAGES,
     ChainLink,
     Connection,
     Digest,
     History,
     Identity,
-    Release,
+    RecordedRelease,
     Rows,
-    damage,
     hash_of_erased,
-    recorded_histories,
 )
 from skldp.accounting.losses._cohorts import LinearTable
 from skldp.exceptions import LedgerError
@@ -38,11 +38,6 @@ if TYPE_CHECKING:
 
 Fingerprint = tuple[int, int]
 _ROWS_AT_ONCE = 200_000
-# Queries with more outputs have tokens only for outputs that occur.
-_MOST_TABLED = 4096
-_NO_ANSWER = np.iinfo(np.int16).min
-# Bytes of answers kept in memory; beyond that, histories are read from the store.
-_MOST_KEPT = 1 << 28
 _READ_ERASURES = "SELECT release, person, erasure, digest FROM erasures ORDER BY erasure, release"
 _RELEASES = """SELECT q.key, r.release, r.query, r.time, r.asked, r.answered, r.served, r.refused, r.people,
                       r.tenant, r.call, r.request, r.digest, s.salt, r.chain
@@ -53,18 +48,7 @@ _ANSWERS = """SELECT release, person, output FROM recorded WHERE release > :afte
               ORDER BY release, person"""
 _PEOPLE = "SELECT person, identity FROM people WHERE person >= :first ORDER BY person"
 _QUERIES = "SELECT query, key, content FROM queries WHERE query >= :first ORDER BY query"
-Block = tuple[int, npt.NDArray[np.int64], npt.NDArray[np.int64]]
-
-
-def group_rows(fingerprints: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Group equal rows of two numbers."""
-    order = np.lexsort((fingerprints[:, 1], fingerprints[:, 0]))
-    ordered = fingerprints[order]
-    starts = np.ones(len(order), dtype=bool)
-    starts[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
-    group = np.empty(len(order), dtype=np.intp)
-    group[order] = np.cumsum(starts) - 1
-    return order[starts], group
+Block = tuple[int, Ints, Ints]
 
 
 class _Erasures:
@@ -78,11 +62,6 @@ class _Erasures:
             self._number[release] = self._number.get(release, 0) + 1
             self._digest[release] = digest
             self._by_erasure.setdefault(erasure, []).append((release, person, digest))
-
-    @classmethod
-    def read(cls, connection: Connection) -> "_Erasures":
-        """Read the erasures, within a transaction."""
-        return cls(connection.execute(_READ_ERASURES).fetchall())
 
     def __len__(self) -> int:
         return sum(self._number.values())
@@ -120,17 +99,13 @@ class LedgerCache:
         self._spent = np.zeros((16, 4), dtype=np.int64)
         self._losses = np.zeros(16)
         self._certified_losses: dict[Fingerprint, float] = {}
-        # Outputs of all people, one column per call of `add_answers`.
-        self._columns: list[tuple[int, npt.NDArray[np.int16]]] = []
-        self._keeps_answers = True
-        self._tokens: dict[str, npt.NDArray[np.uint64]] = {}
-        self._rare_tokens: dict[str, dict[int, bytes]] = {}
+        self._tokens: dict[str, dict[int, bytes]] = {}
         # People who were read before the release that adds them.
         self._unreleased_people: list[Identity] = []
         self._n_erased = 0
         self._some_hidden = False
 
-    def numbers(self, identities: list[Identity]) -> npt.NDArray[np.int64]:
+    def numbers(self, identities: list[Identity]) -> Ints:
         """Return the number of each person, -1 without a record."""
         kind = type(next(iter(self.number_of), identities[0] if identities else ""))
         other = next((position for position, identity in enumerate(identities) if type(identity) is not kind), None)
@@ -142,20 +117,30 @@ class LedgerCache:
             )
         return np.fromiter((self.number_of.get(i, -1) for i in identities), dtype=np.int64, count=len(identities))
 
-    def fingerprints_of(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
-        """Return the fingerprint of each person, 0 without a record."""
-        # A row of zeros always follows the last person: -1 wraps around to one such row.
-        return self._fingerprints[numbers]
+    def by_history(self, numbers: Ints) -> tuple[list[Fingerprint], Ints, Positions]:
+        """Group people by their history: each fingerprint, the number of one person who has it, and the group of each.
 
-    def spent_by(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return each person's sums of charges in the form of :func:`added`; 0 without a record."""
+        The fingerprint of people without a record is 0.
+        """
+        # A row of zeros always follows the last person: -1 wraps around to one such row.
+        fingerprints = self._fingerprints[numbers]
+        order = np.lexsort((fingerprints[:, 1], fingerprints[:, 0]))
+        ordered = fingerprints[order]
+        starts = np.ones(len(order), dtype=bool)
+        starts[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+        group = np.empty(len(order), dtype=np.intp)
+        group[order] = np.cumsum(starts) - 1
+        return [(a, b) for a, b in ordered[starts].tolist()], numbers[order[starts]], group
+
+    def spent_by(self, numbers: Ints) -> Ints:
+        """Return each person's split sums of charges and of rho, shape (n, 4); 0 without a record."""
         return self._spent[numbers]
 
-    def zcdp_of(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    def zcdp_of(self, numbers: Ints) -> Floats:
         """Return the sum of each person's zCDP rho, in nats, rounded up."""
         return nats_of_sums(self._spent[numbers, 2:])
 
-    def add_people(self, identities: list[Identity]) -> npt.NDArray[np.int64]:
+    def add_people(self, identities: list[Identity]) -> Ints:
         """Number new people."""
         first = len(self.number_of)
         self.number_of.update(zip(identities, range(first, first + len(identities)), strict=True))
@@ -175,25 +160,22 @@ class LedgerCache:
         self.queries.append(query)
         return self.query_number[query.key]
 
-    def add_answers(self, query: Query, numbers: npt.NDArray[np.int64], outputs: npt.NDArray[Any]) -> None:
+    def add_answers(self, query: Query, numbers: Ints, outputs: npt.NDArray[Any]) -> None:
         """Count one release's answers, at most one per person."""
+        self.n_answers += len(numbers)
         self._fingerprints[numbers] += self._query_tokens(query, outputs)
-        self._spent[numbers] = added(self._spent[numbers], query)
+        self._spent[numbers] = saturated_sum(self._spent[numbers], charge_parts(query))
         by_table = isinstance(self.table, LinearTable) and self.table.add(query)
         self._losses[numbers] += query.epsilon if by_table else np.inf
         if self._certified_losses:
             known = [self._certified_losses.get((a, b), np.inf) for a, b in self._fingerprints[numbers].tolist()]
             self._losses[numbers] = np.minimum(self._losses[numbers], known)
-        self.n_answers += len(numbers)
-        self._keep_answers(query, numbers, outputs)
 
-    def losses_of(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    def losses_of(self, numbers: Ints) -> Floats:
         """Return a bound on each person's loss: the last certified loss plus epsilons since, or infinity."""
         return self._losses[numbers]
 
-    def remember_certified_losses(
-        self, query: Query, histories: list[Fingerprint], losses: npt.NDArray[np.float64]
-    ) -> None:
+    def remember_certified_losses(self, query: Query, histories: list[Fingerprint], losses: Floats) -> None:
         """Replace the remembered losses by those that the table has certified after each output of a query."""
         known = np.flatnonzero(np.isfinite(losses).all(axis=1))
         if not len(known):
@@ -203,35 +185,6 @@ class LedgerCache:
         self._certified_losses = {
             (a, b): loss for (a, b), loss in zip(after.tolist(), losses[known].ravel(), strict=True)
         }
-
-    def histories_of(self, connection: Connection, members: dict[Fingerprint, int]) -> dict[Fingerprint, History]:
-        """Return query numbers and outputs of some people by fingerprint, as far as they were read."""
-        if not members:
-            return {}
-        if not self._keeps_answers:
-            return recorded_histories(connection, members, self.release)
-        numbers = np.array(list(members.values()), dtype=np.int64)
-        asked = np.array([query for query, _ in self._columns], dtype=np.int64)
-        given = np.full((len(numbers), len(asked)), _NO_ANSWER, dtype=np.int16)
-        for place, (_, outputs) in enumerate(self._columns):
-            known = np.flatnonzero((numbers >= 0) & (numbers < len(outputs)))
-            given[known, place] = outputs[numbers[known]]
-        rows, columns = np.nonzero(given != _NO_ANSWER)
-        queries, answers = asked[columns].tolist(), given[rows, columns].tolist()
-        ends = pairwise(np.searchsorted(rows, np.arange(len(numbers) + 1)).tolist())
-        return {
-            history: (queries[first:last], answers[first:last])
-            for history, (first, last) in zip(members, ends, strict=True)
-        }
-
-    def _keep_answers(self, query: Query, numbers: npt.NDArray[np.int64], outputs: npt.NDArray[Any]) -> None:
-        n_kept = sum(len(column) for _, column in self._columns) + len(self.number_of)
-        if 2 * n_kept > _MOST_KEPT or query.n_outputs > np.iinfo(np.int16).max:
-            self._keeps_answers, self._columns = False, []
-        if self._keeps_answers:
-            column = np.full(len(self.number_of), _NO_ANSWER, dtype=np.int16)
-            column[numbers] = outputs
-            self._columns.append((self.query_number[query.key], column))
 
     def with_hidden_at_full_cost(self, histories: Sequence[History]) -> tuple[list[Query], list[History]]:
         """Return the queries and the histories by position, with each hidden answer charged in full."""
@@ -252,8 +205,8 @@ class LedgerCache:
         queries, counted = self.with_hidden_at_full_cost(histories)
         return [([queries[number] for number in numbers], outputs) for numbers, outputs in counted]
 
-    def add_release(self, release: Release, query: Query, chain: str) -> None:
-        """Count a release of this process, after it was committed."""
+    def add_release(self, release: RecordedRelease, query: Query, chain: str) -> None:
+        """Count a release of this process; forget the cache if it is not committed."""
         if query.key not in self.query_number:
             self.add_query(query)
         self.add_people(release.new_people)
@@ -262,25 +215,30 @@ class LedgerCache:
 
     def catch_up(self, connection: Connection, *, until: int | None = None) -> None:
         """Read all new records, within a transaction, and check them by the chain."""
-        with damage():
-            erasures = _Erasures.read(connection)
-            if self.release and len(erasures) != self._n_erased:
-                # Erased answers were read before: read everything again.
-                vars(self).update(vars(LedgerCache()))
-            self._n_erased = len(erasures)
-            people = connection.execute(_PEOPLE, {"first": len(self.number_of)}).fetchall()
-            if people:
-                if people[-1][0] != len(self.number_of) + len(people) - 1:
-                    raise LedgerError("The ledger is damaged: a person is missing.")
-                identities = read_json(f"[{','.join(identity for _, identity in people)}]")
-                self._unreleased_people += identities
-                self.add_people(identities)
-            self.read_queries(connection)
-            self._read_releases(connection, 2**62 if until is None else until, erasures)
-            if until is None and erasures.last > self.release:
-                raise LedgerError("The ledger is damaged: answers are erased by a release that is missing.")
-            if until is None and self._unreleased_people:
-                raise LedgerError("The ledger is damaged: it lists a person without a release.")
+        try:
+            self._read_new(connection, until)
+        except DAMAGES as error:
+            raise LedgerError(DAMAGED) from error
+
+    def _read_new(self, connection: Connection, until: int | None) -> None:
+        erasures = _Erasures(connection.execute(_READ_ERASURES).fetchall())
+        if self.release and len(erasures) != self._n_erased:
+            # Erased answers were read before: read everything again.
+            vars(self).update(vars(LedgerCache()))
+        self._n_erased = len(erasures)
+        people = connection.execute(_PEOPLE, {"first": len(self.number_of)}).fetchall()
+        if people:
+            if people[-1][0] != len(self.number_of) + len(people) - 1:
+                raise LedgerError("The ledger is damaged: a person is missing.")
+            identities = read_json(f"[{','.join(identity for _, identity in people)}]")
+            self._unreleased_people += identities
+            self.add_people(identities)
+        self.read_queries(connection)
+        self._read_releases(connection, 2**62 if until is None else until, erasures)
+        if until is None and erasures.last > self.release:
+            raise LedgerError("The ledger is damaged: answers are erased by a release that is missing.")
+        if until is None and self._unreleased_people:
+            raise LedgerError("The ledger is damaged: it lists a person without a release.")
 
     def read_queries(self, connection: Connection) -> None:
         """Read the new queries, within :func:`damage`."""
@@ -326,20 +284,13 @@ class LedgerCache:
         if block is not None:
             raise LedgerError(f"The ledger is damaged: release {block[0]} is missing.")
 
-    def _query_tokens(self, query: Query, outputs: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
+    def _query_tokens(self, query: Query, outputs: npt.NDArray[Any]) -> Words:
         """Return the tokens of some outputs of a query, shape (n, 2)."""
-        if query.n_outputs > _MOST_TABLED:
-            tokens = self._rare_tokens.setdefault(query.key, {})
-            found, place = np.unique(outputs, return_inverse=True)
-            words = b"".join(tokens.setdefault(one, os.urandom(16)) for one in found.tolist())
-            drawn: npt.NDArray[np.uint64] = np.frombuffer(bytearray(words), dtype=np.uint64).reshape(-1, 2)
-            return drawn[place.reshape(-1)]
-        if query.key not in self._tokens:
-            # The last token is for a hidden output.
-            words = os.urandom(16 * (query.n_outputs + 1))
-            self._tokens[query.key] = np.frombuffer(words, dtype=np.uint64).reshape(-1, 2)
-        known: npt.NDArray[np.uint64] = self._tokens[query.key][outputs]
-        return known
+        tokens = self._tokens.setdefault(query.key, {})
+        found, place = np.unique(outputs, return_inverse=True)
+        words = b"".join(tokens.setdefault(one, os.urandom(16)) for one in found.tolist())
+        drawn: Words = np.frombuffer(words, dtype=np.uint64).reshape(-1, 2)
+        return drawn[place.reshape(-1)]
 
 
 def _recorded_query(number: int, content: str) -> Query:

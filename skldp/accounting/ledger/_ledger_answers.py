@@ -20,17 +20,19 @@ import numpy.typing as npt
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from skldp._arrays import Bools, Floats, Ints, Positions
 from skldp.accounting._decide import Rule, Workers, decide, n_bounds, surely_admits
 from skldp.accounting._query import ClassQuery, FiniteQuery, Query, RegressionQuery, ReleaseQuery, SoftmaxQuery
-from skldp.accounting.ledger._cache import Fingerprint, LedgerCache, group_rows
+from skldp.accounting.ledger._cache import Fingerprint, LedgerCache
 from skldp.accounting.ledger._reader import LedgerReader
 from skldp.accounting.ledger._records import (
     Connection,
     History,
     Identity,
-    Release,
+    RecordedRelease,
     damage,
     recorded_call,
+    recorded_histories,
     recorded_outputs,
     recorded_rows,
     who_answered,
@@ -49,18 +51,18 @@ class KeptRows:
 
     key: str
     people: list[Identity]
-    places: npt.NDArray[np.intp]
+    places: Positions
     rows: npt.NDArray[Any]
 
     @cached_property
     def _cipher(self) -> AESGCM:
         return AESGCM(hmac.digest(self.key.encode(), b"released rows", "sha256"))
 
-    def seal(self, positions: Sequence[int] | npt.NDArray[np.intp]) -> list[str]:
+    def seal(self, positions: Sequence[int] | Positions) -> list[str]:
         """Encrypt each of these people's rows."""
         return [self._seal_one(int(position)) for position in positions]
 
-    def restore(self, positions: Sequence[int] | npt.NDArray[np.intp], sealed: Sequence[str]) -> None:
+    def restore(self, positions: Sequence[int] | Positions, sealed: Sequence[str]) -> None:
         """Decrypt the rows of these people and store them in `rows`."""
         for position, text in zip(positions, sealed, strict=True):
             own = self.places[position]
@@ -93,22 +95,9 @@ def parameters_of(value: Any) -> Any:
     return repr(value.item() if isinstance(value, np.generic) else value)
 
 
-Draw = Callable[[npt.NDArray[np.intp]], npt.ArrayLike]
-_SHORTEST_KEY = 16
+Draw = Callable[[Positions], npt.ArrayLike]
 # Decisions made outside a transaction before deciding within one.
 _ATTEMPTS = 4
-
-
-def check_key(key: Any) -> None:
-    """Raise ValueError if an idempotency key is too short or not valid text."""
-    if key is None:
-        return
-    # Lone surrogates cannot be encoded, and Python's own error would contain the key.
-    if not isinstance(key, str) or len(key) < _SHORTEST_KEY or key.encode(errors="replace").decode() != key:
-        raise ValueError(
-            f"idempotency_key must be an unguessable string of at least {_SHORTEST_KEY} characters, such as "
-            "uuid.uuid4().hex."
-        )
 
 
 @dataclass(frozen=True)
@@ -149,7 +138,7 @@ class Call:
 _NO_OUTPUTS = np.zeros(0, dtype=np.int64)
 
 
-def _checked_outputs(outputs: npt.ArrayLike, n: int, query: Query) -> npt.NDArray[np.int64]:
+def _checked_outputs(outputs: npt.ArrayLike, n: int, query: Query) -> Ints:
     drawn = np.asarray(outputs)
     if drawn.shape != (n,) or drawn.dtype.kind not in "iu" or ((drawn < 0) | (drawn >= query.n_outputs)).any():
         raise ValueError(
@@ -162,11 +151,11 @@ def _checked_outputs(outputs: npt.ArrayLike, n: int, query: Query) -> npt.NDArra
 class LedgerAnswers:
     """Answers to a query, in the order of the ids."""
 
-    outputs: npt.NDArray[np.int64]
-    fresh: npt.NDArray[np.bool_]
+    outputs: Ints
+    fresh: Bools
 
     @property
-    def accepted(self) -> npt.NDArray[np.bool_]:
+    def accepted(self) -> Bools:
         """Mask of the people who have an output."""
         return self.outputs >= 0
 
@@ -177,42 +166,39 @@ class Plan:
 
     cache: LedgerCache
     call: Call
-    numbers: npt.NDArray[np.int64]
-    recorded: npt.NDArray[np.int64]
-    asked: npt.NDArray[np.intp]
-    group: npt.NDArray[np.intp]
-    members: npt.NDArray[np.int64]
+    numbers: Ints
+    recorded: Ints
+    asked: Positions
+    group: Positions
+    members: Ints
     histories: list[Fingerprint]
+    spent: Ints
+    losses: Floats
 
     @classmethod
-    def make(
-        cls,
-        cache: LedgerCache,
-        call: Call,
-        numbers: npt.NDArray[np.int64],
-        recorded: npt.NDArray[np.int64],
-    ) -> "Plan":
+    def make(cls, cache: LedgerCache, call: Call, numbers: Ints, recorded: Ints) -> "Plan":
         """Group those who are asked now by their history."""
         asked = np.flatnonzero(recorded < 0)
-        fingerprints = cache.fingerprints_of(numbers[asked])
-        first, group = group_rows(fingerprints)
-        histories = [(int(a), int(b)) for a, b in fingerprints[first]]
-        return cls(cache, call, numbers, recorded, asked, group, numbers[asked[first]], histories)
+        histories, members, group = cache.by_history(numbers[asked])
+        return cls(
+            cache, call, numbers, recorded, asked, group, members, histories,
+            cache.spent_by(members), cache.losses_of(members),
+        )  # fmt: skip
 
     def admitted_by_sums(self, rule: Rule) -> dict[Fingerprint, bool]:
         """Return the histories that running sums of charges or of certified losses admit without a search."""
         query = self.call.query
-        easy = surely_admits(rule, self.cache.spent_by(self.members), query)
+        easy = surely_admits(rule, self.spent, query)
         if isinstance(query, RegressionQuery):
             # The table would admit these too: its own error is far below the margin.
-            easy |= self.cache.losses_of(self.members) + query.epsilon + 3 * MARGIN <= rule.epsilon
+            easy |= self.losses + query.epsilon + 3 * MARGIN <= rule.epsilon
         return {history: True for history, admitted in zip(self.histories, easy, strict=True) if admitted}
 
-    def admitted(self, decisions: dict[Fingerprint, bool]) -> npt.NDArray[np.bool_]:
+    def admitted(self, decisions: dict[Fingerprint, bool]) -> Bools:
         """Return a mask of the people who may answer; an undecided history counts as refused."""
         return np.array([decisions.get(history, False) for history in self.histories], dtype=bool)[self.group]
 
-    def release(self, admitted: npt.NDArray[np.bool_], draw: Draw) -> Release:
+    def release(self, admitted: Bools, draw: Draw) -> RecordedRelease:
         """Draw the outputs of the people who may answer."""
         positions = self.asked[admitted]
         outputs = _checked_outputs(draw(positions), len(positions), self.call.query) if len(positions) else _NO_OUTPUTS
@@ -221,7 +207,7 @@ class Plan:
         new = np.flatnonzero(numbers < 0)
         n_known = len(self.cache.number_of)
         numbers[new] = np.arange(n_known, n_known + len(new))
-        return Release(
+        return RecordedRelease(
             number=self.cache.release + 1,
             query_number=self.cache.query_number.get(self.call.query.key, len(self.cache.queries)),
             asked=len(self.call.people),
@@ -235,7 +221,7 @@ class Plan:
             sealed=() if kept is None else kept.seal(positions),
         )
 
-    def answers(self, admitted: npt.NDArray[np.bool_], release: Release | None) -> LedgerAnswers:
+    def answers(self, admitted: Bools, release: RecordedRelease | None) -> LedgerAnswers:
         """Return the answers, after the release was committed."""
         outputs, fresh = self.recorded.copy(), np.zeros(len(self.call.people), dtype=bool)
         if release is not None:
@@ -262,38 +248,36 @@ def _attempt(
     ledger: LedgerReader, call: Call, draw: Draw, decisions: dict[Fingerprint, bool], workers: Workers, last: bool
 ) -> "LedgerAnswers | tuple[dict[Fingerprint, History], Plan]":
     """Answer the call in one transaction; unless `last`, return what must be decided before it."""
-    with ledger._lock, ledger._reset_on_error():
-        # A nested call from `draw` is refused and resets `ledger._cache`; keep this one.
-        cache, release = ledger._cache, None
-        with ledger._store.transaction(write=True) as connection:
-            if call.settings:
-                ledger._add_settings(connection, call.settings)
-            cache.catch_up(connection)
-            check_query(ledger, call.query)
-            numbers = cache.numbers(call.people)
-            before = recorded_call(connection, ledger._store.tenant, call.mark)
-            if before is not None:
-                return _repeat_call(ledger, connection, call, numbers, *before)
-            plan = Plan.make(cache, call, numbers, _recorded_answers(ledger, connection, call, numbers, cache.release))
-            decided = decisions | plan.admitted_by_sums(ledger._rule)
-            members = dict(zip(plan.histories, plan.members.tolist(), strict=True))
-            for history in decided.keys() & members.keys():
-                del members[history]
-            undecided = cache.histories_of(connection, members)
-            # Sums of epsilons are fast enough to decide within the transaction.
-            if undecided and not last and ledger.rule != "basic":
-                return undecided, plan
-            decided |= _decided(ledger, undecided, plan, workers if last else map)
-            admitted = plan.admitted(decided)
-            refused = np.count_nonzero(~admitted)
-            # A call with a key is recorded even without new answers, so that its retry returns the same.
-            if len(plan.asked if not call.is_named else call.people) and not (call.all_or_none and refused):
-                release = plan.release(admitted, draw)
-                n_people, tenant = len(cache.number_of), ledger._store.tenant
-                chain = write_release(
-                    connection, release, call.query, n_people=n_people, chain=cache.chain, tenant=tenant
-                )
-        if release is not None:
+    with ledger._transaction(write=True, settings=call.settings) as connection:
+        # A nested call from `draw` is refused and replaces `ledger._cache`; keep this one.
+        cache, tenant = ledger._cache, ledger._store.tenant
+        numbers = cache.numbers(call.people)
+        before = recorded_call(connection, tenant, call.mark)
+        until = cache.release if before is None else before[0] - 1
+        known = None if call.repeat else cache.query_number.get(call.query.key)
+        recorded = recorded_outputs(connection, known, numbers, tenant=tenant, until=until)
+        check_query(ledger, call.query)
+        if before is not None:
+            return _repeat_call(ledger, connection, call, numbers, recorded, *before)
+        plan = Plan.make(cache, call, numbers, recorded)
+        decided = decisions | plan.admitted_by_sums(ledger._rule)
+        members = {
+            history: number
+            for history, number in zip(plan.histories, plan.members.tolist(), strict=True)
+            if history not in decided
+        }
+        undecided = recorded_histories(connection, members, cache.release) if members else {}
+        # Sums of epsilons are fast enough to decide within the transaction.
+        if undecided and not last and ledger.rule != "basic":
+            return undecided, plan
+        decided |= _decided(ledger, undecided, plan, workers if last else map)
+        admitted, release = plan.admitted(decided), None
+        refused = np.count_nonzero(~admitted)
+        # A call with a key is recorded even without new answers, so that its retry returns the same.
+        if len(plan.asked if not call.is_named else call.people) and not (call.all_or_none and refused):
+            release = plan.release(admitted, draw)
+            n_people = len(cache.number_of)
+            chain = write_release(connection, release, call.query, n_people=n_people, chain=cache.chain, tenant=tenant)
             cache.add_release(release, call.query, chain)
     if call.all_or_none and refused:
         raise BudgetExhaustedError(
@@ -302,16 +286,8 @@ def _attempt(
     return plan.answers(admitted, release)
 
 
-def _recorded_answers(
-    ledger: LedgerReader, connection: Connection, call: Call, numbers: npt.NDArray[np.int64], until: int
-) -> npt.NDArray[np.int64]:
-    """Return the recorded outputs that are returned again."""
-    query = None if call.repeat else ledger._cache.query_number.get(call.query.key)
-    return recorded_outputs(connection, query, numbers, tenant=ledger._store.tenant, until=until)
-
-
 def _repeat_call(
-    ledger: LedgerReader, connection: Connection, call: Call, numbers: npt.NDArray[np.int64], release: int, request: str
+    ledger: LedgerReader, connection: Connection, call: Call, numbers: Ints, earlier: Ints, release: int, request: str
 ) -> LedgerAnswers:
     """Return the recorded answers of a call with the same idempotency key."""
     if request != call.request:
@@ -322,7 +298,6 @@ def _repeat_call(
     fresh = np.isin(numbers, who_answered(connection, release))
     query = ledger._cache.query_number[call.query.key]
     last = recorded_outputs(connection, query, numbers, tenant=ledger._store.tenant, until=release)
-    earlier = _recorded_answers(ledger, connection, call, numbers, release - 1)
     if call.kept is not None:
         rows, positions = recorded_rows(connection, release), np.flatnonzero(fresh)
         with damage():

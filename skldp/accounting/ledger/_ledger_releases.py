@@ -9,11 +9,12 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from skldp._arrays import Bools, Floats, Ints, Positions
 from skldp.accounting._decide import Workers
 from skldp.accounting._query import Query, RegressionQuery, ReleaseQuery
-from skldp.accounting.ledger._ledger_answers import Call, KeptRows, answer, check_key, parameters_of
+from skldp.accounting.ledger._ledger_answers import Call, KeptRows, answer, parameters_of
 from skldp.accounting.ledger._reader import LedgerReader
-from skldp.accounting.ledger._records import Identity, canonical_ids, distinct_ids
+from skldp.accounting.ledger._records import Identity, canonical_ids, check_key, distinct_ids
 from skldp.accounting.losses._region import Bounds, Region, region_of
 from skldp.domains._domain import Box
 from skldp.mechanisms._noise import Noise, noise_from
@@ -49,7 +50,7 @@ class FeatureQuestion:
         if region.in_block[column] or len(region.limits):
             raise ValueError(
                 f"The feature {part!r} is not free of the others, in a one-hot block or by inequalities, and cannot be "
-                "moved into the domain alone: ask for it with the whole record, or release it without part."
+                "moved into the domain alone: ask for it with the full record, or release it without part."
             )
         (low,), (high,) = domain.low, domain.high
         inside = low <= region.box[0, column] and region.box[1, column] <= high
@@ -57,7 +58,7 @@ class FeatureQuestion:
         coef = np.eye(len(features))[column]
         return cls(RegressionQuery(kind, coef, 0.0, (low, high), law.exact_epsilon), column, region)
 
-    def release(self, values: npt.NDArray[Any], noise: Noise) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    def release(self, values: npt.NDArray[Any], noise: Noise) -> tuple[Floats, Ints]:
         """Draw people's answers, as what Duchi's mechanism releases, shape (n,), and as they are recorded."""
         records = np.zeros((len(values), self.region.box.shape[1]))
         records[:, self.column] = values
@@ -87,7 +88,7 @@ class LedgerRelease:
     """
 
     rows: npt.NDArray[Any]
-    accepted: npt.NDArray[np.bool_]
+    accepted: Bools
     n_moved: int
 
     def filled(self, value: float = np.nan) -> npt.NDArray[Any]:
@@ -96,7 +97,7 @@ class LedgerRelease:
         Parameters
         ----------
         value : float, default=NaN
-            Of codes, give a whole number that is none of them.
+            For released codes, an integer that is none of them.
 
         Returns
         -------
@@ -105,13 +106,13 @@ class LedgerRelease:
         Raises
         ------
         ValueError
-            If the released rows are whole numbers and `value` is none.
+            If the released rows are integers and `value` is not.
         """
         if self.rows.dtype.kind in "iu" and value != np.floor(value):
-            raise ValueError(f"Released codes are whole numbers, and value must be one. Got {value!r} instead.")
-        whole = np.full((len(self.accepted), *self.rows.shape[1:]), value, dtype=self.rows.dtype)
-        whole[self.accepted] = self.rows
-        return whole
+            raise ValueError(f"`value` must be an integer to fill rows of codes; got {value!r}.")
+        filled = np.full((len(self.accepted), *self.rows.shape[1:]), value, dtype=self.rows.dtype)
+        filled[self.accepted] = self.rows
+        return filled
 
 
 def release(
@@ -132,7 +133,7 @@ def release(
     check_key(idempotency_key)
     feature = None
     if part is not None:
-        feature = FeatureQuestion.of(mechanism, part, ledger.features, ledger._rule.bounds)
+        feature = FeatureQuestion.of(mechanism, part, ledger.features, ledger.bounds)
     if feature is None:
         _check_charge(ledger, ReleaseQuery.of(mechanism, part=part))
     # Check the rows now: nothing may fail after budgets are charged.
@@ -155,7 +156,7 @@ def release(
     # Each commit hashes the full call, so that a key cannot match part of another call.
     contents = [parameters_of(mechanism), part, released.dtype.str, people]
 
-    def draw(query: Query, places: npt.NDArray[np.intp], positions: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
+    def draw(query: Query, places: Positions, positions: Positions) -> Ints:
         own = places[positions].ravel()
         # A retried transaction draws again; only the last draw is returned.
         if feature is not None:
@@ -169,8 +170,8 @@ def release(
     for number, places in enumerate(by_number):
         key = idempotency_key if idempotency_key is None or not number else f"{idempotency_key} {number}"
         own = [people[place] for place in places[:, 0]]
-        whole = partial(ReleaseQuery.of, mechanism, n_rows=places.shape[1], part=part)
-        query = whole() if feature is None else feature.query
+        rows_each = places.shape[1]
+        query = ReleaseQuery.of(mechanism, n_rows=rows_each, part=part) if feature is None else feature.query
         call = Call.make(
             query,
             own,
@@ -193,7 +194,7 @@ def _check_charge(ledger: LedgerReader, query: ReleaseQuery) -> None:
         )
 
 
-def _by_number_of_rows(people: Sequence[Identity]) -> list[npt.NDArray[np.intp]]:
+def _by_number_of_rows(people: Sequence[Identity]) -> list[Positions]:
     """Return the positions of each person's rows: for each number of rows, fewest first, shape (n_people, n_rows)."""
     places_of: dict[Identity, list[int]] = {}
     for place, person in enumerate(people):

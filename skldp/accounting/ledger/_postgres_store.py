@@ -22,7 +22,7 @@ from functools import partial
 from typing import Any
 
 from skldp.accounting.ledger import _store as store
-from skldp.accounting.ledger._lock_file import EMPTY
+from skldp.accounting.ledger._lock_file import EMPTY, Head
 from skldp.accounting.ledger._records import SCHEMA_VERSION, TABLES, VIEWS, Connection, Identity
 from skldp.accounting.ledger._store import WRITE_SETTING, ConflictError, LedgerStore, never_close, sealed_rows
 from skldp.exceptions import LedgerError
@@ -143,7 +143,7 @@ def _library() -> Any:
     return sqlalchemy
 
 
-class _Rows:
+class _TupleRows:
     """Rows as tuples."""
 
     def __init__(self, result: Any) -> None:
@@ -171,9 +171,9 @@ class _Statements:
         self._text = text
         self._process = os.getpid()
 
-    def execute(self, statement: str, parameters: Mapping[str, Any] | None = None, /) -> _Rows:
+    def execute(self, statement: str, parameters: Mapping[str, Any] | None = None, /) -> _TupleRows:
         self._check_process()
-        return _Rows(self._session.execute(self._text(statement), dict(parameters or {})))
+        return _TupleRows(self._session.execute(self._text(statement), dict(parameters or {})))
 
     def executemany(self, statement: str, parameters: Iterable[Mapping[str, Any]], /) -> None:
         rows = [dict(row) for row in parameters]
@@ -208,10 +208,8 @@ class PostgresStore(LedgerStore):
         super().__init__(shown, shown, read_only=read_only)
         self._url = url
         self._open_engine()
-        self._connection: Any | None = None
         self._open_sessions: set[Any] = set()
         self._sessions = threading.local()
-        self._was_open = False
         self._register()
         with self._errors(), self._session() as session:
             schema, self.tenant, fsync, self._space, there = session.execute(self._sql.text(_WHERE)).one()
@@ -228,47 +226,40 @@ class PostgresStore(LedgerStore):
                 if settings is None or read_only:
                     raise LedgerError(f"There is no ledger at {self.name!r}.")
                 self._make(session, schema, settings)
-        with self.transaction(write=False):
-            pass
-        self._was_open = True
+        self._opened()
 
     @contextmanager
-    def transaction(self, *, write: bool) -> Iterator[Connection]:
-        """Run the block in one transaction: serializable where it writes, one snapshot where it reads."""
-        with self.lock:
-            self._check_can_begin(write=write, busy=self._connection is not None)
-            process = os.getpid()
-            with self._errors(), self._session() as session:
-                self._connection = session
-                try:
+    def _begun(self, *, write: bool) -> Iterator[tuple[Connection, None, Head]]:
+        """Begin a transaction: serializable where it writes, one snapshot where it reads."""
+        process = os.getpid()
+        with self._errors(), self._session() as session:
+            self._connection = session
+            try:
+                if write:
+                    session.execute(self._sql.text("SELECT pg_advisory_lock(:space, :one)"), self._named(_HEAD_LOCK))
+                self._isolate(session, "SERIALIZABLE" if write else "REPEATABLE READ", read_only=not write)
+                connection = _Statements(session, self._sql.text)
+                self._check(connection)
+                yield connection, None, EMPTY
+                session.commit()
+                self._head = self._next_head
+            except BaseException:
+                if os.getpid() == process:
+                    # A lost connection has rolled back already.
+                    with suppress(self._sql.exc.SQLAlchemyError):
+                        session.rollback()
+                raise
+            finally:
+                if os.getpid() == process:
+                    self._connection = None
                     if write:
-                        session.execute(
-                            self._sql.text("SELECT pg_advisory_lock(:space, :one)"), self._named(_HEAD_LOCK)
-                        )
-                    self._isolate(session, "SERIALIZABLE" if write else "REPEATABLE READ", read_only=not write)
-                    connection = _Statements(session, self._sql.text)
-                    self._check(connection)
-                    yield connection
-                    head = store.last_head(connection)
-                    session.commit()
-                    self._remember(head)
-                except BaseException:
-                    if os.getpid() == process:
-                        # A lost connection has rolled back already.
-                        with suppress(self._sql.exc.SQLAlchemyError):
-                            session.rollback()
-                    raise
-                finally:
-                    if os.getpid() == process:
-                        self._connection = None
-                        if write:
-                            self._unlock_head(session)
+                        self._unlock_head(session)
 
     @contextmanager
     def lock_people(self, people: Sequence[Identity]) -> Iterator[None]:
         """Lock these people against other calls, in the order of their numbers."""
         with self.lock:
-            self._check_can_begin(write=True, busy=self._connection is not None)
+            self._check_can_begin(write=True)
         session = self.retry(partial(self._lock_session, sorted({_lock_of(person) for person in people})))
         process = os.getpid()
         self._sessions.current = session
@@ -441,7 +432,6 @@ class PostgresStore(LedgerStore):
                 f"The ledger {self.name!r} has schema version {version}; "
                 f"this skldp reads version {SCHEMA_VERSION} only."
             )
-        self._check_record(connection, None, EMPTY)
 
 
 def _write_version(connection: _Statements) -> None:

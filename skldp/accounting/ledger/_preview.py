@@ -7,17 +7,16 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
+from skldp._arrays import Bools, Floats
 from skldp.accounting._decide import Answers, Rule, Workers, decide
 from skldp.accounting._query import Query, ReleaseQuery
-from skldp.accounting.ledger._cache import group_rows
 from skldp.accounting.ledger._ledger_answers import check_query
 from skldp.accounting.ledger._reader import LedgerReader
 from skldp.accounting.ledger._records import (
     History,
     Identity,
-    Release,
+    RecordedRelease,
     erasable,
     erase_rows,
     recorded_history,
@@ -35,22 +34,22 @@ class LedgerPreview:
     Attributes
     ----------
     accepted : ndarray of bool, shape (n_people,)
-        Who would be handed an answer.
+        People who would receive an answer.
     recorded : ndarray of bool, shape (n_people,)
-        Whose answer is recorded, and would be handed out again at no cost.
+        People whose answer is recorded and would be returned again at no cost.
     losses : ndarray of shape (n_people,)
         What each has lost so far, in nats: a certified upper bound.
     worst_losses : ndarray of shape (n_people,)
         What each will have lost at most, whatever they answer: a certified upper bound.
     """
 
-    accepted: npt.NDArray[np.bool_]
-    recorded: npt.NDArray[np.bool_]
-    losses: npt.NDArray[np.float64]
-    worst_losses: npt.NDArray[np.float64]
+    accepted: Bools
+    recorded: Bools
+    losses: Floats
+    worst_losses: Floats
 
     @property
-    def costs(self) -> npt.NDArray[np.float64]:
+    def costs(self) -> Floats:
         """Most that an answer would add to each person's loss: at most the query's epsilon, up to rounding."""
         return np.maximum(self.worst_losses - self.losses, 0.0)
 
@@ -59,29 +58,26 @@ def preview(
     ledger: LedgerReader, query: Query, people: list[Identity], repeat: bool, workers: Workers
 ) -> LedgerPreview:
     """Preview the decisions about a query, without recording anything."""
-    with ledger._lock, ledger._reset_on_error():
-        cache = ledger._cache
-        with ledger._store.transaction(write=False) as connection:
-            cache.catch_up(connection)
+    with ledger._lock:
+        with ledger._transaction() as connection:
+            cache = ledger._cache
             check_query(ledger, query)
             numbers = cache.numbers(people)
-            first, group = group_rows(cache.fingerprints_of(numbers))
-            histories = [recorded_history(connection, int(numbers[one]), cache.release) for one in first]
+            _, members, group = cache.by_history(numbers)
+            histories = [recorded_history(connection, number, cache.release) for number in members.tolist()]
             # Hidden and erased answers do not count as answers of the caller.
-            readable = np.array([_has_readable_answer(cache.queries, history) for history in histories], dtype=bool)[
-                group
-            ]
-            unknown = np.count_nonzero(~readable)
+            readable = np.array([_has_readable_answer(cache.queries, history) for history in histories], dtype=bool)
+            unknown = np.count_nonzero(~readable[group])
             if unknown:
                 raise LedgerError(
-                    "A preview is of people whose answers the asker has: of anybody else it is the query's epsilon "
-                    f"that decides. Got {unknown:,} of {len(people):,} ids without such an answer."
+                    "A preview needs people whose answers the caller has; for others the query's epsilon decides. "
+                    f"Got {unknown:,} of {len(people):,} ids without such an answer."
                 )
             before, until, tenant = cache.query_number.get(query.key), cache.release, ledger._store.tenant
-            handed = recorded_outputs(connection, before, numbers, tenant=tenant, until=until)
+            recorded_before = recorded_outputs(connection, before, numbers, tenant=tenant, until=until)
         queries, counted = cache.with_hidden_at_full_cost(histories)
         queries, answers = list(queries), cache.answers_of(histories)
-    recorded = np.zeros(len(people), dtype=bool) if repeat else handed >= 0
+    recorded = np.zeros(len(people), dtype=bool) if repeat else recorded_before >= 0
     # No transaction or lock is held during the searches.
     table = ledger._rule.table_for(query)
     admitted = decide(ledger._rule, queries, counted, query, table=table, workers=workers)
@@ -117,10 +113,9 @@ def erase(ledger: LedgerReader, people: list[Identity]) -> int:
 
 
 def _attempt_erasure(ledger: LedgerReader, people: list[Identity]) -> int | None:
-    with ledger._lock, ledger._reset_on_error():
-        cache = ledger._cache
-        with ledger._store.transaction(write=True) as connection:
-            cache.catch_up(connection)
+    with ledger._lock:
+        with ledger._transaction(write=True) as connection:
+            cache = ledger._cache
             numbers = cache.numbers(people)
             history = recorded_history(connection, int(numbers[0]), cache.release)
             queries = cache.answers_of([history])[0][0]
@@ -128,15 +123,15 @@ def _attempt_erasure(ledger: LedgerReader, people: list[Identity]) -> int | None
             n_answers = sum(not (isinstance(one, ReleaseQuery) and one.is_erasure) for one in queries)
             if not n_answers:
                 return 0
-            (one, two), loss = cache.fingerprints_of(numbers)[0], None
+            loss = None
             if ledger.rule != "basic":
-                certified = ledger._certified.get((int(one), int(two)))
+                certified = ledger._certified.get(cache.by_history(numbers)[0][0])
                 if certified is None:
                     return None
                 loss = _certain_loss(ledger, queries, certified[1])
             query = ReleaseQuery.erasure(queries, loss)
             erased, request = erasable(connection, int(numbers[0]))
-            release = Release(
+            release = RecordedRelease(
                 number=cache.release + 1,
                 query_number=cache.query_number.get(query.key, len(cache.queries)),
                 asked=1,

@@ -10,17 +10,12 @@ from typing import Any
 import numpy.typing as npt
 
 from skldp.accounting._decide import Workers
-from skldp.accounting._query import (
-    Query,
-    ReleaseQuery,
-    checked_query,
-)
-from skldp.accounting._units import finite_number
-from skldp.accounting.ledger._ledger_answers import Call, Draw, LedgerAnswers, answer, check_key
+from skldp.accounting._query import Query, ReleaseQuery, checked_query
+from skldp.accounting.ledger._ledger_answers import Call, Draw, LedgerAnswers, answer
 from skldp.accounting.ledger._ledger_releases import LedgerRelease, release
 from skldp.accounting.ledger._preview import LedgerPreview, erase, preview
-from skldp.accounting.ledger._reader import LedgerReader, checked_bounds, checked_settings, declared_bounds
-from skldp.accounting.ledger._records import canonical_ids, distinct_ids
+from skldp.accounting.ledger._reader import LedgerReader, checked_settings, declared_settings
+from skldp.accounting.ledger._records import canonical_ids, check_key, distinct_ids
 from skldp.accounting.ledger._store import MEMORY, LedgerStore, open_store
 from skldp.accounting.losses._region import Bounds
 from skldp.exceptions import LedgerError
@@ -206,9 +201,7 @@ class PrivacyLedger(LedgerReader):
             If others are declared. The same coefficients about other features are another query, and other values for
             missing ones make another record: a loss that mixes them would be too small.
         """
-        new = self._new_settings(bounds=bounds, features=features, missing=missing)
-        if new:
-            self._store.retry(partial(self._declare, new))
+        self._declare(declared_settings(bounds=bounds, features=features, missing=missing))
 
     def answer(
         self,
@@ -267,9 +260,15 @@ class PrivacyLedger(LedgerReader):
             raise ValueError(
                 "What is charged for a release is read off its mechanism: ask with release. Got an answer."
             )
-        people = distinct_ids(ids)
-        settings = None if declare is None else self._new_settings(**declare)
-        call = Call.make(query, people, repeat=repeat, all_or_none=all_or_none, key=idempotency_key, settings=settings)
+        settings = declared_settings(**declare or {})
+        call = Call.make(
+            query,
+            distinct_ids(ids),
+            repeat=repeat,
+            all_or_none=all_or_none,
+            key=idempotency_key,
+            settings=self._new_settings(settings),
+        )
         return answer(self, call, draw, workers)
 
     def release(
@@ -455,29 +454,14 @@ class PrivacyLedger(LedgerReader):
         """
         return erase(self, canonical_ids([person]))
 
-    def _new_settings(
-        self,
-        *,
-        bounds: Bounds | None = None,
-        features: Sequence[str] | None = None,
-        missing: Sequence[float] | None = None,
-    ) -> dict[str, Any]:
-        """Return the settings that are not declared yet; raise LedgerError if one is declared otherwise."""
-        wanted = {
-            "bounds": None if bounds is None else checked_bounds(bounds),
-            "features": None if features is None else [str(name) for name in features],
-            "missing": None if missing is None else [finite_number(value, "missing") for value in missing],
-        }
-        wanted = {name: value for name, value in wanted.items() if value is not None}
-        self._store.check_open()
-        new = {name: value for name, value in wanted.items() if self._declared[name] is None}
-        self._check_declared({name: value for name, value in wanted.items() if name not in new})
-        return new
+    def _declare(self, settings: dict[str, Any]) -> None:
+        new = self._new_settings(settings)
+        if new:
+            self._store.retry(partial(self._declare_now, new))
 
-    def _declare(self, new: dict[str, Any]) -> None:
-        """Write settings in a transaction of their own."""
-        with self._lock, self._reset_on_error(), self._store.transaction(write=True) as connection:
-            self._add_settings(connection, new)
+    def _declare_now(self, new: dict[str, Any]) -> None:
+        with self._transaction(write=True, settings=new):
+            pass
 
     def _set_up(self, store: LedgerStore, wanted: dict[str, Any], head: str | None) -> None:
         super().__init__(store)
@@ -490,7 +474,7 @@ class PrivacyLedger(LedgerReader):
                     f"{name}={getattr(self, name)!r}. Got {wanted[name]!r} instead."
                 )
         if wanted.get("bounds") is not None:
-            self.declare(bounds=declared_bounds(wanted["bounds"]))
+            self._declare({"bounds": wanted["bounds"]})
         _ALL.add(self)
         if not store.read_only:
             with _OPENING:

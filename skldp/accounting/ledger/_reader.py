@@ -5,20 +5,21 @@ import os
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any, Self, cast
 
 import numpy as np
-import numpy.typing as npt
 
+from skldp._arrays import Floats
 from skldp._tables import html_table
 from skldp.accounting._decide import RULES, Rule, RuleName, Workers
 from skldp.accounting._query import FiniteQuery, Query, ReleaseQuery, checked_query
+from skldp.accounting._units import finite_number
 from skldp.accounting.ledger._cache import Fingerprint, LedgerCache
 from skldp.accounting.ledger._records import Connection, Identity, canonical_ids, damage, timed_history
 from skldp.accounting.ledger._store import ConflictError, LedgerStore, last_head, open_store, retry_on_conflict
 from skldp.accounting.ledger._verification import Verification, certified_losses, verify_record
-from skldp.accounting.losses._region import region_of
+from skldp.accounting.losses._region import Bounds, region_of
 from skldp.domains._columns import domain_from_json
 from skldp.domains._domain import Domain
 from skldp.exceptions import LedgerError
@@ -47,6 +48,18 @@ def checked_bounds(bounds: Any) -> list[Any] | dict[str, Any]:
     box = region.box + 0.0
     same = bool((box == box[:, :1]).all())
     return cast("list[Any]", (box[:, 0] if same else box).tolist())
+
+
+def declared_settings(
+    *, bounds: Bounds | None = None, features: Iterable[str] | None = None, missing: Iterable[float] | None = None
+) -> dict[str, Any]:
+    """Return declared settings as JSON keeps them, without those that are None."""
+    wanted = {
+        "bounds": None if bounds is None else checked_bounds(bounds),
+        "features": None if features is None else [str(name) for name in features],
+        "missing": None if missing is None else [finite_number(value, "missing") for value in missing],
+    }
+    return {name: value for name, value in wanted.items() if value is not None}
 
 
 def declared_bounds(stored: Any) -> tuple[Any, Any] | Domain | None:
@@ -122,7 +135,7 @@ def _query_rows(store: LedgerStore) -> list[dict[str, Any]]:
     return rows
 
 
-def _quantiles(values: npt.NDArray[np.float64]) -> dict[str, float]:
+def _quantiles(values: Floats) -> dict[str, float]:
     found = np.quantile(values, _QUANTILES) if len(values) else np.full(len(_QUANTILES), np.nan)
     return {f"{quantile:g}": float(value) for quantile, value in zip(_QUANTILES, found, strict=True)}
 
@@ -151,7 +164,7 @@ class LedgerReader:
     _lock: AbstractContextManager[Any]
 
     def __init__(self, store: LedgerStore) -> None:
-        stored = store.settings()
+        stored = store.settings
         try:
             self.epsilon, self.rule, self.tol = stored["epsilon"], stored["rule"], stored["tol"]
             self._token = stored["token"]
@@ -159,7 +172,6 @@ class LedgerReader:
             raise LedgerError(f"The ledger {store.name!r} is damaged: its setting {error} is missing.") from None
         self.path = store.path
         self._store = store
-        self._declared: dict[str, Any] = {name: stored.get(name) for name in ("bounds", "features", "missing")}
         self.delta: float | None = stored.get("delta")
         # A setting added to the file must not loosen the verification.
         if (self.delta is None) == (self.rule == "approximate"):
@@ -167,24 +179,26 @@ class LedgerReader:
                 f"The ledger {store.name!r} is damaged: a delta goes with rule='approximate', and only then."
             )
         self._rule = Rule(self.rule, self.epsilon, self.bounds, self.tol, delta=self.delta)
+        # Setting that the rule's bounds were made from.
+        self._rule_bounds = stored.get("bounds")
         self._lock = threading.RLock()
         self._reset_cache()
 
     @property
     def bounds(self) -> tuple[Any, Any] | Domain | None:
         """Declared domain, as (low, high) if it is a box; None if not declared."""
-        return declared_bounds(self._declared["bounds"])
+        return declared_bounds(self._store.settings.get("bounds"))
 
     @property
     def features(self) -> tuple[str, ...] | None:
         """Declared names of the features, in order; None if not declared."""
-        features = self._declared["features"]
+        features = self._store.settings.get("features")
         return None if features is None else tuple(features)
 
     @property
     def missing(self) -> tuple[float, ...] | None:
         """Declared values that replace missing features; None if not declared."""
-        missing = self._declared["missing"]
+        missing = self._store.settings.get("missing")
         return None if missing is None else tuple(missing)
 
     def __repr__(self) -> str:
@@ -212,7 +226,7 @@ class LedgerReader:
             release, chain = last_head(connection)
         return f"{release} {chain}"
 
-    def realized_loss(self, ids: Iterable[Any]) -> npt.NDArray[np.float64]:
+    def realized_loss(self, ids: Iterable[Any]) -> Floats:
         """Certified upper bound on each person's realized privacy loss (their sum of epsilons with rule="basic").
 
         A release counts in full. With ``rule="approximate"`` it is what composition by zero-concentrated privacy gives
@@ -230,21 +244,20 @@ class LedgerReader:
         return self._losses_of(canonical_ids(ids))
 
     @retry_on_conflict
-    def _losses_of(self, people: list[Identity]) -> npt.NDArray[np.float64]:
-        with self._lock, self._reset_on_error():
-            with self._store.transaction(write=False) as connection:
-                self._cache.catch_up(connection)
-            numbers = self._cache.numbers(people)
+    def _losses_of(self, people: list[Identity]) -> Floats:
+        with self._lock:
+            with self._transaction():
+                numbers = self._cache.numbers(people)
             return certified_losses(self._store, self._cache, self._rule, numbers, self._certified)[:, 1]
 
-    def remaining(self, ids: Iterable[Any]) -> npt.NDArray[np.float64]:
+    def remaining(self, ids: Iterable[Any]) -> Floats:
         """Return each person's budget minus their realized loss.
 
         With ``rule="bayesian"`` a query with a larger epsilon than this may still be admitted.
         """
         return np.maximum(self.epsilon - self.realized_loss(ids), 0.0)
 
-    def zcdp(self, ids: Iterable[Any]) -> npt.NDArray[np.float64]:
+    def zcdp(self, ids: Iterable[Any]) -> Floats:
         r"""Return the sum of the :math:`\rho` (zCDP) of each person's answers and releases.
 
         That of a Gaussian is :math:`\Delta^2 / (2 \sigma^2)` of its integers, that of anything else
@@ -277,9 +290,8 @@ class LedgerReader:
         return self._zcdp_of(canonical_ids(ids))
 
     @retry_on_conflict
-    def _zcdp_of(self, people: list[Identity]) -> npt.NDArray[np.float64]:
-        with self._lock, self._reset_on_error(), self._store.transaction(write=False) as connection:
-            self._cache.catch_up(connection)
+    def _zcdp_of(self, people: list[Identity]) -> Floats:
+        with self._transaction():
             return self._cache.zcdp_of(self._cache.numbers(people))
 
     @retry_on_conflict
@@ -297,8 +309,7 @@ class LedgerReader:
             tenant of a PostgreSQL database asked.
         """
         identity = canonical_ids([person])[0]
-        with self._lock, self._reset_on_error(), self._store.transaction(write=False) as connection:
-            self._cache.catch_up(connection)
+        with self._transaction() as connection:
             rows = timed_history(connection, int(self._cache.numbers([identity])[0]), self._cache.release)
             return [
                 {
@@ -330,11 +341,11 @@ class LedgerReader:
 
     @retry_on_conflict
     def verify(self, workers: Workers = map) -> Verification:
-        """Check from the raw answers that nothing is damaged and that no one passed the budget.
+        """Verify from the raw answers that nothing is damaged and that no one passed the budget.
 
         Every admission that an exact sum of epsilons does not settle is decided anew, from what was recorded before
         it, without what makes decisions quick: each loss is searched for again, and proved by an independent check.
-        Then everybody's whole history is looked at for a proof that it has cost more than the budget.
+        Then each person's history is searched for a proof that it has cost more than the budget.
 
         Parameters
         ----------
@@ -382,8 +393,7 @@ class LedgerReader:
     @retry_on_conflict
     def was_asked(self, query: Query) -> bool:
         """Return whether the query was ever asked."""
-        with self._lock, self._reset_on_error(), self._store.transaction(write=False) as connection:
-            self._cache.catch_up(connection)
+        with self._transaction():
             return checked_query(query).key in self._cache.query_number
 
     def close(self) -> None:
@@ -418,28 +428,38 @@ class LedgerReader:
         self._certified: dict[Fingerprint, tuple[float, float]] = {}
 
     @contextmanager
-    def _reset_on_error(self) -> Iterator[None]:
-        """After a failed transaction, forget its settings, and read the ledger again."""
-        before = self._declared, self._rule
-        try:
-            yield
-        except BaseException:
-            self._declared, self._rule = before
-            self._reset_cache()
-            raise
+    def _transaction(self, *, write: bool = False, settings: dict[str, Any] | None = None) -> Iterator[Connection]:
+        """Read what is new in a transaction that declares settings; after an error, forget what was read."""
+        with self._lock:
+            before = self._rule, self._rule_bounds
+            try:
+                with self._store.transaction(write=write, settings=settings) as connection:
+                    if settings:
+                        # Another process may have declared others.
+                        self._undeclared(settings)
+                    stored = self._store.settings.get("bounds")
+                    if stored != self._rule_bounds:
+                        self._rule, self._rule_bounds = self._rule.over(declared_bounds(stored)), stored
+                    self._cache.catch_up(connection)
+                    yield connection
+            except BaseException:
+                self._rule, self._rule_bounds = before
+                self._reset_cache()
+                raise
 
-    def _add_settings(self, connection: Connection, new: dict[str, Any]) -> None:
-        """Declare settings within a transaction; raise LedgerError if another process has declared others."""
-        held = self._store.add_settings(connection, new)
-        self._declared = {name: held.get(name) for name in self._declared}
-        self._rule = replace(self._rule, bounds=self.bounds)
-        self._check_declared(new)
+    def _new_settings(self, wanted: dict[str, Any]) -> dict[str, Any]:
+        """Return the settings to declare with the next call; raise LedgerError if it would fail."""
+        new = self._undeclared(wanted)
+        self._store.check_open()
+        return new
 
-    def _check_declared(self, wanted: dict[str, Any]) -> None:
-        """Raise LedgerError if a setting is declared otherwise."""
+    def _undeclared(self, wanted: dict[str, Any]) -> dict[str, Any]:
+        """Return the settings that are not declared yet; raise LedgerError if one is declared otherwise."""
+        declared = self._store.settings
         for name, value in wanted.items():
-            if self._declared[name] != value:
+            if declared.get(name, value) != value:
                 raise LedgerError(
                     f"A ledger's {name} never change: {self._store.name!r} has {name}={getattr(self, name)!r}. "
                     f"Got {declared_bounds(value) if name == 'bounds' else value!r} instead."
                 )
+        return {name: value for name, value in wanted.items() if name not in declared}

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from skldp._arrays import Ints
 from skldp.accounting._query import Query
 from skldp.exceptions import LedgerError
 
@@ -73,6 +74,21 @@ def distinct_ids(ids: Iterable[Any]) -> list[Identity]:
                     f"{first} and {position} (counted from 0)."
                 )
     return people
+
+
+_SHORTEST_KEY = 16
+
+
+def check_key(key: Any) -> None:
+    """Raise ValueError if an idempotency key is too short or not valid text."""
+    if key is None:
+        return
+    # Lone surrogates cannot be encoded, and Python's own error would contain the key.
+    if not isinstance(key, str) or len(key) < _SHORTEST_KEY or key.encode(errors="replace").decode() != key:
+        raise ValueError(
+            f"idempotency_key must be an unguessable string of at least {_SHORTEST_KEY} characters, such as "
+            "uuid.uuid4().hex."
+        )
 
 
 def row_identities(X: npt.ArrayLike, key: bytes) -> list[Identity]:
@@ -217,13 +233,18 @@ _WRITE_RELEASE = (
 )
 
 
+# Errors that content of another form raises where it is read.
+DAMAGES = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+DAMAGED = "The ledger is damaged: something is in it that no ledger writes."
+
+
 @contextmanager
 def damage() -> Iterator[None]:
     """Raise LedgerError for content that no ledger writes."""
     try:
         yield
-    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
-        raise LedgerError("The ledger is damaged: something is in it that no ledger writes.") from error
+    except DAMAGES as error:
+        raise LedgerError(DAMAGED) from error
 
 
 class Digest:
@@ -252,7 +273,7 @@ class ChainLink(Digest):
 
 
 @dataclass(frozen=True)
-class Release:
+class RecordedRelease:
     """Release that one call adds to a ledger."""
 
     number: int
@@ -261,15 +282,15 @@ class Release:
     served: int
     refused: int
     new_people: list[Identity]
-    numbers: npt.NDArray[np.int64]
-    outputs: npt.NDArray[np.int64]
+    numbers: Ints
+    outputs: Ints
     mark: str
     request: str
     sealed: Sequence[str] = ()
 
 
 def write_release(
-    connection: Connection, release: Release, query: Query, *, n_people: int, chain: str, tenant: str
+    connection: Connection, release: RecordedRelease, query: Query, *, n_people: int, chain: str, tenant: str
 ) -> str:
     """Write a release, and the query and the people that are new with it."""
     number = {"query": release.query_number}
@@ -336,9 +357,7 @@ def recorded_histories(connection: Connection, members: Mapping[Key, int], until
     return {key: histories[number] for key, number in members.items()}
 
 
-def recorded_outputs(
-    connection: Connection, query: int | None, people: npt.NDArray[np.int64], *, tenant: str, until: int
-) -> npt.NDArray[np.int64]:
+def recorded_outputs(connection: Connection, query: int | None, people: Ints, *, tenant: str, until: int) -> Ints:
     """Return each person's last output of a tenant's query up to a release, or -1."""
     recorded = np.full(len(people), -1, dtype=np.int64)
     known = np.flatnonzero(people >= 0)
@@ -362,7 +381,7 @@ def recorded_call(connection: Connection, tenant: str, mark: str) -> tuple[int, 
     return found
 
 
-def who_answered(connection: Connection, release: int) -> npt.NDArray[np.int64]:
+def who_answered(connection: Connection, release: int) -> Ints:
     """Return the numbers of the people in a release."""
     with damage():
         rows = connection.execute(_ANSWERED, {"release": release}).fetchall()

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from skldp.accounting.ledger import _store as store
-from skldp.accounting.ledger._lock_file import EMPTY, Entry, LockFile, lock_file_of, locked
+from skldp.accounting.ledger._lock_file import EMPTY, Entry, Head, LockFile, lock_file_of, locked
 from skldp.accounting.ledger._records import SCHEMA_VERSION, TABLES, VIEWS, Connection
 from skldp.accounting.ledger._store import MEMORY, WRITE_SETTING, LedgerStore, never_close, sealed_rows
 from skldp.exceptions import LedgerError
@@ -139,13 +139,11 @@ class SQLiteStore(LedgerStore):
             raise ValueError(f"path must be the path of a file, without a NUL. Got {path!r} instead.")
         super().__init__(name, MEMORY if path == MEMORY else _resolved(name), read_only=read_only)
         self._memory: sqlite3.Connection | None = None
-        self._connection: sqlite3.Connection | None = None
         self._file: os.stat_result | None = None
         self._register()
         with self.lock:
             self._open_or_make(settings)
-        with self.transaction(write=False, opening=True):
-            pass
+        self._opened()
 
     def _open_or_make(self, settings: dict[str, Any] | None) -> None:
         if self.path == MEMORY:
@@ -161,29 +159,29 @@ class SQLiteStore(LedgerStore):
             SQLiteStore(self.name, read_only=True)
 
     @contextmanager
-    def transaction(self, *, write: bool, opening: bool = False) -> Iterator[sqlite3.Connection]:
-        """Run the block in one transaction, after checking that the file is the ledger that was opened."""
-        with self.lock:
-            self._check_can_begin(write=write, busy=self._connection is not None)
-            process = os.getpid()
-            with self._errors(), self._locked(write or opening, opening) as lock_file, self._connected() as connection:
-                try:
-                    connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
-                    self._check(connection, lock_file)
-                    yield connection
-                    if os.getpid() != process:
-                        raise LedgerError("A call to a ledger ends in the process that began it, not in a fork of it.")
-                    head = store.last_head(connection)
-                    connection.execute("COMMIT")
-                except BaseException:
-                    if os.getpid() == process:
-                        # A failed COMMIT may have rolled back already, and ROLLBACK may fail on a broken disk.
-                        with suppress(sqlite3.Error):
-                            connection.execute("ROLLBACK")
-                    raise
-                self._remember(head)
-                if lock_file is not None and (write or opening) and not self.read_only:
-                    self._write_entry(lock_file)
+    def _begun(self, *, write: bool) -> Iterator[tuple[sqlite3.Connection, str | None, Head]]:
+        """Begin a transaction under the lock of the file; commit at the end."""
+        process = os.getpid()
+        # Opening writes the lock file, too.
+        alone = (write or not self._was_open) and not self.read_only
+        with self._errors(), self._locked(alone) as lock_file, self._connected() as connection:
+            try:
+                connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+                if self._memory is None:
+                    self._file = self._check_place()
+                    self._check_format(connection, self._file.st_size)
+                entry = None if lock_file is None else lock_file.read()
+                yield connection, *((None, EMPTY) if entry is None else entry)
+                connection.execute("COMMIT")
+            except BaseException:
+                if os.getpid() == process:
+                    # A failed COMMIT may have rolled back already, and ROLLBACK may fail on a broken disk.
+                    with suppress(sqlite3.Error):
+                        connection.execute("ROLLBACK")
+                raise
+            self._head = self._next_head
+            if lock_file is not None and alone:
+                self._write_entry(lock_file)
 
     def close(self) -> None:
         """Close the ledger, for this process, once the transaction of another thread has ended."""
@@ -234,18 +232,17 @@ class SQLiteStore(LedgerStore):
             ) from error
 
     @contextmanager
-    def _locked(self, write: bool, opening: bool) -> Iterator[LockFile | None]:
+    def _locked(self, alone: bool) -> Iterator[LockFile | None]:
         if self._memory is not None:
             yield None
             return
         self._check_place()
-        write, check_exclusive = write and not self.read_only, opening and not self.read_only
         with locked(
             self.path,
             self.name,
-            write=write,
+            write=alone,
             read_only=self.read_only,
-            check_exclusive=check_exclusive,
+            check_exclusive=not self._was_open and not self.read_only,
             seconds=store.BUSY_SECONDS,
         ) as lock_file:
             yield lock_file
@@ -261,15 +258,6 @@ class SQLiteStore(LedgerStore):
                 connection, self._connection = self._connection, None
                 if self._memory is None and connection is not None:
                     connection.close()
-
-    def _check(self, connection: sqlite3.Connection, lock_file: LockFile | None) -> None:
-        """Check within a transaction that this is the ledger that was opened, without lost releases."""
-        status = None if self._memory is not None else self._check_place()
-        if status is not None:
-            self._check_format(connection, status.st_size)
-        entry = None if lock_file is None else lock_file.read()
-        self._check_record(connection, *((None, EMPTY) if entry is None else entry))
-        self._file = status
 
     def _check_place(self) -> os.stat_result:
         try:
@@ -333,7 +321,7 @@ class SQLiteStore(LedgerStore):
         ]
 
     def _write_entry(self, lock_file: LockFile) -> None:
-        entry = Entry(self.known_settings["token"], self._head)
+        entry = Entry(self.settings["token"], self._head)
         try:
             if lock_file.read() != entry:
                 lock_file.write(entry)

@@ -12,8 +12,8 @@ import re
 import threading
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -82,9 +82,16 @@ class LedgerStore(ABC):
         self.read_only = read_only
         self.lock: Any = threading.RLock()
         self.closed = False
-        self.known_settings: dict[str, Any] = {}
-        self._new_settings: dict[str, Any] = {}
+        # As of the last transaction, and in a transaction with those that it adds.
+        self.settings: dict[str, Any] = {}
+        # Rows that `settings` were read from; none after others were added.
+        self._setting_rows: list[Any] = []
         self._head = EMPTY
+        # Head that becomes `_head` with the next commit.
+        self._next_head = EMPTY
+        # Connection of the open transaction.
+        self._connection: Any = None
+        self._was_open = False
         # Process that owns a ledger in memory.
         self._only_process: int | None = None
 
@@ -93,12 +100,46 @@ class LedgerStore(ABC):
         with _REGISTERING:
             _STORES.add(self)
 
-    @abstractmethod
-    def transaction(self, *, write: bool) -> AbstractContextManager[Connection]:
+    @contextmanager
+    def transaction(self, *, write: bool, settings: dict[str, Any] | None = None) -> Iterator[Connection]:
         """Run the block in one transaction: committed, and on the disk, when it ends without an error.
 
-        Before the block, check that the store is the ledger that was opened, without lost releases.
+        Before the block, check that the store is the ledger that was opened, without lost releases, and write the
+        settings that it does not have.
         """
+        with self.lock:
+            self._check_can_begin(write=write)
+            process = os.getpid()
+            with self._begun(write=write) as (connection, token, remembered):
+                self._check_record(connection, token, remembered)
+                before = self.settings
+                try:
+                    if settings:
+                        self._add_settings(connection, settings)
+                    yield connection
+                    if os.getpid() != process:
+                        raise LedgerError("A call to a ledger ends in the process that began it, not in a fork of it.")
+                    self._next_head = last_head(connection)
+                except BaseException:
+                    self.settings = before
+                    raise
+
+    @abstractmethod
+    def _begun(self, *, write: bool) -> AbstractContextManager[tuple[Connection, str | None, Head]]:
+        """Begin a transaction, with the token and the head that are remembered outside the store; commit at the end."""
+
+    def _check_can_begin(self, *, write: bool) -> None:
+        self.check_open()
+        if write and self.read_only:
+            raise LedgerError(f"The ledger {self.name!r} was opened for reading only.")
+        if self._connection is not None:
+            raise LedgerError(f"The ledger {self.name!r} is in the middle of a call: `draw` must not use it.")
+
+    def _opened(self) -> None:
+        """Check a store that was opened or made."""
+        with self.transaction(write=False):
+            pass
+        self._was_open = True
 
     def check_open(self) -> None:
         """Raise LedgerError if the ledger is closed, or is in memory and was forked."""
@@ -146,45 +187,25 @@ class LedgerStore(ABC):
         """Run `work`, which is retried after a conflict where the store has conflicts."""
         return work()
 
-    def settings(self) -> dict[str, Any]:
-        """Read the settings of the ledger."""
-        found: dict[str, Any] = self.retry(self._read_known_settings)
-        return found
-
-    def _read_known_settings(self) -> dict[str, Any]:
-        with self.transaction(write=False):
-            return dict(self.known_settings)
-
-    def add_settings(self, connection: Connection, wanted: dict[str, Any]) -> dict[str, Any]:
-        """Write the settings that are missing, within a transaction, and return all settings."""
-        new = {name: value for name, value in wanted.items() if name not in self.known_settings}
-        connection.executemany(WRITE_SETTING, sealed_rows(self.known_settings["token"], new))
-        self._new_settings = new
-        return self.known_settings | new
-
-    def _remember(self, head: Head) -> None:
-        """Remember what a transaction has committed."""
-        self.known_settings, self._head = self.known_settings | self._new_settings, head
-
-    def _check_can_begin(self, *, write: bool, busy: bool) -> None:
-        self.check_open()
-        if write and self.read_only:
-            raise LedgerError(f"The ledger {self.name!r} was opened for reading only.")
-        if busy:
-            raise LedgerError(f"The ledger {self.name!r} is in the middle of a call: `draw` must not use it.")
+    def _add_settings(self, connection: Connection, wanted: dict[str, Any]) -> None:
+        """Write the settings that are missing, within a transaction."""
+        new = {name: value for name, value in wanted.items() if name not in self.settings}
+        connection.executemany(WRITE_SETTING, sealed_rows(self.settings["token"], new))
+        self.settings, self._setting_rows = self.settings | new, []
 
     def _check_record(self, connection: Connection, token: str | None, remembered: Head) -> None:
         """Check within a transaction that this is the ledger that was opened, without lost releases."""
-        settings = self._read_settings(connection)
-        if any(known not in (None, settings["token"]) for known in (self.known_settings.get("token"), token)):
+        rows = connection.execute("SELECT name, value, seal FROM settings").fetchall()
+        settings = self.settings if rows == self._setting_rows else self._parsed(rows)
+        if any(known not in (None, settings["token"]) for known in (self.settings.get("token"), token)):
             raise LedgerError(
                 f"There is another ledger at {self.name!r} than the one that was opened or made there: restore it."
             )
-        if any(settings.get(name) != value for name, value in self.known_settings.items()):
+        if any(settings.get(name) != value for name, value in self.settings.items()):
             raise LedgerError(f"The ledger {self.name!r} is damaged: a setting has changed, and settings never change.")
         for head in (self._head, remembered):
             self._check_contains(connection, head)
-        self.known_settings, self._new_settings, self._head = settings, {}, last_head(connection)
+        self.settings, self._setting_rows, self._head = settings, rows, last_head(connection)
 
     def _check_contains(self, connection: Connection, head: Head) -> None:
         found = connection.execute(_CHAIN_OF, {"release": head.release}).fetchall()
@@ -195,14 +216,14 @@ class LedgerStore(ABC):
                 "unknown."
             )
 
-    def _read_settings(self, connection: Connection) -> dict[str, Any]:
-        rows = connection.execute("SELECT name, value, seal FROM settings").fetchall()
+    def _parsed(self, rows: list[Any]) -> dict[str, Any]:
+        """Return settings from their rows; raise LedgerError unless each is what was written."""
         try:
             settings = {name: read_json(value) for name, value, _ in rows}
-            whole = all(seal(settings["token"], name, settings[name]) == mark for name, _, mark in rows)
+            is_sealed = all(seal(settings["token"], name, settings[name]) == mark for name, _, mark in rows)
         except (KeyError, TypeError, ValueError):
-            whole = False
-        if not whole:
+            is_sealed = False
+        if not is_sealed:
             raise LedgerError(f"The ledger {self.name!r} is damaged: its settings are not what was written.")
         return settings
 

@@ -8,11 +8,11 @@ from fractions import Fraction
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
+from skldp._arrays import Bools, Floats, Ints
 from skldp.accounting._decide import Answers, Rule, Workers
 from skldp.accounting._query import Query, ReleaseQuery
-from skldp.accounting.ledger._cache import Fingerprint, LedgerCache, group_rows
+from skldp.accounting.ledger._cache import Fingerprint, LedgerCache
 from skldp.accounting.ledger._records import damage, recorded_histories, who_answered
 from skldp.accounting.ledger._store import ConflictError, LedgerStore
 from skldp.accounting.losses._realized_loss import realized_loss
@@ -37,18 +37,16 @@ def certified_losses(
     store: LedgerStore,
     cache: LedgerCache,
     rule: Rule,
-    numbers: npt.NDArray[np.int64],
+    numbers: Ints,
     known: dict[Fingerprint, tuple[float, float]],
     workers: Workers = map,
-) -> npt.NDArray[np.float64]:
+) -> Floats:
     """Bound each person's loss from below and above, once for each history; `known` remembers them."""
-    fingerprints, release = cache.fingerprints_of(numbers), cache.release
-    first, group = group_rows(fingerprints)
-    keys = [(int(a), int(b)) for a, b in fingerprints[first]]
+    keys, members, group = cache.by_history(numbers)
     known[0, 0] = 0.0, 0.0
     with store.transaction(write=False) as connection:
-        members = {key: int(numbers[one]) for key, one in zip(keys, first, strict=True) if key not in known}
-        histories = recorded_histories(connection, members, release)
+        new = {key: number for key, number in zip(keys, members.tolist(), strict=True) if key not in known}
+        histories = recorded_histories(connection, new, cache.release)
     # No transaction is open during the searches.
     answers = cache.answers_of(list(histories.values()))
     known.update(zip(histories, workers(partial(lower_and_upper, rule), answers), strict=True))
@@ -66,7 +64,7 @@ def verify_record(store: LedgerStore, rule: Rule, workers: Workers) -> Verificat
     with store.transaction(write=False) as connection:
         if connection.execute(_HIDDEN).fetchmany(1):
             raise LedgerError("Only the owner of a ledger can verify it: outputs are hidden from others.")
-    cache, sums = LedgerCache(), _Sums(rule.epsilon)
+    cache, sums = LedgerCache(), _SpentSums(rule.epsilon)
     problems: list[str] = []
     decided: dict[tuple[Fingerprint, str], bool] = {}
     try:
@@ -96,10 +94,7 @@ def _structural_problems(store: LedgerStore) -> list[str]:
         uneven = connection.execute(
             "SELECT release FROM releases WHERE asked <> answered + served + refused"
         ).fetchmany(10)
-    return [
-        *found,
-        *(f"The counts of release {release} do not add up." for (release,) in uneven),
-    ]
+    return [*found, *(f"The counts of release {release} do not add up." for (release,) in uneven)]
 
 
 def _releases(store: LedgerStore) -> Iterator[tuple[int, int]]:
@@ -118,7 +113,7 @@ def _check_release(
     release: int,
     query_number: int,
     decided: dict[tuple[Fingerprint, str], bool],
-    sums: "_Sums",
+    sums: "_SpentSums",
     workers: Workers,
 ) -> list[str]:
     """Establish the admissions of one release, from what was recorded before it."""
@@ -130,11 +125,10 @@ def _check_release(
         if numbers.size and not 0 <= numbers.min() <= numbers.max() < len(cache.number_of):
             raise LedgerError(f"The ledger is damaged: release {release} has answers of unknown people.")
         numbers = numbers[~sums.admit(numbers, query.exact_epsilon)]
-        fingerprints = cache.fingerprints_of(numbers)
-        first, group = group_rows(fingerprints)
-        keys = [((int(a), int(b)), query.key) for a, b in fingerprints[first]]
-        members = {key: int(numbers[one]) for key, one in zip(keys, first, strict=True) if key not in decided}
-        histories = recorded_histories(connection, members, release - 1)
+        fingerprints, members, group = cache.by_history(numbers)
+        keys = [(fingerprint, query.key) for fingerprint in fingerprints]
+        new = {key: number for key, number in zip(keys, members.tolist(), strict=True) if key not in decided}
+        histories = recorded_histories(connection, new, release - 1)
         cache.catch_up(connection, until=release)
     answers = [([cache.queries[number] for number in asked], outputs) for asked, outputs in histories.values()]
     decided.update(zip(histories, workers(partial(was_within_budget, rule, query), answers), strict=True))
@@ -144,14 +138,14 @@ def _check_release(
     return [f"Release {release} took {_list_people(cache, numbers[wrong])} past their budget of {rule.epsilon}."]
 
 
-class _Sums:
+class _SpentSums:
     """Sum of each person's epsilons, in units of 2^-40 of the budget, each rounded up."""
 
     def __init__(self, epsilon: float) -> None:
         self._epsilon = epsilon
         self._spent = np.zeros(0, dtype=np.int64)
 
-    def admit(self, numbers: npt.NDArray[np.int64], epsilon: float) -> npt.NDArray[np.bool_]:
+    def admit(self, numbers: Ints, epsilon: float) -> Bools:
         """Add one more answer of these people, and say whose sum is certainly within the budget."""
         if numbers.size and numbers.max() >= len(self._spent):
             more = np.zeros(int(numbers.max()) + 1, dtype=np.int64)
@@ -162,7 +156,7 @@ class _Sums:
         return self._spent[numbers] <= 2**40
 
 
-def _list_people(cache: LedgerCache, numbers: npt.NDArray[np.int64]) -> str:
+def _list_people(cache: LedgerCache, numbers: Ints) -> str:
     name_of = {number: identity for identity, number in cache.number_of.items()}
     some = ", ".join(repr(name_of[int(number)]) for number in numbers[:5])
     return f"{len(numbers):,} people ({some}{', ...' if len(numbers) > 5 else ''})"
@@ -195,17 +189,17 @@ def _fits(rule: Rule, pairs: list[tuple[Query, int]], budget: Fraction) -> bool:
     """Return whether answers and releases cost at most a budget, by an independent search and proof."""
     released = [(query, output) for query, output in pairs if isinstance(query, ReleaseQuery)]
     asked = [(query, output) for query, output in pairs if not isinstance(query, ReleaseQuery)]
-    room = budget - _cost_of_releases(released)
-    if room < 0:
+    remaining = budget - _cost_of_releases(released)
+    if remaining < 0:
         return False
     loss = realized_loss(
         [query for query, _ in asked],
         [output for _, output in asked],
         bounds=rule.bounds,
         tol=rule.tol,
-        threshold=math.nextafter(float(room), 0.0),
+        threshold=math.nextafter(float(remaining), 0.0),
     )
-    return Fraction(loss.upper) <= room
+    return Fraction(loss.upper) <= remaining
 
 
 def _cost_of_releases(released: list[tuple[ReleaseQuery, int]]) -> Fraction:
@@ -245,10 +239,10 @@ def _codes(query: ReleaseQuery, output: int) -> list[int]:
 
 def _vote(query: ReleaseQuery) -> Fraction:
     """Return the log-ratio in fifty digits."""
-    own, other, whole = query.own_count, query.other_count, 2**64
-    likely, unlikely = whole - (query.n_classes - 1) * other, other
+    own, other, total = query.own_count, query.other_count, 2**64
+    likely, unlikely = total - (query.n_classes - 1) * other, other
     if own:
-        likely, unlikely = own * (whole - other), other * (whole - own)
+        likely, unlikely = own * (total - other), other * (total - own)
     digits = Context(prec=50)
     return Fraction(digits.ln(digits.divide(Decimal(likely), Decimal(unlikely))))
 

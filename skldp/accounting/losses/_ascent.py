@@ -5,7 +5,7 @@ What is found are points, and so bounds from below; nothing rests on them having
 
 import numpy as np
 
-from skldp.accounting.losses._region import Floats
+from skldp._arrays import Floats
 from skldp.accounting.losses._sigmoid_sum import SigmoidSum
 
 _HALVINGS = 6
@@ -30,7 +30,7 @@ def totals(problem: SigmoidSum, counts: Floats, points: Floats) -> Floats:
 
 
 def solved(stiffness: Floats, bent: Floats, weights: Floats, pull: Floats) -> Floats:
-    """Solve (D + W' diag(h) W) x = b for a stack of such systems, by the smaller of two ways; 0 where that fails.
+    """Solve (D + W' diag(h) W) x = b for a stack of such systems, by the smaller of two systems; 0 where that fails.
 
     Shapes: stiffness (k, d), bent (k, n), weights (n, d), pull (k, d); returns (k, d).
     """

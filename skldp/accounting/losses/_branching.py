@@ -4,10 +4,9 @@ The bound of a box replaces every function by its least concave majorant over th
 """
 
 import numpy as np
-import numpy.typing as npt
 
+from skldp._arrays import Floats, Positions
 from skldp.accounting.losses._certificate import Tree
-from skldp.accounting.losses._region import Floats
 from skldp.accounting.losses._sigmoid_sum import SigmoidSum
 
 
@@ -138,7 +137,7 @@ class BoxBranching:
         self.n_seen += len(found)
 
 
-def _halves(center: Floats, radius: Floats, side: npt.NDArray[np.intp], to_the_ends: bool) -> tuple[Floats, Floats]:
+def _halves(center: Floats, radius: Floats, side: Positions, to_the_ends: bool) -> tuple[Floats, Floats]:
     """Both halves of each box along one of its sides; its two ends for a convex sum."""
     rows = np.arange(len(center))
     left, right, smaller = center.copy(), center.copy(), radius.copy()

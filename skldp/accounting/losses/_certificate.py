@@ -15,7 +15,7 @@ at the ends, at the kinks 0 and 1 of a ramp, and on the concave part, where for 
 closed form, and for a logistic answer or a curved ramp the tangent at any point bounds what the rest can gain. No
 slope is ever taken for a supergradient of the sum.
 
-A sum that is concave over the whole box has its minimum at a vertex (:func:`vertex_maximum`), and a tree may then cut a
+A sum that is concave over the box has its minimum at a vertex (:func:`vertex_maximum`), and a tree may then cut a
 box into two opposite faces (``Tree(to_the_ends=True)``): both are checked here as well. Near its kink at 0 a ramp is
 replaced by :math:`\ln(q - \eta + t \min(w, 1))`, which is concave and nowhere larger.
 
@@ -30,14 +30,16 @@ import copy
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
+from skldp._arrays import Floats, Positions
 from skldp.accounting._query import RegressionQuery
-from skldp.accounting.losses._region import UNIT, Floats, Region, box_region
+from skldp.accounting.losses._region import UNIT, Region, box_region
 from skldp.accounting.losses._sampled_law import CHANCE_ERROR, AnswerLaw, sampled_law
 
 
@@ -50,14 +52,7 @@ def curved(law: AnswerLaw, ramp: Floats) -> Floats:
     return bent
 
 
-def curved_peaks(
-    law: AnswerLaw,
-    sign: int,
-    slopes: Floats,
-    low: Floats,
-    high: Floats,
-    minorant: bool,  # noqa: ARG001 -- one signature with ramps, which alone have minorants
-) -> Floats:
+def curved_peaks(law: AnswerLaw, sign: int, slopes: Floats, low: Floats, high: Floats) -> Floats:
     r"""Maximum of sign ln(q + sign eta + t S(w)) - s w over low <= w <= high, with S a curved ramp of growth k.
 
     Between the kinks h = ln(q + t S) has :math:`h'' = h' (k - h')`, and :math:`k - h'` has the sign of
@@ -94,9 +89,8 @@ def curved_peaks(
     return np.where(on_the_curve, np.maximum(best, value(w) + gain), best) + 64 * UNIT * k**2
 
 
-Integers = npt.NDArray[np.intp]
 # Arguments: positions of leaves in the tree; least and largest argument of each answer, shape (k, n).
-Proposal = Callable[[Integers, Floats, Floats], Floats]
+Proposal = Callable[[Positions, Floats, Floats], Floats]
 
 _BLOCK = 1 << 18
 # The inflection point of a logistic answer is known much more accurately.
@@ -114,7 +108,7 @@ class Tree:
         self.child = np.zeros(64, dtype=np.intp)
         self.size = 1
 
-    def split(self, nodes: npt.ArrayLike, axes: npt.ArrayLike, cuts: npt.ArrayLike) -> Integers:
+    def split(self, nodes: npt.ArrayLike, axes: npt.ArrayLike, cuts: npt.ArrayLike) -> Positions:
         """Cut some leaves in two, and give the positions of the first of each one's children."""
         at = np.atleast_1d(np.asarray(nodes, dtype=np.intp))
         children = self.size + 2 * np.arange(len(at))
@@ -139,7 +133,7 @@ class Proof:
 
     tree: Tree | None
     propose: Proposal
-    prices: Callable[[Integers], Floats] | None = None
+    prices: Callable[[Positions], Floats] | None = None
 
 
 def certified_loss(
@@ -172,11 +166,7 @@ def certified_loss(
 
 
 def certified_maximum(
-    law: AnswerLaw,
-    sign: int,
-    tree: Tree,
-    propose: Proposal,
-    prices: Callable[[Integers], Floats] | None = None,
+    law: AnswerLaw, sign: int, tree: Tree, propose: Proposal, prices: Callable[[Positions], Floats] | None = None
 ) -> float:
     """Bound the sum's maximum over the box (sign 1), or minus its minimum (sign -1), from above."""
     if tree.to_the_ends and (law.region is not None or not peaks_at_vertices(law, sign)):
@@ -221,13 +211,14 @@ def leaf_bounds(
         weighted = count * slopes
         peaks = np.empty(np.broadcast_shapes(slopes.shape, low.shape))
         is_curved = law.growth != 0
-        kinds = ((~law.logistic & ~is_curved, _ramp_peaks), (is_curved, curved_peaks), (law.logistic, _logistic_peaks))
+        ramp_peaks = partial(_ramp_peaks, minorant=minorant)
+        kinds = ((~law.logistic & ~is_curved, ramp_peaks), (is_curved, curved_peaks), (law.logistic, _logistic_peaks))
         for kind, peak in kinds:
             if kind.all():
-                peaks[:] = peak(law, sign, slopes, low, high, minorant)
+                peaks[:] = peak(law, sign, slopes, low, high)
             elif kind.any():
                 part = law.part(np.flatnonzero(kind))
-                peaks[:, kind] = peak(part, sign, slopes[:, kind], low[:, kind], high[:, kind], minorant)
+                peaks[:, kind] = peak(part, sign, slopes[:, kind], low[:, kind], high[:, kind])
         tilt = weighted @ law.coef
         if law.region is None:
             rest = weighted @ law.offset + np.maximum(tilt * box_low, tilt * box_high).sum(axis=1)
@@ -251,13 +242,13 @@ def _roundings(law: AnswerLaw, count: Floats, slopes: Floats) -> Floats:
     return roundings
 
 
-def _ramp_peaks(law: AnswerLaw, sign: int, slopes: Floats, low: Floats, high: Floats, minorant: bool) -> Floats:
+def _ramp_peaks(law: AnswerLaw, sign: int, slopes: Floats, low: Floats, high: Floats, minorant: bool = False) -> Floats:
     """Maximum of sign ln(q + sign eta + t min(1, max(0, w))) - s w over low <= w <= high."""
     q, t = law.smallest + sign * CHANCE_ERROR, law.reach
-    floor = -np.inf if minorant else 0.0
+    lowest = -np.inf if minorant else 0.0
     # A non-positive minorant gives NaN, hence infinity.
-    best = sign * np.log(q + t * np.clip(low, floor, 1.0)) - slopes * low
-    best = np.maximum(best, sign * np.log(q + t * np.clip(high, floor, 1.0)) - slopes * high)
+    best = sign * np.log(q + t * np.clip(low, lowest, 1.0)) - slopes * low
+    best = np.maximum(best, sign * np.log(q + t * np.clip(high, lowest, 1.0)) - slopes * high)
     if not minorant:
         best = np.maximum(best, np.where((low < 0) & (high > 0), sign * np.log(q), -np.inf))
     if sign > 0:
@@ -270,14 +261,7 @@ def _ramp_peaks(law: AnswerLaw, sign: int, slopes: Floats, low: Floats, high: Fl
     return best
 
 
-def _logistic_peaks(
-    law: AnswerLaw,
-    sign: int,
-    slopes: Floats,
-    low: Floats,
-    high: Floats,
-    minorant: bool,  # noqa: ARG001 -- one signature with _ramp_peaks, which alone has minorants
-) -> Floats:
+def _logistic_peaks(law: AnswerLaw, sign: int, slopes: Floats, low: Floats, high: Floats) -> Floats:
     r"""Maximum of sign ln(q + sign eta + t S(w)) - s w over low <= w <= high.
 
     With :math:`\lambda = \ln((q + t) / q)` the derivative of ln(q + t S(w)) is :math:`S(w + \lambda) - S(w)`, which
@@ -301,7 +285,7 @@ def _logistic_peaks(
     return best
 
 
-def _leaves(law: AnswerLaw, tree: Tree) -> Iterator[tuple[Integers, Floats, Floats, Floats, Floats]]:
+def _leaves(law: AnswerLaw, tree: Tree) -> Iterator[tuple[Positions, Floats, Floats, Floats, Floats]]:
     """Follow the cuts from the root: leaves, their boxes, and the ranges of the arguments within."""
     nodes, d, region = np.zeros(1, dtype=np.intp), law.box.shape[1], law.region
     low, high = law.box[:1].copy(), law.box[1:].copy()
@@ -337,9 +321,9 @@ def _leaves(law: AnswerLaw, tree: Tree) -> Iterator[tuple[Integers, Floats, Floa
         else:
             middle = np.clip(cut[feature], low[rows, column], high[rows, column])
             # No record lies between two integers; the upper child of the last integer is empty.
-            whole = np.zeros(len(rows), dtype=bool) if region is None else region.whole[column]
-            high[rows, column] = np.where(whole, np.floor(middle), middle)
-            low[n + rows, column] = np.where(whole, np.floor(middle) + 1, middle)
+            integer = np.zeros(len(rows), dtype=bool) if region is None else region.integer[column]
+            high[rows, column] = np.where(integer, np.floor(middle), middle)
+            low[n + rows, column] = np.where(integer, np.floor(middle) + 1, middle)
         rows, column = np.flatnonzero(~feature), axis[~feature] - d
         most[rows, column] = np.minimum(most[rows, column], cut[~feature])
         least[n + rows, column] = np.maximum(least[n + rows, column], cut[~feature])

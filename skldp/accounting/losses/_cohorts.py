@@ -1,13 +1,14 @@
 r"""Tables of the realized loss of many people who were asked the same queries."""
 
 import threading
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Sequence
 from itertools import chain
 from typing import cast
 
 import numpy as np
-import numpy.typing as npt
 
+from skldp._arrays import Bools, Floats, Positions
 from skldp.accounting._query import Query, RegressionQuery
 from skldp.accounting.losses._ascent import stepped
 from skldp.accounting.losses._certificate import (
@@ -17,7 +18,7 @@ from skldp.accounting.losses._certificate import (
     vertex_bounds,
     vertex_rounding,
 )
-from skldp.accounting.losses._region import Bounds, Floats, Region, checked_box
+from skldp.accounting.losses._region import Bounds, Region, checked_box
 from skldp.accounting.losses._sampled_law import AnswerLaw, sampled_law
 from skldp.accounting.losses._sigmoid_sum import sigmoid_sum
 
@@ -59,9 +60,8 @@ def linear_decisions(
     used = {number for numbers, _ in histories for number in numbers}
     if not all(table.add(one) for one in (*(queries[number] for number in used), query)):
         return undecided
-    next_places = table.place(query) + np.arange(2)
-    places = np.zeros(len(queries), dtype=np.intp)
-    places[list(used)] = [table.place(queries[number]) for number in used]
+    next_places = table.places([query], [0]) + np.arange(2)
+    places = table.places(queries, used)
     n_at_once = max(1, _BLOCK // max(table.n_vertices, 4 * len(table)))
     decided: list[bool | None] = []
     for first in range(0, len(histories), n_at_once):
@@ -69,17 +69,17 @@ def linear_decisions(
         counts = _counted(histories[some], places, len(table))
         needed = np.union1d(np.flatnonzero(counts.any(axis=0)), next_places)
         law, vertices = table.law(needed)
-        more, room = np.eye(len(needed))[np.searchsorted(needed, next_places)], epsilon
+        more, budget = np.eye(len(needed))[np.searchsorted(needed, next_places)], epsilon
         if not every_output:
-            more, room = np.zeros((1, len(needed))), epsilon - query.exact_epsilon
-        found, losses = _decided(law, counts[:, needed], more, vertices, room)
+            more, budget = np.zeros((1, len(needed))), epsilon - query.exact_epsilon
+        found, losses = _decided(law, counts[:, needed], more, vertices, budget)
         decided += found
         if after is not None:
-            after[some] = losses + (epsilon - room)
+            after[some] = losses + (epsilon - budget)
     return decided
 
 
-def _counted(histories: Sequence[History], places: npt.NDArray[np.intp], n_places: int) -> Floats:
+def _counted(histories: Sequence[History], places: Positions, n_places: int) -> Floats:
     """Count each answer in each history."""
     sizes = [len(outputs) for _, outputs in histories]
     asked = np.fromiter(chain.from_iterable(numbers for numbers, _ in histories), np.intp, sum(sizes))
@@ -128,7 +128,7 @@ def _decided(
         points, arguments = (np.tile(one, (len(going), 1)) if same else one[going] for one in (points, arguments))
         active = active[going]
         points, _ = stepped(problem, counts[active], points, values[going], arguments)
-    fit_all: npt.NDArray[np.bool_] = np.all(fits.reshape(len(more), n_histories), axis=0)
+    fit_all: Bools = np.all(fits.reshape(len(more), n_histories), axis=0)
     decided = [False if no else (True if yes else None) for no, yes in zip(lost, fit_all, strict=True)]
     fit_all &= np.all(slack.reshape(len(more), n_histories) <= MARGIN, axis=0)
     return decided, np.where(fit_all, bounds.reshape(len(more), n_histories), np.inf).T
@@ -140,58 +140,71 @@ def _proved(law: AnswerLaw, counts: Floats, slopes: Floats) -> Floats:
     return leaf_bounds(law, 1, counts, slopes, low, high, *law.ranges(low, high))
 
 
-class LinearTable:
-    """Linear queries over one box, and how unlikely each of their answers is at each vertex; threads may share one.
+class _AnswerTable(ABC):
+    """Law of the answers of some queries, with bounds on each at some points; threads may share one."""
+
+    def __init__(self, points_shape: tuple[int, ...]) -> None:
+        self._lock = threading.Lock()
+        self._place: dict[str, int | None] = {}
+        self._law: AnswerLaw | None = None
+        self._bounds = np.empty((0, *points_shape))
+
+    def __len__(self) -> int:
+        return 0 if self._law is None else len(self._law)
+
+    def add(self, query: Query) -> bool:
+        """Add a new query; return whether the table has its answers."""
+        with self._lock:
+            if query.key not in self._place:
+                part, n_rows = self._part_of(query), len(self)
+                self._place[query.key] = None if part is None else n_rows
+                if part is not None:
+                    if n_rows == len(self._bounds):
+                        more = np.empty((max(64, n_rows), *self._bounds.shape[1:]))
+                        self._bounds = np.concatenate([self._bounds, more])
+                    self._bounds[n_rows : n_rows + 2] = self._bounds_of(part)
+                    self._law = part if self._law is None else self._law.joined(part)
+            return self._place[query.key] is not None
+
+    @abstractmethod
+    def _part_of(self, query: Query) -> AnswerLaw | None:
+        """Return the law of the two answers to a query, or None if the table cannot have them."""
+
+    @abstractmethod
+    def _bounds_of(self, part: AnswerLaw) -> Floats:
+        """Return the bounds on two answers, a row each."""
+
+    def places(self, queries: Sequence[Query], used: Collection[int]) -> Positions:
+        """Return the row of output 0 of each query that is used; that of output 1 is the next."""
+        places = np.zeros(len(queries), dtype=np.intp)
+        places[list(used)] = [cast("int", self._place[queries[number].key]) for number in used]
+        return places
+
+    def law(self, rows: Positions) -> tuple[AnswerLaw, Floats]:
+        """Return the law of some distinct answers, and the bounds on them."""
+        with self._lock:
+            assert self._law is not None
+            return self._law.part(rows), self._bounds[rows]
+
+
+class LinearTable(_AnswerTable):
+    """Linear queries over one box, and how unlikely each of their answers is at each vertex.
 
     Shapes: `box` (2, n_features).
     """
 
     def __init__(self, box: Floats) -> None:
         self._box = box
-        self._lock = threading.Lock()
         self._moving = np.flatnonzero(box[0] < box[1])
-        self._place: dict[str, int | None] = {}
-        self._law: AnswerLaw | None = None
-        self._bounds = np.empty((0, self.n_vertices))
         moving = self._moving[:_MOST_MOVING]
-        at_the_top = (np.arange(1 << len(moving))[:, None] >> np.arange(len(moving))) & 1 == 1
+        self.n_vertices = 1 << len(moving)
+        super().__init__((self.n_vertices,))
+        at_the_top = (np.arange(self.n_vertices)[:, None] >> np.arange(len(moving))) & 1 == 1
         self._vertices = np.tile(box[0], (self.n_vertices, 1))
         self._vertices[:, moving] = np.where(at_the_top, box[1, moving], box[0, moving])
 
-    def __len__(self) -> int:
-        return 0 if self._law is None else len(self._law)
-
-    @property
-    def n_vertices(self) -> int:
-        """Number of vertices of the box, for as many features as there may be."""
-        return 1 << min(len(self._moving), _MOST_MOVING)
-
-    def add(self, query: Query) -> bool:
-        """Add a new query; return whether its sums are concave over the box."""
-        with self._lock:
-            if query.key not in self._place:
-                self._take_in(query)
-            return self._place[query.key] is not None
-
-    def place(self, query: Query) -> int:
-        """Row of a query's output 0; that of output 1 is the next."""
-        return cast("int", self._place[query.key])
-
-    def law(self, rows: npt.NDArray[np.intp]) -> tuple[AnswerLaw, Floats]:
-        """Return the law of some distinct answers, and their certified bounds at the vertices."""
-        with self._lock:
-            assert self._law is not None
-            return self._law.part(rows), self._bounds[rows]
-
-    def _take_in(self, query: Query) -> None:
-        part, n_rows = self._part_of(query), len(self)
-        self._place[query.key] = None if part is None else n_rows
-        if part is not None:
-            if n_rows == len(self._bounds):
-                more = np.empty((max(64, n_rows), self.n_vertices))
-                self._bounds = np.concatenate([self._bounds, more])
-            self._bounds[n_rows : n_rows + 2] = vertex_bounds(part, -1, self._vertices)
-            self._law = part if self._law is None else self._law.joined(part)
+    def _bounds_of(self, part: AnswerLaw) -> Floats:
+        return vertex_bounds(part, -1, self._vertices)
 
     def _part_of(self, query: Query) -> AnswerLaw | None:
         if not isinstance(query, RegressionQuery) or query.kind != "linear" or len(self._moving) > _MOST_MOVING:
@@ -205,16 +218,10 @@ class LinearTable:
 
 
 _MOST_POINTS = 1 << 12
-# Approximate number of entries in a temporary array.
-# Margin with which this method and a single history's search decide alike.
-_MARGIN = 1e-6
 
 
-class PointTable:
-    """Regression queries over one finite domain, and bounds on each answer's log-likelihood at each record.
-
-    Threads may share one.
-    """
+class PointTable(_AnswerTable):
+    """Regression queries over one finite domain, and bounds on each answer's log-likelihood at each record."""
 
     def __init__(self, region: Region) -> None:
         if not self.serves(region):
@@ -222,79 +229,59 @@ class PointTable:
                 f"A table needs a finite domain of at most {_MOST_POINTS} records. Got a larger one instead."
             )
         self._region = region
-        self._lock = threading.Lock()
-        self._place: dict[str, int | None] = {}
-        self._law: AnswerLaw | None = None
+        self._all = np.ones(len(region.integer), dtype=bool)
         # Upper bounds on each answer's log-likelihood and on its negative.
-        self._bounds: list[tuple[Floats, Floats]] = []
+        super().__init__((2, sum(len(part) for _, part in region.sums(region.box[:1], self._all, _MOST_POINTS))))
 
     @staticmethod
     def serves(region: Region) -> bool:
         """Return whether the domain has few enough records."""
-        return region.is_finite and region.n_points(np.ones(len(region.whole), dtype=bool)) <= _MOST_POINTS
+        return region.is_finite and region.n_points(np.ones(len(region.integer), dtype=bool)) <= _MOST_POINTS
 
     def decisions(
         self, queries: Sequence[Query], histories: Sequence[History], query: Query, *, epsilon: float
     ) -> list[bool | None]:
         """Decide for many histories whether every output of one more query keeps the realized loss within a budget."""
-        used = sorted({number for numbers, _ in histories for number in numbers})
-        with self._lock:
-            places = {number: self._place_of(queries[number]) for number in used}
-            next_place = self._place_of(query)
-            law, bounds = self._law, list(self._bounds)
-        if law is None or next_place is None or None in places.values():
+        used = {number for numbers, _ in histories for number in numbers}
+        if not all(self.add(one) for one in (*(queries[number] for number in used), query)):
             return [None] * len(histories)
-        rows = np.array(sorted({place for place in (*places.values(), next_place) if place is not None}))
-        needed = np.sort(np.concatenate([rows, rows + 1]))
-        column = {int(row): position for position, row in enumerate(needed)}
-        tables = [np.array([bounds[row][side] for row in needed]) for side in (0, 1)]
-        counts = np.zeros((len(histories), len(needed)))
-        for row, (numbers, outputs) in zip(counts, histories, strict=True):
-            for number, output in zip(numbers, outputs, strict=True):
-                row[column[int(places[number] or 0) + int(output)]] += 1
-        next_columns = [column[next_place + output] for output in (0, 1)]
-        step = max(1, _BLOCK // tables[0].shape[1])
+        next_places = self.places([query], [0]) + np.arange(2)
+        counts = _counted(histories, self.places(queries, used), len(self))
+        needed = np.union1d(np.flatnonzero(counts.any(axis=0)), next_places)
+        law, bounds = self.law(needed)
+        step = max(1, _BLOCK // bounds.shape[2])
         decided: list[bool | None] = []
         for first in range(0, len(counts), step):
-            decided += _decided_points(law.part(needed), counts[first : first + step], next_columns, tables, epsilon)
+            some = counts[first : first + step, needed]
+            decided += _decided_points(law, some, np.searchsorted(needed, next_places), bounds, epsilon)
         return decided
 
-    def _place_of(self, query: Query) -> int | None:
-        """Row of a query's output 0, of which that of output 1 is the next; None where it has none."""
-        if query.key not in self._place:
-            self._place[query.key] = self._take_in(query)
-        return self._place[query.key]
+    def _bounds_of(self, part: AnswerLaw) -> Floats:
+        sums = np.concatenate([own for _, own in self._region.sums(part.coef, self._all, _MOST_POINTS)])
+        return np.stack([bounds_at(part, sign, sums, kinked=True).T for sign in (1, -1)], axis=1)
 
-    def _take_in(self, query: Query) -> int | None:
+    def _part_of(self, query: Query) -> AnswerLaw | None:
         box = self._region.box
         if not isinstance(query, RegressionQuery) or query.n_features != box.shape[1]:
             return None
         law = sampled_law([query, query], [0, 1], box, self._region)
-        if len(law) != 2 or 2 * law.allowance >= query.epsilon:
-            return None
-        everything = np.ones(box.shape[1], dtype=bool)
-        sums = np.concatenate([part for _, part in self._region.sums(law.coef, everything, _MOST_POINTS)])
-        above, below = (bounds_at(law, sign, sums, kinked=True).T for sign in (1, -1))
-        place = len(self._bounds)
-        self._bounds += zip(above, below, strict=True)
-        self._law = law if self._law is None else self._law.joined(law)
-        return place
+        return None if len(law) != 2 or 2 * law.allowance >= query.epsilon else law
 
 
 def _decided_points(
-    law: AnswerLaw, counts: Floats, next_columns: Sequence[int], tables: Sequence[Floats], epsilon: float
+    law: AnswerLaw, counts: Floats, next_columns: Positions, bounds: Floats, epsilon: float
 ) -> list[bool | None]:
     """Decide for each row of counts: True only if both outputs fit, False as soon as one does not."""
     fits = np.ones(len(counts), dtype=bool)
-    exceeds: npt.NDArray[np.bool_] = np.zeros(len(counts), dtype=bool)
-    before = [counts @ table for table in tables]
+    exceeds: Bools = np.zeros(len(counts), dtype=bool)
+    before = [counts @ bounds[:, side] for side in (0, 1)]
     for column in next_columns:
         after = counts.copy()
         after[:, column] += 1
         loss = np.zeros(len(counts))
-        for sums, table in zip(before, tables, strict=True):
-            loss += (sums + table[column]).max(axis=1)
+        for sums, own in zip(before, bounds[column], strict=True):
+            loss += (sums + own).max(axis=1)
         # Rounding of both sides, and of each sum.
-        fits &= loss + 2 * vertex_rounding(law, after) * (1 + 2.0**-20) + _MARGIN <= epsilon
+        fits &= loss + 2 * vertex_rounding(law, after) * (1 + 2.0**-20) + MARGIN <= epsilon
         exceeds |= loss - 4 * (after @ law.allowances) > epsilon
     return [False if no else (True if yes else None) for no, yes in zip(exceeds, fits, strict=True)]

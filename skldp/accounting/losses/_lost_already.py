@@ -1,18 +1,17 @@
 """Histories that have certainly lost more than a budget, by two points of the box.
 
 Most refusals need no more than that, and no proof. Histories that are made of the same few answers share the values of
-these at some scattered points, and climb from the best of them together. Whoever is found here could not have been
-admitted: a certified bound lies above every loss between two points.
+these at some scattered points, and climb from the best of them together. People who are found here could not
+have been admitted: a certified bound lies above every loss between two points.
 """
 
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from skldp._arrays import Bools, Floats
 from skldp.accounting._query import Query, RegressionQuery
 from skldp.accounting.losses._ascent import ascended, scattered
-from skldp.accounting.losses._region import Floats
 from skldp.accounting.losses._sampled_law import sampled_law
 from skldp.accounting.losses._sigmoid_sum import SigmoidSum, sigmoid_sum
 
@@ -23,10 +22,8 @@ _MAX_CLIMB_STEPS = 30
 _BLOCK = 1 << 21
 
 
-def have_lost_more(
-    answers: Sequence[tuple[Sequence[Query], Sequence[int]]], box: Floats, threshold: float
-) -> npt.NDArray[np.bool_]:
-    """Say of each history whether its realized loss is certainly above a threshold.
+def have_lost_more(answers: Sequence[tuple[Sequence[Query], Sequence[int]]], box: Floats, threshold: float) -> Bools:
+    """Return a mask of the histories whose realized loss is certainly above a threshold.
 
     Shapes: box (2, d).
     """

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from skldp._arrays import Floats, Positions
 from skldp._checks import check_positive, is_integer
 from skldp.accounting._class_query import ClassQuery, answers_by_question, loss_of_classes
 from skldp.accounting._query import (
@@ -43,7 +44,7 @@ from skldp.accounting.losses._certificate import (
     peaks_at_vertices,
     vertex_maximum,
 )
-from skldp.accounting.losses._region import Bounds, Floats, Region, middle_and_half, region_of
+from skldp.accounting.losses._region import Bounds, Region, middle_and_half, region_of
 from skldp.accounting.losses._region_search import RegionSearch
 from skldp.accounting.losses._relaxation import DualBranching
 from skldp.accounting.losses._sampled_law import AnswerLaw, sampled_law
@@ -52,7 +53,7 @@ from skldp.accounting.losses._sigmoid_sum import sigmoid_sum
 # Up to here (about 0.1 s) the vertex table is the fastest exact minimum.
 _MOST_VERTEX_EVALUATIONS = 2.0**23
 # Branching on the box beats branching on the answers up to so many features with more answers than so many times that,
-# unless the maximum is a whole face or a kink across the box: then it meets ever more boxes, but cuts few answers.
+# unless the maximum is a face or a kink across the box: then it meets ever more boxes, but cuts few answers.
 _FEW_FEATURES = 4
 _FEW_ANSWERS = 3
 _FIRST_BOX_NODES = 10_000
@@ -164,9 +165,9 @@ def realized_loss(
         asked, given = [query for query, _ in others], [output for _, output in others]
         rest = realized_loss(asked, given, bounds=bounds, domain=domain, tol=tol, threshold=left)
         return _with_classes(rest, own, tol)
-    whole = [query for query in queries if isinstance(query, RegressionQuery | FiniteQuery)]
-    if domain is not None or any(isinstance(query, FiniteQuery) for query in whole):
-        return _loss_over_points(whole, outputs, domain)
+    known = [query for query in queries if isinstance(query, RegressionQuery | FiniteQuery)]
+    if domain is not None or any(isinstance(query, FiniteQuery) for query in known):
+        return _loss_over_points(known, outputs, domain)
     if not queries:
         return LossBounds(0.0, 0.0, None, None, True, "nothing was answered")
     if bounds is None:
@@ -411,9 +412,9 @@ class _Search:
         self._boxes: BoxBranching | None = None
         self._answers: DualBranching | None = None
         # Methods with their limits of nodes, and the method of the upper bound.
-        self._ways: list[tuple[bool, int]] = []
+        self._methods: list[tuple[bool, int]] = []
         self._best: BoxBranching | DualBranching | None = None
-        # Slopes of the answers that hold over the whole box.
+        # Slopes of the answers that hold over the box.
         self._slopes = np.zeros((1, len(law)))
         self.upper = float(problem.count @ problem.value(problem.high))
         self.point = np.zeros(problem.weights.shape[1])
@@ -429,29 +430,29 @@ class _Search:
             self._keep(lower, upper, point)
         else:
             self._climb()
-            self._ways = [(False, _MAX_DUAL_NODES)]
+            self._methods = [(False, _MAX_DUAL_NODES)]
             if (n_moving <= _FEW_FEATURES and len(law) > _FEW_ANSWERS * n_moving) or self._to_the_ends:
-                self._ways = [(True, min(_FIRST_BOX_NODES, _MAX_BOX_NODES)), *self._ways, (True, _MAX_BOX_NODES)]
+                self._methods = [(True, min(_FIRST_BOX_NODES, _MAX_BOX_NODES)), *self._methods, (True, _MAX_BOX_NODES)]
 
     @property
     def is_exhausted(self) -> bool:
         """Whether the maximum is known or a limit of nodes was reached."""
-        return not self._ways or self.upper <= self.lower
+        return not self._methods or self.upper <= self.lower
 
     def step(self, goal: float) -> None:
         """Look at some more nodes; none needs a bound below the goal."""
-        on_boxes, max_nodes = self._ways[0]
+        on_boxes, max_nodes = self._methods[0]
         start, goal = (self.lower, self.point), max(goal, self.lower)
-        way: BoxBranching | DualBranching | None = self._boxes if on_boxes else self._answers
-        if way is not None:
-            way.step(goal)
+        method: BoxBranching | DualBranching | None = self._boxes if on_boxes else self._answers
+        if method is not None:
+            method.step(goal)
         elif on_boxes:
-            way = self._boxes = BoxBranching(self.problem, start, to_the_ends=self._to_the_ends)
+            method = self._boxes = BoxBranching(self.problem, start, to_the_ends=self._to_the_ends)
         else:
-            way = self._answers = DualBranching(self.problem, start, goal)
-        self._keep(way.lower, way.upper, way.point, way)
-        if way.n_seen >= max_nodes:
-            del self._ways[0]
+            method = self._answers = DualBranching(self.problem, start, goal)
+        self._keep(method.lower, method.upper, method.point, method)
+        if method.n_seen >= max_nodes:
+            del self._methods[0]
 
     @property
     def end(self) -> Floats:
@@ -475,13 +476,15 @@ class _Search:
         # The arguments of the problem are those of the law, or their negatives.
         return lambda leaves, low, high: self.sign * slopes[leaves]
 
-    def _majorants(self, leaves: npt.NDArray[np.intp], low: Floats, high: Floats) -> Floats:
+    def _majorants(self, leaves: Positions, low: Floats, high: Floats) -> Floats:
         low, high = (low, high) if self.sign > 0 else (-high, -low)
         return self.sign * self.problem.envelope_slope(low, high, (low + high) / 2)
 
-    def _keep(self, lower: float, upper: float, point: Floats, way: BoxBranching | DualBranching | None = None) -> None:
+    def _keep(
+        self, lower: float, upper: float, point: Floats, method: BoxBranching | DualBranching | None = None
+    ) -> None:
         if upper < self.upper:
-            self.upper, self._best = upper, way
+            self.upper, self._best = upper, method
         if lower > self.lower:
             self.lower, self.point = lower, point
 

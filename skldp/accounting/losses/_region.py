@@ -1,9 +1,9 @@
 r"""Region of a person's records: a box with integer columns, one-hot blocks and inequalities.
 
 A :class:`Region` is made once from declared bounds, or from a ``Domain``. A part of it is a box
-whose sides are whole where columns are: a column of a block that is 1 throughout a part rules out the others, and one
-that is 0 throughout is no choice any more. So one tree of cuts by columns (or by answers' arguments) serves boxes and
-domains alike, and :meth:`Region.tightened` draws the conclusions.
+whose sides are integers where columns are: a column of a block that is 1 throughout a part rules out the others, and
+one that is 0 throughout is no choice any more. So one tree of cuts by columns (or by answers' arguments) serves boxes
+and domains alike, and :meth:`Region.tightened` draws the conclusions.
 
 Over a part, a linear form's maximum is exact: column by column, and block by block, where it is the largest coefficient
 that may still be chosen. Inequalities enter by prices :math:`\mu \ge 0`, whatever they are:
@@ -21,13 +21,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linprog
 
+from skldp._arrays import Bools, Floats, Ints
 from skldp.accounting._units import LARGEST
 from skldp.domains._columns import Columns, Integers, Interval
 from skldp.domains._constraints import Constrained, OneHot
 from skldp.domains._domain import Box, Domain
 
-Booleans = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
 Bounds = tuple[npt.ArrayLike, npt.ArrayLike] | Domain
 UNIT = 2.0**-53
 # Approximate number of entries in a temporary array.
@@ -107,7 +106,7 @@ def region_of(bounds: Bounds, *, n_features: int | None = None) -> "Region":
         raise ValueError(f"A domain's bounds, and what inequalities add up to, must be at most {LARGEST:g} in size.")
     # Membership was decided with the rounding of d products and d sums; so is `reach`.
     limits = limits + (4 * d + 8) * UNIT * (reach + np.abs(limits))
-    return Region(region.box, region.whole, tuple(blocks), coef, limits, domain)
+    return Region(region.box, region.integer, tuple(blocks), coef, limits, domain)
 
 
 def _write_out(
@@ -119,10 +118,10 @@ def _write_out(
         region.box[:, columns] = domain.ends
     elif isinstance(domain, Interval | Integers):
         region.box[:, start] = float(domain.low), float(domain.high)
-        region.whole[start] = isinstance(domain, Integers)
+        region.integer[start] = isinstance(domain, Integers)
     elif isinstance(domain, OneHot):
         region.box[1, columns] = 1.0
-        region.whole[columns] = True
+        region.integer[columns] = True
         blocks.append(Block(columns, domain.at_most_one))
     elif isinstance(domain, Columns):
         for names, part in domain.parts:
@@ -154,8 +153,8 @@ class _Choice:
         """Number of choices."""
         if self.ends is None:
             return int(self.columns.stop - self.columns.start) + int(self.at_most_one)
-        low, high, whole = self.ends
-        return int(high - low) + 1 if whole else 2
+        low, high, is_integer = self.ends
+        return int(high - low) + 1 if is_integer else 2
 
     def terms(self, coef: Floats) -> Floats:
         """Return the contribution of each choice to each linear form, shape (size, n)."""
@@ -168,8 +167,8 @@ class _Choice:
         """Return the values of the columns for one choice."""
         if self.ends is None:
             return np.where(np.arange(self.columns.start, self.columns.stop) == self.columns.start + digit, 1.0, 0.0)
-        low, high, whole = self.ends
-        return np.array([low + digit if whole else (low, high)[digit]])
+        low, high, is_integer = self.ends
+        return np.array([low + digit if is_integer else (low, high)[digit]])
 
     def cut(self, digit: int) -> tuple[int, float, int]:
         """Return the cut between a choice and the next ones: column, position and half."""
@@ -186,7 +185,7 @@ class Region:
     """
 
     box: Floats
-    whole: Booleans
+    integer: Bools
     blocks: tuple[Block, ...]
     coef: Floats
     limits: Floats
@@ -195,10 +194,10 @@ class Region:
     @cached_property
     def is_box(self) -> bool:
         """Whether the region is a plain box."""
-        return not self.whole.any() and not len(self.limits)
+        return not self.integer.any() and not len(self.limits)
 
     @cached_property
-    def in_block(self) -> Booleans:
+    def in_block(self) -> Bools:
         """Mask of the columns in a block."""
         inside = np.zeros(self.box.shape[1], dtype=bool)
         for block in self.blocks:
@@ -208,21 +207,21 @@ class Region:
     @cached_property
     def is_finite(self) -> bool:
         """Whether the region has finitely many points."""
-        return bool((self.whole | (self.box[0] == self.box[1])).all())
+        return bool((self.integer | (self.box[0] == self.box[1])).all())
 
     @cached_property
     def is_curbed(self) -> bool:
         """Whether an inequality between continuous columns adds vertices."""
-        return bool(self.coef[:, ~self.whole & (self.box[0] < self.box[1])].any())
+        return bool(self.coef[:, ~self.integer & (self.box[0] < self.box[1])].any())
 
-    def n_points(self, used: Booleans) -> int:
+    def n_points(self, used: Bools) -> int:
         """Return the number of points that :meth:`sums` evaluates."""
         return math.prod(choice.size for choice in self.choices(used))
 
-    def sums(self, coef: Floats, used: Booleans, at_once: int) -> Iterator[tuple[npt.NDArray[np.int64], Floats]]:
-        """Linear forms at all members, where all columns are whole; else at all vertices that whole columns leave.
+    def sums(self, coef: Floats, used: Bools, at_once: int) -> Iterator[tuple[Ints, Floats]]:
+        """Yield linear forms at all members if all columns are integers, else at all vertices for each choice of them.
 
-        Left out is what no member can have the whole columns of. Points are not written out: blocks are mostly 0.
+        Choices that no member can have are left out. Points are not written out: blocks are mostly 0.
 
         Shapes: `coef` (n, n_features); `sums` (k, n).
         """
@@ -230,7 +229,7 @@ class Region:
         chosen, settled = np.zeros(len(used), dtype=bool), np.zeros(len(used), dtype=bool)
         for choice in choices:
             chosen[choice.columns] = True
-            settled[choice.columns] = self.whole[choice.columns]
+            settled[choice.columns] = self.integer[choice.columns]
         still = coef @ np.where(chosen, 0.0, self.box[0])
         # Undetermined columns contribute their minimum to each inequality.
         curbs = np.where(settled, self.coef, 0.0)
@@ -246,7 +245,7 @@ class Region:
             held = (left <= self._loose_limits).all(axis=1)
             yield codes[held], sums[held]
 
-    def point(self, code: int, used: Booleans) -> Floats:
+    def point(self, code: int, used: Bools) -> Floats:
         """One of the points of :meth:`sums`, with the least number wherever that does not matter."""
         point: Floats = self.box[0].copy()
         for choice in self.choices(used):
@@ -271,7 +270,7 @@ class Region:
                 low[:, block.columns] = np.where(last, 1.0, low[:, block.columns])
         return low, high
 
-    def is_possible(self, low: Floats, high: Floats) -> Booleans:
+    def is_possible(self, low: Floats, high: Floats) -> Bools:
         """Return whether tightened parts can contain a record; False is certain.
 
         Shapes: `low, high` (k, n_features).
@@ -325,14 +324,14 @@ class Region:
     @cached_property
     def block_rows(self) -> tuple[Floats, Floats]:
         """Return an indicator row per block: blocks that sum to 1, and blocks that sum to at most 1."""
-        rows = np.zeros((len(self.blocks), len(self.whole)))
+        rows = np.zeros((len(self.blocks), len(self.integer)))
         for row, block in zip(rows, self.blocks, strict=True):
             row[block.columns] = 1.0
         may_be_none = np.array([block.at_most_one for block in self.blocks], dtype=bool)
         return rows[~may_be_none], rows[may_be_none]
 
     def range_of(self, coef: Floats) -> tuple[float, float]:
-        """Bounds on a linear form over the whole region, up to the rounding of one evaluation.
+        """Bound a linear form over the region, up to the rounding of one evaluation.
 
         Shapes: `coef` (n_features,).
         """
@@ -370,16 +369,16 @@ class Region:
     def _loose_limits(self) -> Floats:
         """Limits, widened by the rounding of one evaluation of the inequalities."""
         reach = np.abs(self.coef) @ np.abs(self.box).max(axis=0) + np.abs(self.limits)
-        loose: Floats = self.limits + (4 * len(self.whole) + 8) * UNIT * reach
+        loose: Floats = self.limits + (4 * len(self.integer) + 8) * UNIT * reach
         return loose
 
-    def choices(self, used: Booleans) -> list["_Choice"]:
+    def choices(self, used: Bools) -> list["_Choice"]:
         """Every block and every other column that is used, with its choices: a code's digits, the least one first."""
         lone = np.flatnonzero(~self.in_block & (self.box[0] < self.box[1]) & used)
         return [
             *(_Choice(block.columns, block.at_most_one) for block in self.blocks if used[block.columns].any()),
             *(
-                _Choice(slice(column, column + 1), False, (*self.box[:, column], bool(self.whole[column])))
+                _Choice(slice(column, column + 1), False, (*self.box[:, column], bool(self.integer[column])))
                 for column in lone
             ),
         ]
@@ -394,7 +393,7 @@ class Region:
         return np.where(_may_be_none(block, low)[:, None], np.maximum(found, 0.0), found)
 
 
-def _may_be_none(block: Block, low: Floats) -> Booleans:
+def _may_be_none(block: Block, low: Floats) -> Bools:
     """In which parts all columns of a block may be 0."""
-    none: Booleans = np.full(len(low), block.at_most_one) & ~(low[:, block.columns] >= 1).any(axis=1)
+    none: Bools = np.full(len(low), block.at_most_one) & ~(low[:, block.columns] >= 1).any(axis=1)
     return none

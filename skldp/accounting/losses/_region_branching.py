@@ -1,11 +1,11 @@
-r"""Maximum of a sum of S-shaped functions over a domain, by branching on its whole columns and on answers' arguments.
+r"""Maximum of a sum of S-shaped functions over a domain, by branching on its integer columns and on answers' arguments.
 
 A node is a part of a :class:`~skldp.accounting.losses._region.Region`, with an interval for each answer's argument. A
 linear program over the node's convex hull (blocks are simplices, inequalities are rows) and over majorants of the
 answers proposes slopes for the answers and prices for the inequalities; what they prove has closed forms, as in
-:mod:`~skldp.accounting.losses._branching`. What is left between the bound and the best record that was found comes
-from columns that are not whole where the relaxation peaks, or from majorants that are loose there: the larger of both
-is cut.
+:mod:`~skldp.accounting.losses._branching`. The gap between the bound and the best record comes
+from integer columns with fractions where the relaxation peaks, or from majorants that are loose there. The larger of
+both is cut.
 """
 
 import heapq
@@ -15,15 +15,12 @@ from functools import partial
 from itertools import count
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import linprog
 
+from skldp._arrays import Floats, Positions
 from skldp.accounting.losses._certificate import Tree
-from skldp.accounting.losses._region import Floats
 from skldp.accounting.losses._sampled_law import AnswerLaw
 from skldp.accounting.losses._sigmoid_sum import SigmoidSum
-
-Integers = npt.NDArray[np.intp]
 
 _MAX_NODES = 400
 _FEWEST_NODES = 16
@@ -35,7 +32,7 @@ _STEEPNESS = 100.0
 # Rounds of local search around the best record.
 _CLIMBS = 3
 # Distance at which a column of the relaxation counts as an integer.
-_WHOLE = 1e-6
+_INTEGER = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +49,7 @@ class _Node:
     cut_high: Floats
     low: Floats
     high: Floats
-    cuts: tuple[Integers, Floats]
+    cuts: tuple[Positions, Floats]
     number: int
     bound: float
     slopes: Floats
@@ -89,11 +86,11 @@ class RegionBranching:
         self._push(root)
         self.root_prices = root.prices
 
-    def proposed(self, leaves: Integers) -> Floats:
+    def proposed(self, leaves: Positions) -> Floats:
         """Slopes of the answers in the tree's leaves, as the law counts arguments."""
         return self.sign * np.array([self._proofs[int(leaf)][0] for leaf in leaves])
 
-    def prices(self, leaves: Integers) -> Floats:
+    def prices(self, leaves: Positions) -> Floats:
         """Prices of the inequalities in the tree's leaves."""
         return np.array([self._proofs[int(leaf)][1] for leaf in leaves])
 
@@ -193,17 +190,17 @@ class RegionBranching:
         return slope, self.problem.conjugate(slope, node.low, node.high) + slope * at
 
     def climb(self, peak: Floats) -> None:
-        """Keep the member nearest to a point, with each block and whole column in turn at its best, if it is better."""
+        """Keep the member nearest to a point, with the best choice for blocks and integer columns, if it is better."""
         region = self.region
         point = peak.copy()
-        lone = region.whole & ~region.in_block
+        lone = region.integer & ~region.in_block
         point[lone] = np.rint(point[lone])
         for block in region.blocks:
             own = point[block.columns]
             chosen = int(own.argmax())
-            nobody = block.at_most_one and own.sum() < 0.5
+            is_none = block.at_most_one and own.sum() < 0.5
             point[block.columns] = 0.0
-            point[block.columns.start + chosen] = 0.0 if nobody else 1.0
+            point[block.columns.start + chosen] = 0.0 if is_none else 1.0
         point = region.move(point[None, :])[0]
         best = float(self._values(point[None, :])[0])
         for _ in range(_CLIMBS):
@@ -221,7 +218,7 @@ class RegionBranching:
             self.lower, self.point = best, point
 
     def _choices(self, point: Floats) -> Iterator[tuple[slice, Callable[[int], Floats], Floats]]:
-        """For each block and other whole column, what it can be near a point, and the sum if that alone is changed."""
+        """Yield the choices near a point of each block and integer column, with the sum for each choice."""
         coef, region = self.law.coef, self.region
         arguments = self._arguments(point[None, :])
         for block in region.blocks:
@@ -230,14 +227,14 @@ class RegionBranching:
             changed = arguments + self.sign * (each - own @ point[block.columns])
             one_hot = partial(np.equal, np.arange(block.size))
             yield block.columns, one_hot, self.problem.value(changed) @ self.problem.count
-        for column in np.flatnonzero(region.whole & ~region.in_block):
+        for column in np.flatnonzero(region.integer & ~region.in_block):
             low, high = region.box[:, column]
             near = np.array([low, *np.clip([point[column] - 1, point[column] + 1], low, high), high])
             changed = arguments + self.sign * ((near - point[column])[:, None] * coef[:, column])
             yield slice(column, column + 1), near.__getitem__, self.problem.value(changed) @ self.problem.count
 
     def _halves(self, node: _Node) -> list[_Node]:
-        """Cut a node where its relaxation is loosest: at a column that is not whole, or at an answer's argument."""
+        """Cut a node where its relaxation is loosest: at a fraction in an integer column or at an argument."""
         at = np.clip(self._arguments(node.peak), node.low, node.high)
         loose = self.problem.count * (self._majorants(node)[1] - self.problem.value(at))
         column = self._fractional(node)
@@ -253,7 +250,7 @@ class RegionBranching:
         answer = int(loose.argmax())
         cut = self._place_of_cut(node, answer)
         # Arguments of a flipped problem are the negatives of those in the tree.
-        first = int(self.tree.split(node.number, len(self.region.whole) + answer, self.sign * cut)[0])
+        first = int(self.tree.split(node.number, len(self.region.integer) + answer, self.sign * cut)[0])
         low, high = np.tile(node.cut_low, (2, 1)), np.tile(node.cut_high, (2, 1))
         high[0, answer] = low[1, answer] = cut
         box_low, box_high = np.tile(node.box_low, (2, 1)), np.tile(node.box_high, (2, 1))
@@ -288,8 +285,8 @@ class RegionBranching:
 
     def _fractional(self, node: _Node) -> int | None:
         """Return the integer column whose rounding moves the answers' arguments most."""
-        beyond = np.where(self.region.whole, np.abs(node.peak - np.rint(node.peak)), 0.0)
-        beyond[(node.box_low >= node.box_high) | (beyond < _WHOLE)] = 0.0
+        beyond = np.where(self.region.integer, np.abs(node.peak - np.rint(node.peak)), 0.0)
+        beyond[(node.box_low >= node.box_high) | (beyond < _INTEGER)] = 0.0
         moved = beyond * (self.problem.count @ np.abs(self.law.coef) + 1e-300)
         column = int(moved.argmax())
         return column if beyond[column] > 0 else None
@@ -310,8 +307,8 @@ class RegionBranching:
         return float(start + (turn if turn > start else end)) / 2
 
     def _linear_program(
-        self, node: _Node, which: Integers, slopes: Floats
-    ) -> tuple[Floats, Floats, Integers, Floats, Floats, Floats] | None:
+        self, node: _Node, which: Positions, slopes: Floats
+    ) -> tuple[Floats, Floats, Positions, Floats, Floats, Floats] | None:
         """Maximise the sum of the least of each answer's majorants over a node's convex hull.
 
         Returned are the point, the majorants there, all cuts (answers and slopes) with their duals, and the prices of

@@ -2,7 +2,7 @@
 
 Branch and bound over a region: a part is cut in half along the
 column that loosens its bound most, and a one-hot column between its two values. The work grows with the number of
-columns that are not whole, of which there must be few; a part costs little.
+columns that are not integer, of which there must be few; a part costs little.
 """
 
 import heapq
@@ -10,11 +10,11 @@ from dataclasses import replace
 from itertools import count
 
 import numpy as np
-import numpy.typing as npt
 
+from skldp._arrays import Bools, Floats, Positions
 from skldp.accounting.losses._ascent import ascended
 from skldp.accounting.losses._certificate import Tree
-from skldp.accounting.losses._region import Floats, Region, middle_and_half
+from skldp.accounting.losses._region import Region, middle_and_half
 from skldp.accounting.losses._relaxation import DualBranching, Roots
 from skldp.accounting.losses._sampled_law import AnswerLaw
 from skldp.accounting.losses._sigmoid_sum import SigmoidSum
@@ -35,8 +35,8 @@ class RegionParts:
         assert law.region is not None
         self.law, self.sign, self.problem, self.region, self.prices = law, sign, problem, law.region, prices
         self.lower, self.point = start
-        self.tree, self.n_seen = Tree(len(self.region.whole)), 1
-        self._batch = max(16, _BLOCK // max(1, len(law), len(self.region.whole)))
+        self.tree, self.n_seen = Tree(len(self.region.integer)), 1
+        self._batch = max(16, _BLOCK // max(1, len(law), len(self.region.integer)))
         # Heap of parts by bound, largest first: lower and upper corner, node of the tree, cut.
         self._heap: list[tuple[float, int, Floats, Floats, int, int]] = []
         self._order = count()
@@ -72,7 +72,7 @@ class RegionParts:
                 self.lower, self.point = float(totals.max()), moved[totals.argmax()]
         self._push(low, high, children)
 
-    def _push(self, low: Floats, high: Floats, nodes: npt.NDArray[np.intp]) -> None:
+    def _push(self, low: Floats, high: Floats, nodes: Positions) -> None:
         """Keep parts, with their bounds."""
         if len(nodes):
             bounds, sides = self._bounded(low, high)
@@ -87,7 +87,7 @@ class RegionParts:
         """Bound the maximum by what is left."""
         self.upper = max(self.lower, self._settled, -self._heap[0][0] if self._heap else -np.inf)
 
-    def _bounded(self, low: Floats, high: Floats) -> tuple[Floats, npt.NDArray[np.intp]]:
+    def _bounded(self, low: Floats, high: Floats) -> tuple[Floats, Positions]:
         """Bound the sum over parts, from the majorants' slopes in the middle of each argument's range; where to cut."""
         law, sign, problem, region = self.law, self.sign, self.problem, self.region
         least, most = law.ranges(low, high)
@@ -111,22 +111,20 @@ class RegionParts:
         return bounds, looseness.argmax(axis=1)
 
     def _halves(
-        self, low: Floats, high: Floats, nodes: npt.NDArray[np.intp], sides: npt.NDArray[np.intp]
-    ) -> tuple[Floats, Floats, npt.NDArray[np.intp]]:
+        self, low: Floats, high: Floats, nodes: Positions, sides: Positions
+    ) -> tuple[Floats, Floats, Positions]:
         """Return the halves of each part that can hold a record."""
-        rows, whole = np.arange(len(nodes)), self.region.whole[sides]
+        rows, integer = np.arange(len(nodes)), self.region.integer[sides]
         middle = low[rows, sides] / 2 + high[rows, sides] / 2
-        cut = np.where(whole, np.floor(middle), middle)
+        cut = np.where(integer, np.floor(middle), middle)
         first = self.tree.split(nodes, sides, cut)
         low, high = np.tile(low, (2, 1)), np.tile(high, (2, 1))
         high[rows, sides] = cut
-        low[len(rows) + rows, sides] = np.where(whole, cut + 1, cut)
+        low[len(rows) + rows, sides] = np.where(integer, cut + 1, cut)
         low, high = self.region.tightened(low, high)
         held = self.region.is_possible(low, high)
         return low[held], high[held], np.concatenate([first, first + 1])[held]
 
-
-Integers = npt.NDArray[np.intp]
 
 # Combinations, and combinations times answers.
 _MOST_CHOICES = 2**14
@@ -149,9 +147,9 @@ class RegionChoices:
     def __init__(self, law: AnswerLaw, sign: int, problem: SigmoidSum, slopes: Floats, start: float) -> None:
         assert law.region is not None
         self.region, self._law, self._sign = law.region, law, sign
-        self._whole, self._moving = _whole_and_moving(law, self.region)
+        self._integer, self._moving = _integer_and_moving(law, self.region)
         self._middle, self._half = middle_and_half(law.box[:, self._moving])
-        found = list(self.region.sums(law.coef, self._whole, _MOST_CHOICES))
+        found = list(self.region.sums(law.coef, self._integer, _MOST_CHOICES))
         self._codes = np.concatenate([codes for codes, _ in found])
         # The sums contain the minimum of the other columns.
         still = law.coef[:, self._moving] @ self._half + law.offset
@@ -172,8 +170,8 @@ class RegionChoices:
         region = law.region
         if region is None:
             return False
-        whole, moving = _whole_and_moving(law, region)
-        return bool(moving.any()) and not region.coef[:, moving].any() and _are_few(law, region, whole, _MOST_CHOICES)
+        integer, moving = _integer_and_moving(law, region)
+        return bool(moving.any()) and not region.coef[:, moving].any() and _are_few(law, region, integer, _MOST_CHOICES)
 
     @property
     def upper(self) -> float:
@@ -190,7 +188,7 @@ class RegionChoices:
         """Nodes looked at."""
         return self._search.n_seen
 
-    def proposed(self, leaves: Integers) -> Floats:
+    def proposed(self, leaves: Positions) -> Floats:
         """Slopes for the law's arguments in the tree's leaves."""
         return self._sign * self._search.multipliers[leaves]
 
@@ -215,7 +213,7 @@ class RegionChoices:
             point = points[0]
         if search.root < 0:
             return
-        member = self.region.point(int(self._codes[search.root]), self._whole)
+        member = self.region.point(int(self._codes[search.root]), self._integer)
         member[self._moving] = self._middle + self._half * search.point
         member = self.region.move(member[None, :])[0]
         arguments = self._sign * (self._law.coef @ member + self._law.offset)
@@ -223,10 +221,10 @@ class RegionChoices:
         if value > self.lower:
             self.lower, self.point = value, member
 
-    def _tree_of_choices(self, n_features: int) -> tuple[Tree, Integers]:
-        """Cut the domain by whole columns until none is left to choose; the node of each code."""
+    def _tree_of_choices(self, n_features: int) -> tuple[Tree, Positions]:
+        """Cut the domain by integer columns until none is left to choose; the node of each code."""
         tree, nodes = Tree(n_features), np.zeros(1, dtype=np.intp)
-        for choice in self.region.choices(self._whole):
+        for choice in self.region.choices(self._integer):
             left, levels = nodes, []
             for digit in range(choice.size - 1):
                 column, cut, chosen = choice.cut(digit)
@@ -238,19 +236,19 @@ class RegionChoices:
         return tree, nodes
 
 
-def _are_few(law: AnswerLaw, region: Region, whole: npt.NDArray[np.bool_], most: int) -> bool:
-    n_choices = region.n_points(whole)
+def _are_few(law: AnswerLaw, region: Region, integer: Bools, most: int) -> bool:
+    n_choices = region.n_points(integer)
     return n_choices <= most and n_choices * len(law) <= _MOST_PRODUCTS
 
 
-def _whole_and_moving(law: AnswerLaw, region: Region) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+def _integer_and_moving(law: AnswerLaw, region: Region) -> tuple[Bools, Bools]:
     """Columns that matter, to an answer or an inequality: those whose values are combined, and those of intervals."""
     matters = (law.used | (region.coef != 0).any(axis=0)) & (law.box[0] < law.box[1])
-    whole, numbers = matters & region.whole, np.flatnonzero(matters & region.whole & ~region.in_block)
+    integer, numbers = matters & region.integer, np.flatnonzero(matters & region.integer & ~region.in_block)
     widths = np.ptp(law.box[:, numbers], axis=0)
     # The widest integers are closest to an interval.
     for at in np.argsort(-widths, kind="stable"):
-        if _are_few(law, region, whole, _MOST_WITH_NUMBERS if widths[at] >= _MANY_STEPS else _MOST_CHOICES):
+        if _are_few(law, region, integer, _MOST_WITH_NUMBERS if widths[at] >= _MANY_STEPS else _MOST_CHOICES):
             break
-        whole[numbers[at]] = False
-    return whole, matters & ~whole
+        integer[numbers[at]] = False
+    return integer, matters & ~integer

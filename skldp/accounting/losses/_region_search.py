@@ -4,10 +4,9 @@ import sys
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
+from skldp._arrays import Floats, Positions
 from skldp.accounting.losses._certificate import Proof, peaks_at_vertices, vertex_maximum
-from skldp.accounting.losses._region import Floats
 from skldp.accounting.losses._region_branching import RegionBranching
 from skldp.accounting.losses._region_parts import RegionChoices, RegionParts
 from skldp.accounting.losses._sampled_law import AnswerLaw
@@ -23,7 +22,7 @@ _MAX_PARTS = 100_000
 _MAX_NODES = 20_000
 _NO_LIMIT = sys.maxsize
 # Takes a step towards a goal and returns the number of parts seen so far.
-_Way = Callable[[float], int]
+_Method = Callable[[float], int]
 # Pairs of an answer and a column in all parts together: wide blocks leave fewer parts.
 _MOST_PRODUCTS = 2**24
 
@@ -31,9 +30,9 @@ _MOST_PRODUCTS = 2**24
 class RegionSearch:
     """One side of the loss over a region: `lower`, `upper`, and a record where the sum is `lower`.
 
-    Which way is taken depends on the answers and the domain alone. A domain of few points is looked at as a whole, as
-    is one of few vertices where the sum peaks there. A sum that is not concave is cut into parts first, where few
-    columns are not whole. Then comes a relaxation to the convex hull; and the boxes that the combinations of whole
+    The method depends on the answers and the domain alone. A domain of few points is enumerated, as is one of few
+    vertices where the sum peaks there. A sum that is not concave is cut into parts first, where few
+    columns are continuous. Then comes a relaxation to the convex hull; and the boxes that the combinations of integer
     columns leave, where these are few, or else further linear programs.
     """
 
@@ -57,19 +56,19 @@ class RegionSearch:
         self.lower, self.upper, self._point = -np.inf, np.inf, self._branching.point
         self._keep_branching()
         # Methods in order, each with its limit of parts seen in all.
-        self._ways: list[tuple[_Way, int]] = [(self._cut_by_programs, _NO_LIMIT)]
+        self._methods: list[tuple[_Method, int]] = [(self._cut_by_programs, _NO_LIMIT)]
         if RegionChoices.serves(law):
             # The first linear program bounds all boxes; where they stay open, more programs would not help.
-            self._ways = [(self._cut_by_programs, 1), (self._cut_boxes, _MAX_NODES)]
-        if np.count_nonzero(used & ~self.region.whole) <= _FEW_FEATURES:
+            self._methods = [(self._cut_by_programs, 1), (self._cut_boxes, _MAX_NODES)]
+        if np.count_nonzero(used & ~self.region.integer) <= _FEW_FEATURES:
             most = min(_MAX_PARTS, _MOST_PRODUCTS // law.coef.size)
             first = [] if self.problem.is_concave else [(self._cut_parts, min(_FIRST_PARTS, most))]
-            self._ways = [*first, *self._ways, (self._cut_parts, most)]
+            self._methods = [*first, *self._methods, (self._cut_parts, most)]
 
     @property
     def is_exhausted(self) -> bool:
         """Whether the maximum is known or every limit was reached."""
-        return self.is_easy or not self._ways or self.upper <= self.lower
+        return self.is_easy or not self._methods or self.upper <= self.lower
 
     @property
     def end(self) -> Floats:
@@ -84,9 +83,9 @@ class RegionSearch:
 
     def step(self, goal: float) -> None:
         """Look at some more nodes; none needs a bound below the goal."""
-        way, most = self._ways[0]
-        if way(max(goal, self.lower)) >= most:
-            del self._ways[0]
+        method, most = self._methods[0]
+        if method(max(goal, self.lower)) >= most:
+            del self._methods[0]
 
     def _cut_by_programs(self, goal: float) -> int:
         found = self._branching
@@ -131,11 +130,11 @@ class RegionSearch:
         if point is not None and lower > self.lower:
             self.lower, self._point = lower, point
 
-    def _in_the_middle(self, leaves: npt.NDArray[np.intp], low: Floats, high: Floats) -> Floats:
+    def _in_the_middle(self, leaves: Positions, low: Floats, high: Floats) -> Floats:
         """Slopes, computed again for each leaf."""
         low, high = (low, high) if self.sign > 0 else (-high, -low)
         return self.sign * self.problem.envelope_slope(low, high, (low + high) / 2)
 
-    def _root_prices(self, leaves: npt.NDArray[np.intp]) -> Floats:
+    def _root_prices(self, leaves: Positions) -> Floats:
         assert self._parts is not None
         return np.tile(self._parts.prices, (len(leaves), 1))

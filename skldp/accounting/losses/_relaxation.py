@@ -17,11 +17,10 @@ S. J. Wright, "Primal-Dual Interior-Point Methods", 1997, Chapters 1 and 5.
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from skldp._arrays import Floats, Positions
 from skldp.accounting.losses._ascent import solved
 from skldp.accounting.losses._certificate import Tree
-from skldp.accounting.losses._region import Floats
 from skldp.accounting.losses._sigmoid_sum import SigmoidSum
 
 # Beyond half the range the loss is the maximum possible one.
@@ -123,7 +122,7 @@ class _Path:
         self._low_dual = each / (1 + self.point)
         self._high_dual = each / (1 - self.point)
 
-    def keep(self, rows: npt.NDArray[np.intp]) -> None:
+    def keep(self, rows: Positions) -> None:
         """Go on with some of the nodes alone."""
         for name, values in vars(self).items():
             if isinstance(values, np.ndarray):
@@ -171,7 +170,7 @@ class _Path:
             (below, move),
             (above, -move),
         ):
-            # 0.95 of the way to where the first of them would be 0.
+            # 0.95 of the step at which the first of them would be 0.
             fastest = (-change / now).reshape(len(move), -1).max(axis=1)
             share = np.minimum(share, 0.95 / np.maximum(fastest, 0.95))
         self.point = self.point + share[:, None] * move
@@ -208,7 +207,7 @@ class Roots:
     """
 
     tree: Tree
-    nodes: npt.NDArray[np.intp]
+    nodes: Positions
     offsets: Floats
     multipliers: Floats
 
@@ -270,7 +269,7 @@ class DualBranching:
         if len(fresh):
             self._enter(fresh, goal)
 
-    def _halves(self, nodes: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    def _halves(self, nodes: Positions) -> Positions:
         """Cut nodes in two."""
         problem = self._problem
         which, cut = self._cuts(nodes)
@@ -290,7 +289,7 @@ class DualBranching:
         self._bounds[nodes] = -np.inf
         return children
 
-    def _cuts(self, nodes: npt.NDArray[np.intp]) -> tuple[npt.NDArray[np.intp], Floats]:
+    def _cuts(self, nodes: Positions) -> tuple[Positions, Floats]:
         """Return the loosest answer of each node at the relaxation's maximum, and its cut.
 
         A ramp is cut at its convex kink: on either side it is concave, or nearly straight. Anything else is cut in the
@@ -307,7 +306,7 @@ class DualBranching:
         snaps = ~problem.logistic[which] & (start < kink) & (kink < end)
         return which, np.where(snaps, kink, (start + np.where(turn > start, turn, end)) / 2)
 
-    def _enter(self, nodes: npt.NDArray[np.intp], goal: float) -> None:
+    def _enter(self, nodes: Positions, goal: float) -> None:
         """Bound new nodes, and look at the points where their relaxations peak."""
         problem = self._problem
         low, high, tangent = self._low[nodes], self._high[nodes], self._tangent[nodes]

@@ -28,11 +28,11 @@ from functools import cached_property
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import expit
 
+from skldp._arrays import Bools, Floats, Positions
 from skldp.accounting._query import RegressionQuery
-from skldp.accounting.losses._region import UNIT, Floats, Region
+from skldp.accounting.losses._region import UNIT, Region
 
 CHANCE_ERROR = 2.0**-47
 _UNDERFLOW = 1e-200
@@ -79,13 +79,36 @@ def sampled_law(
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class PerAnswer:
-    """Arrays with one entry, or one row, for each answer."""
+    """Arrays with one entry, or one row, for each answer.
 
-    _columns: ClassVar[tuple[str, ...]]
+    Shapes: `offset, count, epsilon, logistic, growth, error` (n,).
+    """
 
-    def part(self, rows: npt.NDArray[np.intp]) -> Self:
+    offset: Floats
+    count: Floats
+    epsilon: Floats
+    logistic: Bools
+    growth: Floats
+    error: Floats
+
+    _columns: ClassVar[tuple[str, ...]] = ("offset", "count", "epsilon", "logistic", "growth", "error")
+
+    def __len__(self) -> int:
+        return len(self.count)
+
+    @cached_property
+    def smallest(self) -> Floats:
+        """q, the smallest probability of an answer, within 8 u of itself."""
+        return cast("Floats", expit(-self.epsilon))
+
+    @cached_property
+    def reach(self) -> Floats:
+        """t, what lies between the smallest probability and the largest."""
+        return np.tanh(self.epsilon / 2)
+
+    def part(self, rows: Positions) -> Self:
         """Return the entries of some of the answers."""
         columns: dict[str, Any] = {name: getattr(self, name)[rows] for name in self._columns}
         return replace(self, **columns)
@@ -97,44 +120,24 @@ class PerAnswer:
         return replace(self, **columns)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class AnswerLaw(PerAnswer):
     """Law of some answers over a box; see the module.
 
-    Shapes: `box` (2, n_features); `coef` (n, n_features); `offset` (n,); `count` (n,); `epsilon` (n,); `growth` (n,);
-    `magnitude` (n,); `error` (n,).
+    Shapes: `box` (2, n_features); `coef` (n, n_features); `magnitude` (n,).
     """
 
     box: Floats
     coef: Floats
-    offset: Floats
-    count: Floats
-    epsilon: Floats
-    logistic: npt.NDArray[np.bool_]
-    growth: Floats
     magnitude: Floats
-    error: Floats
     region: Region | None = None
 
-    _columns = ("coef", "offset", "count", "epsilon", "logistic", "growth", "magnitude", "error")
-
-    def __len__(self) -> int:
-        return len(self.count)
+    _columns = ("coef", "magnitude", *PerAnswer._columns)
 
     @cached_property
-    def used(self) -> npt.NDArray[np.bool_]:
+    def used(self) -> Bools:
         """Mask of the features that some answer reads."""
         return np.asarray((self.coef != 0).any(axis=0))
-
-    @cached_property
-    def smallest(self) -> Floats:
-        """q, the smallest probability of an answer, within 8 u of itself."""
-        return cast("Floats", expit(-self.epsilon))
-
-    @cached_property
-    def reach(self) -> Floats:
-        """t, what lies between the smallest probability and the largest."""
-        return np.tanh(self.epsilon / 2)
 
     @cached_property
     def allowances(self) -> Floats:

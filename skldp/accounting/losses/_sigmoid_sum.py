@@ -10,7 +10,7 @@ there on: the ramp bends at 0, the logistic at :math:`-\varepsilon/2`, because
 and Boyd 2013).
 
 For any number s, :math:`g(v) \le s v + \max_{l \le w \le u} (g(w) - s w)` on [l, u], and the maximum has a closed form
-(:meth:`SigmoidSum.conjugate`). What is computed here is for searching, and no bound of it is handed out: rounding is
+(:meth:`SigmoidSum.conjugate`). What is computed here is for searching, and none of its bounds is returned: rounding is
 counted, and everything proved anew, by :mod:`~skldp.accounting.losses._certificate`.
 """
 
@@ -20,10 +20,10 @@ from itertools import pairwise
 from typing import cast
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import expit
 
-from skldp.accounting.losses._region import Floats, middle_and_half
+from skldp._arrays import Bools, Floats
+from skldp.accounting.losses._region import middle_and_half
 from skldp.accounting.losses._sampled_law import AnswerLaw, PerAnswer
 
 # e^-600 is far from underflow.
@@ -49,33 +49,17 @@ def sigmoid_sum(law: AnswerLaw) -> "SigmoidSum":
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class SigmoidSum(PerAnswer):
     """Maximise ``sum(count * g(weights @ s + offset))`` over s in [-1, 1]^d, with every g S-shaped and increasing.
 
-    Shapes: `weights` (n, d); `offset, count, epsilon` (n,); `growth` (n,); `error` (n,).
+    Shapes: `weights` (n, d).
     """
 
     weights: Floats
-    offset: Floats
-    count: Floats
-    epsilon: Floats
-    logistic: npt.NDArray[np.bool_]
-    growth: Floats
-    error: Floats
     flipped: bool
 
-    _columns = ("weights", "offset", "count", "epsilon", "logistic", "growth", "error")
-
-    @cached_property
-    def smallest(self) -> Floats:
-        """q, the smallest probability of an answer."""
-        return cast("Floats", expit(-self.epsilon))
-
-    @cached_property
-    def reach(self) -> Floats:
-        """Largest probability minus the smallest: t = 1 - 2 q."""
-        return np.tanh(self.epsilon / 2)
+    _columns = ("weights", *PerAnswer._columns)
 
     @cached_property
     def bend(self) -> Floats:
@@ -84,7 +68,7 @@ class SigmoidSum(PerAnswer):
         return -bend if self.flipped else bend
 
     @cached_property
-    def _is_convex(self) -> npt.NDArray[np.bool_]:
+    def _is_convex(self) -> Bools:
         """Whether the log-likelihood of a curved ramp is convex between its kinks."""
         return self.smallest * np.expm1(self.growth) > self.reach
 

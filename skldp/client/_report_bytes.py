@@ -11,7 +11,7 @@ _ID = 16
 _CHECK = 4
 
 
-class Report(NamedTuple):
+class PolicyReport(NamedTuple):
     """Content of a report.
 
     Parameters
@@ -49,7 +49,7 @@ def unpack(report: bytes, policy: bytes, sizes: Sequence[int]) -> tuple[bytes, l
         raise ValueError("A report must be of this policy, and of version 1. Got another one instead.")
     n_bytes = 1 + _TAG + _ID + _n_bytes(sizes) + _CHECK
     if len(given) != n_bytes or zlib.crc32(given[:-_CHECK]).to_bytes(_CHECK, "big") != given[-_CHECK:]:
-        raise ValueError(f"A report of this policy must be {n_bytes} whole bytes. Got a broken one instead.")
+        raise ValueError(f"A report of this policy must be {n_bytes} intact bytes; got a broken one.")
     number = int.from_bytes(given[1 + _TAG + _ID : -_CHECK], "big")
     answers = []
     for size in reversed(sizes):
