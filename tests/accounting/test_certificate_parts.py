@@ -55,7 +55,7 @@ def test_every_one_dimensional_maximum_is_the_true_one(kind, epsilon, sign):
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-@pytest.mark.parametrize("epsilon", [0.05, 1.0, 5.0])
+@pytest.mark.parametrize("epsilon", [0.05, 5.0])
 @pytest.mark.parametrize("output", [0, 1])
 @pytest.mark.parametrize("growth", ["least", 0.01, "straight", 3.0, 29.9])
 def test_every_maximum_of_a_curved_ramp_is_the_true_one(growth, output, epsilon, sign):
