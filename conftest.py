@@ -1,5 +1,6 @@
 """What all tests and doctests share."""
 
+import gc
 import os
 import sys
 
@@ -7,6 +8,17 @@ import sys
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Keep the garbage collector off while tests are collected, and then off what they are: none of it is garbage."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,7 @@
-"""The environments of continuous integration, each fresh: ``nox --list`` names them, ``.ci/run`` runs all in a copy."""
+"""The environments of continuous integration, each fresh: ``nox --list`` names them, ``.ci/run`` runs all in a copy.
+
+A session's tag says whether it keeps one core busy or all: ``.ci/run`` runs those of one core beside the others.
+"""
 
 import os
 import re
@@ -31,6 +34,8 @@ COMPILED = ["tests/mechanisms/test_kernels.py", "tests/estimators/test_out_of_co
 # The oldest versions have no wheels above Python 3.12; there they are tested, the newest on every other Python.
 OLDEST = next((version for version in ("3.12", "3.11") if shutil.which(f"python{version}")), "3.11")
 NEWEST = next((version for version in reversed(PYTHONS) if shutil.which(f"python{version}")), "3.11")
+# scikit-learn's own checks by their tests' names.
+CHECKS_LEFT_OUT = "not checks_of_scikit_learn and not scikit_learn_checks"
 README = Path("README.md").read_text(encoding="utf-8")
 MAIN_JOB, TESTS = re.findall(r"^python -m pip install .+ && .+", README, re.MULTILINE)
 
@@ -39,14 +44,14 @@ def shell(session, line):
     session.run("bash", "-euo", "pipefail", "-c", line, external=True)
 
 
-@nox.session
+@nox.session(tags=["one_core"])
 def readme(session):
     """Run the README's first command."""
     shell(session, MAIN_JOB)
     shell(session, "test -s study.csv && test -s study.png")
 
 
-@nox.session
+@nox.session(tags=["all_cores"])
 def tests(session):
     """Run the README's second command, then the slow tests and every twenty-fourth of the faults put in on purpose."""
     shell(session, TESTS)
@@ -54,7 +59,7 @@ def tests(session):
     session.run("python", "tests/mutations/test_mutations.py", "24")
 
 
-@nox.session(python=NEWEST)
+@nox.session(python=NEWEST, tags=["one_core"])
 def lint(session):
     """Check style, types and floors, on the newest Python of the machine: numpy's types use its syntax."""
     session.install("-e", ".[study,lint]")
@@ -64,14 +69,14 @@ def lint(session):
     session.run("lint-imports")
 
 
-@nox.session
+@nox.session(tags=["all_cores"])
 def compiled(session):
     """Test what runs compiled, which the other environments leave out."""
     install_wheels(session, ".[test,fast]")
     session.run("python", "-m", "pytest", "-q", "-n", "logical", *session.posargs, *COMPILED)
 
 
-@nox.session
+@nox.session(tags=["all_cores"])
 def postgres(session):
     """Test the ledger on a PostgreSQL server, which is installed where it can be; without one this fails."""
     if not list(Path("/usr/lib/postgresql").glob("*/bin/initdb")) and not shutil.which("initdb"):
@@ -84,11 +89,12 @@ def postgres(session):
         )
     session.install("-e", ".[test,postgres]")
     required = {"SKLDP_POSTGRES": "required"}
-    session.run("python", "-m", "pytest", "-q", "-m", "not statistical", *LEDGER, env=required)
+    # Each worker starts a server of its own.
+    session.run("python", "-m", "pytest", "-q", "-n", "logical", "-m", "not statistical", *LEDGER, env=required)
     session.run("python", "tests/mutations/test_mutations.py", "4", "0", "psycopg", env=required)
 
 
-@nox.session
+@nox.session(tags=["one_core"])
 def flower(session):
     """Test rounds over a real server of Flower's and two nodes; without Flower this fails."""
     session.install("-e", ".[test,flower]")
@@ -96,14 +102,14 @@ def flower(session):
     session.run("python", "-m", "pytest", "-q", "-m", "not statistical", *nodes, env={"SKLDP_FLOWER": "required"})
 
 
-@nox.session
+@nox.session(tags=["one_core"])
 def docs(session):
     """Build the pages, which run every example, with warnings as errors."""
     session.install("-e", ".[docs]")
     session.run("python", "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "docs", "docs/_build")
 
 
-@nox.session
+@nox.session(tags=["one_core"])
 def package(session):
     """Build what is published, and import it from its wheel."""
     session.install("build", "twine")
@@ -113,7 +119,7 @@ def package(session):
     shell(session, "python -m pip install dist/*.whl && cd / && python -c 'import skldp; print(skldp.__version__)'")
 
 
-@nox.session(python=OLDEST)
+@nox.session(python=OLDEST, tags=["all_cores"])
 def oldest(session):
     """Test against the oldest supported versions."""
     session.install("--constraint", ".ci/oldest.txt", "-e", ".[test,fast]")
@@ -124,7 +130,7 @@ def oldest(session):
     session.run("python", "-m", "pytest", "-q", "-n", "logical", *ignored)
 
 
-@nox.session(python=PYTHONS)
+@nox.session(python=PYTHONS, tags=["all_cores"])
 def others(session):
     """Run the quick tests on every other Python of the machine; scikit-learn's own checks run in `tests`."""
     if session.python == "{}.{}".format(*sys.version_info):
@@ -132,7 +138,7 @@ def others(session):
     if session.python == OLDEST:
         session.skip("oldest runs on this one")
     install_wheels(session, ".[test]")
-    session.run("python", "-m", "pytest", "-q", "-n", "logical", "-k", "not checks_of_scikit_learn")
+    session.run("python", "-m", "pytest", "-q", "-n", "logical", "-k", CHECKS_LEFT_OUT)
 
 
 @nox.session

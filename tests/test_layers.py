@@ -58,18 +58,20 @@ def test_the_lower_layers_know_only_arrays(layer, path):
     assert {name.partition(".")[0] for name in imported_modules(path)} <= MAY_IMPORT[layer]
 
 
-@pytest.mark.parametrize("layer", MAY_IMPORT)
-def test_the_lower_layers_bring_nothing_along(layer):
+def test_the_lower_layers_bring_nothing_along():
     """Not through the layers below them either: the top module, which asks for estimators, is not imported."""
     code = f"""
 import importlib, pathlib, sys, types
 package = types.ModuleType("skldp")
 package.__path__ = [{str(PACKAGE)!r}]
 sys.modules["skldp"] = package
-for path in pathlib.Path({str(PACKAGE / layer)!r}).rglob("*.py"):
-    name = ".".join(path.relative_to({str(PACKAGE)!r}).with_suffix("").parts)
-    importlib.import_module("skldp." + name.removesuffix(".__init__"))
-print(sorted({{"sklearn", "joblib", "pandas", "sqlalchemy", "psycopg"}} & set(sys.modules)))
+for layer in {list(MAY_IMPORT)!r}:
+    for path in pathlib.Path({str(PACKAGE)!r}, layer).rglob("*.py"):
+        name = ".".join(path.relative_to({str(PACKAGE)!r}).with_suffix("").parts)
+        importlib.import_module("skldp." + name.removesuffix(".__init__"))
+    along = sorted({{"sklearn", "joblib", "pandas", "sqlalchemy", "psycopg"}} & set(sys.modules))
+    if along:
+        print(layer, along)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
+    assert done.stdout == ""

@@ -44,7 +44,8 @@ def test_every_one_dimensional_maximum_is_the_true_one(kind, epsilon, sign):
         w = np.linspace(low, high, 20_001)
         w = np.clip(np.concatenate([w, [0.0, 1.0, -epsilon / 2], 1 / np.abs(slopes[:, 0] + 1e-300) - q / t]), low, high)
         response = np.clip(w, 0, 1) if kind == "truncated" else 1 / (1 + np.exp(-w))
-        truth = (sign * np.log(q + t * response) - slopes * w).max(axis=1)
+        height = sign * np.log(q + t * response)
+        truth = np.array([(height - slope * w).max() for slope in slopes[:, 0]])
         with np.errstate(all="ignore"):
             found = peaks(law, sign, slopes, np.array([[low]]), np.array([[high]]))[:, 0]
         size = 2 + epsilon + np.abs(slopes[:, 0]) * max(abs(low), abs(high))
@@ -72,7 +73,8 @@ def test_every_maximum_of_a_curved_ramp_is_the_true_one(growth, output, epsilon,
     for low, high in INTERVALS:
         w = np.clip(np.concatenate([np.linspace(low, high, 20_001), np.linspace(0, 1, 2001)]), low, high)
         response = np.expm1(k * np.clip(w, 0, 1)) / np.expm1(k)
-        truth = (sign * np.log(q + t * response) - slopes * w).max(axis=1)
+        height = sign * np.log(q + t * response)
+        truth = np.array([(height - slope * w).max() for slope in slopes[:, 0]])
         with np.errstate(all="ignore"):
             found = curved_peaks(law, sign, slopes, np.array([[low]]), np.array([[high]]))[:, 0]
         size = 2 + epsilon + np.abs(slopes[:, 0]) * max(abs(low), abs(high))

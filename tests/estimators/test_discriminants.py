@@ -66,7 +66,6 @@ def expected_failures(estimator):
 @parametrize_with_checks(
     [
         PrivateDiscriminant(),
-        PrivateDiscriminant(seed=0),
         # At this epsilon their few rows are enough for every step.
         PrivateDiscriminant(100.0, seed=0),
         PrivateDiscriminant(100.0, radius=5.0, seed=0),

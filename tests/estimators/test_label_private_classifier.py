@@ -43,8 +43,12 @@ def private(estimator=None, *, epsilon=500.0, classes=(0, 1, 2), correction="non
         LabelPrivateClassifier(
             LogisticRegression(), label_mechanism=LabelRR(epsilon, seed=seed), correction=c, stages=s
         )
-        for epsilon, seed in ((500.0, None), (1.0, 0))
-        for c, s in (("none", 1), ("forward", 1), ("none", 2))
+        for epsilon, seed, c, s in (
+            (500.0, None, "none", 1),
+            (500.0, None, "none", 2),
+            (1.0, 0, "forward", 1),
+            (1.0, 0, "none", 2),
+        )
     ]
 )
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.LearntDomainWarning")

@@ -53,7 +53,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWar
 @parametrize_with_checks(
     [
         PrivateLinearRegression(),
-        PrivateLinearRegression(seed=0),
         PrivateLinearRegression(8.0, protocol="once", seed=0),
         # At this epsilon their few rows are enough for every step.
         PrivateLinearRegression(100.0, protocol="once", alpha=0.0, seed=0),

@@ -44,7 +44,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWar
 @parametrize_with_checks(
     [
         PrivateLogisticRegression(),
-        PrivateLogisticRegression(seed=0),
         PrivateLogisticRegression(100.0, seed=0),
         PrivateLogisticRegression(8.0, protocol="once", class_weight="balanced", seed=0),
         PrivateLogisticRegression(100.0, protocol="once", alpha=0.0, seed=0),

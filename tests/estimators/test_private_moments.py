@@ -33,7 +33,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWar
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @parametrize_with_checks(
     # At the second epsilon their few rows are enough for every step.
-    [PrivateMoments(), PrivateMoments(seed=0), PrivateMoments(100.0, seed=0)]
+    [PrivateMoments(), PrivateMoments(100.0, seed=0)]
 )
 def test_scikit_learn_checks(estimator, check, fixed_noise):
     check(estimator)

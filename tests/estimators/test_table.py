@@ -78,7 +78,8 @@ def plain(encoding="onehot", **parameters):
 
 
 @parametrize_with_checks(
-    [TablePrivatizer(seed=seed, epsilon=epsilon) for seed in (None, 0) for epsilon in (1.0, 4.0)],
+    # At epsilon 1, the default, it is checked with all other transformers in test_promises.
+    [TablePrivatizer(4.0), TablePrivatizer(4.0, seed=0)],
     expected_failed_checks=expected_failures,
 )
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.OutOfDomainWarning")

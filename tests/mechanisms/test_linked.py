@@ -6,7 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -40,6 +40,7 @@ def nearest_member(block, row):
 
 @pytest.mark.parametrize("block", BLOCKS, ids=repr)
 @given(data=st.data())
+@settings(max_examples=40)
 def test_a_row_goes_to_the_nearest_member_and_a_tie_to_the_fallback(block, data):
     values = st.one_of(st.sampled_from([0.0, 1.0, 0.5, -0.0, 2.0, -1.0, 1e308, -1e308]), st.floats(-2, 2))
     rows = data.draw(hnp.arrays(np.float64, (4, block.size), elements=values))

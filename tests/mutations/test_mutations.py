@@ -1,7 +1,7 @@
 """Put each fault of the table into a copy of the package, and see that the tests that it names go red.
 
-``python tests/mutations/test_mutations.py`` prints the table; a number as an argument takes every so-many-th fault, a
-second one begins there. A third word takes those alone that need such a module.
+``python tests/mutations/test_mutations.py`` prints the table, and tries a fault on every core at once; a number as an
+argument takes every so-many-th fault, a second one begins there. A third word takes those that need such a module.
 """
 
 import importlib.util
@@ -11,7 +11,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from queue import SimpleQueue
 from typing import NamedTuple
 
 import pytest
@@ -56,9 +58,9 @@ def described(mutation):
 
 
 def copy_of_the_tree(folder):
-    """The package, its tests and the examples that they read, without what a run leaves behind."""
+    """The package, its tests and the scripts that they read, without what a run leaves behind."""
     ignored = shutil.ignore_patterns("__pycache__", ".*")
-    for name in ("skldp", "tests", "examples"):
+    for name in ("skldp", "tests", "examples", "benchmarks"):
         shutil.copytree(ROOT / name, folder / name, ignore=ignored)
     shutil.copy(ROOT / "pyproject.toml", folder)
     shutil.copy(ROOT / "README.md", folder)
@@ -118,13 +120,21 @@ def main(every=1, start=0, only=""):
     possible = [one for one in MUTATIONS if missing.isdisjoint(one.needs.split()) and only in one.needs]
     chosen = possible[int(start) :: int(every)]
     counts = {KILLED: 0, SURVIVED: 0, BROKEN: 0}
-    with tempfile.TemporaryDirectory() as name:
-        folder = copy_of_the_tree(Path(name))
-        for mutation in chosen:
-            try:
-                found, first = outcome(mutation, folder)
-            except AssertionError as error:
-                found, first = BROKEN, str(error)[-300:]
+    n_cores, copies = os.cpu_count() or 1, SimpleQueue()
+
+    def tried(mutation):
+        folder = copies.get()
+        try:
+            return outcome(mutation, folder)
+        except AssertionError as error:
+            return BROKEN, str(error)[-300:]
+        finally:
+            copies.put(folder)
+
+    with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(n_cores) as pool:
+        for number in range(n_cores):
+            copies.put(copy_of_the_tree(Path(name, str(number))))
+        for mutation, (found, first) in zip(chosen, pool.map(tried, chosen), strict=True):
             counts[found] += 1
             print(f"{found:<9} {described(mutation):<90} {first or mutation.survives or 'NO REASON KNOWN'}", flush=True)
     print(", ".join(f"{count} {found}" for found, count in counts.items()), f"of {len(chosen)}")

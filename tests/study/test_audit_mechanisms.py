@@ -25,7 +25,7 @@ PAIRS_OF_WORDS = [["red", "green", "blue"], ["big", "small"]]
 
 
 class Case(NamedTuple):
-    """An estimator, what to fit it on, and the share of its exact epsilon that 40,000 outputs must prove."""
+    """An estimator, what to fit it on, and the share of its exact epsilon that 20,000 outputs must prove."""
 
     estimator: Any
     fit_on: Any
@@ -80,6 +80,6 @@ def test_the_exact_epsilon_stands(case, fixed_noise):
         warnings.simplefilter("ignore", PrivacyGuaranteeWarning)
         fitted = case.estimator.fit(case.fit_on)
     delta = fitted.privacy_guarantee_.delta
-    result = audit_estimator(fitted, confidence=CONFIDENCE, delta=delta, n_trials=40_000)
+    result = audit_estimator(fitted, confidence=CONFIDENCE, delta=delta, n_trials=20_000)
     assert result.epsilon_lower <= result.claimed, result
     assert result.epsilon_lower > case.share * result.claimed, result
