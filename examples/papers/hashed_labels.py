@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
-from skldp._checks import check_integer
+from skldp._checks import check_epsilon, check_integer
 from skldp.estimators._class_codes import declared_values, encode, labels_1d
-from skldp.estimators._validation import Seed, check_epsilon
+from skldp.estimators._validation import Seed
 from skldp.exceptions import SeededNoiseWarning
 from skldp.laws._odds import TWO_64, flip_threshold, log_ratio, product_above, split_epsilon
 from skldp.mechanisms._guarantee import PrivacyGuarantee

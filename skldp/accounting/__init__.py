@@ -1,5 +1,6 @@
 """Accounting of many releases about one person: filters, ledgers and realized loss."""
 
+from skldp.accounting._class_query import ClassQuery, SoftmaxQuery
 from skldp.accounting._filters import (
     ApproximateBayesianPrivacyFilter,
     BayesianPrivacyFilter,
@@ -7,11 +8,12 @@ from skldp.accounting._filters import (
     SimplifiedBayesianPrivacyFilter,
 )
 from skldp.accounting._learned import Belief, learning_limit, loss_history
-from skldp.accounting._query import ClassQuery, FiniteQuery, RegressionQuery, SoftmaxQuery
+from skldp.accounting._regression_query import RegressionQuery
 from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
 from skldp.accounting.ledger._reader import ledger_report
 from skldp.accounting.ledger._store import admit_tenant
 from skldp.accounting.losses._realized_loss import g_leakage_bound, realized_loss
+from skldp.mechanisms._finite_query import FiniteQuery
 from skldp.shuffle._shuffled import shuffled, shuffled_closed_form
 
 __all__ = [

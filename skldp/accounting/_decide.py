@@ -20,15 +20,8 @@ import numpy.typing as npt
 
 from skldp._arrays import Bools, Floats, Ints
 from skldp._checks import check_positive
-from skldp.accounting._query import (
-    Query,
-    RegressionQuery,
-    ReleaseQuery,
-    charge_of,
-    charge_parts,
-    released_loss,
-    zcdp_of,
-)
+from skldp.accounting._query import Query, ReleaseQuery, charge_of, charge_parts, released_loss, zcdp_of
+from skldp.accounting._regression_query import RegressionQuery
 from skldp.accounting._units import (
     loss_of_zcdp,
     nats_above,

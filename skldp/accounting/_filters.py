@@ -10,7 +10,8 @@ import numpy.typing as npt
 from skldp._arrays import Floats, Positions, kind_of
 from skldp._checks import check_integer, is_integer
 from skldp.accounting._decide import Rule, RuleName, decide
-from skldp.accounting._query import Query, RegressionQuery, checked_query
+from skldp.accounting._query import Query, checked_query
+from skldp.accounting._regression_query import RegressionQuery
 from skldp.accounting.losses._realized_loss import LossBounds
 from skldp.accounting.losses._region import Bounds, checked_box
 from skldp.mechanisms._finite_query import output_index

@@ -19,10 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._arrays import Floats
-from skldp.accounting._query import FiniteQuery, Query, ReleaseQuery, checked_query
+from skldp.accounting._query import Query, ReleaseQuery, checked_query
 from skldp.accounting.losses._realized_loss import LossBounds, realized_loss
 from skldp.accounting.losses._region import Bounds
-from skldp.mechanisms._finite_query import output_index, read_only
+from skldp.mechanisms._finite_query import FiniteQuery, output_index, read_only
 
 #: Pairs of a query and its output, as filters keep them, or what a ledger's ``history`` returns.
 History = Sequence[tuple[Query, int]] | Sequence[Mapping[str, Any]]

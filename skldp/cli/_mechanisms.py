@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from skldp._checks import check_epsilon
 from skldp.cli._options import Names, made_up_row
 from skldp.estimators._categorical import CategoricalPrivatizer
 from skldp.estimators._label_vectors import LabelLaplaceVector, LabelMatrixRR
@@ -14,7 +15,6 @@ from skldp.estimators._private_moments import PrivateMoments
 from skldp.estimators._schema import read_schema
 from skldp.estimators._table import TablePrivatizer
 from skldp.estimators._targets import TargetPrivatizer
-from skldp.estimators._validation import check_epsilon
 from skldp.exceptions import PrivacyGuaranteeWarning, SeededNoiseWarning, TooFewPeopleWarning
 from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS
 from skldp.study._audited_pairs import audit_estimator

@@ -12,10 +12,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from skldp._checks import check_epsilon
 from skldp._tables import require
 from skldp._texts import escaped
 from skldp.domains._declared_columns import DeclaredColumn, NumberColumn
-from skldp.estimators._validation import check_epsilon
 
 # Replacements for ASCII terminals.
 _IN_ASCII = str.maketrans({"ε": "eps", "δ": "delta", "≤": "<=", "±": "+-", "–": "-"})

@@ -4,7 +4,8 @@ import typing as _typing
 
 from skldp.client._fields import CategoryField, NumberField, NumbersField
 from skldp.client._ledger import DeviceLedger
-from skldp.client._policy import Policy, PolicyReport
+from skldp.client._policy import Policy
+from skldp.client._report_bytes import PolicyReport
 from skldp.domains._declared_columns import NumberColumn
 from skldp.laws._release_key import ReleaseKey
 

@@ -10,6 +10,7 @@ from joblib.parallel import get_active_backend
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from skldp._checks import check_epsilon
 from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
 from skldp.domains._columns import Columns
 from skldp.domains._domain import Box, Codes
@@ -19,7 +20,6 @@ from skldp.estimators._validation import (
     FLOATS,
     NOISE_PARAMETERS,
     check_bounds_by_column,
-    check_epsilon,
     fit_context,
     input_names,
     is_fitted,

@@ -15,8 +15,9 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from skldp._arrays import as_numbers
+from skldp._checks import check_epsilon
+from skldp.accounting._class_query import SoftmaxQuery
 from skldp.accounting._decide import RULES
-from skldp.accounting._query import SoftmaxQuery
 from skldp.accounting.ledger._ledger_answers import Call, answer
 from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
 from skldp.accounting.ledger._reader import declared_settings
@@ -35,7 +36,6 @@ from skldp.estimators._validation import (
     NumberRange,
     Seed,
     StrOptions,
-    check_epsilon,
     check_finite,
     fit_context,
     validate_finite,

@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skldp._arrays import kind_of
+from skldp._checks import check_epsilon
 from skldp._value_labels import value_labels
 from skldp.accounting import PrivacyLedger
 from skldp.estimators._base import LEDGER, LocalTransformer
@@ -17,7 +18,6 @@ from skldp.estimators._validation import (
     Seed,
     StrOptions,
     as_table,
-    check_epsilon,
     input_names,
     validate_mixed,
 )

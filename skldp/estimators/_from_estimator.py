@@ -18,8 +18,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from skldp.accounting._query import ClassQuery, RegressionQuery, SoftmaxQuery
-from skldp.accounting._regression_query import MAX_GROWTH, Kind
+from skldp.accounting._class_query import ClassQuery, SoftmaxQuery
+from skldp.accounting._regression_query import MAX_GROWTH, Kind, RegressionQuery
 from skldp.accounting.losses._region import Bounds, Region, region_of
 from skldp.exceptions import OutOfDomainWarning
 

@@ -8,6 +8,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from skldp._checks import check_epsilon
 from skldp.accounting import PrivacyLedger
 from skldp.estimators._base import LEDGER, is_charged, release_charged
 from skldp.estimators._class_codes import (
@@ -19,7 +20,7 @@ from skldp.estimators._class_codes import (
     learnt_values,
 )
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
-from skldp.estimators._validation import EPSILON, FLOATS, NOISE_PARAMETERS, Seed, check_epsilon, fit_context
+from skldp.estimators._validation import EPSILON, FLOATS, NOISE_PARAMETERS, Seed, fit_context
 from skldp.mechanisms._noise import noise_from
 from skldp.mechanisms.categorical._frequency import FrequencyEstimate, estimate_frequencies
 from skldp.mechanisms.categorical._label_laws import LabelLaplaceMechanism, RandomizedResponseWithPrior

@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skldp._arrays import as_numbers
-from skldp._checks import check_fraction
+from skldp._checks import check_epsilon, check_fraction
 from skldp._tables import as_frame, html_table
 from skldp.domains._domain import Box
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
@@ -28,7 +28,6 @@ from skldp.estimators._validation import (
     StrOptions,
     check_bounds,
     check_bounds_by_column,
-    check_epsilon,
     fit_context,
     input_names,
     validate_finite,

@@ -12,6 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from skldp._checks import check_epsilon
 from skldp.domains._domain import Box
 from skldp.estimators._class_codes import declared_values, encode, labels_1d, learnt_values
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
@@ -23,7 +24,6 @@ from skldp.estimators._validation import (
     NumberRange,
     StrOptions,
     check_bounds_by_column,
-    check_epsilon,
     fit_context,
     input_names,
     validate_finite,

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from skldp._checks import is_integer
+from skldp._checks import check_epsilon, is_integer
 from skldp.domains._domain import Box
 from skldp.estimators._base import warn_moved_rows
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
@@ -20,7 +20,6 @@ from skldp.estimators._validation import (
     NOISE_PARAMETERS,
     NumberRange,
     check_bounds_by_column,
-    check_epsilon,
     fit_context,
     validate_finite,
 )

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn import get_config
 from sklearn.utils.validation import check_is_fitted
 
-from skldp._checks import is_number
+from skldp._checks import check_epsilon, is_number
 from skldp.accounting import PrivacyLedger
 from skldp.domains._columns import Columns
 from skldp.estimators._base import LEDGER, LocalTransformer, check_bounds_of_type
@@ -18,7 +18,6 @@ from skldp.estimators._validation import (
     InvalidParameterError,
     Seed,
     StrOptions,
-    check_epsilon,
     input_names,
     validate_finite,
     validate_mixed,

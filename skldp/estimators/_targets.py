@@ -9,7 +9,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from skldp._arrays import as_numbers, kind_of
-from skldp._checks import is_number
+from skldp._checks import check_epsilon, is_number
 from skldp.estimators._base import LocalTransformer, check_bounds_of_type
 from skldp.estimators._guarantee_mixin import attach_guarantee
 from skldp.estimators._validation import (
@@ -22,7 +22,6 @@ from skldp.estimators._validation import (
     Seed,
     StrOptions,
     check_bounds,
-    check_epsilon,
     check_finite,
     fit_context,
 )

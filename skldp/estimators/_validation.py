@@ -9,17 +9,17 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import _param_validation, assert_all_finite
-from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
-
-# scikit-learn accepts True, and its validation can be switched off globally; a check of a budget cannot.
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 # Typed, so that decorated methods keep their types.
 fit_context: Callable[..., Callable[[_Method], _Method]] = _fit_context
+HasMethods = _param_validation.HasMethods
+InvalidParameterError = _param_validation.InvalidParameterError
+StrOptions = _param_validation.StrOptions
 
 
-class NumberRange(_param_validation.NumberRange):
+class NumberRange(_param_validation.Interval):
     """scikit-learn's interval of numbers, without bools."""
 
     def is_satisfied_by(self, val: Any) -> bool:

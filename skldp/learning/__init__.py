@@ -5,7 +5,8 @@ from skldp.learning._moments import MomentsProtocol
 from skldp.learning._person import Person
 from skldp.learning._protocol import n_people_needed, sufficiency
 from skldp.learning._regression import RegressionProtocol
-from skldp.learning._tasks import Report, Task
+from skldp.learning._reports import Report
+from skldp.learning._tasks import Task
 
 __all__ = [
     "ClassificationProtocol",

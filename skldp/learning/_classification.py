@@ -20,7 +20,8 @@ from skldp.learning._protocol import (
     nearest_positive,
     weighed,
 )
-from skldp.learning._tasks import Report, Task
+from skldp.learning._reports import Report
+from skldp.learning._tasks import Task
 from skldp.learning._vectors import contrasts, n_products, symmetric_matrix
 
 # Fraction of people in product stages, sufficiency of a stage in units of the number of terms, and maximum number of

@@ -17,7 +17,8 @@ from skldp.learning._linear_rule import (
     shrunk_covariance,
 )
 from skldp.learning._protocol import Protocol, nearest_positive
-from skldp.learning._tasks import Report, Task, noise_variance
+from skldp.learning._reports import Report
+from skldp.learning._tasks import Task, noise_variance
 from skldp.learning._vectors import contrasts, n_products, symmetric_matrix
 
 # Fractions of people who report class shares, norms, centred norms, scores, the mean score, and products.

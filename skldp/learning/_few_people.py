@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp.learning._protocol import CENTER_RADIUS, LOG_SCALE, Protocol, cut, weighed
-from skldp.learning._tasks import Report, Task
+from skldp.learning._reports import Report
+from skldp.learning._tasks import Task
 
 # Fractions of people who report, in turn, the target's location, its spread, both again more precisely, the norms, the
 # centre, and the feature widths.

@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from skldp.learning._protocol import as_shown_by, cut
 from skldp.learning._regression import RegressionProtocol
-from skldp.learning._tasks import Report, Task, noise_variance
+from skldp.learning._reports import Report
+from skldp.learning._tasks import Task, noise_variance
 from skldp.learning._uncertainty import (
     Estimate,
     gram_edge,

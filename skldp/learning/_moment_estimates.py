@@ -11,7 +11,8 @@ from scipy import linalg, special
 
 from skldp._checks import check_fraction
 from skldp.learning._protocol import nearest_positive
-from skldp.learning._tasks import Report, Task
+from skldp.learning._reports import Report
+from skldp.learning._tasks import Task
 from skldp.learning._uncertainty import LinearFit
 from skldp.learning._vectors import symmetric_matrix
 from skldp.mechanisms.vector._privunit import PrivUnitBall

@@ -21,7 +21,8 @@ from skldp.learning._protocol import (
     weighed,
 )
 from skldp.learning._protocol import sufficiency as sufficiency_of
-from skldp.learning._tasks import Report, Task, noise_variance
+from skldp.learning._reports import Report
+from skldp.learning._tasks import Task, noise_variance
 from skldp.learning._vectors import contrasts, mean_excess, n_products, symmetric_matrix
 
 # Fractions of people in each stage of products, while a stage has this sufficiency, and in the scale cohorts, one

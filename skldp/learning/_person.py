@@ -12,7 +12,8 @@ from skldp._arrays import as_numbers
 from skldp._checks import check_epsilon, is_number
 from skldp.exceptions import BudgetExhaustedError
 from skldp.learning._protocol import Protocol
-from skldp.learning._tasks import Report, Task
+from skldp.learning._reports import Report
+from skldp.learning._tasks import Task
 from skldp.mechanisms._noise import Noise, noise_from
 
 

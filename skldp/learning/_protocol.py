@@ -12,7 +12,8 @@ import numpy.typing as npt
 from skldp._checks import check_dimension, check_epsilon, check_integer
 from skldp._documents import parsing, read_json
 from skldp.domains._domain import Box
-from skldp.learning._tasks import Report, Task, noise_variance, number_variance
+from skldp.learning._reports import Report
+from skldp.learning._tasks import Task, noise_variance, number_variance
 from skldp.learning._vectors import n_products
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms.vector._privunit import PrivUnitBall

@@ -22,7 +22,8 @@ from skldp.learning._protocol import (
     cut,
     nearest_positive,
 )
-from skldp.learning._tasks import Report, Task, noise_variance
+from skldp.learning._reports import Report
+from skldp.learning._tasks import Task, noise_variance
 from skldp.learning._vectors import n_products, symmetric_matrix
 
 # Fractions of people who report the target's centre, the norms, the centre, and the squares.

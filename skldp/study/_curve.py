@@ -20,10 +20,9 @@ from sklearn.model_selection import check_cv, cross_validate
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.utils.parallel import Parallel, delayed
 
-from skldp._checks import check_integer
+from skldp._checks import check_epsilon, check_integer
 from skldp.estimators._bounds_scaler import BoundsScaler
 from skldp.estimators._composition import privacy_guarantee
-from skldp.estimators._validation import check_epsilon
 from skldp.exceptions import ChangedAfterFitError, PrivacyGuaranteeWarning, SeededNoiseWarning
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.study._pipelines import ReleasedRowsRegressor

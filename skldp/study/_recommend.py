@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 
-from skldp._checks import check_integer
+from skldp._checks import check_epsilon, check_integer
 from skldp.domains._columns import Integers, Interval, OrMissing
 from skldp.domains._declared_columns import CategoryColumn, DeclaredColumn
 from skldp.estimators._bayesian_filter import BayesianFilter
@@ -19,7 +19,6 @@ from skldp.estimators._private_discriminant import PrivateDiscriminant
 from skldp.estimators._private_linear import PrivateLinearRegression
 from skldp.estimators._private_logistic import PrivateLogisticRegression
 from skldp.estimators._table import TablePrivatizer
-from skldp.estimators._validation import check_epsilon
 from skldp.estimators._vector import PrivUnitTransformer
 from skldp.laws._odds import split_epsilon
 from skldp.learning._classification import ClassificationProtocol

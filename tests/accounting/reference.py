@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from skldp.accounting._query import RegressionQuery
+from skldp.accounting._regression_query import RegressionQuery
 
 KINDS = ("linear", "truncated", "logistic", "exponential")
 

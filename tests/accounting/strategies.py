@@ -6,7 +6,7 @@ import numpy as np
 from accounting.reference import KINDS, sampled_losses
 from hypothesis import strategies as st
 
-from skldp.accounting._query import RegressionQuery
+from skldp.accounting._regression_query import RegressionQuery
 
 NUMBERS = [0.0, 0.0, 1.0, -1.0, 0.5, 0.1, -0.6, 1 / 3, -0.7, 1e-9, 5e-324]
 SIZES = [1.0, 1.0, 1.0, 1.0, 8.0, 1e3, 1e-8, 1e-120, 1e6, 1e90]

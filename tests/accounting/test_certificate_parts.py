@@ -9,7 +9,7 @@ from accounting.strategies import aimed_problems
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skldp.accounting._query import RegressionQuery
+from skldp.accounting._regression_query import RegressionQuery
 from skldp.accounting.losses import _certificate as certificate
 from skldp.accounting.losses._certificate import (
     Proof,

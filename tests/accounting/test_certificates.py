@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from accounting.reference import worst_sampled_loss
 
-from skldp.accounting._query import FiniteQuery, RegressionQuery
+from skldp.accounting._regression_query import RegressionQuery
 from skldp.accounting.losses._realized_loss import realized_loss
 from skldp.accounting.losses._relaxation import dual_bound
 from skldp.accounting.losses._sampled_law import sampled_law
 from skldp.accounting.losses._sigmoid_sum import sigmoid_sum
+from skldp.mechanisms._finite_query import FiniteQuery
 
 
 @pytest.mark.parametrize("size", [1e3, 1e12, 1e16])

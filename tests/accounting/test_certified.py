@@ -11,7 +11,8 @@ from accounting.reference import worst_sampled_loss
 from skldp.accounting import _decide
 from skldp.accounting._decide import Rule, decide, surely_admits
 from skldp.accounting._filters import BayesianPrivacyFilter, SimplifiedBayesianPrivacyFilter
-from skldp.accounting._query import RegressionQuery, charge_parts
+from skldp.accounting._query import charge_parts
+from skldp.accounting._regression_query import RegressionQuery
 from skldp.accounting._units import saturated_sum
 from skldp.accounting.ledger import _ledger_answers as ledger_answers
 from skldp.accounting.ledger._privacy_ledger import PrivacyLedger

@@ -4,9 +4,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skldp.accounting._decide import RULES, Rule, _losses_admit, decide, surely_admits
-from skldp.accounting._query import FiniteQuery, RegressionQuery, charge_parts
+from skldp.accounting._query import charge_parts
+from skldp.accounting._regression_query import RegressionQuery
 from skldp.accounting._units import saturated_sum
 from skldp.accounting.losses._realized_loss import LossBounds
+from skldp.mechanisms._finite_query import FiniteQuery
 
 QUERIES = [
     RegressionQuery("linear", [slope], 0.0, (-2, 2), epsilon) for slope in (1.0, -2.0) for epsilon in (0.1, 0.25)

@@ -12,7 +12,8 @@ from skldp.accounting._filters import (
     BayesianPrivacyFilter,
     SimplifiedBayesianPrivacyFilter,
 )
-from skldp.accounting._query import FiniteQuery, RegressionQuery
+from skldp.accounting._regression_query import RegressionQuery
+from skldp.mechanisms._finite_query import FiniteQuery
 
 LOW, HIGH = np.array([-1.0, -1.0]), np.array([1.0, 1.0])
 

@@ -6,7 +6,7 @@ from accounting.strategies import aimed_boxes, aimed_problems, aimed_queries, wo
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from skldp.accounting._query import RegressionQuery
+from skldp.accounting._regression_query import RegressionQuery
 from skldp.accounting.losses._cohorts import linear_decisions
 from skldp.accounting.losses._realized_loss import realized_loss
 

@@ -23,12 +23,13 @@ from sklearn.base import clone
 
 from skldp.accounting import PrivacyLedger, _decide, ledger_report
 from skldp.accounting._filters import BasicPrivacyFilter, BayesianPrivacyFilter, SimplifiedBayesianPrivacyFilter
-from skldp.accounting._query import FiniteQuery, RegressionQuery
+from skldp.accounting._regression_query import RegressionQuery
 from skldp.accounting.ledger import _ledger_answers as ledger_answers
 from skldp.accounting.ledger import _reader as reader
 from skldp.accounting.ledger._cache import LedgerCache
 from skldp.accounting.ledger._records import TABLES, ChainLink, Digest
 from skldp.exceptions import BudgetExhaustedError, LedgerError
+from skldp.mechanisms._finite_query import FiniteQuery
 from skldp.mechanisms._noise import noise_from
 
 FILTERS = {

@@ -15,7 +15,7 @@ from ledger_children import answer_many, answer_until_killed, query_number, star
 from postgres_server import run_at
 
 from skldp.accounting import PrivacyLedger, ledger_report
-from skldp.accounting._query import RegressionQuery
+from skldp.accounting._regression_query import RegressionQuery
 from skldp.accounting.ledger import _sqlite_store as sqlite_store
 from skldp.accounting.ledger import _store as ledger_store
 from skldp.accounting.ledger._lock_file import EMPTY, locked

@@ -4,11 +4,12 @@ from accounting.reference import regression_queries
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skldp.accounting._query import FiniteQuery, RegressionQuery
+from skldp.accounting._regression_query import RegressionQuery
 from skldp.accounting.losses import _cohorts as linear_cohort
 from skldp.accounting.losses._cohorts import LinearTable, linear_decisions
 from skldp.accounting.losses._realized_loss import realized_loss
 from skldp.accounting.losses._sigmoid_sum import SigmoidSum
+from skldp.mechanisms._finite_query import FiniteQuery
 
 
 def random_linear(rng, n_features=3, epsilon=0.2):

@@ -8,13 +8,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from skldp.accounting._query import FiniteQuery, RegressionQuery
+from skldp.accounting._regression_query import RegressionQuery
 from skldp.accounting.losses._branching import BoxBranching, box_bounds, maximum_of_concave, tangent_bound
 from skldp.accounting.losses._certificate import loss_between, vertex_maximum
 from skldp.accounting.losses._realized_loss import g_leakage_bound, realized_loss
 from skldp.accounting.losses._relaxation import DualBranching, dual_bound, relaxed
 from skldp.accounting.losses._sampled_law import sampled_law
 from skldp.accounting.losses._sigmoid_sum import sigmoid_sum
+from skldp.mechanisms._finite_query import FiniteQuery
 
 BOX = {d: np.stack([-np.ones(d), np.ones(d)]) for d in (1, 2, 3, 5, 9)}
 LINEAR = ("linear",)

@@ -5,11 +5,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skldp.accounting._decide import Rule, decide
-from skldp.accounting._query import FiniteQuery, RegressionQuery
+from skldp.accounting._regression_query import RegressionQuery
 from skldp.accounting.losses import _lost_already as lost_already
 from skldp.accounting.losses._lost_already import have_lost_more
 from skldp.accounting.losses._realized_loss import realized_loss
 from skldp.mechanisms import OneHot
+from skldp.mechanisms._finite_query import FiniteQuery
 
 BOX = np.array([[-1.0] * 3, [1.0] * 3])
 

@@ -9,8 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from skldp.accounting._query import FiniteQuery, RegressionQuery, query_from_json
+from skldp.accounting._query import query_from_json
+from skldp.accounting._regression_query import RegressionQuery
 from skldp.exceptions import SeededNoiseWarning
+from skldp.mechanisms._finite_query import FiniteQuery
 from skldp.mechanisms._noise import noise_from
 
 

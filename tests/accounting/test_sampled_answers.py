@@ -10,7 +10,7 @@ from laws import OneDraw, assert_is_the_guarantee, intervals, lengths, logarithm
 from scipy.special import expit
 
 from skldp.accounting import FiniteQuery
-from skldp.accounting._query import RegressionQuery
+from skldp.accounting._regression_query import RegressionQuery
 from skldp.accounting.losses._certificate import (
     Tree,
     certified_maximum,

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, RegressorMixin
 
-from skldp.accounting._query import FiniteQuery, RegressionQuery
+from skldp.accounting._regression_query import RegressionQuery
 from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
 from skldp.estimators._from_estimator import query_from_estimator
+from skldp.mechanisms._finite_query import FiniteQuery
 from skldp.mechanisms._noise import noise_from
 
 LARGEST = np.finfo(np.float64).max

@@ -21,8 +21,10 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from skldp._arrays import Bools, Floats, Ints, Positions
+from skldp.accounting._class_query import ClassQuery, SoftmaxQuery
 from skldp.accounting._decide import Rule, Workers, decide, n_bounds, surely_admits
-from skldp.accounting._query import ClassQuery, FiniteQuery, Query, RegressionQuery, ReleaseQuery, SoftmaxQuery
+from skldp.accounting._query import Query, ReleaseQuery
+from skldp.accounting._regression_query import RegressionQuery
 from skldp.accounting.ledger._cache import Fingerprint, LedgerCache
 from skldp.accounting.ledger._reader import LedgerReader
 from skldp.accounting.ledger._records import (
@@ -41,6 +43,7 @@ from skldp.accounting.ledger._records import (
 from skldp.accounting.losses._cohorts import MARGIN
 from skldp.domains._domain import Domain
 from skldp.exceptions import BudgetExhaustedError, LedgerError
+from skldp.mechanisms._finite_query import FiniteQuery
 
 _NONCE_BYTES = 12
 

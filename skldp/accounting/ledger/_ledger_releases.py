@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from skldp._arrays import Bools, Floats, Ints, Positions
 from skldp.accounting._decide import Workers
-from skldp.accounting._query import Query, RegressionQuery, ReleaseQuery
+from skldp.accounting._query import Query, ReleaseQuery
+from skldp.accounting._regression_query import RegressionQuery
 from skldp.accounting.ledger._ledger_answers import Call, KeptRows, answer, parameters_of
 from skldp.accounting.ledger._reader import LedgerReader
 from skldp.accounting.ledger._records import Identity, canonical_ids, check_key, distinct_ids

@@ -13,7 +13,7 @@ import numpy as np
 from skldp._arrays import Floats
 from skldp._tables import html_table
 from skldp.accounting._decide import RULES, Rule, RuleName, Workers
-from skldp.accounting._query import FiniteQuery, Query, ReleaseQuery, checked_query
+from skldp.accounting._query import Query, ReleaseQuery, checked_query
 from skldp.accounting._units import finite_number
 from skldp.accounting.ledger._cache import Fingerprint, LedgerCache
 from skldp.accounting.ledger._records import Connection, Identity, canonical_ids, damage, timed_history
@@ -23,6 +23,7 @@ from skldp.accounting.losses._region import Bounds, region_of
 from skldp.domains._columns import domain_from_json
 from skldp.domains._domain import Domain
 from skldp.exceptions import LedgerError
+from skldp.mechanisms._finite_query import FiniteQuery
 
 
 def checked_settings(epsilon: Any, bounds: Any, rule: Any, tol: Any, delta: Any) -> dict[str, Any]:

@@ -38,7 +38,7 @@ import numpy.typing as npt
 from scipy.special import expit
 
 from skldp._arrays import Floats, Positions
-from skldp.accounting._query import RegressionQuery
+from skldp.accounting._regression_query import RegressionQuery
 from skldp.accounting.losses._region import UNIT, Region, box_region
 from skldp.accounting.losses._sampled_law import CHANCE_ERROR, AnswerLaw, sampled_law
 

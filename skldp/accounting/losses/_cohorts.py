@@ -9,7 +9,8 @@ from typing import cast
 import numpy as np
 
 from skldp._arrays import Bools, Floats, Positions
-from skldp.accounting._query import Query, RegressionQuery
+from skldp.accounting._query import Query
+from skldp.accounting._regression_query import RegressionQuery
 from skldp.accounting.losses._ascent import stepped
 from skldp.accounting.losses._certificate import (
     bounds_at,

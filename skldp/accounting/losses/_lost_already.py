@@ -10,7 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from skldp._arrays import Bools, Floats
-from skldp.accounting._query import Query, RegressionQuery
+from skldp.accounting._query import Query
+from skldp.accounting._regression_query import RegressionQuery
 from skldp.accounting.losses._ascent import ascended, scattered
 from skldp.accounting.losses._sampled_law import sampled_law
 from skldp.accounting.losses._sigmoid_sum import SigmoidSum, sigmoid_sum

@@ -22,16 +22,9 @@ import numpy.typing as npt
 
 from skldp._arrays import Floats, Positions
 from skldp._checks import check_positive, is_integer
-from skldp.accounting._class_query import ClassQuery, answers_by_question, loss_of_classes
-from skldp.accounting._query import (
-    FiniteQuery,
-    Query,
-    RegressionQuery,
-    ReleaseQuery,
-    SoftmaxQuery,
-    charge_of,
-    released_loss,
-)
+from skldp.accounting._class_query import ClassQuery, SoftmaxQuery, answers_by_question, loss_of_classes
+from skldp.accounting._query import Query, ReleaseQuery, charge_of, released_loss
+from skldp.accounting._regression_query import RegressionQuery
 from skldp.accounting._units import nats_above, nats_below, units_above, units_below
 from skldp.accounting.losses._ascent import ascended, scattered
 from skldp.accounting.losses._branching import BoxBranching, maximum_of_concave
@@ -49,6 +42,7 @@ from skldp.accounting.losses._region_search import RegionSearch
 from skldp.accounting.losses._relaxation import DualBranching
 from skldp.accounting.losses._sampled_law import AnswerLaw, sampled_law
 from skldp.accounting.losses._sigmoid_sum import sigmoid_sum
+from skldp.mechanisms._finite_query import FiniteQuery
 
 # Up to here (about 0.1 s) the vertex table is the fastest exact minimum.
 _MOST_VERTEX_EVALUATIONS = 2.0**23

@@ -31,7 +31,7 @@ import numpy as np
 from scipy.special import expit
 
 from skldp._arrays import Bools, Floats, Positions
-from skldp.accounting._query import RegressionQuery
+from skldp.accounting._regression_query import RegressionQuery
 from skldp.accounting.losses._region import UNIT, Region
 
 CHANCE_ERROR = 2.0**-47
