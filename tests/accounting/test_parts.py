@@ -261,6 +261,8 @@ def test_a_part_keeps_its_codes_and_is_one_code():
         for mechanism, part in ((PrivUnit(2, 0.2), "job"), (two, "job"), (rr(0.2), 3)):
             with pytest.raises(ValueError, match="part"):
                 ledger.release(mechanism, [[1] * mechanism.domain.n_features], ["ann"], part=part)
+        with pytest.raises(ValueError, match="must be randomized response to one code"):
+            ReleaseQuery.of(two, part="job")
         assert ledger.release(rr(0.2, 4), [[0]], ["ann"], part="home").accepted.all()
         assert ledger.verify().n_releases == 2
 
