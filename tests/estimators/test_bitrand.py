@@ -21,8 +21,8 @@ def rows(n=30, d=4, dtype=np.float64):
     return np.random.default_rng(0).uniform(-0.9, 0.9, (n, d)).astype(dtype)
 
 
-# The published calibration, which is the default, is checked with all other transformers in test_promises, with a seed
-# and without. Every fit calibrates anew, which takes long for many bits.
+# The published calibration, which is the default, is checked with all other transformers in test_promises, without a
+# seed. Every fit calibrates anew, which takes long for many bits.
 @parametrize_with_checks(
     [cls(seed=0, calibration="exact", n_bits=4) for cls in ALL]
     + [BitRandTransformer(seed=0, calibration="exact", debias=True)],
