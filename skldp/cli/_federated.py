@@ -47,6 +47,8 @@ def federated(
     csv_path: Annotated[Path, output_option("--csv", about="The table to write, a CSV file.")] = Path("federated.csv"),
 ) -> None:
     """Train by FedSGD over many clients under local privacy, and compare what is perturbed."""
+    if data not in _CLASSES:
+        raise typer.BadParameter(f"The data must be {' or '.join(_CLASSES)}; got {data!r}.")
     loaded = load_study_data(data, task="classification")
     X = loaded.scaled()[0]
     mechanisms = {"features": features, "gradients": gradients, "anonymised coordinates": anonymised}

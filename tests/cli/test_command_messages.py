@@ -60,11 +60,10 @@ def test_errors_about_a_table_name_the_place_and_not_the_cell(case, tmp_path):
         assert not found_in(str(caught.value))
 
 
-@pytest.mark.parametrize("command", ["study", "federated"])
 @pytest.mark.parametrize("case", ["a string in a column", "a rare class", "no header"])
-def test_commands_refuse_it_in_one_line(case, command, run, tmp_path):
+def test_a_study_refuses_it_in_one_line(case, run, tmp_path):
     path = write(tmp_path / "people.csv", BAD[case][0])
-    code, out, err = run(command, path, "--target", "sick", "--bounds", "0,1")
+    code, out, err = run("study", path, "--target", "sick", "--bounds", "0,1")
     assert (code, len(err.splitlines())) == (2, 1)
     assert not found_in(out + err)
 
@@ -112,21 +111,17 @@ def test_a_file_that_is_no_parquet_is_not_quoted(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", ["study", "federated"])
-def test_what_is_printed_and_written_shows_no_cell(command, run, tmp_path):
+def test_what_is_printed_and_written_shows_no_cell(run, tmp_path):
     # Classes, and numbers within and outside of the bounds, that a report might list.
     rows = [f"{NUMBER if i % 3 else 0.5},{i / 48},{TEXT if i % 2 else WHOLE}" for i in range(48)]
     path = write(tmp_path / "people.csv", csv(*rows))
     options = ["--epsilons", "2", "--target", "sick", "--bounds", "0,1"]
-    options += {
-        "study": ["--mechanism", "bitrand-exact,hybrid", "--folds", "2", "--report", "report.html"],
-        "federated": ["--features", "bitrand-exact", "--labels", "label-rr", "--clients", "6", "--rounds", "2"],
-    }[command]
-    code, out, err = run(command, path, *options)
+    options += ["--mechanism", "bitrand-exact,hybrid", "--folds", "2", "--report", "report.html"]
+    code, out, err = run("study", path, *options)
     assert (code, err) == (0, "")
     assert not found_in(out)
     written = [file for file in tmp_path.iterdir() if file != path]
-    assert len(written) == (3 if command == "study" else 1)
+    assert len(written) == 3
     for file in written:
         assert not stored_in(file.read_bytes())
         assert file.suffix == ".png" or not [trace for trace in ("HIV", "987654", "31337") if trace in file.read_text()]

@@ -36,3 +36,9 @@ def test_bad_input_is_one_line_and_exit_code_2(run, arguments, complaint):
     assert code == 2
     assert complaint in err
     assert err.count("\n") == 1
+
+
+def test_data_of_a_file_are_refused(run):
+    code, out, err = run("federated", "people.csv")
+    assert (code, out) == (2, "")
+    assert "The data must be digits or wine; got 'people.csv'." in err
