@@ -408,7 +408,7 @@ class TestSeveralNumbers:
         whole = NumbersField("c", self.COLUMNS[2:], replace(self.SIGNS.law, n_values=1))
         assert Policy("whole", (whole,), memo="permanent").permanent().fields == (whole,)
         bare = replace(self.SOME, steps=None)
-        with pytest.raises(ValueError, match="must have steps"):
+        with pytest.raises(ValueError, match="numbers other than integers must have"):
             Policy("bare", (bare,), memo="permanent")
         assert Policy("bare", (bare,)).permanent(steps=16).fields == (self.SOME,)
         with pytest.raises(ValueError, match="steps are for the memo rule"):
