@@ -90,7 +90,7 @@ def _fields_of(fitted: Any, names: Sequence[str], units: Mapping[str, str], grou
         columns = zip(names, fitted.columns_, mechanism.parts, strict=True)
         return tuple(_table_field(name, column, part, units.get(name)) for name, column, part in columns)
     if isinstance(fitted, CategoricalPrivatizer):
-        values = zip(names, fitted.categories_, mechanism.columns, strict=True)
+        values = zip(names, fitted.categories_, mechanism.parts, strict=True)
         return tuple(_category_field(name, tuple(own.tolist()), part) for name, own, part in values)
     if isinstance(fitted, LabelRR | LabelLaplace):
         return (_category_field(names[0], tuple(fitted.classes_.tolist()), mechanism),)

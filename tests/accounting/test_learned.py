@@ -1,5 +1,6 @@
 """Section 3 of the paper: what an adversary can have learnt, whatever they believed before."""
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -187,6 +188,22 @@ def test_the_papers_examples():
     assert high == pytest.approx(1)
     low, high = learning_limit([(running_example(power), output) for power, output in ((1, 1), (2, 0), (3, 1))])
     assert (low, high) == (pytest.approx(1 / 1.5), pytest.approx(1.5))
+
+
+def losses_of_all_outputs(queries):
+    outputs = itertools.product(*(range(query.n_outputs) for query in queries))
+    return [realized_loss(queries, each).upper for each in outputs]
+
+
+def test_definition_3_3():
+    """Randomized response fully utilizes its budget; twice the same does not, nor do the questions of Example 2."""
+    np.testing.assert_allclose(losses_of_all_outputs([randomized_response(0.75)]), math.log(3))
+    twice = losses_of_all_outputs([randomized_response(0.75)] * 2)
+    assert min(twice) < 1e-9
+    assert max(twice) == pytest.approx(2 * math.log(3))
+    running = losses_of_all_outputs([running_example(power) for power in (1, 2, 3)])
+    assert max(running) == pytest.approx(3 * math.log(1.5))
+    assert min(running) < 0.5 * max(running)
 
 
 @pytest.mark.slow

@@ -359,7 +359,7 @@ def test_where_a_law_is_known_to_ten_digits_a_small_delta_uses_epsilon_alone():
 
 def test_nothing_else_is_shuffled():
     for mechanism in (Gaussian(1.0, 1e-6), MultivariateLaplace(3, 1.0), PrivacyGuarantee(1.0, model="central")):
-        with pytest.raises(ValueError, match="pure guarantee"):
+        with pytest.raises(ValueError, match="local, pure and per record"):
             shuffled(mechanism, 1_000, 1e-6)
     with pytest.raises(ValueError, match="got str"):
         shuffled("k-RR", 1_000, 1e-6)

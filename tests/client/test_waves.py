@@ -349,7 +349,7 @@ def test_estimates_of_waves_have_intervals():
     assert 25 < middle < 60
     assert collector.histogram("age", consistent="likelihood").values.sum() == pytest.approx(1)
     for bins in (3, [40], 0, "two", [50, 25]):
-        with pytest.raises(ValueError, match="bins must be of whole buckets"):
+        with pytest.raises(ValueError, match="bins must be unions of the 8 buckets"):
             collector.histogram("age", bins=bins)
     with pytest.raises(ValueError, match="answers without bias"):
         collector.mean("age")

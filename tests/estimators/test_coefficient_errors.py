@@ -1,6 +1,6 @@
 """Intervals and the summary of PrivateLinearRegression: what is asked, what is told, and what refuses."""
 
-import builtins
+import sys
 import pickle
 
 import numpy as np
@@ -106,14 +106,7 @@ def test_levels_are_checked(level):
 
 def test_frames_need_pandas(monkeypatch):
     summary = fitted().summary()
-    original = builtins.__import__
-
-    def without(name, *args, **kwargs):
-        if name == "pandas":
-            raise ImportError
-        return original(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match="study"):
         summary.to_frame()
 

@@ -176,7 +176,7 @@ def test_labels_come_as_one_dimensional_arrays():
         ({"n_trials": 40, "confidence": 0.99999}, "n_trials must be at least 68"),
         ({"n_trials": 2.5}, "n_trials must be a whole number"),
         ({"n_trials": True}, "n_trials must be a whole number"),
-        ({"confidence": 1.0}, r"confidence must lie inside \(0, 1\). Got 1.0"),
+        ({"confidence": 1.0}, r"confidence must lie inside \(0, 1\); got 1.0"),
         ({"confidence": float("nan")}, "confidence must lie"),
         ({"delta": 1.0}, r"delta must be a number in \[0, 1\)"),
         ({"delta": -0.1}, "delta must be"),
