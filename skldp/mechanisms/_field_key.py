@@ -54,7 +54,8 @@ class FieldKey:
     key : ReleaseKey
     field : str
         Name of the released field, such as ``"salary"``. Fields have independent noise; under one name, equal values of
-        two fields would have equal releases.
+        two fields would have equal releases. For new noise in another year, use another name, such as
+        ``"salary 2027"``; that costs as much again.
     steps : int, default=1024
         Number of equal steps that divide the bounds of a number, from 1 to 2^30. Numbers of a vector without bounds are
         rounded to as many steps between plus and minus the power of two above the largest of them. If epsilon is per
@@ -117,8 +118,6 @@ class FieldKey:
         rows: npt.ArrayLike,
         ids: Sequence[int | str],
         out: np.ndarray | None = None,
-        *,
-        wave: str = "",
     ) -> Release:
         """Release rows; a row that was released before has the same release again.
 
@@ -130,8 +129,6 @@ class FieldKey:
         ids : sequence of int or str, shape (n,)
             Id of each row's person. ``7`` and ``"7"`` are different people.
         out : ndarray of shape (n, n_outputs), default=None
-        wave : str, default=""
-            Rows of another wave are released anew, even with the same values, and cost as much again.
 
         Returns
         -------
@@ -144,13 +141,11 @@ class FieldKey:
         TypeError
             If an id is of another type.
         """
-        bound = self.bind(mechanism, rows, ids, wave=wave)
+        bound = self.bind(mechanism, rows, ids)
         released = mechanism.release(bound.rows, bound.noise, out)
         return Release(released.rows, bound.n_moved)
 
-    def bind(
-        self, mechanism: RowMechanism, rows: npt.ArrayLike, ids: Sequence[int | str], *, wave: str = ""
-    ) -> KeyedRows:
+    def bind(self, mechanism: RowMechanism, rows: npt.ArrayLike, ids: Sequence[int | str]) -> KeyedRows:
         """Clip and round rows for the mechanism, and derive their noise.
 
         Parameters
@@ -158,8 +153,6 @@ class FieldKey:
         mechanism : RowMechanism
         rows : array-like of shape (n, n_features)
         ids : sequence of int or str, shape (n,)
-        wave : str, default=""
-            As in :meth:`release`.
 
         Returns
         -------
@@ -187,7 +180,7 @@ class FieldKey:
         # A code in another integer type, and a number in single precision, is the same value.
         exact = np.ascontiguousarray(coarse, dtype=np.int64 if coarse.dtype.kind in "iu" else np.float64)
         # Laws that read another number of bits read their words differently.
-        texts = (law_text(mechanism), str(mechanism.output_dtype(coarse.dtype)), self.field, wave)
+        texts = (law_text(mechanism), str(mechanism.output_dtype(coarse.dtype)), self.field, "")
         law = joined(_VERSION, *map(_as_bytes, texts))
         values = [row.tobytes() for row in exact + exact.dtype.type(0)]
         nonces = _nonces(self.key.subkey("skldp nonce", law), people, values)

@@ -1,7 +1,7 @@
 """Intervals and the summary of PrivateLinearRegression: what is asked, what is told, and what refuses."""
 
-import sys
 import pickle
+import sys
 
 import numpy as np
 import pandas as pd
