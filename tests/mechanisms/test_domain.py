@@ -4,7 +4,7 @@ import itertools
 import json
 import math
 import pickle
-import time
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -495,16 +495,19 @@ def test_no_bool_or_string_is_a_number(make):
         make()
 
 
-def test_a_box_of_many_features_is_quick():
+def test_a_box_of_many_features_is_handled_without_a_loop_over_them():
     n = 200_000
     rows = np.zeros((2, n))
     rows[0, 7] = 5
-    start = time.perf_counter()
-    box = Box.of(np.full(n, -1.0), np.full(n, 1.0))
-    for _ in range(3):
-        assert box.clip(rows).n_moved == 1
+    calls = []
+    sys.setprofile(lambda frame, event, _: calls.append(event) if event == "call" else None)
+    try:
+        box = Box.of(np.full(n, -1.0), np.full(n, 1.0))
+        n_moved = box.clip(rows).n_moved
+    finally:
+        sys.setprofile(None)
+    assert len(calls) < 1_000
+    assert n_moved == 1
     assert domain_from_json(box.to_json()) == box
     assert json.loads(box.to_json())["type"] == "box"
-    # Some tenths of a second; a loop over the features in Python would take many times as long.
-    assert time.perf_counter() - start < 5
     assert len(repr(box)) < 100
