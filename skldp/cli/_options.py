@@ -115,7 +115,14 @@ def printable(text: str) -> str:
 def progress_bar(console: Console) -> Progress:
     """Return a transient progress bar, disabled if the output is not a terminal."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    return _Bar(*columns, console=console, transient=True, disable=not console.is_terminal)
+
+
+class _Bar(Progress):
+    def stop(self) -> None:
+        """Stop the bar; rich before 15 prints an empty line for a disabled bar."""
+        if not self.disable:
+            super().stop()
 
 
 def rich_table(
