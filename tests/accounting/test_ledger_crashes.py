@@ -211,6 +211,24 @@ def test_nothing_is_handed_out_when_the_disk_fails(tmp_path, monkeypatch, what):
     assert ledger.answer(ASK_ALL, [1, 2], lambda rows: [1, 0]).outputs.tolist() == [1, 0]
 
 
+@pytest.mark.parametrize("what", ["INSERT INTO settings", "COMMIT"])
+def test_a_failed_commit_declares_nothing(tmp_path, monkeypatch, what):
+    """The ledger does not take settings of its own that were not written for damage of the file."""
+    path = tmp_path / "a.ledger"
+    ledger = PrivacyLedger(1.0, path=path)
+    with connections(monkeypatch, lambda connection: FailingConnection(connection, what)):
+        with pytest.raises(LedgerError, match="nothing was released: OperationalError"):
+            ledger.declare(bounds=(0, 1))
+        with pytest.raises(LedgerError, match="nothing was released: OperationalError"):
+            ledger.answer(ASK_ALL, [1], lambda rows: [1], declare={"bounds": (0, 1)})
+    assert ledger.bounds is None
+    PrivacyLedger.open(path).declare(bounds=(0, 2))
+    with pytest.raises(LedgerError, match=r"bounds never change.*\(0.0, 2.0\)"):
+        ledger.answer(ASK_ALL, [1], lambda rows: [1], declare={"bounds": (0, 1)})
+    assert ledger.bounds == (0.0, 2.0)
+    assert ledger.answer(ASK_ALL, [1], lambda rows: [1]).outputs.tolist() == [1]
+
+
 def limited(connection):
     """A connection that may not make its file larger."""
     (pages,) = connection.execute("PRAGMA page_count").fetchone()

@@ -109,20 +109,21 @@ class LedgerStore(ABC):
         """
         with self.lock:
             self._check_can_begin(write=write)
-            process = os.getpid()
-            with self._begun(write=write) as (connection, token, remembered):
-                self._check_record(connection, token, remembered)
-                before = self.settings
-                try:
+            process, before = os.getpid(), (self.settings, self._setting_rows)
+            try:
+                with self._begun(write=write) as (connection, token, remembered):
+                    self._check_record(connection, token, remembered)
+                    before = self.settings, self._setting_rows
                     if settings:
                         self._add_settings(connection, settings)
                     yield connection
                     if os.getpid() != process:
                         raise LedgerError("A call to a ledger ends in the process that began it, not in a fork of it.")
                     self._next_head = last_head(connection)
-                except BaseException:
-                    self.settings = before
-                    raise
+            except BaseException:
+                # Also after a failed commit: settings that are not in the file would look like damage.
+                self.settings, self._setting_rows = before
+                raise
 
     @abstractmethod
     def _begun(self, *, write: bool) -> AbstractContextManager[tuple[Connection, str | None, Head]]:
