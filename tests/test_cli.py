@@ -309,7 +309,7 @@ def test_ledger_shows_its_head_and_refuses_an_older_record(run, tmp_path, monkey
     assert run("ledger", paths[0], "--head", head)[0] == 0
     code, out, err = run("ledger", paths[1], "--head", head)
     assert (code, out) == (2, "")
-    assert "the record went back" in err
+    assert "is older than its last known state" in err
     code, out, err = run("ledger", paths[0], "--head", "2")
     assert (code, out) == (2, "")
     assert "head must be" in err

@@ -102,7 +102,7 @@ def test_no_text_of_a_policy_hides_a_character(place, hidden):
 
 
 def test_words_are_of_visible_symbols():
-    with pytest.raises(ValueError, match="symbols must not be control"):
+    with pytest.raises(ValueError, match="symbols must not contain control"):
         PrefixDomain("ab\x1b", 3)
 
 

@@ -1,4 +1,4 @@
-"""Queries of a linear classifier: its class by k-ary randomized response, or the probability of one class."""
+"""Queries about a linear classifier: the predicted class, or the probability of one class."""
 
 import json
 import math
@@ -40,18 +40,18 @@ class _LinearClasses(KeyedQuery):
         intercept = np.array(self.intercept, dtype=np.float64) + 0.0
         if coef.ndim != 2 or 0 in coef.shape or not 2 <= len(coef) <= _MOST_CLASSES:
             raise ValueError(
-                f"coef must have shape (n_classes, n_features), of 2 to {_MOST_CLASSES} classes. "
-                f"Got shape {coef.shape} instead."
+                f"coef must have shape (n_classes, n_features), of 2 to {_MOST_CLASSES} classes; "
+                f"got shape {coef.shape}."
             )
         if intercept.shape != (len(coef),):
-            raise ValueError(f"intercept must have shape ({len(coef)},). Got shape {intercept.shape} instead.")
+            raise ValueError(f"intercept must have shape ({len(coef)},); got shape {intercept.shape}.")
         with np.errstate(over="ignore", invalid="ignore"):
             is_small = np.abs(coef).sum(axis=1).max() <= LARGEST and np.abs(intercept).max() <= LARGEST
         # NaN is not small.
         if not is_small:
             raise ValueError(
-                "A query must stay far from overflow: coefficients that add up to at most "
-                f"{LARGEST:g}, and intercepts of at most that size. Got {self.coef!r} and {self.intercept!r} instead."
+                f"The magnitudes of a class's coefficients must add up to at most {LARGEST:g}, and each intercept "
+                f"must be at most that in magnitude; got coef={self.coef!r} and intercept={self.intercept!r}."
             )
         object.__setattr__(self, "coef", read_only(coef))
         object.__setattr__(self, "intercept", read_only(intercept))
@@ -63,7 +63,7 @@ class _LinearClasses(KeyedQuery):
 
     @property
     def output_bounds(self) -> tuple[float, float]:
-        """Bounds of a share or a probability, (0, 1)."""
+        """Range of a share or a probability, (0, 1)."""
         return 0.0, 1.0
 
     def to_json(self) -> str:
@@ -72,31 +72,33 @@ class _LinearClasses(KeyedQuery):
         return json.dumps({"kind": self.kind, **values}, separators=(",", ":"))
 
     def _scores(self, X: npt.ArrayLike) -> Floats:
-        """Return the score of each class for each row, the same alone as in any batch."""
+        """Return the score of each class for each row, equal to the bit in any batch."""
         return weighted_sums(saturated(X, self.n_features), self.coef, self.intercept)
 
 
 @dataclass(frozen=True, eq=False)
 class ClassQuery(_LinearClasses):
-    r"""Query for the class that a linear classifier predicts, answered with one of k classes.
+    r"""Query for the class that a linear classifier predicts, answered by k-ary randomized response.
 
     Parameters
     ----------
     coef : array-like of shape (n_classes, n_features)
-        :math:`\theta_c` of each class.
+        Coefficients :math:`\theta_c` of each class.
     intercept : array-like of shape (n_classes,)
-        :math:`\gamma_c`.
+        Intercept :math:`\gamma_c` of each class.
     epsilon : float
-        Natural-log budget of the one answer, above 0 and at most 30.
+        Privacy budget of one answer in nats, above 0 and at most 30.
 
     Attributes
     ----------
-    n_features, n_outputs : int
-        The number of outputs is that of classes; output c is the position of one.
+    n_features : int
+        Number of features.
+    n_outputs : int
+        Number of classes. Output c is the position of class c.
     output_bounds : tuple of two floats
-        (0, 1), of the share of a class.
+        Range of a class's share, (0, 1).
     key : str
-        SHA-256 of the content: two queries with the same key are the same release.
+        SHA-256 of the content. Queries with equal keys are the same release.
 
     Raises
     ------
@@ -105,15 +107,15 @@ class ClassQuery(_LinearClasses):
 
     Notes
     -----
-    The person's class is :math:`\arg\max_c \theta_c x + \gamma_c`, the first of several, where products are added to
-    :math:`\gamma_c` feature by feature: a record has one class, alone or in any batch. The answer is that class
-    with probability :math:`e^\varepsilon / (e^\varepsilon + k - 1)`, else each other one alike
-    (:class:`~skldp.mechanisms.RandomizedResponse`, whose integers are what is drawn).
+    The person's class is :math:`\arg\max_c \theta_c x + \gamma_c`; ties go to the first class. Products are added to
+    :math:`\gamma_c` one feature at a time, so a record has the same class in any batch. The answer is that class with
+    probability :math:`e^\varepsilon / (e^\varepsilon + k - 1)`, and otherwise each other class with equal probability.
+    :class:`~skldp.mechanisms.RandomizedResponse` draws it.
 
-    **What answers cost.** Of one class question, the log-likelihood of all answers differs between two people by at
-    most epsilon times what the most frequent answer is ahead of the rarest. That is added to the certified loss of all
-    other answers: each class question is a group of its own (Appendix C of the paper), so that it never helps, nor is
-    helped by, another question. One answer costs its full epsilon, as randomized response does.
+    **Privacy loss.** Let d be the count of the most frequent answer to a query minus the count of the rarest. The
+    log-likelihood of all answers to this query differs between two people by at most epsilon times d. This bound is
+    added to the certified loss of the other answers. Each query forms its own group (Appendix C of the paper), so
+    answers to other queries cannot offset its loss. A single answer costs its full epsilon.
 
     References
     ----------
@@ -138,7 +140,7 @@ class ClassQuery(_LinearClasses):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
-        # An epsilon too small for 64-bit probabilities is refused now.
+        # Raises if epsilon is too small for 64-bit probabilities.
         _ = self.mechanism
 
     @property
@@ -148,7 +150,7 @@ class ClassQuery(_LinearClasses):
 
     @property
     def output_values(self) -> tuple[int, ...]:
-        """Outputs, which are positions of classes."""
+        """Outputs, which are the positions of the classes."""
         return tuple(range(self.n_outputs))
 
     @cached_property
@@ -167,7 +169,7 @@ class ClassQuery(_LinearClasses):
         return classes
 
     def log_likelihood(self, output: int, X: npt.ArrayLike) -> Floats:
-        """Log-probability of an output, given each row.
+        """Return the log-probability of an output, given each row.
 
         Parameters
         ----------
@@ -183,7 +185,7 @@ class ClassQuery(_LinearClasses):
         return np.where(self.classes(X) == output_index(output, self.n_outputs), kept, other)
 
     def sample(self, X: npt.ArrayLike, noise: Noise) -> Ints:
-        """Draw every person's answer.
+        """Draw the answer of each row.
 
         Parameters
         ----------
@@ -198,7 +200,7 @@ class ClassQuery(_LinearClasses):
         return answers
 
     def estimate(self, outputs: npt.ArrayLike) -> Floats:
-        """Turn answers into unbiased estimates of whether each class is the person's.
+        """Convert answers to unbiased estimates of the class indicators.
 
         Parameters
         ----------
@@ -207,7 +209,7 @@ class ClassQuery(_LinearClasses):
         Returns
         -------
         ndarray of float64, shape (n_people, n_classes)
-            Of mean 1 for the person's own class, and 0 for the others.
+            The expectation is 1 for the person's class and 0 for the others.
         """
         given = np.asarray(outputs, dtype=np.int64)[:, None] == np.arange(self.n_outputs)
         kept, other = self.mechanism.support_probabilities()
@@ -215,7 +217,7 @@ class ClassQuery(_LinearClasses):
         return estimates
 
     def estimate_mean(self, outputs: npt.ArrayLike) -> tuple[Floats, Floats]:
-        """Unbiased shares of the classes among the people that those who answered were drawn from, and their errors.
+        """Estimate the population shares of the classes, with standard errors.
 
         Parameters
         ----------
@@ -224,7 +226,7 @@ class ClassQuery(_LinearClasses):
         Returns
         -------
         shares, standard_errors : ndarray of shape (n_classes,)
-            NaN without answers; the errors are infinite for a single answer.
+            The shares are unbiased. Both are NaN without answers; the errors are infinite for a single answer.
         """
         answers = np.asarray(outputs, dtype=np.int64)
         n = len(answers)
@@ -243,12 +245,12 @@ class ClassQuery(_LinearClasses):
         ----------
         n_people : int
         mean : array-like of shape (n_classes,), default=None
-            What the shares are expected to be. None takes the answers for as uncertain as they can be.
+            Expected shares. None assumes the largest variance.
 
         Returns
         -------
         float
-            Infinity for 0 people.
+            Infinity without people.
         """
         kept, other = self.mechanism.support_probabilities()
         reported = np.array([0.5]) if mean is None else other + (kept - other) * np.clip(mean, 0.0, 1.0)
@@ -257,7 +259,7 @@ class ClassQuery(_LinearClasses):
 
 
 def loss_of_classes(answers: Iterable[tuple[ClassQuery, int]]) -> float:
-    """Bound what answers to class questions have cost together: rounded up."""
+    """Return the loss of answers to class queries, rounded up."""
     counts: dict[str, tuple[float, Ints]] = {}
     for query, output in answers:
         of_query = counts.setdefault(query.key, (query.exact_epsilon, np.zeros(query.n_outputs, dtype=np.int64)))
@@ -277,22 +279,24 @@ class SoftmaxQuery(_LinearClasses):
     Parameters
     ----------
     coef : array-like of shape (n_classes, n_features)
-        :math:`\theta_c` of each class.
+        Coefficients :math:`\theta_c` of each class.
     intercept : array-like of shape (n_classes,)
-        :math:`\gamma_c`.
+        Intercept :math:`\gamma_c` of each class.
     position : int
-        Which class, from 0.
+        Position of the class, from 0.
     epsilon : float
-        Natural-log budget of the one answer, above 0 and at most 30.
+        Privacy budget of one answer in nats, above 0 and at most 30.
 
     Attributes
     ----------
-    n_features, n_outputs : int
-        There are 2 outputs: 0 and 1.
+    n_features : int
+        Number of features.
+    n_outputs : int
+        Number of outputs, 2.
     output_bounds, output_values : tuple of two floats
-        (0, 1).
+        Range of the probability and values of the outputs, (0, 1).
     key : str
-        SHA-256 of the content: two queries with the same key are the same release.
+        SHA-256 of the content. Queries with equal keys are the same release.
 
     Raises
     ------
@@ -301,7 +305,7 @@ class SoftmaxQuery(_LinearClasses):
 
     See Also
     --------
-    ClassQuery : Which class the model sees a person in.
+    ClassQuery : Query for the predicted class.
 
     Notes
     -----
@@ -310,14 +314,14 @@ class SoftmaxQuery(_LinearClasses):
     .. math:: P(1 \mid x) = \frac{1}{e^\varepsilon + 1} + \frac{e^\varepsilon - 1}{e^\varepsilon + 1} p(x), \quad
               p(x) = \frac{e^{\theta_k x + \gamma_k}}{\sum_c e^{\theta_c x + \gamma_c}}.
 
-    **What answers cost.** All answers to one question depend on the one number p(x), from 0 to 1, as those to the
-    linear question y = p do, whose loss over that interval is certified. It is added to the certified loss of all
-    other answers: each such question is a group of its own (Appendix C of the paper), so that it never helps, nor is
-    helped by, another one. One answer costs at most its epsilon.
+    **Privacy loss.** All answers to one query depend on a single number p(x) from 0 to 1, so they have the law of the
+    linear query y = p. The certified loss of that query over [0, 1] is added to the certified loss of the other
+    answers. Each query forms its own group (Appendix C of the paper), so answers to other queries cannot offset its
+    loss. A single answer costs at most its epsilon.
 
-    **Rounding.** Products are added one after another, feature by feature, so that the scores of a record are the same
-    on every machine. Exponentials are taken to be right within 4 units in the last place, so that two computations of
-    p differ by at most :math:`(4 n_{classes} + 32)\, 2^{-53}`; what that can move a log-likelihood by is counted.
+    **Rounding.** Products are added one feature at a time, so a record has the same scores on every machine.
+    Exponentials are assumed to be accurate to 4 units in the last place. Two computations of p then differ by at most
+    :math:`(4 n_{classes} + 32)\, 2^{-53}`, and the loss includes the resulting change of the log-likelihood.
 
     References
     ----------
@@ -347,7 +351,7 @@ class SoftmaxQuery(_LinearClasses):
 
     @property
     def n_outputs(self) -> int:
-        """Number of different answers."""
+        """Number of outputs, 2."""
         return 2
 
     @property
@@ -357,7 +361,7 @@ class SoftmaxQuery(_LinearClasses):
 
     @cached_property
     def share(self) -> RegressionQuery:
-        """Regression query y = p about the probability itself, with the same law."""
+        """Regression query y = p with the same law."""
         return RegressionQuery("linear", np.ones(1), 0.0, (0.0, 1.0), self.epsilon)
 
     @property
@@ -382,7 +386,7 @@ class SoftmaxQuery(_LinearClasses):
         return found
 
     def log_likelihood(self, output: int, X: npt.ArrayLike) -> Floats:
-        """Log-probability of an output, given each row.
+        """Return the log-probability of an output, given each row.
 
         Parameters
         ----------
@@ -396,7 +400,7 @@ class SoftmaxQuery(_LinearClasses):
         return self.share.log_likelihood(output_index(output, 2), self.unit_response(X)[:, None])
 
     def sample(self, X: npt.ArrayLike, noise: Noise) -> npt.NDArray[np.int8]:
-        """Draw every person's answer.
+        """Draw the answer of each row.
 
         Parameters
         ----------
@@ -410,11 +414,11 @@ class SoftmaxQuery(_LinearClasses):
         return self.share.sample(self.unit_response(X)[:, None], noise)
 
     def estimate(self, outputs: npt.ArrayLike) -> Floats:
-        """Turn answers into unbiased estimates of the probabilities, as :meth:`RegressionQuery.estimate` does."""
+        """Convert answers to unbiased estimates of the probabilities, as :meth:`RegressionQuery.estimate`."""
         return self.share.estimate(outputs)
 
     def estimate_mean(self, outputs: npt.ArrayLike) -> tuple[float, float]:
-        """Unbiased mean of the probabilities and its standard error, as :meth:`RegressionQuery.estimate_mean`."""
+        """Estimate the mean probability and its standard error, as :meth:`RegressionQuery.estimate_mean`."""
         return self.share.estimate_mean(outputs)
 
     def expected_error(self, n_people: int, mean: float | None = None) -> float:

@@ -1,11 +1,11 @@
-"""Decide whether people with given histories may answer one more query.
+"""Decisions on whether people with given histories may answer one more query.
 
 A decision depends on queries and recorded outputs, never on a person's values, so a refusal reveals nothing new.
 It is a function of the multiset of answers and the query: the same for any order of the answers and on every machine.
 
 :func:`decide` serves the filters and the ledger; a ledger's verification decides independently. Decisions use sums of
-epsilons, rounded up, and losses proved by the check of :mod:`~skldp.accounting.losses._certificate`. A query whose loss
-cannot be proved to be within the budget is refused.
+epsilons, rounded up, and losses proved by the check of :mod:`~skldp.accounting.losses._certificate`. A query is refused
+unless its loss is proved to be within the budget.
 """
 
 import math
@@ -71,13 +71,13 @@ class Rule:
         check_positive("epsilon", self.epsilon)
         check_positive("tol", self.tol)
         if self.name not in RULES:
-            raise ValueError(f"rule must be one of {RULES}. Got {self.name!r} instead.")
+            raise ValueError(f"rule must be one of {RULES}; got {self.name!r}.")
         object.__setattr__(self, "budget", units_below(self.epsilon))
         if self.name != "approximate":
             return
         check_positive("delta", self.delta)
         if self.delta is None or self.delta >= math.exp(-1):
-            raise ValueError(f"delta must be below 1/e. Got {self.delta!r} instead.")
+            raise ValueError(f"delta must be below 1/e; got {self.delta!r}.")
         object.__setattr__(self, "zcdp_budget", zcdp_budget(self.epsilon, self.delta))
 
     def over(self, bounds: Bounds | None) -> "Rule":
@@ -89,7 +89,7 @@ class Rule:
     def loss_bounds(
         self, queries: Sequence[Query], outputs: Sequence[int], threshold: float | None = None
     ) -> LossBounds:
-        """Bound what some answers have cost: their realized loss, or the sum of their epsilons with ``"basic"``."""
+        """Bound the realized loss of answers; rule ``"basic"`` returns the sum of their epsilons."""
         if self.name == "basic":
             charges = sum(charge_of(query) for query in queries)
             total = nats_above(int(charges)) if math.isfinite(charges) else math.inf
@@ -112,7 +112,7 @@ class Rule:
         return loss_of_zcdp(rho, self.delta)
 
     def table_for(self, query: Query) -> LinearTable | PointTable | None:
-        """Make the table that decides quickly about many queries like this one, where there can be one."""
+        """Return a table that speeds up decisions on similar queries, or None if the query has none."""
         jointly = self.domain is None and self.group_size is None and self.name != "basic"
         if not jointly or self.bounds is None or not isinstance(query, RegressionQuery):
             return None
@@ -123,7 +123,7 @@ class Rule:
 
 
 def surely_admits(rule: Rule, spent: Ints, query: Query) -> Bools:
-    """Return a mask of the histories whose sums of charges alone are within the budget."""
+    """Return a mask of the histories whose total charge is within the budget."""
     after = saturated_sum(spent, charge_parts(query))
     admitted = within(after[:, :2], rule.budget)
     return admitted if rule.zcdp_budget is None else admitted | within(after[:, 2:], rule.zcdp_budget)
@@ -196,7 +196,7 @@ def _by_table(
     table: LinearTable | PointTable | None,
     losses: Floats,
 ) -> Sequence[bool | None]:
-    """Return the decisions of the table, None where it has none, and fill `losses`."""
+    """Return the table's decisions, None for undecided histories, and fill `losses`."""
     if table is None or isinstance(query, ReleaseQuery):
         return [None] * len(histories)
     if isinstance(table, PointTable):
@@ -248,7 +248,7 @@ def _answered(history: History, costs: Sequence[_Cost]) -> History:
 
 
 def _surely_refused(rule: Rule, answers: Sequence[Answers], query: Query) -> Bools:
-    """Return a mask of the histories that exceed the budget between two known points."""
+    """Return a mask of the histories whose loss between two known points exceeds the budget."""
     no = np.zeros(len(answers), dtype=bool)
     if not answers or rule.domain is not None or rule.bounds is None or not isinstance(query, RegressionQuery):
         return no
@@ -264,7 +264,7 @@ def _surely_refused(rule: Rule, answers: Sequence[Answers], query: Query) -> Boo
 
 
 def _epsilons_admit(rule: Rule, costs: Sequence[_Cost]) -> bool:
-    """Return whether the charges alone are within the budget."""
+    """Return whether the total charge is within the budget."""
     if sum(cost.charge for cost in costs) <= rule.budget:
         return True
     return rule.zcdp_budget is not None and sum(cost.zcdp for cost in costs) <= rule.zcdp_budget

@@ -55,7 +55,7 @@ class PrivacyFilter:
 
     @property
     def loss_bounds(self) -> LossBounds:
-        """Bounds on what the recorded answers have cost, as the filter counts it, within `tol` where it can be."""
+        """Bounds on the loss of the recorded answers, at most `tol` apart if the search succeeds."""
         return self._loss(self._queries, self._outputs)
 
     @property
@@ -82,7 +82,7 @@ class PrivacyFilter:
         Raises
         ------
         ValueError
-            If it is no query, or not about the same features or points as the filter.
+            If the argument is not a query, or its features or points differ from the filter's.
         """
         checked_query(query)
         if self._table is None:
@@ -99,7 +99,7 @@ class PrivacyFilter:
         ----------
         query : RegressionQuery or FiniteQuery
         output : int
-            Its index: 0 or 1 for a regression.
+            Index of the output: 0 or 1 for a regression.
 
         Raises
         ------
@@ -108,13 +108,13 @@ class PrivacyFilter:
         """
         self._outputs.append(output_index(output, checked_query(query).n_outputs))
         self._queries.append(query)
-        # Only the loss of the new history can be needed again.
+        # Losses of earlier histories are never read again.
         if self._known:
             now = self._answers(self._queries, self._outputs)
             self._known = {known: loss for known, loss in self._known.items() if known[0] == now}
 
     def _loss(self, queries: Sequence[Query], outputs: Sequence[int], threshold: float | None = None) -> LossBounds:
-        """Bound the loss of some answers, each once: their order does not matter."""
+        """Bound the loss of answers, with a cache that ignores their order."""
         place = (self._answers(queries, outputs), threshold)
         if place not in self._known:
             self._known[place] = self._rule.loss_bounds(queries, outputs, threshold)
@@ -126,25 +126,25 @@ class PrivacyFilter:
 
 
 class BasicPrivacyFilter(PrivacyFilter):
-    """Basic composition: accept while the epsilons add up to at most the budget."""
+    """Filter of basic composition: the sum of epsilons must be within the budget."""
 
     _rule_name = "basic"
 
 
 class SimplifiedBayesianPrivacyFilter(PrivacyFilter):
-    """Algorithm 3: accept while the realized loss and the next epsilon add up to at most the budget.
+    """Filter of Algorithm 3: the realized loss plus the next epsilon must be within the budget.
 
     Parameters
     ----------
     epsilon : float
         Budget of the person, in nats.
     bounds : tuple (low, high) or Domain, default=None
-        The box of x, each side a number or one per feature, or another domain, as in
+        Bounds of x, each a number or one per feature, or another domain, as in
         :func:`skldp.accounting.realized_loss`. Not needed for finite queries.
     domain : array-like of shape (n_points, n_features), default=None
-        A finite domain instead of a box.
+        Finite domain, as an alternative to `bounds`.
     tol : float, default=1e-3
-        Width within which the loss is bounded, in nats; the upper end decides.
+        Largest distance between the bounds on the loss, in nats; the upper bound decides.
     group_size : int, default=None
         See :func:`skldp.accounting.realized_loss`.
 
@@ -157,25 +157,26 @@ class SimplifiedBayesianPrivacyFilter(PrivacyFilter):
 
 
 class BayesianPrivacyFilter(PrivacyFilter):
-    """Algorithm 2: accept if every output of the next query keeps the realized loss within the budget.
+    """Filter of Algorithm 2: every output of the next query must keep the realized loss within the budget.
 
     Parameters
     ----------
     epsilon : float
         Budget of the person, in nats.
     bounds : tuple (low, high) or Domain, default=None
-        The box of x, each side a number or one per feature, or another domain, as in
+        Bounds of x, each a number or one per feature, or another domain, as in
         :func:`skldp.accounting.realized_loss`. Not needed for finite queries.
     domain : array-like of shape (n_points, n_features), default=None
-        A finite domain instead of a box.
+        Finite domain, as an alternative to `bounds`.
     tol : float, default=1e-3
-        Width within which the loss is bounded, in nats; the upper end decides.
+        Largest distance between the bounds on the loss, in nats; the upper bound decides.
     group_size : int, default=None
         See :func:`skldp.accounting.realized_loss`.
 
     Notes
     -----
-    The composition is epsilon-LDP for people whose x lies within the domain. What the search cannot prove is refused.
+    The composition is epsilon-LDP for people whose x lies within the domain. A query is refused unless its loss is
+    proved to be within the budget.
 
     References
     ----------
@@ -198,7 +199,7 @@ class BayesianPrivacyFilter(PrivacyFilter):
 
 
 class ApproximateBayesianPrivacyFilter(PrivacyFilter):
-    r"""Algorithm 4: an :math:`(\varepsilon, \delta)` filter that ignores outputs first, and looks at them afterwards.
+    r"""Filter of Algorithm 4: :math:`(\varepsilon, \delta)`-LDP, by outputs only after the zCDP budget is spent.
 
     Parameters
     ----------
@@ -209,16 +210,16 @@ class ApproximateBayesianPrivacyFilter(PrivacyFilter):
 
     Notes
     -----
-    The filter that ignores outputs adds up zero-concentrated privacy (Whitehouse et al.).
+    The first stage ignores outputs: it adds up zero-concentrated privacy (Whitehouse et al.).
 
     Line 15 of the printed algorithm compares a ratio with its logarithm: it must read :math:`L > e^{\varepsilon_g}`.
 
-    Why it is :math:`(\varepsilon, \delta)`-LDP. Take two values x and x'. While the output-independent filter accepts,
-    the log-ratio of their probabilities exceeds epsilon only on an event of probability delta under x. Its test grows
-    with every answer, so that it never accepts again after an answer it would not have accepted. From there on an
-    answer is given only if every output keeps the loss of all pairs within epsilon; otherwise nothing changes. So
-    outside that event the final log-ratio of x and x' is at most epsilon. The event may be another one for each pair:
-    the paper's Definition 4.7 asks for one event for all pairs, which is sufficient, not equivalent.
+    Proof of :math:`(\varepsilon, \delta)`-LDP. Take two values x and x'. While the first stage accepts, the log-ratio
+    of their probabilities exceeds epsilon only on an event of probability delta under x. The sum of the first stage
+    grows with every answer, so it never accepts again once it has refused. The second stage accepts only if every
+    output keeps the loss of all pairs within epsilon. Outside the event, the final log-ratio of x and x' is therefore
+    at most epsilon. The event may differ between pairs. Definition 4.7 of the paper requires one event for all pairs,
+    which is sufficient but not necessary.
 
     References
     ----------
@@ -247,21 +248,21 @@ class ApproximateBayesianPrivacyFilter(PrivacyFilter):
 
 @dataclass(frozen=True)
 class Household:
-    r"""Several people who have some features in common: one record of them all, which one budget protects.
+    r"""Household whose members share some features and one privacy budget.
 
-    Each member's answer reveals shared features. With a budget per member, a statement about them could be learnt at
-    the sum of the budgets. A household is therefore one person, whose record holds the shared features once and then
-    the own features of each member. A query about a member becomes a query about that record, which any filter, ledger
-    or certified loss accepts.
+    Each member's answer reveals shared features. With a budget per member, a statement about shared features could be
+    learnt at the sum of the budgets. The accounting therefore treats a household as one person. Its common record holds
+    the shared features once, followed by each member's own features. A query about a member becomes a query about the
+    common record, which any filter, ledger or certified loss accepts.
 
     Parameters
     ----------
     n_members : int
-        How many people, at least 1. The same for all households of a ledger; places may be left empty.
+        Number of members, at least 1. All households of a ledger have the same number; some places may be empty.
     n_features : int
-        Of one person's record.
+        Number of features of one person's record.
     shared : sequence of int, default=()
-        The positions of the features that all members have in common, from 0.
+        Positions of the shared features, from 0.
 
     Attributes
     ----------
@@ -275,9 +276,8 @@ class Household:
 
     Notes
     -----
-    The learning limit then holds for statements about the household: "a member smokes". Members who share
-    nothing still have one budget. Members whose records are the same in all features are one person who was asked
-    several times.
+    The learning limit then holds for statements about the household, such as "a member smokes". Members without shared
+    features still have one budget. Members who share all features count as one person who was asked several times.
 
     References
     ----------
@@ -285,7 +285,7 @@ class Household:
 
     Examples
     --------
-    Two people of one address, whose rent is shared, and whose age is their own:
+    Two people at one address share the rent but not the age:
 
     >>> from skldp.accounting import BayesianPrivacyFilter, Household, RegressionQuery
     >>> home = Household(2, 2, shared=[0])
@@ -307,7 +307,7 @@ class Household:
         wrong = [place for place in places if not is_integer(place) or not 0 <= place < self.n_features]
         if wrong or len(set(places)) != len(places):
             raise ValueError(
-                f"shared must be different positions from 0 to {self.n_features - 1}. Got {self.shared!r} instead."
+                f"shared must be different positions from 0 to {self.n_features - 1}; got {self.shared!r}."
             )
         object.__setattr__(self, "shared", tuple(sorted(int(place) for place in places)))
 
@@ -334,34 +334,34 @@ class Household:
         Parameters
         ----------
         member : int
-            From 0.
+            Position of the member, from 0.
         query : RegressionQuery
-            About one person's record.
+            Query about one person's record.
 
         Returns
         -------
         RegressionQuery
-            With the same answers, of the same law.
+            Query about the common record, with the same law.
 
         Raises
         ------
         ValueError
-            If there is no such member, or the query has another number of features.
+            If `member` is out of range, or the query's number of features differs from `n_features`.
         """
         check_integer("member", member, least=0, most=self.n_members - 1)
         if not isinstance(query, RegressionQuery) or query.n_features != self.n_features:
-            raise ValueError(f"query must be a RegressionQuery of {self.n_features} features. Got {query!r} instead.")
+            raise ValueError(f"query must be a RegressionQuery of {self.n_features} features; got {query!r}.")
         coef = np.zeros(self.n_record)
         coef[self._places(member)] = query.coef
         return replace(query, coef=coef)
 
     def bounds(self, bounds: Bounds) -> tuple[Floats, Floats]:
-        """Return the domain of the common record, given that of a person's record.
+        """Return the bounds of the common record, given those of one person's record.
 
         Parameters
         ----------
         bounds : tuple (low, high)
-            Each a number, or one number per feature of a person.
+            Bounds of one person's record, each a number or one number per feature.
 
         Returns
         -------
@@ -377,7 +377,7 @@ class Household:
         Parameters
         ----------
         X : array-like of shape (n_households, n_members, n_features)
-            Row of each member. Shared features are taken from the first member.
+            Records of the members. Shared features are taken from the first member.
 
         Returns
         -------
@@ -386,13 +386,12 @@ class Household:
         Raises
         ------
         ValueError
-            If X has another shape. The message contains no value of X.
+            If X has the wrong shape. The message contains no value of X.
         """
         rows = np.asarray(X)
         if rows.ndim != 3 or rows.shape[1:] != (self.n_members, self.n_features) or rows.dtype.kind not in "iufb":
             raise ValueError(
-                f"X must be numbers of shape (n_households, {self.n_members}, {self.n_features}). "
-                f"Got {kind_of(rows)} instead."
+                f"X must be numbers of shape (n_households, {self.n_members}, {self.n_features}); got {kind_of(rows)}."
             )
         common = np.empty((len(rows), self.n_record))
         for member in reversed(range(self.n_members)):

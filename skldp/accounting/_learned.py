@@ -1,13 +1,12 @@
 r"""Beliefs about a person after their answers (Pan 2025, Sections 2 and 3).
 
-An adversary's :class:`Belief` is a probability :math:`Q(x)` for each of some values x that the person may have.
-Answers y turn it into :math:`Q(x \mid y)`, by Bayes' rule; a statement f about the person is believed with
-:math:`Q(f) = \sum_x P(f(x)) Q(x)`; and the realized loss
-bounds what any belief can have learnt about any statement:
+An adversary's :class:`Belief` is a distribution :math:`Q(x)` on the values x that the person may have. Bayes' rule
+updates it to :math:`Q(x \mid y)` after answers y. The confidence in a statement f about the person is
+:math:`Q(f) = \sum_x P(f(x)) Q(x)`. The realized loss bounds its change, for any belief and any statement (Lemma 3.1):
 
 .. math:: e^{-L(y)} \le \frac{Q(f \mid y)}{Q(f)} \le e^{L(y)}
 
-(Lemma 3.1), which some belief and statement come as near as one likes (Lemma 3.2).
+Some belief and statement come arbitrarily close to these bounds (Lemma 3.2).
 """
 
 import math
@@ -24,7 +23,7 @@ from skldp.accounting.losses._realized_loss import LossBounds, realized_loss
 from skldp.accounting.losses._region import Bounds
 from skldp.mechanisms._finite_query import FiniteQuery, output_index, read_only
 
-#: Pairs of a query and its output, as filters keep them, or what a ledger's ``history`` returns.
+#: Pairs of a query and its output, as filters keep them, or the result of a ledger's ``history``.
 History = Sequence[tuple[Query, int]] | Sequence[Mapping[str, Any]]
 
 
@@ -35,7 +34,7 @@ def pairs_of(history: History) -> list[tuple[Query, int]]:
 
 
 def loss_of(history: History, bounds: Bounds | None, domain: npt.ArrayLike | None, tol: float) -> LossBounds:
-    """Bound what the answers of a history have cost together."""
+    """Bound the loss of a history."""
     pairs = pairs_of(history)
     queries, outputs = [query for query, _ in pairs], [output for _, output in pairs]
     return realized_loss(queries, outputs, bounds=bounds, domain=domain, tol=tol)
@@ -48,9 +47,9 @@ class LossHistory:
     Attributes
     ----------
     realized : ndarray of shape (n_answers + 1,)
-        Certified upper bound of the realized loss, from no answer on.
+        Certified upper bound on the realized loss after 0, 1, ... answers.
     added_up : ndarray of shape (n_answers + 1,)
-        The sum of the queries' epsilons, rounded up: what basic composition charges.
+        Sum of the queries' epsilons, rounded up: the loss under basic composition.
     """
 
     realized: Floats
@@ -64,8 +63,8 @@ def loss_history(
 
     Parameters
     ----------
-    history : sequence of (query, output), or what a ledger's ``history`` returns
-        In the order in which the answers were given.
+    history : sequence of (query, output), or result of a ledger's ``history``
+        Answers in chronological order.
     bounds, domain, tol
         As in :func:`realized_loss`.
 
@@ -95,31 +94,31 @@ def _added_up(epsilons: Sequence[float]) -> float:
     return math.nextafter(math.fsum(epsilons), math.inf) if epsilons else 0.0
 
 
-#: How true a statement is at each value: probabilities, or a function that takes the values and returns them.
+#: Probability of a statement at each value, as an array or as a function of the values.
 Statement = npt.ArrayLike | Callable[[Any], npt.ArrayLike]
 
 
 @dataclass(frozen=True, eq=False)
 class Belief:
-    r"""Belief about a person's values: a distribution on points.
+    r"""Belief about a person's values, as a distribution on points.
 
     Parameters
     ----------
     probabilities : array-like of shape (n_points,)
         :math:`Q(x)` of each point: at least 0, adding up to 1 within 1e-9.
     points : array-like of shape (n_points, n_features), default=None
-        The values that the person may have, within the domain. None takes the points of finite queries, by their index.
+        Values that the person may have, within the domain. None means the points of finite queries, by index.
 
     Raises
     ------
     ValueError
-        If the probabilities are none, or do not fit the points.
+        If the probabilities are invalid or their number differs from that of the points.
 
     Notes
     -----
-    With V for :meth:`vulnerability` and g for its gains, the functions of this class are Eq. 2, Eq. 3 and the
-    definitions of Section 2.3. They are computed in floating point from the law of the answers, within about 1e-12 of
-    themselves; what is certified is :func:`learning_limit`.
+    The methods implement Eq. 2, Eq. 3 and the definitions of Section 2.3, with V for :meth:`vulnerability` and g for
+    its gains. They use floating-point arithmetic, with relative errors of about 1e-12. Only :func:`learning_limit` is
+    certified.
 
     References
     ----------
@@ -149,35 +148,35 @@ class Belief:
         chances = np.array(self.probabilities, dtype=np.float64)
         if chances.ndim != 1 or not chances.size or not np.isfinite(chances).all() or (chances < 0).any():
             raise ValueError(
-                f"probabilities must be a vector of finite numbers >= 0. Got an array of shape {chances.shape}."
+                f"probabilities must be a vector of finite numbers >= 0; got an array of shape {chances.shape}."
             )
         if abs(math.fsum(chances) - 1) > 1e-9:
-            raise ValueError(f"probabilities must add up to 1. Got {math.fsum(chances)!r} instead.")
+            raise ValueError(f"probabilities must add up to 1; got {math.fsum(chances)!r}.")
         object.__setattr__(self, "probabilities", read_only(chances / math.fsum(chances)))
         if self.points is None:
             return
         points = np.array(self.points, dtype=np.float64)
         if points.ndim != 2 or len(points) != len(chances) or not np.isfinite(points).all():
             raise ValueError(
-                f"points must be finite numbers of shape ({len(chances)}, n_features), one row for each probability. "
-                f"Got an array of shape {points.shape} instead."
+                f"points must be finite numbers of shape ({len(chances)}, n_features), one row for each probability; "
+                f"got an array of shape {points.shape}."
             )
         object.__setattr__(self, "points", read_only(points))
 
     def after(self, history: History) -> "Belief":
-        """Return the posterior after some answers: Bayes' rule, Eq. 2 of the paper.
+        """Return the posterior belief after some answers (Bayes' rule, Eq. 2 of the paper).
 
         Parameters
         ----------
-        history : sequence of (query, output), or what a ledger's ``history`` returns
-            In any order.
+        history : sequence of (query, output), or result of a ledger's ``history``
+            Answers in any order.
 
         Returns
         -------
         Belief
-            About the same points.
+            Posterior on the same points.
         """
-        # Divide by the largest, so that a long history does not underflow.
+        # Dividing by the largest value keeps long histories from underflowing.
         likelihood = self._log_likelihood(history)
         most = likelihood[self.probabilities > 0].max()
         weights = self.probabilities * np.exp(np.minimum(likelihood - most, 0.0))
@@ -189,18 +188,18 @@ class Belief:
         Parameters
         ----------
         statement : array-like of shape (n_points,), or callable
-            For each point whether the statement is true of it, or with what probability; or a function that takes the
-            points, of shape (n_points, n_features), and returns that.
+            Truth value or probability of the statement at each point, or a function that computes them from the
+            points, shape (n_points, n_features).
 
         Returns
         -------
         float
-            From 0 to 1.
+            Probability from 0 to 1.
         """
         return min(1.0, math.fsum(self.probabilities * self._truth(statement)))
 
     def odds(self, statement: Statement) -> float:
-        """Return the odds of a statement: Q(f) / (1 - Q(f)); infinity if certain.
+        """Return the odds of a statement: Q(f) / (1 - Q(f)), or infinity if Q(f) is 1.
 
         Parameters
         ----------
@@ -221,8 +220,8 @@ class Belief:
         Parameters
         ----------
         gain : array-like of shape (n_guesses, n_points), default=None
-            What each guess gains at each point, at least 0. None is for guessing the point itself: 1 where right, else
-            0.
+            Gain of each guess at each point, at least 0. None means the identity: a guess of the point gains 1 if
+            right, else 0.
 
         Returns
         -------
@@ -232,11 +231,9 @@ class Belief:
             return float(self.probabilities.max())
         gains = np.asarray(gain, dtype=np.float64)
         if gains.ndim != 2 or not len(gains) or gains.shape[1] != len(self.probabilities):
-            raise ValueError(
-                f"gain must have shape (n_guesses, {len(self.probabilities)}). Got shape {gains.shape} instead."
-            )
+            raise ValueError(f"gain must have shape (n_guesses, {len(self.probabilities)}); got shape {gains.shape}.")
         if not np.isfinite(gains).all() or (gains < 0).any():
-            raise ValueError("gain must be finite numbers >= 0, since a leakage is a ratio. Got some that are not.")
+            raise ValueError("gain must hold finite numbers >= 0; got a negative, infinite or missing value.")
         return float((gains @ self.probabilities).max())
 
     def knowledge_gain(self, history: History, statement: Statement) -> float:
@@ -244,14 +241,14 @@ class Belief:
 
         Parameters
         ----------
-        history : sequence of (query, output), or what a ledger's ``history`` returns
+        history : sequence of (query, output), or result of a ledger's ``history``
         statement : array-like of shape (n_points,), or callable
             As in :meth:`confidence`.
 
         Returns
         -------
         float
-            Within :func:`learning_limit`, for every belief and statement (Lemma 3.1).
+            Factor within :func:`learning_limit`, for every belief and statement (Lemma 3.1).
 
         Raises
         ------
@@ -273,7 +270,7 @@ class Belief:
         """
         before = self.confidence(statement)
         if before == 0:
-            raise ValueError("The statement must have a confidence above 0 before the answers. Got 0.")
+            raise ValueError("The confidence in the statement must be above 0 before the answers; got 0.")
         return self.after(history).confidence(statement) / before
 
     def g_leakage(self, history: History, gain: npt.ArrayLike | None = None) -> float:
@@ -281,19 +278,19 @@ class Belief:
 
         Parameters
         ----------
-        history : sequence of (query, output), or what a ledger's ``history`` returns
+        history : sequence of (query, output), or result of a ledger's ``history``
         gain : array-like of shape (n_guesses, n_points), default=None
             As in :meth:`vulnerability`.
 
         Returns
         -------
         float
-            At most :func:`g_leakage_bound` of the realized loss, for every gain and belief (Theorem 3.3).
+            Factor of at most :func:`g_leakage_bound` of the realized loss, for every gain and belief (Theorem 3.3).
 
         Raises
         ------
         ValueError
-            If the best guess gains 0 before the answers.
+            If the expected gain of the best guess is 0 before the answers.
 
         References
         ----------
@@ -309,7 +306,7 @@ class Belief:
         """
         before = self.vulnerability(gain)
         if before == 0:
-            raise ValueError("The gain must be above 0 for a guess and a possible point. Got none.")
+            raise ValueError("The expected gain of the best guess must be above 0 before the answers; got 0.")
         return self.after(history).vulnerability(gain) / before
 
     def _log_likelihood(self, history: History) -> Floats:
@@ -318,21 +315,23 @@ class Belief:
             if isinstance(query, FiniteQuery):
                 if query.n_points != len(total):
                     raise ValueError(
-                        f"A belief about {len(total)} points needs queries about as many. Got one about "
-                        f"{query.n_points}."
+                        f"Finite queries must have the belief's number of points, {len(total)}; got a query of "
+                        f"{query.n_points} points."
                     )
                 total += query.log_likelihood(output, np.arange(len(total)))
             elif isinstance(query, ReleaseQuery):
                 raise ValueError(
-                    "The outputs of releases are not recorded, so their effect on a belief is unknown. Got a history "
-                    "with one: its learning_limit counts it in full."
+                    "history must not contain releases, since their outputs are not recorded; got a release. "
+                    "learning_limit bounds its effect."
                 )
             elif self.points is None:
-                raise ValueError("A belief that regressions are to change needs its points. Got points=None.")
+                raise ValueError("A belief must have points to be updated by regression queries; got points=None.")
             else:
                 total += query.log_likelihood(output, self.points)
         if np.isneginf(total[self.probabilities > 0]).all():
-            raise ValueError("Answers must be possible for a point that is believed in. Got some that are not.")
+            raise ValueError(
+                "The answers must be possible at a point of positive probability; got answers that are not."
+            )
         return total
 
     def _truth(self, statement: Statement) -> Floats:
@@ -340,8 +339,8 @@ class Belief:
         truth = np.asarray(statement(known) if callable(statement) else statement, dtype=np.float64)
         if truth.shape != self.probabilities.shape or not ((truth >= 0) & (truth <= 1)).all():
             raise ValueError(
-                f"A statement must have a truth from 0 to 1 for each of the {len(self.probabilities)} points. "
-                f"Got an array of shape {truth.shape}."
+                f"A statement must have a probability from 0 to 1 for each of the {len(self.probabilities)} points; "
+                f"got an array of shape {truth.shape}."
             )
         return truth
 
@@ -349,22 +348,22 @@ class Belief:
 def learning_limit(
     history: History, *, bounds: Bounds | None = None, domain: npt.ArrayLike | None = None, tol: float = 1e-3
 ) -> tuple[float, float]:
-    r"""Bound the change of any confidence in any statement by a person's answers.
+    r"""Bound the factor by which a person's answers change the confidence in any statement.
 
     Parameters
     ----------
-    history : sequence of (query, output), or what a ledger's ``history`` returns
+    history : sequence of (query, output), or result of a ledger's ``history``
     bounds : tuple (low, high), default=None
-        The domain of the person's values, as in :func:`realized_loss`.
+        Bounds of the person's values, as in :func:`realized_loss`.
     domain : array-like of shape (n_points, n_features), default=None
-        A finite domain instead.
+        Finite domain, as an alternative to `bounds`.
     tol : float, default=1e-3
-        Within which the loss is bounded, in nats.
+        Largest distance between the bounds on the loss, in nats.
 
     Returns
     -------
     low, high : float
-        :math:`e^{-L}` and :math:`e^{L}` with the certified upper bound of the realized loss, rounded outward.
+        :math:`e^{-L}` and :math:`e^{L}` for the certified upper bound L on the realized loss, rounded outward.
 
     References
     ----------

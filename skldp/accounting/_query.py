@@ -1,7 +1,6 @@
 """Queries: locally private releases with exactly known laws.
 
-All give the log-likelihood of an output, or what it can cost at most, which is all that the accounting of many releases
-needs.
+Each query gives the log-likelihood of an output, or a bound on its loss. The accounting needs nothing else.
 """
 
 import json
@@ -34,19 +33,18 @@ _Law = tuple[int, int]
 
 @dataclass(frozen=True, eq=False)
 class ReleaseQuery(KeyedQuery):
-    r"""Released rows of a person, charged at full epsilon, or a released code of a named part, charged by its value.
+    r"""Query for released rows, charged at full epsilon, or for a released code of a named part, charged by its value.
 
-    Make one with :meth:`of`.
+    Use :meth:`of` to make one.
 
-    One output's log-likelihood differs between any two records by at most epsilon. So the realized loss of a history
-    is at most that of the other answers plus the charges of its releases.
+    The log-likelihood of an output differs between any two records by at most epsilon. The realized loss of a history
+    is therefore at most that of the other answers plus the charges of its releases.
 
-    Randomized response over the codes c of a part has two probabilities, whose log-ratio is the charge. So has a
-    unary encoding, whose log-likelihood of a set of codes is that of its bit c,
-    :math:`\ln \frac{p (1 - q)}{q (1 - p)} = \varepsilon` more where that is 1, and the same for all c but for that. So
-    the log-likelihood of releases y is, but for a constant, :math:`S(c) = \sum_{i: c \in y_i} \varepsilon_i`, and they
-    have cost :math:`\max_c S(c) - \min_c S(c)`: exactly, in integers. A set that holds all codes, or none, costs
-    nothing.
+    Randomized response over the codes c of a part has two probabilities; the charge is their log-ratio. In a unary
+    encoding, the log-likelihood of a set of codes depends on c only through bit c: it is
+    :math:`\ln \frac{p (1 - q)}{q (1 - p)} = \varepsilon` larger if the bit is 1. Up to a constant, the log-likelihood
+    of releases y is :math:`S(c) = \sum_{i: c \in y_i} \varepsilon_i`. Their loss is exactly
+    :math:`\max_c S(c) - \min_c S(c)`, computed in integers. The set of all codes and the empty set have no loss.
 
     An epsilon-LDP release has :math:`\rho = \varepsilon^2 / 2`; the discrete Gaussian of standard deviation
     :math:`\sigma` and Euclidean sensitivity :math:`\Delta` has :math:`\rho = \Delta^2 / (2 \sigma^2)`.
@@ -67,14 +65,17 @@ class ReleaseQuery(KeyedQuery):
 
     def __post_init__(self) -> None:
         if not isinstance(self.mechanism, str):
-            raise ValueError(f"mechanism must be a name. Got {self.mechanism!r} instead.")
+            raise ValueError(f"mechanism must be a name; got {self.mechanism!r}.")
         if self.row_charge is not None:
             check_integer("row_charge", self.row_charge, least=0)
         check_integer("row_zcdp", self.row_zcdp, least=0)
         check_integer("n_rows", self.n_rows, least=1)
         named = isinstance(self.part, str) and self.n_rows == 1 and self.row_charge is not None
         if not named and self.part is not None:
-            raise ValueError(f"part must be the name of what one released code is about. Got {self.part!r} instead.")
+            raise ValueError(
+                "part must be a str, or None for several rows and for releases without a pure epsilon; "
+                f"got {self.part!r}."
+            )
         check_integer("own_count", self.own_count, least=0, most=TWO_64 - 1 if named else 0)
         most = _MOST_BITS if self.own_count else None
         check_integer("n_classes", self.n_classes, least=2 if named else 1, most=most if named else 1)
@@ -82,19 +83,17 @@ class ReleaseQuery(KeyedQuery):
         check_integer("other_count", self.other_count, least=int(named), most=most if named else 0)
         if named and self.row_charge != units_above(log_ratio(*self._odds)):
             raise ValueError(
-                f"row_charge of a part must be the log-ratio of its probabilities. Got {self.row_charge!r} instead."
+                f"row_charge of a part must be the log-ratio of its probabilities; got {self.row_charge!r}."
             )
         pure = self.row_charge is not None and not self.is_erasure
         if pure and self.row_zcdp != zcdp_of_pure(self.row_charge or 0):
-            raise ValueError(
-                f"row_zcdp of a pure release must be half of its epsilon's square. Got {self.row_zcdp!r} instead."
-            )
+            raise ValueError(f"row_zcdp of a pure release must be epsilon^2 / 2; got {self.row_zcdp!r}.")
 
     @classmethod
     def of(cls, mechanism: RowMechanism, *, n_rows: int = 1, part: str | None = None) -> "ReleaseQuery":
-        r"""Make the query of a mechanism's release from its guarantee."""
+        r"""Return the query of a mechanism's release."""
         if not isinstance(mechanism, RowMechanism):
-            raise ValueError(f"mechanism must be a RowMechanism. Got a {type(mechanism).__name__} instead.")
+            raise ValueError(f"mechanism must be a RowMechanism; got a {type(mechanism).__name__}.")
         guarantee, name = mechanism.guarantee(), type(mechanism).__name__
         # Add the inner mechanism's name: all numeric mechanisms share the outer one.
         inside = getattr(mechanism, "mechanism", None)
@@ -106,8 +105,8 @@ class ReleaseQuery(KeyedQuery):
         if mechanism.zcdp is not None:
             return cls(name, None, units_above(mechanism.zcdp), int(n_rows))
         raise ValueError(
-            "A ledger counts releases with a finite epsilon and no delta, or Gaussian ones: for one per unit of "
-            f"distance, declare the largest distance (radius); classes and categories too. Got {guarantee} instead."
+            f"A release must have a finite epsilon without delta, or Gaussian noise, to be counted; got {guarantee}. "
+            "Declare the radius of a guarantee per unit of distance, and declare classes and categories."
         )
 
     @classmethod
@@ -120,9 +119,9 @@ class ReleaseQuery(KeyedQuery):
 
     @classmethod
     def erasure(cls, queries: Sequence[Any], loss: float | None) -> "ReleaseQuery":
-        """Return the release that replaces erased answers, with their certified loss or epsilons, and their rhos.
+        """Return the release that replaces erased answers, charged at `loss` or else at the sum of their epsilons.
 
-        A loss holds for one output only, an epsilon for all: half of the loss's square would be too small a rho.
+        Its rho is the sum of theirs. loss^2 / 2 would be too small, since a loss holds for one output only.
         """
         charges = sum(charge_of(query) for query in queries) if loss is None else units_above(loss)
         charge = int(charges) if math.isfinite(charges) else None
@@ -140,19 +139,19 @@ class ReleaseQuery(KeyedQuery):
 
     @cached_property
     def zcdp(self) -> int:
-        """Rho of all rows, in the same units."""
+        """Parameter rho (zCDP) of all rows, in units of 2^-60 nats."""
         return self.n_rows * self.row_zcdp
 
     @property
     def _odds(self) -> tuple[int, int]:
-        """Odds of an output for the codes that it supports, against the others."""
+        """Integer weights of an output, given a code that it supports and given any other code."""
         if not self.own_count:
             return TWO_64 - (self.n_classes - 1) * self.other_count, self.other_count
         return self.own_count * (TWO_64 - self.other_count), self.other_count * (TWO_64 - self.own_count)
 
     @property
     def n_outputs(self) -> int:
-        """Number of codes of a part, or of sets of codes; 1 without a part."""
+        """Number of outputs: the codes of a part or the sets of them, and 1 without a part."""
         return 2**self.n_classes if self.own_count else self.n_classes
 
     @property
@@ -161,9 +160,9 @@ class ReleaseQuery(KeyedQuery):
         return range(self.n_outputs)
 
     def worst_outputs(self, queries: Sequence[Any], outputs: Sequence[int]) -> Sequence[int]:
-        """Outputs of which one leads to the largest loss after these answers: those for a single code.
+        """Return outputs for single codes, one of which leads to the largest loss after these answers.
 
-        All codes that were never released are alike, and one of them stands for them.
+        Codes that were never released are equivalent, so the result contains one of them.
         """
         if self.part is None:
             return range(1)
@@ -198,9 +197,9 @@ class ReleaseQuery(KeyedQuery):
         return self.epsilon
 
     def to_json(self) -> str:
-        """Write the query as JSON, with charges as the integers that they are."""
+        """Return the query as JSON, with integer charges."""
         names = ("kind", "mechanism", "row_charge", "row_zcdp", "n_rows", "part", "n_classes", "other_count")
-        # `own_count` is left out if 0, to keep the key of older records.
+        # Omitting `own_count` if 0 keeps the keys of older records.
         fields = {name: getattr(self, name) for name in names}
         return json.dumps(fields | ({"own_count": self.own_count} if self.own_count else {}), separators=(",", ":"))
 
@@ -233,7 +232,7 @@ def charge_parts(query: Any) -> Ints:
 
 
 def released_loss(queries: Sequence[ReleaseQuery], outputs: Sequence[int]) -> float:
-    """Return the loss of releases in units: in full, or for each part by its released codes; possibly infinite."""
+    """Return the loss of releases in units, possibly infinite; releases of parts count by their codes."""
     total = sum(charge_of(query) for query in queries if query.part is None)
     parts: dict[str, tuple[int, Counter[tuple[_Law, int, int]]]] = {}
     for query, output in zip(queries, outputs, strict=True):
@@ -271,18 +270,17 @@ def query_from_json(text: str) -> "Query":
             return RegressionQuery(**fields)
         if kind == "release":
             return ReleaseQuery.from_fields(fields)
-    raise ValueError(f"The text must be the JSON of a query. Got {text[:80]!r} instead.")
+    raise ValueError(f"The text must be the JSON of a query; got {text[:80]!r}.")
 
 
 def checked_query(query: Any) -> "Query":
     """Raise ValueError unless the argument is a query."""
     if not isinstance(query, Query):
         raise ValueError(
-            f"A query must be a RegressionQuery, a ClassQuery, a SoftmaxQuery or a FiniteQuery. Got {query!r} instead."
+            f"A query must be a RegressionQuery, a ClassQuery, a SoftmaxQuery or a FiniteQuery; got {query!r}."
         )
     return query
 
 
-#: A question that a person can be asked: a regression, a class, the probability of one, a table of probabilities, or a
-#: release of their record.
+#: Query about a person: a regression, a class or its probability, a table of probabilities, or a release.
 Query = RegressionQuery | ClassQuery | SoftmaxQuery | FiniteQuery | ReleaseQuery

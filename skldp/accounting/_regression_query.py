@@ -38,7 +38,7 @@ class KeyedQuery(ABC):
 
     @abstractmethod
     def to_json(self) -> str:
-        """Write the query as JSON; every float survives exactly."""
+        """Return the query as JSON; floats are exact."""
 
     @cached_property
     def key(self) -> str:
@@ -48,33 +48,34 @@ class KeyedQuery(ABC):
 
 @dataclass(frozen=True, eq=False)
 class RegressionQuery(KeyedQuery):
-    r"""Regression query, answered with one of two values.
+    r"""Query for a prediction of a regression, answered with one of two values.
 
     Parameters
     ----------
     kind : {"linear", "truncated", "logistic", "exponential"}
-        ``"linear"``: :math:`y = \theta x + c`, declared to stay within `output_bounds` wherever it is asked;
+        ``"linear"``: :math:`y = \theta x + c`, declared to stay within `output_bounds` over the domain;
         ``"truncated"``: the same, clipped to them; ``"logistic"``: :math:`y = 1 / (1 + e^{-(\theta x + c)})`;
         ``"exponential"``: :math:`y = e^{\theta x + c}`, clipped to them.
     coef : array-like of shape (n_features,)
-        :math:`\theta`.
+        Coefficients :math:`\theta`.
     intercept : float
-        c.
+        Intercept c.
     output_bounds : tuple of two floats
-        (a, b), with a < b. A logistic query has (0, 1), and an exponential one a > 0 and b between 1.000001 a and
-        :math:`e^{30} a`.
+        Range (a, b) of the answers, with a < b. A logistic query has (0, 1). An exponential query has a > 0 and b
+        between 1.000001 a and :math:`e^{30} a`.
     epsilon : float
-        Natural-log budget of the one answer, above 0 and at most 30.
+        Privacy budget of one answer in nats, above 0 and at most 30.
 
     Attributes
     ----------
     n_features : int
+        Number of features.
     n_outputs : int
-        2: output 0 means a, output 1 means b.
+        Number of outputs, 2: output 0 means a, output 1 means b.
     output_values : tuple of two floats
-        (a, b).
+        Values (a, b) of the outputs.
     key : str
-        SHA-256 of the content: two queries with the same key are the same release.
+        SHA-256 of the content. Queries with equal keys are the same release.
 
     Raises
     ------
@@ -83,13 +84,13 @@ class RegressionQuery(KeyedQuery):
 
     Notes
     -----
-    A prediction outside [a, b] is clipped whatever the kind, so that one answer never costs more than `epsilon`. The
-    answer is drawn from integers: :math:`P(b \mid x) = T(x) / 2^{64}`, where T is kept between the integers
+    Predictions of every kind are clipped to [a, b], so an answer never costs more than `epsilon`. The answer is drawn
+    with an integer threshold: :math:`P(b \mid x) = T(x) / 2^{64}`, where T is clipped to
     :math:`\lceil 2^{64} / (e^\varepsilon + 1) \rceil` and its complement.
 
-    Every row of numbers has an answer, and none raises, warns or gives NaN: a failure would be a second answer without
-    a charge. So parameters above 1e100 are refused when the query is made, values are clipped to 1e100, and NaN becomes
-    -1e100. (scikit-learn's checks refuse NaN before any answer is drawn.)
+    Every row of numbers has an answer, without an error, a warning or NaN, since a failure would reveal the row at no
+    charge. Parameters above 1e100 are therefore invalid, values are clipped to 1e100, and NaN becomes -1e100.
+    (Estimators refuse NaN before any answer is drawn.)
 
     References
     ----------
@@ -114,35 +115,34 @@ class RegressionQuery(KeyedQuery):
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise ValueError(f"kind must be one of {KINDS}. Got {self.kind!r} instead.")
+            raise ValueError(f"kind must be one of {KINDS}; got {self.kind!r}.")
         coef = np.array(self.coef, dtype=np.float64) + 0.0
         if coef.ndim != 1 or coef.size == 0 or not np.isfinite(coef).all():
-            raise ValueError(f"coef must be a non-empty vector of finite numbers. Got {self.coef!r} instead.")
+            raise ValueError(f"coef must be a non-empty vector of finite numbers; got {self.coef!r}.")
         try:
             low, high = self.output_bounds
         except (TypeError, ValueError):
-            raise ValueError(f"output_bounds must be (a, b). Got {self.output_bounds!r} instead.") from None
+            raise ValueError(f"output_bounds must be (a, b); got {self.output_bounds!r}.") from None
         low, high = finite_number(low, "output_bounds[0]"), finite_number(high, "output_bounds[1]")
         if not low < high:
-            raise ValueError(f"output_bounds must be (a, b) with a < b. Got {self.output_bounds!r} instead.")
+            raise ValueError(f"output_bounds must be (a, b) with a < b; got {self.output_bounds!r}.")
         if self.kind == "logistic" and (low, high) != (0.0, 1.0):
-            raise ValueError(f"output_bounds of a logistic query must be (0, 1). Got {self.output_bounds!r} instead.")
+            raise ValueError(f"output_bounds of a logistic query must be (0, 1); got {self.output_bounds!r}.")
         if self.kind == "exponential" and not (
             low > 0 and _LEAST_GROWTH <= math.log(high) - math.log(low) <= MAX_GROWTH
         ):
             raise ValueError(
                 "output_bounds of an exponential query must be positive, and their ratio from 1.000001 to "
-                f"e^{MAX_GROWTH:g}. Got {self.output_bounds!r} instead."
+                f"e^{MAX_GROWTH:g}; got {self.output_bounds!r}."
             )
         intercept = finite_number(self.intercept, "intercept")
         with np.errstate(over="ignore"):
             largest = max(float(np.abs(coef).sum()), abs(intercept), abs(low), abs(high))
         if largest > LARGEST or high - low < _SMALLEST_SPAN:
             raise ValueError(
-                "A query must stay far from overflow: coefficients that add up to at most "
-                f"{LARGEST:g}, an intercept and output bounds of at most that size, and output bounds at least "
-                f"{_SMALLEST_SPAN:g} apart. Got the coefficients {self.coef!r}, the intercept {self.intercept!r} and "
-                f"the output bounds {self.output_bounds!r} instead."
+                f"The magnitudes of the coefficients must add up to at most {LARGEST:g}, the intercept and the output "
+                f"bounds must be at most that in magnitude, and the output bounds at least {_SMALLEST_SPAN:g} apart; "
+                f"got coef={self.coef!r}, intercept={self.intercept!r} and output_bounds={self.output_bounds!r}."
             )
         object.__setattr__(self, "coef", read_only(coef))
         object.__setattr__(self, "n_features", coef.size)
@@ -154,12 +154,12 @@ class RegressionQuery(KeyedQuery):
 
     @property
     def output_values(self) -> tuple[float, float]:
-        """Values of the outputs 0 and 1."""
+        """Values (a, b) of the outputs 0 and 1."""
         return self.output_bounds
 
     @cached_property
     def argument_bounds(self) -> tuple[float, float]:
-        r"""Values of :math:`\theta x + c` at which the prediction is a and b; (0, 1) if logistic."""
+        r"""Values of :math:`\theta x + c` for which the prediction is a and b; (0, 1) if logistic."""
         low, high = self.output_bounds
         return (math.log(low), math.log(high)) if self.kind == "exponential" else (low, high)
 
@@ -196,7 +196,7 @@ class RegressionQuery(KeyedQuery):
         return self._unit_response(1, self._argument(X))
 
     def probability_of_high(self, X: npt.ArrayLike) -> Floats:
-        """Probability of the output 1 (the value b).
+        """Return the probability of the output 1 (the value b).
 
         Parameters
         ----------
@@ -205,12 +205,12 @@ class RegressionQuery(KeyedQuery):
         Returns
         -------
         ndarray of shape (n_samples,)
-            Between 1/(e^epsilon + 1) and e^epsilon/(e^epsilon + 1).
+            Probabilities between 1/(e^epsilon + 1) and e^epsilon/(e^epsilon + 1).
         """
         return self._probability(1, self._argument(X))
 
     def log_likelihood(self, output: int, X: npt.ArrayLike) -> Floats:
-        """Log-probability of an output, given each row.
+        """Return the log-probability of an output, given each row.
 
         Parameters
         ----------
@@ -224,7 +224,7 @@ class RegressionQuery(KeyedQuery):
         return np.log(self._probability(output_index(output, 2), self._argument(X)))
 
     def sample(self, X: npt.ArrayLike, noise: Noise) -> npt.NDArray[np.int8]:
-        """Draw every person's answer.
+        """Draw the answer of each row.
 
         Parameters
         ----------
@@ -234,12 +234,12 @@ class RegressionQuery(KeyedQuery):
         Returns
         -------
         ndarray of int8, shape (n_samples,)
-            1 where the answer is b, else 0.
+            Outputs: 1 if the answer is b, else 0.
         """
         return noise.bernoulli(self.thresholds(X)).astype(np.int8)
 
     def thresholds(self, X: npt.ArrayLike) -> Words:
-        r"""Integers that :meth:`sample` draws with: :math:`2^{64}` times the probability of the output 1.
+        r"""Return the integer thresholds of :meth:`sample`: :math:`2^{64}` times the probability of the output 1.
 
         Parameters
         ----------
@@ -258,7 +258,7 @@ class RegressionQuery(KeyedQuery):
         return np.where(high <= low, rarer, ~rarer + np.uint64(1))
 
     def estimate(self, outputs: npt.ArrayLike) -> Floats:
-        r"""Turn answers into unbiased estimates of the (clipped) predictions.
+        r"""Convert answers to unbiased estimates of the clipped predictions.
 
         Parameters
         ----------
@@ -272,7 +272,7 @@ class RegressionQuery(KeyedQuery):
         -----
         .. math:: a + (b - a) \frac{(e^\varepsilon + 1) o - 1}{e^\varepsilon - 1}
 
-        The paper's estimate of the mean lacks the factor's :math:`- a`: it is unbiased for a = 0 alone.
+        The paper's estimate of the mean has the factor b instead of b - a, so it is unbiased only if a = 0.
         """
         low, high = self.output_bounds
         o = as_numbers(outputs, "outputs")
@@ -281,7 +281,7 @@ class RegressionQuery(KeyedQuery):
         return low + (high - low) * fraction
 
     def estimate_mean(self, outputs: npt.ArrayLike) -> tuple[float, float]:
-        r"""Unbiased mean of the predictions of those who answered, and its standard error.
+        r"""Estimate the mean prediction of the respondents, and its standard error.
 
         Parameters
         ----------
@@ -290,19 +290,18 @@ class RegressionQuery(KeyedQuery):
         Returns
         -------
         mean : float
-            NaN without answers.
+            Unbiased estimate; NaN without answers.
         standard_error : float
-            As an estimate of the mean over the population that these people were drawn from.
+            Standard error with respect to the mean of the population from which the respondents were drawn.
 
         Notes
         -----
-        The sample variance of the estimates holds both the noise and the spread of the predictions. By chance it can
-        fall below what the noise alone has at least,
+        The sample variance of the estimates includes the noise and the spread of the predictions. It is replaced by the
+        smallest variance of the noise if that is larger:
 
-        .. math:: \frac{(b - a)^2}{4 \sinh^2(\varepsilon / 2)},
+        .. math:: \frac{(b - a)^2}{4 \sinh^2(\varepsilon / 2)}.
 
-        which is then taken instead; a single answer is given the most that its noise can have,
-        :math:`(b - a)^2 / (4 \tanh^2(\varepsilon / 2))`.
+        A single answer has the largest variance of the noise, :math:`(b - a)^2 / (4 \tanh^2(\varepsilon / 2))`.
 
         Examples
         --------
@@ -324,22 +323,22 @@ class RegressionQuery(KeyedQuery):
         return float(estimates.mean()), math.sqrt(variance / n)
 
     def expected_error(self, n_people: int, mean: float | None = None) -> float:
-        r"""Expected standard error of the mean of `n_people` answers.
+        r"""Return the expected standard error of the mean of `n_people` answers.
 
         Parameters
         ----------
         n_people : int
         mean : float, default=None
-            What the mean is expected to be. None takes the middle of the output bounds, where the error is largest.
+            Expected mean. None means the middle of the output bounds, where the error is largest.
 
         Returns
         -------
         float
-            Infinity for 0 people.
+            Infinity without people.
 
         Notes
         -----
-        Of n people drawn from a population whose predictions have the mean m, with the bounds' middle :math:`\bar m`,
+        With n people, a population mean m of the predictions and the middle :math:`\bar m` of the bounds, it is
 
         .. math:: \sqrt{\frac{1}{n} \left(\frac{(b - a)^2}{4 \tanh^2(\varepsilon / 2)} - (m - \bar m)^2\right)}.
 

@@ -1,4 +1,4 @@
-r"""Units in which budgets are added up, and composition of epsilons and of zero-concentrated privacy."""
+r"""Integer units of budgets, and composition of epsilons and of zero-concentrated privacy."""
 
 import math
 from decimal import Context, Decimal, localcontext
@@ -18,7 +18,7 @@ MAX_EPSILON = 30.0
 
 
 def saturated(X: Any, n_features: int) -> Floats:
-    """Turn rows into numbers of at most 1e100; NaN becomes -1e100.
+    """Clip rows to magnitudes of at most 1e100; NaN becomes -1e100.
 
     Shapes: `X` (n_samples, n_features).
     """
@@ -26,11 +26,11 @@ def saturated(X: Any, n_features: int) -> Floats:
         try:
             rows = np.asarray(X, dtype=np.float64)
         except (TypeError, ValueError, OverflowError):
-            raise ValueError(f"X must be an array of numbers. Got {type(X).__name__} instead.") from None
+            raise ValueError(f"X must be an array of numbers; got {type(X).__name__}.") from None
         if rows.ndim != 2 or rows.shape[1] != n_features:
             raise ValueError(
-                f"X must have shape (n_samples, {n_features}), one column per coefficient of the query. "
-                f"Got shape {rows.shape} instead."
+                f"X must have shape (n_samples, {n_features}), one column per coefficient of the query; "
+                f"got shape {rows.shape}."
             )
         return np.nan_to_num(np.clip(rows, -LARGEST, LARGEST), copy=False, nan=-LARGEST)
 
@@ -38,7 +38,7 @@ def saturated(X: Any, n_features: int) -> Floats:
 def finite_number(value: Any, name: str) -> float:
     """Return a finite number as a float; -0.0 becomes 0.0. Raise ValueError otherwise."""
     if not is_number(value):
-        raise ValueError(f"{name} must be a finite number. Got {value!r} instead.")
+        raise ValueError(f"{name} must be a finite number; got {value!r}.")
     return float(value) + 0.0
 
 
@@ -46,7 +46,7 @@ def checked_epsilon(value: Any) -> float:
     """Return a valid epsilon of a query as a float. Raise ValueError otherwise."""
     epsilon = finite_number(value, "epsilon")
     if not 0 < epsilon <= MAX_EPSILON:
-        raise ValueError(f"epsilon must be above 0 and at most {MAX_EPSILON:g}. Got {value!r} instead.")
+        raise ValueError(f"epsilon must be above 0 and at most {MAX_EPSILON:g}; got {value!r}.")
     return epsilon
 
 
@@ -125,12 +125,12 @@ _DECIMAL_ERROR = Decimal(10) ** -60
 def zcdp_budget(epsilon: float, delta: float) -> int:
     r"""Return the zCDP budget of an (epsilon, delta) budget, in units, rounded down.
 
-    A filter that accepts while the :math:`\rho` of all queries, chosen adaptively, add up to at most this keeps the
-    log-ratio of the outputs' probabilities at most epsilon, with probability at least :math:`1 - \delta`, for each pair
-    of values: with :math:`\alpha` fixed, :math:`e^{(\alpha - 1)(L_k - \alpha (\rho_1 + \dots + \rho_k))}` is a
-    supermartingale. Where every :math:`\rho_i` is :math:`\varepsilon_i^2 / 2` it is the filter of Whitehouse et al.:
-    :math:`\sqrt{2 \ln(1/\delta) s} + s/2` with :math:`s = \sum_i \varepsilon_i^2`. Solved for
-    :math:`\rho`, the budget is :math:`(\sqrt{\varepsilon + \ln(1/\delta)} - \sqrt{\ln(1/\delta)})^2`.
+    The budget is :math:`(\sqrt{\varepsilon + \ln(1/\delta)} - \sqrt{\ln(1/\delta)})^2`. Consider a filter that accepts
+    adaptive queries while the sum of their :math:`\rho` is at most the budget. For each pair of values, the log-ratio
+    of the outputs' probabilities is then at most epsilon, with probability at least :math:`1 - \delta`. The proof fixes
+    :math:`\alpha`: :math:`e^{(\alpha - 1)(L_k - \alpha (\rho_1 + \dots + \rho_k))}` is a supermartingale. If every
+    :math:`\rho_i` is :math:`\varepsilon_i^2 / 2`, this is the filter of Whitehouse et al.:
+    :math:`\sqrt{2 \ln(1/\delta) s} + s/2` with :math:`s = \sum_i \varepsilon_i^2`.
 
     M. Bun and T. Steinke, "Concentrated Differential Privacy", TCC 2016, Lemma 3.5; J. Whitehouse, A. Ramdas, R. Rogers
     and Z. S. Wu, "Fully Adaptive Composition in Differential Privacy", 2022.
@@ -143,7 +143,7 @@ def zcdp_budget(epsilon: float, delta: float) -> int:
 
 
 def loss_of_zcdp(rho: int, delta: float) -> float:
-    r"""Give :math:`\rho + 2 \sqrt{\rho \ln(1/\delta)}` in nats, rounded up, for a rho in units."""
+    r"""Return :math:`\rho + 2 \sqrt{\rho \ln(1/\delta)}` in nats, rounded up, for a rho in units."""
     with localcontext(_DECIMALS):
         loss = Decimal(rho) / UNITS
         return round_up(Fraction((loss + 2 * (loss * -Decimal(delta).ln()).sqrt()) * (1 + _DECIMAL_ERROR)))

@@ -27,7 +27,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> _typing.Any:
-    # Imported on use: a device that releases records does not need it.
+    # Imported on use, since a device that releases records does not need it.
     if name in ("PrefixDomain", "PrefixTask"):
         from skldp.client import _prefixes
 

@@ -1,4 +1,4 @@
-"""Fields of a policy: declared columns, each with the integer law that answers for it."""
+"""Fields of a policy: declared columns with their integer laws."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,12 +12,12 @@ from skldp.laws._integers import CodeLaw, GroupLaw, TwoStepLaw, UnitLaw, law_fro
 
 MOST_NAME = 200
 _MOST_VALUES, _MOST_LETTERS, _LARGEST_INTEGER = 2**20, 1000, 2**53
-# Squares of larger numbers, such as variances, would leave the range of doubles.
+# Squares of larger numbers, such as variances, could overflow.
 _MOST = 1e100
 
 
 def check_text(name: str, value: Any, most: int = MOST_NAME) -> None:
-    """Raise ValueError unless a value is a text of 1 to `most` characters."""
+    """Raise ValueError unless a value is a str of 1 to `most` characters."""
     if not isinstance(value, str) or not 1 <= len(value) <= most:
         raise ValueError(f"{name} must be a text of 1 to {most} characters; got {value!r:.40}.")
 
@@ -31,45 +31,45 @@ class Field(ABC):
 
     @property
     def epsilon(self) -> float:
-        """The exact epsilon of an answer, from the integers of the law."""
+        """Exact epsilon of an answer, from the integers of the law."""
         return float(self.law.epsilon)
 
     @property
     def lifetime_epsilon(self) -> float:
-        """The exact epsilon of all answers to one value under the memo rule ``"permanent"``."""
+        """Exact epsilon of all answers to one value under the memo rule ``"permanent"``."""
         return float(self.law.lifetime_epsilon)
 
     @property
     def two_steps(self) -> TwoStepLaw | None:
-        """The law, if it has a permanent answer that every report randomizes again."""
+        """Law of two steps, or None."""
         return self.law if isinstance(self.law, TwoStepLaw) else None
 
     @property
     def needs_steps(self) -> bool:
-        """Whether fractions must be rounded to steps before they have a permanent answer."""
+        """Whether permanent answers require `steps`, since the field has fractional numbers."""
         return False
 
     @property
     def n_answers(self) -> int:
-        """Answers are integers from 0 to below this."""
+        """Number of answers, the integers from 0."""
         return int(self.law.n_answers)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the values in a record."""
+        """Names of the values in a record."""
         return (self.name,)
 
     @abstractmethod
     def encode(self, value: Any) -> Any:
-        """Return the law's input for a value of a record, or for several by name."""
+        """Return the law's input for a value of a record, or for a mapping of several values."""
 
     @abstractmethod
     def encode_all(self, columns: Mapping[str, Any], refuse_unknown: bool, **reading: Any) -> Sequence[Any]:
-        """Return the law's input for each row of a table, which has a column for each name."""
+        """Return the law's input for each row of a table with a column for each name."""
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """Return the field as a policy writes it."""
+        """Return the field as a dict of its document."""
 
     def draw(self, encoded: Any, words: Iterator[int]) -> int:
         """Draw the answer to an encoded value."""
@@ -87,19 +87,19 @@ class Field(ABC):
 
 @dataclass(frozen=True)
 class NumberField(NumberColumn, Field):
-    r"""A number or a date within declared bounds, with its law.
+    r"""Field for a number or a date within declared bounds, with its law.
 
     Parameters
     ----------
     name : str
     low, high : float
-        From -1e100 to 1e100, ``low < high``. The bounds of a date are days since 1970-01-01.
+        Bounds from -1e100 to 1e100, with ``low < high``. The bounds of a date are days since 1970-01-01.
     law : UnitLaw
         Law of numbers in [-1, 1].
     unit, whole, missing, is_date
-        As of :class:`NumberColumn`; `missing` is a number.
+        As in :class:`NumberColumn`; `missing` is a number.
     steps : int, default=None
-        The number of equal steps between the bounds under the memo rule ``"permanent"``, from 1 to 2^30.
+        Number of equal steps between the bounds under the memo rule ``"permanent"``, from 1 to 2^30.
 
     Raises
     ------
@@ -108,7 +108,7 @@ class NumberField(NumberColumn, Field):
 
     Notes
     -----
-    The law is given :math:`(x - c) / r` in IEEE double precision, clipped to [-1, 1], where :math:`c` is the middle of
+    The input of the law is :math:`(x - c) / r` in IEEE double precision, clipped to [-1, 1]. :math:`c` is the middle of
     the bounds and :math:`r` half their distance.
     """
 
@@ -120,31 +120,31 @@ class NumberField(NumberColumn, Field):
         _check_column(self)
         _check_steps(self.steps)
         if not isinstance(self.law, UnitLaw):
-            raise ValueError(f"The law of a number must be one for [-1, 1]. Got {self.law!r} instead.")
+            raise ValueError(f"The law of a number must be one for [-1, 1]; got {self.law!r}.")
         if self.steps is not None and self.two_steps is not None:
             raise ValueError(f"A law of two steps rounds numbers itself and needs no steps; got {self.steps!r}.")
 
     @cached_property
     def needs_steps(self) -> bool:
-        """Whether it takes fractions, each of which would be a value of its own."""
+        """Whether the field has fractional numbers, each of which would be a separate value."""
         return self.steps is None and not self.whole and self.two_steps is None
 
     def encode_all(self, columns: Mapping[str, Any], refuse_unknown: bool, **reading: Any) -> Sequence[float]:
-        """Return the place of each number in [-1, 1]."""
+        """Return the position of each number in [-1, 1]."""
         return self.places(columns[self.name], **reading)
 
     def value(self, answer: int) -> float:
-        """Return the unbiased number of an answer."""
+        """Return the unbiased estimate of an answer."""
         return float(self.number(self.law.value(answer)))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the field as a policy writes it."""
+        """Return the field as a dict of its document."""
         return super().to_dict() | self._law_and_epsilons()
 
 
 @dataclass(frozen=True)
 class NumbersField(Field):
-    """Several numbers of a record with one law: all are answered for together, or some that are drawn.
+    """Field for several numbers with one law, which answers for all of them or for a random sample.
 
     Parameters
     ----------
@@ -153,9 +153,9 @@ class NumbersField(Field):
     columns : tuple of NumberColumn
         Columns of different names.
     law : GroupLaw
-        Law of as many numbers in [-1, 1].
+        Law of as many numbers in [-1, 1] as there are columns.
     steps : int, default=None
-        The number of equal steps between the bounds of each number that is not an integer under the memo rule
+        Number of equal steps between the bounds of each number that is not an integer under the memo rule
         ``"permanent"``, from 1 to 2^30.
 
     Raises
@@ -172,58 +172,58 @@ class NumbersField(Field):
     def __post_init__(self) -> None:
         check_text("The name of a field", self.name)
         if not isinstance(self.columns, tuple) or not all(isinstance(one, NumberColumn) for one in self.columns):
-            raise ValueError(f"columns must be a tuple of columns of numbers. Got {self.columns!r} instead.")
+            raise ValueError(f"columns must be a tuple of NumberColumn; got {self.columns!r}.")
         for column in self.columns:
             _check_column(column)
         if not isinstance(self.law, GroupLaw) or self.law.n_values != len(self.columns):
-            raise ValueError(f"The law must be of {len(self.columns)} numbers. Got {self.law!r} instead.")
+            raise ValueError(f"The law must be of {len(self.columns)} numbers; got {self.law!r}.")
         _check_steps(self.steps)
 
     @cached_property
     def needs_steps(self) -> bool:
-        """Whether it takes fractions, each of which would be a value of its own."""
+        """Whether the field has fractional numbers, each of which would be a separate value."""
         return self.steps is None and not all(column.whole for column in self.columns)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the columns."""
+        """Names of the columns."""
         return tuple(column.name for column in self.columns)
 
     def encode(self, value: Mapping[str, Any]) -> tuple[float, ...]:
-        """Return the places of the numbers of a record in [-1, 1]."""
+        """Return the positions of a record's numbers in [-1, 1]."""
         return tuple(column.encode(value.get(column.name)) for column in self.columns)
 
     def encode_all(
         self, columns: Mapping[str, Any], refuse_unknown: bool, **reading: Any
     ) -> Sequence[tuple[float, ...]]:
-        """Return the places of the numbers of each row in [-1, 1]."""
+        """Return the positions of each row's numbers in [-1, 1]."""
         return list(zip(*(one.places(columns[one.name], **reading) for one in self.columns), strict=True))
 
     def values(self, answer: int) -> dict[str, float]:
-        """Return the unbiased numbers of an answer; those that were not drawn are in the middle of their bounds."""
+        """Return the unbiased estimates of an answer; numbers that were not sampled get the middle of their bounds."""
         pairs = zip(self.columns, self.law.values(answer), strict=True)
         return {column.name: column.number(place) for column, place in pairs}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the field as a policy writes it."""
+        """Return the field as a dict of its document."""
         columns = [column.to_dict() for column in self.columns]
         return {"name": self.name, "type": "numbers", "columns": columns} | self._law_and_epsilons()
 
 
 @dataclass(frozen=True)
 class CategoryField(CategoryColumn, Field):
-    """A category with declared values, with its law.
+    """Field for a category with declared values, with its law.
 
     Parameters
     ----------
     name : str
     values : tuple of str, int, bool or None
-        At least two, all different; None is the category of missing values.
+        At least two different values; None is the category of missing values.
     law : CodeLaw
         Law of as many codes as there are values.
     unknown : str, int, bool or None, default=...
-        The one of `values` that any other value counts as, a missing one too if None is not among them. An ellipsis is
-        None if that is among the values, else the first value.
+        Member of `values` that replaces any other value, and a missing value if None is not among them. An ellipsis
+        means None if it is among the values, else the first value.
 
     Raises
     ------
@@ -236,12 +236,12 @@ class CategoryField(CategoryColumn, Field):
     def __post_init__(self) -> None:
         check_text("The name of a field", self.name)
         if not isinstance(self.values, tuple) or not all(map(_is_value, self.values)):
-            raise ValueError("values must be a tuple of texts, integers, booleans and None. Got others instead.")
+            raise ValueError("values must be a tuple of str, int, bool and None; got another type.")
         if not self.values or len(self.values) > _MOST_VALUES:
             raise ValueError(f"values must be 1 to {_MOST_VALUES}; got {len(self.values)}.")
         super().__post_init__()
         if not isinstance(self.law, CodeLaw) or self.law.n_codes != len(self.values):
-            raise ValueError(f"The law of a category must be of {len(self.values)} codes. Got {self.law!r} instead.")
+            raise ValueError(f"The law of a category must be of {len(self.values)} codes; got {self.law!r}.")
 
     def encode_all(self, columns: Mapping[str, Any], refuse_unknown: bool, **reading: Any) -> Sequence[int]:
         """Return the code of each value."""
@@ -249,7 +249,7 @@ class CategoryField(CategoryColumn, Field):
         return codes
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the field as a policy writes it."""
+        """Return the field as a dict of its document."""
         return super().to_dict() | self._law_and_epsilons()
 
 
@@ -258,7 +258,7 @@ AnyField = NumberField | NumbersField | CategoryField
 
 def field_from_dict(given: dict[str, Any]) -> AnyField:
     """Read a field of a document."""
-    # Each class checks that the law is one of its own.
+    # Each class checks the type of its law.
     law: Any = law_from_dict(given["law"])
     if given["type"] == "category":
         return CategoryField(given["name"], tuple(given["values"]), law, unknown=given["unknown"])

@@ -1,4 +1,4 @@
-"""Account of the releases of one person's device, in an SQLite file."""
+"""Account of the releases from one person's device, in an SQLite file."""
 
 import math
 import os
@@ -18,7 +18,7 @@ _TABLE = "CREATE TABLE IF NOT EXISTS spent (policy TEXT PRIMARY KEY, units INTEG
 _KEPT = "CREATE TABLE IF NOT EXISTS kept (tag TEXT PRIMARY KEY)"
 # NULL marks a wave whose report the limit did not admit.
 _WAVES = "CREATE TABLE IF NOT EXISTS waves (wave TEXT PRIMARY KEY, report BLOB)"
-# Locks out other writers between the read of the sum and the write of the charge.
+# An immediate transaction excludes other writers between reading the sum and writing the charge.
 _BEGIN = "BEGIN IMMEDIATE"
 _CHARGE = (
     "INSERT INTO spent VALUES (?, ?, 1) "
@@ -27,16 +27,16 @@ _CHARGE = (
 
 
 class DeviceLedger:
-    """Account of one person's releases from a device, with a limit.
+    """Account of the releases from one person's device, with a lifetime limit.
 
     Parameters
     ----------
     path : str or path-like
-        File, created for its owner alone if there is none (on a file system with hard links). It holds digests of
-        policies, numbers of reports, epsilons and the reports of waves, and no values. Deleting it forgets what was
-        released.
+        Path of the file. A missing file is created with access for its owner only (on a file system with hard links).
+        The file contains digests of policies, numbers of reports, epsilons and the reports of waves, but no values.
+        Deleting it deletes the record of past releases.
     lifetime_epsilon : float
-        Largest total epsilon (natural log) of all reports, set by the person.
+        Largest total epsilon of all reports in nats, set by the person.
 
     Raises
     ------
@@ -45,8 +45,8 @@ class DeviceLedger:
 
     Notes
     -----
-    A charge is on the disk before anything is drawn: a crash may lose a report, never its cost. Charges are rounded up
-    to a multiple of :math:`2^{-40}`. Several processes may share the file.
+    A charge is on disk before its report is drawn: a crash may lose a report, never its cost. Charges are rounded up to
+    a multiple of :math:`2^{-40}`. Several processes may share the file.
 
     Examples
     --------
@@ -61,13 +61,13 @@ class DeviceLedger:
 
     def __init__(self, path: str | PathLike[str], *, lifetime_epsilon: float) -> None:
         check_epsilon(lifetime_epsilon)
-        # Absolute: the process may change its directory, and SQLite takes ":memory:" for no file.
+        # An absolute path survives a change of directory, and SQLite does not take it for ":memory:".
         self.path = os.path.abspath(path)
         self.lifetime_epsilon = float(lifetime_epsilon)
 
     @property
     def spent(self) -> float:
-        """The sum of all charged epsilons."""
+        """Sum of all charged epsilons."""
         with self._opened() as connection:
             return float(Fraction(_total(connection), _UNITS))
 
@@ -77,11 +77,11 @@ class DeviceLedger:
         Raises
         ------
         BudgetExhaustedError
-            If it would exceed the limit; nothing is charged then.
+            If the charge would exceed the limit. Nothing is charged then.
         ValueError
             If epsilon is not a finite number > 0.
         LedgerError
-            If the file cannot be read or written, or is another file; nothing is drawn then.
+            If the file cannot be read or written, or is not an account. Nothing is drawn then.
         """
         units = _units(epsilon)
         with self._opened() as connection:
@@ -89,10 +89,10 @@ class DeviceLedger:
             self._spend(connection, policy, units)
 
     def charge_once(self, policy: str, charges: Mapping[str, float]) -> None:
-        """Charge one report for the answers that were never charged before.
+        """Charge one report for the answers that were not charged before.
 
-        `charges` has the epsilon of each answer by its tag, a keyed hash of the value that is kept in the file. Errors
-        are those of :meth:`charge`.
+        `charges` maps the tag of each answer to its epsilon. A tag is a keyed hash of the value, and the file stores
+        it. Errors are those of :meth:`charge`.
         """
         units = {tag: _units(epsilon) for tag, epsilon in charges.items()}
         with self._opened() as connection:
@@ -100,7 +100,7 @@ class DeviceLedger:
             self._spend(connection, policy, _new_units(connection, units))
 
     def keep_wave(self, policy: str, wave: str, charges: Mapping[str, float], report: bytes) -> bytes:
-        """Charge and store the first report of a wave, and return the stored one.
+        """Charge and store the first report of a wave, and return the stored report.
 
         Parameters
         ----------
@@ -109,21 +109,22 @@ class DeviceLedger:
         wave : str
             Digest of policy, person and wave.
         charges : dict of str to float
-            As of :meth:`charge_once`.
+            As in :meth:`charge_once`.
         report : bytes
-            Stored and charged if the wave has none.
+            Report to store and charge if the wave has none.
 
         Returns
         -------
         bytes
-            The stored report, which is on the disk.
+            Stored report, which is on disk.
 
         Raises
         ------
         BudgetExhaustedError
-            If the limit does not admit it, or did not when the wave was first asked. The wave never has a report then.
+            If the limit does not admit the report, or did not admit it at the first call for this wave. The wave never
+            has a report then.
         ValueError, LedgerError
-            As of :meth:`charge`.
+            As in :meth:`charge`.
         """
         units = {tag: _units(epsilon) for tag, epsilon in charges.items()}
         with self._opened() as connection:
@@ -151,12 +152,12 @@ class DeviceLedger:
         return f"DeviceLedger({self.path!r}, lifetime_epsilon={self.lifetime_epsilon!r})"
 
     def _kept_report(self, connection: Any, wave: str) -> bytes | None:
-        """Return the report of a wave, or None; raises BudgetExhaustedError if it was refused."""
+        """Return the report of a wave, or None; raise BudgetExhaustedError if it was refused."""
         row = connection.execute("SELECT report FROM waves WHERE wave = ?", (wave,)).fetchone()
         if row is None:
             return None
         if row[0] is None:
-            raise BudgetExhaustedError("The lifetime limit did not admit a report of this wave. Got the wave again.")
+            raise BudgetExhaustedError("The lifetime limit must admit the first report of a wave; got a refused wave.")
         return bytes(row[0])
 
     def _spend(self, connection: Any, policy: str, units: int) -> None:
@@ -165,16 +166,16 @@ class DeviceLedger:
         # A report without new charges is admitted even if the limit was lowered.
         if units and _total(connection) + units > limit:
             raise BudgetExhaustedError(
-                f"A report must stay within the lifetime limit of {self.lifetime_epsilon:g} that is set on this "
-                f"device. Got one of epsilon {units / _UNITS:.6g}, which exceeds what is left of it."
+                f"A report must be within the remaining part of this device's lifetime limit, "
+                f"{self.lifetime_epsilon:g}; got one of epsilon {units / _UNITS:.6g}, which exceeds it."
             )
         connection.execute(_CHARGE, (policy, units))
         connection.execute("COMMIT")
 
     @contextmanager
     def _opened(self) -> Iterator[Any]:
-        # Not at the top: a device that only shows a policy need not wait for it. A connection each time, since one
-        # must not pass a fork.
+        # A device that only shows a policy does not need sqlite3. A connection must not be shared across a fork, so
+        # each call opens its own.
         import sqlite3
 
         try:
@@ -186,17 +187,17 @@ class DeviceLedger:
                 yield connection
         except (sqlite3.Error, OSError) as error:
             raise LedgerError(
-                f"The account must be a file that can be read and written. Got {type(error).__name__} of {self.path!r}."
+                f"The account must be a readable and writable file; got {type(error).__name__} for {self.path!r}."
             ) from None
 
 
 def _create(path: str) -> None:
-    """Create an empty file for its owner alone unless there is one; SQLite gives its journal the same mode."""
+    """Create an empty file with access for its owner only, unless it exists; SQLite copies the mode to its journal."""
     if os.path.lexists(path):
         return
     from tempfile import TemporaryDirectory
 
-    # Linked after it is closed: closing a file drops the locks of the process on it.
+    # Closing a file releases the process's locks on it, so the file is linked after it is closed.
     with TemporaryDirectory(prefix=".skldp-", dir=os.path.dirname(path)) as folder:
         draft = os.path.join(folder, "account")
         os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))

@@ -1,4 +1,4 @@
-"""Permanent answers: random words are a function of secret, person, law, field and value."""
+"""Permanent answers, whose random words are a function of secret, person, law, field and value."""
 
 import hashlib
 import math
@@ -10,7 +10,7 @@ from skldp._documents import canonical_text
 from skldp.client._fields import AnyField, CategoryField, NumbersField
 from skldp.laws._release_key import ReleaseKey
 
-# Incremented when a draw reads its words differently.
+# Increment this version if a draw reads its words differently.
 _VERSION = b"1"
 
 
@@ -23,7 +23,7 @@ class Kept(NamedTuple):
 
 
 class KeptField(NamedTuple):
-    """Field with the digests that its answers are a function of, beside the value."""
+    """Field with the digests that determine its answers, besides the value."""
 
     field: AnyField
     meaning: bytes
@@ -32,7 +32,7 @@ class KeptField(NamedTuple):
 
     @classmethod
     def of(cls, field: AnyField) -> "KeptField":
-        """Digest the field without units and stand-ins."""
+        """Return a field with its digests, which exclude units and replacements of missing values."""
         own = field.to_dict()
         meaning = _meaning(own)
         if isinstance(field, NumbersField):
@@ -49,7 +49,7 @@ def kept_report(
     person: bytes,
     wave: str = "",
 ) -> Kept:
-    """Answer for encoded values."""
+    """Return the report of encoded values, with permanent answers."""
     answers, values, charges = [], [], {}
     for one, given in zip(fields, encoded, strict=True):
         own = _Answer(one, key, person)
@@ -88,7 +88,7 @@ class _Answer(NamedTuple):
         seen = law.see(given, choice)
         about = self._about(_whole(seen))
         permanent = law.keep(seen, choice, _words(self.key.subkey("skldp answer", *about)))
-        # Waves of two policies have noise of their own; with equal noise a change between them would show.
+        # With equal noise in the waves of two policies, a change between them would be visible.
         again = (*of_person, _whole(permanent), policy, _wave(wave))
         return law.report(permanent, choice, _words(self.key.subkey("skldp wave", *again))), self._tag(about)
 
@@ -100,7 +100,7 @@ class _Answer(NamedTuple):
         return self.key.subkey("skldp tag", *about).hex()
 
     def _stepped(self, given: Any) -> Any:
-        """Round numbers to steps, by thresholds of the person: the mean over people is unbiased."""
+        """Round numbers to steps with thresholds of the person, so that the mean over people is unbiased."""
         field = self.kept.field
         if isinstance(field, CategoryField) or field.steps is None:
             return given
@@ -124,7 +124,7 @@ def _digest(content: Any) -> bytes:
 
 
 def _packed(field: AnyField, value: Any) -> bytes:
-    """Return the input of the law as bytes; minus zero is zero."""
+    """Return the input of the law as bytes; -0.0 becomes 0.0."""
     if isinstance(field, CategoryField):
         return struct.pack(">q", value)
     places = value if isinstance(field, NumbersField) else (value,)
@@ -140,7 +140,7 @@ def _whole(number: int) -> bytes:
 
 
 def _at_step(place: float, steps: int, shift: bytes) -> float:
-    # An odd multiple of 2^-53 inside (0, 1): either end stays.
+    # An odd multiple of 2^-53 in (0, 1) leaves both ends unchanged.
     above = ((int.from_bytes(shift[:8], "big") >> 12) + 0.5) * 2.0**-52
     step = min(math.floor((place + 1) / 2 * steps + above), steps)
     return 2 * (step / steps) - 1
@@ -155,6 +155,6 @@ def _words(key: bytes) -> Iterator[int]:
 
 
 def wave_digest(policy: str, person: bytes, wave: str) -> str:
-    """Return the digest of a person's wave, which does not depend on the secret."""
+    """Return the digest of a person's wave, independent of the secret."""
     parts = (policy.encode(), person, _wave(wave))
     return hashlib.sha256(b"".join(len(part).to_bytes(8, "big") + part for part in parts)).hexdigest()

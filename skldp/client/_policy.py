@@ -1,4 +1,4 @@
-"""Policies: documents that state what a device releases of a record, by which laws and at which epsilon."""
+"""Policies: documents that state the released fields of a record, their laws and their epsilon."""
 
 import math
 import re
@@ -30,7 +30,7 @@ _EXPIRES = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 _NAME = re.compile(f"(?s:.{{1,{MOST_NAME}}})")
 _DOUBLE = re.compile(r"(?!.{33})-?[0-9]+(\.[0-9]+)?(e[+-][0-9]+)?")
 _INTEGER = re.compile("(?!.{21})(0|-?[1-9][0-9]*)")
-# The parameters of estimators; after the fourth they are optional.
+# Parameters of estimators; those after the fourth are optional.
 _FORMS = {
     "estimator": _NAME,
     "epsilon": _DOUBLE,
@@ -45,7 +45,7 @@ _FORMS = {
 
 @dataclass(frozen=True)
 class Policy:
-    """Fields of a record that are released, their laws, and their exact epsilon, as a JSON document.
+    """Policy of releases from a device, with the fields of a record, their laws and the exact epsilon.
 
     Parameters
     ----------
@@ -55,11 +55,12 @@ class Policy:
     expires : str, default=None
         UTC time such as ``"2027-01-31T00:00:00Z"`` after which nothing is released.
     asked : list of dict, default=None
-        Parameters of the estimators that the integers were made from. They are no part of the law.
+        Parameters of the estimators from which the integers were computed. They are not part of the law.
     memo : {"fresh", "permanent"}, default="fresh"
-        ``"fresh"`` draws every report independently. ``"permanent"`` makes it a function of a secret of the person, the
-        law and the value: the same record gives the same report. Numbers other than integers need `steps` then. Laws of
-        two steps, such as that of longitudinal_categories, need ``"permanent"``.
+        Rule for repeated reports. ``"fresh"`` draws every report independently. ``"permanent"`` makes the report a
+        function of the person's secret, the law and the value, so the same record gives the same report. Numbers other
+        than integers then need `steps`. Laws of two steps, such as that of longitudinal_categories, need
+        ``"permanent"``.
 
     Raises
     ------
@@ -72,23 +73,22 @@ class Policy:
 
     Notes
     -----
-    The document has one form, to the byte, for one content, and holds the SHA-256 of that text. A loaded document is
-    not trusted: every name, type and text is checked, and every epsilon is computed from the integers that are sampled.
-    Loading runs no code.
+    The document has a canonical form and contains the SHA-256 of its text. A loaded document is not trusted: every
+    name, type and text is checked, and every epsilon is computed from the sampled integers. Loading runs no code.
 
-    Under the memo rule ``"permanent"``, `epsilon` is that of all reports together while no value changes: repeated
-    reports are equal, for any policies with the same laws, fields and steps. A field that has had k values costs k
-    times its epsilon; a ledger charges exactly that. No epsilon covers whether two reports are equal: an observer of
-    both learns whether the record changed, and equal reports link a person over time. See
+    Under the memo rule ``"permanent"``, `epsilon` covers all reports together while no value changes. Repeated reports
+    are equal, for any policies with the same laws, fields and steps. A field that has had k values costs k times its
+    epsilon, and a ledger charges exactly this. No epsilon covers the equality of two reports: an observer of both
+    learns whether the record changed, and equal reports link a person over time. See
     :class:`~skldp.mechanisms.FieldKey`.
 
     A law of two steps hides changes: each value has a permanent answer, and every wave reports a new randomization of
-    it. `epsilon` is that of one report, `lifetime_epsilon` that of all reports while no value changes. A ledger charges
-    the lifetime epsilon for each value that is seen. Not covered: from many waves, the times of changes can be
-    estimated; and a hash function or buckets that a person drew once are in all their reports, and may link them.
-    A wave belongs to one policy; another policy with the same laws has waves of its own.
+    it. `epsilon` covers one report, and `lifetime_epsilon` all reports while no value changes. A ledger charges the
+    lifetime epsilon for each new value. Two things are not covered. The times of changes can be estimated from many
+    waves. A person's hash function or buckets occur in all their reports and may link them. Each policy has its own
+    waves, even if the laws are the same.
 
-    Numbers with one law are one value: if one of them changes, all are answered for anew.
+    Numbers with one law count as one value: if one of them changes, all have new answers.
 
     Examples
     --------
@@ -111,22 +111,22 @@ class Policy:
 
     def __post_init__(self) -> None:
         if not self.fields or not all(isinstance(field, AnyField) for field in self.fields):
-            raise ValueError(f"fields must be a tuple of fields, at least one. Got {self.fields!r} instead.")
+            raise ValueError(f"fields must be a tuple of fields, at least one; got {self.fields!r}.")
         for names in ([one.name for one in self.fields], self.names):
             if len(set(names)) < len(names):
-                raise ValueError(f"Fields must have different names. Got {names!r} instead.")
+                raise ValueError(f"Fields must have different names; got {names!r}.")
         if not math.isfinite(self.epsilon):
-            raise ValueError("The fields must have a finite epsilon together. Got an infinite one instead.")
+            raise ValueError("The total epsilon of the fields must be finite; got infinity.")
         if self.memo == "fresh" and any(one.steps is not None for one in self.fields):
-            raise ValueError("steps are for the memo rule 'permanent'. Got a field with some under 'fresh'.")
+            raise ValueError("`steps` must be None under the memo rule 'fresh'; got a field with steps.")
         if self.memo == "fresh" and self.has_waves:
-            raise ValueError("Laws of two steps are for the memo rule 'permanent'. Got one under 'fresh'.")
+            raise ValueError("Laws of two steps must have the memo rule 'permanent'; got 'fresh'.")
         if self.memo == "permanent" and any(one.needs_steps for one in self.fields):
             raise ValueError(
                 "Under the memo rule 'permanent', numbers other than integers must have `steps`; got None."
             )
         if sum(one.n_answers.bit_length() for one in self.fields) > _MOST_BITS:
-            raise ValueError(f"A report must have at most {_MOST_BITS} bits of answers. Got a policy of more instead.")
+            raise ValueError(f"A report must have at most {_MOST_BITS} bits of answers; got a policy with more.")
         check_text("purpose", self.purpose, 1000)
         if len(self.fields) > _MOST_FIELDS or self.memo not in ("fresh", "permanent"):
             raise ValueError(
@@ -137,7 +137,7 @@ class Policy:
         object.__setattr__(self, "asked", deepcopy(self.asked))
         if self.asked is not None:
             _check_asked(self.asked)
-        # Raises if it is not a time.
+        # Raises if `expires` is not a time.
         _ = self._expiry
         hidden = next((text for text in _texts(self._document) if not is_visible(text)), None)
         if hidden is not None:
@@ -157,37 +157,37 @@ class Policy:
         Parameters
         ----------
         estimator : estimator
-            Fitted, with declared categories and bounds: a TablePrivatizer, a NumericPrivatizer (not ``"laplace"`` or
-            ``"gaussian"``), a BitRandTransformer with ``calibration="exact", debias=True``, a CategoricalPrivatizer, a
-            TargetPrivatizer (field ``"target"``), a LabelRR or a LabelLaplace (``"label"``); a ColumnTransformer of
-            these; or a Pipeline whose first step is one of these.
+            Fitted estimator with declared categories and bounds: a TablePrivatizer, a NumericPrivatizer (without
+            ``"laplace"`` and ``"gaussian"``), a BitRandTransformer with ``calibration="exact", debias=True``, a
+            CategoricalPrivatizer, a TargetPrivatizer (field ``"target"``), a LabelRR or a LabelLaplace (``"label"``); a
+            ColumnTransformer of these; or a Pipeline whose first step is one of these.
         purpose : str
             Purpose of the collection, shown to the person.
         units : dict by column, default=None
             Units of numbers, for display.
         expires : str, default=None
-            As of the class.
+            As in the class.
 
         Returns
         -------
         Policy
-            Its releases use secure randomness, whatever the estimator's `seed`.
+            Policy of the estimator. Its releases use secure randomness and ignore the estimator's `seed`.
 
         Raises
         ------
         ValueError
-            If the estimator is of another kind, has learnt a domain from rows, or a column has no law of integers.
+            If the estimator has another type or learned its domain from rows, or a column has no integer law.
 
         Notes
         -----
-        Mechanisms that draw real numbers (PrivUnit, Gaussian and Laplace vectors, random projections) have no policy:
-        clients could not agree bit for bit, and a device could not compute its epsilon. Numbers with one law become one
-        `NumbersField`.
+        Mechanisms that draw real numbers (PrivUnit, Gaussian and Laplace vectors, random projections) have no policy,
+        since clients could not agree on every bit, and a device could not compute the epsilon. Numbers with one law
+        become one `NumbersField`.
 
-        A device clips numbers to their bounds. A missing number is the middle of its bounds. A missing or unknown
-        category is the missing category if the schema declares one, else the first value. Stand-ins bias an estimate
-        by the share of people without a value; a missing category shows that share. ``dataclasses.replace`` of a field
-        sets other stand-ins.
+        A device clips numbers to their bounds. It replaces a missing number by the middle of the bounds, and a missing
+        or unknown category by the missing category, if declared, or the first value. Replacements bias an estimate by
+        the share of people without a value; a missing category estimates this share. Use ``dataclasses.replace`` on a
+        field to set other replacements.
         """
         from skldp.collection._conversion import exported
 
@@ -195,17 +195,17 @@ class Policy:
         return cls(purpose, fields, expires, asked)
 
     def to_estimator(self) -> Any:
-        """Make the estimator, not fitted, that samples with the integers of this policy; needs scikit-learn.
+        """Make the unfitted estimator with the integers of this policy; needs scikit-learn.
 
         Returns
         -------
         estimator
-            A ColumnTransformer takes its columns by the names of the fields.
+            Estimator without fit. A ColumnTransformer selects its columns by the names of the fields.
 
         Raises
         ------
         ValueError
-            If the policy was not made from an estimator, or its parameters give other integers.
+            If the policy was not made from an estimator, or the estimator's parameters give other integers.
         """
         from skldp.collection._conversion import estimator_of
 
@@ -219,34 +219,33 @@ class Policy:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Read a policy from JSON, which is not trusted.
+        """Read a policy from untrusted JSON.
 
         Raises
         ------
         ValueError
-            If it is no policy of this version, its integers do not give the epsilons that it claims, or it is not the
-            document of its SHA-256.
+            If the text is not a policy of this version, its integers do not give its stated epsilons, or its SHA-256
+            differs.
         """
         if isinstance(text, str) and len(text) > _MOST_CHARACTERS:
             raise ValueError(f"A policy must be a document of at most {_MOST_CHARACTERS} characters; got a longer one.")
         given = read_document(text, "policy", _VERSION, _NAMES, {"asked", "lifetime_epsilon"}, integers=True)
         if digest(given) != given["sha256"]:
-            raise ValueError("A policy must be the document of its own sha256. Got another one instead.")
+            raise ValueError("The sha256 of a policy must be that of its document; got another one.")
         with parsing("A policy"):
             fields = tuple(map(field_from_dict, given["fields"][: _MOST_FIELDS + 1]))
             own = cls(given["purpose"], fields, given["expires"], given.get("asked"), given["memo"])
             claims = [_claimed(one) for one in (*given["fields"], given)]
         if claims != [_claimed(one) for one in (*own._document["fields"], own._document)]:
             raise ValueError(
-                f"A policy must claim the epsilon that its integers give, {own.epsilon!r} in all, and those of its "
-                "fields and of a lifetime; got another claim."
+                f"The stated epsilons of a policy must be those of its integers, {own.epsilon!r} in total; got others."
             )
         if own.sha256 != given["sha256"]:
-            raise ValueError("A policy must be in the only form that to_json writes; got another form.")
+            raise ValueError("A policy must be in the canonical form of to_json; got another form.")
         return own
 
     def to_json(self) -> str:
-        """Return the document in its only form."""
+        """Return the document in canonical form."""
         return canonical_text(self._document)
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -256,12 +255,12 @@ class Policy:
 
     @cached_property
     def epsilon(self) -> float:
-        """The exact epsilon of a report: the sum over its fields, rounded up."""
+        """Exact epsilon of a report: the sum over its fields, rounded up."""
         return round_up(sum((Fraction(field.epsilon) for field in self.fields), Fraction(0)))
 
     @cached_property
     def lifetime_epsilon(self) -> float:
-        """The exact epsilon of all reports together under the memo rule ``"permanent"``, while no value changes."""
+        """Exact epsilon of all reports together under the memo rule ``"permanent"``, while no value changes."""
         return round_up(sum((Fraction(field.lifetime_epsilon) for field in self.fields), Fraction(0)))
 
     @cached_property
@@ -271,17 +270,17 @@ class Policy:
 
     @property
     def names(self) -> list[str]:
-        """The names of the values of a record."""
+        """Names of the values of a record."""
         return [name for field in self.fields for name in field.names]
 
     @property
     def sha256(self) -> str:
-        """The SHA-256 of the document, in hexadecimal."""
+        """SHA-256 of the document, in hexadecimal."""
         return str(self._document["sha256"])
 
     @property
     def n_bytes(self) -> int:
-        """The size of a report in bytes."""
+        """Size of a report in bytes."""
         return len(self._pack(bytes(16), [0] * len(self.fields)))
 
     def permanent(self, steps: int = 1024) -> Self:
@@ -301,50 +300,47 @@ class Policy:
         person: int | str | None = None,
         wave: str | None = None,
     ) -> bytes:
-        """Release one record as one report.
+        """Release a record as a report.
 
         Parameters
         ----------
         record : dict
-            A value for each field by its name. An absent value is missing.
+            Values by field name. An absent value is missing.
         ledger : DeviceLedger, default=None
-            Charged before the report is returned; under the memo rule ``"permanent"``, once for each value of each
-            field. A value beyond the limit sends no report, which reveals a change. Laws of two steps need a ledger,
-            which keeps the report of each wave.
+            Account to charge before the report is returned. Under the memo rule ``"permanent"``, each value of each
+            field is charged once. A new value beyond the limit sends no report, which reveals the change. Laws of two
+            steps need a ledger, which stores the report of each wave.
         secret : ReleaseKey, default=None
-            Needed under the memo rule ``"permanent"``, and only then.
+            Secret for the memo rule ``"permanent"``, which requires it; None otherwise.
         person : int or str, default=None
             Id of the person, if one secret serves several people; None means the owner of the device.
         wave : str, default=None
-            Name of the wave, for laws of two steps only. The same wave again returns its first report, whatever the
-            record is.
+            Name of the wave, for laws of two steps only. A repeated wave returns its first report for any record.
 
         Returns
         -------
         bytes
-            Of the same size for every record.
+            Report of the same size for every record.
 
         Raises
         ------
         ValueError
-            If the policy has expired, or the memo rule, the secret, the wave and the ledger do not fit together.
+            If the policy has expired, or the secret, the wave or the ledger does not fit the memo rule.
         TypeError
-            If the record is no mapping. Nothing is charged in any of these cases.
+            If the record is not a mapping. Nothing is charged after a ValueError or a TypeError.
         BudgetExhaustedError
             If the limit of the ledger does not admit the report, or did not admit this wave.
         """
         self._check_not_expired()
         if (secret is None) is not (self.memo == "fresh") or not isinstance(secret, ReleaseKey | None):
             raise ValueError(
-                f"A secret is a ReleaseKey for the memo rule 'permanent', which needs one. Got {type(secret).__name__} "
-                f"for the rule {self.memo!r}."
+                "secret must be a ReleaseKey for the memo rule 'permanent' and None for 'fresh'; got "
+                f"{type(secret).__name__} for the rule {self.memo!r}."
             )
         if (wave is None) is self.has_waves or not (wave is None or (isinstance(wave, str) and wave)):
-            raise ValueError(
-                f"wave must be a text that is not empty for laws of two steps, and None for others. Got {wave!r}."
-            )
+            raise ValueError(f"wave must be a non-empty str for laws of two steps, and None for others; got {wave!r}.")
         if self.has_waves and ledger is None:
-            raise ValueError("Laws of two steps need a ledger, which keeps the report of each wave. Got none.")
+            raise ValueError("Laws of two steps need a ledger, which stores the report of each wave; got none.")
         whose = b"" if person is None else person_bytes(person)
         encoded = self._encode(record)
         if secret is None:
@@ -370,21 +366,21 @@ class Policy:
         text: bool = False,
         first_row: int | None = None,
     ) -> list[bytes]:
-        """Release the rows of a table, one report each, or nothing if an error is raised.
+        """Release the rows of a table as one report each; an error releases nothing.
 
         Parameters
         ----------
         columns : dict of str to array or sequence
-            Columns of equal length by name, also of pandas, polars and Arrow.
+            Columns of equal length by name, including those of pandas, polars and Arrow.
         secret : ReleaseKey, default=None
-            Needed under the memo rule ``"permanent"``, and only then.
+            Secret for the memo rule ``"permanent"``, which requires it; None otherwise.
         people : sequence of int or str, default=None
-            Ids of the people of the rows, with a secret.
+            Ids of the rows' people, required with a secret.
         handle_unknown : {"error", "policy"}, default="error"
-            Whether a category that is not declared, or is missing and has no category, is an error or counts as the
-            policy says. A value of a type that no category has is an error in any case.
+            Treatment of an undeclared category, or a missing one without a missing category: an error, or the policy's
+            replacement. A value of a type that no category has is always an error.
         text : bool, default=False
-            Whether cells are those of a text file, where the integer 1 is written ``"1"`` or ``"1.0"``.
+            Whether cells come from a text file, where the integer 1 is written ``"1"`` or ``"1.0"``.
         first_row : int, default=None
             Number of the first row in errors. None counts positions from 0.
 
@@ -395,16 +391,17 @@ class Policy:
         Raises
         ------
         ValueError
-            If the policy has expired, the memo rule and the secret do not fit together, or a cell cannot be read or is
-            not declared; the error names the row and column, and no value. A device counts such a value as missing or
-            unknown; the holder of a table can correct it.
+            If the policy has expired, the secret does not fit the memo rule, or a cell is unreadable or undeclared. The
+            error names the row and column, but no value. A device would replace such a value; the holder of a table can
+            correct it.
         """
         if handle_unknown not in ("error", "policy"):
-            raise ValueError(f"handle_unknown must be 'error' or 'policy'. Got {handle_unknown!r} instead.")
+            raise ValueError(f"handle_unknown must be 'error' or 'policy'; got {handle_unknown!r}.")
         self._check_not_expired()
         if len({self.memo == "fresh", secret is None, people is None}) > 1 or self.has_waves:
             raise ValueError(
-                "A secret and ids are for the memo rule 'permanent' and laws of one step. Got another combination."
+                "secret and people must be set for the memo rule 'permanent' with laws of one step, and None for "
+                "'fresh'; got another combination."
             )
         own = {name: as_array(columns[name]) for name in self.names}
         reading = {"text": text, "first_row": first_row}
@@ -418,18 +415,18 @@ class Policy:
         return [self._pack(one.report_id, one.answers) for one in kept]
 
     def vector(self, record: Mapping[str, Any], random_bytes: bytes) -> bytes:
-        """Return the report of chosen random bytes: a test vector for other clients, without privacy.
+        """Return the report drawn from given random bytes, a test vector for other clients without privacy.
 
-        Each 8 bytes are a word: two of the report's id, then those of each field in order. Raises ValueError if there
-        are too few.
+        Each word has 8 bytes. The first two words are the report's id, followed by the words of each field in order.
+        Raises ValueError if there are too few words.
         """
         return self._draw(self._encode(record), words_of(random_bytes))
 
     def read(self, report: bytes) -> PolicyReport:
-        """Read a report; raises ValueError if it is broken or of another policy or version."""
+        """Read a report; raise ValueError if it is broken or has another policy or version."""
         report_id, answers = unpack(report, bytes.fromhex(self.sha256), [field.n_answers for field in self.fields])
         if not all(field.is_answer(answer) for field, answer in zip(self.fields, answers, strict=True)):
-            raise ValueError("The answers of a report must be those of its policy. Got others instead.")
+            raise ValueError("The answers of a report must be answers of its policy; got others.")
         return PolicyReport(report_id.hex(), {f.name: answer for f, answer in zip(self.fields, answers, strict=True)})
 
     @cached_property
@@ -468,11 +465,11 @@ class Policy:
 
     def _check_not_expired(self) -> None:
         if self._expiry is not None and datetime.now(UTC) >= self._expiry:
-            raise ValueError(f"A policy must not have expired. Got one that did at {self.expires}.")
+            raise ValueError(f"A policy must not have expired; got one that expired at {self.expires}.")
 
     def _encode(self, record: Mapping[str, Any]) -> list[Any]:
         if not isinstance(record, Mapping):
-            raise TypeError(f"A record must be a mapping. Got {type(record).__name__} instead.")
+            raise TypeError(f"A record must be a mapping; got {type(record).__name__}.")
         values = {name: _value(record, name) for name in self.names}
         return [f.encode(values if isinstance(f, NumbersField) else values[f.name]) for f in self.fields]
 
@@ -485,7 +482,7 @@ class Policy:
 
 
 def _check_asked(asked: Sequence[Mapping[str, Any]]) -> None:
-    """Raise ValueError unless parameters of estimators are texts of their forms."""
+    """Raise ValueError unless parameters of estimators are texts in their formats."""
     if not isinstance(asked, list | tuple) or not 1 <= len(asked) <= _MOST_FIELDS:
         raise ValueError(f"asked must be a list of 1 to {_MOST_FIELDS} parts; got {type(asked).__name__}.")
     required, optional = list(_FORMS)[:4], list(_FORMS)[4:]
@@ -495,7 +492,9 @@ def _check_asked(asked: Sequence[Mapping[str, Any]]) -> None:
             texts = given if isinstance(given, list) else [given]
             fits = all(isinstance(text, str) and _FORMS[name].fullmatch(text) for text in texts)
             if not fits or isinstance(given, list) is not (name == "numbers") or len(texts) > _MOST_NUMBERS:
-                raise ValueError(f"{name!r} in asked must be a text of its form, or a list of such; got another value.")
+                raise ValueError(
+                    f"{name!r} in asked must be a text in its format, or a list of them; got another value."
+                )
 
 
 def _texts(content: Any) -> Iterator[str]:
@@ -508,7 +507,7 @@ def _texts(content: Any) -> Iterator[str]:
 
 
 def _value(record: Mapping[str, Any], name: str) -> Any:
-    """Return a value of a record, None where it is absent or cannot be looked up."""
+    """Return a value of a record, or None if it is absent or its lookup fails."""
     try:
         return record.get(name)
     except Exception:

@@ -1,4 +1,4 @@
-"""Domains of words over an alphabet, and tasks that ask a device for a prefix of its word."""
+"""Domains of words over an alphabet, and tasks about prefixes of a word."""
 
 import json
 from collections.abc import Iterator
@@ -24,16 +24,16 @@ _NAMES = {"symbols", "word_length", "fixed", "length", "policy"}
 
 @dataclass(frozen=True)
 class PrefixDomain:
-    """Words over an alphabet, or codes of some bits.
+    """Domain of words over an alphabet, or of binary codes.
 
     Parameters
     ----------
     symbols : str
-        The alphabet: 2 to 1,024 different characters.
+        Alphabet of 2 to 1,024 different characters.
     length : int
         Length of the longest word, from 1 to 256.
     fixed : bool, default=False
-        Whether all words have this length. Fixed words over ``"01"`` are codes: integers stand for them too.
+        Whether all words have this length. Fixed words over ``"01"`` are codes, which can also be given as integers.
 
     Raises
     ------
@@ -42,7 +42,7 @@ class PrefixDomain:
 
     Notes
     -----
-    The prefix of length l of a shorter word is the word.
+    The prefix of length l of a shorter word is the word itself.
 
     Examples
     --------
@@ -63,13 +63,13 @@ class PrefixDomain:
     def __post_init__(self) -> None:
         n = len(self.symbols) if isinstance(self.symbols, str) else 0
         if not 2 <= n <= _MOST_SYMBOLS or len(set(self.symbols)) < n:
-            raise ValueError(f"symbols must be 2 to {_MOST_SYMBOLS} different characters; got another alphabet.")
+            raise ValueError(f"symbols must be a str of 2 to {_MOST_SYMBOLS} different characters; got another value.")
         if not all(map(is_visible, self.symbols)):
-            raise ValueError("symbols must not be control, format or other invisible characters. Got one of them.")
+            raise ValueError("symbols must not contain control, format or other invisible characters; got one.")
         check_integer("length", self.length, least=1, most=_LONGEST)
         object.__setattr__(self, "length", int(self.length))
         if not isinstance(self.fixed, bool):
-            raise ValueError(f"fixed must be True or False. Got {self.fixed!r} instead.")
+            raise ValueError(f"fixed must be True or False; got {self.fixed!r}.")
 
     @classmethod
     def of_bits(cls, n_bits: int) -> Self:
@@ -82,7 +82,7 @@ class PrefixDomain:
         return self.fixed and self.symbols == "01"
 
     def prefix(self, value: Any, length: int) -> str | None:
-        """Return the prefix of a word or an integer, None if it is not in the domain."""
+        """Return the prefix of a word or an integer, or None if it is not in the domain."""
         try:
             number = number_of(value) if self.is_codes else None
             if number is not None:
@@ -110,7 +110,7 @@ class PrefixDomain:
         return n**steps if self.fixed else sum(n**i for i in range(steps + 1))
 
     def extensions(self, prefix: str, length: int, longer: int) -> Iterator[str]:
-        """Yield the extensions of a prefix to a larger length; a word that ended is its only one."""
+        """Yield the extensions of a prefix to a larger length; a complete word is its only extension."""
         ended = not self.fixed and len(prefix) < length
         least = longer - length if self.fixed else 0
         for n_more in range(least, (0 if ended else longer - length) + 1):
@@ -124,7 +124,7 @@ class PrefixDomain:
 
 @dataclass(frozen=True)
 class PrefixTask:
-    """Task of one group of people: which of some candidate prefixes their word has, or none.
+    """Task for one group of people, with candidate prefixes of their words.
 
     Parameters
     ----------
@@ -132,7 +132,8 @@ class PrefixTask:
     length : int
         Length of the prefixes.
     policy : Policy
-        Policy of one category, ``"prefix"``: the candidates in ascending order, and None for all other words.
+        Policy with one category, ``"prefix"``, whose values are the candidates in ascending order, and None for all
+        other words.
 
     Raises
     ------
@@ -141,12 +142,12 @@ class PrefixTask:
 
     See Also
     --------
-    skldp.HeavyHitters : Makes such tasks and estimates from their reports.
+    skldp.HeavyHitters : Estimator that makes these tasks and uses their reports.
 
     Notes
     -----
-    A task is not trusted. A report costs the exact epsilon of its policy, from the integers that are sampled, for any
-    candidates; a device that answers two tasks is charged for both.
+    A task is not trusted. A report costs the exact epsilon of its policy, computed from the sampled integers, for any
+    candidates. A device that answers two tasks is charged for both.
 
     Examples
     --------
@@ -169,16 +170,16 @@ class PrefixTask:
         fields = self.policy.fields
         field = fields[0]
         if not isinstance(field, CategoryField) or len(fields) > 1 or field.name != PREFIX or field.unknown is not None:
-            raise ValueError("A task about prefixes must be of one category 'prefix'. Got another policy instead.")
+            raise ValueError("The policy of a prefix task must have one category 'prefix'; got another policy.")
         if self.policy.memo != "fresh":
-            raise ValueError(f"A task about prefixes is answered once, and afresh. Got {self.policy.memo!r} instead.")
+            raise ValueError(f"The policy of a prefix task must have the memo rule 'fresh'; got {self.policy.memo!r}.")
         # None among the values means unknown ones.
         candidates = self.candidates
         are_all = len(candidates) == len(field.values) - 1
         if not are_all or not all(self.domain.is_prefix(one, self.length) for one in candidates):
-            raise ValueError("Candidates must be prefixes of the domain, and None after them. Got others instead.")
+            raise ValueError("Candidates must be prefixes of the domain, followed by None; got others.")
         if any(not one < two for one, two in pairwise(candidates)):
-            raise ValueError("Candidates must ascend. Got others instead.")
+            raise ValueError("Candidates must be in ascending order; got another order.")
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
@@ -188,13 +189,13 @@ class PrefixTask:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Read a task from JSON, which is not trusted; raises ValueError if it is no task or its policy is refused."""
+        """Read a task from untrusted JSON; raise ValueError if the task or its policy is invalid."""
         given = read_document(text, "prefix task", 1, _NAMES, integers=True)
         domain = PrefixDomain(given["symbols"], given["word_length"], given["fixed"])
         return cls(domain, given["length"], Policy.from_json(canonical_text(given["policy"])))
 
     def to_json(self) -> str:
-        """Return the document in its only form."""
+        """Return the document in canonical form."""
         own = {"symbols": self.domain.symbols, "word_length": self.domain.length, "fixed": self.domain.fixed}
         policy = json.loads(self.policy.to_json())
         return canonical_text({"skldp": "prefix task", "version": 1, "length": self.length, "policy": policy} | own)
@@ -206,11 +207,11 @@ class PrefixTask:
 
     @property
     def candidates(self) -> tuple[str, ...]:
-        """The candidate prefixes."""
+        """Candidate prefixes."""
         return tuple(one for one in self._field.values[:-1] if isinstance(one, str))
 
     def release(self, value: Any, *, ledger: DeviceLedger | None = None) -> bytes:
-        """Release one person's word as one report with fresh noise; a word outside the domain counts as no candidate.
+        """Release a word as a report with fresh noise; a word outside the domain matches no candidate.
 
         The ledger is charged before the report is returned. Errors are those of :meth:`~skldp.Policy.release`.
         """

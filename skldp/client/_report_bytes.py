@@ -17,9 +17,9 @@ class PolicyReport(NamedTuple):
     Parameters
     ----------
     report_id : str
-        32 hexadecimal digits, unique to the report.
+        Unique id of 32 hexadecimal digits.
     answers : dict of str to int
-        The released integer of each field.
+        Released integer of each field.
     """
 
     report_id: str
@@ -27,12 +27,12 @@ class PolicyReport(NamedTuple):
 
 
 def header(policy: bytes) -> bytes:
-    """Return the first bytes of every report of a policy, given by its SHA-256: version and tag."""
+    """Return the first bytes of a policy's reports, version and tag, from the policy's SHA-256."""
     return bytes([_VERSION]) + policy[:_TAG]
 
 
 def pack(policy: bytes, report_id: bytes, answers: Sequence[int], sizes: Sequence[int]) -> bytes:
-    """Write a report."""
+    """Return a report as bytes."""
     number = 0
     for answer, size in zip(answers, sizes, strict=True):
         number = number * size + answer
@@ -41,22 +41,22 @@ def pack(policy: bytes, report_id: bytes, answers: Sequence[int], sizes: Sequenc
 
 
 def unpack(report: bytes, policy: bytes, sizes: Sequence[int]) -> tuple[bytes, list[int]]:
-    """Read a report, which is not trusted."""
+    """Return the id and the answers of an untrusted report."""
     if not isinstance(report, bytes | bytearray | memoryview):
-        raise ValueError(f"A report must be bytes. Got {type(report).__name__} instead.")
+        raise ValueError(f"A report must be bytes; got {type(report).__name__}.")
     given = bytes(report)
     if not given.startswith(header(policy)):
-        raise ValueError("A report must be of this policy, and of version 1. Got another one instead.")
+        raise ValueError("A report must have this policy and version 1; got another one.")
     n_bytes = 1 + _TAG + _ID + _n_bytes(sizes) + _CHECK
     if len(given) != n_bytes or zlib.crc32(given[:-_CHECK]).to_bytes(_CHECK, "big") != given[-_CHECK:]:
-        raise ValueError(f"A report of this policy must be {n_bytes} intact bytes; got a broken one.")
+        raise ValueError(f"A report of this policy must have {n_bytes} intact bytes; got a broken one.")
     number = int.from_bytes(given[1 + _TAG + _ID : -_CHECK], "big")
     answers = []
     for size in reversed(sizes):
         number, answer = divmod(number, size)
         answers.append(answer)
     if number:
-        raise ValueError("The answers of a report must be those of its policy. Got others instead.")
+        raise ValueError("The answers of a report must be answers of its policy; got others.")
     return given[1 + _TAG : 1 + _TAG + _ID], answers[::-1]
 
 

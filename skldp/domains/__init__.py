@@ -1,1 +1,1 @@
-"""Declared columns: the possible records, and the constraints between columns."""
+"""Declared columns, domains of records, and constraints between columns."""

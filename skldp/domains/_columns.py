@@ -1,4 +1,4 @@
-"""Domains of tables: intervals, integers, categories, and columns that are declared together."""
+"""Domains of tables: intervals, integers, categories, and columns declared together."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -23,12 +23,12 @@ class _OneColumn(Domain):
 
 @dataclass(frozen=True)
 class Interval(_OneColumn):
-    """A number between two bounds.
+    """Domain of a number between two bounds.
 
     Parameters
     ----------
     low, high : float
-        Finite, and ``low < high``.
+        Finite bounds with ``low < high``.
     """
 
     type: ClassVar[str] = "interval"
@@ -37,7 +37,7 @@ class Interval(_OneColumn):
     high: float
 
     def __post_init__(self) -> None:
-        # A document holds doubles.
+        # Bounds are doubles, as in a document.
         if not (is_number(self.low) and is_number(self.high) and float(self.low) < float(self.high)):
             raise ValueError(f"Bounds must be finite numbers with low < high; got {(self.low, self.high)!r}.")
         for end in ("low", "high"):
@@ -50,12 +50,12 @@ class Interval(_OneColumn):
 
 @dataclass(frozen=True)
 class Integers(_OneColumn):
-    """An integer between two bounds, both included.
+    """Domain of an integer between two bounds, both included.
 
     Parameters
     ----------
     low, high : int
-        ``low < high``, of at most 2^53 in magnitude.
+        Bounds with ``low < high``, of at most 2^53 in magnitude.
     """
 
     type: ClassVar[str] = "integers"
@@ -79,12 +79,12 @@ class Integers(_OneColumn):
 
 @dataclass(frozen=True)
 class Categories(_OneColumn):
-    """A category with declared values; rows hold its code.
+    """Domain of a category with declared values; rows contain its code.
 
     Parameters
     ----------
     values : tuple of str, int, float or bool
-        Distinct.
+        Distinct values.
     ordered : bool, default=False
         Whether the values are ordered.
     """
@@ -106,17 +106,17 @@ class Categories(_OneColumn):
             raise ValueError(f"ordered must be True or False; got {self.ordered!r}.")
 
     def as_rows(self, values: npt.ArrayLike) -> np.ndarray:
-        """Return values as an array; :meth:`clip` takes integers of any type."""
+        """Return values as an array; :meth:`clip` accepts integers of any type."""
         return np.asarray(values)
 
     def clip(self, rows: np.ndarray) -> Clipped:
-        """Raise ValueError for integers that are no code."""
+        """Raise ValueError for integers that are not codes."""
         return Codes((len(self.values),)).clip(rows)
 
 
 @dataclass(frozen=True)
 class OrMissing(_OneColumn):
-    """A number of another domain, or NaN for a missing one.
+    """Domain of a number of another domain, or NaN for a missing one.
 
     Parameters
     ----------
@@ -142,15 +142,15 @@ class OrMissing(_OneColumn):
 
     @property
     def middle(self) -> float:
-        """The middle of the bounds."""
+        """Middle of the bounds."""
         return self.number.low / 2 + self.number.high / 2
 
     def clip(self, rows: np.ndarray) -> Clipped:
-        """Clip numbers to their domain; NaN stays."""
+        """Clip numbers to their domain; NaN is kept."""
         missing = np.isnan(rows)
         if not missing.any():
             return self.number.clip(rows)
-        # A NaN has 52 free bits, which must not be released.
+        # The 52 free bits of a NaN must not be released.
         there = np.where(missing, rows.dtype.type(self.number.low), rows)
         within, n_moved = self.number.clip(there)
         return Clipped(np.where(missing, rows.dtype.type(np.nan), within), n_moved)
@@ -158,17 +158,17 @@ class OrMissing(_OneColumn):
 
 @dataclass(frozen=True)
 class Columns(Domain):
-    """A table whose parts each declare one column, or several together.
+    """Domain of a table, whose parts declare one column or several together.
 
     Parameters
     ----------
     parts : tuple of (tuple of str, Domain)
-        The names of the columns of each part, and their domain.
+        Column names and domain of each part.
 
     Raises
     ------
     ValueError
-        If a name occurs twice, or a part has another number of columns than of names.
+        If a name occurs twice, or the number of a part's names differs from that of its columns.
 
     Examples
     --------
@@ -189,28 +189,28 @@ class Columns(Domain):
     def __post_init__(self) -> None:
         names = self.names
         if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
-            raise ValueError(f"Columns must have different names, and be at least one; got {names!r}.")
+            raise ValueError(f"Columns must be at least one, with different names; got {names!r}.")
         for own, part in self.parts:
             if len(own) != part.n_features:
-                raise ValueError(f"{part!r} declares {part.n_features} columns; got the names {own!r}.")
+                raise ValueError(f"{part!r} must have {part.n_features} names of columns; got {own!r}.")
 
     @classmethod
     def of(cls, parts: Mapping[str | tuple[str, ...], Domain]) -> "Columns":
-        """Return the table of a dict by column, or by tuple of columns that are declared together."""
+        """Return the table of a dict by column, or by tuple of columns declared together."""
         return cls(tuple(((name,) if isinstance(name, str) else tuple(name), part) for name, part in parts.items()))
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of all columns, in their order."""
+        """Names of all columns, in order."""
         return tuple(name for own, _ in self.parts for name in own)
 
     @property
     def n_features(self) -> int:
-        """Numbers in a row."""
+        """Number of columns of a row."""
         return len(self.names)
 
     def clip(self, rows: np.ndarray) -> Clipped:
-        """Clip every part to its domain; categories are codes."""
+        """Clip every part to its domain, with categories as codes."""
         moved, n_moved, start = rows.copy(), 0, 0
         for _, part in self.parts:
             columns = slice(start, start + part.n_features)
@@ -222,7 +222,7 @@ class Columns(Domain):
         return Clipped(moved, n_moved)
 
     def to_dict(self) -> dict[str, Any]:
-        """Describe the parts, each with its names."""
+        """Return the parts with their names as a dict."""
         return {"type": "columns", "parts": [part.to_dict() | {"columns": list(own)} for own, part in self.parts]}
 
 
@@ -235,7 +235,7 @@ def check_column_names(domain: Domain | None, names: Iterable[str] | None) -> No
 
 
 def domain_from_json(text: str) -> Domain:
-    """Read a domain that :meth:`Domain.to_json` wrote; raises ValueError for other texts.
+    """Read a domain from the JSON of :meth:`Domain.to_json`; raise ValueError for other texts.
 
     Examples
     --------
@@ -277,7 +277,7 @@ def _is_category(value: Any) -> bool:
 
 
 def _as_codes(rows: np.ndarray) -> np.ndarray:
-    """Return numbers as codes; raises ValueError for fractions."""
+    """Return numbers as codes; raise ValueError for fractions."""
     if rows.dtype.kind in "iu":
         return rows.astype(np.int64, copy=False)
     check_finite(rows)

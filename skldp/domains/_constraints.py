@@ -1,7 +1,7 @@
 """Constraints between columns: one-hot blocks of a category, and linear inequalities.
 
-As a box, nine columns of three categories would have 512 corners instead of 27. Rows outside are moved by a fixed rule,
-since an error would reveal the row.
+Constraints make domains smaller: nine columns of three categories have 27 possible rows, but 512 corners as a box.
+Rows outside are moved by a fixed rule, since an error would reveal the row.
 """
 
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ LARGEST_BLOCK = 2**20
 
 @dataclass(frozen=True)
 class OneHot(Domain):
-    """A category as one column for each of its values: one of them is 1, the others are 0.
+    """Domain of a category with one column per value, one of which is 1 and the others 0.
 
     Parameters
     ----------
@@ -29,8 +29,8 @@ class OneHot(Domain):
     at_most_one : bool, default=False
         Whether all of them may be 0, for a dropped level or an unknown value.
     fallback : int, default=None
-        The column that is 1 for rows with several nearest members, -1 for no column. None takes no column if
-        `at_most_one` is true, else the first.
+        Column that is 1 for rows with several nearest members, or -1 for no column. None means no column if
+        `at_most_one` is true, else the first column.
 
     Raises
     ------
@@ -70,7 +70,7 @@ class OneHot(Domain):
 
     @property
     def n_features(self) -> int:
-        """Columns of the block."""
+        """Number of columns of the block."""
         return int(self.size)
 
     def clip(self, rows: np.ndarray) -> Clipped:
@@ -87,7 +87,7 @@ class OneHot(Domain):
         if self.at_most_one:
             is_tie = np.where(largest == 0.5, True, is_tie & (largest > 0.5))
             chosen = np.where(largest < 0.5, -1, chosen)
-        # Index -1 is an additional last column, which is dropped.
+        # Index -1 sets an additional last column, which is dropped.
         moved = np.zeros((len(rows), self.size + 1), dtype=rows.dtype)
         moved[np.arange(len(rows)), np.where(is_tie, cast("int", self.fallback), chosen)] = 1
         moved = moved[:, : self.size]
@@ -96,7 +96,7 @@ class OneHot(Domain):
 
 @dataclass(frozen=True)
 class Constrained(Domain):
-    r"""Rows of a domain that satisfy linear inequalities :math:`A x \le b`.
+    r"""Domain of rows that satisfy linear inequalities :math:`A x \le b`.
 
     A row is clipped to `domain` first. If it then violates an inequality, the fallback replaces it.
 
@@ -105,20 +105,20 @@ class Constrained(Domain):
     domain : Domain
         Domain of numbers, without codes.
     coef : tuple of tuple of float
-        Matrix A: a row for each inequality, a number for each column.
+        Matrix A, with one row per inequality and one number per column.
     limits : tuple of float
         Vector b.
     fallback : tuple of float
-        A row of `domain` that satisfies all inequalities.
+        Row of `domain` that satisfies all inequalities.
 
     Raises
     ------
     ValueError
-        If the shapes differ, a number is not finite, or the fallback is outside.
+        If the shapes differ, a number is not finite, or the fallback violates an inequality.
 
     Notes
     -----
-    Products are summed from left to right, so that the result for a row does not depend on other rows.
+    Products are summed from left to right, so the result for a row does not depend on other rows.
 
     Examples
     --------
@@ -154,17 +154,17 @@ class Constrained(Domain):
 
     @property
     def n_features(self) -> int:
-        """Numbers in a row."""
+        """Number of columns of a row."""
         return self.domain.n_features
 
     @cached_property
     def inequalities(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """A, of shape (n_inequalities, n_features), and b."""
+        """Matrix A of shape (n_inequalities, n_features), and vector b."""
         return np.array(self.coef), np.array(self.limits)
 
     def clip(self, rows: np.ndarray) -> Clipped:
         """Clip rows to the domain; the fallback replaces rows that violate an inequality."""
-        # Beyond the range of the type it becomes infinite, and is refused.
+        # A fallback beyond the range of the type becomes infinite, and is refused.
         with np.errstate(over="ignore"):
             fallback = np.array([self.fallback], dtype=rows.dtype)
         is_held = bool(np.isfinite(fallback).all())
@@ -176,9 +176,9 @@ class Constrained(Domain):
         return Clipped(moved, int(np.count_nonzero(moved != rows)))
 
     def _satisfied(self, rows: np.ndarray) -> npt.NDArray[np.bool_]:
-        """Return which rows satisfy every inequality."""
+        """Return a mask of the rows that satisfy every inequality."""
         coef, limits = self.inequalities
-        # An overflow gives NaN, which satisfies nothing.
+        # An overflow gives NaN, which satisfies no inequality.
         totals = weighted_sums(rows, coef, np.zeros(len(limits)))
         return np.asarray((totals <= limits).all(axis=1))
 

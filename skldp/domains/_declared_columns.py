@@ -1,4 +1,4 @@
-"""Declared columns: name, type, bounds or values, stand-ins, and the reading of values."""
+"""Declared columns, with name, type, bounds or values, replacements of missing values, and the reading of values."""
 
 import datetime
 import math
@@ -12,7 +12,7 @@ from skldp._checks import is_number
 from skldp._reading import FIRST_DAY, LAST_DAY, Cells, CodeReader, DayReader, NumberReader, Unread, value_key
 from skldp._value_labels import number_label, value_labels
 
-# A device that applies a policy needs no domains, and no scipy.
+# Domains need scipy, which a device that applies a policy does not need.
 if TYPE_CHECKING:
     from skldp.domains._columns import Categories, Integers, Interval
     from skldp.domains._domain import Domain
@@ -23,22 +23,22 @@ _EPOCH = datetime.date(1970, 1, 1)
 
 @dataclass(frozen=True)
 class NumberColumn:
-    """A number or a date within declared bounds.
+    """Column of a number or a date within declared bounds.
 
     Parameters
     ----------
     name : str
     low, high : float
-        Finite, ``low < high``. The bounds of a date are days since 1970-01-01.
+        Finite bounds with ``low < high``. The bounds of a date are days since 1970-01-01.
     unit : str, default=None
         Unit, for display.
     whole : bool, default=False
         Whether numbers are rounded to integers, half to even.
     missing : float, "category" or "refuse", default=None
-        Stand-in for a missing value, within the bounds; None is the middle of the bounds. In a table, missing may also
-        be a category, or an error.
+        Replacement of a missing value, within the bounds; None means the middle of the bounds. In a table, a missing
+        value may also be a category (``"category"``) or an error (``"refuse"``).
     is_date : bool, default=False
-        Whether values are dates or texts such as ``"2024-02-29"``, and not numbers. Needs `whole`.
+        Whether values are dates or texts such as ``"2024-02-29"`` rather than numbers. Requires `whole`.
 
     Raises
     ------
@@ -71,13 +71,13 @@ class NumberColumn:
         if not within and self.missing not in ("category", "refuse"):
             raise ValueError(f"missing must be None or a number within the bounds; got {self.missing!r}.")
         if self.is_date and not (self.whole and self.unit is None):
-            raise ValueError("A date must be whole and have no unit; got another column.")
+            raise ValueError("A date column must have whole=True and unit=None; got another combination.")
         if self.is_date and not (self.low >= FIRST_DAY and self.high <= LAST_DAY):
-            raise ValueError(f"Bounds of a date must be of the years 1 to 9999; got the days {ends!r}.")
+            raise ValueError(f"Bounds of a date must be in the years 1 to 9999; got the days {ends!r}.")
 
     @cached_property
     def center(self) -> float:
-        """The middle of the bounds."""
+        """Middle of the bounds."""
         return self.low / 2 + self.high / 2
 
     @cached_property
@@ -86,7 +86,7 @@ class NumberColumn:
         return self.high / 2 - self.low / 2
 
     def encode(self, value: Any) -> float:
-        """Return the place of a value in [-1, 1]; a value that cannot be read is missing."""
+        """Return the position of a value in [-1, 1]; an unreadable value is missing."""
         found = self._reader(text=False).read(value)
         number = self.missing if isinstance(found, Unread) else found
         rounded = float(round(number)) if self.whole else number
@@ -94,26 +94,26 @@ class NumberColumn:
         return min(max((inside - self.center) / self.radius, -1.0), 1.0)
 
     def places(self, values: Any, *, text: bool = False, first_row: int | None = None) -> list[float]:
-        """Return the place of each value in [-1, 1]."""
+        """Return the position of each value in [-1, 1]."""
         numbers = self.as_numbers(values, text=text, first_row=first_row)
         inside = np.clip(np.rint(numbers) if self.whole else numbers, self.low, self.high)
         places: list[float] = self.unit_places(inside).tolist()
         return places
 
     def unit_places(self, numbers: np.ndarray) -> np.ndarray:
-        """Return the places of numbers in [-1, 1]."""
+        """Return the positions of numbers in [-1, 1]."""
         return np.clip((numbers - self.center) / self.radius, -1.0, 1.0)
 
     def number(self, place: Any) -> Any:
-        """Return the numbers at places in [-1, 1] or outside."""
+        """Return the numbers at positions in [-1, 1] or outside."""
         return self.center + self.radius * place
 
     def as_numbers(
         self, values: Any, *, refuse_unknown: bool = True, text: bool = False, first_row: int | None = None
     ) -> np.ndarray:
-        """Return a column as numbers; a missing one is the stand-in, or NaN if it is a category.
+        """Return a column as numbers; a missing value becomes its replacement, or NaN if missing is a category.
 
-        Raises ValueError with the row, counted from `first_row`, of a value that cannot be read.
+        Raises ValueError with the row of an unreadable value, counted from `first_row`.
         """
         cells = self._reader(text=text).read_all(values)
         missing = cells.state == Unread.MISSING
@@ -137,26 +137,26 @@ class NumberColumn:
 
     @cached_property
     def domain(self) -> "Interval | Integers":
-        """The domain of the numbers."""
+        """Domain of the numbers."""
         from skldp.domains._columns import Integers, Interval
 
         return Integers(math.ceil(self.low), math.floor(self.high)) if self.whole else Interval(self.low, self.high)
 
     @property
     def coded(self) -> "Domain":
-        """The domain of the numbers, with NaN if missing is a category."""
+        """Domain of the numbers, with NaN if missing is a category."""
         from skldp.domains._columns import OrMissing
 
         return OrMissing(self.domain) if self.missing == "category" else self.domain
 
     def as_texts(self) -> tuple[str, str, str]:
-        """Return both bounds and the stand-in for missing values, for display."""
+        """Return both bounds and the replacement of missing values, for display."""
         numbers = (self.low, self.high, float(round(self.missing)) if self.whole else self.missing)
         low, high, missing = (str(_EPOCH + datetime.timedelta(n)) if self.is_date else number_label(n) for n in numbers)
         return low, high, missing
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the column as a policy writes it."""
+        """Return the column as a dict of its document."""
         return {
             "name": self.name,
             "type": "date" if self.is_date else "integer" if self.whole else "number",
@@ -173,16 +173,16 @@ class NumberColumn:
 
 @dataclass(frozen=True)
 class CategoryColumn:
-    """A category with declared values.
+    """Column of a category with declared values.
 
     Parameters
     ----------
     name : str
     values : tuple of str, int, float, bool or None
-        Distinct; None is the category of missing values.
+        Distinct values; None is the category of missing values.
     unknown : str, int, float, bool or None, default=...
-        Member of `values` that replaces any other value, and a missing one if None is not among them. An ellipsis is
-        None if that is among the values, else the first value.
+        Member of `values` that replaces any other value, and a missing value if None is not among them. An ellipsis
+        means None if it is among the values, else the first value.
     ordered : bool, default=False
         Whether the values are ordered.
 
@@ -210,7 +210,7 @@ class CategoryColumn:
 
     @property
     def missing(self) -> str:
-        """``"category"`` if None is among the values, else ``"refuse"``."""
+        """Treatment of missing values: ``"category"`` if None is among the values, else ``"refuse"``."""
         return "category" if None in self.values else "refuse"
 
     def encode(self, value: Any) -> int:
@@ -225,7 +225,7 @@ class CategoryColumn:
     ) -> np.ndarray:
         """Return a column as codes.
 
-        Raises ValueError with the row, counted from `first_row`, of a value that cannot be read or is unknown.
+        Raises ValueError with the row of an unreadable or unknown value, counted from `first_row`.
         """
         cells: Cells = CodeReader(self.values, text=text).read_all(values)
         if refuse_unknown and None not in self.values:
@@ -248,20 +248,20 @@ class CategoryColumn:
 
     @cached_property
     def domain(self) -> "Categories":
-        """The domain of the values that are not missing."""
+        """Domain of the values that are not missing."""
         from skldp.domains._columns import Categories
 
         return Categories(tuple(value for value in self.values if value is not None), self.ordered)
 
     @property
     def coded(self) -> "Domain":
-        """The domain of the codes."""
+        """Domain of the codes."""
         from skldp.domains._domain import Codes
 
         return Codes((len(self.values),)) if None in self.values else self.domain
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the column as a policy writes it."""
+        """Return the column as a dict of its document."""
         return {"name": self.name, "type": "category", "values": list(self.values), "unknown": self.unknown}
 
     @cached_property

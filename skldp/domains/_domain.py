@@ -1,4 +1,4 @@
-"""Declared domains: the possible records, and the rule that moves other records inside.
+"""Declared domains: sets of possible records, with a rule that moves other records inside.
 
 A guarantee holds over a declared domain: every record is clipped to it before noise is drawn. Domains are declared from
 public knowledge, never from rows. Documents and files contain their JSON form.
@@ -41,11 +41,11 @@ class Domain(ABC):
     @property
     @abstractmethod
     def n_features(self) -> int:
-        """Numbers in a row."""
+        """Number of columns of a row."""
 
     def as_rows(self, values: npt.ArrayLike) -> np.ndarray:
         """Return values as an array of float32 or float64."""
-        # Hidden cells of a masked array are checked as well.
+        # Masked cells are checked as well.
         own = np.asarray(values) if isinstance(values, np.ndarray) else values
         if isinstance(own, np.ndarray) and own.dtype in (np.float64, np.float32):
             return own
@@ -55,11 +55,11 @@ class Domain(ABC):
     def clip(self, rows: np.ndarray) -> Clipped:
         """Move rows into the domain; `rows` of shape (n, n_features) is returned itself if nothing moves.
 
-        Raises ValueError for NaN and infinity, and for codes that no category has.
+        Raises ValueError for NaN and infinity, and for integers that are not codes.
         """
 
     def to_dict(self) -> dict[str, Any]:
-        """Describe the domain by numbers, strings and lists, with a ``"type"``."""
+        """Return the domain as a dict of numbers, strings and lists, with a ``"type"``."""
         return {"type": self.type} | {one.name: _plain(getattr(self, one.name)) for one in fields(self)}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -67,7 +67,7 @@ class Domain(ABC):
         return {one.name: getattr(self, one.name) for one in fields(self)}
 
     def to_json(self) -> str:
-        """Describe the domain as a JSON document; ``domain_from_json`` reads it."""
+        """Return the domain as a JSON document, which ``domain_from_json`` reads."""
         return json.dumps(self.to_dict(), allow_nan=False)
 
 
@@ -82,7 +82,7 @@ def _plain(value: Any) -> Any:
 def check_finite(rows: Any) -> None:
     """Raise scikit-learn's ValueError for NaN and infinity in an array or a sparse matrix."""
     rows = rows.data if sparse.issparse(rows) else rows
-    # Minimum and maximum are NaN if any value is; they need no working array.
+    # Minimum and maximum are NaN if any value is NaN, and need no temporary array.
     if not (-math.inf < rows.min(initial=math.inf) and rows.max(initial=-math.inf) < math.inf):
         raise_not_finite(rows)
 
@@ -98,7 +98,7 @@ def round_inward(
     low: npt.NDArray[np.float64], high: npt.NDArray[np.float64], dtype: npt.DTypeLike
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the largest interval of another dtype within the declared one, which the guarantee covers."""
-    # A bound beyond the range of the type becomes infinite, then its largest number.
+    # A bound beyond the range of the type becomes infinite, and then the largest number of the type.
     with np.errstate(over="ignore"):
         inner_low, inner_high = low.astype(dtype), high.astype(dtype)
     inner_low = np.where(inner_low < low, np.nextafter(inner_low, np.inf, dtype=inner_low.dtype), inner_low)
@@ -108,12 +108,12 @@ def round_inward(
 
 @dataclass(frozen=True)
 class Box(Domain):
-    """Numbers, each within its own bounds; others are clipped.
+    """Domain of numbers with bounds for each; other numbers are clipped.
 
     Parameters
     ----------
     low, high : tuple of float
-        Finite, and ``low < high``.
+        Finite bounds with ``low < high``.
 
     Examples
     --------
@@ -132,7 +132,7 @@ class Box(Domain):
         low, high = (_declared_numbers(name, getattr(self, name)) for name in ("low", "high"))
         fit = low.ndim == 1 and low.size and low.shape == high.shape
         if not fit or not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
-            raise ValueError("low and high must be as many finite numbers, with low < high; got others.")
+            raise ValueError("low and high must be finite numbers of equal length, with low < high; got others.")
         for name, end in (("low", low), ("high", high)):
             object.__setattr__(self, name, tuple(end.tolist()))
 
@@ -153,8 +153,8 @@ class Box(Domain):
 
     @cached_property
     def center(self) -> npt.NDArray[np.float64]:
-        """The middle of each feature's bounds."""
-        # Halved before the sum: bounds near the largest double must not overflow.
+        """Middle of each feature's bounds."""
+        # Halving before the sum avoids an overflow near the largest double.
         low, high = self.ends
         return low / 2 + high / 2
 
@@ -165,12 +165,12 @@ class Box(Domain):
         return high / 2 - low / 2
 
     def clip(self, rows: np.ndarray) -> Clipped:
-        """Move what lies outside to the nearest bound."""
-        # Minimum and maximum are NaN if any value is.
+        """Clip numbers to their bounds."""
+        # Minimum and maximum are NaN if any value is NaN.
         lowest, highest = float(rows.min(initial=math.inf)), float(rows.max(initial=-math.inf))
         if not (-math.inf < lowest and highest < math.inf):
             raise_not_finite(rows)
-        # Two passes over cached numbers spare most blocks np.clip, which is several times slower.
+        # np.clip is several times slower than two passes over cached numbers, which suffice for most blocks.
         if self._everywhere[0] <= lowest and highest <= self._everywhere[1]:
             return Clipped(rows, 0)
         low, high = self._ends_by_type.get(rows.dtype) or self._ends_of(rows.dtype)
@@ -179,7 +179,7 @@ class Box(Domain):
 
     @cached_property
     def _everywhere(self) -> tuple[float, float]:
-        """The intersection of all features' bounds."""
+        """Intersection of all features' bounds."""
         return max(self.low), min(self.high)
 
     @cached_property
@@ -190,7 +190,7 @@ class Box(Domain):
         """Return the bounds in a type, as single numbers if all features share them."""
         low, high = round_inward(*self.ends, dtype)
         if not (low <= high).all():
-            raise ValueError(f"Bounds must have a number of the type of the rows between them; got {dtype}.")
+            raise ValueError(f"Bounds must include a number of the type of the rows; got rows of {dtype}.")
         alike = (low == low[0]).all() and (high == high[0]).all()
         ends = self._ends_by_type[dtype] = (low[0], high[0]) if alike else (low, high)
         return ends
@@ -198,7 +198,7 @@ class Box(Domain):
 
 @dataclass(frozen=True)
 class VectorDomain(Domain):
-    """Base class of sets of vectors of one dimension."""
+    """Base class of domains of vectors."""
 
     dimension: int
 
@@ -213,7 +213,7 @@ class VectorDomain(Domain):
 
 @dataclass(frozen=True)
 class Ball(VectorDomain):
-    """Vectors with norm at most `radius`; longer ones are scaled to it.
+    """Domain of vectors with norm at most `radius`; longer vectors are scaled to it.
 
     Parameters
     ----------
@@ -233,11 +233,11 @@ class Ball(VectorDomain):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_positive("radius", self.radius)
-        # A document holds doubles.
+        # The radius is a double, as in a document.
         object.__setattr__(self, "radius", float(self.radius))
 
     def clip(self, rows: Any) -> Clipped:
-        """Scale longer rows to the radius; rows that only rounding made longer do not count as moved.
+        """Scale longer rows to the radius; rows that are longer only by rounding do not count as moved.
 
         Rows may be a CSR matrix without duplicate entries.
         """
@@ -246,7 +246,7 @@ class Ball(VectorDomain):
         if not (factors < 1).any():
             return Clipped(rows, 0)
         outside = rows[factors < 1 - shortening_by_rounding(rows.dtype, rows.shape[1])]
-        # In double precision: a subnormal float32 factor has too few bits to stay within the radius.
+        # A subnormal float32 factor has too few bits to stay within the radius, so factors are doubles.
         if sparse.issparse(rows):
             moved = rows.copy()
             moved.data[:] = moved.data * np.repeat(factors, np.diff(moved.indptr))
@@ -258,7 +258,7 @@ class Ball(VectorDomain):
 
 @dataclass(frozen=True)
 class Anywhere(VectorDomain):
-    """All finite vectors."""
+    """Domain of all finite vectors."""
 
     type: ClassVar[str] = "anywhere"
 
@@ -270,7 +270,7 @@ class Anywhere(VectorDomain):
 
 @dataclass(frozen=True, eq=False)
 class FiniteSet(Domain):
-    """Public vectors, such as word embeddings; others are moved to the nearest of them.
+    """Domain of public vectors, such as word embeddings; others are moved to the nearest vector.
 
     Parameters
     ----------
@@ -279,7 +279,7 @@ class FiniteSet(Domain):
     Raises
     ------
     ValueError
-        If it is empty, of another shape, or not finite.
+        If the array is empty, not two-dimensional, or not finite.
 
     Examples
     --------
@@ -301,7 +301,7 @@ class FiniteSet(Domain):
         return isinstance(other, FiniteSet) and np.array_equal(self.vectors, other.vectors)
 
     def __hash__(self) -> int:
-        # -0.0 equals 0.0.
+        # -0.0 and 0.0 are equal, so their hashes must be.
         return hash((self.vectors + 0.0).tobytes())
 
     @property
@@ -310,22 +310,22 @@ class FiniteSet(Domain):
         return int(self.vectors.shape[1])
 
     def clip(self, rows: Any) -> Clipped:
-        """Move rows to the nearest vector, the first of equal ones. A sparse matrix becomes an array."""
+        """Move rows to the nearest vector, ties to the first. A sparse matrix becomes an array."""
         check_finite(rows)
         given = rows.toarray() if sparse.issparse(rows) else rows
-        # In the type of the rows, so that a row that is one of the vectors equals it.
+        # In the type of the rows, a row that is one of the vectors equals it.
         vectors = self.vectors.astype(given.dtype, copy=False)
         moved = vectors[nearest_rows(given, vectors)]
         return Clipped(moved, int(np.count_nonzero(moved != given)))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        # Pickles lose this flag.
+        # Pickles do not keep this flag.
         self.vectors.flags.writeable = False
 
 
 def _declared_numbers(name: str, given: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Return public numbers as float64; raises ValueError for bools and texts."""
+    """Return public numbers as float64; raise ValueError for bools and texts."""
     try:
         if not isinstance(given, tuple | list):
             given = np.asarray(given)
@@ -341,7 +341,7 @@ def _declared_numbers(name: str, given: npt.ArrayLike) -> npt.NDArray[np.float64
 
 
 def own_vectors(name: str, vectors: npt.ArrayLike, n_features: int | None = None) -> npt.NDArray[np.float64]:
-    """Return a checked, read-only copy of public vectors, which a guarantee holds for."""
+    """Return a checked, read-only copy of public vectors."""
     own = np.array(_declared_numbers(name, vectors))
     if own.ndim != 2 or 0 in own.shape or own.shape[1] != (n_features or own.shape[1]):
         width = "n_features" if n_features is None else n_features
@@ -354,7 +354,7 @@ def own_vectors(name: str, vectors: npt.ArrayLike, n_features: int | None = None
 
 @dataclass(frozen=True)
 class Codes(Domain):
-    """Codes of categories: integers from 0 to below a size for each column. Other codes raise ValueError.
+    """Domain of category codes, integers from 0 to below each column's size. Other codes raise ValueError.
 
     Parameters
     ----------
@@ -364,7 +364,7 @@ class Codes(Domain):
     Raises
     ------
     ValueError
-        If there is no size, or one is not an integer >= 1.
+        If `sizes` is empty, or a size is not an integer >= 1.
     """
 
     type: ClassVar[str] = "codes"
@@ -383,17 +383,17 @@ class Codes(Domain):
         return len(self.sizes)
 
     def as_rows(self, values: npt.ArrayLike) -> np.ndarray:
-        """Return values as an array; :meth:`clip` takes integers of any type."""
+        """Return values as an array; :meth:`clip` accepts integers of any type."""
         return np.asarray(values)
 
     def clip(self, rows: np.ndarray) -> Clipped:
-        """Raise ValueError for values that are no codes."""
+        """Raise ValueError for values that are not codes."""
         if rows.dtype.kind not in "iu":
             raise ValueError(f"codes must be integers; got {kind_of(rows)}.")
         # Integers beyond int64 become negative, and negative ones large unsigned integers.
         codes = rows.astype(np.int64, copy=False)
         unsigned = codes.view(np.uint64)
-        # One pass over cached numbers spares most blocks the slower comparison by column.
+        # One pass over cached numbers makes the slower comparison by column unnecessary for most blocks.
         if unsigned.max(initial=0) >= min(self.sizes) and not (unsigned < np.asarray(self.sizes, np.uint64)).all():
             raise ValueError(f"codes must be integers from 0 to {max(self.sizes) - 1}; got {kind_of(rows)}.")
         return Clipped(codes, 0)

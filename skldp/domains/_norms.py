@@ -15,9 +15,9 @@ def weighted_sums(
 
     Shapes: `coef` (n_sums, n_features); `start` (n_sums,).
     """
-    # A matrix product adds in an order that depends on the number of rows, the memory layout and the library: at a
-    # tie a record would change its class with the batch. A ufunc rounds one IEEE operation for each element, and the
-    # multiplication and the addition are two calls that no compiler fuses: every machine and numpy gives these bits.
+    # The summation order of a matrix product depends on the number of rows, the memory layout and the library, so a
+    # tied record would change its class with the batch. A ufunc rounds each element once, and separate calls for
+    # product and sum cannot be fused, so the result is the same on every machine.
     totals = np.tile(start, (len(rows), 1))
     with np.errstate(all="ignore"):
         for column, weights in zip(rows.T, coef.T, strict=True):
@@ -25,7 +25,7 @@ def weighted_sums(
     return totals
 
 
-# A row normalised by other code may be this many units in the last place too long.
+# A row normalized by other code may be this many units in the last place too long.
 _ROUNDING = 64
 # Number of distances that are computed at a time.
 _SCORES = 1 << 20
@@ -64,7 +64,7 @@ def scaled_norms(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def shrink_factors(values: Any, radius: float) -> npt.NDArray[np.float64]:
-    """Return factors, at most 1, that scale the rows to norms of at most `radius`, with every rounding counted.
+    """Return factors of at most 1 that scale the rows to norms of at most `radius`, including rounding.
 
     Shapes: values (n, d); returns (n,).
     """
@@ -110,12 +110,12 @@ def _root_of_squares(data: npt.NDArray[np.float64], entries: npt.NDArray[np.inte
 
 
 def shortening_by_rounding(dtype: np.dtype, d: int) -> float:
-    """Return how far below 1 the factor of a row may be that was normalized to the radius."""
+    """Return the largest distance from 1 of the factor of a row that was normalized to the radius."""
     return _ROUNDING * float(np.finfo(dtype).eps) + 2 * _norm_error(d)
 
 
 def nearest_rows(values: np.ndarray, vocabulary: np.ndarray) -> npt.NDArray[np.intp]:
-    """Return the index of the vocabulary's row nearest to each row of values, the first of equal ones.
+    """Return the index of the vocabulary's row nearest to each row of values, ties to the first.
 
     A matrix product finds candidates; distances of candidates within its rounding error are computed from differences.
 
@@ -126,7 +126,7 @@ def nearest_rows(values: np.ndarray, vocabulary: np.ndarray) -> npt.NDArray[np.i
     nearest = np.empty(len(values), dtype=np.intp)
     step = max(1, _SCORES // max(1, len(words)))
     for start in range(0, len(values), step):
-        # Farther away the nearest word is the same, and squares would overflow.
+        # Clipping far rows keeps squares from overflowing.
         block = np.clip(values[start : start + step], -_FAR, _FAR, dtype=np.float64)
         scores = squares - 2 * (block @ words.T)
         best = scores.min(axis=1)

@@ -1,4 +1,4 @@
-"""Sparse rows, such as bags of words: a declared domain."""
+"""Domain of sparse rows, such as bags of words."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -12,15 +12,15 @@ from skldp.domains._domain import Ball, Clipped, VectorDomain, check_finite
 
 @dataclass(frozen=True)
 class SparseRows(VectorDomain):
-    """Vectors with at most `max_nonzeros` non-zero values; in others the smallest become 0.
+    """Domain of vectors with at most `max_nonzeros` non-zero values; excess smallest values become 0.
 
     Parameters
     ----------
     dimension : int
     max_nonzeros : int
-        From 1 to `dimension`.
+        Largest number of non-zero values, from 1 to `dimension`.
     radius : float, default=None
-        Largest norm; longer vectors are scaled to it.
+        Largest norm. Longer vectors are scaled to it.
 
     Raises
     ------
@@ -48,7 +48,7 @@ class SparseRows(VectorDomain):
             object.__setattr__(self, "radius", float(self.radius))
 
     def clip(self, rows: Any) -> Clipped:
-        """Set the smallest values to 0 if there are too many, the last columns of equal ones.
+        """Set the smallest excess values to 0, ties in the last columns first.
 
         Rows may be a CSR matrix without duplicate entries.
         """
@@ -60,7 +60,7 @@ class SparseRows(VectorDomain):
         return Clipped(inside.rows, n_dropped + inside.n_moved)
 
     def to_dict(self) -> dict[str, Any]:
-        """Describe the set."""
+        """Return the domain as a dict."""
         described = super().to_dict()
         return {name: value for name, value in described.items() if value is not None}
 
@@ -85,7 +85,7 @@ def _few_stored(rows: Any, most: int) -> tuple[Any, int]:
     order = np.lexsort((rows.indices, -np.abs(rows.data), owners))
     rank = np.arange(len(order)) - rows.indptr[owners]
     small = order[rank >= most]
-    # Stored zeros would cost time in every product.
+    # Stored zeros would slow down every product.
     dropped = int(np.count_nonzero(rows.data[small]))
     moved = rows.copy()
     moved.data[small] = 0

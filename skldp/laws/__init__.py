@@ -1,1 +1,1 @@
-"""The integer laws that a device samples, and the exact epsilon of each."""
+"""Integer laws that a device samples, with their exact epsilons."""

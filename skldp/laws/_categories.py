@@ -15,7 +15,7 @@ MOST_BITS = 4096
 
 @dataclass(frozen=True)
 class ResponseLaw(CodeLaw):
-    """Randomized response: each other code has `other_count` of 2^64 words, the true one the rest."""
+    """Law of randomized response: each other code has `other_count` of 2^64 words, the true code the rest."""
 
     name: ClassVar[str] = "randomized_response"
     other_count: int
@@ -26,18 +26,21 @@ class ResponseLaw(CodeLaw):
 
     @property
     def epsilon(self) -> float:
-        """Log-ratio of the true code and another one."""
+        """Log-ratio of the true code and any other code."""
         return log_ratio(TWO_64 - self.other_count * (self.n_codes - 1), self.other_count)
 
     def draw(self, code: int, words: Iterator[int]) -> int:
-        """Answer for a code, from one word."""
+        """Draw the answer to a code from one word."""
         shift = next(words) // self.other_count + 1
         return (code + shift) % self.n_codes if shift < self.n_codes else code
 
 
 @dataclass(frozen=True)
 class UnaryLaw(CodeLaw):
-    """A bit for each code, the first one the highest: 1 for `own_count` of 2^64 words if true, else `other_count`."""
+    """Law of unary encoding: a bit per code, the first code's highest, with separate odds for the true code.
+
+    The true code's bit is 1 for `own_count` of 2^64 words, the others for `other_count`.
+    """
 
     name: ClassVar[str] = "unary_encoding"
     own_count: int
@@ -49,17 +52,17 @@ class UnaryLaw(CodeLaw):
 
     @property
     def n_answers(self) -> int:
-        """One for every row of bits."""
+        """Number of rows of bits."""
         return 1 << self.n_codes
 
     @property
     def epsilon(self) -> float:
-        """Log-ratio of the two bits in which two codes differ."""
+        """Log-ratio of the two bits that differ between two codes."""
         own, other = self.own_count, self.other_count
         return log_ratio(own * (TWO_64 - other), (TWO_64 - own) * other)
 
     def draw(self, code: int, words: Iterator[int]) -> int:
-        """Answer for a code, from a word for each bit."""
+        """Draw the answer to a code from one word per bit."""
         answer = 0
         for place in range(self.n_codes):
             answer = 2 * answer + (next(words) < (self.own_count if place == code else self.other_count))
@@ -72,9 +75,9 @@ _MOST_BUCKETS = 4093
 
 @dataclass(frozen=True)
 class SubsetLaw(CodeLaw):
-    """A set of `set_size` codes, as a bit for each, the first one the highest.
+    """Law of subset selection: a set of `set_size` codes as bits, the first code's highest.
 
-    For `miss_count` of 2^64 words the set is uniform among those without the true code, else among those with it.
+    For `miss_count` of 2^64 words, the set is uniform among those without the true code, else among those with it.
     """
 
     name: ClassVar[str] = "subset"
@@ -88,12 +91,12 @@ class SubsetLaw(CodeLaw):
 
     @property
     def n_answers(self) -> int:
-        """One for every row of bits; rows with another number of ones are no answers."""
+        """Number of rows of bits, not all of which are answers."""
         return 1 << self.n_codes
 
     @property
     def epsilon(self) -> float:
-        """Log-ratio of a set with the true code and one without it."""
+        """Log-ratio of a set with the true code and a set without it."""
         return log_ratio(self._held, self._missed)
 
     def is_answer(self, answer: int) -> bool:
@@ -101,14 +104,14 @@ class SubsetLaw(CodeLaw):
         return super().is_answer(answer) and answer.bit_count() == self.set_size
 
     def draw(self, code: int, words: Iterator[int]) -> int:
-        """Answer for a code, from one word and what a choice of other codes takes."""
+        """Draw the answer to a code from one word and those of a choice of other codes."""
         held = next(words) >= self.miss_count
         others = uniform_subset(self.n_codes - 1, self.set_size - held, words)
         # Other codes are numbered without the true one.
         members = [code] * held + [other + (other >= code) for other in others]
         return sum(1 << (self.n_codes - 1 - member) for member in members)
 
-    # (k - w) / w times as many sets lack the true code as hold it.
+    # There are (k - w) / w times as many sets without the true code as with it.
     @property
     def _held(self) -> int:
         return (TWO_64 - self.miss_count) * (self.n_codes - self.set_size)
@@ -120,9 +123,9 @@ class SubsetLaw(CodeLaw):
 
 @dataclass(frozen=True)
 class HashingLaw(CodeLaw):
-    """Local hashing: a uniform linear hash function, and randomized response to the code's bucket.
+    """Law of local hashing: a uniform linear hash function, and randomized response to the code's bucket.
 
-    With g = `n_buckets`, a prime, codes have m digits to base g, as few as possible. Hash function a, from 1 to
+    `n_buckets` is a prime g. Codes have m digits in base g, the least possible number. Hash function a, from 1 to
     g^m - 1, maps a code to the sum of the products of their digits, modulo g. The answer is
     ``(a - 1) * n_buckets + bucket``.
     """
@@ -140,12 +143,12 @@ class HashingLaw(CodeLaw):
 
     @property
     def n_answers(self) -> int:
-        """A bucket for each hash function."""
+        """Number of pairs of a hash function and a bucket."""
         return self.n_hashes * self.n_buckets
 
     @cached_property
     def n_hashes(self) -> int:
-        """The number of hash functions."""
+        """Number of hash functions."""
         digits: int = self.n_buckets**self._n_digits
         return digits - 1
 
@@ -155,7 +158,7 @@ class HashingLaw(CodeLaw):
         return self._response.epsilon
 
     def draw(self, code: int, words: Iterator[int]) -> int:
-        """Answer for a code, from what a choice of the hash function takes, and one word."""
+        """Draw the answer to a code from the words of the hash function and one more word."""
         chosen = self.choose(words)
         return chosen * self.n_buckets + self._response.draw(self.bucket(chosen, code), words)
 
@@ -182,11 +185,11 @@ class HashingLaw(CodeLaw):
 
 @dataclass(frozen=True)
 class HadamardLaw(CodeLaw):
-    """Hadamard response: one of the reports of all blocks, with half of a block for each code.
+    """Law of Hadamard response: a report of one of the blocks, half of which belong to each code.
 
-    There are `n_blocks` blocks of b = `block_size` reports, both powers of two. Code x is of block ``x // (b - 1)`` and
-    of row ``1 + x % (b - 1)`` of Sylvester's matrix; its own are the reports of its block at which the row has a 1. For
-    `miss_count` of 2^64 words the answer is uniform over all other reports, else over the own ones.
+    There are `n_blocks` blocks of b = `block_size` reports, both powers of two. Code x has block ``x // (b - 1)`` and
+    row ``1 + x % (b - 1)`` of Sylvester's matrix. Its own reports are those of its block at which the row is 1. For
+    `miss_count` of 2^64 words, the answer is uniform over all other reports, else over its own reports.
     """
 
     name: ClassVar[str] = "hadamard"
@@ -205,27 +208,27 @@ class HadamardLaw(CodeLaw):
 
     @property
     def n_answers(self) -> int:
-        """The reports of all blocks."""
+        """Number of reports in all blocks."""
         return self.n_blocks * self.block_size
 
     @property
     def epsilon(self) -> float:
-        """Log-ratio of one of the code's own reports and another one."""
+        """Log-ratio of one of the code's own reports and any other report."""
         return log_ratio(self._held, self._missed)
 
     def draw(self, code: int, words: Iterator[int]) -> int:
-        """Answer for a code, from one word and what a choice of one report takes."""
+        """Draw the answer to a code from one word and those of a choice of one report."""
         size, own = self.block_size, self.block_size // 2
         start, row = code // (size - 1) * size, code % (size - 1) + 1
         if next(words) >= self.miss_count:
             return start + _column(uniform_below(own, words), row, odd=0)
-        # Others are numbered from the rest of the own block on, around to the block before it.
+        # Other reports are numbered cyclically, starting with those of the code's own block.
         other = uniform_below(self.n_answers - own, words)
         if other < own:
             return start + _column(other, row, odd=1)
         return (start + size + other - own) % self.n_answers
 
-    # Half of a block are a code's own reports.
+    # Half of a block's reports are a code's own.
     @property
     def _held(self) -> int:
         return (TWO_64 - self.miss_count) * (self.n_answers - self.block_size // 2)
@@ -237,7 +240,7 @@ class HadamardLaw(CodeLaw):
 
 def _column(number: int, row: int, *, odd: int) -> int:
     """Return the column of a number among those that share an even or odd number of ones with a row."""
-    # A bit is inserted where the row has its lowest one, and decides.
+    # A bit inserted at the row's lowest 1 sets the parity.
     lowest = row & -row
     below = number & (lowest - 1)
     column = ((number - below) << 1) + below

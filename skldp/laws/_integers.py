@@ -1,8 +1,8 @@
-r"""Integer laws of one value, which a person's device samples.
+r"""Base classes of integer laws, which a person's device samples.
 
 A mechanism for tables chooses integers from an epsilon and samples many rows. A law takes the integers from a document
 of another party, computes their exact epsilon over all inputs, and raises ValueError for integers without one. A draw
-reads 64-bit words in order, so that the same words give the same answer in every language. It needs integer
+reads 64-bit words in order, so the same words give the same answer in every programming language. It uses integer
 arithmetic, and IEEE double precision for numbers.
 """
 
@@ -24,20 +24,20 @@ MOST_EXPONENT = 64
 
 
 def secure_words() -> Iterator[int]:
-    """Yield 64-bit words from the operating system's secure source, one source per release."""
+    """Yield 64-bit words from the operating system's secure randomness; each release needs its own iterator."""
     while True:
         yield from struct.unpack(">16Q", os.urandom(128))
 
 
 def words_of(data: bytes) -> Iterator[int]:
-    """Yield the big-endian 64-bit words of chosen bytes, for test vectors."""
+    """Yield the big-endian 64-bit words of given bytes, for test vectors."""
     for start in range(0, len(data) - 7, 8):
         yield int.from_bytes(data[start : start + 8], "big")
-    raise ValueError(f"A draw must find a word of 8 bytes; got {len(data)} bytes in all.")
+    raise ValueError(f"The random bytes of a draw must suffice for its 8-byte words; got {len(data)} bytes.")
 
 
 def uniform_below(n: int, words: Iterator[int]) -> int:
-    """Draw a uniform integer below n <= 2^64; words above the last whole multiple of n are drawn again."""
+    """Draw a uniform integer below n <= 2^64; words at or above the largest multiple of n are drawn again."""
     most = TWO_64 - TWO_64 % n
     word = next(words)
     while word >= most:
@@ -47,7 +47,7 @@ def uniform_below(n: int, words: Iterator[int]) -> int:
 
 @dataclass(frozen=True)
 class IntegerLaw(ABC):
-    """Base class of laws of one answer, an integer below `n_answers`. Subclasses are frozen dataclasses of integers."""
+    """Base class of laws of an integer answer below `n_answers`. Subclasses are frozen dataclasses of integers."""
 
     name: ClassVar[str]
 
@@ -65,23 +65,23 @@ class IntegerLaw(ABC):
     @property
     @abstractmethod
     def epsilon(self) -> float:
-        """The largest log-likelihood ratio over all answers and pairs of inputs, rounded up."""
+        """Largest log-likelihood ratio over all answers and pairs of inputs, rounded up."""
 
     @property
     def lifetime_epsilon(self) -> float:
-        """Epsilon of all answers to one value under the memo rule ``"permanent"``: they repeat one answer."""
+        """Epsilon of all answers to one value under the memo rule ``"permanent"``, which repeats one answer."""
         return self.epsilon
 
     @abstractmethod
     def _check(self) -> None:
-        """Raise ValueError for integers for which `epsilon` or a draw would be wrong."""
+        """Raise ValueError if `epsilon` or a draw would be wrong for these integers."""
 
     def is_answer(self, answer: int) -> bool:
         """Return whether an untrusted number is an answer of the law."""
         return 0 <= answer < self.n_answers
 
     def to_dict(self) -> dict[str, Any]:
-        """Describe the law; integers are decimal texts, which every JSON reader keeps exact."""
+        """Return the law as a dict with integers as decimal texts, which every JSON reader keeps exact."""
         return {"law": self.name} | {one.name: _text(getattr(self, one.name)) for one in fields(self)}
 
     def _refuse(self, rule: str) -> None:
@@ -92,14 +92,14 @@ class TwoStepLaw(IntegerLaw):
     """Base class of laws with a permanent answer that every report randomizes again.
 
     A person makes a public choice once, such as a hash function. The choice maps a value to a code, and each code has
-    one permanent answer. A report is drawn from this answer and the choice. `epsilon` belongs to one report by both
-    steps, `lifetime_epsilon` to all reports of one value.
+    one permanent answer. A report is drawn from this answer and the choice. `epsilon` is that of one report through
+    both steps, and `lifetime_epsilon` that of all reports of one value.
     """
 
     @property
     @abstractmethod
     def lifetime_epsilon(self) -> float:
-        """Epsilon of all reports of one value, rounded up: that of its permanent answer."""
+        """Epsilon of all reports of one value, which is that of its permanent answer, rounded up."""
 
     def choose(self, words: Iterator[int]) -> int:
         """Draw the choice that a person makes once, independent of their values."""
@@ -118,7 +118,7 @@ class TwoStepLaw(IntegerLaw):
         """Draw a report of the permanent answer."""
 
     def draw(self, value: Any, words: Iterator[int]) -> int:
-        """Choose, keep and report at once, for test vectors."""
+        """Draw the choice, the permanent answer and a report, for test vectors."""
         choice = self.choose(words)
         return self.report(self.keep(self.see(value, choice), choice, words), choice, words)
 
@@ -131,12 +131,12 @@ class CodeLaw(IntegerLaw):
 
     @property
     def n_answers(self) -> int:
-        """The number of codes."""
+        """Number of codes."""
         return self.n_codes
 
     @abstractmethod
     def draw(self, code: int, words: Iterator[int]) -> int:
-        """Answer for a code."""
+        """Draw the answer to a code."""
 
 
 @dataclass(frozen=True)
@@ -145,11 +145,11 @@ class UnitLaw(IntegerLaw):
 
     @abstractmethod
     def draw(self, x: float, words: Iterator[int]) -> int:
-        """Answer for a double in [-1, 1]."""
+        """Draw the answer to a double in [-1, 1]."""
 
     @abstractmethod
     def value(self, answer: int) -> float:
-        """Return the number of an answer, whose mean is x up to rounding."""
+        """Return the estimate of an answer, with mean x up to rounding."""
 
 
 @dataclass(frozen=True)
@@ -160,11 +160,11 @@ class GroupLaw(IntegerLaw):
 
     @abstractmethod
     def draw(self, places: Sequence[float], words: Iterator[int]) -> int:
-        """Answer for as many doubles in [-1, 1]."""
+        """Draw the answer to `n_values` doubles in [-1, 1]."""
 
     @abstractmethod
     def values(self, answer: int) -> list[float]:
-        """Return the numbers of an answer, each with the mean of its position up to rounding."""
+        """Return the estimates of an answer, with means equal to the inputs up to rounding."""
 
 
 def _text(value: Any) -> Any:
@@ -179,7 +179,7 @@ def is_prime(number: int) -> bool:
 
 
 def number_of_digits(n_codes: int, base: int) -> int:
-    """Return the number of digits that codes below `n_codes` need to a base."""
+    """Return the number of digits of codes below `n_codes` in a base."""
     digits = 0
     while base**digits < n_codes:
         digits += 1
@@ -199,7 +199,7 @@ def rank_of_subset(n: int, members: Collection[int]) -> int:
     """Return the rank of a set among all sets of its size: the sum of binom(i-th number, i), for i from 1."""
     held, left, rank = frozenset(members), len(members), 0
     binomial = math.comb(n - 1, left)
-    # Each binomial follows from the one before; computed from scratch they would take a device seconds.
+    # Each binomial follows from the previous one; separate computations would take seconds on a device.
     for place in range(n - 1, 0, -1):
         if place in held:
             rank += binomial
@@ -223,7 +223,7 @@ def subset_of_rank(n: int, size: int, rank: int) -> list[int]:
     return members[::-1]
 
 
-#: Module and class of each law by its name in documents. A device imports only the laws of its policies.
+#: Module and class of each law by its name in documents, so that a device imports only the laws of its policies.
 LAWS = {
     "randomized_response": ("_categories", "ResponseLaw"),
     "unary_encoding": ("_categories", "UnaryLaw"),
@@ -248,9 +248,9 @@ LAWS = {
 
 
 def law_from_dict(given: Any, deepest: int = 3) -> IntegerLaw:
-    """Read a law that :meth:`IntegerLaw.to_dict` wrote; the deepest is a mixture within a sampled law."""
+    """Read a law from the dict of :meth:`IntegerLaw.to_dict`; the deepest nesting is a mixture in a sampled law."""
     if not deepest:
-        raise ValueError("A law must hold no mixture within a mixture; got one.")
+        raise ValueError("A mixture law must not contain a mixture; got one.")
     name = given.get("law") if isinstance(given, dict) else None
     if not isinstance(name, str) or name not in LAWS:
         raise ValueError(f"A law must be one of {sorted(LAWS)}; got another.")
@@ -262,7 +262,7 @@ def law_from_dict(given: Any, deepest: int = 3) -> IntegerLaw:
 
 
 def _read(value: Any, deepest: int) -> Any:
-    """Read an integer, several of them, or a law within a law."""
+    """Read an integer, a list of integers or an inner law."""
     if isinstance(value, dict):
         return law_from_dict(value, deepest - 1)
     return tuple(map(_integer, value)) if isinstance(value, list) else _integer(value)
@@ -271,5 +271,5 @@ def _read(value: Any, deepest: int) -> Any:
 def _integer(value: Any) -> int:
     is_short = isinstance(value, str) and len(value) <= 20 and value.removeprefix("-").isdecimal()
     if not is_short or str(int(value)) != value:
-        raise ValueError("The integers of a law must be their only decimal text of at most 20 digits; got another.")
+        raise ValueError("The integers of a law must be canonical decimal texts of at most 20 digits; got another.")
     return int(value)

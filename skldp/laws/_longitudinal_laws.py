@@ -1,7 +1,7 @@
-r"""Integer laws for several waves: a permanent answer of each person, and a report of it in every wave.
+r"""Integer laws for several waves, with a permanent answer per person and a report of it in every wave.
 
-Both steps are randomized response over g answers; a bit is the case g = 2. Every answer but the true one has
-`first_count` of 2^64 words in the permanent step, and `second_count` in that of a report.
+Both steps are randomized response over g answers; a bit is the case g = 2. Every answer except the true one has
+`first_count` of 2^64 words in the permanent step, and `second_count` in the step of a report.
 """
 
 import math
@@ -19,7 +19,7 @@ from skldp.laws._odds import TWO_64, log_ratio, round_up
 
 
 def both_steps(first: tuple[int, int], second: tuple[int, int], n_answers: int) -> tuple[int, int]:
-    """Return the chances of the own answer and of any other one after both steps, out of 2^128."""
+    """Return the probabilities of the true answer and of any other one after both steps, out of 2^128."""
     (p, q), (own, other), g = first, second, n_answers
     return p * own + (g - 1) * q * other, p * other + q * own + (g - 2) * q * other
 
@@ -33,7 +33,7 @@ class _ResponseTwice(TwoStepLaw):
     @property
     @abstractmethod
     def n_each(self) -> int:
-        """The number g of answers of each step."""
+        """Number g of answers of each step."""
 
     @property
     def n_differing(self) -> int:
@@ -58,18 +58,18 @@ class _ResponseTwice(TwoStepLaw):
     def epsilon_of_values(self, n_values: int) -> float:
         """Return the epsilon of all reports of a person with `n_values` different values, in any number of waves.
 
-        It holds for two people whose values repeat in the same waves, as the law sees them: the category or its bucket,
-        the side of a threshold, or the chosen bucket that holds the number. If they change in different waves, only
+        It compares people whose values repeat in the same waves. A value here is the category or its bucket, the side
+        of a threshold, or the chosen bucket of the number. If values change in different waves, only
         :meth:`epsilon_of_reports` bounds the loss.
         """
         check_integer("n_values", n_values, least=1)
         return round_up(Fraction(self.lifetime_epsilon) * min(n_values, self.most_kept))
 
     def epsilon_of_reports(self, n_reports: int) -> float:
-        """Return an upper bound of the epsilon of reports of distinct waves, for any changes between them.
+        """Return an upper bound on the epsilon of reports of distinct waves, for any changes between them.
 
-        Every report spends the epsilon of the second step alone. A wave must have one report, which is kept and
-        repeated: two different reports of one wave would reveal a change.
+        Every report spends only the epsilon of the second step. A wave must have one stored report, since two different
+        reports of one wave would reveal a change.
         """
         check_integer("n_reports", n_reports, least=1)
         own, other = self._counts(self.second_count)
@@ -77,12 +77,12 @@ class _ResponseTwice(TwoStepLaw):
 
     @property
     def epsilon(self) -> float:
-        """Epsilon of one report, by both steps together."""
+        """Epsilon of one report through both steps."""
         return self._loss(*self._both)
 
     @cached_property
     def support(self) -> tuple[float, float]:
-        """Probabilities that a report gives the value's own answer, and any single other one."""
+        """Probabilities of the value's true answer, and of any single other answer, in a report."""
         own, other = (Fraction(chance, TWO_64**2) for chance in self._both)
         return float(own), float(other)
 
@@ -105,11 +105,11 @@ class _CodeTwice(_ResponseTwice):
     """Base class of laws of one code."""
 
     def keep(self, seen: int, choice: int, words: Iterator[int]) -> int:
-        """Draw the permanent answer, from one word."""
+        """Draw the permanent answer from one word."""
         return ResponseLaw(self.n_each, self.first_count).draw(seen, words)
 
     def report(self, kept: int, choice: int, words: Iterator[int]) -> int:
-        """Draw a report of the permanent answer, from one word."""
+        """Draw a report of the permanent answer from one word."""
         return ResponseLaw(self.n_each, self.second_count).draw(kept, words)
 
 
@@ -119,7 +119,7 @@ class _BitsTwice(_ResponseTwice):
     n_each = 2
 
     def _flipped(self, code: int, count: int, words: Iterator[int]) -> int:
-        """Flip the bits of a code, with a word for each, the highest first."""
+        """Flip the bits of a code with one word per bit, highest bit first."""
         flips = 0
         for _ in range(self.n_randomized):
             flips = 2 * flips + (next(words) < count)
@@ -128,7 +128,7 @@ class _BitsTwice(_ResponseTwice):
 
 @dataclass(frozen=True)
 class LongitudinalResponseLaw(_CodeTwice, CodeLaw):
-    """Randomized response to a code, and to its permanent answer: L-GRR."""
+    """Law of randomized response to a code, and again to its permanent answer (L-GRR)."""
 
     name: ClassVar[str] = "longitudinal_response"
     first_count: int
@@ -141,13 +141,13 @@ class LongitudinalResponseLaw(_CodeTwice, CodeLaw):
 
     @property
     def n_each(self) -> int:
-        """The number of codes."""
+        """Number of codes."""
         return self.n_codes
 
 
 @dataclass(frozen=True)
 class LongitudinalBitsLaw(_BitsTwice, CodeLaw):
-    """A bit for each code, the first one the highest, flipped permanently and again in every report: basic RAPPOR."""
+    """Law of a bit per code, the first code's highest, flipped permanently and in every report (basic RAPPOR)."""
 
     name: ClassVar[str] = "longitudinal_bits"
     first_count: int
@@ -160,39 +160,39 @@ class LongitudinalBitsLaw(_BitsTwice, CodeLaw):
 
     @property
     def n_answers(self) -> int:
-        """One for every row of bits."""
+        """Number of rows of bits."""
         return 1 << self.n_codes
 
     @property
     def n_differing(self) -> int:
-        """The bits of two codes."""
+        """Number of bits that differ between two codes, 2."""
         return 2
 
     @property
     def n_randomized(self) -> int:
-        """All bits."""
+        """Number of bits."""
         return self.n_codes
 
     @property
     def most_kept(self) -> int:
-        """One row of bits for each code."""
+        """Number of codes, each with one permanent row of bits."""
         return self.n_codes
 
     def keep(self, seen: int, choice: int, words: Iterator[int]) -> int:
-        """Draw the permanent bits, from a word for each."""
+        """Draw the permanent bits from one word per bit."""
         return self._flipped(1 << self.n_codes - 1 - seen, self.first_count, words)
 
     def report(self, kept: int, choice: int, words: Iterator[int]) -> int:
-        """Draw a report of the permanent bits, from a word for each."""
+        """Draw a report of the permanent bits from one word per bit."""
         return self._flipped(kept, self.second_count, words)
 
 
 @dataclass(frozen=True)
 class LongitudinalHashingLaw(_CodeTwice, CodeLaw):
-    """Randomized response to a code's bucket, and to its permanent answer: LOLOHA.
+    """Law of randomized response to a code's bucket, and again to its permanent answer (LOLOHA).
 
-    Each person draws one hash function of :class:`~skldp.laws._categories.HashingLaw` once, and so has at most as many
-    permanent answers as there are buckets.
+    Each person draws one hash function of :class:`~skldp.laws._categories.HashingLaw`, so the number of permanent
+    answers is at most that of buckets.
     """
 
     name: ClassVar[str] = "longitudinal_hashing"
@@ -207,17 +207,17 @@ class LongitudinalHashingLaw(_CodeTwice, CodeLaw):
 
     @cached_property
     def hashing(self) -> HashingLaw:
-        """The hash functions, with the first step alone."""
+        """Law of the hash functions with only the first step."""
         return HashingLaw(self.n_codes, self.n_buckets, self.first_count)
 
     @property
     def n_answers(self) -> int:
-        """A bucket for each hash function."""
+        """Number of pairs of a hash function and a bucket."""
         return self.hashing.n_answers
 
     @property
     def n_each(self) -> int:
-        """The number of buckets."""
+        """Number of buckets."""
         return self.n_buckets
 
     def choose(self, words: Iterator[int]) -> int:
@@ -229,13 +229,13 @@ class LongitudinalHashingLaw(_CodeTwice, CodeLaw):
         return self.hashing.bucket(choice, value)
 
     def report(self, kept: int, choice: int, words: Iterator[int]) -> int:
-        """Draw a report of the permanent answer, from one word, behind the hash function."""
+        """Draw a report of the permanent answer from one word, and prefix the hash function."""
         return choice * self.n_buckets + super().report(kept, choice, words)
 
 
 @dataclass(frozen=True)
 class LongitudinalMeanLaw(_CodeTwice, UnitLaw):
-    """One bit: whether a number is above a threshold that the person draws once (dBitFlip's one-bit mean)."""
+    """Law of one bit: whether a number is above a threshold that the person draws once (dBitFlip's one-bit mean)."""
 
     name: ClassVar[str] = "longitudinal_mean"
     # 1 is the high end.
@@ -244,7 +244,7 @@ class LongitudinalMeanLaw(_CodeTwice, UnitLaw):
     second_count: int
 
     def choose(self, words: Iterator[int]) -> int:
-        """Draw the threshold, from one word."""
+        """Draw the threshold from one word."""
         return next(words)
 
     def see(self, value: float, choice: int) -> int:
@@ -252,17 +252,17 @@ class LongitudinalMeanLaw(_CodeTwice, UnitLaw):
         return int(int((1 + value) / 2 * TWO_64) > choice)
 
     def value(self, answer: int) -> float:
-        """Return the unbiased number of a bit: its mean over thresholds and noise is the person's number."""
+        """Return the unbiased estimate of a bit, whose mean over thresholds and noise is the person's number."""
         own, other = self._both
         return (2 * answer - 1) * float(Fraction(TWO_64**2, own - other))
 
 
 @dataclass(frozen=True)
 class LongitudinalHistogramLaw(_BitsTwice, UnitLaw):
-    """Bits of some buckets, which the person draws once: whether the number is in each of them (dBitFlip).
+    """Law of one bit per bucket of a set that the person draws once: whether the number is in it (dBitFlip).
 
-    The bounds are divided into `n_buckets` of equal width. The answer is the rank of the chosen set of buckets and then
-    a bit for each of them, the lowest bucket's the highest.
+    The bounds are divided into `n_buckets` of equal width. The answer is the rank of the chosen set of buckets,
+    followed by their bits, the lowest bucket's highest.
     """
 
     name: ClassVar[str] = "longitudinal_histogram"
@@ -278,22 +278,22 @@ class LongitudinalHistogramLaw(_BitsTwice, UnitLaw):
 
     @cached_property
     def n_answers(self) -> int:
-        """A row of bits for every choice."""
+        """Number of pairs of a choice and a row of bits."""
         return math.comb(self.n_buckets, self.n_chosen) << self.n_chosen
 
     @property
     def n_differing(self) -> int:
-        """The bits of two chosen buckets, or the only one."""
+        """Number of bits that differ between two numbers, at most 2."""
         return min(self.n_chosen, 2)
 
     @property
     def n_randomized(self) -> int:
-        """The bits of all chosen buckets."""
+        """Number of chosen buckets."""
         return self.n_chosen
 
     @property
     def most_kept(self) -> int:
-        """One for each chosen bucket, and one for all others together."""
+        """Number of permanent answers: one per chosen bucket, and one for all others together."""
         return self.n_chosen + (self.n_chosen < self.n_buckets)
 
     def choose(self, words: Iterator[int]) -> int:
@@ -301,16 +301,16 @@ class LongitudinalHistogramLaw(_BitsTwice, UnitLaw):
         return rank_of_subset(self.n_buckets, uniform_subset(self.n_buckets, self.n_chosen, words))
 
     def see(self, value: float, choice: int) -> int:
-        """Return a bit for each chosen bucket: whether the number is in it."""
+        """Return the bits of the chosen buckets: whether the number is in each."""
         own = self.bucket(value)
         return sum(1 << self.n_chosen - 1 - place for place, bucket in enumerate(self._chosen(choice)) if bucket == own)
 
     def keep(self, seen: int, choice: int, words: Iterator[int]) -> int:
-        """Draw the permanent bits, from a word for each."""
+        """Draw the permanent bits from one word per bit."""
         return self._flipped(seen, self.first_count, words)
 
     def report(self, kept: int, choice: int, words: Iterator[int]) -> int:
-        """Draw a report of the permanent bits, from a word for each, behind the buckets."""
+        """Draw a report of the permanent bits from one word per bit, and prefix the buckets."""
         return (choice << self.n_chosen) + self._flipped(kept, self.second_count, words)
 
     def bucket(self, value: float) -> int:
@@ -329,7 +329,7 @@ class LongitudinalHistogramLaw(_BitsTwice, UnitLaw):
         return sum(middle * score for middle, score in zip(middles, scores, strict=True))
 
     def score(self, bit: int) -> float:
-        """Return the unbiased score of a bit: its mean is 1 for the number's own bucket and 0 for any other."""
+        """Return the unbiased score of a bit, with mean 1 for the number's own bucket and 0 for any other."""
         own, other = self._both
         return float(Fraction((bit * TWO_64**2 - other) * self.n_buckets, (own - other) * self.n_chosen))
 

@@ -1,6 +1,6 @@
-"""Integer laws of numbers: few answers, a lattice, a mixture, bins, knots, bits, and several numbers together.
+"""Integer laws of numbers: two or three answers, a lattice, a mixture, bins, knots, bits, and groups of numbers.
 
-The epsilon of bins, knots and bits is that of the code: a mapping before the randomization cannot increase a ratio.
+The epsilon of bins, knots and bits is that of the code, since a mapping before the randomization cannot increase it.
 """
 
 import math
@@ -30,7 +30,7 @@ _TWO_63 = 2**63
 
 @dataclass(frozen=True)
 class TwoAnswersLaw(UnitLaw):
-    """Duchi's law: the answer is 1 for ``2**63 + x * slope`` of 2^64 words, rounded half to even, else 0."""
+    """Law of Duchi's mechanism: 1 for ``2**63 + x * slope`` of 2^64 words, rounded half to even, else 0."""
 
     name: ClassVar[str] = "two_answers"
     n_answers = 2
@@ -42,11 +42,11 @@ class TwoAnswersLaw(UnitLaw):
 
     @property
     def epsilon(self) -> float:
-        """Log-ratio at the two ends."""
+        """Log-ratio between the inputs -1 and 1."""
         return log_ratio(_TWO_63 + self.slope, _TWO_63 - self.slope)
 
     def draw(self, x: float, words: Iterator[int]) -> int:
-        """Answer for a number, from one word."""
+        """Draw the answer to a number from one word."""
         return int(next(words) < _TWO_63 + round(x * float(self.slope)))
 
     def value(self, answer: int) -> float:
@@ -56,10 +56,10 @@ class TwoAnswersLaw(UnitLaw):
 
 @dataclass(frozen=True)
 class ThreeAnswersLaw(UnitLaw):
-    """Three-Outputs: minus, zero or plus.
+    """Law of Three-Outputs: 0 is minus, 1 is zero and 2 is plus.
 
-    The answer is 1, zero, for ``zero - |x| * zero_lost`` of 2^64 words, and has the wrong sign for the next
-    ``wrong - |x| * wrong_lost``, products rounded half to even; 0 is minus and 2 plus.
+    The answer is zero for ``zero - |x| * zero_lost`` of 2^64 words, and has the wrong sign for the next
+    ``wrong - |x| * wrong_lost``, with products rounded half to even.
     """
 
     name: ClassVar[str] = "three_answers"
@@ -79,13 +79,13 @@ class ThreeAnswersLaw(UnitLaw):
 
     @property
     def epsilon(self) -> float:
-        """Larger log-ratio of zero and of one sign. All chances are monotone in abs(x), so that the ends decide."""
+        """Larger log-ratio of zero and of a sign, at the ends, since all probabilities are monotone in abs(x)."""
         zero_end, wrong_end = self.zero - self.zero_lost, self.wrong - self.wrong_lost
         of_sign = log_ratio(TWO_64 - zero_end - wrong_end, wrong_end)
         return max(of_sign, log_ratio(self.zero, zero_end)) if self.zero else of_sign
 
     def draw(self, x: float, words: Iterator[int]) -> int:
-        """Answer for a number, from one word."""
+        """Draw the answer to a number from one word."""
         word, size = next(words), abs(x)
         to_zero = self.zero - round(size * float(self.zero_lost))
         if word < to_zero:
@@ -100,7 +100,7 @@ class ThreeAnswersLaw(UnitLaw):
 
 @dataclass(frozen=True)
 class LatticeLaw(UnitLaw):
-    """Piecewise law on a lattice of cells: each has the weight `base`, and `extra` more in an interval around x.
+    """Piecewise law on a lattice of cells of weight `base`, with `extra` weight in an interval around x.
 
     A word without its lowest bit is redrawn until it is below ``n_cells * base + n_inner * extra``. The answer is the
     number of a cell; cells are ``2**step_exponent`` wide, and the middle one is at 0.
@@ -122,16 +122,16 @@ class LatticeLaw(UnitLaw):
 
     @property
     def n_answers(self) -> int:
-        """The number of cells."""
+        """Number of cells."""
         return self.n_cells
 
     @property
     def epsilon(self) -> float:
-        """Log-ratio of a cell inside the inner interval and of one outside."""
+        """Log-ratio of a cell inside the inner interval and a cell outside."""
         return log_ratio(self.base + self.extra, self.base)
 
     def draw(self, x: float, words: Iterator[int]) -> int:
-        """Answer for a number, from one word, or with a chance below 7/8 from one more each time."""
+        """Draw the answer to a number from one word; a word is redrawn with a probability below 7/8."""
         drawn = next(words) >> 1
         while drawn >= self.total:
             drawn = next(words) >> 1
@@ -165,7 +165,10 @@ class LatticeLaw(UnitLaw):
 
 @dataclass(frozen=True)
 class MixtureLaw(UnitLaw):
-    """The lattice for `lattice_count` of 2^64 words, independent of x, else few answers, numbered after its cells."""
+    """Mixture of a lattice law, for `lattice_count` of 2^64 words, and a law of few answers, numbered after its cells.
+
+    The choice of the law is independent of x.
+    """
 
     name: ClassVar[str] = "mixture"
     lattice_count: int
@@ -179,27 +182,27 @@ class MixtureLaw(UnitLaw):
 
     @property
     def n_answers(self) -> int:
-        """Answers of both laws."""
+        """Total number of answers of both laws."""
         return self.lattice.n_answers + self.few.n_answers
 
     @property
     def epsilon(self) -> float:
-        """The larger of both; the choice between them is independent of x."""
+        """Larger epsilon of both laws, since the choice is independent of x."""
         return max(self.lattice.epsilon, self.few.epsilon)
 
     def draw(self, x: float, words: Iterator[int]) -> int:
-        """Answer for a number, from one word and what one of the laws takes."""
+        """Draw the answer to a number from one word and those of the chosen law."""
         if next(words) < self.lattice_count:
             return self.lattice.draw(x, words)
         return self.lattice.n_answers + self.few.draw(x, words)
 
     def value(self, answer: int) -> float:
-        """Return the number of the answer by the law that gave it."""
+        """Return the estimate of the law that gave the answer."""
         n = self.lattice.n_answers
         return self.lattice.value(answer) if answer < n else self.few.value(answer - n)
 
 
-#: Places in [-1, 1] and answers are whole multiples of 1 / PLACES.
+#: Positions in [-1, 1] and answers are integer multiples of 1 / PLACES.
 PLACES = 2**53
 _MOST_BINS = 4096
 _MOST_BITS = 53
@@ -213,18 +216,18 @@ class _ResponseOnNumbers(UnitLaw):
 
     @property
     def n_answers(self) -> int:
-        """The number of codes."""
+        """Number of codes."""
         return self.response.n_codes
 
     @property
     def epsilon(self) -> float:
-        """The epsilon of the response."""
+        """Epsilon of the response."""
         return self.response.epsilon
 
 
 @dataclass(frozen=True)
 class BinsLaw(_ResponseOnNumbers):
-    """Randomized response to the number of a bin; each answer has its own public number, with bias."""
+    """Law of randomized response to a bin's index; each answer has its own public number, with bias."""
 
     name: ClassVar[str] = "bins"
     edges: tuple[int, ...]
@@ -238,7 +241,7 @@ class BinsLaw(_ResponseOnNumbers):
             self._refuse(f"have as many answers as bins, at most {_MOST_BINS}, and an edge between each two")
 
     def draw(self, x: float, words: Iterator[int]) -> int:
-        """Answer for a number, from one word."""
+        """Draw the answer to a number from one word."""
         # A double times a power of two, and its comparison with an integer, are exact.
         return self.response.draw(sum(edge <= x * PLACES for edge in self.edges), words)
 
@@ -249,7 +252,7 @@ class BinsLaw(_ResponseOnNumbers):
 
 @dataclass(frozen=True)
 class KnotsLaw(_ResponseOnNumbers):
-    """Randomized response to a knot: a number is first rounded at random to one of the two knots beside it."""
+    """Law of randomized response to a knot, after random rounding to one of the two adjacent knots."""
 
     name: ClassVar[str] = "knots"
     knots: tuple[int, ...]
@@ -264,7 +267,7 @@ class KnotsLaw(_ResponseOnNumbers):
             self._refuse("keep a knot more often than it gives another")
 
     def draw(self, x: float, words: Iterator[int]) -> int:
-        """Answer for a number, from two words."""
+        """Draw the answer to a number from two words."""
         place = round(x * PLACES)
         below = sum(knot <= place for knot in self.knots[1:-1])
         low, high = self.knots[below], self.knots[below + 1]
@@ -272,7 +275,7 @@ class KnotsLaw(_ResponseOnNumbers):
         return self.response.draw(below + upward, words)
 
     def value(self, answer: int) -> float:
-        """Return the unbiased number of a knot, a quotient of integers."""
+        """Return the unbiased estimate of a knot, a quotient of integers."""
         other = self.response.other_count
         return (self.knots[answer] * TWO_64 - other * self._sum) / (self._gain * PLACES)
 
@@ -287,7 +290,7 @@ class KnotsLaw(_ResponseOnNumbers):
 
 @dataclass(frozen=True)
 class BitsLaw(UnitLaw):
-    """Sign and magnitude bits of a number that is first rounded at random; each bit is flipped independently."""
+    """Law of independently flipped sign and magnitude bits of a randomly rounded number."""
 
     name: ClassVar[str] = "sign_and_bits"
     flip_counts: tuple[int, ...]
@@ -299,16 +302,16 @@ class BitsLaw(UnitLaw):
 
     @property
     def n_answers(self) -> int:
-        """One for every row of bits."""
+        """Number of rows of bits."""
         return 1 << len(self.flip_counts)
 
     @property
     def epsilon(self) -> float:
-        """Sum over the bits, for two numbers that differ in all of them."""
+        """Sum over all bits, since two numbers may differ in each of them."""
         return sum_above(*(log_ratio(TWO_64 - t, t) for t in self.flip_counts))
 
     def draw(self, x: float, words: Iterator[int]) -> int:
-        """Answer for a number, from a word for its rounding and one for each bit."""
+        """Draw the answer to a number from one word for its rounding and one per bit."""
         n_magnitude = len(self.flip_counts) - 1
         position, sign = (abs(x) * self._last, x >= 0) if n_magnitude else ((1 + x) / 2, False)
         magnitude = int(position)
@@ -321,7 +324,7 @@ class BitsLaw(UnitLaw):
     def value(self, answer: int) -> float:
         """Return the product of the unbiased sign and magnitude."""
         n_magnitude = len(self.flip_counts) - 1
-        # A bit counts as (b - q) / (1 - 2 q), of which the sign takes twice, less 1.
+        # The estimate of a bit is (b - q) / (1 - 2 q); the sign is twice this, minus 1.
         means = [
             Fraction((answer >> n_magnitude - i & 1) * TWO_64 - flips, TWO_64 - 2 * flips)
             for i, flips in enumerate(self.flip_counts)
@@ -344,16 +347,16 @@ def _ascending(numbers: tuple[int, ...]) -> bool:
 
 
 _MOST_VALUES = 2**16
-# Limit of one field's answer, so that a document cannot exhaust a device's memory.
+# Limit of one field's answer, since a document must not exhaust a device's memory.
 _MOST_ANSWER_BITS = 2**16
 
 
 @dataclass(frozen=True)
 class SignsLaw(GroupLaw):
-    """Duchi's law of a vector: a sign for every number, more often in agreement with most of the numbers' signs.
+    """Law of Duchi's mechanism for vectors: a sign per number.
 
-    Each number is rounded at random to a sign. For `agreeing_count` of 2^64 words the answer is uniform over all rows
-    of signs that agree with those in more than half of the places, else over all others.
+    Each number is rounded at random to a sign. For `agreeing_count` of 2^64 words, the answer is uniform over all rows
+    of signs that agree with these in more than half of the positions, else over all other rows.
     """
 
     name: ClassVar[str] = "signs"
@@ -367,16 +370,16 @@ class SignsLaw(GroupLaw):
 
     @property
     def n_answers(self) -> int:
-        """One for every row of signs."""
+        """Number of rows of signs."""
         return 1 << self.n_values
 
     @property
     def epsilon(self) -> float:
-        """Log-ratio of the chances of one row of signs that agrees with the numbers and of one that does not."""
+        """Log-ratio of the probabilities of an agreeing row of signs and of another row."""
         return log_ratio(self._of_agreeing, self._of_others)
 
     def draw(self, places: Sequence[float], words: Iterator[int]) -> int:
-        """Answer for the numbers, from a word for each, one more, and those of rows until one is of the kind."""
+        """Draw the answer from one word per number, one more, and those of rows until one is of the chosen kind."""
         own = 0
         for x in places:
             own = 2 * own + int((next(words) >> 1) < round(x * 2.0**62) + 2**62)
@@ -390,7 +393,7 @@ class SignsLaw(GroupLaw):
                 return answer
 
     def values(self, answer: int) -> list[float]:
-        """Return plus or minus one magnitude; the first number's sign is the highest bit."""
+        """Return the estimates, plus or minus one magnitude; the first number's sign is the highest bit."""
         return [self._magnitude * (2 * (answer >> place & 1) - 1) for place in reversed(range(self.n_values))]
 
     @cached_property
@@ -398,7 +401,7 @@ class SignsLaw(GroupLaw):
         d = self.n_values
         return (1 << d - 1) - (0 if d % 2 else math.comb(d, d // 2) // 2)
 
-    # The chances of one row of signs of each kind, times a common number.
+    # Both are probabilities of one row of signs, times a common factor.
     @property
     def _of_agreeing(self) -> int:
         return self.agreeing_count * ((1 << self.n_values) - self._n_agreeing)
@@ -412,16 +415,17 @@ class SignsLaw(GroupLaw):
         agreeing, others = self._n_agreeing, (1 << self.n_values) - self._n_agreeing
         other_count = TWO_64 - self.agreeing_count
         share = Fraction(self.agreeing_count, TWO_64 * agreeing) - Fraction(other_count, TWO_64 * others)
-        # Over all rows that agree, a sign times its own number's sums to this binomial; over others, to its negative.
+        # The product of a position's sign and its number's sign sums to this binomial over all agreeing rows, and to
+        # its negative over all others.
         return float(1 / (share * math.comb(self.n_values - 1, self.n_values // 2)))
 
 
 @dataclass(frozen=True)
 class SampledLaw(GroupLaw):
-    """Uniform sample of the numbers of a record; each is randomized independently, or all by one law.
+    """Law of a uniform sample of a record's numbers, randomized independently or by one law.
 
-    The highest digit of the answer is the rank of the sample: the sum of binom(i-th chosen place from 0, i), for i from
-    1. One answer for each sampled number in the order of places follows, or one for all.
+    The highest digit of the answer is the rank of the sample: the sum of binom(i-th chosen position from 0, i), for i
+    from 1. It is followed by one answer per sampled number in order of position, or by one answer for all.
     """
 
     name: ClassVar[str] = "sampled"
@@ -440,16 +444,16 @@ class SampledLaw(GroupLaw):
 
     @cached_property
     def n_answers(self) -> int:
-        """The choices times the answers for what was chosen."""
+        """Number of samples times the number of answers for a sample."""
         return math.comb(self.n_values, self.n_sampled) * self._of_chosen
 
     @cached_property
     def epsilon(self) -> float:
-        """The sum over the chosen numbers; the choice itself is independent of the values."""
+        """Sum over the sampled numbers, since the choice of the sample is independent of the values."""
         return round_up(self._n_draws * Fraction(self.of_sampled.epsilon))
 
     def draw(self, places: Sequence[float], words: Iterator[int]) -> int:
-        """Answer for the numbers, from the words of the choice, and those of the answers in the order of places."""
+        """Draw the answer from the words of the sample and those of the answers in order of position."""
         chosen = uniform_subset(self.n_values, self.n_sampled, words)
         answer = rank_of_subset(self.n_values, chosen)
         if isinstance(self.of_sampled, SignsLaw):
@@ -459,7 +463,7 @@ class SampledLaw(GroupLaw):
         return answer
 
     def values(self, answer: int) -> list[float]:
-        """Return the chosen numbers times n_values / n_sampled, and 0 for the others."""
+        """Return the estimates of sampled numbers times n_values / n_sampled, and 0 for the others."""
         choice, rest = divmod(answer, self._of_chosen)
         if isinstance(self.of_sampled, SignsLaw):
             numbers = self.of_sampled.values(rest)

@@ -1,7 +1,7 @@
 r"""Probabilities as integers out of :math:`2^{64}`, rounded to the private side, and their exact epsilon.
 
-Everything here is computed in decimal arithmetic with far more digits than the integers have, or in doubles with a
-bound on their error, so that the direction of every rounding is certain.
+The computations use decimal arithmetic with many more digits than the integers, or doubles with a bound on their error,
+so the direction of every rounding is certain.
 """
 
 import math
@@ -17,7 +17,7 @@ _LARGEST = Fraction(sys.float_info.max)
 
 
 def split_epsilon(epsilon: float, n_parts: int) -> float:
-    """Return the largest float that is not above `epsilon` when it is added up `n_parts` times."""
+    """Return the largest float whose sum over `n_parts` parts is at most `epsilon`."""
     return round_down(Fraction(float(epsilon)) / int(n_parts))
 
 
@@ -36,7 +36,7 @@ def round_down(value: Fraction) -> float:
 
 
 def floor_to_double(value: float | int) -> int:
-    """Return the largest integer up to `value` that a double holds exactly."""
+    """Return the largest integer up to `value` that a double represents exactly."""
     nearest = float(value)
     return int(nearest) if int(nearest) <= value else int(np.nextafter(nearest, 0))
 
@@ -70,19 +70,19 @@ DIGITS = 80
 # Bound on the relative error of the decimal operations behind one integer.
 DECIMAL_ERROR = Decimal(10) ** -(DIGITS - 10)
 _HAIR = Decimal(2) ** -50
-# A float with at most this many fraction bits is taken exactly; see least_count.
+# A float with at most this many fraction bits is used without the reduction of least_count.
 _WHOLE_BITS = 20
-# The relative error of expit in double precision is a few ulps; this is a generous bound on it.
+# Generous bound on the relative error of expit in double precision, which is a few ulps.
 _EXPIT_ERROR = 2.0**-48
-# Beyond this the integers have saturated, and the decimal exponential need not grow.
+# The integers are saturated beyond this, so a larger decimal exponential is not needed.
 _LARGEST_EPSILON = 2000.0
 
 
 def least_count(epsilon: float, n_others: int = 1, *, n_own: int = 1, n_counted: int = 1) -> int:
     r"""Return the smallest integer t with :math:`t / 2^{64} \ge c / (o e^\varepsilon + m)`.
 
-    A float such as 0.1 is slightly above the decimal of its text. Epsilon is therefore reduced by one part in 2^50, so
-    that ten times 0.1 stays within 1.
+    A float such as 0.1 is slightly above its decimal text. Epsilon is therefore reduced by one part in 2^50, so ten
+    times 0.1 is at most 1.
     """
     up, down = Context(prec=DIGITS, rounding=ROUND_CEILING), Context(prec=DIGITS, rounding=ROUND_FLOOR)
     least = min(float(epsilon), _LARGEST_EPSILON)
@@ -100,7 +100,7 @@ def log_ratio(numerator: int, denominator: int, *, in_doubles: bool = False) -> 
         return math.log1p((numerator - denominator) / denominator) * (1 + 2.0**-50)
     context = Context(prec=DIGITS)
     own, other = context.ln(Decimal(numerator)), context.ln(Decimal(denominator))
-    # For a ratio near 1 most digits cancel; the bound covers what is left.
+    # Most digits of a ratio near 1 cancel; the bound covers the error of the others.
     most = context.add(context.subtract(own, other), context.multiply(context.add(own, other), DECIMAL_ERROR))
     value = float(most)
     return value if Decimal(value) >= most else math.nextafter(value, math.inf)
@@ -109,15 +109,15 @@ def log_ratio(numerator: int, denominator: int, *, in_doubles: bool = False) -> 
 def flip_threshold(log_odds: npt.ArrayLike) -> npt.NDArray[np.uint64]:
     r"""Return integers t with :math:`t / 2^{64} \approx 1 / (1 + e^{L})`, rounded towards 1/2.
 
-    Rounding towards one half is rounding to the private side for an event whose probability and whose
-    complement's probability are compared: the sampled :math:`|\ln((2^{64} - t) / t)|` never exceeds ``|log_odds|``.
+    Rounding towards 1/2 is rounding to the private side if the probabilities of an event and of its complement are
+    compared: the sampled :math:`|\ln((2^{64} - t) / t)|` never exceeds ``|log_odds|``.
     """
     odds = np.asarray(log_odds, dtype=np.float64)
     if not np.isfinite(odds).all():
         raise ValueError(f"log_odds must be finite; got {log_odds!r}.")
     small_side = np.exp(-np.abs(odds)) / (1 + np.exp(-np.abs(odds)))
     scaled = np.minimum(np.ceil(small_side * (1 + _EXPIT_ERROR) * 2.0**64), 2.0**63)
-    # Near one half the loss depends on the distance from it, which must be accurate itself.
+    # Near 1/2, the loss depends on the distance from 1/2, which must be accurate.
     distance = np.floor(np.tanh(np.minimum(np.abs(odds), 1.0) / 2) * (1 - _EXPIT_ERROR) * 2.0**63).astype(np.uint64)
     small = np.where(np.abs(odds) < 1, np.uint64(2**63) - distance, np.maximum(scaled, 1.0).astype(np.uint64))
     # 2^64 - t in unsigned arithmetic is the two's complement of t; t is never 0.
@@ -128,7 +128,7 @@ def threshold_log_odds(threshold: npt.ArrayLike) -> npt.NDArray[np.float64]:
     """Return the exact log odds ln((2^64 - t) / t) of integers t, rounded away from 0."""
     t = np.asarray(threshold, dtype=np.uint64)
     small = np.minimum(t, ~t + np.uint64(1))
-    # (2^64 - s) / s = 1 + (2^64 - 2 s) / s, whose logarithm is accurate near s = 2^63 as well.
+    # (2^64 - s) / s = 1 + (2^64 - 2 s) / s: log1p keeps the logarithm accurate near s = 2^63.
     excess = (np.uint64(2**63) - small).astype(np.float64) * 2.0
     magnitude = np.log1p(excess / small.astype(np.float64))
     outward = np.where(magnitude > 0, magnitude * (1 + 8 * np.finfo(np.float64).eps), 0.0)
@@ -136,7 +136,7 @@ def threshold_log_odds(threshold: npt.ArrayLike) -> npt.NDArray[np.float64]:
 
 
 def check_representable(epsilon: float, exact: float, least: float) -> None:
-    """Raise ValueError if epsilon is so small that probabilities out of 2^64 give 0, or more than epsilon."""
+    """Raise ValueError if epsilon is too small for probabilities out of 2^64."""
     if not 0 < exact <= epsilon:
         rule = f"large enough for probabilities out of 2**64, here at least about {least:.3g}"
         raise ValueError(f"epsilon must be {rule}; got {epsilon!r}.")

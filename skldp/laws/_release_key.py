@@ -1,4 +1,4 @@
-"""Secret key from which repeatable noise is derived, so that a record can be released again unchanged."""
+"""Secret key of repeatable noise, for repeated releases of unchanged records."""
 
 import hashlib
 import os
@@ -17,34 +17,34 @@ _LEAST_DIFFERENT = 16
 
 
 class ReleaseKey:
-    r"""Secret of 32 random bytes: noise derived from it is the same for the same record.
+    r"""Secret of 32 random bytes, from which the same record always gets the same noise.
 
     Parameters
     ----------
     secret : bytes, or callable that returns them
-        32 random bytes. A callable, such as a function that queries a key store, is called once in every process and
-        pickled in place of the secret; bytes cannot be pickled.
+        Secret of 32 random bytes. A callable, such as a function that queries a key store, is called once per process
+        and pickled in place of the secret. A key of bytes cannot be pickled.
 
     Attributes
     ----------
     fingerprint : str
-        32 hexadecimal digits that identify the secret without revealing it.
+        Identifier of 32 hexadecimal digits that does not reveal the secret.
 
     Raises
     ------
     ValueError
-        If there are not exactly 32 bytes, or they do not look random: zeros, few different bytes, a text. The message
+        If the secret is not exactly 32 bytes or does not look random (zeros, few different bytes, a text). The message
         contains no byte of the secret.
 
     See Also
     --------
-    FieldKey : The secret for one field, which releases take.
+    FieldKey : Secret of one field, derived from this one.
 
     Notes
     -----
-    Anyone with the secret and a release can test guesses of the record at any epsilon: keep the secret with the
-    releaser, apart from reports and records. After a secret is lost or replaced, the next release of every record is a
-    new one, with its full cost.
+    Anyone with the secret and a release can test guesses of the record at any epsilon. Keep the secret with the
+    releaser, separate from reports and records. After a loss or replacement of the secret, the next release of every
+    record has its full cost again.
 
     A pickle holds the source of the secret and its fingerprint, never the secret. Another process reads the file or
     queries the store itself, and raises ValueError if the fingerprint differs.
@@ -67,7 +67,7 @@ class ReleaseKey:
 
     @classmethod
     def create(cls, path: str | PathLike[str]) -> "ReleaseKey":
-        """Draw a secret into a new file that only its owner may read.
+        """Draw a secret and write it to a new file that only its owner may read.
 
         Parameters
         ----------
@@ -88,7 +88,7 @@ class ReleaseKey:
         with os.fdopen(place, "wb") as file:
             file.write(secret)
             file.flush()
-            # A release made before a crash must not outlive its secret.
+            # The secret must be on disk before its first release, in case of a crash.
             os.fsync(file.fileno())
         return cls.from_file(path)
 
@@ -107,24 +107,24 @@ class ReleaseKey:
         Raises
         ------
         ValueError
-            If it is not a regular file, is readable by others (on POSIX), or does not hold a secret.
+            If the file is not regular, is readable by others (on POSIX), or does not contain a secret.
         """
         return cls(partial(_read_secret, os.path.abspath(fspath(path))))
 
     @property
     def travels(self) -> bool:
-        """Whether another process can load the secret itself, so that the key may be pickled."""
+        """Whether another process can load the secret, so that the key may be pickled."""
         return self._source is not None
 
     def subkey(self, purpose: str, *parts: bytes) -> bytes:
-        """Derive 32 bytes for a purpose; they reveal neither the secret nor the bytes for other purposes.
+        """Derive 32 bytes for a purpose, which reveal neither the secret nor the bytes for other purposes.
 
         Parameters
         ----------
         purpose : str
-            At most 16 letters.
+            Name of at most 16 letters.
         *parts : bytes
-            Byte strings that the subkey depends on, joined injectively.
+            Further inputs of the subkey, joined injectively.
         """
         person = purpose.encode().ljust(hashlib.blake2b.PERSON_SIZE, b"\0")
         return hashlib.blake2b(joined(*parts), key=self._secret, person=person, digest_size=32).digest()
@@ -145,7 +145,7 @@ class ReleaseKey:
 
 
 def _read_secret(path: str) -> bytes:
-    """Read the secret from a file, here and in other processes."""
+    """Read the secret from a file; keys of other processes call this too."""
     with open(path, "rb", opener=_without_waiting) as file:
         # Check the open file: the path may have been replaced meanwhile.
         state = os.fstat(file.fileno())
@@ -164,7 +164,7 @@ def joined(*parts: bytes) -> bytes:
 
 def person_bytes(one: Any) -> bytes:
     """Encode an id as bytes, injectively."""
-    # The common types first: is_integer takes longer than all the rest.
+    # Common types come first, since is_integer is slow.
     if type(one) is int:
         return b"i%d" % one
     if isinstance(one, str):

@@ -1,13 +1,13 @@
 r"""Blanket laws of each mechanism's answers: the laws of two inputs, and the common part of all laws.
 
-Every law here covers all pairs of inputs. If the law of an answer is linear in the input between corners, the corners
-suffice, because the bound is convex in either law. If two inputs favour two sets of answers, disjoint sets are the
-worst: with four equal weights, the ratios (p, 1) and (1, p) have the same mean of X as (p, p) and (1, 1), and are
-further apart. Other parts of a release, such as the choice of sampled features, only make the bound larger.
+Every law covers all pairs of inputs. If the law of an answer is linear in the input between corners, the corners
+suffice, because the bound is convex in either law. If two inputs favor two sets of answers, disjoint sets are the
+worst case: with four equal weights, the ratios (p, 1) and (1, p) have the same mean of X as (p, p) and (1, 1), and are
+further apart. Other parts of a release, such as the choice of sampled features, only increase the bound.
 
-Post-processing of each person's answer cannot increase the bound. A bit that flips to 1 and to 0 with different chances
-is therefore treated as one of three answers, two of which are equally likely under both inputs. This law has more
-common part than a bit with symmetric flips.
+Post-processing of each person's answer cannot increase the bound. A bit that flips to 1 and to 0 with different
+probabilities is therefore treated as one of three answers, two of which are equally likely under both inputs. Its
+common part is larger than that of a bit with symmetric flips.
 """
 
 import decimal
@@ -37,15 +37,15 @@ from skldp.mechanisms.numeric._response_on_bins import PriorQuestion, ResponseOn
 from skldp.mechanisms.vector._privunit import PrivUnit, PrivUnitBall, ScaledRows
 from skldp.shuffle._shuffle_bounds import MOST_EPSILON, BlanketLaw
 
-# Above these, the bound by epsilon alone is used: number of kinds of answers, and points of a table.
+# Limits of the number of kinds of answers and of a table's points. Beyond them, only epsilon is used.
 _MOST_KINDS = 2_000
 _MOST_POINTS = 5
-# Number of parts of the losses of Laplace noise: two values of one person stay within the kinds above.
+# Number of parts of the losses of Laplace noise, so that two values of a person stay within the limit of kinds.
 _PARTS = 20
 _DIGITS = 50
-# Bound on relative errors that follow from a cap's probability, whose own is below 1e-11.
+# Bound on the relative errors due to a cap's probability, whose relative error is below 1e-11.
 _CAP_ERROR = 1e-10
-# Mechanisms with the answers of another one, of a mixture of its inputs, or a part of them.
+# Mechanisms whose answers are those of another one, of a mixture of its inputs, or a part of them.
 _DELEGATES: dict[type, str] = {
     OneHotRandomizedResponse: "law",
     RandomizedResponseWithPrior: "inner",
@@ -85,7 +85,7 @@ def _(mechanism: UnaryEncoding) -> PairLaws:
     if mechanism.n_classes == 1:
         return PairLaws()
     p, q = Fraction(mechanism.own_count, TWO_64), Fraction(mechanism.other_count, TWO_64)
-    # Every law of bits is at least that of q alone, times the cost of a 0 in the true place.
+    # Every law of bits is at least the law with q for all bits, times the cost of a 0 at the true position.
     least = (1 - p) / (1 - q)
     ratio = p * (1 - q) / ((1 - p) * q)
     weights = [q * q, q * (1 - q), (1 - q) * q, (1 - q) ** 2]
@@ -124,7 +124,7 @@ def _(mechanism: Piecewise) -> PairLaws:
 @pair_laws.register
 def _(mechanism: ThreeOutputs) -> PairLaws:
     table = [mechanism.output_law(x)[1] for x in (-1.0, 0.0, 1.0)]
-    # Between the corners the integers follow straight lines but for their rounding, and never leave their range.
+    # Between the corners, the integers are linear up to rounding, and stay within their range.
     return PairLaws(_of_table(table), slack=2.0**-51)
 
 
@@ -150,10 +150,10 @@ def _(mechanism: BoundedFeatures) -> PairLaws:
 def _(mechanism: Laplace) -> PairLaws:
     r"""Return the laws of -1 and 1, which are the worst pair.
 
-    With the ends -N and N and the scale s in lattice steps, every answer z has at least the chance
-    :math:`\omega(z) = C e^{-(|z| + N) / s}`. The input x makes it :math:`e^{(|z| + N - |z - x|) / s}` times as likely,
-    which increases with z for :math:`x \ge 0` and decreases for :math:`x \le 0`. The difference of two such numbers is
-    largest in convex order if one increases and the other decreases: x and x' lie on different sides of 0. Then X
+    With the ends -N and N and the scale s in lattice steps, every answer z has at least the probability
+    :math:`\omega(z) = C e^{-(|z| + N) / s}`. The input x multiplies it by :math:`e^{(|z| + N - |z - x|) / s}`, which
+    increases with z for :math:`x \ge 0` and decreases for :math:`x \le 0`. The difference of two such factors is
+    largest in convex order if one increases and the other decreases, so x and x' are on different sides of 0. Then X
     increases with z. Replacing x by N decreases X up to some z and increases it beyond, with the same mean, which is
     larger in convex order again. Rounding to the lattice mixes inputs.
     """
@@ -168,7 +168,7 @@ def _(mechanism: Laplace) -> PairLaws:
             return (decimal.Decimal(steps) / scale).exp()
 
         least, one = 1 / grown(n_steps), grown(1)
-        # Answers from N on, and 0; others are split into the ends of their part, with the same mean.
+        # Answers at 0 and from N are exact; others are split between the ends of their part, with the same mean.
         weights = {grown(2 * n_steps): least * least / (1 + 1 / one)}
         for low, high in pairwise(edges):
             mass = least * (1 / grown(low) - 1 / grown(high)) / (1 + 1 / one)
@@ -186,7 +186,7 @@ def _(mechanism: Laplace) -> PairLaws:
 
 @pair_laws.register
 def _(mechanism: BitFlip) -> PairLaws:
-    # With sampled features of different laws, the released ones have no single law.
+    # Sampled features with different laws have no common law.
     if len(mechanism.laws) > 1 and mechanism.n_sampled < mechanism.n_outputs:
         return PairLaws()
     return _of_bits(mechanism.laws, mechanism.n_sampled)
@@ -220,12 +220,12 @@ def _law(own: list[Any], other: list[Any], weights: list[Fraction]) -> BlanketLa
 
 
 def _two_levels(ratio: Fraction, low: Fraction, rest: Fraction) -> BlanketLaw:
-    """Return the law of answers that are `ratio` times as likely to one input, to the other, or to neither."""
+    """Return the law of answers that are `ratio` times as likely under one input, the other, or neither."""
     return _law([ratio, 1, 1], [1, ratio, 1], [low, low, rest])
 
 
 def _of_caps(cap: Fraction, chance: Fraction) -> BlanketLaw:
-    """Return the law of an answer uniform on a set of share `cap` by this chance, else on its complement."""
+    """Return the law of an answer uniform on a set of share `cap` with this probability, else on its complement."""
     outside = (1 - chance) / (1 - cap)
     return _two_levels(chance / cap / outside, cap * outside, (1 - 2 * cap) * outside)
 
@@ -273,7 +273,7 @@ def _of_bits(laws: tuple[BitLaw, ...], n_sampled: int) -> PairLaws:
 
 
 def _of_bit(from_one: Fraction, from_zero: Fraction) -> BlanketLaw:
-    """Return the law of a bit by its chances of a 1."""
+    """Return the law of a bit from its probabilities of 1."""
     low, high = sorted((from_one, from_zero))
     if low + high > 1:
         low, high = 1 - high, 1 - low

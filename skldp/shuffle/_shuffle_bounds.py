@@ -1,24 +1,24 @@
 r"""Upper bounds on the central delta and epsilon of one shuffled release, in floating point.
 
-The first of n people holds one of two inputs, with laws :math:`R_0` and :math:`R_1` of the answer. Every other law is
-at least :math:`\omega`, whatever the input, and answers are independent. Their mixture then satisfies
+The first of n people has one of two inputs, with laws :math:`R_0` and :math:`R_1` of the answer. Every other law is
+at least :math:`\omega` for any input, and answers are independent. Their mixture then satisfies
 
 .. math:: \delta(\varepsilon) \le \frac1n E\Bigl[\Bigl(\sum_{i=1}^n X_i\Bigr)_+\Bigr], \qquad
-          X = \frac{R_0(y) - e^\varepsilon R_1(y)}{\omega(y)} \text{ with chance } \omega(y) \text{ for each } y,
+          X = \frac{R_0(y) - e^\varepsilon R_1(y)}{\omega(y)} \text{ with probability } \omega(y) \text{ for each } y,
           \text{ else } 0,
 
 with independent copies of X (Balle, Bell, Gascon and Nissim, CRYPTO 2019, Lemma 5.3, written as one sum).
 
-**By epsilon alone.** If all ratios of the mechanism are at most :math:`p = e^{\varepsilon_0}`, then
-:math:`\omega = \max(R_0, R_1) / p` will do, and :math:`(R_0, R_1, \omega)` at any y is a sum of multiples of (p, 1, 1),
-(1, p, 1) and (1, 1, 1/p). So X is a mixture of two laws: :math:`p - e^\varepsilon` and
-:math:`1 - p e^\varepsilon` with chance 1 / (p + 1) each, else 0; and :math:`p (1 - e^\varepsilon)` with chance 1 / p,
-else 0. Both have the mean :math:`1 - e^\varepsilon`, and for :math:`1 \le e^\varepsilon \le p` the second is below the
-first in convex order: for k < 0, :math:`E(k - X)_+` is :math:`(k + p e^\varepsilon - p)_+ / p` for the second and at
-least :math:`(k + p e^\varepsilon - 1)_+ / (p + 1)` for the first, which is not smaller where
-:math:`k \le p (p - e^\varepsilon)`; for k > 0 the second has no mass above k. A sum of copies keeps that order. The
-worst mechanism is therefore binary randomized response, with :math:`2 / (e^{\varepsilon_0} + 1)` clones for each
-person: the figure of Feldman, McMillan and Talwar, SODA 2023, whose proof for any mechanism their erratum withdraws.
+**Bound from epsilon only.** If all ratios of the mechanism are at most :math:`p = e^{\varepsilon_0}`, then
+:math:`\omega = \max(R_0, R_1) / p` is valid, and :math:`(R_0, R_1, \omega)` at any y is a sum of multiples of
+(p, 1, 1), (1, p, 1) and (1, 1, 1/p). So X is a mixture of two laws. The first is :math:`p - e^\varepsilon` and
+:math:`1 - p e^\varepsilon` with probability 1 / (p + 1) each, else 0. The second is :math:`p (1 - e^\varepsilon)` with
+probability 1 / p, else 0. Both have the mean :math:`1 - e^\varepsilon`. For :math:`1 \le e^\varepsilon \le p`, the
+second is below the first in convex order. For k < 0, :math:`E(k - X)_+` is :math:`(k + p e^\varepsilon - p)_+ / p` for
+the second and at least :math:`(k + p e^\varepsilon - 1)_+ / (p + 1)` for the first, which is not smaller if
+:math:`k \le p (p - e^\varepsilon)`. For k > 0, the second has no mass above k. A sum of copies preserves the order. The
+worst mechanism is therefore binary randomized response, with :math:`2 / (e^{\varepsilon_0} + 1)` clones per person.
+This is the result of Feldman, McMillan and Talwar, SODA 2023, whose erratum withdraws the proof for any mechanism.
 """
 
 import math
@@ -40,7 +40,7 @@ _UNDERFLOW = 1e-280
 
 @dataclass(frozen=True)
 class LossLattice:
-    """Masses at the places first, first + 1, ... of a lattice, with a bound on their relative error."""
+    """Masses at the positions first, first + 1, ... of a lattice, with a bound on their relative error."""
 
     masses: Floats
     first: int
@@ -48,13 +48,13 @@ class LossLattice:
 
     def plus(self, other: "LossLattice") -> "LossLattice":
         """Return the law of the sum of two independent numbers."""
-        # However n products of positive numbers are summed, the relative error is below n + 1 units.
+        # The relative error of a sum of n products of positive numbers is below n + 1 units in any order.
         terms = min(self.masses.size, other.masses.size) + 2
         masses = np.convolve(self.masses, other.masses)
         return LossLattice(masses, self.first + other.first, self.error + other.error + 2 * terms * _UNIT)
 
     def coarser(self, down: float, up: float) -> "LossLattice":
-        """Return the law on every other place; the masses between go to both neighbours by these shares."""
+        """Return the law on every other position; masses between go to both neighbors by these shares."""
         odd_start = self.first % 2
         masses = np.concatenate([np.zeros(odd_start), self.masses])
         even, odd = masses[0::2], masses[1::2]
@@ -70,13 +70,13 @@ class Measure(ABC):
 
     @abstractmethod
     def shares(self, level: int) -> tuple[float, float]:
-        """Return the shares that go down and up when places of step 2^level get twice that step."""
+        """Return the shares that go down and up when the step doubles from 2^level."""
 
     @abstractmethod
     def worth(self, law: LossLattice, single: LossLattice, level: int, n_copies: int) -> Floats:
-        """Bound the contribution of a unit of mass at each place of a law of `n_copies` to the measure of the sum.
+        """Bound the contribution of a unit of mass at each position of a law of `n_copies` to the sum's measure.
 
-        The rest of the sum consists of such laws and of the single one.
+        The rest of the sum consists of laws of `n_copies` and single laws.
         """
 
 
@@ -103,9 +103,9 @@ def sum_of_copies(
 
 
 def _trimmed(law: LossLattice, n_blocks: int, worth: Floats, share: float) -> tuple[LossLattice, float]:
-    """Remove the ends of a law: the left one moves up, the right one is dropped, each about `share` in all blocks."""
+    """Remove the ends of a law, each about `share` in all blocks: the left end moves up, the right end is dropped."""
     masses = law.masses
-    # Rounding of the sums, and the masses' own error.
+    # The error includes the rounding of the sums and the error of the masses.
     costs = np.cumsum((masses * worth)[::-1]) * (n_blocks * (1 + 2 * law.error + 2.0**-30))
     n_right = min(int(np.searchsorted(costs, share, side="right")), masses.size - 1)
     n_left = int(np.searchsorted(np.cumsum(masses) * n_blocks, share, side="right"))
@@ -116,12 +116,12 @@ def _trimmed(law: LossLattice, n_blocks: int, worth: Floats, share: float) -> tu
     return LossLattice(kept, law.first + n_left, law.error + masses.size * _UNIT), cost
 
 
-# At a larger epsilon the blanket is too thin for any number of people considered here.
+# Beyond this epsilon, the blanket is too thin for any supported number of people.
 MOST_EPSILON = 30.0
-# More people count as this many. Smaller deltas use the local guarantee.
+# Larger numbers of people count as this number. Smaller deltas use the local guarantee.
 MOST_PEOPLE = 2**40
 _LEAST_DELTA = 1e-100
-# Places between the largest and the smallest X, and of the law of a sum.
+# Numbers of positions between the largest and the smallest X, and of the law of a sum.
 _RESOLUTION = 128
 # Values below -64 times the largest X are raised to it.
 _DEPTH = 64
@@ -132,7 +132,7 @@ _CLOSE = 2.0**-10
 
 @dataclass(frozen=True)
 class BlanketLaw:
-    r"""Laws of the answers of two inputs, as ratios to the common part of all laws (the blanket)."""
+    r"""Laws of the answers to two inputs, as ratios to the common part of all laws (the blanket)."""
 
     own: Floats
     other: Floats
@@ -148,7 +148,7 @@ class BlanketLaw:
         kinds, which = np.unique(grid, axis=1, return_inverse=True)
         size, error = kinds.shape[1], self.error + others.error + own.size * 2.0**-52
         merged = BlanketLaw(np.zeros(size), np.full(size, np.inf), np.zeros(size), error)
-        # Round to the side that makes X larger.
+        # Rounding makes X larger.
         np.maximum.at(merged.own, which.ravel(), own)
         np.minimum.at(merged.other, which.ravel(), other)
         np.add.at(merged.weights, which.ravel(), weights)
@@ -164,7 +164,7 @@ def any_law(epsilon: float) -> BlanketLaw:
 
 @dataclass(frozen=True)
 class _MeanExcess(Measure):
-    """Mean of 1/n of the positive part of a sum of n numbers ``shift + step * place``."""
+    """Mean of the positive part of a sum of n numbers ``shift + step * place``, divided by n."""
 
     n: int
     step: float
@@ -180,24 +180,24 @@ class _MeanExcess(Measure):
         return excess / self.n + max(means) * (1 + 2 * law.error + 2.0**-30)
 
     def excess(self, law: LossLattice, level: int, n_copies: int) -> Floats:
-        """Return the positive part of a sum of copies at each place, rounded up."""
+        """Return the positive part of a sum of copies at each position, rounded up."""
         along = np.arange(law.first, law.first + law.masses.size) * (self.step * 2.0**level)
         fixed = n_copies * self.shift
         return np.asarray(np.maximum(along + fixed + 2.0**-48 * (np.abs(along) + abs(fixed)), 0.0))
 
 
 def shuffled_delta(law: BlanketLaw, odds_excess: float, n: int, *, budget: float, places: int = _PLACES) -> float:
-    r"""Bound delta after shuffling."""
+    r"""Return an upper bound on delta after shuffling."""
     values, masses = law.own - law.other - odds_excess * law.other, law.weights
-    # Rounded up, as are the masses below.
+    # Values and masses are rounded up.
     values = values + (law.error + 2.0**-50) * (law.own + (1 + odds_excess) * law.other)
     values = np.append(values, 0.0)
     masses = np.append(masses, max(0.0, 1 - float(masses.sum())) + law.error + masses.size * 2.0**-52)
     if values.max() <= 0:
         return 0.0
-    # A lower value would make the lattice coarse; raising it keeps the bound.
+    # A very low value would make the lattice coarse; raising it keeps the bound valid.
     values = np.maximum(values, -_DEPTH * values.max())
-    # The likeliest value is at a place of the lattice, and so is the largest one.
+    # The most likely value and the largest value are positions of the lattice.
     shift = float(values[masses.argmax()])
     least, most = float(values.min()) - shift, float(values.max()) - shift
     step = most / math.ceil(_RESOLUTION * most / (most - least)) if most > 0 else -least / _RESOLUTION
@@ -217,22 +217,22 @@ def shuffled_delta(law: BlanketLaw, odds_excess: float, n: int, *, budget: float
 
 
 def shuffled_epsilon(law: BlanketLaw, n: int, delta: float, most: float) -> float:
-    r"""Return the least epsilon that is proved after shuffling, rounded up."""
+    r"""Return the smallest proved epsilon after shuffling, rounded up."""
     if most > MOST_EPSILON or delta < _LEAST_DELTA or most == 0:
         return most
     n = min(n, MOST_PEOPLE)
 
     def height(odds_excess: float, places: int) -> float:
-        # Slightly above, so that rounding does not make the logarithm 0 where the bound exceeds delta.
+        # A slight increase keeps rounding from making the logarithm 0 if the bound exceeds delta.
         bound = shuffled_delta(law, odds_excess, n, budget=delta * 2.0**-14, places=places) * (1 + 2.0**-40)
         return math.log(bound / delta) if bound > 0 else -math.inf
 
     end = math.expm1(most)
     guess, slope = _normal_guess(law, n, delta)
-    # First with few places, where a bound costs a tenth.
+    # A bound with few positions costs a tenth, so it comes first.
     near, slope = _root(partial(height, places=_FEW_PLACES), min(guess, end / 2), end, slope)
     found, _ = _root(partial(height, places=_PLACES), min(near, end * (1 - _CLOSE)), end, slope)
-    # Two operations, each within a unit in the last place.
+    # Two operations have an error of one unit in the last place each.
     return min(most, math.log1p(found) * (1 + 2.0**-50))
 
 
@@ -250,10 +250,10 @@ def _root(height: Callable[[float], float], guess: float, end: float, slope: flo
             slope = (at_high - at_low) / (high - low)
         if at_high > -_CLOSE or high - low <= _CLOSE / 8 * high or high == 0:
             break
-        # Aim slightly to the safe side.
+        # The target is slightly on the safe side.
         newton = guess - (now + _CLOSE / 2) / slope if math.isfinite(now) else math.nan
         margin = (high - low) * 2.0**-7 if known else 0.0
-        # Far from a normal law, halving may be faster.
+        # Bisection may be faster far from a normal law.
         inside = low + margin < newton < high - margin and (n_tried <= 6 or n_tried % 2)
         guess = newton if inside else (low + high) / 2 if high > 1e-12 else 0.0
     return high, slope
@@ -269,5 +269,5 @@ def _normal_guess(law: BlanketLaw, n: int, delta: float) -> tuple[float, float]:
 
 
 def _normal_excess(t: float) -> float:
-    """Return the mean of the positive part of a standard normal number less t."""
+    """Return the mean of the positive part of a standard normal variable minus t."""
     return max(math.exp(-t * t / 2) / math.sqrt(2 * math.pi) - t * float(ndtr(-t)), 1e-300)

@@ -1,4 +1,4 @@
-r"""Central guarantees of a trusted shuffler: from a mechanism's law, over rounds, and with colluding people."""
+r"""Central guarantees of a trusted shuffler, from a mechanism's law, over rounds, and with colluding people."""
 
 import math
 from dataclasses import dataclass, replace
@@ -24,9 +24,9 @@ from skldp.shuffle._shuffle_bounds import (
     sum_of_copies,
 )
 
-# Points of the grid of privacy losses of one round, up to a negligible delta.
+# Number of points of the grid of one round's privacy losses, up to a negligible delta.
 _LOSSES = 96
-# Places of the law of a sum: of one round at each loss, and of all rounds.
+# Numbers of positions of the law of a sum: of one round at each loss, and of all rounds.
 _PLACES_OF_ROUND = 1024
 _PLACES = 4096
 # Part of delta reserved for the error of a law.
@@ -47,48 +47,47 @@ def shuffled(
     Parameters
     ----------
     mechanism : RowMechanism, FiniteQuery or PrivacyGuarantee
-        Mechanism of each person's answer, or its guarantee, of which only epsilon is used.
+        Mechanism of each person's answer, or its guarantee. Only the epsilon of a guarantee is used.
     n : int
-        Number of people, who answer once per round.
+        Number of people. Each answers once per round.
     delta : float
-        In (0, 1), of all rounds together.
+        Delta of all rounds together, in (0, 1).
     rounds : int, default=1
-        Number of rounds in which every person answers again. Each is shuffled on its own, and may depend on earlier
-        rounds.
+        Number of rounds. Each round is shuffled separately and may depend on earlier rounds.
     colluding : int, default=0
-        Number of people whose answers the analyst knows; only the others hide a person.
+        Number of people whose answers the analyst knows. Only the others hide a person.
 
     Returns
     -------
     PrivacyGuarantee
-        With ``model="central"``. Its epsilon is proved: all rounding is upwards, and truncation is part of delta.
+        Guarantee with ``model="central"``. Its epsilon is proved: all rounding is upward, and delta includes
+        truncation.
 
     Raises
     ------
     ValueError
-        If the mechanism's guarantee is not pure, or per unit of distance, or a number is out of range.
+        If the mechanism's guarantee is not pure or is per unit of distance, or a number is out of range.
 
     See Also
     --------
-    shuffled_closed_form : Published formula, several times as large.
+    shuffled_closed_form : Published formula, with a several times larger epsilon.
 
     Notes
     -----
-    Answers of one round do not depend on each other. With :math:`\omega` the common part of all laws, and
-    independent copies of X,
+    Answers of one round are independent. With the common part :math:`\omega` of all laws and independent copies of X,
 
     .. math:: \delta(\varepsilon) \le \frac1n E\Bigl[\Bigl(\sum_{i=1}^n X_i\Bigr)_+\Bigr], \quad
               X = \frac{R_0(y) - e^\varepsilon R_1(y)}{\omega(y)} \text{ with chance } \omega(y), \text{ else } 0.
 
     The laws of k-ary and unary responses, of the numeric mechanisms, of bits (three answers each for LATENT and OME)
-    and of PrivUnit follow from the sampled integers (for PrivUnit from real numbers known to ten digits). For other
-    mechanisms, and records of many bits or values, only epsilon is used, for which binary randomized response is the
-    worst law. Rounds are composed as privacy losses on a grid: a curve through bounds of one round at 96 points, linear
-    in :math:`e^\varepsilon` between them, dominates the loss, and its losses are added.
+    and of PrivUnit follow from the sampled integers (for PrivUnit, from real numbers known to ten digits). Only epsilon
+    is used for other mechanisms and for records of many bits or values; binary randomized response is then the worst
+    law. Rounds are composed as privacy losses on a grid. A curve through bounds of one round at 96 points, linear in
+    :math:`e^\varepsilon` between them, dominates the loss, and its losses are added.
 
-    The bound is nearly attained for ten classes or more. For binary answers and numbers the loss may be smaller, since
+    The bound is nearly attained for ten classes or more. The loss of binary answers and numbers may be smaller, since
     the common part of all laws is smaller than each law. ``benchmarks/shuffling.py`` shows both. The variation-ratio
-    reduction of Wang et al. (VLDB 2024) is not used: some mechanisms have a larger loss.
+    reduction of Wang et al. (VLDB 2024) is not used, since some mechanisms have a larger loss.
 
     References
     ----------
@@ -139,7 +138,7 @@ def shuffled(
 
 
 def shuffled_closed_form(epsilon: float, n: int, delta: float) -> float:
-    r"""Return the published central epsilon behind a shuffler, rounded up.
+    r"""Return the central epsilon of a trusted shuffler by a published formula, rounded up.
 
     Parameters
     ----------
@@ -148,7 +147,7 @@ def shuffled_closed_form(epsilon: float, n: int, delta: float) -> float:
     n : int
         Number of people.
     delta : float
-        In (0, 1).
+        Delta, in (0, 1).
 
     Returns
     -------
@@ -187,7 +186,7 @@ def shuffled_closed_form(epsilon: float, n: int, delta: float) -> float:
         most = f"{math.log(largest_odds):.4g}" if largest_odds > 0 else "-inf, so that no epsilon is possible"
         raise ValueError(f"epsilon must be at most ln(n / (8 ln(2 / delta)) - 1) = {most}; got {epsilon!r}.")
     spread = 4 * math.sqrt(2 * math.log(4 / delta) / ((math.exp(epsilon) + 1) * n)) + 4 / n
-    # A dozen operations, each within some units in the last place.
+    # A dozen operations have errors of a few units in the last place each.
     return math.log1p(math.expm1(epsilon) * spread) * (1 + 2.0**-46)
 
 
@@ -221,7 +220,7 @@ class _Rounds:
     local: float
 
     def epsilon(self) -> float:
-        """Return the least epsilon that is proved, rounded up."""
+        """Return the smallest proved epsilon, rounded up."""
         alone = self.local * self.rounds * (1 + 2.0**-50)
         end = self._one_round(self.delta / self.rounds * (1.0 if self.rounds == 1 else 2.0**-10))
         if self.rounds == 1:
@@ -242,7 +241,7 @@ class _Rounds:
     def _composed(self, end: float) -> float:
         losses = np.arange(_LOSSES + 1) * (end / _LOSSES)
         budget = self.delta / self.rounds * 2.0**-14
-        # Rounded down: delta is larger there.
+        # Rounding down makes delta larger.
         curve = [
             max(shuffled_delta(law, excess, self.n, budget=budget, places=_PLACES_OF_ROUND) for law in self.laws)
             for excess in (np.expm1(losses) * (1 - 2.0**-50)).tolist()
@@ -275,12 +274,12 @@ class _Rounds:
 
 @dataclass(frozen=True)
 class _LossExceeded(Measure):
-    """The delta of a sum of privacy losses, in places of this step, under the first of the two laws."""
+    """Delta of a sum of privacy losses on a lattice of this step, under the first of the two laws."""
 
     step: float
 
     def shares(self, level: int) -> tuple[float, float]:
-        # Both laws keep their mass: the second's is exp(-loss) times that of the first.
+        # These shares preserve the mass of both laws; the second law's mass is exp(-loss) times the first's.
         gap = self.step * 2.0**level
         return 1 / (1 + math.exp(gap)) * (1 + 2.0**-50), 1 / (1 + math.exp(-gap)) * (1 + 2.0**-50)
 
@@ -289,17 +288,17 @@ class _LossExceeded(Measure):
 
 
 def _loss_law(curve: Floats, step: float) -> LossLattice:
-    """Return the privacy losses of a symmetric pair whose delta is at least this curve, at 0, step, 2 step, ...
+    """Return the privacy losses 0, step, 2 step, ... of a symmetric pair whose delta is at least this curve.
 
-    Delta is linear in e^epsilon between these losses; the rest at the end is not part of the law.
+    Delta is linear in e^epsilon between these losses. The law does not include the remaining mass at the end.
     """
     n = curve.size - 1
-    # Differences from 1 keep their digits if the step is small.
+    # expm1 keeps the digits for a small step.
     excess = np.expm1(step * np.arange(n + 1))
     convex = _convex_below(excess, curve)
     slopes = np.append(np.diff(convex) / np.diff(excess), 0.0)
     under_first = (1 + excess[1:]) * np.maximum(np.diff(slopes), 0.0)
-    # The curve of these masses, and what is missing by rounding.
+    # Rounding can make the curve of these masses too low; the difference is added.
     parts = np.maximum(-np.expm1(-step * (np.arange(1, n + 1) - np.arange(n)[:, None])), 0.0)
     missing = np.max((convex[:-1] - convex[-1]) / np.maximum(parts @ under_first, 1e-300), initial=1.0)
     under_first *= missing * (1 + 2.0**-40)

@@ -216,8 +216,8 @@ def test_verification_finds_what_a_fault_in_the_decisions_admitted(monkeypatch, 
         assert ledger.answer(query, ["ann"], lambda people, o=output: [o], repeat=True).accepted[0]
     problems = ledger.verify().problems
     ledger.close()
-    assert any("took 1 people ('ann') past their budget" in problem for problem in problems)
-    assert problems[-1] == "1 people ('ann') have lost more than their budget of 2.06."
+    assert any("took 1 people ('ann') over their budget" in problem for problem in problems)
+    assert problems[-1] == "1 people ('ann') exceeds their budget of 2.06."
 
 
 def first_output_only(rule, loss, query, answers):
@@ -241,7 +241,7 @@ def test_verification_finds_what_a_fault_in_the_one_decision_admitted(monkeypatc
         for output in (1, 0):
             assert ledger.answer(query, ["ann"], lambda people, o=output: [o], repeat=True).accepted[0]
         problems = ledger.verify().problems
-    assert problems == ("Release 2 took 1 people ('ann') past their budget of 0.6.",)
+    assert problems == ("Release 2 took 1 people ('ann') over their budget of 0.6.",)
 
 
 def test_verification_adds_up_epsilons_itself(monkeypatch):
@@ -252,7 +252,7 @@ def test_verification_adds_up_epsilons_itself(monkeypatch):
             assert ledger.answer(query, ["ann"], lambda people: [0], repeat=True).accepted[0]
         # Nor does it add up as they do.
         monkeypatch.setattr(_decide, "charge_of", lambda query: 0)
-        assert ledger.verify().problems[0] == "Release 2 took 1 people ('ann') past their budget of 0.6."
+        assert ledger.verify().problems[0] == "Release 2 took 1 people ('ann') over their budget of 0.6."
 
 
 def test_verification_counts_epsilons_itself(monkeypatch):
@@ -268,7 +268,7 @@ def test_verification_counts_epsilons_itself(monkeypatch):
         assert ledger.answer(query, ["ann"], lambda people: [1], repeat=True).accepted[0]
     problems = ledger.verify().problems
     ledger.close()
-    assert "Release 10 took 1 people ('ann') past their budget of 0.99995." in problems
+    assert "Release 10 took 1 people ('ann') over their budget of 0.99995." in problems
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -300,5 +300,5 @@ def test_a_tree_must_end():
     tree.split(0, 0, 0.0)
     tree.axis[1], tree.child[1] = 0, 0
     query = RegressionQuery("truncated", [1.0], 0.0, (0, 1), 1.0)
-    with pytest.raises(ValueError, match="before their children"):
+    with pytest.raises(ValueError, match="precede their children"):
         certified_loss([query], [1], np.array([[-1.0], [1.0]]), [Proof(tree, lambda leaves, low, high: low)], [])

@@ -34,7 +34,7 @@ def test_verification_finds_releases_beyond_the_budget(monkeypatch, module, name
         monkeypatch.setattr(module, name, fault)
         for _ in range(2):
             assert ledger.release(rr(0.45), [[0]], ["ann"]).accepted.all()
-        assert ledger.verify().problems == ("Release 3 took 1 people ('ann') past their budget of 1.0.",)
+        assert ledger.verify().problems == ("Release 3 took 1 people ('ann') over their budget of 1.0.",)
 
 
 def test_verification_finds_gaussians_beyond_the_budget(monkeypatch, fixed_noise):
@@ -43,7 +43,7 @@ def test_verification_finds_gaussians_beyond_the_budget(monkeypatch, fixed_noise
         for _ in range(3):
             assert ledger.release(gaussian(0.3, 1e-6), [[0.2, 0.9]], ["ann"]).accepted.all()
         problems = ledger.verify().problems
-    assert "Release 2 took 1 people ('ann') past their budget of 0.5." in problems
+    assert "Release 2 took 1 people ('ann') over their budget of 0.5." in problems
     assert not any("Release 1" in problem for problem in problems)
 
 

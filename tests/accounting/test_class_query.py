@@ -136,7 +136,7 @@ def test_releases_count_in_full_in_what_can_be_learnt():
     answers = [(THREE, 0), (release, 0)]
     # Its charge is in whole parts of 2^-60.
     assert learning_limit(answers)[1] == pytest.approx(math.exp(THREE.exact_epsilon + release.epsilon), rel=1e-12)
-    with pytest.raises(ValueError, match="outputs of releases are not recorded"):
+    with pytest.raises(ValueError, match="their outputs are not recorded"):
         Belief([0.5, 0.5], points=[LEFT, RIGHT]).after(answers)
 
 

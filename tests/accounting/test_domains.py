@@ -273,9 +273,9 @@ def test_the_order_of_answers_does_not_matter():
 @pytest.mark.parametrize(
     ("bounds", "text"),
     [
-        (Categories(("a", "b")), "Interval, Integers, Box and OneHot"),
-        (Columns.of({"a": Categories(("a", "b"))}), "Interval, Integers, Box and OneHot"),
-        (Ball(1, 1.0), "Interval, Integers, Box and OneHot"),
+        (Categories(("a", "b")), "Interval, Integers, Box, OneHot"),
+        (Columns.of({"a": Categories(("a", "b"))}), "Interval, Integers, Box, OneHot"),
+        (Ball(1, 1.0), "Interval, Integers, Box, OneHot"),
         (OneHot(2), "a column for each of 1 features"),
         (Interval(0, 1e101), "at most 1e"),
         (Constrained(Interval(0, 1), ((1e200,),), (1e200,), (0,)), "at most 1e"),

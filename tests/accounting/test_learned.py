@@ -274,23 +274,23 @@ def test_what_is_no_belief_is_refused():
             Belief(chances)
     with pytest.raises(ValueError, match="points must be finite"):
         Belief([1.0], points=[1.0])
-    with pytest.raises(ValueError, match="needs its points"):
+    with pytest.raises(ValueError, match="must have points"):
         Belief([1.0]).after([(LINE, 1)])
-    with pytest.raises(ValueError, match="about 3 points needs"):
+    with pytest.raises(ValueError, match="number of points, 3"):
         Belief([0.2, 0.3, 0.5]).after([(randomized_response(0.7), 1)])
     prior = Belief([0.5, 0.5], points=[[-1.0], [1.0]])
-    with pytest.raises(ValueError, match="truth from 0 to 1"):
+    with pytest.raises(ValueError, match="probability from 0 to 1"):
         prior.confidence([0.5, 1.5])
     with pytest.raises(ValueError, match="gain must have shape"):
         prior.vulnerability([1.0, 2.0])
-    with pytest.raises(ValueError, match="gain must be finite numbers >= 0"):
+    with pytest.raises(ValueError, match="gain must hold finite numbers >= 0"):
         prior.vulnerability([[-1.0, 2.0]])
-    with pytest.raises(ValueError, match="confidence above 0"):
+    with pytest.raises(ValueError, match="must be above 0"):
         prior.knowledge_gain([(LINE, 1)], [0.0, 0.0])
-    with pytest.raises(ValueError, match="above 0 for a guess"):
+    with pytest.raises(ValueError, match="must be above 0"):
         prior.g_leakage([(LINE, 1)], [[0.0, 0.0]])
     with pytest.raises(ValueError, match="output must be a whole number from 0 to 1"):
         prior.after([(LINE, 2)])
     never = FiniteQuery.from_probabilities([[1.0, 0.0], [1.0, 0.0]])
-    with pytest.raises(ValueError, match="possible for a point"):
+    with pytest.raises(ValueError, match="possible at a point"):
         Belief([0.5, 0.5]).after([(never, 1)])

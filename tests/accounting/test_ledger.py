@@ -171,7 +171,7 @@ def test_decisions_do_not_wait_for_values(place):
 def test_all_or_none(place):
     ledger = PrivacyLedger(0.5, bounds=(-1, 1), path=place, rule="basic")
     ledger.answer(linear(1), ["a"], outputs_of(1))
-    with pytest.raises(BudgetExhaustedError, match="1 of 2 people have too little budget"):
+    with pytest.raises(BudgetExhaustedError, match="1 of 2 people lack the budget"):
         ledger.answer(linear(2), ["a", "b"], outputs_of(1), all_or_none=True)
     assert ledger.history("b") == []
     assert ledger.answer(linear(1), ["a", "b"], outputs_of(0), all_or_none=True).outputs.tolist() == [1, 0]
@@ -179,7 +179,7 @@ def test_all_or_none(place):
 
 def test_nobody_is_asked_twice_in_a_call():
     ledger = PrivacyLedger(1.0, bounds=(-1, 1))
-    with pytest.raises(ValueError, match=r"asked only once in a call. Got one id twice, at the positions 1 and 2"):
+    with pytest.raises(ValueError, match=r"contain each id only once; got one id twice, at positions 1 and 2"):
         ledger.answer(linear(1), [1, 2, np.int8(2)], outputs_of(1, 1, 1))
     assert ledger.remaining([1, 2]).tolist() == [1.0, 1.0]
     assert ledger.answer(linear(1), [], outputs_of()).outputs.size == 0
@@ -229,19 +229,19 @@ def test_a_finite_domain_needs_no_bounds(place):
     answers = ledger.answer(query, ["a"], lambda rows: query.sample(np.array([2])[rows], noise_from()))
     assert answers.accepted.all()
     assert ledger.realized_loss(["a"])[0] == pytest.approx(np.log(1.5))
-    with pytest.raises(LedgerError, match=r"queries over 3 points. Got a query over 1 features"):
+    with pytest.raises(LedgerError, match=r"queries over 3 points; got a query over 1 features"):
         ledger.answer(linear(1), ["a"], outputs_of(1))
 
 
 def test_the_domain_is_declared_once(place):
     ledger = PrivacyLedger(1.0, path=place)
-    with pytest.raises(LedgerError, match="needs bounds before it is asked"):
+    with pytest.raises(LedgerError, match="needs bounds before the first query"):
         ledger.answer(linear(1), ["a"], outputs_of(1))
     other = PrivacyLedger.open(place)
     other.declare(bounds=(np.array([0.0]), np.array([1.0])))
     ledger.declare(bounds=(0, 1))
     assert ledger.bounds == other.bounds == (0.0, 1.0)
-    with pytest.raises(LedgerError, match=r"bounds=\(0.0, 1.0\). Got \(0.0, 2.0\) instead"):
+    with pytest.raises(LedgerError, match=r"bounds=\(0.0, 1.0\); got \(0.0, 2.0\)"):
         ledger.declare(bounds=(0, 2))
 
 
@@ -253,7 +253,7 @@ def test_settings_of_a_failed_answer_are_not_declared(place):
     assert ledger.bounds is None
     assert ledger.features is None
     PrivacyLedger.open(place).declare(bounds=(0, 2))
-    with pytest.raises(LedgerError, match=r"bounds=\(0.0, 2.0\). Got \(0.0, 1.0\) instead"):
+    with pytest.raises(LedgerError, match=r"bounds=\(0.0, 2.0\); got \(0.0, 1.0\)"):
         ledger.answer(linear(1), ["a"], outputs_of(1), declare=declared)
     assert ledger.features is None
     declared["bounds"] = (0, 2)
@@ -272,17 +272,17 @@ def test_the_features_are_declared_once(place):
     ledger.close()
     again = PrivacyLedger.open(place)
     assert again.features == ("age", "dose")
-    with pytest.raises(LedgerError, match=r"features=\('age', 'dose'\). Got \['dose', 'age'\] instead"):
+    with pytest.raises(LedgerError, match=r"features=\('age', 'dose'\); got \['dose', 'age'\]"):
         again.declare(features=["dose", "age"])
 
 
 def test_one_ledger_has_one_number_of_features():
     ledger = PrivacyLedger(1.0, bounds=([0, -1], [1, 1]))
-    with pytest.raises(LedgerError, match=r"bounds for 2 features. Got a query with 1 instead"):
+    with pytest.raises(LedgerError, match=r"bounds for 2 features; got a query with 1"):
         ledger.answer(linear(1), ["a"], outputs_of(1))
     ledger = PrivacyLedger(1.0, bounds=(0, 1))
     ledger.answer(linear(1), ["a"], outputs_of(1))
-    with pytest.raises(LedgerError, match=r"queries over 1 features. Got a query over 2 features instead"):
+    with pytest.raises(LedgerError, match=r"queries over 1 features; got a query over 2 features"):
         ledger.answer(RegressionQuery("linear", [1, 1], 0, (0, 2), 0.1), ["a"], outputs_of(1))
 
 
@@ -294,11 +294,11 @@ def test_one_ledger_has_one_number_of_features():
         ({"epsilon": 0}, "epsilon must be"),
         ({"epsilon": "1"}, "epsilon must be"),
         ({"tol": -1.0}, "tol must be"),
-        ({"rule": "renyi"}, "rule must be one of .* Got 'renyi' instead"),
+        ({"rule": "renyi"}, "rule must be one of .* got 'renyi'"),
         ({"bounds": (1, 0)}, "low <= high"),
         ({"bounds": (0, np.inf)}, "finite"),
-        ({"bounds": ([0, 1], [1, 2, 3])}, r"bounds must be \(low, high\)"),
-        ({"bounds": 3}, r"bounds must be \(low, high\)"),
+        ({"bounds": ([0, 1], [1, 2, 3])}, r"bounds must be .*\(low, high\)"),
+        ({"bounds": 3}, r"bounds must be .*\(low, high\)"),
     ],
 )
 def test_settings_are_checked_before_a_file_is_made(tmp_path, parameters, message):
@@ -310,10 +310,10 @@ def test_settings_are_checked_before_a_file_is_made(tmp_path, parameters, messag
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        ({"epsilon": 2.0}, "epsilon=1.0. Got 2.0"),
-        ({"rule": "basic"}, "rule='bayesian'. Got 'basic'"),
-        ({"tol": 0.1}, "tol=0.001. Got 0.1"),
-        ({"bounds": (-1, 2)}, r"bounds=\(-1.0, 1.0\). Got \(-1.0, 2.0\)"),
+        ({"epsilon": 2.0}, "epsilon=1.0; got 2.0"),
+        ({"rule": "basic"}, "rule='bayesian'; got 'basic'"),
+        ({"tol": 0.1}, "tol=0.001; got 0.1"),
+        ({"bounds": (-1, 2)}, r"bounds=\(-1.0, 1.0\); got \(-1.0, 2.0\)"),
     ],
 )
 def test_settings_never_change(place, other, message):
@@ -360,7 +360,7 @@ def test_a_pickle_does_not_lead_to_another_ledger_of_the_same_name(tmp_path):
     for name in ("a.ledger", "a.ledger.lock"):
         (tmp_path / name).unlink()
     PrivacyLedger(1.0, path=tmp_path / "a.ledger").close()
-    with pytest.raises(LedgerError, match="another ledger"):
+    with pytest.raises(LedgerError, match="is not the one that was"):
         pickle.loads(pickled)
 
 
@@ -424,7 +424,7 @@ def test_files_that_are_no_ledger(tmp_path):
         PrivacyLedger(1.0, path=path)
     with pytest.raises(LedgerError, match="There is no ledger at"):
         PrivacyLedger.open(tmp_path / "b.ledger")
-    with pytest.raises(LedgerError, match="could not be made"):
+    with pytest.raises(LedgerError, match="could not be created"):
         PrivacyLedger(1.0, path=tmp_path / "missing" / "a.ledger")
     with pytest.raises(LedgerError):
         PrivacyLedger(1.0, path=tmp_path)
@@ -451,7 +451,7 @@ def test_files_of_other_versions_are_refused(tmp_path, version, with_lock_file):
     connection.close()
     if not with_lock_file:
         (tmp_path / "a.ledger.lock").unlink()
-    message = f"schema version {version}; this skldp reads version 4 only"
+    message = f"must have schema version 4 for this version of skldp; got version {version}"
     for open_it in (PrivacyLedger.open, ledger_report, lambda path: PrivacyLedger(1.0, path=path)):
         with pytest.raises(LedgerError, match=message):
             open_it(path)
@@ -492,21 +492,21 @@ def edit(place, *statements):
 @pytest.mark.parametrize(
     ("statement", "message"),
     [
-        ("DELETE FROM answers WHERE person = 0", "has another number of answers"),
+        ("DELETE FROM answers WHERE person = 0", "does not have its recorded number of answers"),
         ("UPDATE answers SET output = 7", "impossible output"),
-        ("UPDATE answers SET output = 1", "release 1 is not what was recorded"),
-        ("UPDATE people SET identity = '\"eve\"' WHERE person = 1", "release 1 is not what was recorded"),
-        ("UPDATE releases SET time = ''", "release 1 is not what was recorded"),
+        ("UPDATE answers SET output = 1", "release 1 does not match its hash"),
+        ("UPDATE people SET identity = '\"eve\"' WHERE person = 1", "release 1 does not match its hash"),
+        ("UPDATE releases SET time = ''", "release 1 does not match its hash"),
         ("INSERT INTO people VALUES (2, '\"eve\"')", "it lists a person without a release"),
-        ("UPDATE releases SET query = 9", "something is in it that no ledger writes"),
-        ("UPDATE queries SET content = '[]'", "query 0 cannot be asked. The text must be the JSON of a query"),
+        ("UPDATE releases SET query = 9", "its content is not in the format of a ledger"),
+        ("UPDATE queries SET content = '[]'", "query 0 is invalid. The text must be the JSON of a query"),
         (
             "UPDATE queries SET content = replace(content, '[-1.0,1.0]', '[-1.0,1e200]')",
-            "query 0 cannot be asked. A query must stay far from overflow",
+            "query 0 is invalid. The magnitudes of the coefficients",
         ),
         ("UPDATE answers SET person = 9 WHERE person = 1", "answers of unknown people"),
         ("DELETE FROM people WHERE person = 0", "person is missing"),
-        ("UPDATE queries SET content = replace(content, '0.3', '0.1')", "query 0 is not what was asked"),
+        ("UPDATE queries SET content = replace(content, '0.3', '0.1')", "query 0 does not match its key"),
         ("DELETE FROM releases", "release 1 is missing"),
     ],
 )
@@ -526,7 +526,7 @@ def test_a_missing_setting_is_noticed(place):
 
 def test_what_is_no_number_is_noticed(tmp_path):
     edit(tmp_path / "a.ledger", "UPDATE answers SET output = 'x' WHERE person = 0")
-    with pytest.raises(LedgerError, match="something is in it that no ledger writes"):
+    with pytest.raises(LedgerError, match="its content is not in the format of a ledger"):
         PrivacyLedger.open(tmp_path / "a.ledger").answer(linear(2), ["c"], outputs_of(1))
 
 
@@ -546,9 +546,9 @@ def test_verification_finds_who_was_taken_past_the_budget(place):
         "INSERT INTO salts VALUES (2, '00')",
     )
     assert PrivacyLedger.open(place).verify().problems == (
-        "The counts of release 2 do not add up.",
-        "Release 2 took 1 people ('a') past their budget of 0.5.",
-        "1 people ('a') have lost more than their budget of 0.5.",
+        "The counts of release 2 are inconsistent.",
+        "Release 2 took 1 people ('a') over their budget of 0.5.",
+        "The loss of 1 people ('a') exceeds their budget of 0.5.",
     )
 
 
@@ -559,9 +559,9 @@ def test_verification_does_not_trust_the_shortcuts_of_decisions(monkeypatch, rul
     for slope in (1, 2, 3):
         ledger.answer(linear(slope), ["a", "b"], outputs_of(1, 1))
     assert ledger.verify().problems == (
-        "Release 2 took 2 people ('a', 'b') past their budget of 0.5.",
-        "Release 3 took 2 people ('a', 'b') past their budget of 0.5.",
-        "2 people ('a', 'b') have lost more than their budget of 0.5.",
+        "Release 2 took 2 people ('a', 'b') over their budget of 0.5.",
+        "Release 3 took 2 people ('a', 'b') over their budget of 0.5.",
+        "The loss of 2 people ('a', 'b') exceeds their budget of 0.5.",
     )
 
 
@@ -626,7 +626,7 @@ def test_what_is_no_query_is_refused_by_the_rule(query):
     ledger = PrivacyLedger(1.0, bounds=(-1, 1))
     for ask in (lambda: ledger.answer(query, ["a"], outputs_of(1)), lambda: ledger.was_asked(query)):
         with pytest.raises(
-            ValueError, match=r"must be a RegressionQuery, a ClassQuery, a SoftmaxQuery or a FiniteQuery\. Got"
+            ValueError, match=r"must be a RegressionQuery, a ClassQuery, a SoftmaxQuery or a FiniteQuery; got"
         ):
             ask()
     assert ledger.verify().n_releases == 0
@@ -635,7 +635,7 @@ def test_what_is_no_query_is_refused_by_the_rule(query):
 def test_a_path_that_can_be_no_file_is_refused_by_the_rule(tmp_path):
     path = f"{tmp_path}/a\0.ledger"
     for use in (lambda: PrivacyLedger(1.0, path=path), lambda: PrivacyLedger.open(path), lambda: ledger_report(path)):
-        with pytest.raises(ValueError, match=r"path must be the path of a file, without a NUL\. Got"):
+        with pytest.raises(ValueError, match=r"path must be a file path without NUL characters; got"):
             use()
     assert list(tmp_path.iterdir()) == []
 

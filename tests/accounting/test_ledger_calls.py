@@ -73,7 +73,7 @@ def test_a_key_is_that_of_one_call(place, change):
     ledger = new_ledger(place)
     asked = {"query": linear(1), "ids": ["a", "b"], "draw": ones, "idempotency_key": KEY}
     ledger.answer(**asked)
-    with pytest.raises(LedgerError, match="used for another query, other people or other options"):
+    with pytest.raises(LedgerError, match="used before with another query, other people or other options"):
         ledger.answer(**asked | change)
     assert n_releases(place) == 1
 

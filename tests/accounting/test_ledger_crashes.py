@@ -355,7 +355,7 @@ def test_an_interrupted_write_is_undone(tmp_path, monkeypatch):
     with connections(monkeypatch, change), pytest.raises(LedgerError, match="OperationalError"):
         ledger.answer(ASK_ALL, range(2000), lambda rows: np.ones(len(rows), dtype=int))
     assert crashed.stat().st_size > path.stat().st_size
-    with pytest.raises(LedgerError, match="holds an interrupted write"):
+    with pytest.raises(LedgerError, match="contains an interrupted write"):
         ledger_report(crashed)
     again = PrivacyLedger.open(crashed)
     assert again.verify().ok
@@ -389,7 +389,7 @@ def test_a_ledger_that_was_removed_or_replaced_hands_out_nothing(tmp_path):
     path.rename(tmp_path / "b.ledger")
     with pytest.raises(LedgerError, match="removed or replaced"):
         ledger.answer(ASK_ALL, [1], lambda rows: [1])
-    with pytest.raises(LedgerError, match=r"is gone, and .*a.ledger.lock' remembers 0 releases"):
+    with pytest.raises(LedgerError, match=r"is missing, but .*a.ledger.lock' records 0 releases"):
         PrivacyLedger(1.0, bounds=(0, 1), path=path)
     (tmp_path / "a.ledger.lock").unlink()
     PrivacyLedger(1.0, bounds=(0, 1), path=path).close()

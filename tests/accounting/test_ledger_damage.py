@@ -208,7 +208,9 @@ def test_a_ledger_without_its_lock_file_can_be_read_and_not_asked(whole, tmp_pat
         assert copy.realized_loss([7, -1, 150, 999]).tolist() == losses.tolist()
     assert ledger_report(path, verify=True)["verification"]["ok"]
     for open_it in (PrivacyLedger.open, lambda path: PrivacyLedger(**BASE, path=path)):
-        with pytest.raises(LedgerError, match=r"without .*copy.ledger.lock.* make an empty file of that name"):
+        with pytest.raises(
+            LedgerError, match=r"has no lock file .*copy.ledger.lock.* create an empty file with this name"
+        ):
             open_it(path)
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["copy.ledger"]
     (tmp_path / "copy.ledger.lock").touch()
@@ -221,7 +223,7 @@ def test_a_lock_file_of_another_ledger_is_refused(whole, tmp_path):
     path = copy_of(whole[0], tmp_path)
     PrivacyLedger(**BASE, path=tmp_path / "b.ledger").close()
     shutil.copy(tmp_path / "b.ledger.lock", lock_file_of(path))
-    with pytest.raises(LedgerError, match="another ledger"):
+    with pytest.raises(LedgerError, match="is not the one that was"):
         PrivacyLedger.open(path)
 
 
@@ -244,7 +246,7 @@ def test_a_lock_file_that_is_removed_under_an_open_ledger_stops_it(whole, tmp_pa
     with PrivacyLedger.open(path) as ledger:
         (tmp_path / "a.ledger.lock").unlink()
         for use in (lambda: ledger.answer(linear(4), [-1], ones), lambda: ledger.realized_loss([-1])):
-            with pytest.raises(LedgerError, match=r"is without .*a.ledger.lock"):
+            with pytest.raises(LedgerError, match=r"has no lock file .*a.ledger.lock"):
                 use()
 
 

@@ -211,7 +211,7 @@ def test_a_published_head_notices_an_older_backup(place, tmp_path):
         lambda: PrivacyLedger.open(place, head=second),
         lambda: ledger_report(place, head=second),
     ):
-        with pytest.raises(LedgerError, match="the record went back: it has lost its release 2"):
+        with pytest.raises(LedgerError, match="has lost release 2"):
             use()
 
 
@@ -220,7 +220,7 @@ def test_a_published_head_notices_an_older_backup(place, tmp_path):
     ["", "1", f"1 {'0' * 63}", f"01 {'0' * 64}", f"1 {'G' * 64}", 7, f"1 {'0' * 64}\n", f"0 {'f' * 64}"],
 )
 def test_what_is_no_head_is_refused(head):
-    with pytest.raises(ValueError, match="head must be what a ledger's head was"):
+    with pytest.raises(ValueError, match=r"head must be an earlier PrivacyLedger\.head"):
         PrivacyLedger(1.0, head=head)
 
 

@@ -80,7 +80,7 @@ def test_an_older_backup_is_noticed(tmp_path, how):
         backup.replace(path)
     else:
         shutil.copy(backup, path)
-    with pytest.raises(LedgerError, match=r"the record went back|removed or replaced"):
+    with pytest.raises(LedgerError, match=r"is older than its last known state|removed or replaced"):
         (new_ledger(path) if "openings" in how else ledger).answer(linear(3, 0.3), ["a"], ones)
 
 
@@ -99,7 +99,7 @@ def test_an_older_backup_that_has_grown_again_is_noticed(tmp_path):
     elsewhere.close()
     shutil.copy(backup, path)
     for handle in (lambda: ledger, lambda: new_ledger(path)):
-        with pytest.raises(LedgerError, match="the record went back"):
+        with pytest.raises(LedgerError, match="is older than its last known state"):
             handle().answer(linear(5), ["a"], ones)
 
 
@@ -109,11 +109,11 @@ def test_another_ledger_over_the_open_file_is_noticed(tmp_path):
     ledger.answer(linear(1), ["a"], ones)
     new_ledger(other, epsilon=0.5).answer(linear(1), ["b"], ones)
     shutil.copy(other, path)
-    with pytest.raises(LedgerError, match="another ledger"):
+    with pytest.raises(LedgerError, match="is not the one that was"):
         ledger.answer(linear(2), ["a"], ones)
-    with pytest.raises(LedgerError, match="another ledger"):
+    with pytest.raises(LedgerError, match="is not the one that was"):
         ledger.realized_loss(["a"])
-    with pytest.raises(LedgerError, match="another ledger"):
+    with pytest.raises(LedgerError, match="is not the one that was"):
         PrivacyLedger.open(path)
 
 
@@ -123,9 +123,9 @@ def test_a_forked_child_does_not_adopt_another_ledger(tmp_path):
     ledger = new_ledger(path, epsilon=5.0)
 
     def ask(write):
-        with pytest.raises(LedgerError, match=r"another ledger|removed or replaced"):
+        with pytest.raises(LedgerError, match=r"is not the one that was|removed or replaced"):
             write(str(ledger.answer(linear(1, 5.0), ["a"], ones).outputs))
-        with pytest.raises(LedgerError, match=r"another ledger|removed or replaced"):
+        with pytest.raises(LedgerError, match=r"is not the one that was|removed or replaced"):
             write(str(ledger.realized_loss(["a"])))
 
     path.rename(tmp_path / "moved.ledger")
@@ -144,14 +144,14 @@ def test_links_are_refused(tmp_path, read_only):
         ledger.answer(linear(1), ["a"], ones)
         symbolic = tmp_path / "s.ledger"
         symbolic.symlink_to(path)
-        with pytest.raises(LedgerError, match="is a symbolic link: give the path of the file itself"):
+        with pytest.raises(LedgerError, match=r"must not be a symbolic link\. Use the path of the file"):
             PrivacyLedger.open(symbolic, read_only=read_only)
         hard = tmp_path / "h.ledger"
         os.link(path, hard)
         for name in (path, hard):
-            with pytest.raises(LedgerError, match=r"2 names .*hard links"):
+            with pytest.raises(LedgerError, match=r"got 2 hard links"):
                 PrivacyLedger.open(name, read_only=read_only)
-        with pytest.raises(LedgerError, match=r"2 names .*hard links"):
+        with pytest.raises(LedgerError, match=r"got 2 hard links"):
             ledger.answer(linear(2), ["a"], ones)
         hard.unlink()
         assert ledger.answer(linear(2), ["a"], ones).accepted.all()
@@ -167,7 +167,7 @@ def test_a_link_in_place_of_the_lock_file_is_refused(tmp_path):
 
 def test_a_link_is_not_made_into_a_ledger(tmp_path):
     (tmp_path / "s.ledger").symlink_to(tmp_path / "a.ledger")
-    with pytest.raises(LedgerError, match="is a symbolic link"):
+    with pytest.raises(LedgerError, match="must not be a symbolic link"):
         new_ledger(tmp_path / "s.ledger")
     assert [entry.name for entry in tmp_path.iterdir()] == ["s.ledger"]
 
@@ -235,7 +235,7 @@ def test_a_closed_ledger_says_so(place, in_memory, name):
 def test_a_ledger_that_is_asked_about_while_it_is_drawn_from(place):
     """A draw that uses its own ledger would wait for itself."""
     ledger = new_ledger(place)
-    with pytest.raises(LedgerError, match="in the middle of a call"):
+    with pytest.raises(LedgerError, match="must not be used by `draw`"):
         ledger.answer(linear(1), ["a"], lambda rows: ledger.remaining(["a"]))
     assert ledger.answer(linear(1), ["a"], ones).accepted.all()
 
@@ -253,7 +253,7 @@ def test_a_draw_that_goes_on_after_it_was_refused_leaves_the_ledger_whole(place,
     }
 
     def draw(rows):
-        with pytest.raises(LedgerError, match="in the middle of a call"):
+        with pytest.raises(LedgerError, match="must not be used by `draw`"):
             uses[use]()
         return ones(rows)
 

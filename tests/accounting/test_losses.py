@@ -327,7 +327,7 @@ def test_a_finite_domain_is_looked_at_point_by_point():
     assert realized_loss([query, table], [1, 0], domain=points).upper < found.upper
     with pytest.raises(ValueError, match="same finite domain"):
         realized_loss([query, table], [1, 0], domain=points[:2])
-    with pytest.raises(ValueError, match="points of the domain"):
+    with pytest.raises(ValueError, match="need domain, the points"):
         realized_loss([query, table], [1, 0])
 
 
@@ -395,7 +395,7 @@ def test_bad_input_is_refused(changes, message):
 
 def test_models_of_different_width_are_refused():
     one, two = (RegressionQuery("linear", [0.1] * d, 0.0, (-1, 1), 1.0) for d in (1, 2))
-    with pytest.raises(ValueError, match="same features"):
+    with pytest.raises(ValueError, match="same number of features"):
         realized_loss([one, two], [1, 1], bounds=(-1, 1))
 
 

@@ -255,7 +255,7 @@ def test_a_part_keeps_its_codes_and_is_one_code():
         ledger.release(rr(0.2), [[0]], ["ann"], part="job")
         with pytest.raises(LedgerError, match="has 3 codes in this ledger"):
             ledger.release(rr(0.2, 4), [[0]], ["ann"], part="job")
-        with pytest.raises(ValueError, match="one value"):
+        with pytest.raises(ValueError, match="one row"):
             ledger.release(rr(0.2), [[0]] * 2, groups=["ann"] * 2, part="job")
         two = CategoricalRecord(0.4, (3, 3), "sue")
         for mechanism, part in ((PrivUnit(2, 0.2), "job"), (two, "job"), (rr(0.2), 3)):
@@ -299,4 +299,4 @@ def test_verification_counts_the_votes_for_a_code_itself(monkeypatch):
             for _ in range(3):
                 assert ledger.release(rr(0.5, 2), [[0]], ["ann"], part="job").accepted.all()
         problems = ledger.verify().problems
-    assert problems == ("Release 3 took 1 people ('ann') past their budget of 1.0.",)
+    assert problems == ("Release 3 took 1 people ('ann') over their budget of 1.0.",)

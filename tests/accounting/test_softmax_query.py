@@ -150,7 +150,7 @@ def test_json_gives_the_same_question_back():
         ({"position": True}, "position must be"),
         ({"coef": [[1.0]]}, "coef must have shape"),
         ({"intercept": [0.0]}, "intercept must have shape"),
-        ({"coef": [[math.nan], [0.0], [0.0]]}, "far from overflow"),
+        ({"coef": [[math.nan], [0.0], [0.0]]}, "must add up to at most"),
         ({"epsilon": 0.0}, "epsilon must be"),
     ],
 )

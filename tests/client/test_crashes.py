@@ -202,7 +202,7 @@ def test_an_account_that_cannot_be_kept_releases_nothing(tmp_path, monkeypatch, 
         connect = sqlite3.connect
         monkeypatch.setattr(sqlite3, "connect", lambda p, **more: connect(f"file:{p}?mode=ro", uri=True, **more))
     monkeypatch.setattr(os, "urandom", lambda size: pytest.fail("drawn without an account"))
-    with pytest.raises(LedgerError, match="must be a file that can be read and written") as refusal:
+    with pytest.raises(LedgerError, match="must be a readable and writable file") as refusal:
         POLICY.release({"age": 41.5}, ledger=DeviceLedger(path, lifetime_epsilon=10.0))
     assert "41.5" not in str(refusal.value)
 
@@ -246,5 +246,5 @@ def test_an_account_is_its_owners_alone_from_the_beginning(tmp_path, monkeypatch
 def test_an_account_without_a_name_is_refused(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     # SQLite would keep it nowhere.
-    with pytest.raises(LedgerError, match="must be a file"):
+    with pytest.raises(LedgerError, match="must be a readable and writable file"):
         DeviceLedger("", lifetime_epsilon=1.5).charge("a digest", 1.0)

@@ -197,7 +197,7 @@ class TestEpsilons:
         ledger = DeviceLedger(tmp_path / "mine", lifetime_epsilon=POLICY.epsilon + 1e-9)
         report = POLICY.release(RECORD, secret=SECRET, ledger=ledger)
         for _ in range(2):
-            with pytest.raises(BudgetExhaustedError, match="Got one of epsilon 1,") as refusal:
+            with pytest.raises(BudgetExhaustedError, match="got one of epsilon 1,") as refusal:
                 POLICY.release({**RECORD, "city": "Ulm"}, secret=SECRET, ledger=ledger)
             assert "Ulm" not in str(refusal.value)
         assert ledger.spent == pytest.approx(POLICY.epsilon)
@@ -219,7 +219,7 @@ class TestEpsilons:
 )
 def test_a_rule_and_a_secret_that_do_not_fit_are_refused_before_anything(policy, secret, tmp_path):
     ledger = DeviceLedger(tmp_path / "mine", lifetime_epsilon=9.0)
-    with pytest.raises(ValueError, match="A secret is a ReleaseKey for the memo rule 'permanent'"):
+    with pytest.raises(ValueError, match="secret must be a ReleaseKey for the memo rule 'permanent'"):
         policy.release({"nothing": 3}, secret=secret, ledger=ledger)
     with pytest.raises(TypeError, match="An id must be an integer or a string"):
         POLICY.release({"nothing": 3}, secret=SECRET, person=1.5)

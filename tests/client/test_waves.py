@@ -77,15 +77,24 @@ def test_a_policy_says_both_epsilons_and_the_same_law_comes_back():
 @pytest.mark.parametrize(
     ("change", "rule"),
     [
-        (lambda one: one.update(lifetime_epsilon="1.0"), "must claim the epsilon that its integers give"),
-        (lambda one: one.pop("lifetime_epsilon"), "must claim the epsilon that its integers give"),
-        (lambda one: one["fields"][0].update(lifetime_epsilon="0.5"), "must claim the epsilon that its integers give"),
-        (lambda one: one["fields"][2].pop("lifetime_epsilon"), "must claim the epsilon that its integers give"),
-        (lambda one: one["fields"][0]["law"].update(first_count="5"), "must claim the epsilon that its integers give"),
+        (lambda one: one.update(lifetime_epsilon="1.0"), "stated epsilons of a policy must be those of its integers"),
+        (lambda one: one.pop("lifetime_epsilon"), "stated epsilons of a policy must be those of its integers"),
+        (
+            lambda one: one["fields"][0].update(lifetime_epsilon="0.5"),
+            "stated epsilons of a policy must be those of its integers",
+        ),
+        (
+            lambda one: one["fields"][2].pop("lifetime_epsilon"),
+            "stated epsilons of a policy must be those of its integers",
+        ),
+        (
+            lambda one: one["fields"][0]["law"].update(first_count="5"),
+            "stated epsilons of a policy must be those of its integers",
+        ),
         (lambda one: one["fields"][0]["law"].update(second_count=str(2**63)), "give the true answer more often"),
         (lambda one: one["fields"][1]["law"].update(n_chosen="9"), "choose some of 2 to"),
         (lambda one: one["fields"][0].update(steps="4"), "A law of two steps rounds numbers itself"),
-        (lambda one: one.update(memo="fresh"), "Laws of two steps are for the memo rule 'permanent'"),
+        (lambda one: one.update(memo="fresh"), "Laws of two steps must have the memo rule 'permanent'"),
         (lambda one: one["fields"][0].update(law=one["fields"][4]["law"]), "law of a number must be one for"),
     ],
     ids=range(10),
@@ -142,7 +151,7 @@ def _crash_after(keep, stored, ledger, arguments):
 def test_nothing_is_sent_where_the_account_cannot_be_written(tmp_path):
     with pytest.raises(LedgerError):
         POLICY.release(RECORD, secret=SECRET, wave="a", ledger=DeviceLedger(tmp_path, lifetime_epsilon=1000.0))
-    with pytest.raises(ValueError, match="need a ledger, which keeps the report of each wave"):
+    with pytest.raises(ValueError, match="need a ledger, which stores the report of each wave"):
         POLICY.release(RECORD, secret=SECRET, wave="a")
 
 
@@ -307,7 +316,7 @@ class TestLedger:
 @pytest.mark.parametrize("wave", [None, "", 3])
 def test_a_wave_is_needed_before_anything_is_looked_at(wave, tmp_path):
     ledger = DeviceLedger(tmp_path / "mine", lifetime_epsilon=100.0)
-    with pytest.raises(ValueError, match="wave must be a text"):
+    with pytest.raises(ValueError, match="wave must be a non-empty str"):
         POLICY.release({"nothing": 3}, secret=SECRET, wave=wave, ledger=ledger)
     assert ledger.spent == 0
 
@@ -315,9 +324,9 @@ def test_a_wave_is_needed_before_anything_is_looked_at(wave, tmp_path):
 def test_a_wave_is_for_laws_of_two_steps_alone():
     city = CategoryField("city", ("Bonn", "Ulm"), RandomizedResponse(1.0, 2).integer_law)
     for policy, secret in ((Policy("x", (city,), memo="permanent"), SECRET), (Policy("x", (city,)), None)):
-        with pytest.raises(ValueError, match="wave must be a text"):
+        with pytest.raises(ValueError, match="wave must be a non-empty str"):
             policy.release({"city": "Bonn"}, secret=secret, wave="a")
-    with pytest.raises(ValueError, match="are for the memo rule 'permanent'"):
+    with pytest.raises(ValueError, match="must have the memo rule 'permanent'"):
         Policy("fresh", FIELDS)
     with pytest.raises(ValueError, match="rounds numbers itself"):
         replace(HOURS, steps=3)
@@ -411,7 +420,7 @@ class TestSeveralNumbers:
         with pytest.raises(ValueError, match="numbers other than integers must have"):
             Policy("bare", (bare,), memo="permanent")
         assert Policy("bare", (bare,)).permanent(steps=16).fields == (self.SOME,)
-        with pytest.raises(ValueError, match="steps are for the memo rule"):
+        with pytest.raises(ValueError, match="`steps` must be None under the memo rule"):
             Policy("fresh", (self.SOME,))
         with pytest.raises(ValueError, match="steps must be a whole number"):
             replace(self.SOME, steps=0)

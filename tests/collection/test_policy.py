@@ -258,7 +258,7 @@ def test_what_has_no_policy_is_refused():
         (table(mechanism="laplace"), "has no integer law"),
         (CategoricalPrivatizer(1.0, categories=[["a"], ["a", "b"]]).fit([["a", "b"]]), "a single answer"),
         (LabelRR(1.0, classes=[0, 1, 2], prior=[0.5, 0.4, 0.1]).fit([0, 1, 2]), "has no integer law"),
-        (LabelRR(1.0, classes=[0.5, 1.5]).fit([0.5, 1.5]), "values must be a tuple of texts"),
+        (LabelRR(1.0, classes=[0.5, 1.5]).fit([0.5, 1.5]), "values must be a tuple of str"),
         (
             ColumnTransformer([("a", NumericPrivatizer(1.0), [0])], remainder="passthrough").fit(NUMBERS),
             "is made from one",

@@ -85,7 +85,7 @@ def test_without_ids_or_with_a_seed_nothing_is_released(estimator, X, ledger):
     for fit in ("fit", "fit_transform"):
         with pytest.raises(ValueError, match=r"seed must be None with a ledger\. Got 3"):
             getattr(clone(charged).set_params(seed=3), fit)(X)
-    with pytest.raises(ValueError, match="asked only once"):
+    with pytest.raises(ValueError, match="contain each id only once"):
         charged.transform(X, ids=["a"] * 6)
     with pytest.raises(ValueError, match="one id for each of the 6 rows"):
         charged.transform(X, ids=IDS[:5])
@@ -120,7 +120,7 @@ def test_a_published_calibration_is_charged_at_what_it_really_costs(ledger):
 
 def test_a_gaussian_needs_a_delta(ledger):
     gaussian = NumericPrivatizer(0.3, mechanism="gaussian", delta=1e-6)
-    with pytest.raises(ValueError, match="needs a budget with a delta"):
+    with pytest.raises(ValueError, match="needs a ledger with a delta"):
         under(gaussian, ledger).fit_transform(NUMBERS, ids=IDS)
     with closing(PrivacyLedger(1.2, rule="approximate", delta=1e-5)) as other:
         assert under(gaussian, other).fit_transform(NUMBERS, ids=IDS).shape == NUMBERS.shape

@@ -167,7 +167,7 @@ def test_other_orders_of_the_columns_are_refused(ledger):
     survey.query(frame, ids=NAMES)
     with pytest.raises(ValueError, match="feature names"):
         survey.query(frame[["dose", "age"]], ids=NAMES)
-    with pytest.raises(LedgerError, match="features never change"):
+    with pytest.raises(LedgerError, match="features of a ledger must not change"):
         clone(survey).fit(frame[["dose", "age"]], Y).query(frame[["dose", "age"]], ids=NAMES)
     assert ledger.verify().n_answers == 30
 

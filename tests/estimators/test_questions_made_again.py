@@ -55,7 +55,7 @@ def test_a_key_is_that_of_one_question(ledger, change):
     survey(ledger).query(X, ids=IDS, idempotency_key=KEY)
     model = {name: change[name] for name in ("epsilon", "slope") if name in change}
     options = {"ids": IDS} | {name: value for name, value in change.items() if name not in model}
-    with pytest.raises(LedgerError, match="used for another query, other people or other options"):
+    with pytest.raises(LedgerError, match="used before with another query, other people or other options"):
         survey(ledger, **model).query(X, **options, idempotency_key=KEY)
     assert ledger.verify().n_answers == 40
 

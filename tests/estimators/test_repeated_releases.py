@@ -161,7 +161,7 @@ class TestRefusals:
             (IDS[1:], ValueError, "ids must have one entry for each of 300 rows"),
             (IDS[:, None], ValueError, "ids must have one entry for each of 300 rows"),
             (IDS.astype(float), TypeError, "An id must be an integer or a string"),
-            ([*IDS[1:].tolist(), True], TypeError, "Got a bool at position"),
+            ([*IDS[1:].tolist(), True], TypeError, "got a bool at position"),
             ([*IDS[1:].tolist(), "ann "], ValueError, "A string id must be"),
         ],
     )

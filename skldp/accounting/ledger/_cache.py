@@ -1,4 +1,4 @@
-"""Cache of what one process has read of a ledger.
+"""Cache of the ledger records that a process has read.
 
 The privacy loss of a history does not depend on its order, so people with the same multiset of (query, output) pairs
 share every decision. A history is identified by its fingerprint: the sum of random 128-bit tokens, one per pair. Each
@@ -76,17 +76,17 @@ class _Erasures:
         return self._number.get(release, 0)
 
     def digest_of(self, release: int, before: str) -> str:
-        """Return the digest of the answers that a release still has."""
+        """Return the digest of a release's remaining answers."""
         return self._digest.get(release, before)
 
     def match(self, release: int, request: str | None) -> bool:
-        """Return whether the rows that a release erased, if any, are those hashed into its chain."""
+        """Return whether the rows erased by a release match the hash in its chain."""
         rows = self._by_erasure.get(release)
         return rows is None or hash_of_erased(rows) == request
 
 
 class LedgerCache:
-    """People, queries and histories of a ledger, as far as they were read."""
+    """Cache of a ledger's people, queries and histories."""
 
     def __init__(self) -> None:
         self.number_of: dict[Identity, int] = {}
@@ -100,7 +100,7 @@ class LedgerCache:
         self._losses = np.zeros(16)
         self._certified_losses: dict[Fingerprint, float] = {}
         self._tokens: dict[str, dict[int, bytes]] = {}
-        # People who were read before the release that adds them.
+        # People read before the release that adds them.
         self._unreleased_people: list[Identity] = []
         self._n_erased = 0
         self._some_hidden = False
@@ -111,18 +111,18 @@ class LedgerCache:
         other = next((position for position, identity in enumerate(identities) if type(identity) is not kind), None)
         if other is not None:
             raise LedgerError(
-                "The ids of a ledger are all integers or all strings, since 7 and '7' would be two people with two "
-                f"budgets. Got a {type(identities[other]).__name__} at position {other} (counted from 0), and a "
-                f"{kind.__name__} before."
+                "The ids of a ledger must be all integers or all strings, since 7 and '7' would be two people; "
+                f"got a {type(identities[other]).__name__} at position {other} (counted from 0) after a "
+                f"{kind.__name__}."
             )
         return np.fromiter((self.number_of.get(i, -1) for i in identities), dtype=np.int64, count=len(identities))
 
     def by_history(self, numbers: Ints) -> tuple[list[Fingerprint], Ints, Positions]:
-        """Group people by their history: each fingerprint, the number of one person who has it, and the group of each.
+        """Group people by history; return the fingerprints, one person's number of each, and each person's group.
 
-        The fingerprint of people without a record is 0.
+        People without a record have the fingerprint 0.
         """
-        # A row of zeros always follows the last person: -1 wraps around to one such row.
+        # Row -1 is always a row of zeros after the last person.
         fingerprints = self._fingerprints[numbers]
         order = np.lexsort((fingerprints[:, 1], fingerprints[:, 0]))
         ordered = fingerprints[order]
@@ -141,11 +141,11 @@ class LedgerCache:
         return nats_of_sums(self._spent[numbers, 2:])
 
     def add_people(self, identities: list[Identity]) -> Ints:
-        """Number new people."""
+        """Assign numbers to new people."""
         first = len(self.number_of)
         self.number_of.update(zip(identities, range(first, first + len(identities)), strict=True))
         if len(self.number_of) != first + len(identities):
-            raise LedgerError("The ledger is damaged: a person is in it twice.")
+            raise LedgerError("The ledger is damaged: it contains a person twice.")
         needed = len(self.number_of) + 1
         if needed > len(self._fingerprints):
             more = max(needed, 2 * first) - len(self._fingerprints)
@@ -155,7 +155,7 @@ class LedgerCache:
         return np.arange(first, len(self.number_of))
 
     def add_query(self, query: Query) -> int:
-        """Number a new query."""
+        """Assign a number to a new query."""
         self.query_number[query.key] = len(self.queries)
         self.queries.append(query)
         return self.query_number[query.key]
@@ -172,11 +172,11 @@ class LedgerCache:
             self._losses[numbers] = np.minimum(self._losses[numbers], known)
 
     def losses_of(self, numbers: Ints) -> Floats:
-        """Return a bound on each person's loss: the last certified loss plus epsilons since, or infinity."""
+        """Return a bound on each person's loss: the last certified loss plus later epsilons, or infinity."""
         return self._losses[numbers]
 
     def remember_certified_losses(self, query: Query, histories: list[Fingerprint], losses: Floats) -> None:
-        """Replace the remembered losses by those that the table has certified after each output of a query."""
+        """Store the losses that the table certified after each output of a query."""
         known = np.flatnonzero(np.isfinite(losses).all(axis=1))
         if not len(known):
             return
@@ -206,7 +206,7 @@ class LedgerCache:
         return [([queries[number] for number in numbers], outputs) for numbers, outputs in counted]
 
     def add_release(self, release: RecordedRelease, query: Query, chain: str) -> None:
-        """Count a release of this process; forget the cache if it is not committed."""
+        """Add a release of this process; discard the cache if its commit fails."""
         if query.key not in self.query_number:
             self.add_query(query)
         self.add_people(release.new_people)
@@ -223,7 +223,7 @@ class LedgerCache:
     def _read_new(self, connection: Connection, until: int | None) -> None:
         erasures = _Erasures(connection.execute(_READ_ERASURES).fetchall())
         if self.release and len(erasures) != self._n_erased:
-            # Erased answers were read before: read everything again.
+            # The cache may contain answers that were erased since.
             vars(self).update(vars(LedgerCache()))
         self._n_erased = len(erasures)
         people = connection.execute(_PEOPLE, {"first": len(self.number_of)}).fetchall()
@@ -245,7 +245,7 @@ class LedgerCache:
         for number, key, content in connection.execute(_QUERIES, {"first": len(self.queries)}):
             query = _recorded_query(number, content)
             if query.key != key or self.add_query(query) != number:
-                raise LedgerError(f"The ledger is damaged: query {number} is not what was asked.")
+                raise LedgerError(f"The ledger is damaged: query {number} does not match its key.")
 
     def _read_releases(self, connection: Connection, until: int, erasures: _Erasures) -> None:
         span = {"after": self.release, "until": until}
@@ -273,12 +273,12 @@ class LedgerCache:
                 missing -= len(people)
                 block = next(blocks, None)
             if missing:
-                raise LedgerError("The ledger is damaged: a release has another number of answers than recorded.")
+                raise LedgerError("The ledger is damaged: a release does not have its recorded number of answers.")
             digest = erasures.digest_of(release, digest)
             if n_new < 0 or link.value != chained or not (hidden or digest == found.value):
-                raise LedgerError(f"The ledger is damaged: release {release} is not what was recorded.")
+                raise LedgerError(f"The ledger is damaged: release {release} does not match its hash.")
             if not erasures.match(release, request):
-                raise LedgerError(f"The ledger is damaged: what release {release} erased is not what was recorded.")
+                raise LedgerError(f"The ledger is damaged: the rows erased by release {release} do not match its hash.")
             del self._unreleased_people[:n_new]
             self.release, self.chain = release, chained
         if block is not None:
@@ -297,11 +297,11 @@ def _recorded_query(number: int, content: str) -> Query:
     try:
         return query_from_json(content)
     except ValueError as error:
-        raise LedgerError(f"The ledger is damaged: query {number} cannot be asked. {error}") from error
+        raise LedgerError(f"The ledger is damaged: query {number} is invalid. {error}") from error
 
 
 def _blocks(answers: Rows) -> Iterator[Block]:
-    """Read answers in blocks of one release: its number, people and outputs."""
+    """Yield the number, people and outputs of each release."""
     while rows := answers.fetchmany(_ROWS_AT_ONCE):
         flat = np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=3 * len(rows))
         release, person, output = flat.reshape(-1, 3).T

@@ -1,7 +1,7 @@
-"""Answers of people to a query: decided, drawn, committed, and only then returned.
+"""Answers to a query, committed before they are returned.
 
-A ledger records that a row was released, not the row itself. A call with an idempotency key stores its rows encrypted
-under the key, so only a call with the same key can read them. The key itself is not stored.
+A ledger records a release without its row. A call with an idempotency key stores its rows encrypted under the key, so
+only a call with the same key can read them. The key itself is not stored.
 """
 
 import base64
@@ -50,7 +50,7 @@ _NONCE_BYTES = 12
 
 @dataclasses.dataclass(frozen=True)
 class KeptRows:
-    """Released rows of one call, to encrypt or to restore."""
+    """Released rows of one call, with their encryption."""
 
     key: str
     people: list[Identity]
@@ -62,7 +62,7 @@ class KeptRows:
         return AESGCM(hmac.digest(self.key.encode(), b"released rows", "sha256"))
 
     def seal(self, positions: Sequence[int] | Positions) -> list[str]:
-        """Encrypt each of these people's rows."""
+        """Encrypt the row of each person."""
         return [self._seal_one(int(position)) for position in positions]
 
     def restore(self, positions: Sequence[int] | Positions, sealed: Sequence[str]) -> None:
@@ -73,11 +73,11 @@ class KeptRows:
                 data = base64.b85decode(text)
                 content = self._cipher.decrypt(data[:_NONCE_BYTES], data[_NONCE_BYTES:], self._name(int(position)))
             except (InvalidTag, TypeError, ValueError):
-                raise LedgerError("The ledger is damaged: a row that was kept is not what was released.") from None
+                raise LedgerError("The ledger is damaged: a stored row cannot be decrypted.") from None
             self.rows[own] = np.frombuffer(content, dtype=self.rows.dtype).reshape(self.rows[own].shape)
 
     def _seal_one(self, position: int) -> str:
-        # Random nonces are safe: a key belongs to one call, committed once.
+        # Random nonces are safe because each key encrypts one call, which is committed once.
         nonce = secrets.token_bytes(_NONCE_BYTES)
         content = np.ascontiguousarray(self.rows[self.places[position]]).tobytes()
         return base64.b85encode(nonce + self._cipher.encrypt(nonce, content, self._name(position))).decode()
@@ -105,7 +105,7 @@ _ATTEMPTS = 4
 
 @dataclass(frozen=True)
 class Call:
-    """One call of a ledger: its query, its people, and the hashes that identify a retry."""
+    """Call of a ledger: its query, its people, and the hashes that identify a retry."""
 
     query: Query
     people: list[Identity]
@@ -130,7 +130,7 @@ class Call:
         contents: Any = None,
         settings: dict[str, Any] | None = None,
     ) -> "Call":
-        """Mark a call by its idempotency key, or by a new one; `contents` is what else it asks, as plain data."""
+        """Return a call with its idempotency key or a new one; `contents` has its other arguments as plain data."""
         own = (secrets.token_hex(16) if key is None else key).encode()
         request = [query.key, repeat, all_or_none, people, *([] if contents is None else [contents])]
         asked = json.dumps(request).encode("ascii")
@@ -145,7 +145,7 @@ def _checked_outputs(outputs: npt.ArrayLike, n: int, query: Query) -> Ints:
     drawn = np.asarray(outputs)
     if drawn.shape != (n,) or drawn.dtype.kind not in "iu" or ((drawn < 0) | (drawn >= query.n_outputs)).any():
         raise ValueError(
-            f"draw must return {n} outputs from 0 to {query.n_outputs - 1}. Got {drawn.dtype} of shape {drawn.shape}."
+            f"draw must return {n} outputs from 0 to {query.n_outputs - 1}; got {drawn.dtype} of shape {drawn.shape}."
         )
     return drawn.astype(np.int64)
 
@@ -180,7 +180,7 @@ class Plan:
 
     @classmethod
     def make(cls, cache: LedgerCache, call: Call, numbers: Ints, recorded: Ints) -> "Plan":
-        """Group those who are asked now by their history."""
+        """Group the people who need a decision by their history."""
         asked = np.flatnonzero(recorded < 0)
         histories, members, group = cache.by_history(numbers[asked])
         return cls(
@@ -193,7 +193,7 @@ class Plan:
         query = self.call.query
         easy = surely_admits(rule, self.spent, query)
         if isinstance(query, RegressionQuery):
-            # The table would admit these too: its own error is far below the margin.
+            # The table would admit these histories too: its error is far below the margin.
             easy |= self.losses + query.epsilon + 3 * MARGIN <= rule.epsilon
         return {history: True for history, admitted in zip(self.histories, easy, strict=True) if admitted}
 
@@ -225,7 +225,7 @@ class Plan:
         )
 
     def answers(self, admitted: Bools, release: RecordedRelease | None) -> LedgerAnswers:
-        """Return the answers, after the release was committed."""
+        """Return the answers; call this after the commit."""
         outputs, fresh = self.recorded.copy(), np.zeros(len(self.call.people), dtype=bool)
         if release is not None:
             outputs[self.asked[admitted]], fresh[self.asked[admitted]] = release.outputs, True
@@ -233,7 +233,7 @@ class Plan:
 
 
 def answer(ledger: LedgerReader, call: Call, draw: Draw, workers: Workers) -> LedgerAnswers:
-    """Decide who may answer, draw their outputs, and commit them before they are returned."""
+    """Decide who may answer, draw their outputs, commit and return them."""
     decisions: dict[Fingerprint, bool] = {}
     with ledger._store.lock_people(call.people):
         for number in range(_ATTEMPTS + 1):
@@ -250,9 +250,9 @@ def answer(ledger: LedgerReader, call: Call, draw: Draw, workers: Workers) -> Le
 def _attempt(
     ledger: LedgerReader, call: Call, draw: Draw, decisions: dict[Fingerprint, bool], workers: Workers, last: bool
 ) -> "LedgerAnswers | tuple[dict[Fingerprint, History], Plan]":
-    """Answer the call in one transaction; unless `last`, return what must be decided before it."""
+    """Answer the call in one transaction; unless `last`, return the histories to decide before it."""
     with ledger._transaction(write=True, settings=call.settings) as connection:
-        # A nested call from `draw` is refused and replaces `ledger._cache`; keep this one.
+        # A refused nested call from `draw` would replace `ledger._cache`.
         cache, tenant = ledger._cache, ledger._store.tenant
         numbers = cache.numbers(call.people)
         before = recorded_call(connection, tenant, call.mark)
@@ -276,7 +276,7 @@ def _attempt(
         decided |= _decided(ledger, undecided, plan, workers if last else map)
         admitted, release = plan.admitted(decided), None
         refused = np.count_nonzero(~admitted)
-        # A call with a key is recorded even without new answers, so that its retry returns the same.
+        # Recording a call with a key even without new answers makes its retry return the same.
         if len(plan.asked if not call.is_named else call.people) and not (call.all_or_none and refused):
             release = plan.release(admitted, draw)
             n_people = len(cache.number_of)
@@ -284,7 +284,7 @@ def _attempt(
             cache.add_release(release, call.query, chain)
     if call.all_or_none and refused:
         raise BudgetExhaustedError(
-            f"{refused:,} of {len(call.people):,} people have too little budget left for this query; no one was asked."
+            f"{refused:,} of {len(call.people):,} people lack the budget for this query; no one was asked."
         )
     return plan.answers(admitted, release)
 
@@ -295,8 +295,8 @@ def _repeat_call(
     """Return the recorded answers of a call with the same idempotency key."""
     if request != call.request:
         raise LedgerError(
-            "An idempotency key is that of one call: this one was used for another query, other people or other "
-            "options."
+            "An idempotency key must identify one call; got a key used before with another query, other people or "
+            "other options."
         )
     fresh = np.isin(numbers, who_answered(connection, release))
     query = ledger._cache.query_number[call.query.key]
@@ -315,19 +315,19 @@ def check_query(ledger: LedgerReader, query: Query) -> None:
     before = next((one for one in ledger._cache.queries if not isinstance(one, ReleaseQuery)), query)
     if before is not query and _domain(before) != _domain(query):
         raise LedgerError(
-            f"A ledger is about one domain: {ledger._store.name!r} has queries over "
-            f"{_domain(before)}. Got a query over {_domain(query)} instead."
+            f"All queries of a ledger must have one domain: {ledger._store.name!r} has queries over "
+            f"{_domain(before)}; got a query over {_domain(query)}."
         )
     if isinstance(query, RegressionQuery | ClassQuery | SoftmaxQuery) and ledger.rule != "basic":
         bounds = ledger._rule.bounds
         if bounds is None:
-            raise LedgerError(f"A ledger needs bounds before it is asked with rule={ledger.rule!r}: declare them.")
+            raise LedgerError(f"A ledger with rule={ledger.rule!r} needs bounds before the first query: declare them.")
         n_features = bounds.n_features if isinstance(bounds, Domain) else np.size(bounds[0])
         # A single interval fits any number of features.
         if n_features != query.n_features and (isinstance(bounds, Domain) or isinstance(bounds[0], list)):
             raise LedgerError(
-                f"The ledger {ledger._store.name!r} has bounds for {n_features} features. "
-                f"Got a query with {query.n_features} instead."
+                f"The ledger {ledger._store.name!r} has bounds for {n_features} features; "
+                f"got a query with {query.n_features}."
             )
 
 
@@ -347,12 +347,11 @@ def _decided(
 
 
 def _check_part(ledger: LedgerReader, query: ReleaseQuery) -> None:
-    """Raise LedgerError if a known part has another number of codes."""
+    """Raise LedgerError if the part is known with a different number of codes."""
     known = [one for one in ledger._cache.queries if isinstance(one, ReleaseQuery) and one.part == query.part]
     if query.part is not None and any(one.n_classes != query.n_classes for one in known):
         raise LedgerError(
-            f"The part {query.part!r} of a record has {known[0].n_classes} codes in this ledger. "
-            f"Got {query.n_classes} instead."
+            f"The part {query.part!r} of a record has {known[0].n_classes} codes in this ledger; got {query.n_classes}."
         )
 
 

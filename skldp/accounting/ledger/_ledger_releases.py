@@ -1,4 +1,4 @@
-"""Releases of people's records by any mechanism, each charged to the person's budget before it is returned."""
+"""Releases of records through mechanisms, charged to budgets before they are returned."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -26,7 +26,7 @@ from skldp.mechanisms.numeric._duchi import Duchi
 
 @dataclass(frozen=True)
 class FeatureQuestion:
-    """Query that asks for one feature of a record."""
+    """Query for one feature of a record."""
 
     query: RegressionQuery
     column: int
@@ -36,22 +36,22 @@ class FeatureQuestion:
     def of(
         cls, mechanism: RowMechanism, part: str, features: Sequence[str] | None, bounds: Bounds | None
     ) -> "FeatureQuestion | None":
-        """Find the question that a mechanism puts, or None where it is not Duchi's for one number."""
+        """Return the query equivalent to Duchi's mechanism for one number; None for other mechanisms."""
         law = mechanism.mechanism if isinstance(mechanism, BoundedFeatures) else mechanism
         domain = mechanism.domain if isinstance(mechanism, RowMechanism) else None
         if not isinstance(law, Duchi) or not isinstance(domain, Box) or domain.n_features != 1:
             return None
         if bounds is None or features is None or list(features).count(part) != 1:
             raise ValueError(
-                "A number that is counted by what was released of it is a feature of the record: declare them first, "
-                "PrivacyLedger.declare(bounds=..., features=[...]), each under its own name. "
-                f"Got part={part!r} and the features {features!r}."
+                "part must be one of the declared features to charge a number by its released values; "
+                f"got part={part!r} and the features {features!r}. "
+                "Call PrivacyLedger.declare(bounds=..., features=[...]) first."
             )
         region, column = region_of(bounds, n_features=len(features)), list(features).index(part)
         if region.in_block[column] or len(region.limits):
             raise ValueError(
-                f"The feature {part!r} is not free of the others, in a one-hot block or by inequalities, and cannot be "
-                "moved into the domain alone: ask for it with the full record, or release it without part."
+                f"The feature {part!r} must not be in a one-hot block or an inequality, since its value alone cannot "
+                "be clipped to the domain. Release the full record, or release the feature without part."
             )
         (low,), (high,) = domain.low, domain.high
         inside = low <= region.box[0, column] and region.box[1, column] <= high
@@ -60,7 +60,7 @@ class FeatureQuestion:
         return cls(RegressionQuery(kind, coef, 0.0, (low, high), law.exact_epsilon), column, region)
 
     def release(self, values: npt.NDArray[Any], noise: Noise) -> tuple[Floats, Ints]:
-        """Draw people's answers, as what Duchi's mechanism releases, shape (n,), and as they are recorded."""
+        """Draw answers; return the values released by Duchi's mechanism, shape (n,), and the recorded outputs."""
         records = np.zeros((len(values), self.region.box.shape[1]))
         records[:, self.column] = values
         answers = self.query.sample(self.region.move(records), noise).astype(np.int64)
@@ -69,16 +69,16 @@ class FeatureQuestion:
 
 @dataclass(frozen=True)
 class LedgerRelease:
-    """Released rows, and who was accepted.
+    """Released rows, with a mask of the accepted ones.
 
     Attributes
     ----------
     rows : ndarray of shape (n_accepted, n_outputs)
-        The released rows of those who were not refused, in the order of the ids.
+        Released rows of the accepted people, in the order of the ids.
     accepted : ndarray of bool, shape (n_rows,)
-        Which of the given rows they are: ``X[accepted]`` are theirs. Of a person with several rows, all or none.
+        Mask of the given rows that were released. All rows of a person are released, or none.
     n_moved : int
-        Number of values that were clipped to the mechanism's domain. It depends on private values: do not publish it.
+        Number of values clipped to the mechanism's domain. It depends on private values: do not publish it.
 
     Examples
     --------
@@ -98,7 +98,7 @@ class LedgerRelease:
         Parameters
         ----------
         value : float, default=NaN
-            For released codes, an integer that is none of them.
+            Fill value. Use an integer outside the codes for released codes.
 
         Returns
         -------
@@ -128,33 +128,33 @@ def release(
     workers: Workers,
     idempotency_key: str | None,
 ) -> LedgerRelease:
-    """Release people's rows, each charged before it is returned: see :meth:`PrivacyLedger.release`."""
+    """Release rows and charge them, as :meth:`PrivacyLedger.release` documents."""
     if (ids is None) == (groups is None):
-        raise ValueError(f"A release needs either ids or groups. Got {'neither' if ids is None else 'both'}.")
+        raise ValueError(f"A release must have either ids or groups; got {'neither' if ids is None else 'both'}.")
     check_key(idempotency_key)
     feature = None
     if part is not None:
         feature = FeatureQuestion.of(mechanism, part, ledger.features, ledger.bounds)
     if feature is None:
         _check_charge(ledger, ReleaseQuery.of(mechanism, part=part))
-    # Check the rows now: nothing may fail after budgets are charged.
+    # Nothing may fail after budgets are charged.
     mechanism.encode(rows)
     given = mechanism._as_rows(rows)
     people = distinct_ids(ids) if ids is not None else canonical_ids(() if groups is None else groups)
     if len(people) != given.shape[0]:
-        raise ValueError(f"There must be one id for each of the {given.shape[0]} rows. Got {len(people)} instead.")
+        raise ValueError(f"There must be one id for each of the {given.shape[0]} rows; got {len(people)}.")
     by_number = _by_number_of_rows(people)
     numbers = [places.shape[1] for places in by_number]
     if all_or_none and len(by_number) > 1:
         raise ValueError(
-            "all_or_none needs people with as many rows as one another: release those with fewer in a call of "
-            f"their own. Got people with {' and with '.join(map(str, numbers))} rows."
+            "With all_or_none, all people must have the same number of rows; "
+            f"got people with {' and with '.join(map(str, numbers))} rows. Use one call per number of rows."
         )
     if part is not None and max(numbers, default=1) > 1:
-        raise ValueError(f"A person's part of a record is one value. Got people with {max(numbers)} rows.")
+        raise ValueError(f"With part, each person must have one row; got people with {max(numbers)} rows.")
     released = np.empty((given.shape[0], mechanism.n_outputs), dtype=mechanism.output_dtype(given.dtype))
     accepted = np.zeros(given.shape[0], dtype=bool)
-    # Each commit hashes the full call, so that a key cannot match part of another call.
+    # Hashing the full call with each commit keeps a key from matching part of another call.
     contents = [parameters_of(mechanism), part, released.dtype.str, people]
 
     def draw(query: Query, places: Positions, positions: Positions) -> Ints:
@@ -190,13 +190,13 @@ def release(
 def _check_charge(ledger: LedgerReader, query: ReleaseQuery) -> None:
     if not math.isfinite(query.epsilon) and ledger._rule.zcdp_budget is None:
         raise ValueError(
-            "A release without a finite epsilon needs a budget with a delta: "
-            f"PrivacyLedger(..., rule='approximate', delta=1e-6). Got {query.mechanism} for {ledger}."
+            "A release without a finite epsilon needs a ledger with a delta, such as "
+            f"PrivacyLedger(..., rule='approximate', delta=1e-6); got {query.mechanism} for {ledger}."
         )
 
 
 def _by_number_of_rows(people: Sequence[Identity]) -> list[Positions]:
-    """Return the positions of each person's rows: for each number of rows, fewest first, shape (n_people, n_rows)."""
+    """Return the positions of people's rows, one array of shape (n_people, n_rows) per number of rows, ascending."""
     places_of: dict[Identity, list[int]] = {}
     for place, person in enumerate(people):
         places_of.setdefault(person, []).append(place)

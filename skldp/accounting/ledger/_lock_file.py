@@ -1,8 +1,8 @@
-"""Lock file of a ledger: the lock that every transaction holds, and the last entry that was committed.
+"""Lock file of a ledger, with the last committed entry.
 
-SQLite uses POSIX locks, which a process loses when it closes any descriptor of the file, such as that of a backup. This
-lock uses ``flock``, which belongs to one open descriptor of the lock file. The file is opened for each transaction and
-never inherited. Opening a ledger tests that the lock excludes others.
+Each transaction holds the lock. SQLite uses POSIX locks, which a process loses when it closes any descriptor of the
+file, for example after a backup. This lock uses ``flock``, which belongs to one open descriptor of the lock file. The
+file is opened for each transaction and never inherited. Opening a ledger tests that the lock excludes other processes.
 """
 
 import errno
@@ -20,7 +20,7 @@ from skldp.exceptions import LedgerError
 
 
 class Head(NamedTuple):
-    """End of a ledger's record: its last release, and the hash of that one and of all before it."""
+    """End of a ledger's record: the number of its last release and the hash of all releases."""
 
     release: int
     chain: str
@@ -35,9 +35,9 @@ _EXPLANATION = (
 _ENTRY = re.compile(rb"([0-9a-f]{32}) ([0-9]{20}) ([0-9a-f]{64})\n")
 _LENGTH = len(_EXPLANATION) + 32 + 1 + 20 + 1 + 64 + 1
 _MISSING = (
-    "The ledger {name!r} is without {lock_file!r}, which holds its lock and its last entry. A copy "
-    "without it must not be used. Restore it; if it is lost and the ledger is the newest and only copy, make an "
-    "empty file of that name."
+    "The ledger {name!r} has no lock file {lock_file!r}, which holds its last entry. A copy "
+    "without it must not be used. Restore the file. If it is lost and the ledger is the newest and only copy, create "
+    "an empty file with this name."
 )
 _LONGEST_PAUSE = 0.02
 _DESCRIPTORS: set[int] = set()
@@ -55,8 +55,8 @@ if hasattr(os, "register_at_fork"):
 if sys.platform == "win32":
     import msvcrt
 
-    def _try_lock(descriptor: int, *, exclusive: bool) -> None:  # noqa: ARG001 -- here every lock is exclusive
-        # Windows blocks reads of locked bytes: lock a byte far behind the entry.
+    def _try_lock(descriptor: int, *, exclusive: bool) -> None:  # noqa: ARG001 -- all locks are exclusive here
+        # Windows blocks reads of locked bytes, so the locked byte lies far behind the entry.
         os.lseek(descriptor, 2**30, os.SEEK_SET)
         msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
 
@@ -75,19 +75,19 @@ class Entry(NamedTuple):
 
 
 def lock_file_of(path: str) -> str:
-    """Name the lock file of a ledger."""
+    """Return the path of a ledger's lock file."""
     return f"{path}.lock"
 
 
 class LockFile:
-    """Lock file whose lock is held."""
+    """Locked lock file."""
 
     def __init__(self, descriptor: int, name: str) -> None:
         self._descriptor = descriptor
         self._name = name
 
     def read(self) -> Entry | None:
-        """Read the last entry; None if the lock file is empty."""
+        """Return the last entry, or None if the lock file is empty."""
         try:
             os.lseek(self._descriptor, 0, os.SEEK_SET)
             content = os.read(self._descriptor, _LENGTH + 1)
@@ -100,13 +100,13 @@ class LockFile:
         entry = _ENTRY.fullmatch(content.removeprefix(_EXPLANATION))
         if len(content) != _LENGTH or entry is None:
             raise LedgerError(
-                f"The file {lock_file_of(self._name)!r}, which belongs to a ledger, is damaged. Put it back from where "
-                "it came; if the ledger beside it is the newest and the only copy, make it an empty file."
+                f"The lock file {lock_file_of(self._name)!r} of a ledger is damaged. Restore it. If it is lost and the "
+                "ledger is the newest and only copy, replace it by an empty file."
             )
         return Entry(entry[1].decode(), Head(int(entry[2]), entry[3].decode()))
 
     def write(self, entry: Entry) -> None:
-        """Write the last entry after its commit: the lock file may lag behind the ledger, never lead."""
+        """Write the last entry; call this after its commit, so that the entry is never newer than the ledger."""
         text = f"{entry.token} {entry.head.release:020d} {entry.head.chain}\n"
         os.lseek(self._descriptor, 0, os.SEEK_SET)
         if os.write(self._descriptor, _EXPLANATION + text.encode()) < _LENGTH:
@@ -132,7 +132,7 @@ def locked(
     # Without O_NONBLOCK, opening a pipe of this name would block.
     for name_of_flag in ("O_NOFOLLOW", "O_BINARY", "O_NONBLOCK"):
         flags |= getattr(os, name_of_flag, 0)
-    # Filled at once, so that an interrupt cannot leak a locked descriptor.
+    # Storing the descriptor at once keeps an interrupt from leaking it locked.
     held: list[int] = []
     try:
         try:
@@ -142,7 +142,7 @@ def locked(
         except FileNotFoundError as error:
             if create:
                 raise LedgerError(
-                    f"The ledger {name!r} could not be made, and nothing was released: {error.strerror}."
+                    f"The ledger {name!r} could not be created, and nothing was released: {error.strerror}."
                 ) from error
             if not read_only:
                 raise LedgerError(_MISSING.format(name=name, lock_file=lock_file_of(name))) from None
@@ -165,15 +165,15 @@ def _acquire(held: list[int], path: str, name: str, flags: int, write: bool, unt
         _DESCRIPTORS.add(descriptor)
         # Without O_NOFOLLOW the open has followed a link.
         if not all(stat.S_ISREG(found.st_mode) for found in (os.fstat(descriptor), os.lstat(lock_file_of(path)))):
-            raise LedgerError(f"{lock_file_of(name)!r}, which belongs to a ledger, is not a regular file.")
-        # A killed writer left a journal, which the next process rolls back.
+            raise LedgerError(f"The lock file {lock_file_of(name)!r} of a ledger is not a regular file.")
+        # The next process rolls back the journal of a killed writer.
         exclusive = write or os.path.exists(f"{path}-journal")
         _wait(descriptor, exclusive, name, until)
         if not exclusive and os.path.exists(f"{path}-journal"):
             _wait(descriptor, True, name, until)
         if os.path.samestat(os.fstat(descriptor), os.lstat(lock_file_of(path))):
             return
-        # The file was replaced during the wait, and others may lock the new one.
+        # The file was replaced during the wait; others may lock the new one.
         _close(held.pop())
 
 
@@ -204,7 +204,7 @@ def _check_exclusive(target: str, flags: int, name: str) -> None:
     finally:
         os.close(second)
     raise LedgerError(
-        f"The ledger {name!r} lies on a file system without working locks, and nothing was released: put it on a "
+        f"The ledger {name!r} is on a file system without working locks, and nothing was released. Move it to a "
         "local disk."
     )
 

@@ -1,11 +1,12 @@
-"""Store of a ledger on a PostgreSQL server; two hosts never ask the same person at once.
+"""Store of a ledger on a PostgreSQL server.
 
-Every writing transaction is serializable and holds an advisory lock of the ledger, taken before its snapshot, because
-each release is chained to the one before. That lock is held for milliseconds. During a search, a call holds only the
-locks of its people. All locks are taken in one order and end with the connection.
+Every writing transaction is serializable and holds an advisory lock of the ledger, acquired before its snapshot,
+because each release is chained to the previous one. This lock is held for milliseconds. During a search, a call holds
+only the locks of its people, so two hosts never ask the same person at once. Locks are acquired in a fixed order and
+end with the connection.
 
-The tables are in the first schema of the connection's search path. Their owner creates them and can erase. Every other
-role is a tenant: it may only read and add rows, and sees only the outputs of its own calls.
+The tables are in the first schema of the connection's search path. Their owner creates them and can erase answers.
+Every other role is a tenant: it may only read and add rows, and sees only the outputs of its own calls.
 """
 
 import hashlib
@@ -31,7 +32,7 @@ VERSIONS = "versions"
 _CHANGES = ("update", "delete", "truncate")
 # Tables that a tenant reads only through views.
 _HIDDEN = ("answers", "kept", "salts")
-# A row may be deleted if an erasure lists it, whose cost is already charged.
+# A row may be deleted if an erasure lists it, because the erasure has charged its loss.
 _KEEP = """CREATE OR REPLACE FUNCTION keep_a_ledger() RETURNS trigger LANGUAGE plpgsql
 SET search_path = {schema}, pg_temp AS $$
 BEGIN
@@ -53,19 +54,19 @@ BEGIN
     END IF;
     RETURN NEW;
 END $$"""
-# security_barrier keeps the reader's functions from seeing hidden rows.
+# Without security_barrier, functions in a tenant's query could see hidden rows.
 _SEEN = """CREATE VIEW {view} WITH (security_barrier) AS SELECT {columns}
            FROM {table} t LEFT JOIN releases r ON r.release = t.release"""
 _MAY_SEE = "(r.tenant = current_user OR pg_has_role(current_user, {owner}, 'MEMBER'))"
 
 
 def trigger_names() -> set[str]:
-    """Every trigger that must be there and enabled."""
+    """Return the names of all required triggers."""
     return {f"{table}_keeps_on_{change}" for table in TABLES for change in _CHANGES} | {"releases_own"}
 
 
 def create_statements(schema: str, owner: str) -> list[str]:
-    """Make an empty ledger, within a transaction of its owner."""
+    """Return the statements that create an empty ledger, for a transaction of its owner."""
     may_see = _may_see(owner)
     output = f"t.release, t.person, CASE WHEN {may_see} THEN t.output ELSE -1 END AS output"
     salt = f"t.release, CASE WHEN {may_see} THEN t.salt END AS salt"
@@ -100,7 +101,7 @@ def _view_of_rows(owner: str) -> str:
 
 
 def grant_statements(schema: str, tenant: str) -> list[str]:
-    """Return the statements that let a role ask: read all but outputs of others, and insert."""
+    """Return the statements that let a role insert rows and read all but the outputs of others."""
     role = _quoted(tenant)
     readable = [VERSIONS, *(table for table in TABLES if table not in _HIDDEN)]
     return [
@@ -114,7 +115,7 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-# Number of locks of people; more people share them, within the server's limit.
+# Number of person locks, within the server's limit. People share them by hash.
 _LOCKS = 1024
 _HEAD_LOCK, _MAKING_LOCK = 0, -1
 _RETRIED = ("40001", "40P01", "23505")
@@ -132,9 +133,9 @@ _PEOPLE_LOCKS = "SELECT pg_advisory_lock(:space, one) FROM unnest(CAST(:locks AS
 
 
 def _library() -> Any:
-    """SQLAlchemy, which finds the driver psycopg by its name."""
+    """Import SQLAlchemy and check for psycopg."""
     try:
-        import psycopg  # noqa: F401 -- only asked whether it is there: SQLAlchemy imports it by its name
+        import psycopg  # noqa: F401 -- SQLAlchemy imports the driver by name
         import sqlalchemy
     except ImportError:
         raise ImportError(
@@ -144,7 +145,7 @@ def _library() -> Any:
 
 
 class _TupleRows:
-    """Rows as tuples."""
+    """Result rows as tuples."""
 
     def __init__(self, result: Any) -> None:
         self._result = result
@@ -164,7 +165,7 @@ class _TupleRows:
 
 
 class _Statements:
-    """Connection that runs statements with named parameters in a session."""
+    """Connection for statements with named parameters in a session."""
 
     def __init__(self, session: Any, text: Callable[[str], Any]) -> None:
         self._session = session
@@ -184,7 +185,7 @@ class _Statements:
     def _check_process(self) -> None:
         # A fork shares the parent's connection and would write into its transaction.
         if os.getpid() != self._process:
-            raise LedgerError("A call to a ledger ends in the process that began it, not in a fork of it.")
+            raise LedgerError("A ledger call must end in the process that began it, not in a fork.")
 
 
 def _checked_url(engine: Any, path: str) -> Any:
@@ -194,7 +195,7 @@ def _checked_url(engine: Any, path: str) -> Any:
     except Exception:
         url = None
     if url is None or url.drivername not in ("postgresql", "postgresql+psycopg") or not url.database:
-        raise ValueError("The URL of a ledger must be postgresql://user@host:port/database. Got another one.")
+        raise ValueError("The URL of a ledger must be postgresql://user@host:port/database; got another form.")
     return url.set(drivername="postgresql+psycopg")
 
 
@@ -215,12 +216,12 @@ class PostgresStore(LedgerStore):
             schema, self.tenant, fsync, self._space, there = session.execute(self._sql.text(_WHERE)).one()
             if fsync != "on":
                 raise LedgerError(
-                    f"The server of {self.name!r} runs with fsync={fsync}: what it commits can be lost, and a budget "
-                    "with it."
+                    f"The server of {self.name!r} must run with fsync=on, since a lost commit loses spent budgets; "
+                    f"got fsync={fsync}."
                 )
             if schema is None:
-                raise LedgerError(f"The search path of {self.name!r} leads to no schema.")
-            # Locks are numbered with 32 bits and a sign.
+                raise LedgerError(f"The search path of {self.name!r} contains no schema.")
+            # Advisory lock numbers are signed 32-bit integers.
             self._space = int(self._space) - 2**32 if int(self._space) >= 2**31 else int(self._space)
             if not there:
                 if settings is None or read_only:
@@ -230,7 +231,7 @@ class PostgresStore(LedgerStore):
 
     @contextmanager
     def _begun(self, *, write: bool) -> Iterator[tuple[Connection, None, Head]]:
-        """Begin a transaction: serializable where it writes, one snapshot where it reads."""
+        """Begin a transaction: serializable for writing, one snapshot for reading."""
         process = os.getpid()
         with self._errors(), self._session() as session:
             self._connection = session
@@ -257,7 +258,7 @@ class PostgresStore(LedgerStore):
 
     @contextmanager
     def lock_people(self, people: Sequence[Identity]) -> Iterator[None]:
-        """Lock these people against other calls, in the order of their numbers."""
+        """Lock people against other calls, in the order of lock numbers."""
         with self.lock:
             self._check_can_begin(write=True)
         session = self.retry(partial(self._lock_session, sorted({_lock_of(person) for person in people})))
@@ -271,7 +272,7 @@ class PostgresStore(LedgerStore):
 
     def retry(self, work: Any) -> Any:
         """Run `work`, and retry it after a conflict or a lost connection."""
-        # The limit counts from the first failure: a verification alone can take longer.
+        # The time limit starts at the first failure because a verification alone can exceed it.
         until: float | None = None
         pause = 0.01
         while True:
@@ -285,7 +286,7 @@ class PostgresStore(LedgerStore):
             pause = min(2 * pause, 0.5)
 
     def _open_engine(self) -> None:
-        # One connection waits for the next call, and more are made as threads need them.
+        # One connection stays open; more are opened as threads need them.
         self._engine = self._sql.create_engine(
             self._url, pool_size=1, max_overflow=-1, pool_pre_ping=True, hide_parameters=True,
             isolation_level="AUTOCOMMIT",
@@ -294,15 +295,15 @@ class PostgresStore(LedgerStore):
         self._closing = weakref.finalize(self, self._engine.dispose)
 
     def close(self) -> None:
-        """Close the ledger, for this process, once the transaction of another thread has ended."""
+        """Close the ledger in this process after other threads' transactions have ended."""
         with self.lock:
             self.closed = True
             self._engine.dispose()
 
     def reset_after_fork(self) -> None:
-        """Leave a parent's threads and their connections to the parent, in a forked child."""
+        """Keep the parent's connections open in a forked child, without using them."""
         super().reset_after_fork()
-        # Including those of other threads, which do not exist in the child.
+        # Other threads' connections are included, although their threads do not exist in the child.
         for inherited in (*self._open_sessions, self._engine):
             never_close(inherited)
         self._open_sessions = set()
@@ -313,10 +314,10 @@ class PostgresStore(LedgerStore):
     def structural_problems(self, connection: Connection) -> list[str]:
         """Return the triggers that are missing or disabled; the server enforces the other constraints."""
         found = {name for (name,) in connection.execute(_TRIGGERS)}
-        return [f"The trigger {name} is gone." for name in sorted(trigger_names() - found)]
+        return [f"The trigger {name} is missing or disabled." for name in sorted(trigger_names() - found)]
 
     def grant(self, tenant: str) -> None:
-        """Grant a role the right to ask."""
+        """Grant a role the rights of a tenant."""
         with self.lock, self._errors(), self._session() as session:
             (schema,) = session.execute(self._sql.text("SELECT current_schema()")).one()
             self._isolate(session, "SERIALIZABLE", read_only=False)
@@ -327,7 +328,7 @@ class PostgresStore(LedgerStore):
     def _make(self, session: Any, schema: str, settings: dict[str, Any]) -> None:
         session.execute(self._sql.text("SELECT pg_advisory_lock(:space, :one)"), self._named(_MAKING_LOCK))
         self._isolate(session, "SERIALIZABLE", read_only=False)
-        # Another process may have made it meanwhile.
+        # Another process may have created it meanwhile.
         (there,) = session.execute(self._sql.text("SELECT to_regclass('versions') IS NOT NULL")).one()
         if not there:
             for statement in create_statements(schema, self.tenant):
@@ -339,7 +340,7 @@ class PostgresStore(LedgerStore):
         session.commit()
 
     def _lock_session(self, locks: list[int]) -> Any:
-        """Begin a session that holds locks until it ends."""
+        """Begin a session and acquire locks that it holds until its end."""
         with self._errors():
             session = self._begin()
             try:
@@ -351,7 +352,7 @@ class PostgresStore(LedgerStore):
             return session
 
     def _unlock_head(self, session: Any) -> None:
-        """Release the lock of the head; a lost connection has released it already."""
+        """Release the lock of the head unless a lost connection has released it."""
         with suppress(self._sql.exc.SQLAlchemyError):
             self._isolate(session, "AUTOCOMMIT", read_only=False)
             session.execute(self._sql.text("SELECT pg_advisory_unlock(:space, :one)"), self._named(_HEAD_LOCK))
@@ -361,8 +362,7 @@ class PostgresStore(LedgerStore):
 
     @staticmethod
     def _isolate(session: Any, level: Any, *, read_only: bool) -> None:
-        # SQLAlchemy takes a statement of its own for the beginning of a transaction. One that was left in the middle,
-        # by an interrupt of its undoing for one, is undone.
+        # An interrupt during a rollback can leave a transaction open. SQLAlchemy also begins one implicitly.
         session.rollback()
         session.execution_options(isolation_level=level, postgresql_readonly=read_only)
 
@@ -401,7 +401,7 @@ class PostgresStore(LedgerStore):
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """Raise LedgerError for errors of the database, without the values that it quotes."""
+        """Convert database errors to LedgerError, without the values that they quote."""
         try:
             yield
         except self._sql.exc.DBAPIError as error:
@@ -425,12 +425,12 @@ class PostgresStore(LedgerStore):
 
     def _check(self, connection: Connection) -> None:
         if not connection.execute("SELECT to_regclass('versions') IS NOT NULL").fetchone()[0]:
-            raise LedgerError(f"The ledger {self.name!r} was removed while it was open: nothing more is recorded.")
+            raise LedgerError(f"The ledger {self.name!r} was removed while it was open; nothing more is recorded.")
         (version,) = connection.execute(f"SELECT MAX(version) FROM {VERSIONS}").fetchone()
         if version != SCHEMA_VERSION:
             raise LedgerError(
-                f"The ledger {self.name!r} has schema version {version}; "
-                f"this skldp reads version {SCHEMA_VERSION} only."
+                f"The ledger {self.name!r} must have schema version {SCHEMA_VERSION} for this version of skldp; "
+                f"got version {version}."
             )
 
 

@@ -1,4 +1,4 @@
-"""Preview of a query without asking, and erasure of a person's answers."""
+"""Preview of a query's decisions, and erasure of a person's answers."""
 
 import math
 import secrets
@@ -29,18 +29,18 @@ from skldp.exceptions import LedgerError
 
 @dataclass(frozen=True)
 class LedgerPreview:
-    """Decisions and losses if these people were asked, in the order of the ids.
+    """Expected decisions and losses of a query, in the order of the ids.
 
     Attributes
     ----------
     accepted : ndarray of bool, shape (n_people,)
-        People who would receive an answer.
+        Mask of the people who would have an answer.
     recorded : ndarray of bool, shape (n_people,)
-        People whose answer is recorded and would be returned again at no cost.
+        Mask of the people whose recorded answer would be returned at no cost.
     losses : ndarray of shape (n_people,)
-        What each has lost so far, in nats: a certified upper bound.
+        Certified upper bound on each person's current loss, in nats.
     worst_losses : ndarray of shape (n_people,)
-        What each will have lost at most, whatever they answer: a certified upper bound.
+        Certified upper bound on each person's loss after any answer, in nats.
     """
 
     accepted: Bools
@@ -50,14 +50,14 @@ class LedgerPreview:
 
     @property
     def costs(self) -> Floats:
-        """Most that an answer would add to each person's loss: at most the query's epsilon, up to rounding."""
+        """Largest increase of each person's loss: at most the query's epsilon, up to rounding."""
         return np.maximum(self.worst_losses - self.losses, 0.0)
 
 
 def preview(
     ledger: LedgerReader, query: Query, people: list[Identity], repeat: bool, workers: Workers
 ) -> LedgerPreview:
-    """Preview the decisions about a query, without recording anything."""
+    """Return the decisions about a query without recording anything."""
     with ledger._lock:
         with ledger._transaction() as connection:
             cache = ledger._cache
@@ -65,13 +65,14 @@ def preview(
             numbers = cache.numbers(people)
             _, members, group = cache.by_history(numbers)
             histories = [recorded_history(connection, number, cache.release) for number in members.tolist()]
-            # Hidden and erased answers do not count as answers of the caller.
+            # The caller has no hidden or erased answers.
             readable = np.array([_has_readable_answer(cache.queries, history) for history in histories], dtype=bool)
             unknown = np.count_nonzero(~readable[group])
             if unknown:
                 raise LedgerError(
-                    "A preview needs people whose answers the caller has; for others the query's epsilon decides. "
-                    f"Got {unknown:,} of {len(people):,} ids without such an answer."
+                    "A preview needs people with answers known to the caller; "
+                    f"got {unknown:,} of {len(people):,} ids without one. They may answer if the query's epsilon is "
+                    "within the budget."
                 )
             before, until, tenant = cache.query_number.get(query.key), cache.release, ledger._store.tenant
             recorded_before = recorded_outputs(connection, before, numbers, tenant=tenant, until=until)
@@ -88,7 +89,7 @@ def preview(
 
 
 def _has_readable_answer(queries: Sequence[Query], history: History) -> bool:
-    """Return whether a history holds an answer that is neither hidden nor erased."""
+    """Return whether a history contains an answer that is neither hidden nor erased."""
     erased = (isinstance(query, ReleaseQuery) and query.is_erasure for query in (queries[n] for n in history[0]))
     return any(output >= 0 and not gone for output, gone in zip(history[1], erased, strict=True))
 
@@ -102,10 +103,10 @@ def _before_and_after(rule: Rule, query: Query, answers: Answers) -> tuple[float
 
 
 def erase(ledger: LedgerReader, people: list[Identity]) -> int:
-    """Erase the answers of one person and record their loss; return how many answers were erased."""
+    """Erase one person's answers and record their loss; return the number of erased answers."""
     with ledger._store.lock_people(people):
         while True:
-            # Certify outside a transaction, for the next attempt.
+            # Certifying outside a transaction keeps the next attempt short.
             ledger.realized_loss(people)
             n_erased = ledger._store.retry(partial(_attempt_erasure, ledger, people))
             if n_erased is not None:
@@ -119,7 +120,7 @@ def _attempt_erasure(ledger: LedgerReader, people: list[Identity]) -> int | None
             numbers = cache.numbers(people)
             history = recorded_history(connection, int(numbers[0]), cache.release)
             queries = cache.answers_of([history])[0][0]
-            # Erased answers do not count; skip a person without newer answers.
+            # Erased answers do not count, so a person without newer answers is skipped.
             n_answers = sum(not (isinstance(one, ReleaseQuery) and one.is_erasure) for one in queries)
             if not n_answers:
                 return 0
@@ -151,7 +152,7 @@ def _attempt_erasure(ledger: LedgerReader, people: list[Identity]) -> int | None
 
 
 def _certain_loss(ledger: LedgerReader, queries: Sequence[Query], certified: float) -> float | None:
-    """Return the loss to charge, or None if the certified one may fail with probability delta."""
+    """Return the loss to charge, or None if the certified loss fails with probability delta."""
     composed = ledger._rule.composed_loss(queries)
     if math.isinf(composed):
         # Decisions keep the loss within the budget.

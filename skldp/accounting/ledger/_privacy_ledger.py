@@ -27,19 +27,19 @@ _OPENING = threading.RLock()
 
 
 def _reopened(token: str, path: str, read_only: bool) -> "PrivacyLedger":
-    """Return the ledger that was pickled: the open one of this process, or the file opened again."""
+    """Return the ledger of a pickle: the open one of this process, or the reopened file."""
     with _OPENING:
         ledger = None if read_only else _BY_TOKEN.get(token)
         if ledger is not None and ledger._store.closed:
             ledger = None
         if ledger is None and path == MEMORY:
             raise LedgerError(
-                "A ledger in memory cannot be pickled to another process, because each process would spend the same "
-                "budgets again. Give it a file: PrivacyLedger(..., path='budgets.ledger')."
+                "A ledger in memory cannot be pickled to another process, since each process would spend the same "
+                "budgets. Use a file: PrivacyLedger(..., path='budgets.ledger')."
             )
         ledger = PrivacyLedger.open(path, read_only=read_only) if ledger is None else ledger
         if ledger._token != token:
-            raise LedgerError(f"There is another ledger at {path!r} than the one that was pickled.")
+            raise LedgerError(f"The ledger at {path!r} is not the one that was pickled.")
         return ledger
 
 
@@ -57,67 +57,68 @@ if hasattr(os, "register_at_fork"):
 
 
 class PrivacyLedger(LedgerReader):
-    """Privacy budgets and recorded answers of all people, on disk.
-
-    An answer is committed before it is returned: a crash may lose an answer, never its cost. Decisions depend only on
-    queries and recorded outputs, so a refusal reveals nothing about a person's values.
+    """Ledger of privacy budgets and recorded answers.
 
     Parameters
     ----------
     epsilon : float
-        Each person's total budget, natural log.
+        Total budget of each person, in nats.
     bounds : tuple (low, high) or Domain, default=None
-        The domain of a person's values: a number or one number per feature each, or a
-        ``Domain`` as in :func:`realized_loss`. None takes those of an existing file; a new
-        ledger is bound to those of the first :class:`~skldp.BayesianFilter` that asks with it.
+        Domain of a person's values: bounds, each a number or one number per feature, or a ``Domain`` as in
+        :func:`realized_loss`. None uses the domain of an existing file. A new ledger without bounds takes those of the
+        first :class:`~skldp.BayesianFilter` that queries it.
     path : str or path-like, default=":memory:"
-        The file, or, for several hosts, the URL of a PostgreSQL database: ``"postgresql://role@host/database"``. A
+        Path of the file, or URL of a PostgreSQL database for several hosts: ``"postgresql://role@host/database"``. A
         missing ledger is created: a file with mode 0600, or tables in the first schema of the role's search path. A
-        relative path is resolved now, also for copies and pickles; use an absolute path if a program is started from
-        several folders. The lock file ``<path>.lock`` belongs to the ledger.
+        relative path is resolved in the constructor, also for copies and pickles. Use an absolute path if a program is
+        started from several folders. The lock file ``<path>.lock`` belongs to the ledger.
     rule : {"basic", "simplified", "bayesian", "approximate"}, default="bayesian"
         Accounting of a history: ``"basic"`` adds up epsilons; ``"simplified"`` adds the next query's epsilon to the
         certified realized loss; ``"bayesian"`` certifies the realized loss after each possible output of the next
         query; ``"approximate"`` does so once the sum of rho (zCDP) exceeds the (epsilon, delta) budget.
     tol : float, default=1e-3
-        Target gap of the certified bounds, in nats. A wider gap refuses earlier, never later.
+        Target distance between the certified bounds, in nats. A larger value may refuse earlier, never later.
     delta : float, default=None
-        Probability with which epsilon may be exceeded, below 1/e; only with ``rule="approximate"``.
+        Probability of exceeding epsilon, below 1/e. Only with ``rule="approximate"``.
     head : str, default=None
-        An earlier `head` of this ledger, published where the person who restores backups cannot change it.
+        Earlier `head` of this ledger, published where the person who restores backups cannot change it.
 
     Attributes
     ----------
     epsilon, bounds, path, rule, tol, delta
-        What the ledger was made with. A ledger's settings never change.
+        Settings of the ledger, which never change.
 
     Raises
     ------
     ValueError
         If a parameter is invalid.
     LedgerError
-        If the file was made with other settings, is truncated, damaged, no ledger or a link, comes from another
-        version, or has lost what was recorded in it.
+        If the file has other settings, is truncated or damaged, is not a ledger, is a link, has another schema
+        version, or has lost a release.
 
     Notes
     -----
-    `clone`, `copy.deepcopy` and `pickle` return the same ledger: a budget cannot be copied. In another process, a
-    pickled ledger is opened from its file. One in memory cannot be pickled to another process or used after a fork.
+    An answer is committed before it is returned: a crash may lose an answer, never its cost. Decisions depend only on
+    queries and recorded outputs, so a refusal reveals nothing about a person's values.
 
-    The realized loss is about one record: with the rules ``"simplified"`` and ``"bayesian"``, a person who is asked
-    again must answer from the same values, of the same features in the same order. Only ``"basic"`` composition holds
-    for values that change from query to query.
+    `clone`, `copy.deepcopy` and `pickle` return the same ledger, since a copied budget could be spent twice. In another
+    process, a pickled ledger is opened from its file. A ledger in memory cannot be pickled to another process or used
+    after a fork.
+
+    The realized loss is about one record. With the rules ``"simplified"`` and ``"bayesian"``, a person must answer all
+    queries from the same values of the same features, in the same order. Only ``"basic"`` composition holds for values
+    that change between queries.
 
     Values are never stored. Ids are stored as given, all integers or all strings: ``7`` and ``"7"`` would be two
-    people, with two budgets. Of refusals, only the number per call is stored.
+    people with two budgets. Refusals are stored as a number per call.
 
-    Every call takes the lock and checks that the file is the ledger that was opened, with every release known to this
-    process or to the lock file. A file that was replaced or rolled back, a hard link and a symbolic link are refused;
-    folders may be links. Move both files together. A copy of both files duplicates the budgets, which cannot be
-    detected. A copy without the lock file can be read, not asked.
+    Every call acquires the lock and checks that the file is the ledger that was opened. It must contain every release
+    known to this process or to the lock file. Replaced files, older versions, hard links and symbolic links are
+    refused; folders may be links. Move both files together. A copy of both files duplicates the budgets, which cannot
+    be detected. A copy without the lock file is read-only.
 
-    A ledger is closed with `close`, or at the end of a ``with`` block. Between two calls nothing is open, so that a
-    ledger that is forgotten costs nothing; one in memory ends with its last reference.
+    Close a ledger with `close` or a ``with`` block. A ledger in a file holds no open file between calls. A ledger in
+    memory ends with its last reference.
 
     Examples
     --------
@@ -145,22 +146,22 @@ class PrivacyLedger(LedgerReader):
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, read_only: bool = False, head: str | None = None) -> "PrivacyLedger":
-        """Open an existing file with the settings that it was made with.
+        """Open an existing ledger with its own settings.
 
         Parameters
         ----------
         path : str or path-like
         read_only : bool, default=False
-            For reports: nothing can be asked.
+            Whether to open the ledger for reports only, without queries.
         head : str, default=None
             As in the constructor.
 
         Raises
         ------
         ValueError
-            If it is no head.
+            If `head` is not a valid head.
         LedgerError
-            If there is no usable ledger, or it has lost what was there when its head was published.
+            If no usable ledger exists, or it has lost a release that the head includes.
         """
         ledger = cls.__new__(cls)
         ledger._set_up(open_store(path, read_only=read_only), {}, head)
@@ -182,24 +183,24 @@ class PrivacyLedger(LedgerReader):
         features: Sequence[str] | None = None,
         missing: Sequence[float] | None = None,
     ) -> None:
-        """Bind the ledger to a domain, and to the features that every query is about, for good.
+        """Declare the domain and the features of all queries permanently.
 
         Parameters
         ----------
         bounds : tuple (low, high) or Domain, default=None
-            The domain of a person's values. None declares none.
+            Domain of a person's values. None declares nothing.
         features : sequence of str, default=None
-            Their names, in the order of the coefficients. None declares none.
+            Names of the features, in the order of the coefficients. None declares nothing.
         missing : sequence of float, default=None
-            What a record has in place of each feature that is missing. None declares nothing.
+            Values that replace missing features. None declares nothing.
 
         Raises
         ------
         ValueError
-            If they are no bounds, or no finite numbers.
+            If the bounds are invalid or a value is not finite.
         LedgerError
-            If others are declared. The same coefficients about other features are another query, and other values for
-            missing ones make another record: a loss that mixes them would be too small.
+            If other settings were declared before. Mixing them would understate the loss: equal coefficients of other
+            features are another query, and other replacements of missing values make another record.
         """
         self._declare(declared_settings(bounds=bounds, features=features, missing=missing))
 
@@ -215,29 +216,30 @@ class PrivacyLedger(LedgerReader):
         idempotency_key: str | None = None,
         declare: dict[str, Any] | None = None,
     ) -> LedgerAnswers:
-        """Decide, draw and commit, then return the answers.
+        """Ask people a query and return the answers of those with enough budget.
 
-        A person who answered this query before gets their recorded answer again, at no cost.
+        Answers are committed before they are returned. A recorded answer to the same query is returned again, at no
+        cost.
 
         Parameters
         ----------
         query : RegressionQuery or FiniteQuery
         ids : iterable of int or str
-            The people, each once; all integers or all strings.
+            Distinct ids of the people, all integers or all strings.
         draw : callable
-            Takes the positions (in `ids`) of those who answer now, and returns their outputs. It must not fail because
-            of a person's values: the error would be an uncharged answer. ``query.sample`` never fails.
+            Function from the positions (in `ids`) of the people who answer now to their outputs. It must not fail for
+            any values, since an error would be an uncharged answer. ``query.sample`` never fails.
         repeat : bool, default=False
-            Ask for a fresh answer, at its full cost, even if one is recorded.
+            Whether to draw a new answer, at its full cost, even if one is recorded.
         all_or_none : bool, default=False
-            Ask no one if any person must be refused.
+            Whether to ask no one if any person must be refused.
         workers : map-like callable, default=map
-            Applies a function to the histories that need a search, in order: that of a
-            :class:`~concurrent.futures.ProcessPoolExecutor`, for one.
+            Function that maps the searches over histories in order, such as the ``map`` of a
+            :class:`~concurrent.futures.ProcessPoolExecutor`.
         idempotency_key : str, default=None
-            Secret name of this call, such as ``uuid.uuid4().hex``. A client that lost its connection, or crashed,
-            retries the call with it: if the call was committed, its answers are returned without a draw or a second
-            cost. The ledger stores a hash of it.
+            Secret name of this call, such as ``uuid.uuid4().hex``. Use it to retry a call after a crash or a lost
+            connection. If the call was committed, the retry returns its answers without a draw or a second cost. The
+            ledger stores a hash of the key.
         declare : dict, default=None
             Keyword arguments of :meth:`declare`, whose settings are written in the transaction of the answers.
 
@@ -248,18 +250,16 @@ class PrivacyLedger(LedgerReader):
         Raises
         ------
         ValueError
-            If it is no query, a person is asked twice in one call, or the key is too short to be no guess.
+            If the query is invalid, an id occurs twice, or the key is too short.
         BudgetExhaustedError
             With `all_or_none`, if any person must be refused.
         LedgerError
-            If the answers could not be committed, the ids are of another kind than those in the ledger, the key was
-            that of another call, or other settings are declared. Nothing is returned then.
+            If the answers could not be committed, the ids differ in type from those in the ledger, the key belongs to
+            another call, or other settings are declared. Nothing is returned then.
         """
         check_key(idempotency_key)
         if isinstance(checked_query(query), ReleaseQuery):
-            raise ValueError(
-                "What is charged for a release is read off its mechanism: ask with release. Got an answer."
-            )
+            raise ValueError("query must not be a ReleaseQuery; got one. Use PrivacyLedger.release with its mechanism.")
         settings = declared_settings(**declare or {})
         call = Call.make(
             query,
@@ -283,66 +283,67 @@ class PrivacyLedger(LedgerReader):
         workers: Workers = map,
         idempotency_key: str | None = None,
     ) -> LedgerRelease:
-        r"""Release people's rows through a mechanism, at its full epsilon, or by what is released of a named part.
+        r"""Release rows through a mechanism and charge their people.
 
-        The epsilon is that of ``guarantee`` of the mechanism, from the integers that it samples with, and the noise
-        is the operating system's. Who is refused, and what it costs, depends on budgets and recorded outputs alone.
+        The charge is the epsilon of the mechanism's ``guarantee``, computed from its integer thresholds. A release of a
+        named part is charged by its output. The noise comes from the operating system. Refusals and charges depend only
+        on budgets and recorded outputs.
 
         Parameters
         ----------
         mechanism : RowMechanism
-            Any of :mod:`skldp.mechanisms` whose guarantee is finite and pure. With ``rule="approximate"``, the Gaussian
-            as well, by its zero-concentrated privacy.
+            Mechanism of :mod:`skldp.mechanisms` with a finite, pure guarantee. ``rule="approximate"`` also allows the
+            Gaussian mechanism, counted by its zero-concentrated privacy.
         rows : array-like of shape (n_rows, n_features)
-            The private rows. What lies outside the mechanism's domain is moved into it.
+            Private rows. Values outside the mechanism's domain are clipped to it.
         ids : iterable of int or str, shape (n_rows,), default=None
-            Person of each row, each once.
+            Id of each row's person, if each person has one row.
         groups : iterable of int or str, shape (n_rows,), default=None
-            In place of `ids` where people have several rows: the id of each row's person, who is charged for each row,
-            and is refused all of them or none.
+            Id of each row's person, if people may have several rows. Each row is charged. A person's rows are all
+            released or all refused.
         part : str, default=None
-            With :class:`~skldp.mechanisms.RandomizedResponse`, or the ``mechanism_`` of a
-            :class:`~skldp.CategoricalPrivatizer` of one column by ``"sue"`` or ``"oue"``: the name of the attribute,
-            such as ``"employment"``. Releases of one part are then counted together by their outputs, so that opposed
-            ones cost little. With :class:`~skldp.mechanisms.Duchi` for one number: the name of a
-            feature that was declared; it is then asked as the question what that feature is, and counted together
-            with all other answers about the record. A person's value of a part must stay the same, as their record
-            must.
+            Name of a fixed attribute, such as ``"employment"``, with :class:`~skldp.mechanisms.RandomizedResponse`, or
+            with the ``mechanism_`` of a :class:`~skldp.CategoricalPrivatizer` of one column by ``"sue"`` or ``"oue"``.
+            Releases of one part are counted together by their outputs, so opposite outputs cost little. With
+            :class:`~skldp.mechanisms.Duchi` for one number, the name of a declared feature. The release is then
+            counted as a query for that feature, with all other answers about the record. A person's value of a part
+            must not change.
         all_or_none : bool, default=False
-            Release nothing if any person must be refused. With `groups`, people must have as many rows as one another.
+            Whether to release nothing if any person must be refused. With `groups`, all people must then have the same
+            number of rows.
         workers : map-like callable, default=map
-            Applies a function to the histories that need a search, in order.
+            Function that maps the searches over histories, in order.
         idempotency_key : str, default=None
-            Secret name of this call, as in :meth:`PrivacyLedger.answer`. A retry with it returns the rows that were
-            released, without a draw or a second cost, independent of the rows given. The ledger stores them encrypted
-            under the key, and does not store the key.
+            Secret name of this call, as in :meth:`PrivacyLedger.answer`. A retry returns the same released rows,
+            without a draw or a second cost, whatever the given rows. The ledger stores them encrypted under the key,
+            and does not store the key.
 
         Returns
         -------
         LedgerRelease
-            With the rows of those who were accepted, and which they are.
+            Released rows and a mask of the accepted ones.
 
         Raises
         ------
         ValueError
-            If the mechanism has no guarantee that the ledger's rule can count, the rows are not of its domain, there
-            are not as many ids as rows, an id of `ids` occurs twice, or the key is too short to be no guess. Nothing is
-            drawn or charged then.
+            If the ledger's rule cannot count the mechanism's guarantee, the rows do not fit the mechanism, the number
+            of ids differs from that of rows, an id of `ids` occurs twice, or the key is too short. Nothing is drawn or
+            charged then.
         BudgetExhaustedError
             With `all_or_none`, if any person must be refused.
         LedgerError
-            If the charges could not be committed, or the key was that of another call, of another mechanism or of
-            other people: nothing is returned then.
+            If the charges could not be committed, or the key belongs to another call, mechanism or set of people.
+            Nothing is returned then.
 
         Notes
         -----
-        Without a key, released rows are not kept in the ledger, only that they were released, and of a part its
-        released code: a second call is a second release and is charged again. A crash may lose a release, never its
-        cost; so may an error between the commits of people with different numbers of rows, who are charged in turn,
-        the fewest first. A retry with the key returns what was lost and continues. Erased rows are not returned.
+        Without a key, the ledger does not store released rows, except the codes of parts. A second call is then a
+        second release and is charged again. A crash may lose a release, never its cost. People with different numbers
+        of rows are charged in separate commits, fewest rows first, and an error between commits may lose releases as
+        well. A retry with the key returns the lost rows and continues. Erased rows are not returned.
 
-        The realized loss of a history with releases is that of its other answers plus the full charge of each release,
-        and the realized loss of each part.
+        The realized loss of a history with releases is the sum of the loss of its other answers, the full charge of
+        each release and the realized loss of each part.
 
         Examples
         --------
@@ -372,37 +373,37 @@ class PrivacyLedger(LedgerReader):
     def would_answer(
         self, query: Query, ids: Iterable[Any], *, repeat: bool = False, workers: Workers = map
     ) -> LedgerPreview:
-        """Preview who would answer a query, and the loss it would add. Nothing is asked or recorded.
+        """Preview the decisions about a query and the added losses, without asking or recording.
 
         Parameters
         ----------
         query : RegressionQuery or FiniteQuery
         ids : iterable of int or str
-            People who have answered before, each once.
+            Distinct ids of people who have answered before.
         repeat : bool, default=False
             As in :meth:`PrivacyLedger.answer`.
         workers : map-like callable, default=map
-            Applies a function to the different histories, in order. Each is searched as often as the query has
-            outputs, and once more.
+            Function that maps the searches over distinct histories, in order. Each history needs one search per output
+            and one more.
 
         Returns
         -------
         LedgerPreview
-            What :meth:`PrivacyLedger.answer` would decide if it were called now.
+            Decisions of :meth:`PrivacyLedger.answer` for the present record.
 
         Raises
         ------
         ValueError
-            If it is no query, or a person is named twice.
+            If the query is invalid, or an id occurs twice.
         LedgerError
-            If the query is about another domain, or a person has no answer known to the caller.
+            If the query has another domain, or a person has no answer known to the caller.
 
         Notes
         -----
         A preview of people without answers is refused: they would all answer if the query's epsilon is within the
-        budget. The refusal reveals that such people are among the ids. **Anyone who can query a ledger can find out
-        whose answers it contains**, also by `realized_loss` and `history`. A tenant of a PostgreSQL database is refused
-        a preview of people asked only by others. Show a preview only to those who may know who has answered.
+        budget. The refusal reveals that the ids include such people. **Anyone who can query a ledger can find out
+        whose answers it contains**, also by `realized_loss` and `history`. A tenant of a PostgreSQL database cannot
+        preview people asked only by others. Show a preview only to readers who may know who has answered.
 
         Examples
         --------
@@ -420,7 +421,7 @@ class PrivacyLedger(LedgerReader):
         return found
 
     def erase(self, person: Any) -> int:
-        """Erase all answers of a person; their privacy loss stays.
+        """Erase all answers of a person, but keep their privacy loss.
 
         Parameters
         ----------
@@ -429,19 +430,19 @@ class PrivacyLedger(LedgerReader):
         Returns
         -------
         int
-            How many answers were erased.
+            Number of erased answers.
 
         Raises
         ------
         LedgerError
-            If the ledger is of a PostgreSQL database and not one's own, or if nothing could be committed.
+            If the caller does not own the PostgreSQL database, or the erasure could not be committed.
 
         Notes
         -----
-        In their place stands one release, at the certified realized loss that they had, or at the sum of their epsilons
-        with ``rule="basic"``, and at the sum of their zero-concentrated privacy. That the person answered, when and
-        what, stays; the outputs are deleted, with the salts of the digests that could be used to test candidates.
-        Copies in memory, in backups or in a server's write-ahead log remain.
+        One release replaces the answers. Its charge is their certified realized loss, or the sum of their epsilons
+        with ``rule="basic"``. Its rho is the sum of theirs. The record keeps the query and the time of each answer. The
+        outputs are deleted, with the salts of digests that could confirm a guess. Copies in memory, in backups or in a
+        server's write-ahead log remain.
 
         Examples
         --------
@@ -470,8 +471,8 @@ class PrivacyLedger(LedgerReader):
         for name in ("epsilon", "rule", "tol", "delta"):
             if name in wanted and wanted[name] != getattr(self, name):
                 raise LedgerError(
-                    f"A ledger's {name} never changes: {self._store.name!r} was made with "
-                    f"{name}={getattr(self, name)!r}. Got {wanted[name]!r} instead."
+                    f"The {name} of a ledger must not change: {self._store.name!r} has "
+                    f"{name}={getattr(self, name)!r}; got {wanted[name]!r}."
                 )
         if wanted.get("bounds") is not None:
             self._declare({"bounds": wanted["bounds"]})

@@ -1,4 +1,4 @@
-"""Open ledger without asking: losses, remaining budgets, history, reports and verification."""
+"""Open ledger for reading: losses, remaining budgets, history, reports and verification."""
 
 import json
 import os
@@ -29,11 +29,9 @@ from skldp.mechanisms._finite_query import FiniteQuery
 def checked_settings(epsilon: Any, bounds: Any, rule: Any, tol: Any, delta: Any) -> dict[str, Any]:
     """Check the parameters of a ledger."""
     if not isinstance(rule, str) or rule not in RULES:
-        raise ValueError(f"rule must be one of {RULES}. Got {rule!r} instead.")
+        raise ValueError(f"rule must be one of {RULES}; got {rule!r}.")
     if (delta is not None) != (rule == "approximate"):
-        raise ValueError(
-            f"delta goes with rule='approximate', and that with delta. Got {delta!r} and {rule!r} instead."
-        )
+        raise ValueError(f"delta must be set if and only if rule='approximate'; got delta={delta!r} and rule={rule!r}.")
     Rule(rule, epsilon, tol=tol, delta=delta)
     stored = None if bounds is None else checked_bounds(bounds)
     settings = {"epsilon": float(epsilon), "bounds": stored, "rule": str(rule), "tol": float(tol)}
@@ -41,11 +39,11 @@ def checked_settings(epsilon: Any, bounds: Any, rule: Any, tol: Any, delta: Any)
 
 
 def checked_bounds(bounds: Any) -> list[Any] | dict[str, Any]:
-    """Two numbers, or two lists with one number per feature, or a domain by its fields: what JSON keeps exactly."""
+    """Convert bounds to JSON: two numbers, two lists with one number per feature, or the fields of a domain."""
     region = region_of(bounds)
     if region.domain is not None and not region.is_box:
         return region.domain.to_dict()
-    # Adding 0.0 turns -0.0 into 0.0. An interval shared by all features is written once.
+    # Adding 0.0 converts -0.0 to 0.0. An interval shared by all features is stored once.
     box = region.box + 0.0
     same = bool((box == box[:, :1]).all())
     return cast("list[Any]", (box[:, 0] if same else box).tolist())
@@ -54,7 +52,7 @@ def checked_bounds(bounds: Any) -> list[Any] | dict[str, Any]:
 def declared_settings(
     *, bounds: Bounds | None = None, features: Iterable[str] | None = None, missing: Iterable[float] | None = None
 ) -> dict[str, Any]:
-    """Return declared settings as JSON keeps them, without those that are None."""
+    """Return the declared settings as JSON, without those that are None."""
     wanted = {
         "bounds": None if bounds is None else checked_bounds(bounds),
         "features": None if features is None else [str(name) for name in features],
@@ -64,7 +62,7 @@ def declared_settings(
 
 
 def declared_bounds(stored: Any) -> tuple[Any, Any] | Domain | None:
-    """Read the declared domain from its setting."""
+    """Return the declared domain of a stored setting."""
     if isinstance(stored, dict):
         with damage():
             return domain_from_json(json.dumps(stored))
@@ -84,33 +82,33 @@ _COUNTS = """SELECT query, COUNT(*), MIN(time), CAST(SUM(asked) AS BIGINT), CAST
 def ledger_report(
     path: str | os.PathLike[str], verify: bool = False, *, workers: Workers = map, head: str | None = None
 ) -> dict[str, Any]:
-    """Report on a ledger's file, which is opened for reading only.
+    """Return a report on a ledger, which is opened for reading only.
 
     Parameters
     ----------
     path : str or path-like
     verify : bool, default=False
-        Make every decision again, from the raw answers.
+        Whether to repeat every decision from the raw answers.
     workers : map-like callable, default=map
-        Applies a function to the histories that need a search, in order: that of a
-        :class:`~concurrent.futures.ProcessPoolExecutor`, for one.
+        Function that maps the searches over histories in order, such as the ``map`` of a
+        :class:`~concurrent.futures.ProcessPoolExecutor`.
     head : str, default=None
-        A head that the ledger once had, and that was published.
+        Earlier, published `head` of the ledger.
 
     Returns
     -------
     dict
-        The ledger's settings and its ``head``; ``people``, ``answers``, ``refused`` and ``exhausted`` (people with less
-        left than the cheapest query); ``loss_quantiles``, ``remaining_quantiles`` and ``zcdp_quantiles``, from ``"0"``
-        to ``"1"``; ``queries``, a list with one dict per query; and ``verification``, a dict with ``ok`` and
-        ``problems``, or None. Of a ledger that verification finds damaged, the figures may be None.
+        Settings of the ledger and its ``head``; ``people``, ``answers``, ``refused`` and ``exhausted`` (people whose
+        remaining budget is below the cheapest query); ``loss_quantiles``, ``remaining_quantiles`` and
+        ``zcdp_quantiles``, from ``"0"`` to ``"1"``; ``queries``, a list with one dict per query; and ``verification``,
+        a dict with ``ok`` and ``problems``, or None. The figures of a damaged ledger may be None.
 
     Raises
     ------
     ValueError
-        If `head` is nothing that a ledger's head can be.
+        If `head` is not a valid head.
     LedgerError
-        If there is no usable ledger, or it has lost what was there when its head was published.
+        If no usable ledger exists, or it has lost a release that the head includes.
     """
     with LedgerReader(open_store(path, read_only=True)) as ledger:
         if head is not None:
@@ -142,7 +140,7 @@ def _quantiles(values: Floats) -> dict[str, float]:
 
 
 class LedgerReader:
-    """Open ledger for reading.
+    """Base class of ledgers, with the methods that read.
 
     Parameters
     ----------
@@ -151,7 +149,7 @@ class LedgerReader:
     Attributes
     ----------
     epsilon, bounds, path, rule, tol, delta
-        What the ledger was made with.
+        Settings of the ledger.
 
     Raises
     ------
@@ -177,10 +175,10 @@ class LedgerReader:
         # A setting added to the file must not loosen the verification.
         if (self.delta is None) == (self.rule == "approximate"):
             raise LedgerError(
-                f"The ledger {store.name!r} is damaged: a delta goes with rule='approximate', and only then."
+                f"The ledger {store.name!r} is damaged: delta must be set if and only if rule='approximate'."
             )
         self._rule = Rule(self.rule, self.epsilon, self.bounds, self.tol, delta=self.delta)
-        # Setting that the rule's bounds were made from.
+        # Setting from which the rule's bounds were computed.
         self._rule_bounds = stored.get("bounds")
         self._lock = threading.RLock()
         self._reset_cache()
@@ -208,7 +206,7 @@ class LedgerReader:
         return f"{name}({self.epsilon!r}, bounds={self.bounds!r}, path={self.path!r}, rule={self.rule!r}{delta})"
 
     def _repr_html_(self) -> str:
-        # Only settings: reading records would wait for other processes.
+        # Reading records would wait for other processes, so this shows only settings.
         settings = [("epsilon", f"{self.epsilon:g}"), ("rule", self.rule)]
         settings += [] if self.delta is None else [("delta", f"{self.delta:g}")]
         settings += [("bounds", "declared by the first question" if self.bounds is None else str(self.bounds))]
@@ -218,20 +216,20 @@ class LedgerReader:
     @property
     @retry_on_conflict
     def head(self) -> str:
-        """End of the record: the number of releases, and the hash of them all.
+        """End of the record: the number of releases and the hash of all of them.
 
-        Publish it where a person who can restore backups of the ledger cannot change it. Passed as `head` when the
-        ledger is opened, it proves that nothing was lost since.
+        Publish it where the person who restores backups cannot change it. Opening the ledger with this `head` later
+        proves that no release was lost since.
         """
         with self._store.transaction(write=False) as connection:
             release, chain = last_head(connection)
         return f"{release} {chain}"
 
     def realized_loss(self, ids: Iterable[Any]) -> Floats:
-        """Certified upper bound on each person's realized privacy loss (their sum of epsilons with rule="basic").
+        """Return a certified upper bound on each person's realized privacy loss.
 
-        A release counts in full. With ``rule="approximate"`` it is what composition by zero-concentrated privacy gives
-        where that is less, which holds but with probability delta.
+        With ``rule="basic"``, it is the sum of epsilons. Releases count in full. With ``rule="approximate"``, the bound
+        from zero-concentrated privacy is returned if it is smaller. It holds with probability at least 1 - delta.
 
         Parameters
         ----------
@@ -240,7 +238,7 @@ class LedgerReader:
         Returns
         -------
         ndarray of shape (n_ids,)
-            0 for people of whom nothing is recorded.
+            Losses in nats; 0 for people without a record.
         """
         return self._losses_of(canonical_ids(ids))
 
@@ -254,17 +252,17 @@ class LedgerReader:
     def remaining(self, ids: Iterable[Any]) -> Floats:
         """Return each person's budget minus their realized loss.
 
-        With ``rule="bayesian"`` a query with a larger epsilon than this may still be admitted.
+        With ``rule="bayesian"``, a query of larger epsilon may still be admitted.
         """
         return np.maximum(self.epsilon - self.realized_loss(ids), 0.0)
 
     def zcdp(self, ids: Iterable[Any]) -> Floats:
         r"""Return the sum of the :math:`\rho` (zCDP) of each person's answers and releases.
 
-        That of a Gaussian is :math:`\Delta^2 / (2 \sigma^2)` of its integers, that of anything else
-        :math:`\varepsilon^2 / 2`, each rounded up. With ``rule="approximate"`` a person is asked on while
-        :math:`\rho + 2 \sqrt{\rho \ln(1/\delta)}` is at most epsilon. With any rule it can be carried on where other
-        releases of these people are accounted for in this way.
+        A Gaussian release has :math:`\rho = \Delta^2 / (2 \sigma^2)`, computed from its integers. Other releases and
+        answers have :math:`\rho = \varepsilon^2 / 2`. Each is rounded up. With ``rule="approximate"``, a person may
+        answer while :math:`\rho + 2 \sqrt{\rho \ln(1/\delta)}` is at most epsilon. The sum can be carried over to
+        another zCDP accountant with any rule.
 
         Parameters
         ----------
@@ -273,7 +271,7 @@ class LedgerReader:
         Returns
         -------
         ndarray of shape (n_ids,)
-            In nats, rounded up; 0 for people of whom nothing is recorded.
+            Sums of rho, rounded up; 0 for people without a record.
 
         References
         ----------
@@ -297,7 +295,7 @@ class LedgerReader:
 
     @retry_on_conflict
     def history(self, person: Any) -> list[dict[str, Any]]:
-        """Return what one person has answered, in order.
+        """Return one person's answers in chronological order.
 
         Parameters
         ----------
@@ -306,8 +304,8 @@ class LedgerReader:
         Returns
         -------
         list of dict
-            With the keys ``release``, ``time`` (UTC, ISO 8601), ``query`` and ``output``, which is None where another
-            tenant of a PostgreSQL database asked.
+            Answers with the keys ``release``, ``time`` (UTC, ISO 8601), ``query`` and ``output``. The output is None if
+            another tenant of a PostgreSQL database asked.
         """
         identity = canonical_ids([person])[0]
         with self._transaction() as connection:
@@ -324,13 +322,13 @@ class LedgerReader:
 
     @retry_on_conflict
     def summary(self) -> Any:
-        """Return the counts of each query: one row per query.
+        """Return the counts of each query.
 
         Returns
         -------
-        pandas.DataFrame, or list of dict where pandas is not installed
-            With the columns ``query`` (its number), ``kind``, ``epsilon``, ``first_asked``, ``calls``, ``asked``,
-            ``answered``, ``served_again``, ``refused`` and ``key``.
+        pandas.DataFrame, or list of dict without pandas
+            One row per query, with the columns ``query`` (its number), ``kind``, ``epsilon``, ``first_asked``,
+            ``calls``, ``asked``, ``answered``, ``served_again``, ``refused`` and ``key``.
         """
         self._store.check_open()
         rows = _query_rows(self._store)
@@ -342,11 +340,11 @@ class LedgerReader:
 
     @retry_on_conflict
     def verify(self, workers: Workers = map) -> Verification:
-        """Verify from the raw answers that nothing is damaged and that no one passed the budget.
+        """Verify from the raw answers that the ledger is intact and that no budget was exceeded.
 
-        Every admission that an exact sum of epsilons does not settle is decided anew, from what was recorded before
-        it, without what makes decisions quick: each loss is searched for again, and proved by an independent check.
-        Then each person's history is searched for a proof that it has cost more than the budget.
+        Every admission not settled by an exact sum of epsilons is decided again from the earlier records, without
+        caches and tables. Each loss is searched for again and proved by an independent check. Finally, each person's
+        history is searched for a proof that its loss exceeds the budget.
 
         Parameters
         ----------
@@ -367,14 +365,14 @@ class LedgerReader:
         Parameters
         ----------
         verify : bool, default=False
-            Verify it as well.
+            Whether to verify the ledger as well.
         workers : map-like callable, default=map
             As in :func:`ledger_report`.
 
         Returns
         -------
         dict
-            As of :func:`ledger_report`.
+            Same as :func:`ledger_report`.
         """
         self._store.check_open()
         checked = asdict(self.verify(workers)) if verify else None
@@ -383,7 +381,7 @@ class LedgerReader:
         except LedgerError as error:
             if checked is None or isinstance(error, ConflictError):
                 raise
-            # A damaged ledger has no figures; still report its problems.
+            # A damaged ledger has no figures, but its problems are reported.
             queries, budgets = [], dict.fromkeys(_BUDGETS)
         settings = {name: getattr(self, name) for name in ("path", "epsilon", "rule", "tol", "bounds", "delta")}
         if isinstance(self.bounds, Domain):
@@ -393,12 +391,12 @@ class LedgerReader:
 
     @retry_on_conflict
     def was_asked(self, query: Query) -> bool:
-        """Return whether the query was ever asked."""
+        """Return whether the query was asked before."""
         with self._transaction():
             return checked_query(query).key in self._cache.query_number
 
     def close(self) -> None:
-        """Close the ledger: everything else that asks it, or asks about it, raises a LedgerError from now on."""
+        """Close the ledger: all later calls raise LedgerError."""
         with self._lock:
             self._store.close()
 
@@ -410,7 +408,7 @@ class LedgerReader:
         self.close()
 
     def _budgets(self, workers: Workers) -> dict[str, Any]:
-        """Quantiles of losses and of what is left, from everything in the file, and the head that it is up to."""
+        """Return quantiles of losses and remaining budgets, and the head of the record that they cover."""
         cache = LedgerCache()
         with self._store.transaction(write=False) as connection:
             cache.catch_up(connection)
@@ -430,13 +428,13 @@ class LedgerReader:
 
     @contextmanager
     def _transaction(self, *, write: bool = False, settings: dict[str, Any] | None = None) -> Iterator[Connection]:
-        """Read what is new in a transaction that declares settings; after an error, forget what was read."""
+        """Begin a transaction that declares settings and reads new records; an error discards the cache."""
         with self._lock:
             before = self._rule, self._rule_bounds
             try:
                 with self._store.transaction(write=write, settings=settings) as connection:
                     if settings:
-                        # Another process may have declared others.
+                        # Another process may have declared other settings.
                         self._undeclared(settings)
                     stored = self._store.settings.get("bounds")
                     if stored != self._rule_bounds:
@@ -449,18 +447,18 @@ class LedgerReader:
                 raise
 
     def _new_settings(self, wanted: dict[str, Any]) -> dict[str, Any]:
-        """Return the settings to declare with the next call; raise LedgerError if it would fail."""
+        """Return the settings to declare with the next call; raise LedgerError if they contradict declared ones."""
         new = self._undeclared(wanted)
         self._store.check_open()
         return new
 
     def _undeclared(self, wanted: dict[str, Any]) -> dict[str, Any]:
-        """Return the settings that are not declared yet; raise LedgerError if one is declared otherwise."""
+        """Return the settings that are not declared yet; raise LedgerError if one has another declared value."""
         declared = self._store.settings
         for name, value in wanted.items():
             if declared.get(name, value) != value:
                 raise LedgerError(
-                    f"A ledger's {name} never change: {self._store.name!r} has {name}={getattr(self, name)!r}. "
-                    f"Got {declared_bounds(value) if name == 'bounds' else value!r} instead."
+                    f"The {name} of a ledger must not change: {self._store.name!r} has {name}={getattr(self, name)!r}; "
+                    f"got {declared_bounds(value) if name == 'bounds' else value!r}."
                 )
         return {name: value for name, value in wanted.items() if name not in declared}

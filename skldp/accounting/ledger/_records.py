@@ -3,8 +3,8 @@
 SQLite and PostgreSQL share the tables and the statements, with named parameters (``:name``). Differences between the
 databases are in their stores.
 
-An erasure is a release of one person that costs as much as the erased answers did. It lists the removed rows with a new
-digest of what each release still has, under a new salt: the old salt would allow to test candidates for the erased
+An erasure is a release of one person, charged at the loss of the erased answers. It lists the removed rows, with a new
+digest of each release's remaining rows under a new salt. The old salt would allow a test of candidates for the erased
 answer against the old digest.
 """
 
@@ -31,8 +31,8 @@ from skldp.exceptions import LedgerError
 Identity = int | str
 
 _STRING_RULE = (
-    "A string id must be at least one printable character in Unicode's normal form C, without blanks at its ends and "
-    "invisible marks, so that one person is never two: clean the ids with unicodedata.normalize('NFC', id).strip()"
+    "A string id must be non-empty and printable, in Unicode's normal form C, without invisible marks or blanks at its "
+    "ends (see unicodedata.normalize('NFC', id).strip())"
 )
 # Invisible characters that Python calls printable: joiners, fillers, variation selectors.
 _INVISIBLE = re.compile(
@@ -47,10 +47,10 @@ def canonical_ids(ids: Iterable[Any]) -> list[Identity]:
     Errors contain the position of an id, from 0, and never the id.
     """
     if isinstance(ids, str | bytes | Mapping | set | frozenset) or not isinstance(ids, Iterable):
-        raise TypeError(f"ids must be one id per person, in order. Got a {type(ids).__name__} instead.")
+        raise TypeError(f"ids must be a sequence with one id per person; got a {type(ids).__name__}.")
     shape = getattr(ids, "shape", (0,))
     if len(shape) != 1:
-        raise ValueError(f"ids must be one-dimensional. Got shape {shape} instead.")
+        raise ValueError(f"ids must be one-dimensional; got shape {shape}.")
     if isinstance(ids, np.ndarray) and ids.dtype.kind in "iuUO":
         ids = ids.tolist()
     return [
@@ -70,7 +70,7 @@ def distinct_ids(ids: Iterable[Any]) -> list[Identity]:
             first = seen.setdefault(person, position)
             if first != position:
                 raise ValueError(
-                    "A person can be asked only once in a call. Got one id twice, at the positions "
+                    "A call must contain each id only once; got one id twice, at positions "
                     f"{first} and {position} (counted from 0)."
                 )
     return people
@@ -83,7 +83,7 @@ def check_key(key: Any) -> None:
     """Raise ValueError if an idempotency key is too short or not valid text."""
     if key is None:
         return
-    # Lone surrogates cannot be encoded, and Python's own error would contain the key.
+    # Python's own error about a lone surrogate would contain the key.
     if not isinstance(key, str) or len(key) < _SHORTEST_KEY or key.encode(errors="replace").decode() != key:
         raise ValueError(
             f"idempotency_key must be an unguessable string of at least {_SHORTEST_KEY} characters, such as "
@@ -92,11 +92,11 @@ def check_key(key: Any) -> None:
 
 
 def row_identities(X: npt.ArrayLike, key: bytes) -> list[Identity]:
-    """Return an id per distinct row, for simulations within one process.
+    """Return ids that identify distinct rows, for simulations within one process.
 
     Shapes: `X` (n_samples, n_features).
     """
-    # Adding 0.0 turns -0.0 into 0.0.
+    # Adding 0.0 converts -0.0 to 0.0.
     rows = np.ascontiguousarray(np.asarray(X, dtype=np.float64) + 0.0)
     before: dict[str, int] = {}
     people: list[Identity] = []
@@ -121,23 +121,23 @@ def _canonical_id(value: Any, position: int) -> Identity:
     if isinstance(value, str):
         text = str(value)
         if not _is_canonical(text):
-            raise ValueError(f"{_STRING_RULE}. Got one that is not, at position {position} (counted from 0).")
+            raise ValueError(f"{_STRING_RULE}; got one that is not, at position {position} (counted from 0).")
         return text
     if isinstance(value, Integral) and not isinstance(value, bool | np.bool_):
         number = int(value)
         if not -(2**63) <= number < 2**63:
-            raise ValueError(f"An integer id must fit into 64 bits. Got a larger one at position {position}.")
+            raise ValueError(f"An integer id must fit into 64 bits; got a larger one at position {position}.")
         return number
     hint = ""
     if isinstance(value, float | np.floating):
         hint = (
-            " Data frames turn integers into floats where some are missing, after a merge for one: find the people "
+            " A data frame converts integers to floats if some are missing, for example after a merge. Find the people "
             "without an id, and cast the column to integers."
         )
     elif isinstance(value, bytes):
         hint = " Decode bytes to strings."
     raise TypeError(
-        f"An id must be an integer or a string. Got a {type(value).__name__} at position {position} (counted from 0)."
+        f"An id must be an integer or a string; got a {type(value).__name__} at position {position} (counted from 0)."
         f"{hint}"
     )
 
@@ -151,20 +151,20 @@ TABLES = {
     # An identity is JSON: the string "1" and the integer 1 differ.
     "people": "person BIGINT PRIMARY KEY, identity TEXT NOT NULL UNIQUE",
     "queries": "query BIGINT PRIMARY KEY, key TEXT NOT NULL UNIQUE, content TEXT NOT NULL",
-    # How many people are known after a release, who asked, by which idempotency key and for what, what was answered
-    # as a salted hash, and the chain up to here.
+    # `people` counts the people known after the release. `call` and `request` identify a retry. `digest` is the salted
+    # hash of the answers, and `chain` the hash of all releases so far.
     "releases": """release BIGINT PRIMARY KEY, query BIGINT NOT NULL REFERENCES queries, time TEXT NOT NULL,
         asked BIGINT NOT NULL, answered BIGINT NOT NULL, served BIGINT NOT NULL, refused BIGINT NOT NULL,
         people BIGINT NOT NULL, tenant TEXT NOT NULL, call TEXT, request TEXT, digest TEXT, chain TEXT NOT NULL,
         UNIQUE (tenant, call)""",
     "answers": """release BIGINT NOT NULL REFERENCES releases, person BIGINT NOT NULL REFERENCES people,
         output BIGINT NOT NULL, PRIMARY KEY (release, person)""",
-    # Released rows, encrypted, of a call that is known by its idempotency key.
+    # Encrypted released rows of calls with an idempotency key.
     "kept": """release BIGINT NOT NULL REFERENCES releases, person BIGINT NOT NULL REFERENCES people,
         sealed TEXT NOT NULL, PRIMARY KEY (release, person)""",
     # Without its salt, a release's digest reveals nothing about its answers.
     "salts": "release BIGINT PRIMARY KEY REFERENCES releases, salt TEXT NOT NULL",
-    # Answers that were erased: in which release, by which one, and the digest of what that release still has.
+    # Erased answers, with the release of each, the release that erased it, and the digest of the remaining answers.
     "erasures": """release BIGINT NOT NULL REFERENCES releases, person BIGINT NOT NULL REFERENCES people,
         erasure BIGINT NOT NULL REFERENCES releases, digest TEXT NOT NULL, PRIMARY KEY (release, person)""",
 }
@@ -177,22 +177,22 @@ VIEWS = {
 
 
 class Rows(Protocol):
-    """Rows that a statement returned."""
+    """Result rows of a statement."""
 
     def fetchone(self) -> Any:
         """Return the next row, or None."""
 
     def fetchmany(self, size: int) -> list[Any]:
-        """Return the next `size` rows, or all that are left."""
+        """Return at most the next `size` rows."""
 
     def fetchall(self) -> list[Any]:
-        """Return all rows."""
+        """Return all remaining rows."""
 
     def __iter__(self) -> Iterator[Any]: ...
 
 
 class Connection(Protocol):
-    """Connection within a transaction; parameters are named, and a row is a tuple."""
+    """Connection within a transaction, with named parameters and rows as tuples."""
 
     def execute(self, statement: str, parameters: Mapping[str, Any] = ..., /) -> Rows:
         """Run one statement."""
@@ -210,7 +210,7 @@ _HISTORY = """SELECT r.release, r.time, r.query, a.output FROM releases r CROSS 
 _HISTORIES = """SELECT a.person, r.query, a.output FROM releases r CROSS JOIN recorded a
                 WHERE a.release = r.release AND a.person BETWEEN :low AND :high AND r.answered > 0
                 AND r.release <= :until ORDER BY r.release, a.person"""
-# Read a range of people at once if at least 1 in _DENSE is wanted.
+# A range of people is read at once if it contains at least 1 wanted person in _DENSE.
 _DENSE = 4
 _OUTPUTS = """SELECT a.person, a.output FROM releases r CROSS JOIN recorded a
               WHERE a.release = r.release AND r.query = :query AND r.tenant = :tenant AND r.answered > 0
@@ -233,14 +233,14 @@ _WRITE_RELEASE = (
 )
 
 
-# Errors that content of another form raises where it is read.
+# Errors raised by content in an invalid format.
 DAMAGES = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-DAMAGED = "The ledger is damaged: something is in it that no ledger writes."
+DAMAGED = "The ledger is damaged: its content is not in the format of a ledger."
 
 
 @contextmanager
 def damage() -> Iterator[None]:
-    """Raise LedgerError for content that no ledger writes."""
+    """Convert errors of invalid content to LedgerError."""
     try:
         yield
     except DAMAGES as error:
@@ -254,7 +254,7 @@ class Digest:
         self._hash = hashlib.sha256(bytes.fromhex(salt))
 
     def add(self, numbers: npt.ArrayLike, outputs: npt.ArrayLike) -> None:
-        """Count in the next answers, in the order of the people's numbers."""
+        """Add the next answers, in the order of the people's numbers."""
         self._hash.update(np.column_stack([numbers, outputs]).astype("<i8").tobytes())
 
     @property
@@ -274,7 +274,7 @@ class ChainLink(Digest):
 
 @dataclass(frozen=True)
 class RecordedRelease:
-    """Release that one call adds to a ledger."""
+    """Release of one call."""
 
     number: int
     query_number: int
@@ -292,13 +292,13 @@ class RecordedRelease:
 def write_release(
     connection: Connection, release: RecordedRelease, query: Query, *, n_people: int, chain: str, tenant: str
 ) -> str:
-    """Write a release, and the query and the people that are new with it."""
+    """Write a release with its new query and people."""
     number = {"query": release.query_number}
     if not connection.execute("SELECT 1 FROM queries WHERE query = :query", number).fetchall():
         connection.execute(_WRITE_QUERY, number | {"key": query.key, "content": query.to_json()})
     people = enumerate(map(json.dumps, release.new_people), start=n_people)
     connection.executemany(_WRITE_PERSON, [{"person": person, "identity": identity} for person, identity in people])
-    # Sorted by key, so that SQLite appends.
+    # SQLite appends rows that are sorted by key.
     order = np.argsort(release.numbers)
     numbers, outputs = release.numbers[order], release.outputs[order]
     salt = secrets.token_hex(16)
@@ -329,7 +329,7 @@ def timed_history(connection: Connection, person: int, until: int) -> list[tuple
 
 def _check_answer(query: Any, output: Any) -> None:
     if type(query) is not int or type(output) is not int:
-        raise LedgerError("The ledger is damaged: an answer is not what was recorded.")
+        raise LedgerError("The ledger is damaged: an answer is not an output of its query.")
 
 
 def recorded_history(connection: Connection, person: int, until: int) -> History:
@@ -389,7 +389,7 @@ def who_answered(connection: Connection, release: int) -> Ints:
 
 
 def recorded_rows(connection: Connection, release: int) -> dict[int, str]:
-    """Return the encrypted rows of a release, by the number of their person."""
+    """Return the encrypted rows of a release, by person number."""
     with damage():
         return dict(connection.execute(_KEPT, {"release": release}).fetchall())
 
@@ -404,7 +404,7 @@ _ERASE_SALT = "DELETE FROM salts WHERE release = :release"
 
 
 class Erased(NamedTuple):
-    """Answer to erase, with the new digest and salt of what its release still has."""
+    """Answer to erase, with the new digest and salt of its release's remaining answers."""
 
     release: int
     person: int
@@ -427,7 +427,7 @@ def erasable(connection: Connection, person: int) -> tuple[list[Erased], str]:
 
 
 def erase_rows(connection: Connection, erased: Sequence[Erased], erasure: int) -> None:
-    """Erase them, after the release that says so was written."""
+    """Erase answers; call this after writing the erasure's release."""
     rows = [one._asdict() | {"erasure": erasure} for one in erased]
     connection.executemany(_WRITE_ERASURE, rows)
     connection.executemany(_ERASE_ANSWER, rows)
@@ -437,5 +437,5 @@ def erase_rows(connection: Connection, erased: Sequence[Erased], erasure: int) -
 
 
 def hash_of_erased(rows: Sequence[tuple[int, int, str]]) -> str:
-    """Hash what a release has erased, for the chain."""
+    """Return the hash of erased rows, for the chain."""
     return hashlib.sha256(json.dumps([list(row) for row in rows]).encode("ascii")).hexdigest()

@@ -1,11 +1,11 @@
-"""Store of a ledger in an SQLite file: each transaction is checked first, and on disk when it returns.
+"""Store of a ledger in an SQLite file.
 
 The journal is SQLite's rollback journal with ``synchronous=EXTRA``, not a write-ahead log. A commit is then contained
-in the one file, and the directory is synchronised too: a power cut cannot restore the journal and undo a commit whose
+in one file, and the directory is synchronized too. A power failure cannot restore the journal and undo a commit whose
 answers were returned.
 
-A connection lives for one transaction. Between transactions nothing is open that a fork could copy or that a replaced
-file could make stale.
+A connection exists for one transaction. Between transactions, there is no connection that a fork could copy or that a
+replaced file could make stale.
 """
 
 import os
@@ -25,7 +25,7 @@ from skldp.accounting.ledger._store import MEMORY, WRITE_SETTING, LedgerStore, n
 from skldp.exceptions import LedgerError
 
 APPLICATION_ID = 0x736B6C64
-# Tables that are read by their full key.
+# These tables are always read by their full key.
 _WITHOUT_ROWID = ("settings", "answers", "kept", "erasures")
 _ONE_ERASED = "SELECT 1 FROM erasures e WHERE e.release = OLD.release AND e.person = OLD.person"
 # Rows that may be deleted: erased answers and kept rows, and salts of releases with erasures.
@@ -37,7 +37,7 @@ _ERASED = {
 
 
 def _table(table: str) -> str:
-    # SQLite aliases its rowid only to the type name INTEGER.
+    # SQLite uses the rowid as key only for the type name INTEGER.
     columns = TABLES[table].replace("BIGINT", "INTEGER")
     return f"CREATE TABLE {table} ({columns}){' WITHOUT ROWID' if table in _WITHOUT_ROWID else ''}"
 
@@ -53,7 +53,7 @@ def _triggers(table: str) -> Iterator[str]:
 
 
 def _create_tables(connection: sqlite3.Connection) -> None:
-    """Make the empty tables, within a transaction of the caller."""
+    """Create the empty tables within the caller's transaction."""
     for table in TABLES:
         connection.execute(_table(table))
     for table in TABLES:
@@ -74,7 +74,7 @@ def _connect(path: str, *, read_only: bool = False) -> sqlite3.Connection:
     try:
         connection.execute("PRAGMA synchronous = EXTRA")
         connection.execute("PRAGMA recursive_triggers = ON")
-        # Overwrite erased content.
+        # SQLite then overwrites erased content.
         connection.execute("PRAGMA secure_delete = ON")
     except BaseException:
         connection.close()
@@ -91,9 +91,9 @@ def _fill(connection: sqlite3.Connection, settings: dict[str, Any]) -> None:
 
 
 def _create_file(path: str, settings: dict[str, Any]) -> None:
-    """Create a ledger under a temporary name, then rename it, so that it is never seen incomplete."""
+    """Create a ledger under a temporary name and rename it, so that no process sees it incomplete."""
     draft = f"{path}.new"
-    # The lock is held, so an existing draft is left from a killed process.
+    # The caller holds the lock, so an existing draft comes from a killed process.
     for end in ("", "-journal"):
         with suppress(FileNotFoundError):
             os.unlink(f"{draft}{end}")
@@ -118,12 +118,12 @@ def _create_file(path: str, settings: dict[str, Any]) -> None:
 
 
 def _kind(error: Exception) -> str:
-    """Return SQLite's name of an error, else its class: the text may quote what is in the file."""
+    """Return SQLite's name of an error, or its class, since the message may quote the file's content."""
     return getattr(error, "sqlite_errorname", type(error).__name__)
 
 
 def _resolved(path: str) -> str:
-    """Follow links of folders; the file itself must not be one."""
+    """Resolve links in the folders of a path, but not of the file itself."""
     folder, name = os.path.split(os.path.abspath(path))
     return os.path.join(os.path.realpath(folder), name)
 
@@ -136,7 +136,7 @@ class SQLiteStore(LedgerStore):
     ) -> None:
         name = os.fsdecode(path)
         if "\0" in name:
-            raise ValueError(f"path must be the path of a file, without a NUL. Got {path!r} instead.")
+            raise ValueError(f"path must be a file path without NUL characters; got {path!r}.")
         super().__init__(name, MEMORY if path == MEMORY else _resolved(name), read_only=read_only)
         self._memory: sqlite3.Connection | None = None
         self._file: os.stat_result | None = None
@@ -155,14 +155,14 @@ class SQLiteStore(LedgerStore):
         elif settings is not None and not os.path.lexists(self.path):
             self._create(settings)
         elif not self.read_only and not os.path.lexists(lock_file_of(self.path)):
-            # Report problems of the file before a missing lock file.
+            # Problems of the file are reported before a missing lock file.
             SQLiteStore(self.name, read_only=True)
 
     @contextmanager
     def _begun(self, *, write: bool) -> Iterator[tuple[sqlite3.Connection, str | None, Head]]:
         """Begin a transaction under the lock of the file; commit at the end."""
         process = os.getpid()
-        # Opening writes the lock file, too.
+        # Opening writes the lock file too.
         alone = (write or not self._was_open) and not self.read_only
         with self._errors(), self._locked(alone) as lock_file, self._connected() as connection:
             try:
@@ -184,14 +184,14 @@ class SQLiteStore(LedgerStore):
                 self._write_entry(lock_file)
 
     def close(self) -> None:
-        """Close the ledger, for this process, once the transaction of another thread has ended."""
+        """Close the ledger in this process after other threads' transactions have ended."""
         with self.lock:
             self.closed = True
             if self._memory is not None:
                 self._closing()
 
     def reset_after_fork(self) -> None:
-        """Leave the parent's threads and open transaction to the parent, in a forked child."""
+        """Keep the parent's open transaction intact in a forked child."""
         super().reset_after_fork()
         if self._memory is None:
             never_close(self._connection)
@@ -199,21 +199,21 @@ class SQLiteStore(LedgerStore):
 
     def _create(self, settings: dict[str, Any]) -> None:
         with locked(self.path, self.name, write=True, create=True, seconds=store.BUSY_SECONDS) as lock_file:
-            # Another process may have made it meanwhile.
+            # Another process may have created it meanwhile.
             if lock_file is None or os.path.lexists(self.path):
                 return
             entry = lock_file.read()
             if entry is not None:
                 raise LedgerError(
-                    f"The ledger {self.name!r} is gone, and {lock_file_of(self.name)!r} remembers {entry.head.release} "
-                    "releases that were recorded in it. Put it back; to start again with other people, remove that "
-                    "file too."
+                    f"The ledger {self.name!r} is missing, but {lock_file_of(self.name)!r} records "
+                    f"{entry.head.release} releases of it. Restore it, or remove that file too to start again with "
+                    "other people."
                 )
             try:
                 _create_file(self.path, settings)
             except (OSError, sqlite3.Error) as error:
                 raise LedgerError(
-                    f"The ledger {self.name!r} could not be made, and nothing was released: {_kind(error)}."
+                    f"The ledger {self.name!r} could not be created, and nothing was released: {_kind(error)}."
                 ) from error
 
     @contextmanager
@@ -221,11 +221,10 @@ class SQLiteStore(LedgerStore):
         try:
             yield
         except (sqlite3.Error, UnicodeDecodeError) as error:
-            # SQLite quotes a damaged schema in its errors, and Python cannot always read that.
+            # SQLite quotes a damaged schema in its errors, which Python cannot always decode.
             if self.read_only and os.path.exists(f"{self.path}-journal"):
                 raise LedgerError(
-                    f"The ledger {self.name!r} holds an interrupted write, which must be undone first: open it once "
-                    "for writing."
+                    f"The ledger {self.name!r} contains an interrupted write. Open it once for writing to roll it back."
                 ) from error
             raise LedgerError(
                 f"The ledger {self.name!r} could not be read or written, and nothing was released: {_kind(error)}."
@@ -270,20 +269,20 @@ class SQLiteStore(LedgerStore):
                 raise LedgerError(f"The ledger {self.name!r} cannot be opened: {error.strerror}.") from error
         if self._file is not None and (status is None or not os.path.samestat(status, self._file)):
             raise LedgerError(
-                f"The ledger {self.name!r} was removed or replaced while it was open: nothing more is recorded in it."
+                f"The ledger {self.name!r} was removed or replaced while it was open; nothing more is recorded."
             )
         assert status is not None
         if stat.S_ISLNK(status.st_mode):
             raise LedgerError(
-                f"The ledger {self.name!r} is a symbolic link: give the path of the file itself, "
+                f"The ledger {self.name!r} must not be a symbolic link. Use the path of the file, "
                 f"{os.path.realpath(self.path)!r}."
             )
         if not stat.S_ISREG(status.st_mode):
-            raise LedgerError(f"The ledger {self.name!r} is not a regular file.")
+            raise LedgerError(f"The ledger {self.name!r} must be a regular file.")
         if status.st_nlink != 1:
             raise LedgerError(
-                f"The ledger {self.name!r} has {status.st_nlink} names (hard links), and what is written under one is "
-                "lost under another: remove all names but one."
+                f"The ledger {self.name!r} must have one name, since data written under one name can be lost under "
+                f"another; got {status.st_nlink} hard links. Remove all names but one."
             )
         if status.st_size == 0:
             raise LedgerError(f"The ledger {self.name!r} is empty: it was truncated, and its record is lost.")
@@ -300,24 +299,24 @@ class SQLiteStore(LedgerStore):
             raise LedgerError(f"The file {self.name!r} is an SQLite database, but not a privacy ledger.")
         if version != SCHEMA_VERSION:
             raise LedgerError(
-                f"The ledger {self.name!r} has schema version {version}; "
-                f"this skldp reads version {SCHEMA_VERSION} only."
+                f"The ledger {self.name!r} must have schema version {SCHEMA_VERSION} for this version of skldp; "
+                f"got version {version}."
             )
         if size < pages * page_size or not tables.issuperset(TABLES):
-            raise LedgerError(f"The ledger {self.name!r} is truncated: {size} bytes of {pages * page_size} are there.")
+            raise LedgerError(f"The ledger {self.name!r} is truncated: it has {size} of {pages * page_size} bytes.")
         if journal != "delete":
             raise LedgerError(
-                f"The ledger {self.name!r} was brought to SQLite's journal mode {journal!r}, in which a commit is not "
-                "in the one file: bring it back with PRAGMA journal_mode = DELETE."
+                f"The ledger {self.name!r} must have SQLite's journal mode 'delete', which keeps a commit in one file; "
+                f"got {journal!r}. Restore it with PRAGMA journal_mode = DELETE."
             )
 
     def structural_problems(self, connection: Connection) -> list[str]:
-        """Return the problems that SQLite finds in its tables."""
+        """Return the problems that SQLite finds in the tables."""
         damage = [text for (text,) in connection.execute("PRAGMA integrity_check(10)") if text != "ok"]
         orphans = connection.execute("PRAGMA foreign_key_check").fetchmany(10)
         return [
             *(f"SQLite finds: {text}" for text in damage),
-            *(f"A row of {table} refers to nothing in {parent}." for table, _, parent, _ in orphans),
+            *(f"A row of {table} refers to a missing row of {parent}." for table, _, parent, _ in orphans),
         ]
 
     def _write_entry(self, lock_file: LockFile) -> None:

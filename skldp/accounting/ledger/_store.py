@@ -1,7 +1,7 @@
-"""Interface of a ledger's store: checked settings, transactions, and a record that never loses a release.
+"""Interface of the stores of a ledger.
 
-A store provides transactions, which are committed and on disk when they return. Each transaction first checks that this
-is the ledger that was opened, and that no release was lost.
+A store provides transactions, which are committed and on disk when they return. Each transaction first checks that the
+store is the ledger that was opened, and that no release was lost.
 """
 
 import gc
@@ -42,8 +42,8 @@ _PAUSED: list[Any] = []
 def _pause_transactions() -> None:
     """Wait for open transactions before a fork, and block new ones.
 
-    A child that closed an open transaction would roll it back in the parent's file. SQLite's internal locks, if held by
-    another thread at the fork, would never be released.
+    A child that closed an open transaction would roll it back in the parent's file. SQLite's internal locks would never
+    be released if another thread held them at the fork.
     """
     _PAUSED.extend(lock for lock in (_REGISTERING,) if lock.acquire(timeout=BUSY_SECONDS))
     _PAUSED.extend(store.lock for store in list(_STORES) if store.lock.acquire(timeout=BUSY_SECONDS))
@@ -69,7 +69,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class ConflictError(LedgerError):
-    """Transaction that failed or whose commit is unknown; it can be retried."""
+    """Error of a transaction that failed or may not have committed, and can be retried."""
 
 
 class LedgerStore(ABC):
@@ -82,9 +82,9 @@ class LedgerStore(ABC):
         self.read_only = read_only
         self.lock: Any = threading.RLock()
         self.closed = False
-        # As of the last transaction, and in a transaction with those that it adds.
+        # Settings at the last transaction; during a transaction, with its additions.
         self.settings: dict[str, Any] = {}
-        # Rows that `settings` were read from; none after others were added.
+        # Rows from which `settings` was read; empty after an addition.
         self._setting_rows: list[Any] = []
         self._head = EMPTY
         # Head that becomes `_head` with the next commit.
@@ -102,10 +102,10 @@ class LedgerStore(ABC):
 
     @contextmanager
     def transaction(self, *, write: bool, settings: dict[str, Any] | None = None) -> Iterator[Connection]:
-        """Run the block in one transaction: committed, and on the disk, when it ends without an error.
+        """Run the block in one transaction, which is committed and on disk if the block ends without an error.
 
-        Before the block, check that the store is the ledger that was opened, without lost releases, and write the
-        settings that it does not have.
+        Before the block, check that the store is the ledger that was opened and has lost no release, and write new
+        settings.
         """
         with self.lock:
             self._check_can_begin(write=write)
@@ -118,7 +118,7 @@ class LedgerStore(ABC):
                         self._add_settings(connection, settings)
                     yield connection
                     if os.getpid() != process:
-                        raise LedgerError("A call to a ledger ends in the process that began it, not in a fork of it.")
+                        raise LedgerError("A ledger call must end in the process that began it, not in a fork.")
                     self._next_head = last_head(connection)
             except BaseException:
                 # Also after a failed commit: settings that are not in the file would look like damage.
@@ -127,17 +127,17 @@ class LedgerStore(ABC):
 
     @abstractmethod
     def _begun(self, *, write: bool) -> AbstractContextManager[tuple[Connection, str | None, Head]]:
-        """Begin a transaction, with the token and the head that are remembered outside the store; commit at the end."""
+        """Begin a transaction, and commit at the end; yield it with the token and head recorded outside the store."""
 
     def _check_can_begin(self, *, write: bool) -> None:
         self.check_open()
         if write and self.read_only:
             raise LedgerError(f"The ledger {self.name!r} was opened for reading only.")
         if self._connection is not None:
-            raise LedgerError(f"The ledger {self.name!r} is in the middle of a call: `draw` must not use it.")
+            raise LedgerError(f"The ledger {self.name!r} must not be used by `draw` during a call.")
 
     def _opened(self) -> None:
-        """Check a store that was opened or made."""
+        """Check a store that was opened or created."""
         with self.transaction(write=False):
             pass
         self._was_open = True
@@ -145,39 +145,39 @@ class LedgerStore(ABC):
     def check_open(self) -> None:
         """Raise LedgerError if the ledger is closed, or is in memory and was forked."""
         if self.closed:
-            raise LedgerError(f"The ledger {self.name!r} is closed: open it again.")
+            raise LedgerError(f"The ledger {self.name!r} is closed. Open it again.")
         if self._only_process not in (None, os.getpid()):
             raise LedgerError(
-                "A ledger in memory cannot be used after a fork, because parent and child would each spend the same "
-                "budgets. Give it a file: PrivacyLedger(..., path='budgets.ledger')."
+                "A ledger in memory cannot be used after a fork, since parent and child would each spend the same "
+                "budgets. Use a file: PrivacyLedger(..., path='budgets.ledger')."
             )
 
     @abstractmethod
     def close(self) -> None:
-        """Close the ledger, for this process, once the transaction of another thread has ended."""
+        """Close the ledger in this process after other threads' transactions have ended."""
 
     def reset_after_fork(self) -> None:
-        """Reset the lock in a forked child, without ending the parent's transaction."""
+        """Reset the lock in a forked child without ending the parent's transaction."""
         self.lock = threading.RLock()
 
     @abstractmethod
     def structural_problems(self, connection: Connection) -> list[str]:
-        """Return the problems that the database finds in its tables."""
+        """Return the problems that the database finds in the tables."""
 
     def lock_people(self, people: Sequence[Identity]) -> AbstractContextManager[None]:
-        """Lock these people against other calls, where the store has locks of people."""
+        """Lock people against other calls, if the store has person locks."""
         return nullcontext()
 
     def grant(self, tenant: str) -> None:
-        """Grant a role of the database the right to ask."""
-        raise LedgerError(f"Tenants are roles of a PostgreSQL database. Got the file {self.name!r}.")
+        """Grant a role of the database the rights of a tenant."""
+        raise LedgerError(f"Tenants must be roles of a PostgreSQL database; got the file {self.name!r}.")
 
     def check_head(self, head: str) -> None:
         """Raise LedgerError unless the record contains a published head."""
         match = _HEAD.fullmatch(head) if isinstance(head, str) else None
         # Release 0 has exactly one head.
         if match is None or (match[1] == "0" and match[2] != EMPTY.chain):
-            raise ValueError(f"head must be what a ledger's head was: its count and its hash. Got {head!r} instead.")
+            raise ValueError(f"head must be an earlier PrivacyLedger.head, a number and a hash; got {head!r}.")
         self.retry(partial(self._check_published, Head(int(match[1]), match[2])))
 
     def _check_published(self, head: Head) -> None:
@@ -185,25 +185,25 @@ class LedgerStore(ABC):
             self._check_contains(connection, head)
 
     def retry(self, work: Callable[[], Any]) -> Any:
-        """Run `work`, which is retried after a conflict where the store has conflicts."""
+        """Run `work`, and retry it after a conflict if the store has conflicts."""
         return work()
 
     def _add_settings(self, connection: Connection, wanted: dict[str, Any]) -> None:
-        """Write the settings that are missing, within a transaction."""
+        """Write missing settings within a transaction."""
         new = {name: value for name, value in wanted.items() if name not in self.settings}
         connection.executemany(WRITE_SETTING, sealed_rows(self.settings["token"], new))
         self.settings, self._setting_rows = self.settings | new, []
 
     def _check_record(self, connection: Connection, token: str | None, remembered: Head) -> None:
-        """Check within a transaction that this is the ledger that was opened, without lost releases."""
+        """Check within a transaction that this is the ledger that was opened and that no release was lost."""
         rows = connection.execute("SELECT name, value, seal FROM settings").fetchall()
         settings = self.settings if rows == self._setting_rows else self._parsed(rows)
         if any(known not in (None, settings["token"]) for known in (self.settings.get("token"), token)):
             raise LedgerError(
-                f"There is another ledger at {self.name!r} than the one that was opened or made there: restore it."
+                f"The ledger at {self.name!r} is not the one that was opened or created. Restore the original."
             )
         if any(settings.get(name) != value for name, value in self.settings.items()):
-            raise LedgerError(f"The ledger {self.name!r} is damaged: a setting has changed, and settings never change.")
+            raise LedgerError(f"The ledger {self.name!r} is damaged: a setting has changed.")
         for head in (self._head, remembered):
             self._check_contains(connection, head)
         self.settings, self._setting_rows, self._head = settings, rows, last_head(connection)
@@ -212,20 +212,19 @@ class LedgerStore(ABC):
         found = connection.execute(_CHAIN_OF, {"release": head.release}).fetchall()
         if head.release and found != [(head.chain,)]:
             raise LedgerError(
-                f"The ledger {self.name!r} is not what it was, the record went back: it has lost its release "
-                f"{head.release}. Restore the newest file, not an older backup; without it the remaining budgets are "
-                "unknown."
+                f"The ledger {self.name!r} is older than its last known state: it has lost release {head.release}. "
+                "Restore the newest file, not an older backup. Without it, the remaining budgets are unknown."
             )
 
     def _parsed(self, rows: list[Any]) -> dict[str, Any]:
-        """Return settings from their rows; raise LedgerError unless each is what was written."""
+        """Return settings from their rows; raise LedgerError unless each matches its seal."""
         try:
             settings = {name: read_json(value) for name, value, _ in rows}
             is_sealed = all(seal(settings["token"], name, settings[name]) == mark for name, _, mark in rows)
         except (KeyError, TypeError, ValueError):
             is_sealed = False
         if not is_sealed:
-            raise LedgerError(f"The ledger {self.name!r} is damaged: its settings are not what was written.")
+            raise LedgerError(f"The ledger {self.name!r} is damaged: its settings do not match their seals.")
         return settings
 
 
@@ -246,9 +245,9 @@ def sealed_rows(token: str, settings: dict[str, Any]) -> list[dict[str, str]]:
 def retry_on_conflict(
     read: Callable[Concatenate[Any, _Arguments], _Found],
 ) -> Callable[Concatenate[Any, _Arguments], _Found]:
-    """Decorate a reading method of a ledger: retry it when the connection is lost.
+    """Decorate a reading method of a ledger to retry it after a lost connection.
 
-    Its arguments must be there a second time, as those of an iterator would not be.
+    Its arguments must not be iterators, which a first attempt would exhaust.
     """
 
     @wraps(read)
@@ -260,9 +259,9 @@ def retry_on_conflict(
 
 
 def never_close(connection: Any) -> None:
-    """Keep a connection that a fork copied: closing it, at exit as well, would undo the parent's transaction."""
+    """Keep a forked connection open until the process ends, since closing it would undo the parent's transaction."""
     if connection is not None:
-        # Module variables are cleared at exit. A frozen reference cycle is not: no collection visits it.
+        # Module variables are cleared at exit; a frozen reference cycle is never collected.
         cycle = [connection]
         cycle.append(cycle)
         gc.freeze()
@@ -277,7 +276,7 @@ def last_head(connection: Connection) -> Head:
 def open_store(
     path: str | os.PathLike[str], settings: dict[str, Any] | None = None, *, read_only: bool = False
 ) -> LedgerStore:
-    """Open or make the place of a ledger."""
+    """Open or create the store of a ledger."""
     if isinstance(path, str) and path.startswith(("postgresql:", "postgresql+psycopg:")):
         from skldp.accounting.ledger._postgres_store import PostgresStore
 
@@ -293,21 +292,22 @@ def admit_tenant(url: str, tenant: str) -> None:
     Parameters
     ----------
     url : str
-        The ledger, as its owner: ``"postgresql://owner@host/database"``.
+        URL of the ledger with its owner's role: ``"postgresql://owner@host/database"``.
     tenant : str
-        An existing role. It sees the people, the queries, who answered them, and the outputs of its own queries. It may
-        add rows, not change or delete them.
+        Existing role. It may read people, queries, respondents and the outputs of its own queries. It may add rows, but
+        not change or delete them.
 
     Raises
     ------
     LedgerError
-        If there is no such ledger or role, or the caller is not the owner.
+        If the ledger or the role does not exist, or the caller is not the owner.
 
     Notes
     -----
-    A tenant opens the same URL under its own role. Its decisions count all answers of a person: its own by their
-    realized loss, hidden answers of other tenants at their full epsilon. Answers are not shared: the same query of two
-    tenants is answered twice. A tenant is trusted to record its answers; invalid rows make the ledger unusable for all.
+    A tenant opens the same URL under its own role. Its decisions count all answers of a person: its own answers by
+    their realized loss, hidden answers of other tenants at their full epsilon. Tenants do not share answers: a person
+    answers the same query once per tenant. A tenant is trusted to record its answers. Invalid rows make the ledger
+    unusable for all tenants.
 
     Examples
     --------

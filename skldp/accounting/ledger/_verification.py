@@ -1,4 +1,4 @@
-"""Verification of a ledger: every loss bounded again from the raw answers, and every admission established."""
+"""Verification of a ledger: losses and admissions, computed again from the raw answers."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -41,7 +41,7 @@ def certified_losses(
     known: dict[Fingerprint, tuple[float, float]],
     workers: Workers = map,
 ) -> Floats:
-    """Bound each person's loss from below and above, once for each history; `known` remembers them."""
+    """Bound each person's loss from below and above, once per history; `known` caches the bounds."""
     keys, members, group = cache.by_history(numbers)
     known[0, 0] = 0.0, 0.0
     with store.transaction(write=False) as connection:
@@ -54,16 +54,16 @@ def certified_losses(
 
 
 def lower_and_upper(rule: Rule, answers: Answers) -> tuple[float, float]:
-    """Bound what some answers have cost, as the rule counts it."""
+    """Bound the loss of answers under a rule from below and above."""
     found = rule.loss_bounds(*answers)
     return found.lower, min(found.upper, rule.composed_loss(answers[0]))
 
 
 def verify_record(store: LedgerStore, rule: Rule, workers: Workers) -> Verification:
-    """Check a ledger from its raw answers."""
+    """Verify a ledger from its raw answers."""
     with store.transaction(write=False) as connection:
         if connection.execute(_HIDDEN).fetchmany(1):
-            raise LedgerError("Only the owner of a ledger can verify it: outputs are hidden from others.")
+            raise LedgerError("Only the owner of a ledger can verify it, since outputs are hidden from tenants.")
     cache, sums = LedgerCache(), _SpentSums(rule.epsilon)
     problems: list[str] = []
     decided: dict[tuple[Fingerprint, str], bool] = {}
@@ -77,9 +77,9 @@ def verify_record(store: LedgerStore, rule: Rule, workers: Workers) -> Verificat
         numbers = np.arange(len(cache.number_of) if rule.delta is None else 0)
         wrong = numbers[certified_losses(store, cache, rule, numbers, {}, workers)[:, 0] > rule.epsilon]
         if wrong.size:
-            problems.append(f"{_list_people(cache, wrong)} have lost more than their budget of {rule.epsilon}.")
+            problems.append(f"The loss of {_list_people(cache, wrong)} exceeds their budget of {rule.epsilon}.")
     except ConflictError:
-        # The connection was lost: that is no damage of the ledger.
+        # A lost connection is not damage of the ledger.
         raise
     except LedgerError as error:
         problems.append(str(error))
@@ -94,7 +94,7 @@ def _structural_problems(store: LedgerStore) -> list[str]:
         uneven = connection.execute(
             "SELECT release FROM releases WHERE asked <> answered + served + refused"
         ).fetchmany(10)
-    return [*found, *(f"The counts of release {release} do not add up." for (release,) in uneven)]
+    return [*found, *(f"The counts of release {release} are inconsistent." for (release,) in uneven)]
 
 
 def _releases(store: LedgerStore) -> Iterator[tuple[int, int]]:
@@ -116,7 +116,7 @@ def _check_release(
     sums: "_SpentSums",
     workers: Workers,
 ) -> list[str]:
-    """Establish the admissions of one release, from what was recorded before it."""
+    """Return the problems of one release's admissions, decided again from the records before it."""
     with store.transaction(write=False) as connection, damage():
         if not cache.queries:
             cache.catch_up(connection, until=0)
@@ -135,7 +135,7 @@ def _check_release(
     wrong = ~np.array([decided[key] for key in keys], dtype=bool)[group]
     if not wrong.any():
         return []
-    return [f"Release {release} took {_list_people(cache, numbers[wrong])} past their budget of {rule.epsilon}."]
+    return [f"Release {release} took {_list_people(cache, numbers[wrong])} over their budget of {rule.epsilon}."]
 
 
 class _SpentSums:
@@ -146,11 +146,11 @@ class _SpentSums:
         self._spent = np.zeros(0, dtype=np.int64)
 
     def admit(self, numbers: Ints, epsilon: float) -> Bools:
-        """Add one more answer of these people, and say whose sum is certainly within the budget."""
+        """Add an answer of each person; return a mask of the sums that are certainly within the budget."""
         if numbers.size and numbers.max() >= len(self._spent):
             more = np.zeros(int(numbers.max()) + 1, dtype=np.int64)
             self._spent = np.concatenate([self._spent, more])
-        # Capped at twice the budget, so that the sums cannot overflow.
+        # A cap of twice the budget keeps the sums from overflowing.
         part = min(math.floor(min(epsilon / self._epsilon, 2.0) * 2.0**40) + 2, 2**41)
         self._spent[numbers] = np.minimum(self._spent[numbers] + part, 2**41)
         return self._spent[numbers] <= 2**40
@@ -163,10 +163,10 @@ def _list_people(cache: LedgerCache, numbers: Ints) -> str:
 
 
 def was_within_budget(rule: Rule, query: Query, answers: Answers) -> bool:
-    """Return whether one more answer was within the budget, whatever its output.
+    """Return whether one more answer was within the budget for every output.
 
-    Nothing of :mod:`skldp.accounting._decide` is asked, so that a fault there is found: epsilons are added up as
-    fractions, and every loss is searched for and proved anew.
+    The check is independent of :mod:`skldp.accounting._decide`, so it finds faults there. Epsilons are added as
+    fractions, and every loss is searched for and proved again.
     """
     queries, outputs = answers
     budget, more = Fraction(rule.epsilon), _exact_charge(query)
@@ -186,7 +186,7 @@ def was_within_budget(rule: Rule, query: Query, answers: Answers) -> bool:
 
 
 def _fits(rule: Rule, pairs: list[tuple[Query, int]], budget: Fraction) -> bool:
-    """Return whether answers and releases cost at most a budget, by an independent search and proof."""
+    """Return whether the loss of answers and releases is at most a budget, by an independent search and proof."""
     released = [(query, output) for query, output in pairs if isinstance(query, ReleaseQuery)]
     asked = [(query, output) for query, output in pairs if not isinstance(query, ReleaseQuery)]
     remaining = budget - _cost_of_releases(released)
@@ -214,7 +214,7 @@ def _cost_of_releases(released: list[tuple[ReleaseQuery, int]]) -> Fraction:
                 scores[code] = scores.get(code, Fraction(0)) + vote
         unseen = [] if len(scores) == own[0][0].n_classes else [Fraction(0)]
         found = [*scores.values(), *unseen]
-        # With what the digits leave open, but where everything cancels.
+        # The margin covers the error of 50 digits; a zero sum is exact.
         apart = max(found) - min(found)
         full += apart + (Fraction(1, 10**40) if apart else 0)
     return full
@@ -232,13 +232,13 @@ def _possible(query: Query, pairs: list[tuple[Query, int]]) -> Iterable[int]:
 
 
 def _codes(query: ReleaseQuery, output: int) -> list[int]:
-    """Return the codes that make the released output likelier."""
+    """Return the codes under which the released output is more likely."""
     digits = reversed(f"{output:b}")
     return [code for code, digit in enumerate(digits) if digit == "1"] if query.own_count else [output]
 
 
 def _vote(query: ReleaseQuery) -> Fraction:
-    """Return the log-ratio in fifty digits."""
+    """Return the log-ratio of an output's two probabilities, to 50 digits."""
     own, other, total = query.own_count, query.other_count, 2**64
     likely, unlikely = total - (query.n_classes - 1) * other, other
     if own:
@@ -255,7 +255,7 @@ def _exact_charge(query: Query) -> Fraction | float:
 
 
 def _is_concentrated(queries: list[Query], budget: Fraction, delta: float) -> bool:
-    """Return whether rho + 2 sqrt(rho ln(1/delta)) is at most the budget, in fractions and 50 digits."""
+    """Return whether rho + 2 sqrt(rho ln(1/delta)) is at most the budget, computed with fractions and 50 digits."""
     rho = sum(
         (
             Fraction(one.n_rows * one.row_zcdp, 2**60) if isinstance(one, ReleaseQuery)

@@ -1,1 +1,1 @@
-"""Certified bounds on the realized loss: a sum of S-shaped functions, maximised and minimised over a box."""
+"""Certified bounds on the realized loss, as extrema of a sum of S-shaped functions over a domain."""

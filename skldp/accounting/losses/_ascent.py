@@ -1,6 +1,6 @@
-"""Local ascents of many sums at once: sums of the same answers' functions, each with its own counts.
+"""Simultaneous local ascents of many sums of the same functions with different counts.
 
-What is found are points, and so bounds from below; nothing rests on them having found the best.
+The ascents find points, and therefore lower bounds. No proof depends on their quality.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ _HALVINGS = 6
 
 
 def scattered(n_points: int, n_features: int) -> Floats:
-    """Points spread evenly over [-1, 1]^d: a Weyl sequence, the same every time."""
+    """Return points spread evenly over [-1, 1]^d, from a deterministic Weyl sequence."""
     golden = 1.0
     for _ in range(30):
         golden = (1 + golden) ** (1 / (n_features + 1))
@@ -21,7 +21,7 @@ def scattered(n_points: int, n_features: int) -> Floats:
 
 
 def totals(problem: SigmoidSum, counts: Floats, points: Floats) -> Floats:
-    """Sum of each row of counts at its own point.
+    """Return the sum for each row of counts at its own point.
 
     Shapes: counts (k, n), points (k, d); returns (k,).
     """
@@ -30,7 +30,7 @@ def totals(problem: SigmoidSum, counts: Floats, points: Floats) -> Floats:
 
 
 def solved(stiffness: Floats, bent: Floats, weights: Floats, pull: Floats) -> Floats:
-    """Solve (D + W' diag(h) W) x = b for a stack of such systems, by the smaller of two systems; 0 where that fails.
+    """Solve a stack of systems (D + W' diag(h) W) x = b, each in its smaller form; return 0 after a failure.
 
     Shapes: stiffness (k, d), bent (k, n), weights (n, d), pull (k, d); returns (k, d).
     """
@@ -57,7 +57,7 @@ def solved(stiffness: Floats, bent: Floats, weights: Floats, pull: Floats) -> Fl
 def stepped(
     problem: SigmoidSum, counts: Floats, points: Floats, values: Floats, arguments: Floats
 ) -> tuple[Floats, Floats]:
-    """One projected Newton step of each row along the sum's concave part, halved where it does not improve the sum.
+    """Take a projected Newton step of each row along the sum's concave part, halved until it improves the sum.
 
     Shapes: counts (k, n), points (k, d), values (k,), arguments (k, n); returns points (k, d), values (k,).
     """
@@ -80,7 +80,7 @@ def stepped(
 
 
 def ascended(problem: SigmoidSum, counts: Floats, points: Floats, n_steps: int) -> tuple[Floats, Floats]:
-    """Climb from each point, a few steps or until a step gains next to nothing.
+    """Ascend from each point for at most `n_steps` steps, or until the gain is negligible.
 
     Shapes: counts (k, n), points (k, d); returns points (k, d), values (k,).
     """

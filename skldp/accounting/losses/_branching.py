@@ -1,6 +1,6 @@
-"""Maximum of a sum of S-shaped functions: of a concave one by Newton steps, of any other by branching on the box.
+"""Maximization of a sum of S-shaped functions, by Newton steps if it is concave, else by branching on the box.
 
-The bound of a box replaces every function by its least concave majorant over the box's range of the argument.
+The bound on a box replaces every function by its least concave majorant over the box's range of the argument.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ from skldp.accounting.losses._sigmoid_sum import SigmoidSum
 
 
 def tangent_bound(problem: SigmoidSum, point: Floats) -> tuple[float, float]:
-    """Value at a point, and the upper bound of a concave sum that the tangent plane there gives."""
+    """Return the value at a point, and the upper bound of a concave sum from the tangent plane there."""
     value = float(problem.total(point[None, :])[0])
     gradient = problem.gradient(point)
     return value, value + float(np.abs(gradient).sum() - gradient @ point)
@@ -20,7 +20,7 @@ def tangent_bound(problem: SigmoidSum, point: Floats) -> tuple[float, float]:
 def maximum_of_concave(
     problem: SigmoidSum, *, tol: float, start: Floats | None = None, max_iter: int = 100
 ) -> tuple[float, float, Floats, Floats]:
-    """Projected Newton, until the tangent bound is within `tol` of the value.
+    """Maximize by projected Newton steps until the tangent bound is within `tol` of the value.
 
     Shapes: start (d,); returns point (d,), slopes (n,).
     """
@@ -64,7 +64,7 @@ _BATCH_ELEMENTS = 1 << 16
 
 
 def box_bounds(problem: SigmoidSum, center: Floats, radius: Floats) -> tuple[Floats, Floats, Floats]:
-    """Upper bounds of the sum over boxes, the points where the majorants peak, and how much each side loosens them.
+    """Return upper bounds of the sum over boxes, the maxima of the majorants, and the looseness due to each side.
 
     Shapes: center, radius (k, d); returns bounds (k,), peaks (k, d), looseness (k, d).
     """
@@ -87,7 +87,7 @@ def box_bounds(problem: SigmoidSum, center: Floats, radius: Floats) -> tuple[Flo
 
 
 class BoxBranching:
-    """Best-first branch and bound on the box [-1, 1]^d, which can be taken up again.
+    """Resumable best-first branch and bound on the box [-1, 1]^d.
 
     Shapes: `point` (d,).
     """
@@ -111,7 +111,7 @@ class BoxBranching:
         return max(self.lower, self._discarded, float(self._bounds.max(initial=-np.inf)))
 
     def step(self, goal: float) -> None:
-        """Cut the boxes with the largest bounds above a goal, and drop the others for good."""
+        """Cut the boxes with the largest bounds above a goal, and discard boxes with smaller bounds."""
         problem = self._problem
         keep = self._bounds > max(goal, self.lower)
         self._discarded = max(self._discarded, float(self._bounds[~keep].max(initial=-np.inf)))
@@ -138,7 +138,7 @@ class BoxBranching:
 
 
 def _halves(center: Floats, radius: Floats, side: Positions, to_the_ends: bool) -> tuple[Floats, Floats]:
-    """Both halves of each box along one of its sides; its two ends for a convex sum."""
+    """Return both halves of each box along one of its sides, or its two faces for a convex sum."""
     rows = np.arange(len(center))
     left, right, smaller = center.copy(), center.copy(), radius.copy()
     smaller[rows, side] = 0.0 if to_the_ends else radius[rows, side] / 2

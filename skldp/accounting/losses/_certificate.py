@@ -1,25 +1,25 @@
-r"""Independent check: prove a bound on a sum of log-likelihoods from the result of any search.
+r"""Independent check that proves a bound on a sum of log-likelihoods from the result of any search.
 
-Nothing in here looks for anything, and nothing is imported from what does. A search hands over a :class:`Tree`, which
-cuts the box into leaves, and proposes slopes for the answers in each leaf; the check rebuilds the leaves from the cuts,
-so that they cover the box by construction, and bounds each leaf itself. With s the slopes, m the counts and w the
-arguments of the answers, restricted to l <= w <= u within a leaf,
+This module does not search and imports no search code. A search passes a :class:`Tree`, which cuts the box into leaves,
+and proposes slopes for the answers in each leaf. The check rebuilds the leaves from the cuts, so they cover the box by
+construction, and bounds each leaf. With slopes s, counts m and arguments w of the answers, restricted to
+l <= w <= u within a leaf,
 
 .. math:: \sum_i m_i g_i(w_i') \le \sum_i m_i \max_{l_i \le w \le u_i} (g_i(w) - s_i w)
           + \max_{x} \sum_i m_i s_i (a_i \cdot x + o_i) + \sum_i m_i |s_i| e_i .
 
-That holds for any slopes: poor ones only make the bound loose. Here g is :math:`\ln(q + \eta + t S)` for a bound from
-above on the log-likelihood, and :math:`-\ln(q - \eta + t S)` for one from below, with the errors e and
-:math:`\eta` of :mod:`~skldp.accounting.losses._sampled_law`. The one-dimensional maxima are taken where g can turn:
-at the ends, at the kinks 0 and 1 of a ramp, and on the concave part, where for a ramp the unconstrained maximum has a
-closed form, and for a logistic answer or a curved ramp the tangent at any point bounds what the rest can gain. No
-slope is ever taken for a supergradient of the sum.
+The inequality holds for any slopes; poor slopes only loosen the bound. For an upper bound on the log-likelihood, g is
+:math:`\ln(q + \eta + t S)`; for a lower bound, it is :math:`-\ln(q - \eta + t S)`. The errors e and :math:`\eta` are
+those of :mod:`~skldp.accounting.losses._sampled_law`. The candidates for a one-dimensional maximum are the ends, the
+kinks 0 and 1 of a ramp, and the concave part. On the concave part, the unconstrained maximum of a ramp has a closed
+form; a tangent at any point bounds a logistic answer or a curved ramp. No slope is assumed to be a supergradient of
+the sum.
 
-A sum that is concave over the box has its minimum at a vertex (:func:`vertex_maximum`), and a tree may then cut a
-box into two opposite faces (``Tree(to_the_ends=True)``): both are checked here as well. Near its kink at 0 a ramp is
-replaced by :math:`\ln(q - \eta + t \min(w, 1))`, which is concave and nowhere larger.
+A sum that is concave over the box has its minimum at a vertex (:func:`vertex_maximum`). A tree may then cut a box into
+two opposite faces (``Tree(to_the_ends=True)``). Both properties are checked here. Near its kink at 0, a ramp is
+replaced by :math:`\ln(q - \eta + t \min(w, 1))`, which is concave and not larger anywhere.
 
-**Rounding.** What the formulas above lose is bounded in `_roundings` and added; NaN becomes infinity.
+**Rounding.** `_roundings` bounds the rounding of these formulas, and the bound is added; NaN becomes infinity.
 
 References
 ----------
@@ -53,12 +53,12 @@ def curved(law: AnswerLaw, ramp: Floats) -> Floats:
 
 
 def curved_peaks(law: AnswerLaw, sign: int, slopes: Floats, low: Floats, high: Floats) -> Floats:
-    r"""Maximum of sign ln(q + sign eta + t S(w)) - s w over low <= w <= high, with S a curved ramp of growth k.
+    r"""Bound sign ln(q + sign eta + t S(w)) - s w over low <= w <= high, with S a curved ramp of growth k.
 
-    Between the kinks h = ln(q + t S) has :math:`h'' = h' (k - h')`, and :math:`k - h'` has the sign of
-    :math:`(q (e^k - 1) - t) / (e^k - 1)` throughout. So sign h is either convex there, with its maximum at an end, or
-    concave, where the tangent at any point is a bound. Which of the two, rounding can mistake only where h'' is below
-    :math:`64 u k^2`: so much is added.
+    Between the kinks, h = ln(q + t S) has :math:`h'' = h' (k - h')`, and :math:`k - h'` has the constant sign of
+    :math:`(q (e^k - 1) - t) / (e^k - 1)`. So sign h is either convex there, with its maximum at an end, or concave,
+    with a bound from the tangent at any point. Rounding can confuse the two only if h'' is below :math:`64 u k^2`; this
+    amount is added.
     """
     q, t, k = law.smallest + sign * CHANCE_ERROR, law.reach, law.growth
     height = np.expm1(k)
@@ -75,7 +75,7 @@ def curved_peaks(law: AnswerLaw, sign: int, slopes: Floats, low: Floats, high: F
     best: Floats = np.maximum(value(low), value(high))
     for kink in (0.0, 1.0):
         best = np.where((low < kink) & (high > kink), np.maximum(best, value(np.full_like(best, kink))), best)
-    # The point where h has the slope, else the end towards which h rises.
+    # The point at which h has the slope, or the end towards which h increases.
     wanted, middle = sign * slopes, (first + last) / 2
     towards = np.where(sign * (steepness(middle) - wanted) > 0, last, first)
     ratio = wanted * (q * height - t) / (t * (k - wanted))
@@ -93,7 +93,7 @@ def curved_peaks(law: AnswerLaw, sign: int, slopes: Floats, low: Floats, high: F
 Proposal = Callable[[Positions, Floats, Floats], Floats]
 
 _BLOCK = 1 << 18
-# The inflection point of a logistic answer is known much more accurately.
+# The actual error of a logistic answer's inflection point is much smaller.
 _BEND_ERROR = 2.0**-44
 
 
@@ -109,7 +109,7 @@ class Tree:
         self.size = 1
 
     def split(self, nodes: npt.ArrayLike, axes: npt.ArrayLike, cuts: npt.ArrayLike) -> Positions:
-        """Cut some leaves in two, and give the positions of the first of each one's children."""
+        """Cut leaves in two and return the position of each one's first child."""
         at = np.atleast_1d(np.asarray(nodes, dtype=np.intp))
         children = self.size + 2 * np.arange(len(at))
         self.size += 2 * len(at)
@@ -144,7 +144,7 @@ def certified_loss(
     low: Sequence[Proof],
     region: Region | None = None,
 ) -> float:
-    """Return an upper bound of a realized loss, by which a filter decides.
+    """Return the upper bound of a realized loss that filters use.
 
     Shapes: box (2, d).
     """
@@ -161,14 +161,14 @@ def certified_loss(
             else certified_maximum(law, sign, proof.tree, proof.propose, proof.prices)
             for proof in (nothing, *proofs)
         )
-    # The slack of each side exceeds the rounding of their sum.
+    # The slack of each side covers the rounding of their sum.
     return max(0.0, min(math.nextafter(proved, math.inf), ceiling))
 
 
 def certified_maximum(
     law: AnswerLaw, sign: int, tree: Tree, propose: Proposal, prices: Callable[[Positions], Floats] | None = None
 ) -> float:
-    """Bound the sum's maximum over the box (sign 1), or minus its minimum (sign -1), from above."""
+    """Return an upper bound on the sum's maximum over the box (sign 1) or on minus its minimum (sign -1)."""
     if tree.to_the_ends and (law.region is not None or not peaks_at_vertices(law, sign)):
         return math.inf
     worst = -math.inf
@@ -202,7 +202,7 @@ def leaf_bounds(
     minorant: bool = False,
     prices: Floats | None = None,
 ) -> Floats:
-    """Bound the sum over leaves, whatever the slopes are.
+    """Return upper bounds of the sum over leaves, valid for any slopes.
 
     Shapes: count (n,), slopes (k, n), box_low, box_high (k, d), low, high (k, n), prices (k, n_inequalities); returns
     (k,).
@@ -231,9 +231,9 @@ def leaf_bounds(
 def _roundings(law: AnswerLaw, count: Floats, slopes: Floats) -> Floats:
     """Bound the sum of all roundings in a leaf's bound.
 
-    Of each answer's maximum: a logarithm within 8 u of itself and of a probability within 16 u, a product and a
-    difference with s w; a logistic answer's bend. Of the sums: as many roundings as there are terms, twice for those
-    over answers and then features, of the sizes that are added. Arguments are no larger than `magnitude`.
+    The maximum of an answer includes a logarithm (relative error 8 u) of a probability (16 u), a product with s w, a
+    difference, and the bend of a logistic answer. A sum has one rounding per term, relative to the magnitude of the
+    terms; sums over answers and then features count twice. Arguments are at most `magnitude`.
     """
     n, d = law.coef.shape
     still = (n + 128) * UNIT * (2 + law.epsilon)
@@ -243,17 +243,17 @@ def _roundings(law: AnswerLaw, count: Floats, slopes: Floats) -> Floats:
 
 
 def _ramp_peaks(law: AnswerLaw, sign: int, slopes: Floats, low: Floats, high: Floats, minorant: bool = False) -> Floats:
-    """Maximum of sign ln(q + sign eta + t min(1, max(0, w))) - s w over low <= w <= high."""
+    """Bound sign ln(q + sign eta + t min(1, max(0, w))) - s w over low <= w <= high."""
     q, t = law.smallest + sign * CHANCE_ERROR, law.reach
     lowest = -np.inf if minorant else 0.0
-    # A non-positive minorant gives NaN, hence infinity.
+    # A non-positive minorant gives NaN, which becomes infinity.
     best = sign * np.log(q + t * np.clip(low, lowest, 1.0)) - slopes * low
     best = np.maximum(best, sign * np.log(q + t * np.clip(high, lowest, 1.0)) - slopes * high)
     if not minorant:
         best = np.maximum(best, np.where((low < 0) & (high > 0), sign * np.log(q), -np.inf))
     if sign > 0:
         best = np.maximum(best, np.where((low < 1) & (high > 1), np.log(q + t) - slopes, -np.inf))
-        # Between the kinks ln(q + t w) - s w is concave, and nowhere larger than where its slope is s.
+        # Between the kinks, ln(q + t w) - s w is concave, with its maximum at a slope of 0.
         stationary, uncertain = 1 / slopes - q / t, 2.0**-48 * (1 / slopes + q / t)
         inside = (slopes > 0) & (stationary + uncertain >= np.maximum(low, 0.0))
         inside &= stationary - uncertain <= np.minimum(high, 1.0)
@@ -262,11 +262,11 @@ def _ramp_peaks(law: AnswerLaw, sign: int, slopes: Floats, low: Floats, high: Fl
 
 
 def _logistic_peaks(law: AnswerLaw, sign: int, slopes: Floats, low: Floats, high: Floats) -> Floats:
-    r"""Maximum of sign ln(q + sign eta + t S(w)) - s w over low <= w <= high.
+    r"""Bound sign ln(q + sign eta + t S(w)) - s w over low <= w <= high.
 
-    With :math:`\lambda = \ln((q + t) / q)` the derivative of ln(q + t S(w)) is :math:`S(w + \lambda) - S(w)`, which
-    increases up to :math:`-\lambda/2` and decreases from there on. On the concave part the tangent at any point w0 is
-    a bound; at the stationary point, up to its rounding, it gains nothing. Elsewhere the maximum is at an end.
+    With :math:`\lambda = \ln((q + t) / q)`, the derivative of ln(q + t S(w)) is :math:`S(w + \lambda) - S(w)`, which
+    increases up to :math:`-\lambda/2` and then decreases. On the concave part, the tangent at any point w0 is a bound.
+    At the stationary point, this bound is tight up to rounding. Elsewhere, the maximum is at an end.
     """
     q, t = law.smallest + sign * CHANCE_ERROR, law.reach
     steep = np.log1p(t / q)
@@ -286,7 +286,7 @@ def _logistic_peaks(law: AnswerLaw, sign: int, slopes: Floats, low: Floats, high
 
 
 def _leaves(law: AnswerLaw, tree: Tree) -> Iterator[tuple[Positions, Floats, Floats, Floats, Floats]]:
-    """Follow the cuts from the root: leaves, their boxes, and the ranges of the arguments within."""
+    """Yield leaves with their boxes and ranges of the arguments, by following the cuts from the root."""
     nodes, d, region = np.zeros(1, dtype=np.intp), law.box.shape[1], law.region
     low, high = law.box[:1].copy(), law.box[1:].copy()
     least, most = np.full((1, len(law)), -np.inf), np.full((1, len(law)), np.inf)
@@ -310,7 +310,7 @@ def _leaves(law: AnswerLaw, tree: Tree) -> Iterator[tuple[Positions, Floats, Flo
         inner = np.flatnonzero(~is_leaf)
         axis, cut, child = (values[nodes[inner]] for values in (tree.axis, tree.cut, tree.child))
         if (child <= nodes[inner]).any() or (child + 1 >= tree.size).any():
-            raise ValueError("A tree's nodes must come before their children.")
+            raise ValueError("The nodes of a tree must precede their children; got another order.")
         low, high = np.tile(low[inner], (2, 1)), np.tile(high[inner], (2, 1))
         least, most = np.tile(least[inner], (2, 1)), np.tile(most[inner], (2, 1))
         n, feature = len(inner), axis < d
@@ -320,7 +320,7 @@ def _leaves(law: AnswerLaw, tree: Tree) -> Iterator[tuple[Positions, Floats, Flo
             low[n + rows, column] = high[n + rows, column]
         else:
             middle = np.clip(cut[feature], low[rows, column], high[rows, column])
-            # No record lies between two integers; the upper child of the last integer is empty.
+            # No record is between two integers; the upper child of the last integer is empty.
             integer = np.zeros(len(rows), dtype=bool) if region is None else region.integer[column]
             high[rows, column] = np.where(integer, np.floor(middle), middle)
             low[n + rows, column] = np.where(integer, np.floor(middle) + 1, middle)
@@ -331,19 +331,19 @@ def _leaves(law: AnswerLaw, tree: Tree) -> Iterator[tuple[Positions, Floats, Flo
 
 
 def peaks_at_vertices(law: AnswerLaw, sign: int) -> bool:
-    """Return whether the sum, or its minorant, is convex over the box and so peaks at a vertex."""
+    """Return whether the sum, or its minorant, is convex over the box, with its maximum at a vertex."""
     least, most = (values[0] for values in law.ranges(law.box[:1], law.box[1:]))
     q = law.smallest + sign * CHANCE_ERROR
     bend = -np.log1p(law.reach / q) / 2
     smooth = bend + _BEND_ERROR <= least if sign < 0 else most <= bend - _BEND_ERROR
-    # The minorant is as good as the ramp only where that starts below 0 by no more than rounding, and must be positive:
-    # half of q covers the rounding of this comparison.
+    # The minorant is tight only if the ramp starts below 0 by no more than rounding. It must be positive: half of q
+    # covers the rounding of this comparison.
     ramps = (sign < 0) & (least >= -4 * law.error) & (q / 2 + law.reach * least > 0) & (law.growth == 0)
     return bool(np.where(law.logistic, smooth, ramps).all())
 
 
 def vertex_bounds(law: AnswerLaw, sign: int, vertices: Floats) -> Floats:
-    """Bound each answer's log-likelihood (minus it for sign -1) at vertices of the box from above.
+    """Return upper bounds of each answer's log-likelihood (of its negative for sign -1) at vertices of the box.
 
     Shapes: vertices (k, d); returns (n, k).
     """
@@ -351,7 +351,7 @@ def vertex_bounds(law: AnswerLaw, sign: int, vertices: Floats) -> Floats:
 
 
 def bounds_at(law: AnswerLaw, sign: int, sums: Floats, *, kinked: bool) -> Floats:
-    """Bound log-likelihoods (minus them for sign -1) from above, with a ramp's kink at 0 or without.
+    """Return upper bounds of log-likelihoods (of their negatives for sign -1), with or without a ramp's kink at 0.
 
     Shapes: sums (k, n); returns (k, n).
     """
@@ -368,7 +368,7 @@ def vertex_rounding(law: AnswerLaw, count: Floats) -> Floats:
 
 
 def vertex_maximum(law: AnswerLaw, sign: int) -> tuple[float, Floats]:
-    """Look at every vertex of the box, or at every point of a region that holds finitely many.
+    """Return the maximum over the vertices of the box, or over all points of a finite region, and its position.
 
     Shapes: returns (d,).
     """

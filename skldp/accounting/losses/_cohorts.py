@@ -1,4 +1,4 @@
-r"""Tables of the realized loss of many people who were asked the same queries."""
+r"""Tables for decisions about many people with answers to the same queries."""
 
 import threading
 from abc import ABC, abstractmethod
@@ -29,9 +29,9 @@ _MOST_MOVING = 10
 _MAX_STEPS = 12
 # Approximate number of entries in a temporary array.
 _BLOCK = 1 << 21
-# Wider than the tolerance of a single history's search, so that both methods decide alike.
+# A margin above the tolerance of a single history's search makes both methods decide alike.
 MARGIN = 1e-6
-# Answers with more rounding are left to the search: many of them would fill the margin.
+# Answers with more rounding could exhaust the margin, so the search decides them.
 _FINEST = 1e-9
 
 
@@ -50,8 +50,8 @@ def linear_decisions(
 
     Shapes: after (n_histories, 2).
 
-    True is certified by :mod:`~skldp.accounting.losses._certificate`: the maximum from the slopes at a point near it,
-    the minimum from all vertices. False means that two points differ by more, up to rounding.
+    True is certified by :mod:`~skldp.accounting.losses._certificate`: the maximum from the slopes at a nearby point,
+    the minimum from all vertices. False means that the loss between two points exceeds the budget, up to rounding.
     """
     undecided: list[bool | None] = [None] * len(histories)
     if bounds is None or not isinstance(query, RegressionQuery):
@@ -81,7 +81,7 @@ def linear_decisions(
 
 
 def _counted(histories: Sequence[History], places: Positions, n_places: int) -> Floats:
-    """Count each answer in each history."""
+    """Return the count of each answer in each history."""
     sizes = [len(outputs) for _, outputs in histories]
     asked = np.fromiter(chain.from_iterable(numbers for numbers, _ in histories), np.intp, sum(sizes))
     given = np.fromiter(chain.from_iterable(outputs for _, outputs in histories), np.intp, sum(sizes))
@@ -93,9 +93,9 @@ def _counted(histories: Sequence[History], places: Positions, n_places: int) -> 
 def _decided(
     law: AnswerLaw, counts: Floats, more: Floats, vertices: Floats, epsilon: float
 ) -> tuple[list[bool | None], Floats]:
-    """Decide for each row of counts: True only if it fits with each row of `more`, False as soon as one does not.
+    """Decide whether each row of counts is within the budget with every row of `more`; bound the losses if it is.
 
-    Where they fit, the losses are bounded as well.
+    A row is decided False at the first row of `more` that exceeds the budget.
     """
     problem = sigmoid_sum(law)
     n_histories = len(counts)
@@ -106,7 +106,7 @@ def _decided(
     fits, exceeds = np.zeros(len(counts), dtype=bool), np.zeros(len(counts), dtype=bool)
     bounds = np.full(len(counts), np.inf)
     active = np.arange(len(counts))
-    # All start in the middle, with one row of arguments.
+    # All ascents start in the middle, with one row of arguments.
     points = np.zeros((1, problem.weights.shape[1]))
     lost = np.zeros(n_histories, dtype=bool)
     for _ in range(_MAX_STEPS):
@@ -136,13 +136,13 @@ def _decided(
 
 
 def _proved(law: AnswerLaw, counts: Floats, slopes: Floats) -> Floats:
-    """Bound each sum's maximum by the independent check, from one slope per answer."""
+    """Return the bound on each sum's maximum that the independent check proves from one slope per answer."""
     low, high = law.box[:1], law.box[1:]
     return leaf_bounds(law, 1, counts, slopes, low, high, *law.ranges(low, high))
 
 
 class _AnswerTable(ABC):
-    """Law of the answers of some queries, with bounds on each at some points; threads may share one."""
+    """Base class of thread-safe tables of answers, with bounds on their log-likelihoods at points."""
 
     def __init__(self, points_shape: tuple[int, ...]) -> None:
         self._lock = threading.Lock()
@@ -169,27 +169,27 @@ class _AnswerTable(ABC):
 
     @abstractmethod
     def _part_of(self, query: Query) -> AnswerLaw | None:
-        """Return the law of the two answers to a query, or None if the table cannot have them."""
+        """Return the law of the two answers to a query, or None if the table does not support it."""
 
     @abstractmethod
     def _bounds_of(self, part: AnswerLaw) -> Floats:
-        """Return the bounds on two answers, a row each."""
+        """Return the bounds on the answers, one row per answer."""
 
     def places(self, queries: Sequence[Query], used: Collection[int]) -> Positions:
-        """Return the row of output 0 of each query that is used; that of output 1 is the next."""
+        """Return the row of output 0 of each used query; the next row is that of output 1."""
         places = np.zeros(len(queries), dtype=np.intp)
         places[list(used)] = [cast("int", self._place[queries[number].key]) for number in used]
         return places
 
     def law(self, rows: Positions) -> tuple[AnswerLaw, Floats]:
-        """Return the law of some distinct answers, and the bounds on them."""
+        """Return the law of distinct answers, and the bounds on them."""
         with self._lock:
             assert self._law is not None
             return self._law.part(rows), self._bounds[rows]
 
 
 class LinearTable(_AnswerTable):
-    """Linear queries over one box, and how unlikely each of their answers is at each vertex.
+    """Table of linear queries over a box, with bounds at each vertex.
 
     Shapes: `box` (2, n_features).
     """
@@ -222,13 +222,11 @@ _MOST_POINTS = 1 << 12
 
 
 class PointTable(_AnswerTable):
-    """Regression queries over one finite domain, and bounds on each answer's log-likelihood at each record."""
+    """Table of regression queries over a finite domain, with bounds at each record."""
 
     def __init__(self, region: Region) -> None:
         if not self.serves(region):
-            raise ValueError(
-                f"A table needs a finite domain of at most {_MOST_POINTS} records. Got a larger one instead."
-            )
+            raise ValueError(f"A table needs a finite domain of at most {_MOST_POINTS} records; got a larger one.")
         self._region = region
         self._all = np.ones(len(region.integer), dtype=bool)
         # Upper bounds on each answer's log-likelihood and on its negative.
@@ -272,7 +270,7 @@ class PointTable(_AnswerTable):
 def _decided_points(
     law: AnswerLaw, counts: Floats, next_columns: Positions, bounds: Floats, epsilon: float
 ) -> list[bool | None]:
-    """Decide for each row of counts: True only if both outputs fit, False as soon as one does not."""
+    """Decide whether each row of counts is within the budget with both outputs."""
     fits = np.ones(len(counts), dtype=bool)
     exceeds: Bools = np.zeros(len(counts), dtype=bool)
     before = [counts @ bounds[:, side] for side in (0, 1)]

@@ -1,8 +1,8 @@
-"""Histories that have certainly lost more than a budget, by two points of the box.
+"""Fast detection of histories whose loss between two points of the box exceeds a budget.
 
-Most refusals need no more than that, and no proof. Histories that are made of the same few answers share the values of
-these at some scattered points, and climb from the best of them together. People who are found here could not
-have been admitted: a certified bound lies above every loss between two points.
+Two points suffice for a refusal, without a proof. Histories with the same few answers share their values at scattered
+points, and ascend together from the best points. The exact decision would refuse these people too, since a certified
+bound exceeds every loss between two points.
 """
 
 from collections.abc import Sequence

@@ -1,14 +1,13 @@
-r"""Certified bounds on the realized privacy loss of a set of answers.
+r"""Certified bounds on the realized privacy loss of answers.
 
 The realized loss of outputs :math:`y_1, \dots, y_n` is (Pan 2025, Eq. 10)
 
 .. math:: L(y) = \ln \max_x \prod_i P(y_i \mid x) - \ln \min_x \prod_i P(y_i \mid x).
 
-Both extrema are bounded from both sides: a point where the value is attained, and a bound that no point of the domain
-exceeds. A search finds both, and neither is taken on its word: the bound is what the independent check
-(:mod:`~skldp.accounting.losses._certificate`) proves from what was found, and the value is computed from the very
-integers that answers are drawn with. Which method searches depends on the answers alone: none of them takes a time
-limit, so that a decision is the same on every machine.
+A search finds a point and a bound for each extremum, but the result does not depend on its correctness. The independent
+check (:mod:`~skldp.accounting.losses._certificate`) proves the bound. The value at the point is computed from the
+sampled integers. The search method depends only on the answers, without time limits, so a decision is the same on
+every machine.
 """
 
 import math
@@ -44,10 +43,10 @@ from skldp.accounting.losses._sampled_law import AnswerLaw, sampled_law
 from skldp.accounting.losses._sigmoid_sum import sigmoid_sum
 from skldp.mechanisms._finite_query import FiniteQuery
 
-# Up to here (about 0.1 s) the vertex table is the fastest exact minimum.
+# Up to this size (about 0.1 s), the vertex table is the fastest exact minimum.
 _MOST_VERTEX_EVALUATIONS = 2.0**23
-# Branching on the box beats branching on the answers up to so many features with more answers than so many times that,
-# unless the maximum is a face or a kink across the box: then it meets ever more boxes, but cuts few answers.
+# Branching on the box is faster than branching on the answers with at most this many features and at least this many
+# answers per feature. It is slower if the maximum is a face or a kink across the box.
 _FEW_FEATURES = 4
 _FEW_ANSWERS = 3
 _FIRST_BOX_NODES = 10_000
@@ -68,27 +67,27 @@ def realized_loss(
     group_size: int | None = None,
     threshold: float | None = None,
 ) -> "LossBounds":
-    """Bound the realized privacy loss of some answers of one person from both sides.
+    """Bound the realized privacy loss of one person's answers from both sides.
 
     Parameters
     ----------
     queries : sequence of RegressionQuery, ClassQuery, SoftmaxQuery, FiniteQuery or ReleaseQuery
-        Releases count in full, or by what the codes of their part were, beside the joint loss of the other answers.
+        Queries of the answers. The charge of a release is added in full; releases of a part are charged by their codes.
     outputs : sequence of int
-        The output of each query: 0 or 1 for a regression (0 means a, 1 means b).
+        Output of each query: 0 or 1 for a regression (0 means a, 1 means b).
     bounds : tuple (low, high) or Domain, default=None
-        The box of x, each side a number or one per feature; or a ``Domain`` of intervals, whole
-        numbers and one-hot blocks, with or without linear inequalities.
+        Bounds of x, each a number or one number per feature; or a ``Domain`` of intervals, integers and one-hot
+        blocks, with or without linear inequalities.
     domain : array-like of shape (n_points, n_features), default=None
-        A finite domain instead of a box. A FiniteQuery speaks of its points by their index; with finite queries only,
-        no domain needs to be given.
+        Finite domain, as an alternative to `bounds`. A FiniteQuery refers to its points by index. Finite queries alone
+        need no domain.
     tol : float, default=1e-3
-        Aim for `upper` minus `lower`, in nats.
+        Target of `upper` minus `lower`, in nats.
     group_size : int, default=None
-        Bound groups of so many answers one by one and add up (Appendix C of the paper): looser, but the work grows
-        linearly with the answers. None treats all answers jointly.
+        Number of answers per group. The bounds of groups are added (Appendix C of the paper), which is looser, but the
+        time is linear in the number of answers. None bounds all answers jointly.
     threshold : float, default=None
-        Stop as soon as the loss is known to be at most this, or above it.
+        Loss at which to stop: the search ends when the loss is known to be at most this, or above it.
 
     Returns
     -------
@@ -97,16 +96,16 @@ def realized_loss(
     Raises
     ------
     ValueError
-        If the queries and outputs do not match, the domain is not given, or it has another number of features.
+        If the queries and outputs do not match, no domain is given, or its number of features differs.
 
     Notes
     -----
-    The order of the answers does not matter. `upper` is safe whether the search converged or not.
+    The order of the answers does not matter. `upper` is valid whether or not the search converged.
 
-    Regressions are counted jointly. Class questions, each question for one probability of a softmax model, each named
-    part and every other release are bounded by themselves and added up, even if they speak of the same columns: the
-    largest value of a product is at most the product of the largest values, and so with the least, so that the sum is
-    never below the joint loss. It is above it where answers of different groups oppose one another.
+    Regressions are bounded jointly. The answers to each class query, to each softmax query and about each named part,
+    and every other release, are bounded separately and added, even if they depend on the same columns. The sum is never
+    below the joint loss, since the maximum of a product is at most the product of the maxima, and likewise for minima.
+    It is larger if answers of different groups favor different records.
 
     References
     ----------
@@ -126,9 +125,7 @@ def realized_loss(
     check_positive("tol", tol)
     queries, outputs = list(queries), list(outputs)
     if len(queries) != len(outputs):
-        raise ValueError(
-            f"Every query needs one output. Got {len(queries)} queries and {len(outputs)} outputs instead."
-        )
+        raise ValueError(f"Every query needs one output; got {len(queries)} queries and {len(outputs)} outputs.")
     _check_outputs(queries, outputs)
     released = [query for query in queries if isinstance(query, ReleaseQuery)]
     if released:
@@ -141,7 +138,7 @@ def realized_loss(
         )
     if group_size is not None:
         if not is_integer(group_size) or group_size < 1:
-            raise ValueError(f"group_size must be a positive int or None. Got {group_size!r} instead.")
+            raise ValueError(f"group_size must be a positive int or None; got {group_size!r}.")
         starts = range(0, len(queries), group_size)
         ends = [slice(first, first + group_size) for first in starts]
         parts = [
@@ -165,23 +162,23 @@ def realized_loss(
     if not queries:
         return LossBounds(0.0, 0.0, None, None, True, "nothing was answered")
     if bounds is None:
-        raise ValueError("Regression queries need the bounds of x, or a finite domain. Got neither.")
+        raise ValueError("Regression queries need the bounds of x, or a finite domain; got neither.")
     region = region_of(bounds, n_features=_common_features(queries))
     return _loss_over_box([q for q in queries if isinstance(q, RegressionQuery)], outputs, region, tol, threshold)
 
 
 def g_leakage_bound(loss: float) -> float:
-    """Bound every realized g-leakage, for every gain function and every prior, by a realized loss.
+    """Return the bound on the realized g-leakage that follows from a realized loss.
 
     Parameters
     ----------
     loss : float
-        A realized privacy loss or an upper bound of one, in nats.
+        Realized privacy loss, or an upper bound on it, in nats.
 
     Returns
     -------
     float
-        e^loss: the largest factor by which any adversary's g-vulnerability can have grown.
+        e^loss, the largest factor by which any g-vulnerability can have grown, for any prior.
 
     References
     ----------
@@ -194,7 +191,7 @@ def g_leakage_bound(loss: float) -> float:
     1.5
     """
     if not loss >= 0:
-        raise ValueError(f"loss must be a number >= 0. Got {loss!r} instead.")
+        raise ValueError(f"loss must be a number >= 0; got {loss!r}.")
     return math.nextafter(math.exp(loss), math.inf)
 
 
@@ -205,7 +202,7 @@ def _with_releases(
     threshold: float | None,
     loss: Callable[..., "LossBounds"],
 ) -> "LossBounds":
-    """Add what releases have cost to the loss of the other answers, which speak of another part of the record."""
+    """Add the loss of releases to that of the other answers."""
     own = [output for query, output in zip(queries, outputs, strict=True) if isinstance(query, ReleaseQuery)]
     charges = released_loss(released, own)
     full = sum(charge_of(query) for query in released if query.part is None)
@@ -227,18 +224,18 @@ def _with_releases(
 def _loss_over_points(
     queries: Sequence[RegressionQuery | FiniteQuery], outputs: Sequence[int], domain: Any
 ) -> "LossBounds":
-    """Bound the loss over a finite domain by looking at every point."""
+    """Bound the loss over a finite domain by evaluating every point."""
     points = None if domain is None else np.asarray(domain, dtype=np.float64)
     if points is not None and (points.ndim != 2 or not len(points)):
-        raise ValueError(f"domain must have shape (n_points, n_features). Got shape {points.shape} instead.")
+        raise ValueError(f"domain must have shape (n_points, n_features); got shape {points.shape}.")
     sizes = {query.n_points for query in queries if isinstance(query, FiniteQuery)}
     if points is not None:
         sizes.add(len(points))
     if len(sizes) > 1:
-        raise ValueError(f"All queries must speak of the same finite domain. Got sizes {sorted(sizes)} instead.")
+        raise ValueError(f"All queries must have the same finite domain; got sizes {sorted(sizes)}.")
     size = sizes.pop() if sizes else 1
     total, error = np.zeros(size), 0.0
-    # Sorted, so that the sum does not depend on the order of the answers.
+    # Sorting makes the sum independent of the order of the answers.
     for query, output in sorted(zip(queries, outputs, strict=True), key=lambda pair: (pair[0].key, pair[1])):
         if isinstance(query, FiniteQuery):
             own = query.log_likelihood(int(output), np.arange(size))
@@ -247,11 +244,11 @@ def _loss_over_points(
             # A logarithm below 37 is accurate to 4 units in the last place.
             error += 2.0**-44
         elif points is None:
-            raise ValueError("Regression queries beside finite ones need the points of the domain. Got domain=None.")
+            raise ValueError("Regression queries with finite queries need domain, the points; got domain=None.")
         elif isinstance(query, RegressionQuery):
             total += query.log_likelihood(int(output), points)
             error += sampled_law([query], [int(output)], np.stack([points.min(axis=0), points.max(axis=0)])).allowance
-    # A sum of n terms is off by at most n roundings of its size.
+    # The error of a sum of n terms is at most n roundings of its magnitude.
     error += 2.0**-52 * len(queries) * float(np.abs(total).max(initial=0.0))
     high, low = int(total.argmax()), int(total.argmin())
     loss = float(total[high] - total[low])
@@ -266,7 +263,7 @@ def _loss_over_box(
     tol: float,
     threshold: float | None = None,
 ) -> "LossBounds":
-    """Bound the loss over a region, by a search on either side and the independent check of what it found."""
+    """Bound the loss over a region by a search for each extremum and the independent check of its result."""
     box, inner = region.box, None if region.is_box else region
     law = sampled_law(queries, outputs, box, inner)
     middle = region.move(middle_and_half(box)[0][None, :])[0]
@@ -274,7 +271,7 @@ def _loss_over_box(
         return LossBounds(0.0, 0.0, middle, middle, True, "no answer depends on x")
     # The sampled integers bound the cost of each answer by its epsilon.
     ceiling = math.nextafter(math.fsum(query.exact_epsilon for query in queries), math.inf)
-    # A search is useless if the rounding allowance alone exceeds the ceiling.
+    # A search cannot help if the rounding allowance alone exceeds the ceiling.
     if 2 * law.allowance >= ceiling:
         return LossBounds(0.0, ceiling, middle, middle, False, "the predictions are too large for their rounding")
     at_most, above = -math.inf, math.inf
@@ -309,7 +306,7 @@ def _refine(
 ) -> None:
     """Refine both searches until their sum is known within tol, at most `at_most`, or above `above`.
 
-    The side that is known less well goes first, and proves no more than the other one leaves to prove.
+    The side with the larger gap goes first, and proves only as much as the other side leaves open.
     """
     while high.lower + low.lower <= above:
         enough = max(at_most, high.lower + low.lower + tol)
@@ -323,29 +320,30 @@ def _refine(
 def _check_outputs(queries: Sequence[Query], outputs: Sequence[int]) -> None:
     for query, output in zip(queries, outputs, strict=True):
         if not is_integer(output) or output not in range(query.n_outputs):
-            raise ValueError(f"An output must be an integer from 0 to {query.n_outputs - 1}. Got {output!r} instead.")
+            raise ValueError(f"An output must be an integer from 0 to {query.n_outputs - 1}; got {output!r}.")
 
 
 def _common_features(queries: Sequence[Query]) -> int:
     sizes = {query.n_features for query in queries if isinstance(query, RegressionQuery)}
     if len(sizes) != 1:
-        raise ValueError(f"All queries must read the same features. Got {sorted(sizes)} features instead.")
+        raise ValueError(f"All queries must have the same number of features; got {sorted(sizes)}.")
     return sizes.pop()
 
 
 def _loss_of_shares(answers: Sequence[tuple[SoftmaxQuery, int]], tol: float) -> float:
-    """Bound what questions for the probability of a class have cost, each over all that a probability can be."""
+    """Bound the loss of softmax queries, each over all probabilities from 0 to 1."""
     parts: list[float] = []
     for query, outputs in answers_by_question(answers):
         own = realized_loss([query.share] * len(outputs), outputs, bounds=(0.0, 1.0), tol=tol).upper
-        # Two records, of which each may have been computed otherwise every time; what is drawn costs no more for that.
+        # Each of two records may have been computed differently for each answer. Clipped thresholds still bound the
+        # loss of each answer.
         own = math.nextafter(own + 2 * len(outputs) * query.rounding, math.inf)
         parts.append(min(own, nats_above(len(outputs) * int(charge_of(query)))))
     return math.nextafter(math.fsum(parts), math.inf) if parts else 0.0
 
 
 def _with_classes(rest: "LossBounds", own: float, tol: float) -> "LossBounds":
-    """Add what questions about classes cost at most to the loss of all other answers."""
+    """Add the loss bound of class queries to the loss of all other answers."""
     upper = math.nextafter(rest.upper + own, math.inf) if own else rest.upper
     lower = max(0.0, rest.lower - own)
     reason = "questions about classes were bounded on their own" if own else rest.reason
@@ -366,14 +364,14 @@ class LossBounds:
     Attributes
     ----------
     lower, upper : float
-        The true loss lies between them; `upper` is the one to account with, and what the independent check has
-        proved. Both are rounded outward, and allow for the rounding of the law that is really sampled.
+        Bounds on the true loss. Use `upper` for accounting: the independent check has proved it. Both are rounded
+        outward and include the rounding of the sampled law.
     x_high, x_low : ndarray of shape (n_features,) or None
-        Points between which at least `lower` is realized.
+        Points between which the loss is at least `lower`.
     converged : bool
-        Whether ``upper - lower`` is within the tolerance asked for.
+        Whether ``upper - lower`` is within the requested tolerance.
     reason : str
-        Why the search ended.
+        Reason for the end of the search.
     """
 
     lower: float
@@ -390,9 +388,9 @@ class LossBounds:
 
 
 class _Search:
-    """One side of the loss: what is known of a maximum over the box, as `lower`, `upper` and a `point`.
+    """Search for one side of the loss, a maximum over the box, with `lower`, `upper` and a `point`.
 
-    `upper` is what the search believes: only what the independent check makes of `proof` is a bound.
+    `upper` is not proved. Only the independent check of `proof` gives a bound.
     """
 
     def __init__(self, law: AnswerLaw, sign: int) -> None:
@@ -405,10 +403,10 @@ class _Search:
         self._by_vertices = self._to_the_ends and len(law) * 2.0**n_moving <= _MOST_VERTEX_EVALUATIONS
         self._boxes: BoxBranching | None = None
         self._answers: DualBranching | None = None
-        # Methods with their limits of nodes, and the method of the upper bound.
+        # Methods with their node limits, and the method with the best upper bound.
         self._methods: list[tuple[bool, int]] = []
         self._best: BoxBranching | DualBranching | None = None
-        # Slopes of the answers that hold over the box.
+        # Slopes of the answers for the complete box.
         self._slopes = np.zeros((1, len(law)))
         self.upper = float(problem.count @ problem.value(problem.high))
         self.point = np.zeros(problem.weights.shape[1])
@@ -434,7 +432,7 @@ class _Search:
         return not self._methods or self.upper <= self.lower
 
     def step(self, goal: float) -> None:
-        """Look at some more nodes; none needs a bound below the goal."""
+        """Examine more nodes; no node needs a bound below the goal."""
         on_boxes, max_nodes = self._methods[0]
         start, goal = (self.lower, self.point), max(goal, self.lower)
         method: BoxBranching | DualBranching | None = self._boxes if on_boxes else self._answers
@@ -483,7 +481,7 @@ class _Search:
             self.lower, self.point = lower, point
 
     def _climb(self) -> None:
-        """Local ascents from the best of some points scattered over the box and of the corners near them."""
+        """Ascend from the best of points scattered over the box and of nearby corners."""
         points = scattered(_N_SCATTERED, self.problem.weights.shape[1])
         points = np.concatenate([points, np.sign(points)])
         order = np.argsort(-self.problem.total(points), kind="stable")[:_N_CLIMBS]

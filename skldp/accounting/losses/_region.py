@@ -1,12 +1,13 @@
 r"""Region of a person's records: a box with integer columns, one-hot blocks and inequalities.
 
-A :class:`Region` is made once from declared bounds, or from a ``Domain``. A part of it is a box
-whose sides are integers where columns are: a column of a block that is 1 throughout a part rules out the others, and
-one that is 0 throughout is no choice any more. So one tree of cuts by columns (or by answers' arguments) serves boxes
-and domains alike, and :meth:`Region.tightened` draws the conclusions.
+A :class:`Region` is made from declared bounds or a ``Domain``. A part of it is a box, with integer sides for integer
+columns. If a column of a block is 1 throughout a part, the other columns of the block are 0; a column that is 0
+throughout cannot be chosen. :meth:`Region.tightened` applies these rules, so a tree of cuts by columns or by answers'
+arguments works for boxes and domains.
 
-Over a part, a linear form's maximum is exact: column by column, and block by block, where it is the largest coefficient
-that may still be chosen. Inequalities enter by prices :math:`\mu \ge 0`, whatever they are:
+The maximum of a linear form over a part is exact. It is the sum of the maxima over columns and over blocks, where a
+block's maximum is the largest coefficient that may still be chosen. Inequalities are included with any prices
+:math:`\mu \ge 0`:
 
 .. math:: \max_{x \in P,\, A x \le b} c \cdot x \le \max_{x \in P} (c - \mu A) \cdot x + \mu \cdot b .
 """
@@ -34,7 +35,7 @@ _BLOCK = 1 << 20
 
 
 def checked_box(bounds: Any, *, n_features: int | None = None) -> Floats:
-    """Check bounds and write them out, one column per feature.
+    """Return checked bounds as an array with one column per feature.
 
     Shapes: returns (2, n_features).
     """
@@ -42,33 +43,33 @@ def checked_box(bounds: Any, *, n_features: int | None = None) -> Floats:
         low, high = bounds
         low, high = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"bounds must be (low, high), of numbers. Got {bounds!r} instead.") from None
+        raise ValueError(f"bounds must be numbers (low, high); got {bounds!r}.") from None
     if n_features is None:
         n_features = max(1, low.size, high.size)
     for side in (low, high):
         if side.ndim > 1 or (side.ndim == 1 and side.size != n_features):
             raise ValueError(
-                f"bounds must be (low, high), numbers or with one for each of the {n_features} features. "
-                f"Got {bounds!r} instead."
+                f"bounds must be (low, high), each a number or one number for each of the {n_features} features; "
+                f"got {bounds!r}."
             )
     box = np.stack([np.broadcast_to(low, n_features), np.broadcast_to(high, n_features)])
     if not np.isfinite(box).all() or (box[0] > box[1]).any():
-        raise ValueError(f"bounds must be finite, with low <= high. Got {bounds!r} instead.")
+        raise ValueError(f"bounds must be finite, with low <= high; got {bounds!r}.")
     # Larger values are clipped to LARGEST; the certified domain must equal the sampled one.
     if (np.abs(box) > LARGEST).any():
-        raise ValueError(f"bounds must lie within -{LARGEST:g} and {LARGEST:g}. Got {bounds!r} instead.")
+        raise ValueError(f"bounds must lie within -{LARGEST:g} and {LARGEST:g}; got {bounds!r}.")
     return box
 
 
 def middle_and_half(box: Floats) -> tuple[Floats, Floats]:
-    """Centre and half the width of a box, without overflow, each of shape (n_features,)."""
+    """Return the center and half the width of a box without overflow, each of shape (n_features,)."""
     low, high = box / 2
     return low + high, high - low
 
 
 @dataclass(frozen=True)
 class Block:
-    """Columns of a category: where they are, and whether all may be 0."""
+    """One-hot columns of a category, all of which may be 0 if `at_most_one`."""
 
     columns: slice
     at_most_one: bool
@@ -89,12 +90,12 @@ def box_region(box: Floats) -> "Region":
 
 
 def region_of(bounds: Bounds, *, n_features: int | None = None) -> "Region":
-    """Write declared bounds, or a domain, out by their columns."""
+    """Return the region of declared bounds or of a domain."""
     if not isinstance(bounds, Domain):
         return box_region(checked_box(bounds, n_features=n_features))
     domain, d = bounds, bounds.n_features
     if n_features not in (None, d):
-        raise ValueError(f"The domain must have a column for each of {n_features} features. Got {d} columns instead.")
+        raise ValueError(f"The domain must have a column for each of {n_features} features; got {d} columns.")
     region = Region(np.zeros((2, d)), np.zeros(d, dtype=bool), (), np.zeros((0, d)), np.zeros(0), domain)
     blocks: list[Block] = []
     rows: list[tuple[Floats, float]] = []
@@ -103,8 +104,11 @@ def region_of(bounds: Bounds, *, n_features: int | None = None) -> "Region":
     limits = np.array([limit for _, limit in rows])
     reach = np.abs(coef) @ np.abs(region.box).max(axis=0)
     if (np.abs(region.box) > LARGEST).any() or (reach > LARGEST).any() or (np.abs(limits) > LARGEST).any():
-        raise ValueError(f"A domain's bounds, and what inequalities add up to, must be at most {LARGEST:g} in size.")
-    # Membership was decided with the rounding of d products and d sums; so is `reach`.
+        raise ValueError(
+            f"The bounds of a domain and the sums in its inequalities must be at most {LARGEST:g} in magnitude; "
+            "got larger ones."
+        )
+    # Membership of the domain includes the rounding of d products and d sums.
     limits = limits + (4 * d + 8) * UNIT * (reach + np.abs(limits))
     return Region(region.box, region.integer, tuple(blocks), coef, limits, domain)
 
@@ -112,7 +116,7 @@ def region_of(bounds: Bounds, *, n_features: int | None = None) -> "Region":
 def _write_out(
     domain: Domain, start: int, region: "Region", blocks: list[Block], rows: list[tuple[Floats, float]]
 ) -> None:
-    """Enter a domain whose first column is `start`."""
+    """Add a domain whose first column is `start`."""
     columns = slice(start, start + domain.n_features)
     if isinstance(domain, Box):
         region.box[:, columns] = domain.ends
@@ -135,14 +139,14 @@ def _write_out(
             rows.append((row, float(limit)))
     else:
         raise ValueError(
-            "The domain of a person's answers must be of Interval, Integers, Box and OneHot, side by side as Columns, "
-            f"or Constrained. Got {type(domain).__name__} instead."
+            "The domain of a ledger or filter must consist of Interval, Integers, Box, OneHot, Columns or "
+            f"Constrained; got {type(domain).__name__}."
         )
 
 
 @dataclass(frozen=True)
 class _Choice:
-    """Choices of a block or of a column: all integers, or both ends of an interval."""
+    """Choices of a block or of a column: its integers, or both ends of an interval."""
 
     columns: slice
     at_most_one: bool
@@ -179,7 +183,7 @@ class _Choice:
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """Domain by columns; see the module.
+    """Domain with integer columns, one-hot blocks and inequalities; see the module.
 
     Shapes: `box` (2, n_features); `coef, limits` (n_inequalities, n_features) and (n_inequalities,).
     """
@@ -219,9 +223,9 @@ class Region:
         return math.prod(choice.size for choice in self.choices(used))
 
     def sums(self, coef: Floats, used: Bools, at_once: int) -> Iterator[tuple[Ints, Floats]]:
-        """Yield linear forms at all members if all columns are integers, else at all vertices for each choice of them.
+        """Yield codes and linear forms of all points: members, or vertices if some columns are continuous.
 
-        Choices that no member can have are left out. Points are not written out: blocks are mostly 0.
+        Choices without a member are omitted. Points are not stored, since blocks are mostly 0.
 
         Shapes: `coef` (n, n_features); `sums` (k, n).
         """
@@ -246,7 +250,7 @@ class Region:
             yield codes[held], sums[held]
 
     def point(self, code: int, used: Bools) -> Floats:
-        """One of the points of :meth:`sums`, with the least number wherever that does not matter."""
+        """Return a point of :meth:`sums` by its code, with the least value in unused columns."""
         point: Floats = self.box[0].copy()
         for choice in self.choices(used):
             code, digit = divmod(code, choice.size)
@@ -254,7 +258,7 @@ class Region:
         return point
 
     def tightened(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-        """Parts of the region with what follows from one-hot columns that are settled.
+        """Return parts of the region, tightened by the one-hot columns that are determined.
 
         Shapes: `low, high` (k, n_features).
         """
@@ -305,7 +309,7 @@ class Region:
         return found
 
     def largest_priced(self, coef: Floats, prices: Floats | None, low: Floats, high: Floats) -> Floats:
-        """Bound what :meth:`largest_each` gives by what the inequalities leave of it, at any prices.
+        """Return an upper bound of :meth:`largest_each` subject to the inequalities, for any prices.
 
         Shapes: `coef, low, high` (k, n_features); `prices` (k, n_inequalities); result (k,).
         """
@@ -314,7 +318,7 @@ class Region:
             return unpriced
         paid = np.maximum(np.nan_to_num(prices, posinf=0.0, neginf=0.0), 0.0)
         reach = np.abs(self.coef) @ np.abs(self.box).max(axis=0) + np.abs(self.limits)
-        # A product for each price, and sums over inequalities and columns.
+        # The rounding includes a product for each price, and sums over inequalities and columns.
         rounding = (paid @ reach) * (4 * (sum(self.coef.shape) + 8) * UNIT)
         priced = self.largest_each(coef - paid @ self.coef, low, high) + paid @ self.limits + rounding
         # Drop prices that worsen the bound, and NaN.
@@ -343,7 +347,7 @@ class Region:
         exact, at_most = self.block_rows
         found = []
         for one in both:
-            # The solver returns prices; any prices prove a bound.
+            # Any prices prove a bound, so the solver need not be accurate.
             solved = linprog(
                 -one,
                 A_ub=np.concatenate([self.coef, at_most]),
@@ -358,7 +362,7 @@ class Region:
         return -found[0], found[1]
 
     def move(self, rows: npt.ArrayLike) -> Floats:
-        """Move rows inside, whatever they are: NaN becomes the least number, and infinity the largest."""
+        """Move any rows inside; NaN becomes the least number and infinity the largest."""
         with np.errstate(all="ignore"):
             given = np.asarray(rows, dtype=np.float64)
             given = np.nan_to_num(np.clip(given, -LARGEST, LARGEST), nan=-LARGEST)
@@ -373,7 +377,7 @@ class Region:
         return loose
 
     def choices(self, used: Bools) -> list["_Choice"]:
-        """Every block and every other column that is used, with its choices: a code's digits, the least one first."""
+        """Return the choices of each block and other used column, the digits of a code, least significant first."""
         lone = np.flatnonzero(~self.in_block & (self.box[0] < self.box[1]) & used)
         return [
             *(_Choice(block.columns, block.at_most_one) for block in self.blocks if used[block.columns].any()),
@@ -394,6 +398,6 @@ class Region:
 
 
 def _may_be_none(block: Block, low: Floats) -> Bools:
-    """In which parts all columns of a block may be 0."""
+    """Return a mask of the parts in which all columns of a block may be 0."""
     none: Bools = np.full(len(low), block.at_most_one) & ~(low[:, block.columns] >= 1).any(axis=1)
     return none

@@ -1,11 +1,10 @@
-r"""Maximum of a sum of S-shaped functions over a domain, by branching on its integer columns and on answers' arguments.
+r"""Maximization of a sum of S-shaped functions over a domain, by branching on integer columns and answers' arguments.
 
 A node is a part of a :class:`~skldp.accounting.losses._region.Region`, with an interval for each answer's argument. A
-linear program over the node's convex hull (blocks are simplices, inequalities are rows) and over majorants of the
-answers proposes slopes for the answers and prices for the inequalities; what they prove has closed forms, as in
-:mod:`~skldp.accounting.losses._branching`. The gap between the bound and the best record comes
-from integer columns with fractions where the relaxation peaks, or from majorants that are loose there. The larger of
-both is cut.
+linear program uses the node's convex hull (blocks are simplices, inequalities are rows) and majorants of the answers.
+It proposes slopes for the answers and prices for the inequalities. The bounds that they prove have closed forms, as in
+:mod:`~skldp.accounting.losses._branching`. The gap between the bound and the best record has two causes at the maximum
+of the relaxation: fractions in integer columns, and loose majorants. The node is cut at the larger cause.
 """
 
 import heapq
@@ -27,7 +26,7 @@ _FEWEST_NODES = 16
 _MOST_COLUMNS = 20_000
 _ROOT_ROUNDS = 12
 _ROUNDS = 4
-# Beyond its interval by 1/1000 of its range, an argument loses 1/10 of the maximum.
+# An argument that exceeds its interval by 1/1000 of its range loses 1/10 of the maximum.
 _STEEPNESS = 100.0
 # Rounds of local search around the best record.
 _CLIMBS = 3
@@ -39,8 +38,8 @@ _INTEGER = 1e-6
 class _Node:
     """Part of the region, intervals of the arguments, and the solution of a linear program.
 
-    `cuts` are the majorants that hold the relaxation: the index of an answer and a slope each. `slopes` and `prices`
-    prove `bound`; `peak` is where the relaxation is largest, and `number` the node's position in the tree.
+    `cuts` are the active majorants of the relaxation, each with the index of an answer and a slope. `slopes` and
+    `prices` prove `bound`. `peak` is the maximum of the relaxation, and `number` the node's position in the tree.
     """
 
     box_low: Floats
@@ -58,7 +57,7 @@ class _Node:
 
 
 class RegionBranching:
-    """Best-first branching over a region, a node in each step.
+    """Best-first branch and bound over a region, one node per step.
 
     Shapes: `point` (d,); `root_prices` (n_inequalities,).
     """
@@ -87,16 +86,16 @@ class RegionBranching:
         self.root_prices = root.prices
 
     def proposed(self, leaves: Positions) -> Floats:
-        """Slopes of the answers in the tree's leaves, as the law counts arguments."""
+        """Return the slopes of the answers in the tree's leaves, for the law's arguments."""
         return self.sign * np.array([self._proofs[int(leaf)][0] for leaf in leaves])
 
     def prices(self, leaves: Positions) -> Floats:
-        """Prices of the inequalities in the tree's leaves."""
+        """Return the prices of the inequalities in the tree's leaves."""
         return np.array([self._proofs[int(leaf)][1] for leaf in leaves])
 
     @property
     def n_seen(self) -> int:
-        """Nodes bounded so far."""
+        """Number of nodes bounded so far."""
         return self._n_nodes
 
     @property
@@ -105,7 +104,7 @@ class RegionBranching:
         return not self._heap or self._n_nodes >= self._max_nodes
 
     def step(self, goal: float) -> None:
-        """Cut the node with the largest bound; none needs a bound below the goal. The first step bounds the root."""
+        """Cut the node with the largest bound, or bound the root; no node needs a bound below the goal."""
         node = heapq.heappop(self._heap)[2]
         if not self._n_nodes:
             node = self._bounded(node, goal, _ROOT_ROUNDS)
@@ -118,7 +117,7 @@ class RegionBranching:
         self.upper = max(self.lower, self._discarded, -self._heap[0][0] if self._heap else -np.inf)
 
     def _push(self, node: _Node) -> None:
-        """Keep a node, with what it proves."""
+        """Store a node with its slopes and prices."""
         self._proofs[node.number] = node.slopes, node.prices
         heapq.heappush(self._heap, (-node.bound, next(self._order), node))
 
@@ -143,12 +142,12 @@ class RegionBranching:
         )  # fmt: skip
 
     def _ranges(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-        """Least and largest argument of each answer of the problem over parts of the region."""
+        """Return the least and largest argument of each answer of the problem over parts of the region."""
         least, most = self.law.ranges(low, high)
         return (least, most) if self.sign > 0 else (-most, -least)
 
     def _bounded(self, node: _Node, goal: float, n_rounds: int) -> _Node:
-        """Tighten a node's bound by cutting planes, until it is at most `goal` or about as good as it gets."""
+        """Tighten a node's bound by cutting planes until it is at most `goal` or stops improving."""
         which, slopes = node.cuts
         node = replace(node, bound=min(node.bound, self._proved(node, node.slopes, node.prices)))
         for _ in range(n_rounds):
@@ -184,13 +183,13 @@ class RegionBranching:
         return float(peaks @ self.problem.count + weighted @ self.law.offset + rest[0] + slack)
 
     def _majorants(self, node: _Node) -> tuple[Floats, Floats]:
-        """Slope and value of each answer's least concave majorant where the relaxation peaks."""
+        """Return the slope and value of each answer's least concave majorant at the relaxation's maximum."""
         at = np.clip(self._arguments(node.peak), node.low, node.high)
         slope = self.problem.envelope_slope(node.low, node.high, at)
         return slope, self.problem.conjugate(slope, node.low, node.high) + slope * at
 
     def climb(self, peak: Floats) -> None:
-        """Keep the member nearest to a point, with the best choice for blocks and integer columns, if it is better."""
+        """Improve `point` by the member nearest to a given point, with the best choices of blocks and integers."""
         region = self.region
         point = peak.copy()
         lone = region.integer & ~region.in_block
@@ -234,7 +233,7 @@ class RegionBranching:
             yield slice(column, column + 1), near.__getitem__, self.problem.value(changed) @ self.problem.count
 
     def _halves(self, node: _Node) -> list[_Node]:
-        """Cut a node where its relaxation is loosest: at a fraction in an integer column or at an argument."""
+        """Cut a node at the loosest part of its relaxation: a fraction in an integer column or an argument."""
         at = np.clip(self._arguments(node.peak), node.low, node.high)
         loose = self.problem.count * (self._majorants(node)[1] - self.problem.value(at))
         column = self._fractional(node)
@@ -259,7 +258,7 @@ class RegionBranching:
     def _parts(
         self, node: _Node, low: Floats, high: Floats, cut_low: Floats, cut_high: Floats, first: int, order: int
     ) -> list[_Node]:
-        """Return the halves of a node that can hold a record, in either order."""
+        """Return the halves of a node that can contain a record, in either order."""
         low, high = self.region.tightened(low, high)
         possible = self.region.is_possible(low, high)
         children = []
@@ -297,7 +296,7 @@ class RegionBranching:
         return bool(loose[answer] > 0 and node.high[answer] - node.low[answer] > 8 * self.law.error[answer])
 
     def _place_of_cut(self, node: _Node, answer: int) -> float:
-        """Return the kink of a ramp, else the middle of its straight piece."""
+        """Return the kink of a ramp, or the middle of the majorant's straight piece."""
         part = self.problem.part(np.array([answer]))
         start, end = node.low[answer], node.high[answer]
         kink = -1.0 if self.problem.flipped else 0.0
@@ -309,10 +308,10 @@ class RegionBranching:
     def _linear_program(
         self, node: _Node, which: Positions, slopes: Floats
     ) -> tuple[Floats, Floats, Positions, Floats, Floats, Floats] | None:
-        """Maximise the sum of the least of each answer's majorants over a node's convex hull.
+        """Maximize the sum of the least of each answer's majorants over a node's convex hull.
 
-        Returned are the point, the majorants there, all cuts (answers and slopes) with their duals, and the prices of
-        the inequalities; None where the solver finds nothing. Columns are in units of their width.
+        Return the point, the majorants there, all cuts (answers and slopes) with their duals, and the prices of the
+        inequalities; or None if the solver fails. Columns are in units of their width.
         """
         region, problem, columns, n = self.region, self.problem, self._columns, len(self.law)
         root_low, root_high = self.law.box

@@ -1,8 +1,7 @@
-"""Maximum of a sum of S-shaped functions over a domain, by cutting many of its parts at a time.
+"""Maximization of a sum of S-shaped functions over a domain, by cutting many parts at a time.
 
-Branch and bound over a region: a part is cut in half along the
-column that loosens its bound most, and a one-hot column between its two values. The work grows with the number of
-columns that are not integer, of which there must be few; a part costs little.
+A part is cut in half along the column that loosens its bound most; a one-hot column is cut between its two values. A
+part is cheap, but the number of parts grows with the number of continuous columns, which must be small.
 """
 
 import heapq
@@ -24,7 +23,7 @@ _BLOCK = 1 << 16
 
 
 class RegionParts:
-    """Best-first branch and bound over a region, a batch of parts in each step.
+    """Best-first branch and bound over a region, one batch of parts per step.
 
     Shapes: `prices` (n_inequalities,); `point` (d,).
     """
@@ -73,7 +72,7 @@ class RegionParts:
         self._push(low, high, children)
 
     def _push(self, low: Floats, high: Floats, nodes: Positions) -> None:
-        """Keep parts, with their bounds."""
+        """Store parts with their bounds."""
         if len(nodes):
             bounds, sides = self._bounded(low, high)
             kept = np.flatnonzero(bounds > self.lower)
@@ -84,11 +83,11 @@ class RegionParts:
         self._conclude()
 
     def _conclude(self) -> None:
-        """Bound the maximum by what is left."""
+        """Update the bound on the maximum from the remaining parts."""
         self.upper = max(self.lower, self._settled, -self._heap[0][0] if self._heap else -np.inf)
 
     def _bounded(self, low: Floats, high: Floats) -> tuple[Floats, Positions]:
-        """Bound the sum over parts, from the majorants' slopes in the middle of each argument's range; where to cut."""
+        """Return bounds on the sum over parts, from majorants' slopes at middle arguments, and the columns to cut."""
         law, sign, problem, region = self.law, self.sign, self.problem, self.region
         least, most = law.ranges(low, high)
         least, most = (least, most) if sign > 0 else (-most, -least)
@@ -113,7 +112,7 @@ class RegionParts:
     def _halves(
         self, low: Floats, high: Floats, nodes: Positions, sides: Positions
     ) -> tuple[Floats, Floats, Positions]:
-        """Return the halves of each part that can hold a record."""
+        """Return the halves of each part that can contain a record."""
         rows, integer = np.arange(len(nodes)), self.region.integer[sides]
         middle = low[rows, sides] / 2 + high[rows, sides] / 2
         cut = np.where(integer, np.floor(middle), middle)
@@ -126,20 +125,19 @@ class RegionParts:
         return low[held], high[held], np.concatenate([first, first + 1])[held]
 
 
-# Combinations, and combinations times answers.
+# Limits of the number of combinations, and of combinations times answers.
 _MOST_CHOICES = 2**14
 _MOST_PRODUCTS = 2**20
-# Combinations up to which integers of a wide range are enumerated. Beyond that, an interval
-# approximates such an integer.
+# Integers of a wide range are enumerated up to this number of combinations, and relaxed to an interval beyond it.
 _MOST_WITH_NUMBERS = 2**10
 _MANY_STEPS = 8
-# Rounds of ascent: along continuous columns, then over all choices of the others.
+# A round of ascent improves the continuous columns, then all choices of the others.
 _CLIMBS = 4
 _CLIMB_STEPS = 20
 
 
 class RegionChoices:
-    """Resumable best-first search over combinations.
+    """Resumable best-first search over combinations of integer columns.
 
     Shapes: `slopes` (n,); `point` (d,).
     """
@@ -185,11 +183,11 @@ class RegionChoices:
 
     @property
     def n_seen(self) -> int:
-        """Nodes looked at."""
+        """Number of nodes examined so far."""
         return self._search.n_seen
 
     def proposed(self, leaves: Positions) -> Floats:
-        """Slopes for the law's arguments in the tree's leaves."""
+        """Return the slopes in the tree's leaves, for the law's arguments."""
         return self._sign * self._search.multipliers[leaves]
 
     def step(self, goal: float) -> bool:
@@ -201,7 +199,7 @@ class RegionChoices:
         return self._search.n_seen > n_seen
 
     def _climb(self, point: Floats) -> None:
-        """Climb from a point within the best of all boxes for it, and so on; keep the member next to where it ends."""
+        """Ascend from a point, alternating between continuous columns and choices; keep the nearest member."""
         search, problem = self._search, self._problem
         for _ in range(_CLIMBS):
             root = int(problem.total(point[None, :], self._offsets).argmax())
@@ -222,7 +220,7 @@ class RegionChoices:
             self.lower, self.point = value, member
 
     def _tree_of_choices(self, n_features: int) -> tuple[Tree, Positions]:
-        """Cut the domain by integer columns until none is left to choose; the node of each code."""
+        """Return a tree that cuts the domain by all integer columns, and the node of each code."""
         tree, nodes = Tree(n_features), np.zeros(1, dtype=np.intp)
         for choice in self.region.choices(self._integer):
             left, levels = nodes, []
@@ -231,7 +229,7 @@ class RegionChoices:
                 lower = tree.split(left, column, cut)
                 levels.append(lower + chosen)
                 left = lower + 1 - chosen
-            # The first choice's digit is a code's last.
+            # The first choice is the least significant digit of a code.
             nodes = np.concatenate([*levels, left])
         return tree, nodes
 
@@ -242,7 +240,7 @@ def _are_few(law: AnswerLaw, region: Region, integer: Bools, most: int) -> bool:
 
 
 def _integer_and_moving(law: AnswerLaw, region: Region) -> tuple[Bools, Bools]:
-    """Columns that matter, to an answer or an inequality: those whose values are combined, and those of intervals."""
+    """Return masks of the columns used by an answer or an inequality: integers to combine, and intervals."""
     matters = (law.used | (region.coef != 0).any(axis=0)) & (law.box[0] < law.box[1])
     integer, numbers = matters & region.integer, np.flatnonzero(matters & region.integer & ~region.in_block)
     widths = np.ptp(law.box[:, numbers], axis=0)

@@ -12,28 +12,28 @@ from skldp.accounting.losses._region_parts import RegionChoices, RegionParts
 from skldp.accounting.losses._sampled_law import AnswerLaw
 from skldp.accounting.losses._sigmoid_sum import sigmoid_sum
 
-# Entries up to which all points are enumerated: about 0.1 s.
+# All points are enumerated up to this number of entries (about 0.1 s).
 _MOST_POINT_EVALUATIONS = 2.0**23
-# Continuous columns up to which cutting parts is faster than linear programs.
+# Cutting parts is faster than linear programs up to this number of continuous columns.
 _FEW_FEATURES = 4
 _FIRST_PARTS = 10_000
 _MAX_PARTS = 100_000
-# Boxes of the other columns that are evaluated or cut.
+# Limit of the boxes of the other columns that are evaluated or cut.
 _MAX_NODES = 20_000
 _NO_LIMIT = sys.maxsize
-# Takes a step towards a goal and returns the number of parts seen so far.
+# Method that takes a step towards a goal and returns the number of parts seen so far.
 _Method = Callable[[float], int]
-# Pairs of an answer and a column in all parts together: wide blocks leave fewer parts.
+# Limit of the pairs of an answer and a column in all parts: wide blocks allow fewer parts.
 _MOST_PRODUCTS = 2**24
 
 
 class RegionSearch:
-    """One side of the loss over a region: `lower`, `upper`, and a record where the sum is `lower`.
+    """Search for one side of the loss over a region, with `lower`, `upper` and a record at which the sum is `lower`.
 
-    The method depends on the answers and the domain alone. A domain of few points is enumerated, as is one of few
-    vertices where the sum peaks there. A sum that is not concave is cut into parts first, where few
-    columns are continuous. Then comes a relaxation to the convex hull; and the boxes that the combinations of integer
-    columns leave, where these are few, or else further linear programs.
+    The method depends only on the answers and the domain. The points of a small domain are enumerated, or its vertices
+    if the maximum is at a vertex. A sum that is not concave is first cut into parts if few columns are continuous. A
+    relaxation to the convex hull follows. The last method branches on the boxes of all combinations of integer columns
+    if they are few, and otherwise solves further linear programs.
     """
 
     def __init__(self, law: AnswerLaw, sign: int) -> None:
@@ -55,10 +55,10 @@ class RegionSearch:
         self._choices: RegionChoices | None = None
         self.lower, self.upper, self._point = -np.inf, np.inf, self._branching.point
         self._keep_branching()
-        # Methods in order, each with its limit of parts seen in all.
+        # Methods in order, each with its limit of the total number of parts.
         self._methods: list[tuple[_Method, int]] = [(self._cut_by_programs, _NO_LIMIT)]
         if RegionChoices.serves(law):
-            # The first linear program bounds all boxes; where they stay open, more programs would not help.
+            # The first linear program bounds all boxes; more programs would not close the remaining ones.
             self._methods = [(self._cut_by_programs, 1), (self._cut_boxes, _MAX_NODES)]
         if np.count_nonzero(used & ~self.region.integer) <= _FEW_FEATURES:
             most = min(_MAX_PARTS, _MOST_PRODUCTS // law.coef.size)
@@ -102,7 +102,7 @@ class RegionSearch:
         else:
             goes_on = found.step(goal)
         if found.point is not None and found.lower > self._branching.lower:
-            # Integers that were searched as an interval may improve by one step.
+            # Integers relaxed to an interval may improve by one step.
             self._branching.climb(found.point)
             self._keep_branching()
         proposed = found.proposed
@@ -131,7 +131,7 @@ class RegionSearch:
             self.lower, self._point = lower, point
 
     def _in_the_middle(self, leaves: Positions, low: Floats, high: Floats) -> Floats:
-        """Slopes, computed again for each leaf."""
+        """Return the slopes at the middle of each leaf's arguments."""
         low, high = (low, high) if self.sign > 0 else (-high, -low)
         return self.sign * self.problem.envelope_slope(low, high, (low + high) / 2)
 

@@ -1,13 +1,13 @@
-r"""Concave relaxations of many nodes at once, for the multipliers that bound them.
+r"""Simultaneous concave relaxations of many nodes, which give the multipliers of their bounds.
 
-In a node every argument :math:`v_i = w_i s + c_i` is kept to an interval, and its function is replaced by its least
-concave majorant there: a smooth concave function less a few kinks :math:`J \max(0, v - p)`. An interval's ends are
-kinks too, steep enough to keep the argument inside, so that every node has a solution. The sum's maximum over the box
-is found by a primal-dual interior-point method, with two slacks for a kink: y and y - J (v - p), whose multipliers add
-up to 1 (Wright 1997). All nodes take their steps together, as one stack of small matrices.
+A node restricts every argument :math:`v_i = w_i s + c_i` to an interval and replaces its function by the least concave
+majorant there: a smooth concave function minus a few kinks :math:`J \max(0, v - p)`. The ends of an interval are kinks
+too, steep enough to keep the argument inside, so every node has a solution. A primal-dual interior-point method finds
+the maximum over the box (Wright 1997). Each kink has two slacks, y and y - J (v - p), whose multipliers add up to 1.
+All nodes take their steps together, as one stack of small matrices.
 
-Nothing here is a bound. The majorants' slopes, where the search stands, are multipliers, and :func:`dual_bound` holds
-for any.
+The solutions prove nothing by themselves. The slopes of the majorants at the current point are multipliers, and
+:func:`dual_bound` is valid for any multipliers.
 
 References
 ----------
@@ -35,7 +35,7 @@ _MAX_STEPS = 16
 def dual_bound(
     problem: SigmoidSum, multipliers: Floats, low: Floats, high: Floats, offset: Floats | None = None
 ) -> Floats:
-    """Upper bounds of the sum over nodes, from any multipliers.
+    """Return upper bounds of the sum over nodes, valid for any multipliers.
 
     Shapes: multipliers, low, high (k, n), offset (k, n); returns (k,).
     """
@@ -56,7 +56,7 @@ def relaxed(
     goal: float,
     offset: Floats | None = None,
 ) -> tuple[Floats, Floats, Floats]:
-    """Solve the relaxations of some nodes, each until its bound is at most `goal` or about as good as it gets.
+    """Solve the relaxations of nodes, each until its bound is at most `goal` or stops improving.
 
     Shapes: low, high (k, n), tangent (k, n), start (k, d), offset (k, n); returns bounds (k,), multipliers (k, n),
     peaks (k, d).
@@ -71,7 +71,7 @@ def relaxed(
         rows = active[better]
         bounds[rows], multipliers[rows] = found[better], slopes[better]
         peaks[active] = path.point
-        # Nodes well above the goal will be cut anyway: a rough bound suffices.
+        # Nodes well above the goal will be cut anyway, so a rough bound suffices.
         enough = np.maximum(_LAST_GAP, _ROUGHLY * (bounds[active] - goal) if np.isfinite(goal) else 0.0)
         going = np.flatnonzero((bounds[active] > goal) & (path.gap > enough))
         if not len(going):
@@ -123,7 +123,7 @@ class _Path:
         self._high_dual = each / (1 - self.point)
 
     def keep(self, rows: Positions) -> None:
-        """Go on with some of the nodes alone."""
+        """Continue with a subset of the nodes."""
         for name, values in vars(self).items():
             if isinstance(values, np.ndarray):
                 setattr(self, name, values[rows])
@@ -141,7 +141,7 @@ class _Path:
         return gap
 
     def step(self) -> None:
-        """Take one Newton step towards a smaller complementarity, as far as all slacks stay positive."""
+        """Take one Newton step towards a smaller complementarity that keeps all slacks positive."""
         count, weights = self.problem.count, self.problem.weights
         aim = _CENTRING * self.gap[:, None] / (2 * (self._over[0].size + self.point.shape[1]))
         each = (aim / count)[:, None, :]
@@ -170,7 +170,7 @@ class _Path:
             (below, move),
             (above, -move),
         ):
-            # 0.95 of the step at which the first of them would be 0.
+            # 0.95 of the step at which the first slack would be 0.
             fastest = (-change / now).reshape(len(move), -1).max(axis=1)
             share = np.minimum(share, 0.95 / np.maximum(fastest, 0.95))
         self.point = self.point + share[:, None] * move
@@ -195,7 +195,7 @@ class _Path:
         self._curvature = np.where(straight, 0.0, problem.curvature(inside))
 
 
-# Nodes cut together: fewer waste numpy's overhead, more cut nodes needlessly.
+# Number of nodes cut together: smaller batches have more numpy overhead, larger ones cut more nodes than necessary.
 _AT_ONCE = 32
 
 
@@ -232,7 +232,7 @@ class DualBranching:
         self._bounds, self._multipliers = np.full(size, -np.inf), np.zeros((size, n))
         self._low, self._high, self._tangent = (np.zeros((size, n)) for _ in range(3))
         self._points, self._root = np.zeros((size, d)), np.zeros(size, dtype=np.intp)
-        # Nodes bounded by the slopes of others.
+        # Nodes whose bounds use the slopes of other nodes.
         self._is_rough = np.zeros(size, dtype=bool)
         low, high = self._offsets - problem.spread, self._offsets + problem.spread
         self._low[at], self._high[at], self._root[at] = low, high, np.arange(len(at))
@@ -255,7 +255,7 @@ class DualBranching:
         return self._multipliers[: self.tree.size]
 
     def step(self, goal: float) -> None:
-        """Look at the nodes with the largest bounds above a goal, or cut them if that has been done."""
+        """Solve the nodes with the largest bounds above a goal, or cut them if they are solved."""
         goal = max(goal, self.lower)
         best = np.argsort(-self._bounds[: self.tree.size], kind="stable")[:_AT_ONCE]
         nodes = best[self._bounds[best] > goal]
@@ -292,8 +292,8 @@ class DualBranching:
     def _cuts(self, nodes: Positions) -> tuple[Positions, Floats]:
         """Return the loosest answer of each node at the relaxation's maximum, and its cut.
 
-        A ramp is cut at its convex kink: on either side it is concave, or nearly straight. Anything else is cut in the
-        middle of its majorant's straight piece; a cut at the peak itself leaves one side about as loose as before.
+        A ramp is cut at its convex kink, since it is concave or nearly straight on either side. Other functions are cut
+        in the middle of the majorant's straight piece; a cut at the maximum would leave one side as loose as before.
         """
         problem, rows = self._problem, np.arange(len(nodes))
         low, high, turn = self._low[nodes], self._high[nodes], self._tangent[nodes]
@@ -307,7 +307,7 @@ class DualBranching:
         return which, np.where(snaps, kink, (start + np.where(turn > start, turn, end)) / 2)
 
     def _enter(self, nodes: Positions, goal: float) -> None:
-        """Bound new nodes, and look at the points where their relaxations peak."""
+        """Bound new nodes and evaluate the maxima of their relaxations."""
         problem = self._problem
         low, high, tangent = self._low[nodes], self._high[nodes], self._tangent[nodes]
         offsets = self._offsets[self._root[nodes]]

@@ -2,16 +2,16 @@ r"""Log-likelihood of many answers as a sum of S-shaped functions of one variabl
 
 Every two-valued answer has the log-likelihood :math:`h(v) = \ln(q + t S(v))` with :math:`q = 1/(e^\varepsilon + 1)`,
 :math:`t = (e^\varepsilon - 1)/(e^\varepsilon + 1)`, an affine :math:`v = \pm(\theta x + c)` and S the ramp
-:math:`\min(1, \max(0, v))` or the logistic function. All of them increase, and are convex up to a bend and concave from
-there on: the ramp bends at 0, the logistic at :math:`-\varepsilon/2`, because
-:math:`h'(v) = \sigma(v + \varepsilon) - \sigma(v)`. A curved ramp :math:`S(v) = (e^{k v} - 1)/(e^k - 1)` has
-:math:`h'' = h' (k - h')` of one sign between its kinks, so that it bends at 0 or at 1. The minimum is the maximum of
-:math:`-h(-v)`, which has the same shape. So both extrema are maxima of a sum of S-shaped functions over a box (Udell
-and Boyd 2013).
+:math:`\min(1, \max(0, v))` or the logistic function. Each function increases, and is convex up to a bend and concave
+beyond it. The ramp bends at 0. The logistic function bends at :math:`-\varepsilon/2`, because
+:math:`h'(v) = \sigma(v + \varepsilon) - \sigma(v)`. A curved ramp :math:`S(v) = (e^{k v} - 1)/(e^k - 1)` bends at 0 or
+at 1, since :math:`h'' = h' (k - h')` has one sign between its kinks. The minimum is minus the maximum of
+:math:`-h(-v)`, which has the same shape. Both extrema are therefore maxima of a sum of S-shaped functions over a box
+(Udell and Boyd 2013).
 
 For any number s, :math:`g(v) \le s v + \max_{l \le w \le u} (g(w) - s w)` on [l, u], and the maximum has a closed form
-(:meth:`SigmoidSum.conjugate`). What is computed here is for searching, and none of its bounds is returned: rounding is
-counted, and everything proved anew, by :mod:`~skldp.accounting.losses._certificate`.
+(:meth:`SigmoidSum.conjugate`). These bounds only guide the search. :mod:`~skldp.accounting.losses._certificate` proves
+the returned bounds, including rounding.
 """
 
 from dataclasses import dataclass, replace
@@ -31,11 +31,11 @@ _DEEPEST = 600.0
 
 
 def sigmoid_sum(law: AnswerLaw) -> "SigmoidSum":
-    """Write the log-likelihood of the answers as a function of the box's own coordinates, each in [-1, 1]."""
+    """Return the log-likelihood of the answers as a function of coordinates in [-1, 1]."""
     middle, half = middle_and_half(law.box)
     with np.errstate(under="ignore"):
         weights = law.coef * half
-        # Smaller coefficients change no sum of doubles, and their squares underflow.
+        # Smaller coefficients do not change sums of doubles, and their squares underflow.
         weights = np.where(np.abs(weights) > 1e-100, weights, 0.0)
         return SigmoidSum(
             weights=weights,
@@ -51,7 +51,7 @@ def sigmoid_sum(law: AnswerLaw) -> "SigmoidSum":
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SigmoidSum(PerAnswer):
-    """Maximise ``sum(count * g(weights @ s + offset))`` over s in [-1, 1]^d, with every g S-shaped and increasing.
+    """Sum ``sum(count * g(weights @ s + offset))`` over s in [-1, 1]^d, with every g S-shaped and increasing.
 
     Shapes: `weights` (n, d).
     """
@@ -63,7 +63,7 @@ class SigmoidSum(PerAnswer):
 
     @cached_property
     def bend(self) -> Floats:
-        """Argument at which each g turns from convex to concave."""
+        """Argument at which each g changes from convex to concave."""
         bend = np.where(self.logistic, -self.epsilon / 2, np.where(self._is_convex, 1.0, 0.0))
         return -bend if self.flipped else bend
 
@@ -100,9 +100,9 @@ class SigmoidSum(PerAnswer):
         return self.offset + self.spread
 
     def slack(self, slopes: Floats) -> Floats:
-        """Bound the rounding of a bound made from these slopes, shape (..., n).
+        """Bound the rounding of a bound from these slopes, shape (..., n).
 
-        The bound adds up slopes times arguments, which cancel: their errors grow with the slopes, which may be any.
+        The bound sums slopes times arguments. These terms cancel, so their errors grow with the slopes.
         """
         return np.abs(slopes) @ (4.0 * self.count * self.error)
 
@@ -129,9 +129,9 @@ class SigmoidSum(PerAnswer):
         return replace(self, weights=-self.weights, offset=-self.offset, flipped=not self.flipped)
 
     def total(self, points: Floats, offset: Floats | None = None) -> Floats:
-        """Sum at each row of points, shape (k, d), with each row's own offsets, shape (k, n), if they are given.
+        """Return the sum at each row of points, shape (k, d), with optional offsets per row, shape (k, n).
 
-        The probabilities are multiplied in runs too short to underflow, since a logarithm costs twenty products.
+        Probabilities are multiplied in runs that cannot underflow, since a logarithm costs as much as twenty products.
         """
         v = points @ self.weights.T + (self.offset if offset is None else offset)
         if (self.count * -np.log(self.smallest)).max(initial=0.0) > _DEEPEST:
@@ -145,12 +145,12 @@ class SigmoidSum(PerAnswer):
         return -total if self.flipped else total
 
     def gradient(self, point: Floats) -> Floats:
-        """Gradient of the sum at one point."""
+        """Return the gradient of the sum at one point."""
         slopes = self.slope(self.weights @ point + self.offset)
         return (self.count * slopes) @ self.weights
 
     def value(self, v: Floats) -> Floats:
-        """Value of each g at its argument, shape (..., n)."""
+        """Return the value of each g at its argument, shape (..., n)."""
         h = np.log(self._probability(-v if self.flipped else v))
         return -h if self.flipped else h
 
@@ -166,7 +166,7 @@ class SigmoidSum(PerAnswer):
         return response
 
     def slope(self, v: Floats) -> Floats:
-        """Derivative of each g; 0 outside a ramp, unless rounding alone took a concave sum there."""
+        """Return the derivative of each g; 0 outside a ramp, except for a concave sum that is outside by rounding."""
         w = -v if self.flipped else v
         hair = 0.0 if self.flipped else self.error
         inside = (w >= -hair) & (w <= 1 + hair)
@@ -177,7 +177,7 @@ class SigmoidSum(PerAnswer):
         return np.where(self.logistic, expit(w + self.epsilon) - expit(w), ramp)
 
     def curvature(self, v: Floats) -> Floats:
-        """Second derivative of each g; 0 outside a ramp."""
+        """Return the second derivative of each g; 0 outside a ramp."""
         w = -v if self.flipped else v
         first, second = expit(w + self.epsilon), expit(w)
         bent = first * (1 - first) - second * (1 - second)
@@ -186,7 +186,7 @@ class SigmoidSum(PerAnswer):
         return -curvature if self.flipped else curvature
 
     def conjugate(self, slope: Floats, low: Floats, high: Floats) -> Floats:
-        """Maximum of g(v) - slope * v over low <= v <= high: at an end, or at the stationary point past the bend."""
+        """Return the maximum of g(v) - slope * v over low <= v <= high."""
         stationary = np.clip(self._stationary(slope), np.minimum(np.maximum(low, self.bend), high), high)
         best = self.value(low) - slope * low
         for v in (stationary, high):
@@ -194,9 +194,9 @@ class SigmoidSum(PerAnswer):
         return best
 
     def envelope_slope(self, low: Floats, high: Floats, at: Floats, tangent: Floats | None = None) -> Floats:
-        """Slope, at some argument, of the least concave majorant of g over [low, high].
+        """Return the slope of the least concave majorant of g over [low, high] at an argument.
 
-        `tangent` spares finding the tangent point where it is known.
+        `tangent` is the tangent point, if it is known.
         """
         tangent = self.tangent_point(low, high) if tangent is None else tangent
         run = tangent - low
@@ -204,7 +204,7 @@ class SigmoidSum(PerAnswer):
             chord = np.where(run > 0, (self.value(tangent) - self.value(low)) / run, 0.0)
         # Rounding can put an argument just outside its range, where a convex g has no tangent point.
         at = np.minimum(at, high)
-        # At a kink both slopes are tangents with different bounds; rounding must not choose.
+        # Both slopes at a kink are tangents with different bounds, so rounding must not choose between them.
         return np.where((at <= tangent + self.error) & (run > 0), chord, self.slope(at))
 
     def tangent_point(self, low: Floats, high: Floats) -> Floats:
@@ -219,13 +219,13 @@ class SigmoidSum(PerAnswer):
         g_low = self.value(low)
         t = right.copy()
         for _ in range(12):
-            # Newton on the concave part, with halving where it would leave the bracket.
+            # Newton step on the concave part, or a bisection if it would leave the bracket.
             excess = self.slope(t) * (t - low) - (self.value(t) - g_low)
             left, right = np.where(excess > 0, t, left), np.where(excess > 0, right, t)
             bend = self.curvature(t) * (t - low)
             with np.errstate(divide="ignore", invalid="ignore"):
                 step = t - excess / bend
-            # At an end of the bracket Newton has converged; bisection would leave the solution.
+            # Newton has converged at an end of the bracket; a bisection would leave the solution.
             t = np.where((step >= left) & (step <= right), step, (left + right) / 2)
         t = np.where(left >= last, last, t)
         return np.where(low >= self.bend, low, t)
