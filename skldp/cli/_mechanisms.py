@@ -95,7 +95,7 @@ def audit(
     everything = mechanism == _ALL
     unknown = [name for name in mechanism if name not in _AUDITED]
     if unknown and not everything:
-        raise StudyInputError(f"The mechanism must be one of {_NAMES}. Got {unknown[0]!r} instead.")
+        raise StudyInputError(f"The mechanism must be one of {_NAMES}; got {unknown[0]!r}.")
     refuted = False
     sizes: dict[str, Any] = {"n_features": features, "n_classes": classes, "bounds": (low, high), "n_bits": bits}
     with warnings.catch_warnings():
@@ -163,7 +163,7 @@ def _check_options(name: str, delta: float | None, schema: Mapping[str, Any] | N
     """Raise StudyInputError for an unknown mechanism, or an option that it does not have."""
     known = [one for names in GUARANTEED.values() for one in names]
     if name not in known:
-        raise StudyInputError(f"The mechanism must be one of {', '.join(known)}. Got {name!r} instead.")
+        raise StudyInputError(f"The mechanism must be one of {', '.join(known)}; got {name!r}.")
     if delta is not None and not takes_delta(name):
         having = ", ".join(filter(takes_delta, FEATURE_MECHANISMS))
         raise StudyInputError(f"--delta is for {having}; {name} has none.")

@@ -85,7 +85,7 @@ def output_option(*flags: str, about: str, endings: Sequence[str] = ()) -> Any:
     def path(text: Any) -> Path:
         found = Path(text)
         if endings and found.suffix.lower() not in endings:
-            raise typer.BadParameter(f"The name of the file must end with {' or '.join(endings)}. Got {found} instead.")
+            raise typer.BadParameter(f"The name of the file must end with {' or '.join(endings)}; got {found}.")
         if found.is_dir() or not found.parent.is_dir():
             raise typer.BadParameter(f"Cannot write {found}: its directory must exist and it must not be one.")
         return found

@@ -108,9 +108,7 @@ def check(
     policy = Policy.load(file)
     # The lifetime epsilon of one value exceeds that of a report for laws of two steps.
     if most is not None and not policy.lifetime_epsilon <= most:
-        raise ValueError(
-            f"The epsilon of the policy must be at most {most:g}. Got {policy.lifetime_epsilon:.6g} instead."
-        )
+        raise ValueError(f"The epsilon of the policy must be at most {most:g}; got {policy.lifetime_epsilon:.6g}.")
     again = "it states no estimator"
     if policy.asked is not None:
         policy.to_estimator()
@@ -133,7 +131,7 @@ def _cells(headings: list[str], rows: list[list[str]]) -> Table:
 def _pair(text: str) -> tuple[str, str]:
     name, sign, unit = text.partition("=")
     if not (name and sign and unit):
-        raise typer.BadParameter(f"A unit must be a column and its unit, such as age=years. Got {text!r} instead.")
+        raise typer.BadParameter(f"A unit must be a column and its unit, such as age=years; got {text!r}.")
     return name, unit
 
 
@@ -252,7 +250,7 @@ def collect(
             progress.advance(bar)
     counts = ", ".join(f"{number:,} {name}" for name, number in collector.counts._asdict().items())
     if collector.n_reports < _LEAST_REPORTS:
-        raise ValueError(f"Estimates need at least {_LEAST_REPORTS} reports of this policy. Got reports {counts}.")
+        raise ValueError(f"Estimates need at least {_LEAST_REPORTS} reports of this policy; got reports {counts}.")
     estimates = [one for field in collector.policy.fields for one, _ in collector._usual_estimates(field)]
     # A terminal may refuse to print; files are written first.
     if report is not None:

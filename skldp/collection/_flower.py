@@ -71,10 +71,10 @@ def flower_client_app(people: Callable[[Any], _People], *, purpose: str) -> Any:
     >>> flower_client_app(lambda context: [], purpose="")
     Traceback (most recent call last):
     ...
-    ValueError: purpose must be a text of at least one letter. Got '' instead.
+    ValueError: purpose must be a text of at least one letter; got ''.
     """
     if not isinstance(purpose, str) or not purpose:
-        raise ValueError(f"purpose must be a text of at least one letter. Got {purpose!r} instead.")
+        raise ValueError(f"purpose must be a text of at least one letter; got {purpose!r}.")
     flower = _flower()
     # Its decorators, and those of the server, have types in some versions of Flower alone.
     app = flower.clientapp.ClientApp()

@@ -64,7 +64,7 @@ def with_exact_epsilon(scoring: str | Callable[..., float] | None = None) -> Cal
     if isinstance(scoring, str):
         check_scorer(scoring)
     elif scoring is not None and not callable(scoring):
-        raise ValueError(f"scoring must be None, the name of one scorer, or a callable. Got {scoring!r} instead.")
+        raise ValueError(f"scoring must be None, the name of one scorer, or a callable; got {scoring!r}.")
     return partial(_score_and_epsilon, scoring)
 
 
@@ -142,7 +142,7 @@ def smallest_epsilon(
     20
     """
     if not is_number(tolerance) or tolerance < 0:
-        raise ValueError(f"tolerance must be a finite number >= 0. Got {tolerance!r} instead.")
+        raise ValueError(f"tolerance must be a finite number >= 0; got {tolerance!r}.")
     return partial(_smallest, tolerance=float(tolerance), param_name=param_name, metric=metric)
 
 
@@ -151,7 +151,7 @@ def _smallest(cv_results: Mapping[str, Any], *, tolerance: float, param_name: st
     key = f"mean_test_{metric}"
     if key not in cv_results:
         known = sorted(name.removeprefix("mean_test_") for name in cv_results if name.startswith("mean_test_"))
-        raise ValueError(f"metric must be one of {known}. Got {metric!r} instead.")
+        raise ValueError(f"metric must be one of {known}; got {metric!r}.")
     scores = np.asarray(cv_results[key], dtype=np.float64)
     if np.isnan(scores).all():
         raise ValueError("smallest_epsilon needs a score; got only NaN, since every fit or every score failed.")
@@ -181,7 +181,7 @@ def _epsilons(cv_results: Mapping[str, Any], param_name: str | None) -> np.ndarr
         rule = "exactly one searched parameter that is called epsilon or ends with __epsilon"
         raise ValueError(
             f"smallest_epsilon needs {rule if param_name is None else f'the parameter {param_name!r}'}, "
-            f"or scoring=with_exact_epsilon(...) and param_name=None. Got {searched} instead."
+            f"or scoring=with_exact_epsilon(...) and param_name=None; got {searched}."
         )
     return np.array([float(candidate.get(names[0], np.inf)) for candidate in candidates])
 
@@ -265,9 +265,9 @@ def plan_questions(
     check_integer("seed", seed, least=0)
     wrong = [query for query in queries if not isinstance(query, RegressionQuery)]
     if not queries or wrong:
-        raise ValueError(f"queries must be a sequence of RegressionQuery. Got {queries!r} instead.")
+        raise ValueError(f"queries must be a sequence of RegressionQuery; got {queries!r}.")
     if rows.ndim != 2 or not len(rows) or not np.isfinite(rows).all():
-        raise ValueError(f"X must be finite numbers of shape (n_people, n_features). Got shape {rows.shape} instead.")
+        raise ValueError(f"X must be finite numbers of shape (n_people, n_features); got shape {rows.shape}.")
 
     def answering(epsilon: float) -> float:
         """Return the share of the people who answer all questions."""

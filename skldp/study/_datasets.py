@@ -175,15 +175,15 @@ def load_study_data(
     ((1797, 64), 0.0, 16.0)
     """
     if task not in ("auto", *TASKS):
-        raise StudyInputError(f"The task must be one of auto, {', '.join(TASKS)}. Got {task!r} instead.")
+        raise StudyInputError(f"The task must be one of auto, {', '.join(TASKS)}; got {task!r}.")
     if missing not in ("refuse", "fill"):
-        raise StudyInputError(f"missing must be refuse or fill. Got {missing!r} instead.")
+        raise StudyInputError(f"missing must be refuse or fill; got {missing!r}.")
     path, by_column = Path(source), read_study_schema(schema)
     bundled = str(source) in BUNDLED
     if bundled and (columns is not None or by_column or separator is not None):
-        raise StudyInputError(f"--columns, --schema and --sep are for tables, {TABLE_FILES}. Got {source}.")
+        raise StudyInputError(f"--columns, --schema and --sep are for tables, {TABLE_FILES}; got {source}.")
     if not bundled and not is_table_file(path):
-        raise StudyInputError(f"Data must be one of {', '.join(BUNDLED)} or a {TABLE_FILES} file. Got {path}.")
+        raise StudyInputError(f"Data must be one of {', '.join(BUNDLED)} or a {TABLE_FILES} file; got {path}.")
     published = published_target = frame = None
     of_target = by_column.pop(str(target), None)
     if bundled:
@@ -192,7 +192,7 @@ def load_study_data(
         name, X, y = str(source), bunch.data, bunch.target
         names = [str(feature) for feature in bunch.feature_names]
         if target is not None:
-            raise StudyInputError(f"--target is for files; {source} has its own. Got {target!r} instead.")
+            raise StudyInputError(f"--target is for files; {source} has its own; got {target!r}.")
     else:
         name = path.name
         wanted = None if columns is None or target is None else [*columns, str(target)]
@@ -253,7 +253,7 @@ def _split(name: str, frame: Any, target: Any) -> tuple[np.ndarray, Any]:
         names = some_names(frame.columns)
         separated = len(frame.columns) == 1 and any(mark in names for mark in ";\t|")
         hint = " Set the separator by --sep." if separated else ""
-        raise StudyInputError(f"--target must be a column of {name} ({names}). Got {target!r} instead.{hint}")
+        raise StudyInputError(f"--target must be a column of {name} ({names}); got {target!r}.{hint}")
     labels, features = frame[target], frame.drop(columns=target)
     if features.shape[1] == 0:
         raise StudyInputError(f"{name} has no column but the target {target!r}.")
@@ -298,9 +298,9 @@ def _checked_classes(name: str, y: np.ndarray, folds: int) -> np.ndarray:
     try:
         kind = type_of_target(y)
     except (ValueError, TypeError):
-        raise StudyInputError(f"The target of {name} must hold classes. Got {kind_of(y)} instead.") from None
+        raise StudyInputError(f"The target of {name} must hold classes; got {kind_of(y)}.") from None
     if kind not in ("binary", "multiclass"):
-        raise StudyInputError(f"The target of {name} must hold classes. Got {kind} values instead.")
+        raise StudyInputError(f"The target of {name} must hold classes; got {kind} values.")
     classes, counts = np.unique(y, return_counts=True)
     if len(classes) < 2:
         raise StudyInputError(f"The target of {name} has only one class.")
@@ -322,9 +322,7 @@ def _bounds(bounds: Any, names: list[str]) -> tuple[np.ndarray, np.ndarray]:
     elif isinstance(bounds, str | Path):
         parts = str(bounds).split(",")
         if len(parts) != 2 or not all(map(is_number, parts)):
-            raise StudyInputError(
-                f"--bounds must be low,high or a .csv file of column,low,high. Got {str(bounds)!r} instead."
-            )
+            raise StudyInputError(f"--bounds must be low,high or a .csv file of column,low,high; got {str(bounds)!r}.")
         bounds = (float(parts[0]), float(parts[1]))
     try:
         return check_bounds(bounds, len(names))
@@ -340,8 +338,6 @@ def _bounds_in_file(path: Path) -> dict[str, tuple[Any, Any]]:
     """Return the bounds of each column in a CSV file of column,low,high; the first row of a column counts."""
     table = read_table(path)
     if not {"column", "low", "high"} <= set(table.columns):
-        raise StudyInputError(
-            f"{path.name} needs the columns column,low,high. Got {some_names(table.columns)} instead."
-        )
+        raise StudyInputError(f"{path.name} needs the columns column,low,high; got {some_names(table.columns)}.")
     rows = zip(table["column"].astype(str), table["low"], table["high"], strict=True)
     return {column: (low, high) for column, low, high in reversed(list(rows))}

@@ -35,7 +35,7 @@ class DeclaredTable:
             schema = dict.fromkeys(getattr(schema, "columns", range(schema.shape[1])), (-1, 1))
         if not isinstance(schema, str | Mapping | Columns):
             raise ValueError(
-                f"schema must be a dict by column, JSON text, Columns or a table. Got {type(schema).__name__} instead."
+                f"schema must be a dict by column, JSON text, Columns or a table; got {type(schema).__name__}."
             )
         by_column = dict(schema_by_column(schema, []))
         of_target = None

@@ -112,17 +112,17 @@ class PrivacyUtilityDisplay:
             If `epsilon_axis` is unknown, the table holds several mechanisms, or no point has a finite epsilon.
         """
         if self.epsilon_axis not in _AXES:
-            raise ValueError(f"epsilon_axis must be one of {list(_AXES)}. Got {self.epsilon_axis!r} instead.")
+            raise ValueError(f"epsilon_axis must be one of {list(_AXES)}; got {self.epsilon_axis!r}.")
         column, label = _AXES[self.epsilon_axis]
         table = columns_of(self.frame)
         mechanisms = np.unique(table.get("mechanism", ())).tolist()
         if len(mechanisms) > 1:
-            raise ValueError(f"frame must hold the curve of one mechanism. Got {mechanisms} instead.")
+            raise ValueError(f"frame must hold the curve of one mechanism; got {mechanisms}.")
         drawable = np.isfinite(table[column])
         if not drawable.any():
             raise ValueError(
-                f"The {self.epsilon_axis} epsilon axis needs a point with a finite epsilon. "
-                f"Got {table[column].tolist()} instead."
+                f"The {self.epsilon_axis} epsilon axis needs a point with a finite epsilon; "
+                f"got {table[column].tolist()}."
             )
         order = np.flatnonzero(drawable)[np.argsort(table[column][drawable], kind="stable")]
         epsilon, mean, std = (table[name][order] for name in (column, "score_mean", "score_std"))

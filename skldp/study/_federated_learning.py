@@ -195,14 +195,14 @@ def federated_learning(
 
 def _check_mechanisms(perturbs: Any, mechanism: Any, label_mechanism: Any) -> None:
     if perturbs not in PERTURBED:
-        raise ValueError(f"perturbs must be one of {PERTURBED}. Got {perturbs!r} instead.")
+        raise ValueError(f"perturbs must be one of {PERTURBED}; got {perturbs!r}.")
     if perturbs == "nothing" and mechanism is not None:
         raise ValueError("`mechanism` needs `perturbs`, the data that it releases; got 'nothing'.")
     for name, given in (("mechanism", mechanism), ("label_mechanism", label_mechanism)):
         needed = name == "mechanism" and perturbs != "nothing"
         has_epsilon = hasattr(given, "get_params") and "epsilon" in given.get_params(deep=False)
         if not has_epsilon and (needed or given is not None):
-            raise ValueError(f"{name} must be an estimator with a parameter epsilon. Got {given!r} instead.")
+            raise ValueError(f"{name} must be an estimator with a parameter epsilon; got {given!r}.")
 
 
 def _seeded_clones(given: Sequence[Any], epsilon: float, seeds: Sequence[int | None]) -> list[Any]:
@@ -266,8 +266,8 @@ def _assign(n_clients: Any, n_rows: int, noise: Any) -> np.ndarray:
         return np.unique(np.asarray(n_clients), return_inverse=True)[1]
     if not is_integer(n_clients) or not 1 <= n_clients <= n_rows:
         raise ValueError(
-            f"n_clients must be an integer from 1 to the number of rows, {n_rows}, or one client for each row. "
-            f"Got {n_clients if isinstance(n_clients, Real) else kind_of(n_clients)} instead."
+            f"n_clients must be an integer from 1 to the number of rows, {n_rows}, or one client for each row; "
+            f"got {n_clients if isinstance(n_clients, Real) else kind_of(n_clients)}."
         )
     return noise.permutation(n_rows) % n_clients
 
@@ -280,9 +280,7 @@ def _release_features(mechanism: Any, X: np.ndarray, X_test: np.ndarray) -> tupl
     if encodes:
         X_test = mechanism.transform(X_test)
     if X_test.shape[1] != released.shape[1]:
-        raise ValueError(
-            f"A mechanism that changes the number of features must have transform_noise. Got {mechanism} instead."
-        )
+        raise ValueError(f"A mechanism that changes the number of features must have transform_noise; got {mechanism}.")
     return released, np.asarray(X_test, dtype=np.float64)
 
 
@@ -315,12 +313,12 @@ def _check_data(
     check_consistent_length(X, y)
     check_consistent_length(X_test, y_test)
     if X.shape[1] != X_test.shape[1]:
-        raise ValueError(f"X_test must have the {X.shape[1]} features of X. Got {X_test.shape[1]} instead.")
+        raise ValueError(f"X_test must have the {X.shape[1]} features of X; got {X_test.shape[1]}.")
     if y.ndim == 2:
         if y.shape[1] != y_test.shape[1] or not all(np.isin(part, (0, 1)).all() for part in (y, y_test)):
             raise ValueError(
-                "Attributes must be columns of 0 and 1, as many in y_test as in y. "
-                f"Got {y.shape[1]} in y and {y_test.shape[1]} in y_test instead."
+                "Attributes must be columns of 0 and 1, as many in y_test as in y; "
+                f"got {y.shape[1]} in y and {y_test.shape[1]} in y_test."
             )
         return X, y, X_test, y_test, np.arange(2)
     classes = np.unique(y)
@@ -331,13 +329,13 @@ def _check_data(
 
 def _check_numbers(model: Any, n_rounds: Any, gradient_bound: Any, learning_rate: Any, hidden: Any) -> None:
     if model not in _MODELS:
-        raise ValueError(f"model must be one of {_MODELS}. Got {model!r} instead.")
+        raise ValueError(f"model must be one of {_MODELS}; got {model!r}.")
     check_integer("n_rounds", n_rounds, least=1)
     check_positive("gradient_bound", gradient_bound)
     if not (isinstance(learning_rate, str) and learning_rate == "auto"):
         check_positive("learning_rate", learning_rate)
     elif model == "network":
-        raise ValueError("learning_rate must be a number for a network. Got 'auto' instead.")
+        raise ValueError("learning_rate must be a number for a network; got 'auto'.")
     for size in hidden:
         check_integer("Every number in hidden", size, least=1)
 

@@ -201,9 +201,7 @@ def _as_candidates(candidates: Any) -> Any:
         return candidates
     known = np.asarray(candidates)
     if known.ndim not in (1, 2) or len(known) < 2:
-        raise ValueError(
-            f"candidates must be at least two rows or scalars. Got an array of shape {known.shape} instead."
-        )
+        raise ValueError(f"candidates must be at least two rows or scalars; got an array of shape {known.shape}.")
     rows = known.reshape(len(known), -1)
     if len(np.unique(rows if rows.dtype.kind != "O" else rows.astype(str), axis=0)) < len(rows):
         raise ValueError("candidates must all be different; got duplicates.")
@@ -319,8 +317,8 @@ def _largest_product(
 def _attack(name: str, guess: npt.NDArray[np.int64], chosen: npt.NDArray[np.int64], risk: float) -> InversionAttack:
     if guess.shape != chosen.shape:
         raise ValueError(
-            f"The attack {name!r} must name one candidate for each of {len(chosen)} outputs. "
-            f"Got an array of shape {guess.shape} instead."
+            f"The attack {name!r} must name one candidate for each of {len(chosen)} outputs; "
+            f"got an array of shape {guess.shape}."
         )
     hits, n = int((guess == chosen).sum()), len(chosen)
     low = float(stats.beta.ppf(risk / 2, hits, n - hits + 1)) if hits else 0.0

@@ -113,7 +113,7 @@ def private_model(
     )
     known = PRIVATE_MODELS[task]
     if name not in known:
-        raise StudyInputError(f"The model of a {task} must be one of {', '.join(known)}. Got {name!r} instead.")
+        raise StudyInputError(f"The model of a {task} must be one of {', '.join(known)}; got {name!r}.")
     model_class, fixed = known[name]
     return model_class(epsilon=epsilon, bounds=bounds, **fixed, **of_target)
 
@@ -174,7 +174,7 @@ def _release(name: str, data: StudyData, settings: ComparisonSettings) -> list[t
     if name in TABLE_MECHANISMS:
         widths = [len(list(of_one)) for _, of_one in groupby(data.of_column)]
         if max(widths, default=1) == 1:
-            raise StudyInputError(f"{name} releases the columns of a table with categories, at least three. Got none.")
+            raise StudyInputError(f"{name} releases the columns of a table with categories, at least three; got none.")
         # The target of a regression is the last column.
         widths += [1] * (data.task == "regression")
         release = EncodedTablePrivatizer(widths=widths, category_mechanism=TABLE_MECHANISMS[name])
@@ -218,7 +218,7 @@ def _radius(data: StudyData) -> float:
 
 def _make(catalogue: dict[str, tuple[type, dict[str, Any]]], name: str, options: dict[str, Any]) -> Any:
     if name not in catalogue:
-        raise StudyInputError(f"The mechanism must be one of {', '.join(catalogue)}. Got {name!r} instead.")
+        raise StudyInputError(f"The mechanism must be one of {', '.join(catalogue)}; got {name!r}.")
     estimator_class, fixed = catalogue[name]
     estimator = estimator_class()
     known = estimator.get_params(deep=False)
@@ -291,8 +291,8 @@ class ReleasedRowsRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
             names = [f"x{i}" for i in range(rows.shape[1] + 1)]
             if list(self.mechanism_.get_feature_names_out(names)) != names:
                 raise ValueError(
-                    "A release must have the columns of its row, of which the last is the target. "
-                    "Got a mechanism that makes other columns of them instead."
+                    "A release must have the columns of its row, of which the last is the target; "
+                    "got a mechanism that makes other columns of them."
                 )
             rows, target = released[:, :-1], released[:, -1:]
         self.estimator_ = clone(self.estimator).fit(rows, target[:, 0])

@@ -164,13 +164,13 @@ def recommend(
         "questions": _questions,
     }
     if task not in answers:
-        raise ValueError(f"task must be one of {', '.join(answers)}. Got {task!r} instead.")
+        raise ValueError(f"task must be one of {', '.join(answers)}; got {task!r}.")
     check_epsilon(epsilon)
     check_integer("n_people", n_people, least=1, most=_MOST)
     check_integer("n_questions", n_questions, least=1, most=_MOST)
     modelled = task in ("regression", "classification")
     if modelled != (target is not None):
-        raise ValueError(f"target is for regression and classification, which need one. Got {target!r} for {task}.")
+        raise ValueError(f"target is for regression and classification, which need one; got {target!r} for {task}.")
     table = DeclaredTable.of(schema, target, of_classes=task == "classification")
     return answers[task](_Request(table, task, float(epsilon), n_people, n_questions))
 

@@ -51,7 +51,7 @@ def table_chunks(
     path = Path(path)
     ending = _ending(path)
     if not is_table_file(path):
-        raise StudyInputError(f"A table must be a {TABLE_FILES} file. Got {path}.")
+        raise StudyInputError(f"A table must be a {TABLE_FILES} file; got {path}.")
     if not path.is_file():
         raise StudyInputError(f"There is no file {path}.")
     if path.stat().st_size == 0:
@@ -110,7 +110,7 @@ def _separator(given: str | None, usual: str) -> str:
     character = "\t" if given == "\\t" else given
     # pandas reads a longer separator as a regular expression; letters and digits occur in cells.
     if len(character) != 1 or character.isalnum() or character in '"\r\n.+-':
-        raise StudyInputError(f"The separator must be one character, such as ; or \\t. Got {given!r} instead.")
+        raise StudyInputError(f"The separator must be one character, such as ; or \\t; got {given!r}.")
     return character
 
 
@@ -118,7 +118,7 @@ def _encoding(name: str) -> str:
     try:
         return codecs.lookup(name).name
     except LookupError:
-        raise StudyInputError(f"The encoding must be one that Python knows, such as latin-1. Got {name!r}.") from None
+        raise StudyInputError(f"The encoding must be one that Python knows, such as latin-1; got {name!r}.") from None
 
 
 def _read_csv(path: Path, wanted: list[str] | None, n_rows: int | None, options: dict[str, Any]) -> Iterator[Any]:
@@ -131,7 +131,7 @@ def _read_csv(path: Path, wanted: list[str] | None, n_rows: int | None, options:
     given = [] if headless else first_row.iloc[0].tolist()
     if twice := [name for name in wanted or [] if given.count(name) > 1]:
         # pandas would take the first one.
-        raise StudyInputError(f"A column that is read must be in {path.name} once. Got {twice[0]!r} more than once.")
+        raise StudyInputError(f"A column that is read must be in {path.name} once; got {twice[0]!r} more than once.")
     # An additional column catches cells without a name, which versions of pandas treat differently.
     options |= {"header": None, "skiprows": int(not headless), "names": [*names, _NAMELESS]}
     # In a table of one column, an empty line is a row whose cell is missing.
@@ -232,7 +232,7 @@ def _places(path: Path, wanted: list[str], names: list[str]) -> list[int]:
     unknown = [name for name in wanted if name not in names]
     if unknown or not wanted:
         got = ", ".join(map(repr, unknown[:4])) or "none"
-        raise StudyInputError(f"Columns must be some of {path.name} ({some_names(names)}). Got {got} instead.")
+        raise StudyInputError(f"Columns must be some of {path.name} ({some_names(names)}); got {got}.")
     return sorted(names.index(name) for name in wanted)
 
 

@@ -33,7 +33,7 @@ BAD = {
     "a rare class": (csv(*GOOD, f"0.5,0.5,{TEXT}"), r"class .* has 1 row"),
     "one class": (csv(*[line.rpartition(",")[0] + f",{TEXT}" for line in GOOD]), "only one class"),
     "a class for each row": (csv(*[f"{i / 24},0.5,{WHOLE + i}" for i in range(24)]), r"class .* has 1 row"),
-    "a label that is a number": (csv(*[f"0.5,0.5,{NUMBER + i / 8}" for i in range(24)]), "Got continuous"),
+    "a label that is a number": (csv(*[f"0.5,0.5,{NUMBER + i / 8}" for i in range(24)]), "got continuous"),
     "no header": (csv(f"{NUMBER},0.5,{TEXT}", *GOOD, head=None), "numbers? among .* names"),
     "too many cells": (csv(*GOOD, f"0.5,0.5,no,{TEXT}"), "row 25 has more cells"),
     "no text": (csv(*GOOD).encode() + TEXT.encode("utf-16"), "UTF-8"),
@@ -53,7 +53,7 @@ def test_errors_about_a_table_name_the_place_and_not_the_cell(case, tmp_path):
     with pytest.raises(StudyInputError, match=said) as caught:
         load_study_data(path, target="sick", bounds="0,1", task="classification")
     assert not found_in(str(caught.value))
-    if said != "Got continuous" and "a class for" not in case:
+    if said != "got continuous" and "a class for" not in case:
         # What holds numbers is a good regression.
         with pytest.raises(StudyInputError) as caught:
             load_study_data(path, target="sick", bounds="0,1", task="regression", target_bounds="0,1")

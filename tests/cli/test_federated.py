@@ -26,7 +26,7 @@ def test_the_table_is_written(run, tmp_path):
     [
         (["--epsilons", "0"], "Epsilons must be finite numbers > 0"),
         (["--features", "unheard-of"], "The mechanism must be one of"),
-        (["--model", "forest"], "model must be one of ('softmax', 'linear', 'network'). Got 'forest'"),
+        (["--model", "forest"], "model must be one of ('softmax', 'linear', 'network'); got 'forest'"),
         (["--clients", "100000"], "n_clients must be an integer from 1 to the number of rows"),
         (["--csv", "nowhere/table.csv"], "Cannot write"),
     ],

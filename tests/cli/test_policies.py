@@ -79,7 +79,7 @@ def test_a_policy_is_made_shown_and_checked(run, policy, tmp_path):
         assert part in said
     assert run("policy", "check", "policy.json", "--most", "300")[0] == 0
     code, _, wrong = run("policy", "check", "policy.json", "--most", "1")
-    assert (code, wrong.startswith("skldp: The epsilon of the policy must be at most 1.")) == (2, True)
+    assert (code, wrong.startswith("skldp: The epsilon of the policy must be at most 1;")) == (2, True)
     (tmp_path / "forged.json").write_text(policy.to_json().replace("a survey", "a Survey"))
     for command in ("show", "check"):
         code, said, wrong = run("policy", command, "forged.json")
@@ -309,7 +309,7 @@ def test_too_few_reports_and_files_that_are_none_are_one_line(run, policy, tmp_p
     (tmp_path / "three.bin").write_bytes(policy.release({"age": 9, "since": "2020-01-01", "member": True}))
     code, said, wrong = run("collect", "policy.json", "three.bin", "--report", "page.html")
     assert (code, said, wrong.count("\n")) == (2, "", 1)
-    assert "at least 2 reports of this policy. Got reports 1 accepted, 0 foreign, 0 broken, 0 doubled." in wrong
+    assert "at least 2 reports of this policy; got reports 1 accepted, 0 foreign, 0 broken, 0 doubled." in wrong
     assert not (tmp_path / "page.html").exists()
 
 

@@ -70,7 +70,7 @@ BAD_CSV = {
     ),
     "empty file": ("", "people.csv is empty"),
     "only a header": ("age,sick\n", "has no rows"),
-    "no such target": ("age,ill\n1,0\n2,1\n", r"--target must be a column of people.csv \(age, ill\). Got 'sick'"),
+    "no such target": ("age,ill\n1,0\n2,1\n", r"--target must be a column of people.csv \(age, ill\); got 'sick'"),
     "another separator": ("age;sick\n1;no\n2;yes\n", r"\(age;sick\).*Set the separator by --sep"),
     "nothing beside the target": ("sick\n0\n1\n", "no column but"),
     "one class": ("age,sick\n1,no\n2,no\n", "only one class"),
@@ -169,7 +169,7 @@ def test_many_whole_numbers_are_no_classes_but_what_one_says_counts(write):
     ("options", "message"),
     [
         ({"task": "ranking"}, "must be one of auto"),
-        ({"task": "classification"}, "must hold classes. Got continuous"),
+        ({"task": "classification"}, "must hold classes; got continuous"),
         ({"target_bounds": "3,0"}, "low < high"),
         ({"target_bounds": "3"}, "low,high"),
         ({"folds": 9}, "fewer than the 9 folds"),

@@ -212,7 +212,7 @@ def test_clipping_that_shifts_all_classes_alike_does_not_cost_area(digits, fixed
 
 
 def test_what_is_perturbed_needs_a_mechanism_and_the_other_way_round(iris):
-    with pytest.raises(ValueError, match=r"perturbs must be one of .* Got 'anonymised bits'"):
+    with pytest.raises(ValueError, match=r"perturbs must be one of .* got 'anonymised bits'"):
         gradients_anonymised(LaplaceStandIn(), message="bit").train(*iris)
     with pytest.raises(ValueError, match="`mechanism` needs `perturbs`"):
         federated_learning(*iris, mechanism=LaplaceStandIn())

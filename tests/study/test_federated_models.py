@@ -226,7 +226,7 @@ def test_refuses_bad_networks(digits, changes, message):
 
 def test_refuses_what_is_no_attribute(attributes):
     X, y, X_test, y_test = attributes
-    with pytest.raises(ValueError, match=r"columns of 0 and 1.*Got 3 in y and 2"):
+    with pytest.raises(ValueError, match=r"columns of 0 and 1.*got 3 in y and 2"):
         federated_learning(X, y, X_test, y_test[:, :2])
     with pytest.raises(ValueError, match="columns of 0 and 1"):
         federated_learning(X, 2 * y, X_test, y_test)

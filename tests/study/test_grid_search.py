@@ -66,7 +66,7 @@ def test_failed_fits_are_passed_over():
 
 
 def test_says_when_no_parameter_ends_with_epsilon():
-    with pytest.raises(ValueError, match=r"ends with __epsilon.*Got \['C', 'total_epsilon'\]"):
+    with pytest.raises(ValueError, match=r"ends with __epsilon.*got \['C', 'total_epsilon'\]"):
         smallest_epsilon()(results([{"C": 1}, {"total_epsilon": 1}], [0.1, 0.2]))
     with pytest.raises(ValueError, match="needs the parameter 'b'"):
         smallest_epsilon(param_name="b")(results([{"a": 1}], [0.1]))
@@ -239,5 +239,5 @@ def test_exact_epsilons_are_scored_beside_any_score():
             assert column == pytest.approx([expected], rel=1e-6)
     with pytest.raises(ValueError, match=r"such as .*roc_auc.*got 'roc_acu'"):
         with_exact_epsilon("roc_acu")
-    with pytest.raises(ValueError, match=r"the name of one scorer.*Got \['accuracy', 'f1_macro'\]"):
+    with pytest.raises(ValueError, match=r"the name of one scorer.*got \['accuracy', 'f1_macro'\]"):
         with_exact_epsilon(["accuracy", "f1_macro"])

@@ -145,7 +145,7 @@ def test_it_prints_as_a_short_table():
     ("schema", "task", "given", "message"),
     [
         (TABLE, "rank", {}, "task must be one of regression"),
-        (TABLE, "regression", {}, "target is for regression and classification, which need one. Got None"),
+        (TABLE, "regression", {}, "target is for regression and classification, which need one; got None"),
         (TABLE, "means", {"target": (0, 1)}, "target is for"),
         (TABLE, "regression", {"target": ["a", "b"]}, "must be numeric"),
         (TABLE, "classification", {"target": (0, 1)}, "declared classes"),

@@ -100,8 +100,8 @@ def test_columns_without_names_have_numbers(tmp_path):
         ("people.xlsx", TEXT, {}, "must be a .csv, .tsv"),
         ("people.parquet.gz", TEXT, {}, "must be a .csv, .tsv"),
         ("people.csv", "", {}, "is empty"),
-        ("people.csv", "age\n1\n", {"columns": ["city"]}, r"some of people.csv \(age\). Got 'city'"),
-        ("people.csv", "age\n1\n", {"columns": []}, "Got none"),
+        ("people.csv", "age\n1\n", {"columns": ["city"]}, r"some of people.csv \(age\); got 'city'"),
+        ("people.csv", "age\n1\n", {"columns": []}, "got none"),
         ("people.csv", f"{TEXT},1\n1,2\n", {"columns": ["city"]}, "not shown: a number among the names"),
         ("people.csv", "age\n1\n", {"separator": "ab"}, "one character"),
         ("people.csv", "age\n1\n", {"separator": "a"}, "one character"),
@@ -159,7 +159,7 @@ def test_the_extra_is_named_where_pyarrow_is_missing(tmp_path, monkeypatch):
 def test_a_column_that_is_there_twice_is_refused_where_it_is_read(tmp_path):
     path = tmp_path / "people.csv"
     path.write_text("age,city,age\n31,Ulm,64\n")
-    with pytest.raises(StudyInputError, match=r"must be in people\.csv once\. Got 'age' more than once"):
+    with pytest.raises(StudyInputError, match=r"must be in people\.csv once; got 'age' more than once"):
         read_table(path, columns=["city", "age"])
     assert read_table(path, columns=["city"])["city"].tolist() == ["Ulm"]
 
