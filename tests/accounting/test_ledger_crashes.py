@@ -223,7 +223,7 @@ def test_a_failed_commit_declares_nothing(tmp_path, monkeypatch, what):
             ledger.answer(ASK_ALL, [1], lambda rows: [1], declare={"bounds": (0, 1)})
     assert ledger.bounds is None
     PrivacyLedger.open(path).declare(bounds=(0, 2))
-    with pytest.raises(LedgerError, match=r"bounds never change.*\(0.0, 2.0\)"):
+    with pytest.raises(LedgerError, match=r"bounds of a ledger must not change.*\(0.0, 2.0\)"):
         ledger.answer(ASK_ALL, [1], lambda rows: [1], declare={"bounds": (0, 1)})
     assert ledger.bounds == (0.0, 2.0)
     assert ledger.answer(ASK_ALL, [1], lambda rows: [1]).outputs.tolist() == [1]
