@@ -217,7 +217,7 @@ def test_verification_finds_what_a_fault_in_the_decisions_admitted(monkeypatch, 
     problems = ledger.verify().problems
     ledger.close()
     assert any("took 1 people ('ann') over their budget" in problem for problem in problems)
-    assert problems[-1] == "1 people ('ann') exceeds their budget of 2.06."
+    assert problems[-1] == "The loss of 1 people ('ann') exceeds their budget of 2.06."
 
 
 def first_output_only(rule, loss, query, answers):
