@@ -315,7 +315,7 @@ def test_a_tenant_asks_under_no_other_name(tenants):
 def test_a_tenant_that_nobody_admitted_and_a_role_that_is_none(postgres_server, postgres_schema):
     place = postgres_server.url(schema=postgres_schema)
     new_ledger(place).close()
-    with pytest.raises(LedgerError, match="leads to no schema"):
+    with pytest.raises(LedgerError, match="contains no schema"):
         PrivacyLedger.open(postgres_server.url(TENANTS[0], postgres_schema))
     with pytest.raises(LedgerError, match="does not exist"):
         admit_tenant(place, "no such role")
