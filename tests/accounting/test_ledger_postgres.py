@@ -341,7 +341,7 @@ def test_there_is_no_ledger_where_none_was_made(postgres_server, postgres_schema
 def test_another_version_is_refused(postgres_url):
     new_ledger(postgres_url).close()
     run_at(postgres_url, "INSERT INTO versions VALUES (99, '')")
-    with pytest.raises(LedgerError, match="must have schema version .* got version 99"):
+    with pytest.raises(LedgerError, match=r"must have schema version .* got version 99"):
         PrivacyLedger.open(postgres_url)
 
 
