@@ -41,6 +41,7 @@ def shuffled(
     *,
     rounds: int = 1,
     colluding: int = 0,
+    out_of: int | None = None,
 ) -> PrivacyGuarantee:
     r"""Return the central guarantee after a trusted shuffler has mixed the answers of `n` people.
 
@@ -49,13 +50,16 @@ def shuffled(
     mechanism : RowMechanism, FiniteQuery or PrivacyGuarantee
         Mechanism of each person's answer, or its guarantee. Only the epsilon of a guarantee is used.
     n : int
-        Number of people. Each answers once per round.
+        Number of people who answer in a round, each once.
     delta : float
         Delta of all rounds together, in (0, 1).
     rounds : int, default=1
         Number of rounds. Each round is shuffled separately and may depend on earlier rounds.
     colluding : int, default=0
         Number of people whose answers the analyst knows. Only the others hide a person.
+    out_of : int, default=None
+        Number of people of whom the `n` of each round are drawn at random, without replacement. The analyst must not
+        learn who was drawn. None is `n`: everybody answers in every round.
 
     Returns
     -------
@@ -79,6 +83,9 @@ def shuffled(
     .. math:: \delta(\varepsilon) \le \frac1n E\Bigl[\Bigl(\sum_{i=1}^n X_i\Bigr)_+\Bigr], \quad
               X = \frac{R_0(y) - e^\varepsilon R_1(y)}{\omega(y)} \text{ with chance } \omega(y), \text{ else } 0.
 
+    A draw of n out of N people amplifies each round: with :math:`q = n / N`,
+    :math:`\delta_N(\ln(1 + q (e^\varepsilon - 1))) \le q\, \delta(\varepsilon)`.
+
     The laws of k-ary and unary responses, of the numeric mechanisms, of bits (three answers each for LATENT and OME)
     and of PrivUnit follow from the sampled integers (for PrivUnit, from real numbers known to ten digits). Only epsilon
     is used for other mechanisms and for records of many bits or values; binary randomized response is then the worst
@@ -91,7 +98,8 @@ def shuffled(
 
     References
     ----------
-    Balle, Bell, Gascon and Nissim, "The privacy blanket of the shuffle model", CRYPTO 2019, Lemma 5.3; Feldman,
+    Balle, Bell, Gascon and Nissim, "The privacy blanket of the shuffle model", CRYPTO 2019, Lemma 5.3; Balle, Barthe
+    and Gaboardi, "Privacy amplification by subsampling", NeurIPS 2018, Theorem 2, for the draw; Feldman,
     McMillan and Talwar, "Stronger privacy amplification by shuffling for Renyi and approximate differential privacy",
     SODA 2023, with its erratum; Su, Cheng and Wang, "Decomposition-based optimal bounds for privacy amplification via
     shuffling", 2025; Doroshenko, Ghazi, Kamath, Kumar and Manurangsi, "Connect the dots: tighter discrete
@@ -112,18 +120,24 @@ def shuffled(
     check_integer("rounds", rounds, least=1, most=2**30)
     check_integer("colluding", colluding, least=0, most=n - 1)
     check_fraction("delta", delta)
+    if out_of is not None:
+        check_integer("out_of", out_of, least=n, most=2**62)
+    everybody = n if out_of is None else out_of
+    # Given which colluding people were drawn, each other one was with at most this chance.
+    share = min(1.0, n / (everybody - colluding) * (1 + 2.0**-50))
     honest = min(n - colluding, MOST_PEOPLE)
     found = pair_laws(mechanism)
     exact = math.inf
     if found.laws:
-        exact = _Rounds(found.laws, honest, delta * (1 - _SLACK), rounds, local.epsilon).epsilon()
+        exact = _Rounds(found.laws, honest, delta * (1 - _SLACK), rounds, local.epsilon, share).epsilon()
     # The slack of the law is added to delta.
     known = exact < _MOST_EXPONENT and rounds * found.slack * (1 + math.exp(exact)) <= delta * _SLACK
     epsilon = exact if known else math.inf
     if not known or _largest_loss(found.laws) > local.epsilon * (1 + 1e-6) + 1e-9:
         worst = any_law(min(local.epsilon, MOST_EPSILON))
-        epsilon = min(epsilon, _Rounds((worst,), honest, delta, rounds, local.epsilon).epsilon())
+        epsilon = min(epsilon, _Rounds((worst,), honest, delta, rounds, local.epsilon, share).epsilon())
     people = f"{n:,} people" + (f", {colluding:,} of them colluding" if colluding else "")
+    people += "" if everybody == n else f", drawn from {everybody:,}"
     times = "" if rounds == 1 else f" in each of {rounds:,} rounds"
     of = "the sampled law" if known else "epsilon alone"
     return replace(
@@ -218,10 +232,11 @@ class _Rounds:
     delta: float
     rounds: int
     local: float
+    share: float
 
     def epsilon(self) -> float:
         """Return the smallest proved epsilon, rounded up."""
-        alone = self.local * self.rounds * (1 + 2.0**-50)
+        alone = self._drawn(self.local) * self.rounds * (1 + 2.0**-50)
         end = self._one_round(self.delta / self.rounds * (1.0 if self.rounds == 1 else 2.0**-10))
         if self.rounds == 1:
             return end
@@ -230,13 +245,20 @@ class _Rounds:
             together = self._one_round(self.delta / self.rounds) * self.rounds * (1 + 2.0**-50)
         return min(alone, together)
 
+    def _drawn(self, loss: float) -> float:
+        """Return the loss that a draw of this share leaves of a loss, rounded up."""
+        if self.share == 1 or loss > _MOST_EXPONENT:
+            return loss
+        return math.log1p(self.share * math.expm1(loss) * (1 + 2.0**-50)) * (1 + 2.0**-50)
+
     def _one_round(self, delta: float) -> float:
-        worst = 0.0
+        # The bound is made for deltas below 1.
+        worst, delta = 0.0, min(delta / self.share, max(delta, 0.5))
         for law in self.laws:
             known = worst and shuffled_delta(law, math.expm1(worst) * (1 - 2.0**-50), self.n, budget=delta * 2.0**-14)
             if not worst or known > delta:
                 worst = max(worst, shuffled_epsilon(law, self.n, delta, self.local))
-        return worst
+        return self._drawn(worst)
 
     def _composed(self, end: float) -> float:
         losses = np.arange(_LOSSES + 1) * (end / _LOSSES)
@@ -244,7 +266,8 @@ class _Rounds:
         # Rounding down makes delta larger.
         curve = [
             max(shuffled_delta(law, excess, self.n, budget=budget, places=_PLACES_OF_ROUND) for law in self.laws)
-            for excess in (np.expm1(losses) * (1 - 2.0**-50)).tolist()
+            * self.share
+            for excess in (np.expm1(losses) * (1 - 2.0**-50) / self.share).tolist()
         ]
         beyond = curve[-1]
         single = _loss_law(np.array(curve), end / _LOSSES)

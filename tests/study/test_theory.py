@@ -52,6 +52,19 @@ def test_bit_errors_weigh_bits_as_lemma_1():
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
+def test_figure_11_has_the_least_error_of_f_rr_in_sign_and_integer_bits_and_in_all_top_k_means(epsilon):
+    table = bit_errors(EPSILONS, n_features=1000).where(epsilon=epsilon)
+    own = table.where(mechanism="f-RR").columns
+    rivals = set(table.columns["mechanism"].tolist()) - {"f-RR"}
+    assert len(rivals) == 4
+    for rival in rivals:
+        other = table.where(mechanism=rival).columns
+        # The sign and the integer bits 1 to 4; from bit 5 on, Figure 11 calls them comparable.
+        assert (own["error"][:5] < other["error"][:5]).all()
+        assert (own["error_top_k"] < other["error_top_k"]).all()
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
 def test_theorem_4_is_the_sum_of_flip_probability_times_sensitivity(epsilon):
     laws = baseline_laws(epsilon, 768, 10)["f-RR"]
     weights = np.array([64, *(2.0 ** (5 - i) for i in range(1, 10))])
