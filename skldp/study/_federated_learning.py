@@ -194,9 +194,10 @@ def federated_learning(
         step = 1 / learner.smoothness(X) if isinstance(learning_rate, str) else np.asarray(learning_rate, dtype=float)
         train = partial(_train, learner, theta, X, one_hot, clients, n_rounds, step, asked=asked, n_steps=local_steps)
         if on_gradients:
-            bound = learner.bounds(gradient_bound) if np.ndim(gradient_bound) else gradient_bound
+            by_layer = np.ndim(gradient_bound) > 0
+            bound = learner.bounds(gradient_bound) if by_layer else gradient_bound
             release = GradientRelease(
-                mechanism, perturbs, 1.0 if np.ndim(bound) else bound, _most_asked(asked, n_rounds)
+                mechanism, perturbs, 1.0 if by_layer else gradient_bound, _most_asked(asked, n_rounds)
             )
             of_weights = perturbs == "anonymised weights"
             theta = train(partial(_step_on_releases, bound=bound, release=release, of_weights=of_weights))
