@@ -5,6 +5,10 @@ public tables as far as they are there, and softmax regression of FEMNIST by wri
 
     python examples/papers/published_files.py --health FOLDER     # heart, stroke, diabetes and sleep, by file name
     python examples/papers/published_files.py --femnist FOLDER    # LEAF's data, with the folders train and test
+    python examples/papers/published_files.py --celeba FOLDER     # the attributes, the partition, and features.npz
+
+CelebA's features are the reader's own, of the paper's ResNet-18 or another network: arrays ``images``, their file
+names, and ``vectors``, released within the declared bounds plus or minus ``--bound``.
 
 ``examples/papers/sentences.py`` reads SentEval's folder "downstream" where SKLDP_SENTEVAL names it.
 """
@@ -22,7 +26,7 @@ from skldp import BitRandTransformer
 from skldp.exceptions import PrivacyGuaranteeWarning
 from skldp.study import federated_learning
 
-__all__ = ["HEALTH", "SENTEVAL", "celeba_attributes", "health_table", "leaf", "senteval"]
+__all__ = ["HEALTH", "SENTEVAL", "celeba", "celeba_attributes", "health_table", "leaf", "senteval"]
 
 _TREC = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
 # The two classes, or the parts of which the last is the test set, in the folder of the task.
@@ -102,6 +106,23 @@ def celeba_attributes(path):
     )
 
 
+def celeba(folder):
+    """Return the vectors and the attributes of the training images (partition 0), and those of the test images (2)."""
+    folder = Path(folder)
+    names, _, attributes = celeba_attributes(folder / "list_attr_celeba.txt")
+    lines = [line.split() for line in (folder / "list_eval_partition.txt").read_text(encoding="utf-8").splitlines()]
+    if not all(len(line) == 2 and line[1] in ("0", "1", "2") for line in lines):
+        raise ValueError("list_eval_partition.txt must have the name of an image and 0, 1 or 2 in each line.")
+    part_of, row_of = dict(lines), {name: row for row, name in enumerate(names)}
+    with np.load(folder / "features.npz", allow_pickle=False) as data:
+        images, vectors = data["images"].tolist(), data["vectors"]
+    if not part_of.keys() & row_of.keys() >= set(images) or len(images) != len(vectors):
+        raise ValueError("features.npz must have a vector for each of `images`, all of them named in both lists.")
+    own = attributes[[row_of[name] for name in images]]
+    parts = np.array([part_of[name] for name in images])
+    return vectors[parts == "0"], own[parts == "0"], vectors[parts == "2"], own[parts == "2"]
+
+
 # File, target of Table I, and its coefficients of age, sex, blood pressure and BMI, and the intercept.
 HEALTH = {
     "heart": ("processed.cleveland.data", (-0.059, -1.456, -0.0134, 0.0, 6.177)),
@@ -159,13 +180,24 @@ def _train_table_1(folder):
 def _run_femnist(folder):
     X, y, users = leaf(Path(folder) / "train")
     X_test, y_test, _ = leaf(Path(folder) / "test")
+    _run_federated((X, y, X_test, y_test), users, (0, 1))
+
+
+def _run_celeba(folder, bound):
+    X, y, X_test, y_test = celeba(folder)
+    data = np.clip(X, -bound, bound), y, np.clip(X_test, -bound, bound), y_test
+    # Twenty images a client, as in Table 1.
+    _run_federated(data, max(1, len(X) // 20), (-bound, bound))
+
+
+def _run_federated(data, clients, bounds):
     for name, mechanism in (
         ("noiseless", None),
-        ("BitRand as published", BitRandTransformer(bounds=(0, 1), transform_noise=False)),
-        ("BitRand, exact", BitRandTransformer(bounds=(0, 1), transform_noise=False, calibration="exact")),
+        ("BitRand as published", BitRandTransformer(bounds=bounds, transform_noise=False)),
+        ("BitRand, exact", BitRandTransformer(bounds=bounds, transform_noise=False, calibration="exact")),
     ):
         given = {} if mechanism is None else {"perturbs": "features", "mechanism": mechanism}
-        run = federated_learning(X, y, X_test, y_test, n_clients=users, n_rounds=100, **given)
+        run = federated_learning(*data, n_clients=clients, n_rounds=100, **given)
         print(f"{name:<21} accuracy {run.accuracy:.3f}, AUC {run.auc:.3f}, exact epsilon {run.guarantee.epsilon:.4g}")
 
 
@@ -173,9 +205,13 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--health", type=Path)
     parser.add_argument("--femnist", type=Path)
+    parser.add_argument("--celeba", type=Path)
+    parser.add_argument("--bound", type=float, default=1.0)
     options = parser.parse_args()
     warnings.simplefilter("ignore", PrivacyGuaranteeWarning)
     if options.health:
         _train_table_1(options.health)
     if options.femnist:
         _run_femnist(options.femnist)
+    if options.celeba:
+        _run_celeba(options.celeba, options.bound)

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from published_files import HEALTH, celeba_attributes, health_table, leaf, senteval
+from published_files import HEALTH, celeba, celeba_attributes, health_table, leaf, senteval
 
 
 def write(path, text, encoding="utf-8"):
@@ -62,6 +62,24 @@ def test_celebas_attributes_are_forty_of_each_image(tmp_path):
         write(path, "\n".join([count, " ".join(names), line, lines[1]]))
         with pytest.raises(ValueError, match=r"list_attr_celeba.txt must have the number of images"):
             celeba_attributes(path)
+
+
+def test_celebas_vectors_meet_their_attributes_in_the_lists_own_parts(tmp_path):
+    names = [f"{i:06}.jpg" for i in range(1, 5)]
+    rows = [" ".join([name, *["1" if i == j else "-1" for j in range(40)]]) for i, name in enumerate(names)]
+    write(tmp_path / "list_attr_celeba.txt", "\n".join(["4", " ".join(f"A{j}" for j in range(40)), *rows]))
+    write(tmp_path / "list_eval_partition.txt", "\n".join(f"{n} {p}" for n, p in zip(names, "0120", strict=True)))
+    order = [3, 2, 0, 1]
+    np.savez(tmp_path / "features.npz", images=[names[i] for i in order], vectors=np.array([[float(i)] for i in order]))
+    X, y, X_test, y_test = celeba(tmp_path)
+    assert (X[:, 0].tolist(), X_test[:, 0].tolist()) == ([3.0, 0.0], [2.0])
+    assert (y.argmax(axis=1).tolist(), y_test.argmax(axis=1).tolist()) == ([3, 0], [2])
+    write(tmp_path / "list_eval_partition.txt", "\n".join(f"{n} 0" for n in names[1:]))
+    with pytest.raises(ValueError, match=r"features\.npz must have a vector for each of `images`"):
+        celeba(tmp_path)
+    write(tmp_path / "list_eval_partition.txt", "000001.jpg 3")
+    with pytest.raises(ValueError, match=r"list_eval_partition\.txt must have"):
+        celeba(tmp_path)
 
 
 TABLES = {
