@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from skldp.learning._protocol import as_shown_by, cut
+from skldp.learning._protocol import Protocol, as_shown_by, split_evenly
 from skldp.learning._regression import RegressionProtocol
 from skldp.learning._reports import Report
 from skldp.learning._tasks import Task, noise_variance
@@ -46,6 +46,11 @@ _BEYOND_SHARE, _BEYOND, _APART = 0.02, 2.0, 1 + 1e-9
 # Largest mean truncation: of a gradient in standard errors of the noise, of products in the largest noise eigenvalue.
 _GRADIENT_CUT, _GRAM_CUT = 0.2, 0.3
 
+# Range of reported residuals.
+_LEAST_RESIDUAL = 1e4
+# Steps besides those of the model.
+_QUESTIONS = {"sizes", "norm", "terms_tail", "beyond", "gram", "residual", "reach", "tail", "first", "second"}
+
 
 class InferenceProtocol(RegressionProtocol):
     r"""Interactive protocol of linear regression with standard errors of its coefficients.
@@ -78,7 +83,6 @@ class InferenceProtocol(RegressionProtocol):
         high: npt.ArrayLike,
         kind: str = "rounds",
         fit_intercept: bool = True,
-        ridge: float = 0.5,
     ) -> None:
         self._n_model = n_people
         super().__init__(
@@ -89,12 +93,12 @@ class InferenceProtocol(RegressionProtocol):
             high=high,
             kind=kind,
             fit_intercept=fit_intercept,
-            ridge=ridge,
         )
         self._state |= {
             "scaling": np.eye(self._n_terms).tolist(),
             "norm": math.sqrt(self._n_terms),
             "grams": [],
+            "residual": 1.0,
             "reach": None,
             "tail": 1.0,
             "terms_tail": 0.5,
@@ -204,7 +208,7 @@ class InferenceProtocol(RegressionProtocol):
         ]
         steps += [("norm", n_scale), ("residual", n_scale), ("reach", n_scale), ("tail", n_tail)]
         left = n - sum(wanted for _, wanted in steps)
-        cohorts = cut(left, max(4, min(_N_COHORTS, left // _LEAST_PEOPLE)))
+        cohorts = split_evenly(left, max(4, min(_N_COHORTS, left // _LEAST_PEOPLE)))
         n_first = max(2, round(_FIRST_PART * len(cohorts)))
         return steps + [("first" if i < n_first else "second", people) for i, people in enumerate(cohorts)]
 
@@ -216,7 +220,7 @@ class InferenceProtocol(RegressionProtocol):
         return lengths | {n_products(self._n_terms)} if self.asks_for_errors else lengths
 
     def _task_of(self, name: str) -> Task:
-        if name not in ("sizes", "norm", "terms_tail", "beyond", "gram", "reach", "tail", "first", "second"):
+        if name not in _QUESTIONS:
             return super()._task_of(name)
         state = self._state
         functionals = np.array(self._state["scaling"]).T @ self._terms()
@@ -227,6 +231,9 @@ class InferenceProtocol(RegressionProtocol):
         elif name == "terms_tail":
             form, answer, least = "linear", "log_norm", _TERMS_TAIL_START * state["norm"]
             radius = _TAIL_WIDTH * least
+        elif name == "residual":
+            functionals, form, answer, radius = self._residual()[None], "linear", "log_norm", 2.0
+            least = radius / _LEAST_RESIDUAL
         elif name == "sizes":
             # No truncation: a too small estimate would stretch the scale.
             form, radius = "squares", math.inf
@@ -275,6 +282,15 @@ class InferenceProtocol(RegressionProtocol):
         noise = gram_edge(1.0, self._n_terms, self.epsilon, self._wanted("gram") // _N_GRAMS)
         radius = radius_that_keeps(state["norm"] ** 2, 2 * state["terms_tail"], _GRAM_CUT, noise)
         return min(radius, _MOST_NOISE / noise * math.sqrt(_N_GRAMS))
+
+    def _take(self, name: str, task: Task, report: Report) -> None:
+        if name in _QUESTIONS:
+            Protocol._take(self, name, task, report)
+        else:
+            super()._take(name, task, report)
+
+    def _take_residual(self, task: Task, report: Report) -> None:
+        self._state["residual"] = float(task.mean(report)[0])
 
     def _take_sizes(self, task: Task, report: Report) -> None:
         # A hidden size is taken to be as large as the noise.

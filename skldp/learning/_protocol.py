@@ -13,13 +13,13 @@ from skldp._checks import check_dimension, check_epsilon, check_integer
 from skldp._documents import parsing, read_json
 from skldp.domains._domain import Box
 from skldp.learning._reports import Report
-from skldp.learning._tasks import Task, noise_variance, number_variance
+from skldp.learning._tasks import Task, levels_mechanism, noise_variance, number_variance
 from skldp.learning._vectors import n_products
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 
 # Smallest sufficiency: below it the noise exceeds the signal.
-LEAST_SUFFICIENCY = 8.0
+LEAST_SUFFICIENCY = 1.0
 # Smallest number of people for each number of a record, because of sampling error.
 LEAST_PER_NUMBER = 5
 # Fractions of people who report norms and the centre.
@@ -202,7 +202,7 @@ class Protocol(ABC):
         before = dict(self._state)
         try:
             if total is not None:
-                getattr(self, f"_take_{name}")(task, total)
+                self._take(name, task, total)
                 if name == self._stays_open and name not in dict(self._steps[self._state["step"] + 1 :]):
                     self._state["last"] = {"task": task.to_json(), "report": total.to_json(), "before": before}
             elif hasattr(self, f"_miss_{name}"):
@@ -234,7 +234,7 @@ class Protocol(ABC):
             task.check(report)
         total = Report.total([Report.from_json(last["report"]), *several])
         self._state = dict(last["before"])
-        getattr(self, f"_take_{self._stays_open}")(task, total)
+        self._take(self._stays_open, task, total)
         self._state |= later | {"step": len(self._steps), "last": last | {"report": total.to_json()}}
 
     @property
@@ -245,9 +245,10 @@ class Protocol(ABC):
 
     def guarantee(self) -> PrivacyGuarantee:
         """Guarantee of one person's release, the largest over all tasks."""
+        levels = levels_mechanism(self.epsilon).guarantee().epsilon
         # Vectors of different lengths differ in the last digits.
         vectors = [PrivUnitBall(length, self.epsilon, 1.0).guarantee().epsilon for length in self._vector_lengths()]
-        epsilon = max(self._task_of_a_number().guarantee().epsilon, *vectors)
+        epsilon = max(self._task_of_a_number().guarantee().epsilon, levels, *vectors)
         basis = "one task of one cohort a person; density ratio of PrivUnit, or exact integers of a number"
         return PrivacyGuarantee(epsilon, stated=self.epsilon, basis=basis)
 
@@ -272,6 +273,10 @@ class Protocol(ABC):
             raise ValueError(f"A state must be one that {cls.__name__} wrote. Got one of another protocol instead.")
         protocol._state = state
         return protocol
+
+    def _take(self, name: str, task: Task, report: Report) -> None:
+        """Update the state from the report of a step."""
+        getattr(self, f"_take_{name}")(task, report)
 
     def _task_of_a_number(self) -> Task:
         """Return the functional of the target."""
@@ -352,7 +357,7 @@ class Protocol(ABC):
         return [("length", int(_LENGTH_SHARE * self.n_people)), ("center", int(_CENTER_SHARE * self.n_people))]
 
 
-def cut(n: int, n_parts: int) -> list[int]:
+def split_evenly(n: int, n_parts: int) -> list[int]:
     """Split a number into parts that differ by at most one."""
     return [(n * (i + 1)) // n_parts - (n * i) // n_parts for i in range(n_parts)]
 
