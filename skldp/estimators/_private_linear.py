@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -24,7 +23,6 @@ from skldp.estimators._validation import (
     BOUNDS_BY_COLUMN,
     EPSILON,
     NOISE_PARAMETERS,
-    NumberRange,
     StrOptions,
     check_bounds,
     check_bounds_by_column,

@@ -16,8 +16,8 @@ from skldp.learning._protocol import (
     SCALE_SHARE,
     Protocol,
     as_shown_by,
-    split_evenly,
     nearest_positive,
+    split_evenly,
     weighed,
 )
 from skldp.learning._reports import Report
@@ -110,6 +110,7 @@ class ClassificationProtocol(Protocol):
     True
     """
 
+    least_sufficiency = 8.0
     _least_per_number = LEAST_PER_NUMBER
 
     def __init__(

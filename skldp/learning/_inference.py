@@ -220,8 +220,10 @@ class InferenceProtocol(RegressionProtocol):
         return lengths | {n_products(self._n_terms)} if self.asks_for_errors else lengths
 
     def _task_of(self, name: str) -> Task:
-        if name not in _QUESTIONS:
-            return super()._task_of(name)
+        return self._task_of_errors(name) if name in _QUESTIONS else super()._task_of(name)
+
+    def _task_of_errors(self, name: str) -> Task:
+        """Return the task of a step that the model does not need."""
         state = self._state
         functionals = np.array(self._state["scaling"]).T @ self._terms()
         form, answer, least = "gradient", "vector", 0.0

@@ -10,8 +10,8 @@ from scipy import special
 
 from skldp.learning._tasks import N_LEVELS
 
-# Number of standard errors by which a share of people must differ from the reference to replace it. Smaller: noise looks
-# like a tail, and radii become too wide. Larger: rare records are seen later.
+# Number of standard errors by which a share of people must differ from the reference to replace it. Smaller: noise is
+# taken for a tail, and radii become too wide. Larger: rare records are seen later.
 _DETECTED = 3.0
 # Standard deviation of the logarithm of the reference's scale about the expected one, before anybody is asked. Smaller:
 # a wrong expectation persists. Larger: noise decides while people are few.
@@ -20,7 +20,7 @@ _LOG_SPREAD = 0.7
 # regression are nearly symmetric where nothing else is detected. Smaller: radii stay tight for more people.
 _OF_REFERENCE = 0.02
 # The same for moments, whose directions noise hides at wider radii.
-_OF_REFERENCE_OF_MOMENTS = 0.1
+_OF_REFERENCE_OF_MOMENTS = 0.04
 # Scales of the reference, relative to the top of the levels, four for each factor of two.
 _SCALES = 2.0 ** (-np.arange(-4, 4 * N_LEVELS + 1) / 4)
 # Most degrees of freedom of a reference: features may be correlated.

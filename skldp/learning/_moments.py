@@ -12,7 +12,6 @@ from skldp._checks import is_integer
 from skldp.learning._moment_estimates import MomentEstimates, estimates_of
 from skldp.learning._protocol import (
     CENTER_RADIUS,
-    LEAST_SUFFICIENCY,
     LOG_SCALE,
     SCALE_SHARE,
     Protocol,
@@ -88,6 +87,8 @@ class MomentsProtocol(Protocol):
     >>> bool(np.abs(protocol.estimates.covariance - np.cov(X.T)).max() < 0.05)
     True
     """
+
+    least_sufficiency = 8.0
 
     def __init__(
         self,
@@ -176,7 +177,7 @@ class MomentsProtocol(Protocol):
 
     def _plan(self) -> list[tuple[str, int]]:
         n, enough = self.n_people, self.sufficiency
-        if enough < LEAST_SUFFICIENCY:
+        if enough < self.least_sufficiency:
             return [("length", n // 5), ("center", n - n // 5)]
         steps = self._begin()
         steps += [("column", int(_COLUMN_SHARE * n / len(self._free)))] * len(self._free)

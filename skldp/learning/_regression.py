@@ -13,7 +13,6 @@ from skldp.learning._posterior import (
     Moments,
     Posterior,
     combine_moments,
-    errors_of_slopes,
     positive_means,
     positive_part,
     posterior,
@@ -25,17 +24,15 @@ from skldp.learning._vectors import n_products, symmetric_matrix
 
 Floats = npt.NDArray[np.float64]
 
-# Fractions of people. The target's mean needs more of them where little can be learnt besides: `_TARGET_MOST` of them at
-# a sufficiency of 0.
+# Fractions of people. Where little besides the target's mean can be learnt, more of them report it.
 _TARGET_SHARE, _TARGET_MOST, _TARGET_LEVELS = 0.06, 0.9, 0.05
 _CENTER_LEVELS, _CENTER_SHARE, _WIDTH_LEVELS, _GRADIENT_LEVELS = 0.02, 0.05, 0.03, 0.03
 # Fraction of a cohort that reports levels.
 _LEVELS_SHARE = 0.08
 # Fraction of people in products at a large sufficiency, and the sufficiency at which it is half of that.
 _PRODUCTS_SHARE, _PRODUCTS_HALF = 0.3, 50.0
-# Cohorts of gradients, and fractions of the people of "once" in each stage of products.
-_N_COHORTS, _STAGES_OF_ONCE = 20, (0.1, 0.2, 0.7)
-_N_STAGES = 3
+# Cohorts of gradients, and of products: each of these whitens the next one.
+_N_COHORTS, _N_STAGES = 20, 3
 # Smallest cohort of products.
 _LEAST_COHORT = 20
 # Prior standard deviation of a target, in half widths of its bounds: that of a uniform distribution.
@@ -77,10 +74,11 @@ class RegressionProtocol(Protocol):
 
     Notes
     -----
-    There are four kinds of questions: the mean of a number or vector, products of the terms and the residual, a gradient
-    at the current model, and the level of the norm of any of these. The levels decide the radius (``NormLevels``), so
-    that the bias of clipping vanishes as people grow, whatever their distribution. All products and gradients enter one
-    linear-Gaussian update (``posterior``) with their known noise; a prior says what the declared bounds say.
+    There are four kinds of questions: the mean of a number or vector, products of the terms and the residual, a
+    gradient at the current model, and the level of the norm of any of these. The levels decide the radius
+    (``NormLevels``), so that the bias of clipping vanishes as people grow, whatever their distribution. All products
+    and gradients enter one linear-Gaussian update (``posterior``) with their known noise. Its prior says what the
+    declared bounds say.
 
     References
     ----------
@@ -200,12 +198,7 @@ class RegressionProtocol(Protocol):
         # A gradient of one term has no direction.
         once = self.kind == "once" or self.n_terms < 2
         share = 1.0 if once else _PRODUCTS_SHARE * enough / (enough + _PRODUCTS_HALF)
-        if once:
-            starts = np.rint(np.cumsum([0, *_STAGES_OF_ONCE]) * left).astype(int)
-            stages = np.diff(starts).tolist()
-        else:
-            stages = split_evenly(int(share * left), _N_STAGES)
-        for people in stages:
+        for people in split_evenly(int(share * left), _N_STAGES):
             if once or people >= _LEAST_COHORT:
                 n_levels = int(_LEVELS_SHARE * people)
                 steps += [("products_levels", n_levels), ("products", people - n_levels)]
@@ -221,9 +214,16 @@ class RegressionProtocol(Protocol):
         people = int(share * n_people)
         n_levels = int(min(_TARGET_LEVELS * n_people, people / 2))
         first = int(0.4 * (people - n_levels))
-        steps = [("target", first), ("target_levels", n_levels // 2), ("target", people - n_levels - first)]
+        second = ("target", people - n_levels - first)
+        if share == 1:
+            return [("target", first), ("target_levels", n_levels), second]
         # The second levels are about a better centre.
-        return [*steps, ("target_levels", n_levels - n_levels // 2)]
+        return [
+            ("target", first),
+            ("target_levels", n_levels // 2),
+            second,
+            ("target_levels", n_levels - n_levels // 2),
+        ]
 
     def _task_of(self, name: str) -> Task:
         return _STEPS[name].task(self, name)
@@ -250,9 +250,10 @@ class RegressionProtocol(Protocol):
         """Return the number of people of all steps of a name."""
         return sum(people for other, people in self._steps if other == name)
 
-    def _noise(self, n_outputs: int, name: str) -> float:
-        """Return the noise of the mean over all people of a name, for a radius of 1."""
-        return math.sqrt(n_outputs * noise_variance(n_outputs, self.epsilon) / max(1, self._people_of(name)))
+    def _noise(self, n_outputs: int, name: str, n_counted: int | None = None) -> float:
+        """Return the noise of the mean over all people of a name, for a radius of 1, in some of its directions."""
+        variance = noise_variance(n_outputs, self.epsilon) / max(1, self._people_of(name))
+        return math.sqrt((n_counted or n_outputs) * variance)
 
     def _levels_of(self, question: str, expected: float, degrees: int = 1) -> NormLevels:
         """Return the distribution of norms that is known, or expected before anybody reports them."""
@@ -485,7 +486,8 @@ class _Products(_Levels):
         functionals, form = self.functionals(protocol)
         if name != self._question:
             return _task(protocol, functionals, form, "levels")
-        noise = protocol._noise(n_products(len(functionals)), name)
+        # Noise counts where it meets the terms, and clipping in whatever direction.
+        noise = protocol._noise(n_products(len(functionals)), name, protocol.n_terms)
         return _task(protocol, functionals, form, "vector", self._levels(protocol).radius_of_moments(noise))
 
     def update(self, protocol: RegressionProtocol, task: Task, report: Report) -> None:

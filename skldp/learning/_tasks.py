@@ -351,8 +351,7 @@ class Task:
         return np.array([self.least ** (1 - share) * self.radius**share])
 
     def standard_error(self, n_people: int) -> float:
-        """Return the noise of each number of the mean: orthogonal to a vector, worst case for a number, of no people
-        for a share.
+        """Return the noise of each number of the mean: orthogonal to a vector, largest of a number, least of a share.
 
         Parameters
         ----------
