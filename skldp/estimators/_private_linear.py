@@ -165,7 +165,7 @@ class PrivateLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
     `fit` simulates a :class:`~skldp.learning.RegressionProtocol` on the rows: it shuffles them, divides them into
     cohorts, and passes the tasks and reports that a server and devices would exchange. Privacy adds about :math:`1 / s`
     of the target's variance to the error, where s is the :func:`~skldp.learning.sufficiency`,
-    :math:`n / (v (d + 1)^2)` with v about :math:`6 / \varepsilon^2` for small epsilon. Below 1 the mean is predicted.
+    :math:`n / (v (d + 1)^2)` with v about :math:`6 / \varepsilon^2` for small epsilon. Below 3 the mean is predicted.
     There is no `sample_weight`, because a weight would reveal information about a person.
 
     References

@@ -93,7 +93,9 @@ class NormLevels:
         differs = np.abs(self.shares - reference) > _DETECTED * errors
         shares = np.where(differs, np.maximum(self.shares, 0), reference)
         excess = np.where(differs, np.maximum(self.shares - reference, 0), 0)
-        return shares / shares.sum(), excess / shares.sum()
+        # Impossible reports may leave nobody at any level.
+        total = shares.sum()
+        return (shares / total, excess / total) if total > 0 else (reference, excess)
 
     @property
     def scale(self) -> float:

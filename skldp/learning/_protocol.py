@@ -19,7 +19,7 @@ from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 
 # Smallest sufficiency: below it the noise exceeds the signal.
-LEAST_SUFFICIENCY = 1.0
+LEAST_SUFFICIENCY = 3.0
 # Smallest number of people for each number of a record, because of sampling error.
 LEAST_PER_NUMBER = 5
 # Fractions of people who report norms and the centre.

@@ -119,7 +119,7 @@ def test_one_hot_blocks_keep_what_they_are():
 def test_too_few_people_tell_their_means():
     X = people(200)
     few = learnt(X, epsilon=0.5)
-    assert few.sufficiency < module.LEAST_SUFFICIENCY
+    assert few.sufficiency < module.MomentsProtocol.least_sufficiency
     found = few.estimates
     np.testing.assert_array_equal(found.covariance, np.diag(np.diag(found.covariance)))
     assert np.isnan(found.location_error).all()
