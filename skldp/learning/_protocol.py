@@ -68,15 +68,15 @@ def sufficiency(n_people: int, n_features: int, epsilon: float) -> float:
 
 
 def n_people_needed(n_features: int, epsilon: float) -> int:
-    """Return the number of people from which rounds learn anything; ``"once"`` of a regression takes twice as many.
+    """Return the number of people from which a regression depends on the features; with fewer it predicts the mean.
 
-    At a sufficiency of 8, and five for every number of a record, which is more where epsilon is large.
+    At a sufficiency of 3, and five for every number of a record, which is more where epsilon is large.
 
     Examples
     --------
     >>> from skldp.learning import n_people_needed
     >>> n_people_needed(9, 1.0)
-    4804
+    1802
     """
     by_noise = math.ceil(LEAST_SUFFICIENCY / sufficiency(1, n_features, epsilon))
     return max(by_noise, LEAST_PER_NUMBER * (n_features + 1))
