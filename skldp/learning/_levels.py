@@ -130,6 +130,18 @@ class NormLevels:
         """Return the best radius of vectors whose mean is itself the estimate."""
         return self._best(noise, _OF_REFERENCE_OF_MOMENTS, self.shortened)
 
+    def radius_within(self, share: float, noise: float, sampling: float) -> float:
+        """Return the smallest radius whose bias is at most a fraction of the error, the top if there is none."""
+        radii = self.top * 2.0 ** (-np.arange(4 * N_LEVELS - 3) / 4)
+        within = [r for r in radii if self.bias(r) <= share * np.hypot(noise * r, sampling)]
+        return float(min(within, default=self.top))
+
+    @property
+    def kurtosis(self) -> float:
+        """Mean square over the square of the mean of the norms."""
+        shares = self._distribution[0]
+        return float(shares @ self._levels**2 / (shares @ self._levels) ** 2)
+
     def _best(self, noise: float, of_reference: float, shown: Any) -> float:
         radii = self.top * 2.0 ** (-np.arange(4 * N_LEVELS - 3) / 4)
         errors = [np.hypot(noise * r, self.bias(r, of_reference)) / max(shown(r), 1e-9) for r in radii]

@@ -12,8 +12,16 @@ import numpy.typing as npt
 from skldp._checks import check_dimension, check_epsilon, check_integer
 from skldp._documents import parsing, read_json
 from skldp.domains._domain import Box
+from skldp.learning._levels import NormLevels
 from skldp.learning._reports import Report
-from skldp.learning._tasks import Task, levels_mechanism, noise_variance, number_variance
+from skldp.learning._tasks import (
+    N_LEVELS,
+    Task,
+    levels_error,
+    levels_mechanism,
+    noise_variance,
+    number_variance,
+)
 from skldp.learning._vectors import n_products
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms.vector._privunit import PrivUnitBall
@@ -22,6 +30,8 @@ from skldp.mechanisms.vector._privunit import PrivUnitBall
 LEAST_SUFFICIENCY = 3.0
 # Smallest number of people for each number of a record, because of sampling error.
 LEAST_PER_NUMBER = 5
+# Smallest radius of a task.
+_LEAST_RADIUS = 1e-12
 # Fractions of people who report norms and the centre.
 _LENGTH_SHARE, _CENTER_SHARE = 0.02, 0.06
 # Radius of the centre's vectors, in units of their typical norm.
@@ -282,6 +292,43 @@ class Protocol(ABC):
         """Return the functional of the target."""
         matrix = ((0.0,) * (self.n_features + 1) + (1.0,),)
         return Task(self.epsilon, self._box.low, self._box.high, "linear", matrix, "number", 1.0)
+
+    def _people_of(self, name: str) -> int:
+        """Return the number of people of all steps of a name."""
+        return sum(people for other, people in self._steps if other == name)
+
+    def _noise_of(self, n_outputs: int, name: str, n_counted: int | None = None) -> float:
+        """Return the noise of the mean over all people of a name, for a radius of 1, in some of its directions."""
+        variance = noise_variance(n_outputs, self.epsilon) / max(1, self._people_of(name))
+        return math.sqrt((n_counted or n_outputs) * variance)
+
+    def _levels_of(self, question: str, expected: float, degrees: int = 1) -> NormLevels:
+        """Return the distribution of norms that is known, or expected before anybody reports them."""
+        told = self._state["levels"].get(question)
+        if told is None:
+            return NormLevels(16 * expected, np.zeros(N_LEVELS), 1e6, 1, expected, degrees)
+        error = levels_error(self.epsilon, told["people"])
+        return NormLevels(told["top"], np.array(told["shares"]), error, told["people"], expected, degrees)
+
+    def _make_task(
+        self, functionals: npt.NDArray[np.float64], form: str, answer: str, radius: float = math.inf
+    ) -> Task:
+        """Return a task about functionals of a record, whose radius no record needs to exceed."""
+        # PrivUnit needs d >= 2.
+        if answer == "vector" and form != "products" and len(functionals) - (form == "gradient") < 2:
+            functionals = np.insert(functionals, 1, 0.0, axis=0)
+        matrix = self._matrix(functionals)
+        reach = np.abs(matrix).sum(axis=1)
+        lengths = {
+            "linear": math.hypot(*reach),
+            "products": math.hypot(*reach) ** 2,
+            "gradient": math.hypot(*reach[:-1]) * float(reach[-1]),
+        }
+        most = max(_LEAST_RADIUS, lengths[form])
+        if answer == "levels":
+            # Levels of a power of two add up over cohorts.
+            most = radius = 2.0 ** math.ceil(math.log2(most))
+        return Task(self.epsilon, self._box.low, self._box.high, form, matrix, answer, min(radius, most))
 
     def _matrix(self, functionals: npt.NDArray[np.float64]) -> tuple[tuple[float, ...], ...]:
         """Return the task's matrix of functionals of (1, centred record)."""

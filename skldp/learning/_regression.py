@@ -19,7 +19,7 @@ from skldp.learning._posterior import (
 )
 from skldp.learning._protocol import LEAST_PER_NUMBER, Protocol, split_evenly
 from skldp.learning._reports import Report
-from skldp.learning._tasks import N_LEVELS, Task, levels_error, noise_variance, number_variance
+from skldp.learning._tasks import Task, number_variance
 from skldp.learning._vectors import n_products, symmetric_matrix
 
 Floats = npt.NDArray[np.float64]
@@ -246,23 +246,6 @@ class RegressionProtocol(Protocol):
         result: Floats = np.eye(self.n_features + 2)[-1] - np.array(self._state["beta"]) @ self._terms()
         return result
 
-    def _people_of(self, name: str) -> int:
-        """Return the number of people of all steps of a name."""
-        return sum(people for other, people in self._steps if other == name)
-
-    def _noise(self, n_outputs: int, name: str, n_counted: int | None = None) -> float:
-        """Return the noise of the mean over all people of a name, for a radius of 1, in some of its directions."""
-        variance = noise_variance(n_outputs, self.epsilon) / max(1, self._people_of(name))
-        return math.sqrt((n_counted or n_outputs) * variance)
-
-    def _levels_of(self, question: str, expected: float, degrees: int = 1) -> NormLevels:
-        """Return the distribution of norms that is known, or expected before anybody reports them."""
-        told = self._state["levels"].get(question)
-        if told is None:
-            return NormLevels(16 * expected, np.zeros(N_LEVELS), 1e6, 1, expected, degrees)
-        error = levels_error(self.epsilon, told["people"])
-        return NormLevels(told["top"], np.array(told["shares"]), error, told["people"], expected, degrees)
-
     def _rows(self) -> Floats:
         """Return the functionals of the terms in which people report: whitened ones."""
         if self._state["rows"]:
@@ -370,32 +353,12 @@ class Step(ABC):
         """Update the public state."""
 
 
-def _task(protocol: RegressionProtocol, functionals: Floats, form: str, answer: str, radius: float = math.inf) -> Task:
-    """Return a task about functionals of (1, centred record), whose radius no record needs to exceed."""
-    # PrivUnit needs d >= 2.
-    if answer == "vector" and len(functionals) - (form == "gradient") < 2 and form != "products":
-        functionals = np.insert(functionals, 1, 0.0, axis=0)
-    matrix = protocol._matrix(functionals)
-    reach = np.abs(matrix).sum(axis=1)
-    lengths = {
-        "linear": math.hypot(*reach),
-        "products": math.hypot(*reach) ** 2,
-        "gradient": math.hypot(*reach[:-1]) * float(reach[-1]),
-    }
-    most = max(1e-12, lengths[form])
-    if answer == "levels":
-        # Levels of a power of two add up over cohorts.
-        most = radius = 2.0 ** math.ceil(math.log2(most))
-    box = protocol._box
-    return Task(protocol.epsilon, box.low, box.high, form, matrix, answer, min(radius, most))
-
-
 class _TargetMean(Step):
     """Mean of the target's distance from its centre."""
 
     def task(self, protocol: RegressionProtocol, name: str) -> Task:
         functionals = np.eye(protocol.n_features + 2)[-1:]
-        return _task(protocol, functionals, "linear", "number", self._radius(protocol))
+        return protocol._make_task(functionals, "linear", "number", self._radius(protocol))
 
     def update(self, protocol: RegressionProtocol, task: Task, report: Report) -> None:
         state = protocol._state
@@ -427,7 +390,7 @@ class _Levels(Step):
 
     def task(self, protocol: RegressionProtocol, name: str) -> Task:
         functionals, form = self.functionals(protocol)
-        return _task(protocol, functionals, form, "levels")
+        return protocol._make_task(functionals, form, "levels")
 
     def functionals(self, protocol: RegressionProtocol) -> tuple[Floats, str]:
         """Return the functionals and the form of the question."""
@@ -452,9 +415,9 @@ class _Center(Step):
     """Means of the features."""
 
     def task(self, protocol: RegressionProtocol, name: str) -> Task:
-        noise = protocol._noise(max(2, protocol.n_features), name)
+        noise = protocol._noise_of(max(2, protocol.n_features), name)
         radius = self._levels(protocol).radius_of_moments(noise)
-        return _task(protocol, np.eye(protocol.n_features + 2)[1:-1], "linear", "vector", radius)
+        return protocol._make_task(np.eye(protocol.n_features + 2)[1:-1], "linear", "vector", radius)
 
     def update(self, protocol: RegressionProtocol, task: Task, report: Report) -> None:
         state, shortened = protocol._state, self._levels(protocol).shortened(task.radius)
@@ -485,10 +448,10 @@ class _Products(_Levels):
     def task(self, protocol: RegressionProtocol, name: str) -> Task:
         functionals, form = self.functionals(protocol)
         if name != self._question:
-            return _task(protocol, functionals, form, "levels")
+            return protocol._make_task(functionals, form, "levels")
         # Noise counts where it meets the terms, and clipping in whatever direction.
-        noise = protocol._noise(n_products(len(functionals)), name, protocol.n_terms)
-        return _task(protocol, functionals, form, "vector", self._levels(protocol).radius_of_moments(noise))
+        noise = protocol._noise_of(n_products(len(functionals)), name, protocol.n_terms)
+        return protocol._make_task(functionals, form, "vector", self._levels(protocol).radius_of_moments(noise))
 
     def update(self, protocol: RegressionProtocol, task: Task, report: Report) -> None:
         if task.answer == "levels":
@@ -526,9 +489,9 @@ class _GradientStep(_Levels):
     def task(self, protocol: RegressionProtocol, name: str) -> Task:
         functionals, form = self.functionals(protocol)
         if name != self._question:
-            return _task(protocol, functionals, form, "levels")
-        noise = protocol._noise(max(2, protocol.n_terms), name)
-        return _task(protocol, functionals, form, "vector", self._levels(protocol).radius_of_gradients(noise))
+            return protocol._make_task(functionals, form, "levels")
+        noise = protocol._noise_of(max(2, protocol.n_terms), name)
+        return protocol._make_task(functionals, form, "vector", self._levels(protocol).radius_of_gradients(noise))
 
     def update(self, protocol: RegressionProtocol, task: Task, report: Report) -> None:
         if task.answer == "levels":

@@ -248,8 +248,33 @@ def test_records_that_are_all_alike_do_no_harm(value, d):
 
 
 def test_radii_grow_with_the_people():
-    loose = [Task.from_json(learnt(people(n))._state["last"]["task"]).radius for n in (20_000, 100_000)]
+    loose = [Task.from_json(learnt(people(n))._state["last"]["task"]).radius for n in (10_000, 300_000)]
     assert loose[1] > 1.1 * loose[0]
+
+
+def rare(name, n):
+    """One column whose usual distance from its centre says nothing about its mean."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (n, 3))
+    if name == "ones":
+        X[:, 0] = np.where(rng.random(n) < 0.04, 1, -1)
+    elif name == "exponential":
+        X[:, 0] = 2 * np.minimum(np.where(rng.random(n) < 0.15, rng.exponential(0.2, n), 0), 1) - 1
+    else:
+        X *= np.where(rng.random(n) < 0.01, 1, 0.1)[:, None]
+    return X
+
+
+@pytest.mark.parametrize("name", ["ones", "exponential", "far"])
+@pytest.mark.parametrize("n", [20_000, 100_000])
+def test_errors_are_those_of_rare_values_too(name, n):
+    # With radii from a geometric mean of norms the mean was up to 200 standard errors away, more with more people.
+    X = rare(name, n)
+    found = MomentsProtocol(3, n, epsilon=8.0, low=[-1] * 3, high=[1] * 3)
+    simulate(found, X, np.zeros(n), seeded(1))
+    estimates = found.estimates
+    assert (np.abs(estimates.location - X.mean(axis=0)) < 4.5 * estimates.location_error).all()
+    assert (np.abs(estimates.raw_covariance - np.cov(X.T)) < 4.5 * estimates.covariance_error).all()
 
 
 def test_noise_of_a_logarithm():
