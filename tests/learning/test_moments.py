@@ -247,9 +247,12 @@ def test_records_that_are_all_alike_do_no_harm(value, d):
     assert np.isfinite(found.estimates.covariance).all()
 
 
-def test_radii_grow_as_the_noise_falls():
-    loose = [Task.from_json(learnt(people(), epsilon=e)._state["last"]["task"]).radius for e in (3.0, 20.0)]
-    assert loose[1] > 1.1 * loose[0]
+def test_the_last_radius_cuts_off_less_than_the_noise():
+    for epsilon in (2.0, 8.0, 20.0):
+        found = learnt(people(), epsilon=epsilon)
+        task = Task.from_json(found._state["last"]["task"])
+        norms = np.linalg.norm(task._vectors(np.column_stack([people() / 1.5, np.zeros(N)])), axis=1)
+        assert np.maximum(norms - 1, 0).mean() * task.radius < 0.5 * task.standard_error(N)
 
 
 def rare(name, n):
