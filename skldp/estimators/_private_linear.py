@@ -338,7 +338,8 @@ class PrivateLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
         estimate, protocol = self._estimate(), self.protocol_
         title = (
             f"Least squares of {protocol.n_people:,} people, each under epsilon {protocol.epsilon:.4g}; "
-            f"t with {estimate.degrees} degrees of freedom"
+            f"t with {estimate.degrees} degrees of freedom, if fewer than {protocol.undetected_share:.2%} of them lie "
+            "beyond the clipping radii unseen"
         )
         names = ["intercept"] * self.fit_intercept + input_names(self)
         return RegressionSummary(names, estimate, level, title)

@@ -322,6 +322,7 @@ class Protocol(ABC):
         lengths = {
             "linear": math.hypot(*reach),
             "products": math.hypot(*reach) ** 2,
+            "squares": math.hypot(*reach**2),
             "gradient": math.hypot(*reach[:-1]) * float(reach[-1]),
         }
         most = max(_LEAST_RADIUS, lengths[form])
