@@ -2,7 +2,7 @@
 
 import math
 import sys
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -70,7 +70,7 @@ class InferenceProtocol(RegressionProtocol):
         epsilon: float,
         low: npt.ArrayLike,
         high: npt.ArrayLike,
-        kind: str = "rounds",
+        kind: Literal["rounds", "once"] = "rounds",
         fit_intercept: bool = True,
     ) -> None:
         self._n_model = n_people

@@ -66,8 +66,7 @@ class NormLevels:
 
     @cached_property
     def _levels(self) -> npt.NDArray[np.float64]:
-        result: npt.NDArray[np.float64] = self.top * 2.0 ** -np.arange(N_LEVELS)
-        return result
+        return np.ldexp(self.top, -np.arange(N_LEVELS))
 
     @property
     def _references(self) -> npt.NDArray[np.float64]:

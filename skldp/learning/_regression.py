@@ -35,8 +35,10 @@ _PRODUCTS_SHARE, _PRODUCTS_HALF = 0.3, 50.0
 _N_COHORTS, _N_STAGES = 20, 3
 # Smallest cohort of products.
 _LEAST_COHORT = 20
-# Prior standard deviation of a target, in half widths of its bounds: that of a uniform distribution.
-_UNIFORM = 1 / 3
+# Smallest fraction of an error that clipped gradients are taken to show.
+_LEAST_KEPT = 0.05
+# Prior standard deviation of a target, in half widths of its bounds.
+_EXPECTED_DEVIATION = 1 / 3
 # Prior of the whitened second moments: variance of a correlation, and of a square.
 _CORRELATION, _SQUARE = 0.02, 0.25
 # Smallest variance of a feature in the whitening, in units of their mean: bounds the leverage of rare values.
@@ -126,11 +128,11 @@ class RegressionProtocol(Protocol):
             "step": 0,
             "center": origin.tolist(),
             # Variance of the error of the target's centre, and of each feature's.
-            "target_error": _UNIFORM**2,
+            "target_error": _EXPECTED_DEVIATION**2,
             "center_error": 0.0,
             "levels": {},
-            "deviation": _UNIFORM * float(self._reach[-1]),
-            "width": _UNIFORM * float(np.mean(self._reach[:-1])),
+            "deviation": _EXPECTED_DEVIATION * float(self._reach[-1]),
+            "width": _EXPECTED_DEVIATION * float(np.mean(self._reach[:-1])),
             "beta": [0.0] * n_terms,
             "covariance": np.zeros((n_terms, n_terms)).tolist(),
             # The functionals of the terms that products and gradients were about, and what was reported of them.
@@ -250,7 +252,7 @@ class RegressionProtocol(Protocol):
         """Return the functionals of the terms in which people report: whitened ones."""
         if self._state["rows"]:
             return np.array(self._state["rows"][-1])
-        rows = np.eye(self.n_terms) / self._state["width"]
+        rows: Floats = np.eye(self.n_terms) / self._state["width"]
         if self.fit_intercept:
             rows[0, 0] = max(1.0, _CONSTANT * math.sqrt(self.n_terms))
         return rows
@@ -263,7 +265,7 @@ class RegressionProtocol(Protocol):
         """
         state, constants = self._state, int(self.fit_intercept)
         variances = 1 / (1 + self.n_terms * state["width"] ** 2 / state["deviation"] ** 2)
-        prior = np.eye(self.n_terms) * variances
+        prior: Floats = np.eye(self.n_terms) * variances
         if constants:
             of_centers = min(1.0, state["center_error"] / state["width"] ** 2)
             prior[0, 0] = state["target_error"] + of_centers * state["deviation"] ** 2
@@ -302,7 +304,9 @@ class RegressionProtocol(Protocol):
     def _learn(self, value: Floats, noise: float, kept: float) -> None:
         """Add a reported gradient, and update the model."""
         state = self._state
-        n_rows = max(0, len(state["rows"]) - 1)
+        if not state["rows"]:
+            state["rows"] = [self._rows().tolist()]
+        n_rows = len(state["rows"]) - 1
         state["gradients"] = [
             *state["gradients"],
             [n_rows, len(state["moments"]), value.tolist(), noise, kept, state["beta"]],
@@ -363,7 +367,7 @@ class _TargetMean(Step):
     def update(self, protocol: RegressionProtocol, task: Task, report: Report) -> None:
         state = protocol._state
         kept = self._levels(protocol).kept(task.radius) if "target" in state["levels"] else 1.0
-        kept = max(kept, 0.05)
+        kept = max(kept, _LEAST_KEPT)
         sampled = min(task.radius, state["deviation"]) ** 2 / report.n_people
         error = (task.standard_error(report.n_people) ** 2 + sampled) / kept**2
         weight = state["target_error"] / (state["target_error"] + error)
@@ -379,7 +383,7 @@ class _TargetMean(Step):
 
     @staticmethod
     def _levels(protocol: RegressionProtocol) -> NormLevels:
-        return protocol._levels_of("target", _UNIFORM * float(protocol._reach[-1]))
+        return protocol._levels_of("target", _EXPECTED_DEVIATION * float(protocol._reach[-1]))
 
 
 class _Levels(Step):
@@ -407,7 +411,7 @@ class _Levels(Step):
             state["deviation"] = max(1e-6, _TargetMean._levels(protocol).scale)
         elif self._question == "width":
             reach = float(np.linalg.norm(protocol._reach[:-1]))
-            levels = protocol._levels_of("width", _UNIFORM * reach, protocol.n_features)
+            levels = protocol._levels_of("width", _EXPECTED_DEVIATION * reach, protocol.n_features)
             state["width"] = max(1e-6, levels.scale / math.sqrt(protocol.n_features))
 
 
@@ -433,15 +437,13 @@ class _Center(Step):
     @staticmethod
     def _levels(protocol: RegressionProtocol) -> NormLevels:
         reach = float(np.linalg.norm(protocol._reach[:-1]))
-        return protocol._levels_of("center", _UNIFORM * reach, protocol.n_features)
+        return protocol._levels_of("center", _EXPECTED_DEVIATION * reach, protocol.n_features)
 
 
 class _Products(_Levels):
     """Products of the terms and the residual."""
 
     def functionals(self, protocol: RegressionProtocol) -> tuple[Floats, str]:
-        if not protocol._state["rows"]:
-            protocol._state["rows"] = [protocol._rows().tolist()]
         weight = math.sqrt(protocol.n_terms / 2) / protocol._state["deviation"]
         return np.vstack([protocol._rows() @ protocol._terms(), weight * protocol._residual()]), "products"
 
@@ -482,8 +484,6 @@ class _GradientStep(_Levels):
     """Gradient at the current model."""
 
     def functionals(self, protocol: RegressionProtocol) -> tuple[Floats, str]:
-        if not protocol._state["rows"]:
-            protocol._state["rows"] = [protocol._rows().tolist()]
         return np.vstack([protocol._rows() @ protocol._terms(), protocol._residual()]), "gradient"
 
     def task(self, protocol: RegressionProtocol, name: str) -> Task:
@@ -503,7 +503,7 @@ class _GradientStep(_Levels):
         mean = task.mean(report)
         if len(mean) > protocol.n_terms:
             mean = mean[: protocol.n_terms]
-        protocol._learn(mean, noise, max(0.05, levels.kept(task.radius)))
+        protocol._learn(mean, noise, max(_LEAST_KEPT, levels.kept(task.radius)))
 
     @staticmethod
     def _levels(protocol: RegressionProtocol) -> NormLevels:

@@ -373,7 +373,7 @@ class Task:
             )
         if isinstance(self._mechanism, PrivUnitBall):
             return self.radius * math.sqrt(noise_variance(self._length, self.epsilon) / n_people)
-        if self.answer == "levels":
+        if isinstance(self._mechanism, SubsetSelection):
             return levels_error(self.epsilon, n_people)
         return self.radius * math.sqrt(self._mechanism.worst_variance / n_people)
 
