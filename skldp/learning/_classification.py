@@ -16,8 +16,8 @@ from skldp.learning._protocol import (
     SCALE_SHARE,
     Protocol,
     as_shown_by,
-    cut,
     nearest_positive,
+    split_evenly,
     weighed,
 )
 from skldp.learning._reports import Report
@@ -110,6 +110,7 @@ class ClassificationProtocol(Protocol):
     True
     """
 
+    least_sufficiency = 8.0
     _least_per_number = LEAST_PER_NUMBER
 
     def __init__(
@@ -241,14 +242,14 @@ class ClassificationProtocol(Protocol):
         if not self._is_plain:
             each = _STAGE_SUFFICIENCY * (self.n_features + 1)
             n_stages = int(np.clip(of_products * _PRODUCT_SHARE / each, 1, _MOST_STAGES))
-            for people in cut(int(_PRODUCT_SHARE * n), n_stages):
+            for people in split_evenly(int(_PRODUCT_SHARE * n), n_stages):
                 n_scale = int(SCALE_SHARE * people)
                 steps += [("spread", n_scale), ("products", people - n_scale)]
         else:
             steps.append(("spread", int(_WIDTH_SHARE * n)))
         left = n - sum(wanted for _, wanted in steps)
         n_first = int(_FIRST_MODEL * left)
-        for people in [n_first, left - n_first] if self.kind == "once" else cut(left, self._n_cohorts):
+        for people in [n_first, left - n_first] if self.kind == "once" else split_evenly(left, self._n_cohorts):
             if self._is_plain:
                 steps.append(("gradient", people))
             else:
