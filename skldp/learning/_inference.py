@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp.learning._levels import NormLevels, pooled
-from skldp.learning._protocol import Protocol, as_shown_by, split_evenly
+from skldp.learning._posterior import combine_reports
+from skldp.learning._protocol import Protocol, split_evenly
 from skldp.learning._regression import RegressionProtocol
 from skldp.learning._reports import Report
 from skldp.learning._tasks import Task, noise_variance
@@ -167,7 +168,7 @@ class InferenceProtocol(RegressionProtocol):
 
     def _gram(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """Return the second moments of the scaled terms, and the variances of their noise."""
-        gram, variances = as_shown_by(np.array(self._state["scaling"]).T, self._state["grams"])
+        gram, variances = combine_reports(np.array(self._state["scaling"]).T, self._state["grams"])
         # Released products are scaled by sqrt(2) off the diagonal.
         return gram, variances * (1 + np.eye(self._n_terms)) / 2
 

@@ -10,10 +10,10 @@ import numpy.typing as npt
 from skldp._checks import is_integer
 from skldp.learning._levels import NormLevels, pooled
 from skldp.learning._moment_estimates import MomentEstimates, estimates_of
+from skldp.learning._posterior import combine_reports
 from skldp.learning._protocol import (
     SCALE_SHARE,
     Protocol,
-    as_shown_by,
     nearest_positive,
 )
 from skldp.learning._protocol import sufficiency as sufficiency_of
@@ -292,7 +292,7 @@ class MomentsProtocol(Protocol):
             *state["told"],
             [functionals.tolist(), moments.tolist(), task.standard_error(report.n_people)],
         ]
-        moments, variances = as_shown_by(functionals, state["told"])
+        moments, variances = combine_reports(functionals, state["told"])
         mean = moments[0, 1:]
         edge = math.sqrt(np.mean(variances) * 2 * k)
         values, vectors = np.linalg.eigh(nearest_positive(moments[1:, 1:] - np.outer(mean, mean)))

@@ -379,15 +379,6 @@ class Protocol(ABC):
         of_noise = math.log(SIZE_REACH) / 2 * math.sqrt(number_variance(self.epsilon))
         return math.hypot(of_noise, _LOG_SPREAD_OF_SIZE) <= _SIZE_KNOWN * math.sqrt(SIZE_SHARE * self._n_learning)
 
-    def _average(self, n_cohorts: int, n_last: int | None = None) -> None:
-        """Set the answer to the mean of the last iterates, by default of the later half."""
-        state, n_last = self._state, n_last or n_cohorts // 2
-        n_done = sum(name == "gradient" for name, _ in self._steps[: state["step"] + 1])
-        if n_done > n_cohorts - n_last:
-            state["averaged"] = (np.array(state["averaged"]) + np.array(state["beta"]) / n_last).tolist()
-        if n_done == n_cohorts:
-            state["beta"] = state["averaged"]
-
     @abstractmethod
     def _settings(self) -> dict[str, Any]:
         """Return the constructor arguments, for JSON."""
@@ -417,21 +408,7 @@ def nearest_positive(matrix: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]
     return result
 
 
-def as_shown_by(
-    functionals: npt.NDArray[np.float64], told: list[list[Any]]
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Combine the moments of functionals from earlier reports, entry by entry weighted by variance."""
-    total, weights = np.zeros((len(functionals),) * 2), np.zeros((len(functionals),) * 2)
-    for others, moments, error in told:
-        change = np.linalg.solve(np.array(others).T, functionals.T).T
-        sizes = (change**2).sum(axis=1)
-        variances = np.outer(sizes, sizes) * error**2
-        total += change @ np.array(moments) @ change.T / variances
-        weights += 1 / variances
-    return total / weights, 1 / weights
-
-
-def weighed(told: float, error: float, prior: float, prior_error: float) -> float:
+def inverse_variance_mean(told: float, error: float, prior: float, prior_error: float) -> float:
     """Combine a report with a prior, each weighted by its inverse variance."""
     weight = 1 / (1 + (error / prior_error) ** 2)
     return weight * told + (1 - weight) * prior

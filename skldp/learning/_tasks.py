@@ -306,13 +306,13 @@ class Task:
         ndarray of shape (n, n_outputs)
             In units of the radius.
         """
-        encoded = self.told(X, y)
+        encoded = self.encode(X, y)
         if self.answer == "levels":
             rounding, noise = noise.spawn(2)
             encoded = np.floor(encoded + rounding.uniform(encoded.shape)).astype(np.int64)
         return np.asarray(self._mechanism.release(encoded, noise).rows)
 
-    def told(self, X: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def encode(self, X: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Return the encoded records without noise, in units of the radius. NOT private.
 
         Parameters

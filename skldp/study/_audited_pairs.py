@@ -226,7 +226,7 @@ def audit_task(
     scores = {}
     if task.answer == "vector":
         ball = PrivUnitBall(task.n_outputs, task.epsilon, 1.0)
-        vectors = task.told(np.stack([x, x_prime])[:, :-1], np.array([x[-1], x_prime[-1]]))
+        vectors = task.encode(np.stack([x, x_prime])[:, :-1], np.array([x[-1], x_prime[-1]]))
 
         def likelihood_ratio(outputs: np.ndarray) -> np.ndarray:
             return ball.log_likelihood(outputs, vectors[:1]) - ball.log_likelihood(outputs, vectors[1:])
@@ -234,7 +234,7 @@ def audit_task(
         scores["the likelihood ratio"] = likelihood_ratio
     elif task.answer == "levels":
         pair = np.stack([x, x_prime])
-        own, other = np.rint(task.told(pair[:, :-1], pair[:, -1])[:, 0]).astype(np.intp)
+        own, other = np.rint(task.encode(pair[:, :-1], pair[:, -1])[:, 0]).astype(np.intp)
         scores["the difference of the two levels"] = lambda outputs: outputs[:, own] - outputs[:, other]
     result = audit_epsilon(release, x, x_prime, n_trials=n_trials, confidence=confidence, scores=scores, seed=seed)
     return result.against(task.guarantee().epsilon)
@@ -265,7 +265,7 @@ def _as_record(task: Task, point: npt.NDArray[np.float64]) -> npt.NDArray[np.flo
 def _lifted(task: Task, points: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Lift the encoded vectors to the unit sphere, or numbers and levels to a half circle."""
     records = _as_record(task, points)
-    vectors = task.told(records[:, :-1], records[:, -1])
+    vectors = task.encode(records[:, :-1], records[:, -1])
     if task.answer == "levels":
         vectors = 2 * vectors / (N_LEVELS - 1) - 1
     vectors = vectors / np.maximum(row_norms(vectors), 1)[:, None]

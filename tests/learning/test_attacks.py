@@ -87,7 +87,7 @@ def test_whatever_is_asked_every_record_is_answered_alike(seed):
         near = [low, high, low / 2 + high / 2, np.nextafter(low, high), np.nextafter(high, low)]
         choices = np.array(near + [np.full(len(low), end) for end in ends])
         records = np.take_along_axis(choices, rng.integers(len(choices), size=(20, len(low))), axis=0)
-        told = asked.told(records[:, :-1], records[:, -1])
+        told = asked.encode(records[:, :-1], records[:, -1])
         assert np.isfinite(told).all()
         assert asked.answer == "vector" or (np.abs(told) <= 1).all()
         for record in records[:5]:

@@ -223,7 +223,7 @@ def test_people_tell_how_much_products_are_cut_off(share, monkeypatch):
     tasks = asked(learnt, monkeypatch, X, y)
     for (levels, _), (gram, _) in itertools.pairwise(tasks):
         if gram.form == levels.form == "products" and levels.matrix == gram.matrix and len(gram.matrix) == 4:
-            lengths = np.linalg.norm(gram.told(X, y), axis=1) * gram.radius
+            lengths = np.linalg.norm(gram.encode(X, y), axis=1) * gram.radius
             true.append(np.maximum(lengths - gram.radius, 0).mean())
     assert len(true) >= 2
     # Levels are powers of two: a norm between two of them counts at both.
