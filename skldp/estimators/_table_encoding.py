@@ -8,8 +8,10 @@ import numpy.typing as npt
 from scipy import sparse
 from sklearn.base import OneToOneFeatureMixin
 
+from skldp._arrays import Floats
 from skldp.domains._columns import Columns
 from skldp.domains._declared_columns import CategoryColumn, DeclaredColumn, NumberColumn
+from skldp.domains._domain import Codes
 from skldp.estimators._base import LocalTransformer
 from skldp.estimators._validation import Seed, StrOptions
 from skldp.mechanisms._record import MixedRecord, NumberOrMissing, share_out
@@ -18,6 +20,7 @@ from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS
 from skldp.mechanisms.categorical._frequency import unbiased_share
 from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
 from skldp.mechanisms.categorical._unary import OneHotMechanism
+from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 
 
 def widths(columns: Sequence[DeclaredColumn]) -> list[int]:
@@ -25,18 +28,31 @@ def widths(columns: Sequence[DeclaredColumn]) -> list[int]:
     return [len(column.feature_names("")) for column in columns]
 
 
-def as_one_hot(released: np.ndarray, record: MixedRecord, columns: Sequence[DeclaredColumn]) -> np.ndarray:
-    """Encode released codes one-hot, with an indicator of missing numbers.
+def as_one_hot(
+    released: np.ndarray, record: MixedRecord, columns: Sequence[DeclaredColumn], *, noisy: bool = True
+) -> np.ndarray:
+    """Encode released codes one-hot, with an indicator of missing numbers; without noise, all columns are asked.
 
     Shapes: `released` (n, record.n_outputs); result (n, sum(widths(columns))).
     """
     sizes = widths(columns)
-    if all(size == 1 and column.values is None for size, column in zip(sizes, columns, strict=True)):
+    is_sampled = noisy and record.n_sampled is not None
+    if not is_sampled and all(size == 1 and one.values is None for size, one in zip(sizes, columns, strict=True)):
         return released
     encoded = np.zeros((len(released), sum(sizes)))
-    ends = np.cumsum(sizes)
-    for part, place, end, size in zip(record.parts, record.places, ends, sizes, strict=True):
-        _write(part, released[:, place], encoded[:, end - size : end])
+    ends, asked = np.cumsum(sizes), record.asked(released)
+    for j, (part, place, end, size) in enumerate(zip(record.parts, record.places, ends, sizes, strict=True)):
+        own = encoded[:, end - size : end]
+        if not is_sampled or j not in record.sampled_from:
+            _write(part, released[:, place], own)
+            continue
+        block = np.zeros((int(asked[:, j].sum()), size))
+        _write(part, released[asked[:, j], place], block)
+        middle = _middle(part)
+        if not isinstance(part.domain, Codes):
+            block[:, 0] = middle[0] + (block[:, 0] - middle[0]) / record.sampled_share
+        own[...] = middle
+        own[asked[:, j]] = block
     return encoded
 
 
@@ -62,15 +78,34 @@ def as_estimates(released: np.ndarray, record: MixedRecord, columns: Sequence[De
     """
     encoded = as_one_hot(released, record, columns)
     estimates = np.array(encoded, dtype=np.float64)
-    ends = np.cumsum(widths(columns))
-    for part, place, end in zip(record.parts, record.places, ends, strict=True):
+    sizes, asked = widths(columns), record.asked(released)
+    parts = zip(record.parts, record.places, np.cumsum(sizes), sizes, strict=True)
+    for j, (part, place, end, size) in enumerate(parts):
+        own, there = estimates[:, end - size : end], asked[:, j]
         if isinstance(part, NumberOrMissing):
-            estimates[:, end - 2 : end] = part.unbiased(released[:, place.start])
+            center = np.array([part.domain.middle, 0.5])
+            own[there], own[~there] = part.unbiased(released[there, place.start]), center
         elif isinstance(part, RandomizedResponse | OneHotMechanism):
             p, q = part.support_probabilities() if isinstance(part, RandomizedResponse) else (part.p, part.q)
-            size = part.domain.sizes[0]
-            estimates[:, end - size : end] = unbiased_share(encoded[:, end - size : end], p, q)
+            center, own[...] = np.full(size, 1 / size), unbiased_share(own, p, q)
+        else:
+            continue
+        if j in record.sampled_from:
+            own[there] = center + (own[there] - center) / record.sampled_share
     return estimates
+
+
+def _middle(part: RowMechanism) -> Floats:
+    """Return the encoding of a column that was not asked: its middle, or its mean bits under uniform categories."""
+    if isinstance(part, RandomizedResponse):
+        p, q = part.support_probabilities()
+        return np.full(part.n_classes, q + (p - q) / part.n_classes)
+    if isinstance(part, OneHotMechanism):
+        return np.full(part.n_classes, part.mean_bit)
+    if isinstance(part, NumberOrMissing):
+        return np.array([part.domain.middle, (part.told_probability + part.hidden_probability) / 2])
+    assert isinstance(part, BoundedFeatures)
+    return part.center
 
 
 def _write(part: RowMechanism, released: np.ndarray, out: npt.NDArray[np.float64]) -> None:
