@@ -50,6 +50,10 @@ def new(
     purpose: Annotated[str, typer.Option(help="Purpose of the collection, shown to people.")],
     epsilon: Annotated[float, typer.Option(help="The budget of one record with all its columns, natural log.")] = 1.0,
     mechanism: Annotated[str, typer.Option(help="Mechanism of numbers and dates, as of TablePrivatizer.")] = "best",
+    category_mechanism: Annotated[str, typer.Option(help="Mechanism of categories, as of TablePrivatizer.")] = "krr",
+    sampled: Annotated[
+        str, typer.Option(help="Number of columns that each person is asked, chosen at random, or 'auto' or 'all'.")
+    ] = "all",
     unit: Annotated[
         list[str] | None, typer.Option(help="Unit of a number, for display: age=years. May be given several times.")
     ] = None,
@@ -60,14 +64,24 @@ def new(
         str | None, typer.Option(help="UTC time after which nothing is released: 2027-01-31T00:00:00Z.")
     ] = None,
 ) -> None:
-    """Make a policy from declared columns, which share epsilon equally.
+    """Make a policy from declared columns; those that a person is asked share epsilon equally.
+
+    With --sampled auto, people are asked as many columns as give the least error of means and shares. Two columns can
+    be compared only if people are asked two or more.
 
     A missing number counts as the middle of its bounds. A missing or unknown category counts as missing if the
     schema declares that ("missing": "category"), else as the first value.
     """
     text = Path(schema).read_text(encoding="utf-8") if schema.endswith(".json") else schema
     units = dict(_pair(one) for one in unit or [])
-    table = TablePrivatizer(epsilon, schema=text, mechanism=mechanism).fit(_public_row(text))
+    n_sampled: Any = int(sampled) if sampled.isdecimal() else sampled
+    table = TablePrivatizer(
+        epsilon,
+        schema=text,
+        mechanism=mechanism,
+        category_mechanism=category_mechanism,
+        n_sampled_features=n_sampled,
+    ).fit(_public_row(text))
     made = Policy.from_estimator(table, purpose=purpose, units=units, expires=expires)
     made = made.permanent() if permanent else made
     made.save(output)
@@ -85,6 +99,8 @@ def show(file: File) -> None:
     console.print(_cells(["field", "values", "law", "epsilon"], rows))
     if policy.memo == "permanent":
         typer.echo("permanent: the same record gives the same report again")
+    if policy.n_sampled is not None:
+        typer.echo(f"each person is asked {policy.n_sampled} of {len(policy.fields)} fields, chosen at random")
     expires = f"until {policy.expires}" if policy.expires else "without end"
     typer.echo(printable(f"epsilon {policy.epsilon:.6g} a record, {policy.n_bytes} bytes a report, {expires}"))
     if policy.has_waves:

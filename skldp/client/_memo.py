@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from skldp._documents import canonical_text
 from skldp.client._fields import AnyField, CategoryField, NumbersField
+from skldp.laws._integers import uniform_subset
 from skldp.laws._release_key import ReleaseKey
 
 # Increment this version if a draw reads its words differently.
@@ -18,7 +19,7 @@ class Kept(NamedTuple):
     """Report with permanent answers, and its charges by tag."""
 
     report_id: bytes
-    answers: list[int]
+    answers: list[int | None]
     charges: dict[str, float]
 
 
@@ -48,21 +49,35 @@ def kept_report(
     policy: bytes,
     person: bytes,
     wave: str = "",
+    n_sampled: int | None = None,
 ) -> Kept:
-    """Return the report of encoded values, with permanent answers."""
-    answers, values, charges = [], [], {}
-    for one, given in zip(fields, encoded, strict=True):
+    """Return the report of encoded values, with permanent answers; the sample of fields is permanent as well."""
+    answers: list[int | None] = [None] * len(fields)
+    values: list[bytes] = []
+    charges = {}
+    # Fields that are not asked leave no trace, not even in the report's id.
+    for place in _sampled(fields, key, person, n_sampled):
+        one, given = fields[place], encoded[place]
         own = _Answer(one, key, person)
         if one.field.two_steps is None:
             answer, tag, packed = own.answer(given)
             values.append(packed)
         else:
             answer, tag = own.report(given, policy, wave)
-        answers.append(answer)
+        answers[place] = answer
         charges[tag] = one.epsilon
     # A new report id would reveal a change of value, which two-step laws hide.
     about = [_wave(wave)] if wave else values
     return Kept(key.subkey("skldp report", _VERSION, policy, person, *about)[:16], answers, charges)
+
+
+def _sampled(fields: Sequence[KeptField], key: ReleaseKey, person: bytes, n_sampled: int | None) -> Sequence[int]:
+    """Return the places of the fields that a person is asked, whatever the values are."""
+    if n_sampled is None:
+        return range(len(fields))
+    digests = [digest for one in fields for digest in (one.meaning, one.law)]
+    words = _words(key.subkey("skldp sample", _VERSION, person, _whole(n_sampled), *digests))
+    return uniform_subset(len(fields), n_sampled, words)
 
 
 class _Answer(NamedTuple):

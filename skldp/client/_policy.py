@@ -11,6 +11,7 @@ from functools import cached_property
 from os import PathLike
 from typing import Any, Literal, Self
 
+from skldp._checks import check_integer
 from skldp._documents import canonical_text, check_names, digest, parsing, read_document
 from skldp._reading import as_array
 from skldp._texts import escaped, is_visible
@@ -18,13 +19,14 @@ from skldp.client._fields import MOST_NAME, AnyField, CategoryField, NumbersFiel
 from skldp.client._ledger import DeviceLedger
 from skldp.client._memo import KeptField, kept_report, wave_digest
 from skldp.client._report_bytes import PolicyReport, pack, unpack
-from skldp.laws._integers import secure_words, words_of
+from skldp.laws._integers import secure_words, uniform_subset, words_of
 from skldp.laws._odds import round_up
 from skldp.laws._release_key import ReleaseKey, person_bytes
 
 # Limits of what a device must store and process.
 _MOST_FIELDS, _MOST_NUMBERS, _MOST_BITS, _MOST_CHARACTERS = 1000, 1024, 2**17, 2**24
-_VERSION = 2
+# Policies that sample fields have a version of their own: an older client must refuse them.
+_VERSION, _SAMPLING_VERSION = 2, 3
 _NAMES = {"purpose", "fields", "epsilon", "delta", "memo", "expires", "sha256"}
 _EXPIRES = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 _NAME = re.compile(f"(?s:.{{1,{MOST_NAME}}})")
@@ -61,6 +63,10 @@ class Policy:
         function of the person's secret, the law and the value, so the same record gives the same report. Numbers other
         than integers then need `steps`. Laws of two steps, such as that of longitudinal_categories, need
         ``"permanent"``.
+    n_sampled : int, default=None
+        Number of fields that each person is asked, from 1 to one less than all; None asks all. The device chooses them
+        uniformly and independently of the values, and a report says which they are. Under ``"permanent"``, the choice
+        is a function of the secret, the person and the fields.
 
     Raises
     ------
@@ -90,6 +96,9 @@ class Policy:
 
     Numbers with one law count as one value: if one of them changes, all have new answers.
 
+    With `n_sampled` = s, a report has s answers, and its epsilon is the sum of the s largest ones. Two fields of one
+    person are known together only for s of at least 2.
+
     Examples
     --------
     >>> from skldp.client import CategoryField, Policy
@@ -108,6 +117,7 @@ class Policy:
     expires: str | None = None
     asked: Sequence[Mapping[str, Any]] | None = field(default=None, hash=False)
     memo: Literal["fresh", "permanent"] = "fresh"
+    n_sampled: int | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         if not self.fields or not all(isinstance(field, AnyField) for field in self.fields):
@@ -115,6 +125,7 @@ class Policy:
         for names in ([one.name for one in self.fields], self.names):
             if len(set(names)) < len(names):
                 raise ValueError(f"Fields must have different names; got {names!r}.")
+        _check_sample(self.n_sampled, len(self.fields))
         if not math.isfinite(self.epsilon):
             raise ValueError("The total epsilon of the fields must be finite; got infinity.")
         if self.memo == "fresh" and any(one.steps is not None for one in self.fields):
@@ -191,8 +202,8 @@ class Policy:
         """
         from skldp.collection._conversion import exported
 
-        fields, asked = exported(estimator, dict(units or {}))
-        return cls(purpose, fields, expires, asked)
+        fields, asked, n_sampled = exported(estimator, dict(units or {}))
+        return cls(purpose, fields, expires, asked, n_sampled=n_sampled)
 
     def to_estimator(self) -> Any:
         """Make the unfitted estimator with the integers of this policy; needs scikit-learn.
@@ -229,12 +240,18 @@ class Policy:
         """
         if isinstance(text, str) and len(text) > _MOST_CHARACTERS:
             raise ValueError(f"A policy must be a document of at most {_MOST_CHARACTERS} characters; got a longer one.")
-        given = read_document(text, "policy", _VERSION, _NAMES, {"asked", "lifetime_epsilon"}, integers=True)
+        versions, optional = (_VERSION, _SAMPLING_VERSION), {"asked", "lifetime_epsilon", "n_sampled"}
+        given = read_document(text, "policy", versions, _NAMES, optional, integers=True)
+        if ("n_sampled" in given) is not (given["version"] == _SAMPLING_VERSION):
+            raise ValueError("A policy must be a document of version 3 if it has n_sampled, and of version 2 if not.")
         if digest(given) != given["sha256"]:
             raise ValueError("The sha256 of a policy must be that of its document; got another one.")
         with parsing("A policy"):
             fields = tuple(map(field_from_dict, given["fields"][: _MOST_FIELDS + 1]))
-            own = cls(given["purpose"], fields, given["expires"], given.get("asked"), given["memo"])
+            n_sampled = int(given["n_sampled"]) if "n_sampled" in given else None
+            own = cls(
+                given["purpose"], fields, given["expires"], given.get("asked"), given["memo"], n_sampled=n_sampled
+            )
             claims = [_claimed(one) for one in (*given["fields"], given)]
         if claims != [_claimed(one) for one in (*own._document["fields"], own._document)]:
             raise ValueError(
@@ -255,13 +272,13 @@ class Policy:
 
     @cached_property
     def epsilon(self) -> float:
-        """Exact epsilon of a report: the sum over its fields, rounded up."""
-        return round_up(sum((Fraction(field.epsilon) for field in self.fields), Fraction(0)))
+        """Exact epsilon of a report: the sum over its fields, or over the largest that are asked, rounded up."""
+        return self._largest_sum([field.epsilon for field in self.fields])
 
     @cached_property
     def lifetime_epsilon(self) -> float:
         """Exact epsilon of all reports together under the memo rule ``"permanent"``, while no value changes."""
-        return round_up(sum((Fraction(field.lifetime_epsilon) for field in self.fields), Fraction(0)))
+        return self._largest_sum([field.lifetime_epsilon for field in self.fields])
 
     @cached_property
     def has_waves(self) -> bool:
@@ -281,7 +298,8 @@ class Policy:
     @property
     def n_bytes(self) -> int:
         """Size of a report in bytes."""
-        return len(self._pack(bytes(16), [0] * len(self.fields)))
+        asked = len(self.fields) if self.n_sampled is None else self.n_sampled
+        return len(self._pack(bytes(16), [0] * asked + [None] * (len(self.fields) - asked)))
 
     def permanent(self, steps: int = 1024) -> Self:
         """Return the same policy under the memo rule ``"permanent"``, with `steps` for each number that needs them."""
@@ -348,7 +366,9 @@ class Policy:
                 ledger.charge(self.sha256, self.epsilon)
             return self._draw(encoded, secure_words())
         own = bytes.fromhex(self.sha256)
-        kept = kept_report(self._kept, encoded, secret, policy=own, person=whose, wave=wave or "")
+        kept = kept_report(
+            self._kept, encoded, secret, policy=own, person=whose, wave=wave or "", n_sampled=self.n_sampled
+        )
         report = self._pack(kept.report_id, kept.answers)
         if ledger is not None and wave is not None:
             return ledger.keep_wave(self.sha256, wave_digest(self.sha256, whose, wave), kept.charges, report)
@@ -411,29 +431,35 @@ class Policy:
             words = secure_words()
             return [self._draw(row, words) for row in rows]
         sha256, held = bytes.fromhex(self.sha256), zip(rows, map(person_bytes, people), strict=True)
-        kept = (kept_report(self._kept, row, secret, policy=sha256, person=whose, wave="") for row, whose in held)
+        kept = (
+            kept_report(self._kept, row, secret, policy=sha256, person=whose, n_sampled=self.n_sampled)
+            for row, whose in held
+        )
         return [self._pack(one.report_id, one.answers) for one in kept]
 
     def vector(self, record: Mapping[str, Any], random_bytes: bytes) -> bytes:
         """Return the report drawn from given random bytes, a test vector for other clients without privacy.
 
-        Each word has 8 bytes. The first two words are the report's id, followed by the words of each field in order.
+        Each word has 8 bytes. The first two words are the report's id, followed by those of the sample of fields, if
+        some are sampled, and by the words of each asked field in order.
         Raises ValueError if there are too few words.
         """
         return self._draw(self._encode(record), words_of(random_bytes))
 
     def read(self, report: bytes) -> PolicyReport:
         """Read a report; raise ValueError if it is broken or has another policy or version."""
-        report_id, answers = unpack(report, bytes.fromhex(self.sha256), [field.n_answers for field in self.fields])
-        if not all(field.is_answer(answer) for field, answer in zip(self.fields, answers, strict=True)):
+        sizes = [field.n_answers for field in self.fields]
+        report_id, answers = unpack(report, bytes.fromhex(self.sha256), sizes, self.n_sampled)
+        asked = [(field, one) for field, one in zip(self.fields, answers, strict=True) if one is not None]
+        if not all(field.is_answer(answer) for field, answer in asked):
             raise ValueError("The answers of a report must be answers of its policy; got others.")
-        return PolicyReport(report_id.hex(), {f.name: answer for f, answer in zip(self.fields, answers, strict=True)})
+        return PolicyReport(report_id.hex(), {field.name: answer for field, answer in asked})
 
     @cached_property
     def _document(self) -> dict[str, Any]:
         content: dict[str, Any] = {
             "skldp": "policy",
-            "version": _VERSION,
+            "version": _VERSION if self.n_sampled is None else _SAMPLING_VERSION,
             "purpose": self.purpose,
             "fields": [field.to_dict() for field in self.fields],
             "epsilon": repr(self.epsilon),
@@ -441,6 +467,7 @@ class Policy:
             "delta": "0",
             "memo": self.memo,
             "expires": self.expires,
+            **({} if self.n_sampled is None else {"n_sampled": str(self.n_sampled)}),
         }
         if self.asked is not None:
             content["asked"] = [dict(part) for part in self.asked]
@@ -475,10 +502,27 @@ class Policy:
 
     def _draw(self, encoded: Sequence[Any], words: Iterator[int]) -> bytes:
         report_id = b"".join(next(words).to_bytes(8, "big") for _ in range(2))
-        return self._pack(report_id, [f.draw(one, words) for f, one in zip(self.fields, encoded, strict=True)])
+        m, s = len(self.fields), self.n_sampled
+        # The sample is drawn before any value is looked at.
+        asked = range(m) if s is None else uniform_subset(m, s, words)
+        answers: list[int | None] = [None] * m
+        for place in asked:
+            answers[place] = self.fields[place].draw(encoded[place], words)
+        return self._pack(report_id, answers)
 
-    def _pack(self, report_id: bytes, answers: list[int]) -> bytes:
-        return pack(bytes.fromhex(self.sha256), report_id, answers, [field.n_answers for field in self.fields])
+    def _pack(self, report_id: bytes, answers: Sequence[int | None]) -> bytes:
+        sizes = [field.n_answers for field in self.fields]
+        return pack(bytes.fromhex(self.sha256), report_id, answers, sizes, self.n_sampled)
+
+    def _largest_sum(self, epsilons: Sequence[float]) -> float:
+        """Return the exact sum of the epsilons that are asked together at most, rounded up."""
+        return round_up(sum(map(Fraction, sorted(epsilons, reverse=True)[: self.n_sampled]), Fraction(0)))
+
+
+def _check_sample(n_sampled: int | None, n_fields: int) -> None:
+    """Raise ValueError unless some of the fields can be sampled."""
+    if n_sampled is not None:
+        check_integer(f"n_sampled, of {n_fields} fields,", n_sampled, least=1, most=n_fields - 1)
 
 
 def _check_asked(asked: Sequence[Mapping[str, Any]]) -> None:

@@ -45,6 +45,8 @@ class SurveyEstimate:
         How much of what a number is divided by one share of forged reports can take away.
     most : ndarray of shape (n_labels,)
         What no reports can move a number by more than.
+    answered : float, default=1
+        Share of all reports that `n` counts, which is below 1 where people are asked some of the fields.
     """
 
     what: str
@@ -59,6 +61,7 @@ class SurveyEstimate:
     moved_square: _Floats
     held: _Floats
     most: _Floats
+    answered: float = 1.0
 
     def moved_by(self, share: float) -> _Floats:
         r"""Return the largest change of each number by a fraction of forged reports.
@@ -66,7 +69,7 @@ class SurveyEstimate:
         Parameters
         ----------
         share : float
-            Of all reports, from 0 to 1.
+            Of all reports, from 0 to 1. Forged reports may all answer the same fields.
 
         Returns
         -------
@@ -94,6 +97,7 @@ class SurveyEstimate:
             raise ValueError(f"share must be from 0 to 1. Got {share!r} instead.")
         if share == 0:
             return np.zeros(len(self.values))
+        share = min(1.0, share / self.answered)
         left = 1 - share * self.held
         odds = share / np.where(left > 0, left, 1.0)
         moved = np.where(left > 0, odds * self.moved + odds**2 * self.moved_square, np.inf)

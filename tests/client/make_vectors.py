@@ -81,6 +81,23 @@ WAVE_RECORDS = [
 ]
 
 
+#: Of which a device asks two fields; the last one makes the largest answers.
+SAMPLED = Policy(
+    "test vectors: a sample of fields, and nobody's data",
+    (
+        NumberField("two", -1.0, 1.0, Duchi(1.0).integer_law),
+        CategoryField("city", ("Köln", "Ulm", None), RandomizedResponse(1.5, 3).integer_law),
+        NumbersField("chosen", columns("p", 4), features(Hybrid(2.0), 4, 2).integer_law),
+        CategoryField("set", tuple("abcdefg"), SubsetSelection(1.0, 7).integer_law),
+    ),
+    n_sampled=2,
+)
+SAMPLED_RECORDS = [
+    {"two": 0.25, "city": "Ulm", "p0": 0.5, "p1": -1.5, "p2": 0.0, "p3": 4.0, "set": "b"},
+    {"two": None, "city": None, "p0": -0.5, "set": "g"},
+]
+
+
 def bins(*edges):
     answers = tuple(range(len(edges) + 1))
     return BinsLaw(ResponseLaw(n_codes=len(answers), other_count=2**58), edges, answers)
@@ -179,11 +196,13 @@ def reports(policy, records, first=0, bytes_of=random_bytes, each=20):
     return {"policy": json.loads(policy.to_json()), "vectors": made}
 
 
-def vectors(policy=POLICY, waves=WAVES, edges=EDGES):
+def vectors(policy=POLICY, waves=WAVES, edges=EDGES, sampled=SAMPLED):
     first = len(RECORDS) + len(WAVE_RECORDS)
+    after = first + len(EDGE_RECORDS)
     return reports(policy, RECORDS) | {
         "two_steps": reports(waves, WAVE_RECORDS, len(RECORDS)),
         "edges": reports(edges, EDGE_RECORDS, first, edge_bytes, len(EDGE_WORDS)),
+        "sampled": reports(sampled, SAMPLED_RECORDS, after),
     }
 
 

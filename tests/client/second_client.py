@@ -365,11 +365,17 @@ def report(policy, record, random_bytes):
     words = iter([int.from_bytes(random_bytes[i : i + 8], "big") for i in range(0, len(random_bytes), 8)])
     body = b"\x01" + bytes.fromhex(policy["sha256"])[:8]
     body += next(words).to_bytes(8, "big") + next(words).to_bytes(8, "big")
-    number, product = 0, 1
-    for field in policy["fields"]:
-        n = n_answers(field["law"])
-        number = number * n + draw(field["law"], given_to_the_law(field, record), words)
-        product *= n
+    sizes = [n_answers(field["law"]) for field in policy["fields"]]
+    number, asked, product = 0, range(len(sizes)), math.prod(sizes)
+    if "n_sampled" in policy:
+        m, s = len(sizes), int(policy["n_sampled"])
+        asked = subset(m, s, words)
+        product = math.comb(m, s) * math.prod(sorted(sizes)[-s:])
+    for place in asked:
+        field = policy["fields"][place]
+        number = number * sizes[place] + draw(field["law"], given_to_the_law(field, record), words)
+    if "n_sampled" in policy:
+        number = number * math.comb(m, s) + sum(math.comb(place, i + 1) for i, place in enumerate(asked))
     k = 0
     while 256**k < product:
         k += 1
