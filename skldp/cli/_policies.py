@@ -74,6 +74,8 @@ def new(
     """
     text = Path(schema).read_text(encoding="utf-8") if schema.endswith(".json") else schema
     units = dict(_pair(one) for one in unit or [])
+    if sampled not in ("auto", "all") and not sampled.isdecimal():
+        raise typer.BadParameter(f"--sampled must be 'auto', 'all' or a number of columns; got {sampled!r}.")
     n_sampled: Any = int(sampled) if sampled.isdecimal() else sampled
     table = TablePrivatizer(
         epsilon,
@@ -106,6 +108,31 @@ def show(file: File) -> None:
     if policy.has_waves:
         typer.echo(f"epsilon {policy.lifetime_epsilon:.6g} of all reports together, while no value changes")
     typer.echo(f"sha256 {policy.sha256}")
+
+
+@policy.command()
+def plan(
+    file: File,
+    people: Annotated[int, typer.Option(help="Number of people who report.")],
+    by: Annotated[str | None, typer.Option(help="Category of the policy to group by.")] = None,
+    level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
+    half_width: Annotated[
+        list[str] | None,
+        typer.Option(help="Say how many people it takes for a field to be as precise: age=1.5. May be given often."),
+    ] = None,
+) -> None:
+    """Show the expected precision of a survey, before anybody is asked.
+
+    Figures are for people whose values are uniform and independent of each other.
+    """
+    policy = Policy.load(file)
+    found = policy.precision(people, by=by, level=level)
+    wanted = list(map(_width, half_width or []))
+    needed = [policy.n_people_for(field, width, by=by, level=level) for field, width in wanted]
+    cells = [[what, f"{n:,.0f}", f"{error:.4g}", f"{half:.4g}"] for what, n, error, half in found.estimates]
+    Console(highlight=False, markup=False).print(_cells(["estimate", "people", "std err", "+-"], cells))
+    for (field, width), n in zip(wanted, needed, strict=True):
+        typer.echo(printable(f"{field} +- {width:g}: {n:,} people"))
 
 
 @policy.command()
@@ -149,6 +176,14 @@ def _pair(text: str) -> tuple[str, str]:
     if not (name and sign and unit):
         raise typer.BadParameter(f"A unit must be a column and its unit, such as age=years; got {text!r}.")
     return name, unit
+
+
+def _width(text: str) -> tuple[str, float]:
+    name, _, width = text.rpartition("=")
+    try:
+        return name, float(width)
+    except ValueError:
+        raise typer.BadParameter(f"A half-width must be a field and a number, such as age=1.5; got {text!r}.") from None
 
 
 def _public_row(text: str) -> Any:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from functools import cached_property
 from os import PathLike
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from skldp._checks import check_integer
 from skldp._documents import canonical_text, check_names, digest, parsing, read_document
@@ -22,6 +22,9 @@ from skldp.client._report_bytes import PolicyReport, pack, unpack
 from skldp.laws._integers import secure_words, uniform_subset, words_of
 from skldp.laws._odds import round_up
 from skldp.laws._release_key import ReleaseKey, person_bytes
+
+if TYPE_CHECKING:
+    from skldp.collection._precision import SurveyPrecision
 
 # Limits of what a device must store and process.
 _MOST_FIELDS, _MOST_NUMBERS, _MOST_BITS, _MOST_CHARACTERS = 1000, 1024, 2**17, 2**24
@@ -308,6 +311,89 @@ class Policy:
             for one in self.fields
         )
         return replace(self, fields=fields, memo="permanent")
+
+    def precision(self, n_people: int, *, by: str | None = None, level: float = 0.95) -> "SurveyPrecision":
+        r"""Return the expected precision of the estimates of a survey before anybody is asked; needs scikit-learn.
+
+        Parameters
+        ----------
+        n_people : int
+            Number of people who report, from 2 to 10^12.
+        by : str, default=None
+            Category of the policy to group by.
+        level : float, default=0.95
+            Confidence level of the intervals.
+
+        Returns
+        -------
+        SurveyPrecision
+            With `estimates`: the mean of each number and the shares of each category, or these within an average group,
+            each with `what`, `n` (expected number of people who were asked), `standard_error` and `half_width` of the
+            interval, in the unit of the number or as a share. An infinite half-width means that the group may be
+            empty as far as the reports tell. It prints as a table, and :meth:`to_frame` returns it.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range, or the policy asks nobody both fields of a group.
+
+        Notes
+        -----
+        Figures are exact for a population whose values are uniform and independent of each other, from the integers of
+        the laws, up to the normal approximation of intervals: the variance of a mean of scores :math:`w y`, with
+        Fieller's interval for a group. They include the noise, the sample of fields and the sample of people.
+
+        References
+        ----------
+        Fieller, "Some problems in interval estimation", Journal of the Royal Statistical Society B, 1954.
+
+        Examples
+        --------
+        >>> from skldp.client import CategoryField, NumberField, Policy
+        >>> from skldp.mechanisms import Duchi, RandomizedResponse
+        >>> age = NumberField("age", 0, 100, Duchi(1.0).integer_law)
+        >>> city = CategoryField("city", ("Bonn", "Ulm"), RandomizedResponse(1.0, 2).integer_law)
+        >>> policy = Policy("where people of which age live", (age, city))
+        >>> print(policy.precision(10_000))
+        10,000 people, 95% intervals
+                        people  std err       +-
+        mean of age     10,000    1.082    2.121
+        shares of city  10,000  0.01082  0.02121
+        >>> print(policy.precision(10_000, by="city"))
+        10,000 people, 95% intervals
+                             people  std err    +-
+        mean of age by city  10,000    2.579  5.06
+        >>> policy.n_people_for("age", 2.0), policy.n_people_for("age", 2.0, by="city")
+        (11246, 63910)
+        """
+        from skldp.collection._conversion import precision_of
+
+        return precision_of(self, n_people, by=by, level=level)
+
+    def n_people_for(self, field: str, half_width: float, *, by: str | None = None, level: float = 0.95) -> int:
+        """Return how many people must report for an interval to be as short; needs scikit-learn.
+
+        Parameters
+        ----------
+        field : str
+            Number, for its mean, or category, for its shares.
+        half_width : float
+            Largest expected distance of the ends of the interval from the estimate.
+        by, level
+            As of :meth:`precision`.
+
+        Returns
+        -------
+        int
+
+        Raises
+        ------
+        ValueError
+            As of :meth:`precision`, or if 10^12 people do not suffice.
+        """
+        from skldp.collection._conversion import people_needed
+
+        return people_needed(self, field, half_width, by=by, level=level)
 
     def release(
         self,

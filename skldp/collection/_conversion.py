@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField, Policy
 from skldp.client._fields import AnyField
+from skldp.collection import _precision
 from skldp.domains._columns import Columns
 from skldp.domains._declared_columns import CategoryColumn, DeclaredColumn
 from skldp.estimators._bitrand import BitRandTransformer
@@ -28,6 +29,8 @@ from skldp.laws._integers import GroupLaw
 from skldp.mechanisms._record import MixedRecord, sampled_shares
 
 _Fields = tuple[AnyField, ...]
+# Policies reach this layer through this module alone.
+precision_of, people_needed = _precision.precision_of, _precision.people_needed
 # Names of labels and targets, which are not columns of a table.
 _NAMES = {"LabelRR": "label", "LabelLaplace": "label", "TargetPrivatizer": "target"}
 

@@ -337,3 +337,34 @@ def test_what_cannot_be_seen_is_escaped_on_a_terminal(run, tmp_path):
     code, said, wrong = run("policy", "show", "no\x1b[2Ksuch\u202e.json")
     assert (code, said) == (2, "")
     assert wrong == "skldp: There is no file no\\x1b[2Ksuch\\u202e.json.\n"
+
+
+def test_a_plan_says_what_a_survey_will_be_worth(run, policy):
+    code, said, wrong = run("policy", "plan", "policy.json", "--people", 10_000, "--half-width", "age=0.5")
+    assert (code, wrong) == (0, "")
+    planned = policy.precision(10_000).estimates
+    assert all(f"{one.standard_error:.4g}" in said for one in planned)
+    assert f"age +- 0.5: {policy.n_people_for('age', 0.5):,} people" in said
+    said = run("policy", "plan", "policy.json", "--people", 500, "--by", "member")[1]
+    assert "mean of age by member" in said
+    for given in (("--people", 1), ("--people", 9, "--by", "age"), ("--people", 9, "--half-width", "age")):
+        code, said, wrong = run("policy", "plan", "policy.json", *given)
+        assert (code, said) == (2, "")
+        assert "must be" in wrong
+
+
+@pytest.mark.parametrize(("sampled", "n_sampled"), [("auto", 2), ("1", 1), ("all", None)])
+def test_a_policy_may_ask_some_of_its_columns(run, tmp_path, sampled, n_sampled):
+    (tmp_path / "schema.json").write_text(json.dumps(SCHEMA))
+    given = ("--epsilon", 8, "--sampled", sampled, "--category-mechanism", "best", "-o", "some.json")
+    assert run("policy", "new", "schema.json", "--purpose", "some", *given)[0] == 0
+    made = Policy.load(tmp_path / "some.json")
+    assert made.n_sampled == n_sampled
+    assert made.epsilon <= 8
+    shown = run("policy", "show", "some.json")[1]
+    assert ("each person is asked" in shown) == (n_sampled is not None)
+    assert run("policy", "check", "some.json", "--most", 8)[0] == 0
+    for bad in ("6", "0", "some"):
+        code, said, wrong = run("policy", "new", "schema.json", "--purpose", "x", "--sampled", bad, "-o", "bad.json")
+        assert (code, said) == (2, "")
+        assert "--sampled must be" in wrong or "n_sampled_features" in wrong
