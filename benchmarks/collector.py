@@ -1,13 +1,14 @@
 """Measure the coverage of a collector's intervals, and the effect of consistency on the error of large domains.
 
 Usage: python benchmarks/collector.py [--surveys 2000] [--people 5000] [--seed 0] [--only coverage|errors|quantiles]
-                                      [--named quantiles]
+                                      [--named quantiles] [--sampled 3]
 
 coverage: so many simulated surveys, each of people drawn anew from one population, whose reports go to a Collector as
 Arrow record batches. A line is one estimate: how often its intervals held the population's truth (of several numbers
 the mean, and the least and the largest of one), the median standard error, and the estimates' own spread. Numbers with
 heaps are ages of whole years, of which two in five are rounded to tens, and tips of which half are rounded to whole
-ones. With --named, only estimates whose name holds one of these words.
+ones. With --named, only estimates whose name holds one of these words. With --sampled, each person is asked so many
+of the ten fields; estimates of more fields together are left out.
 
 quantiles: the bias of the quantiles .5 and .9 at 20,000, 100,000 and a million people, from the counts that the law
 leads to expect, over the spread of estimates from drawn counts, and the seconds that one takes.
@@ -19,6 +20,7 @@ raw and made consistent.
 import argparse
 import time
 import warnings
+from dataclasses import replace
 
 import numpy as np
 from scipy.stats import beta, norm
@@ -95,9 +97,14 @@ def people(n, rng):
     }
 
 
-def columns_of_people(records, seed, ids):
+def columns_of_people(records, seed, ids, n_sampled=None):
     """The released integers of records, from the mechanisms for tables."""
-    answers = []
+    answers, n = [], len(ids)
+    asked = np.ones((n, len(MECHANISMS)), dtype=bool)
+    if n_sampled is not None:
+        chosen = noise_from(np.random.default_rng([seed, 77])).subsets(n, len(MECHANISMS), n_sampled)
+        asked[...] = False
+        np.put_along_axis(asked, chosen, True, axis=1)
     for i, (name, mechanism) in enumerate(MECHANISMS.items()):
         noise = noise_from(np.random.default_rng([seed, i]))
         law = mechanism.integer_law
@@ -110,7 +117,8 @@ def columns_of_people(records, seed, ids):
         else:
             bits = mechanism.release(records[name][:, None], noise).rows
             given = bits @ (1 << np.arange(law.n_codes - 1, -1, -1))
-        answers.append(np.asarray(given).astype(f"u{answer_bytes(law.n_answers)}"))
+        marked = np.where(asked[:, i], given, law.n_answers)
+        answers.append(marked.astype(f"u{answer_bytes(law.n_answers + (n_sampled is not None))}"))
     return ReportColumns(ids, tuple(answers))
 
 
@@ -222,31 +230,40 @@ def truths(n=4_000_000):
     }
 
 
-def survey(n, seed, names=tuple(ESTIMATES)):
+def survey(n, seed, names=tuple(ESTIMATES), n_sampled=None):
     """One survey's estimates of these names."""
     rng = np.random.default_rng([seed, 99])
     ids = rng.integers(0, 256, (n, 16)).astype(np.uint8)
-    collector = Collector(POLICY)
-    collector.add_batch(batch_of_columns(POLICY, columns_of_people(people(n, rng), seed, ids)))
+    policy = replace(POLICY, n_sampled=n_sampled)
+    collector = Collector(policy)
+    collector.add_batch(batch_of_columns(policy, columns_of_people(people(n, rng), seed, ids, n_sampled)))
     return {name: ESTIMATES[name](collector) for name in names}
 
 
-def coverage(n_surveys, n, seed, words):
+def n_fields_of(name):
+    """How many fields an estimate takes together."""
+    return 1 + name.count(" by ") + name.count(" where ") + name.startswith("correlation")
+
+
+def coverage(n_surveys, n, seed, words, n_sampled=None):
     """Print the table of estimates whose names hold one of the words, and what is known of it after every turn."""
     wanted = {name: values for name, values in truths().items() if any(word in name for word in words)}
-    true = {name: np.asarray(values, dtype=float) for name, values in wanted.items()}
+    most = n_sampled or len(MECHANISMS)
+    true = {name: np.asarray(values, dtype=float) for name, values in wanted.items() if n_fields_of(name) <= most}
     # From the first to the last row, where there are two.
     true = {name: np.atleast_2d(values) for name, values in true.items()}
     held = {name: np.zeros(values.shape[1]) for name, values in true.items()}
     values, errors = {name: [] for name in true}, {name: [] for name in true}
     for i in range(n_surveys):
-        for name, found in survey(n, seed + i, true).items():
+        for name, found in survey(n, seed + i, true, n_sampled).items():
             held[name] += (found.low <= true[name][-1]) & (true[name][0] <= found.high)
             values[name].append(found.values)
             errors[name].append(found.standard_errors)
         if (i + 1) % TURN and i + 1 < n_surveys:
             continue
-        print(f"\n{i + 1} surveys of {n} people, epsilon {POLICY.epsilon:.4g} in all, 95% intervals, seed {seed}")
+        epsilon = replace(POLICY, n_sampled=n_sampled).epsilon
+        asked = "" if n_sampled is None else f" asked {n_sampled} of {len(MECHANISMS)} fields"
+        print(f"\n{i + 1} surveys of {n} people{asked}, epsilon {epsilon:.4g} in all, 95% intervals, seed {seed}")
         print(f"{'':36}{'mean':>7}{'least':>7}{'most':>7}{'std err':>10}{'spread':>10}")
         for name, truth in true.items():
             known = ~np.isnan(truth[0])
@@ -329,6 +346,7 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", choices=["coverage", "errors", "quantiles"])
     parser.add_argument("--named", nargs="+", default=[""])
+    parser.add_argument("--sampled", type=int)
     asked = parser.parse_args()
     warnings.simplefilter("ignore", SeededNoiseWarning)
     if asked.only in (None, "quantiles"):
@@ -336,7 +354,7 @@ def main():
     if asked.only in (None, "errors"):
         distances(20_000, asked.seed)
     if asked.only in (None, "coverage"):
-        coverage(asked.surveys, asked.people, asked.seed, asked.named)
+        coverage(asked.surveys, asked.people, asked.seed, asked.named, asked.sampled)
 
 
 if __name__ == "__main__":

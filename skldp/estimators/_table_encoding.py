@@ -1,7 +1,8 @@
 """Encoding of released tables for models."""
 
 from collections.abc import Sequence
-from typing import Any
+from numbers import Integral
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,7 @@ from skldp.domains._declared_columns import CategoryColumn, DeclaredColumn, Numb
 from skldp.domains._domain import Codes
 from skldp.estimators._base import LocalTransformer
 from skldp.estimators._validation import Seed, StrOptions
-from skldp.mechanisms._record import MixedRecord, NumberOrMissing, share_out
+from skldp.mechanisms._record import MixedRecord, NumberOrMissing, number_of_sampled_columns, sampled_shares
 from skldp.mechanisms._rows import RowMechanism
 from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS
 from skldp.mechanisms.categorical._frequency import unbiased_share
@@ -120,8 +121,11 @@ def _write(part: RowMechanism, released: np.ndarray, out: npt.NDArray[np.float64
         out[...] = released
 
 
-#: Names in studies of the release of a table by columns, with each mechanism of categories.
-TABLE_MECHANISMS = {f"table-{name}": name for name in (*CATEGORICAL_MECHANISMS, "best")}
+#: Names in studies of the release of a table by columns: with each mechanism of categories, or of a sample of columns.
+TABLE_MECHANISMS: dict[str, dict[str, Any]] = {
+    **{f"table-{name}": {"category_mechanism": name} for name in (*CATEGORICAL_MECHANISMS, "best")},
+    "table-sampled": {"category_mechanism": "best", "n_sampled_features": "auto"},
+}
 
 
 class EncodedTablePrivatizer(OneToOneFeatureMixin, LocalTransformer):
@@ -130,7 +134,8 @@ class EncodedTablePrivatizer(OneToOneFeatureMixin, LocalTransformer):
     _parameter_constraints: dict = {
         **LocalTransformer._parameter_constraints,
         "widths": ["array-like"],
-        "category_mechanism": [StrOptions(set(TABLE_MECHANISMS.values()))],
+        "category_mechanism": [StrOptions({*CATEGORICAL_MECHANISMS, "best"})],
+        "n_sampled_features": [StrOptions({"auto", "all"}), Integral],
     }
 
     def __init__(
@@ -139,6 +144,7 @@ class EncodedTablePrivatizer(OneToOneFeatureMixin, LocalTransformer):
         *,
         widths: Sequence[int] = (1,),
         category_mechanism: str = "krr",
+        n_sampled_features: int | Literal["auto", "all"] = "all",
         transform_noise: bool = True,
         seed: Seed = None,
         n_jobs: int | None = None,
@@ -146,13 +152,15 @@ class EncodedTablePrivatizer(OneToOneFeatureMixin, LocalTransformer):
         self.epsilon = epsilon
         self.widths = widths
         self.category_mechanism = category_mechanism
+        self.n_sampled_features = n_sampled_features
         self.transform_noise = transform_noise
         self.seed = seed
         self.n_jobs = n_jobs
 
     def _encoded(self, released, X, *, noisy=True):
-        encode = as_estimates if noisy else as_one_hot
-        return encode(released, self.mechanism_, self._columns)
+        if noisy:
+            return as_estimates(released, self.mechanism_, self._columns)
+        return as_one_hot(released, self.mechanism_, self._columns, noisy=False)
 
     @property
     def _columns(self) -> list[DeclaredColumn]:
@@ -168,8 +176,10 @@ class EncodedTablePrivatizer(OneToOneFeatureMixin, LocalTransformer):
 
     def _make_mechanism(self, X):
         named = tuple("best" if width <= 2 else self.category_mechanism for width in self.widths)
-        coded = Columns.of({f"x{j}": column.coded for j, column in enumerate(self._columns)})
-        return MixedRecord(coded, share_out(float(self.epsilon), [1] * len(named)), named)
+        epsilon, domains = float(self.epsilon), [column.coded for column in self._columns]
+        n_sampled = number_of_sampled_columns(self.n_sampled_features, domains, epsilon, named)
+        coded = Columns.of({f"x{j}": domain for j, domain in enumerate(domains)})
+        return MixedRecord(coded, sampled_shares(epsilon, [1] * len(named), n_sampled), named, n_sampled=n_sampled)
 
 
 def _declared(width: int) -> DeclaredColumn:

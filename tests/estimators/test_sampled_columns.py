@@ -17,7 +17,7 @@ SCHEMA = {
     "land": ["here"],
 }
 PEOPLE = pd.DataFrame(
-    {"age": [1.0, 9.0], "city": ["x", None], "size": ["S", "L"], "pay": [np.nan, 1.0], "land": ["here"] * 2}
+    {"age": [1.0, 3.0], "city": ["x", None], "size": ["S", "L"], "pay": [np.nan, 1.0], "land": ["here"] * 2}
 )
 
 
