@@ -207,10 +207,16 @@ class CategoricalPrivatizer(LocalTransformer):
         """Mean of each bit under uniform categories, which stands for a column that was not asked."""
         return np.repeat([part.mean_bit for part in self.mechanism_.parts], self.mechanism_.sizes)
 
-    def _encoded(self, released, X, *, noisy=True):
+    def _release(self, rows, out=None, *, noisy=True, **how):
+        released = super()._release(rows, out, noisy=noisy, **how)
         if noisy and self.mechanism_.n_sampled is not None:
-            np.copyto(released, self._mean_bits, where=released < 0)
+            np.copyto(released, self._mean_bits, where=released < 0, casting="same_kind")
         return released
+
+    def _can_be_written_to(self, dtype):
+        # Mean bits are no integers.
+        is_sampled = self.mechanism_.n_sampled is not None
+        return np.can_cast(np.float64, dtype, "same_kind") if is_sampled else super()._can_be_written_to(dtype)
 
     def _fit_rows(self, X):
         """Set the fitted attributes, and return the codes of X."""
