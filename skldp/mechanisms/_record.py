@@ -11,6 +11,7 @@ from itertools import accumulate
 from typing import ClassVar, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from skldp._arrays import Floats
 from skldp._checks import check_choice, check_epsilon, check_integer, check_positive
@@ -431,32 +432,45 @@ class _Record(RowMechanism):
         return f"{self.n_sampled} of {len(self.sampled_from)} columns, chosen uniformly; "
 
     def _encode(self, rows: np.ndarray, out: np.ndarray, workspace: Workspace) -> None:
-        self._write(rows, None, out, workspace)
+        for column, part, place in zip(rows.T, self.parts, self.places, strict=True):
+            out[:, place] = _released(part, column, None, out.dtype, workspace)
 
     def _draw(self, rows: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
-        if self.n_sampled is None:
-            self._write(rows, noise, out, workspace)
-            return
-        chosen = noise.subsets(len(rows), len(self.sampled_from), self.n_sampled)
-        left_out = np.ones((len(rows), len(self.sampled_from)), dtype=bool)
-        np.put_along_axis(left_out, chosen, False, axis=1)
-        # All columns draw, so that the words of a row do not depend on the choice; the others are overwritten.
-        self._write(rows, noise, out, workspace)
-        for j, hidden in zip(self.sampled_from, left_out.T, strict=True):
-            out[hidden, self.places[j]] = self._marks[j]
+        asked = self._draw_sample(len(rows), noise)
+        for j, (column, part, place) in enumerate(zip(rows.T, self.parts, self.places, strict=True)):
+            if asked is None or asked[:, j].all():
+                out[:, place] = _released(part, column, noise, out.dtype, workspace)
+                continue
+            out[:, place] = self._marks[j]
+            own = np.flatnonzero(asked[:, j])
+            if len(own):
+                out[own, place] = _released(part, column[own], noise.at(own, len(rows)), out.dtype, workspace)
 
-    def _write(self, rows: np.ndarray, noise: Noise | None, out: np.ndarray, workspace: Workspace) -> None:
-        for column, part, place in zip(rows.T, self.parts, self.places, strict=True):
-            dtype = np.dtype(np.int64) if isinstance(part.domain, Codes) else out.dtype
-            given = workspace.take("given" + dtype.kind, (len(rows), 1), dtype)
-            given[:, 0] = column
-            written = part.output_dtype(dtype)
-            drawn = workspace.take("drawn" + written.kind, (len(rows), part.n_outputs), written)
-            if noise is None:
-                part._encode(given, drawn, workspace)
-            else:
-                part._draw(given, noise, drawn, workspace)
-            out[:, place] = drawn
+    def _draw_sample(self, n_rows: int, noise: Noise) -> npt.NDArray[np.bool_] | None:
+        """Draw which columns each row is asked, shape (n_rows, n_columns), from noise alone; None if all are."""
+        if self.n_sampled is None:
+            return None
+        chosen = noise.subsets(n_rows, len(self.sampled_from), self.n_sampled)
+        asked = np.ones((n_rows, len(self.parts)), dtype=bool)
+        asked[:, self.sampled_from] = False
+        np.put_along_axis(asked, np.array(self.sampled_from)[chosen], True, axis=1)
+        return asked
+
+
+def _released(
+    part: RowMechanism, column: np.ndarray, noise: Noise | None, dtype: np.dtype, workspace: Workspace
+) -> np.ndarray:
+    """Release the values of one column, or encode them without noise."""
+    taken = np.dtype(np.int64) if isinstance(part.domain, Codes) else dtype
+    given = workspace.take("given" + taken.kind, (len(column), 1), taken)
+    given[:, 0] = column
+    written = part.output_dtype(taken)
+    drawn = workspace.take("drawn" + written.kind, (len(column), part.n_outputs), written)
+    if noise is None:
+        part._encode(given, drawn, workspace)
+    else:
+        part._draw(given, noise, drawn, workspace)
+    return drawn
 
 
 @dataclass(frozen=True)
