@@ -40,7 +40,7 @@ def as_one_hot(
     is_sampled = noisy and record.n_sampled is not None
     if not is_sampled and all(size == 1 and one.values is None for size, one in zip(sizes, columns, strict=True)):
         return released
-    encoded = np.zeros((len(released), sum(sizes)))
+    encoded = np.zeros((len(released), sum(sizes)), dtype=released.dtype)
     ends, asked = np.cumsum(sizes), record.asked(released)
     for j, (part, place, end, size) in enumerate(zip(record.parts, record.places, ends, sizes, strict=True)):
         own = encoded[:, end - size : end]

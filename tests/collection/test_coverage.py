@@ -24,11 +24,12 @@ def survey():
 
 
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
-def test_intervals_hold_the_truth_as_often_as_they_say(survey):
+@pytest.mark.parametrize("n_sampled", [None, 4])
+def test_intervals_hold_the_truth_as_often_as_they_say(survey, n_sampled):
     truths = {name: np.atleast_2d(np.asarray(values, dtype=float)) for name, values in survey.truths(400_000).items()}
     held = {name: np.zeros(truth.shape[1]) for name, truth in truths.items()}
     for seed in range(N_SURVEYS):
-        for name, found in survey.survey(2000, seed).items():
+        for name, found in survey.survey(2000, seed, n_sampled=n_sampled).items():
             held[name] += (found.low <= truths[name][-1]) & (truths[name][0] <= found.high)
     for name, truth in truths.items():
         counts = held[name][~np.isnan(truth[0])]
