@@ -24,7 +24,7 @@ from skldp.cli._options import (
     progress_bar,
     rich_table,
 )
-from skldp.client import CategoryField, NumberColumn, NumbersField, Policy
+from skldp.client import CategoryColumn, CategoryField, NumberColumn, NumbersField, PairField, Policy
 from skldp.client._fields import AnyField
 from skldp.collection._batches import check_secret, released_batch
 from skldp.collection._collector import Collector
@@ -54,6 +54,9 @@ def new(
     sampled: Annotated[
         str, typer.Option(help="Number of columns that each person is asked, chosen at random, or 'auto' or 'all'.")
     ] = "all",
+    pairs: Annotated[
+        bool, typer.Option("--pairs", help="Ask each person one pair of columns, at the whole epsilon, for tables.")
+    ] = False,
     unit: Annotated[
         list[str] | None, typer.Option(help="Unit of a number, for display: age=years. May be given several times.")
     ] = None,
@@ -84,7 +87,7 @@ def new(
         category_mechanism=category_mechanism,
         n_sampled_features=n_sampled,
     ).fit(_public_row(text))
-    made = Policy.from_estimator(table, purpose=purpose, units=units, expires=expires)
+    made = Policy.from_estimator(table, purpose=purpose, units=units, expires=expires, joint="all" if pairs else None)
     made = made.permanent() if permanent else made
     made.save(output)
     typer.echo(printable(f"Wrote {output}: epsilon {made.epsilon:.6g} a record, sha256 {made.sha256}."))
@@ -202,12 +205,20 @@ def _public_row(text: str) -> Any:
 
 def _values(field: AnyField) -> str:
     if isinstance(field, CategoryField):
-        shown = [_quoted(value) for value in field.values[:_MOST_SHOWN]]
-        more = f", ... ({len(field.values)} in all)" if len(field.values) > _MOST_SHOWN else ""
-        return ", ".join(shown) + more + f"; others count as {_quoted(field.unknown)}"
+        return _shown(field)
+    if isinstance(field, PairField):
+        return " with ".join(
+            f"{_quoted(one.name)} {_shown(one) if one.values is not None else _bounds(one)}" for one in field.columns
+        )
     if isinstance(field, NumbersField):
         return "; ".join(f"{_quoted(one.name)} {_bounds(one)}" for one in field.columns)
     return _bounds(field)
+
+
+def _shown(column: CategoryColumn) -> str:
+    shown = [_quoted(value) for value in column.values[:_MOST_SHOWN]]
+    more = f", ... ({len(column.values)} in all)" if len(column.values) > _MOST_SHOWN else ""
+    return ", ".join(shown) + more + f"; others count as {_quoted(column.unknown)}"
 
 
 def _quoted(value: Any) -> str:

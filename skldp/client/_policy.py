@@ -15,7 +15,15 @@ from skldp._checks import check_integer
 from skldp._documents import canonical_text, check_names, digest, parsing, read_document
 from skldp._reading import as_array
 from skldp._texts import escaped, is_visible
-from skldp.client._fields import MOST_NAME, AnyField, CategoryField, NumbersField, check_text, field_from_dict
+from skldp.client._fields import (
+    MOST_NAME,
+    AnyField,
+    CategoryField,
+    NumbersField,
+    PairField,
+    check_text,
+    field_from_dict,
+)
 from skldp.client._ledger import DeviceLedger
 from skldp.client._memo import KeptField, kept_report, wave_digest
 from skldp.client._report_bytes import PolicyReport, pack, unpack
@@ -28,7 +36,7 @@ if TYPE_CHECKING:
 
 # Limits of what a device must store and process.
 _MOST_FIELDS, _MOST_NUMBERS, _MOST_BITS, _MOST_CHARACTERS = 1000, 1024, 2**17, 2**24
-# Policies that sample fields have a version of their own: an older client must refuse them.
+# Policies that sample fields or ask pairs have a version of their own: an older client must refuse them.
 _VERSION, _SAMPLING_VERSION = 2, 3
 _NAMES = {"purpose", "fields", "epsilon", "delta", "memo", "expires", "sha256"}
 _EXPIRES = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
@@ -125,9 +133,7 @@ class Policy:
     def __post_init__(self) -> None:
         if not self.fields or not all(isinstance(field, AnyField) for field in self.fields):
             raise ValueError(f"fields must be a tuple of fields, at least one; got {self.fields!r}.")
-        for names in ([one.name for one in self.fields], self.names):
-            if len(set(names)) < len(names):
-                raise ValueError(f"Fields must have different names; got {names!r}.")
+        _check_field_names(self.fields)
         _check_sample(self.n_sampled, len(self.fields))
         if not math.isfinite(self.epsilon):
             raise ValueError("The total epsilon of the fields must be finite; got infinity.")
@@ -164,7 +170,14 @@ class Policy:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, *, purpose: str, units: dict[str, str] | None = None, expires: str | None = None
+        cls,
+        estimator: Any,
+        *,
+        purpose: str,
+        units: dict[str, str] | None = None,
+        expires: str | None = None,
+        joint: Literal["all"] | Sequence[tuple[str, str]] | None = None,
+        n_knots: int = 2,
     ) -> Self:
         """Make a policy from a fitted estimator; needs scikit-learn.
 
@@ -181,6 +194,12 @@ class Policy:
             Units of numbers, for display.
         expires : str, default=None
             As in the class.
+        joint : "all" or list of pairs of columns, default=None
+            Pairs of which each person is asked one, chosen at random, at the whole epsilon: for tables, and for means
+            and shares within another column. Of a TablePrivatizer or CategoricalPrivatizer alone; mechanisms and shares
+            are then chosen anew, and the policy states no estimator.
+        n_knots : int, default=2
+            Number of points that numbers of pairs are rounded to at random.
 
         Returns
         -------
@@ -203,9 +222,12 @@ class Policy:
         the share of people without a value; a missing category estimates this share. Use ``dataclasses.replace`` on a
         field to set other replacements.
         """
-        from skldp.collection._conversion import exported
+        from skldp.collection._conversion import exported, paired
 
         fields, asked, n_sampled = exported(estimator, dict(units or {}))
+        if joint is not None:
+            pairs = paired(estimator, fields, joint, n_knots)
+            return cls(purpose, pairs, expires, n_sampled=None if len(pairs) == 1 else 1)
         return cls(purpose, fields, expires, asked, n_sampled=n_sampled)
 
     def to_estimator(self) -> Any:
@@ -245,8 +267,6 @@ class Policy:
             raise ValueError(f"A policy must be a document of at most {_MOST_CHARACTERS} characters; got a longer one.")
         versions, optional = (_VERSION, _SAMPLING_VERSION), {"asked", "lifetime_epsilon", "n_sampled"}
         given = read_document(text, "policy", versions, _NAMES, optional, integers=True)
-        if ("n_sampled" in given) is not (given["version"] == _SAMPLING_VERSION):
-            raise ValueError("A policy must be a document of version 3 if it has n_sampled, and of version 2 if not.")
         if digest(given) != given["sha256"]:
             raise ValueError("The sha256 of a policy must be that of its document; got another one.")
         with parsing("A policy"):
@@ -256,6 +276,10 @@ class Policy:
                 given["purpose"], fields, given["expires"], given.get("asked"), given["memo"], n_sampled=n_sampled
             )
             claims = [_claimed(one) for one in (*given["fields"], given)]
+        if own._document["version"] != given["version"]:
+            raise ValueError(
+                "A policy must be a document of version 3 if it has n_sampled or pairs, and of version 2 if not."
+            )
         if claims != [_claimed(one) for one in (*own._document["fields"], own._document)]:
             raise ValueError(
                 f"The stated epsilons of a policy must be those of its integers, {own.epsilon!r} in total; got others."
@@ -288,10 +312,15 @@ class Policy:
         """Whether a law has two steps, so that reports come in waves."""
         return any(one.two_steps is not None for one in self.fields)
 
+    @cached_property
+    def has_pairs(self) -> bool:
+        """Whether a field asks two columns together."""
+        return any(isinstance(one, PairField) for one in self.fields)
+
     @property
     def names(self) -> list[str]:
         """Names of the values of a record."""
-        return [name for field in self.fields for name in field.names]
+        return list(dict.fromkeys(name for field in self.fields for name in field.names))
 
     @property
     def sha256(self) -> str:
@@ -545,7 +574,7 @@ class Policy:
     def _document(self) -> dict[str, Any]:
         content: dict[str, Any] = {
             "skldp": "policy",
-            "version": _VERSION if self.n_sampled is None else _SAMPLING_VERSION,
+            "version": _SAMPLING_VERSION if self.n_sampled is not None or self.has_pairs else _VERSION,
             "purpose": self.purpose,
             "fields": [field.to_dict() for field in self.fields],
             "epsilon": repr(self.epsilon),
@@ -584,7 +613,8 @@ class Policy:
         if not isinstance(record, Mapping):
             raise TypeError(f"A record must be a mapping; got {type(record).__name__}.")
         values = {name: _value(record, name) for name in self.names}
-        return [f.encode(values if isinstance(f, NumbersField) else values[f.name]) for f in self.fields]
+        of_several = NumbersField | PairField
+        return [f.encode(values if isinstance(f, of_several) else values[f.name]) for f in self.fields]
 
     def _draw(self, encoded: Sequence[Any], words: Iterator[int]) -> bytes:
         report_id = b"".join(next(words).to_bytes(8, "big") for _ in range(2))
@@ -603,6 +633,19 @@ class Policy:
     def _largest_sum(self, epsilons: Sequence[float]) -> float:
         """Return the exact sum of the epsilons that are asked together at most, rounded up."""
         return round_up(sum(map(Fraction, sorted(epsilons, reverse=True)[: self.n_sampled]), Fraction(0)))
+
+
+def _check_field_names(fields: Sequence[AnyField]) -> None:
+    """Raise ValueError if a name stands for two things; a column may be in several pairs."""
+    names = [one.name for one in fields]
+    columns = [one for each in fields if isinstance(each, PairField) for one in each.columns]
+    different = {column.name: column for column in columns}
+    held = [name for one in fields if not isinstance(one, PairField) for name in one.names]
+    for listed in (names, [*held, *different]):
+        if len(set(listed)) < len(listed):
+            raise ValueError(f"Fields must have different names; got {listed!r}.")
+    if any(different[column.name] != column for column in columns):
+        raise ValueError("A column must be declared alike in all of its pairs; got two declarations of one name.")
 
 
 def _check_sample(n_sampled: int | None, n_fields: int) -> None:

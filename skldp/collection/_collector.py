@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from skldp._checks import check_fraction
 from skldp._value_labels import number_label, value_labels
-from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField
+from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField, PairField
 from skldp.client._fields import AnyField
+from skldp.collection._joint_tables import JointTables
 from skldp.collection._page import notebook_view, page_of
 from skldp.collection._report_files import ReportStore
 from skldp.collection._report_tables import asked_of, frame_of
@@ -123,6 +124,8 @@ class Collector(ReportStore):
         ValueError
             If there are fewer than two reports, or a parameter is out of range.
         """
+        if self._is_paired(field):
+            return self._joint.estimate(field, mean=True, by=by, where=where, level=level)
         of = self._among(field, by=by, where=where)
         own, scores, column = of._number_scores(field)
 
@@ -202,6 +205,10 @@ class Collector(ReportStore):
         ValueError
             As of :meth:`mean`.
         """
+        if self._is_paired(field):
+            if consistent is not None:
+                raise ValueError("consistent must be None for a column of pairs; use `table`.")
+            return self._joint.estimate(field, mean=False, by=by, where=where, level=level)
         category = self._field(field)
         if not isinstance(category, CategoryField):
             raise ValueError(f"`frequencies` needs a category; use `histogram` for number {field!r}.")
@@ -212,6 +219,36 @@ class Collector(ReportStore):
 
         scores, labels = code_scores(category.law), value_labels(category.values)
         return of._shares(field, scores, "shares", labels, consistent, likeliest, by, where, level)
+
+    def table(
+        self, field: str, other: str, *, consistent: Literal["project"] | None = None, level: float = 0.95
+    ) -> SurveyEstimate:
+        """Estimate the shares of the combinations of two columns of a pair.
+
+        Parameters
+        ----------
+        field, other : str
+            Columns of one of the policy's pairs. A number is a point that it is rounded to at random.
+        consistent : "project", default=None
+            None is unbiased. ``"project"`` makes all tables of the policy distributions that nearly agree on the shares
+            of each column, which is biased and more precise.
+        level : float, default=0.95
+
+        Returns
+        -------
+        SurveyEstimate
+            Labelled ``"value: value"``, in the order of `field`. Standard errors and intervals as of
+            :meth:`frequencies`.
+
+        Raises
+        ------
+        ValueError
+            If the policy has no such pair, or there are fewer than two reports of it.
+        """
+        check_fraction("level", level)
+        if consistent not in (None, "project"):
+            raise ValueError(f"consistent must be None or 'project'; got {consistent!r}.")
+        return self._joint.table(field, other, consistent=consistent is not None, level=level)
 
     def histogram(
         self,
@@ -360,6 +397,8 @@ class Collector(ReportStore):
             return [(self.frequencies(field.name, consistent="project"), True)]
         if isinstance(field, NumbersField):
             return [(one, False) for one in self._group_means(field)]
+        if isinstance(field, PairField):
+            return [(self.table(*field.names, consistent="project"), False)]
         found = []
         histogram = partial(self.histogram, consistent="project")
         for estimate, drawn in (self.mean, False), (histogram, True), (self.quantiles, False), (self.variance, False):
@@ -367,6 +406,13 @@ class Collector(ReportStore):
             with suppress(ValueError):
                 found.append((estimate(field.name), drawn))
         return found
+
+    def _is_paired(self, name: str) -> bool:
+        return any(isinstance(one, PairField) and name in one.names for one in self.policy.fields)
+
+    @property
+    def _joint(self) -> JointTables:
+        return JointTables(self.policy, self._columns)
 
     @property
     def _answers(self) -> dict[str, npt.NDArray[np.unsignedinteger[Any]]]:
@@ -383,6 +429,9 @@ class Collector(ReportStore):
         if s is None:
             return self
         wanted = {*names, *([] if by is None else [by]), *(where or {})}
+        for name in filter(self._is_paired, wanted):
+            # Raises: pairs have estimates of their own.
+            self._field(name)
         places = [place for place, field in enumerate(self.policy.fields) if wanted & {field.name, *field.names}]
         if len(places) > s:
             raise ValueError(
@@ -398,6 +447,8 @@ class Collector(ReportStore):
     def _field(self, name: str) -> CategoryField | NumberField:
         fields = {field.name: field for field in self.policy.fields}
         found = fields.get(name)
+        if self._is_paired(name) or isinstance(found, PairField):
+            raise ValueError(f"Use `table`, `mean` or `frequencies` with the columns of pairs; got {name!r}.")
         if found is None or isinstance(found, NumbersField):
             if name in self.policy.names:
                 raise ValueError(f"Use `mean`: {name!r} is one of several numbers of one law.")

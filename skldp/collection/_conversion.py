@@ -4,7 +4,7 @@ import math
 from collections import UserList
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import combinations, islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField, Policy
+from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField, PairField, Policy
 from skldp.client._fields import AnyField
 from skldp.collection import _precision
 from skldp.domains._columns import Columns
@@ -24,9 +24,11 @@ from skldp.estimators._numeric import NumericPrivatizer
 from skldp.estimators._schema import read_schema
 from skldp.estimators._table import TablePrivatizer
 from skldp.estimators._targets import TargetPrivatizer
-from skldp.laws._categories import UnaryLaw
+from skldp.laws._categories import MOST_CODES, UnaryLaw
 from skldp.laws._integers import GroupLaw
 from skldp.mechanisms._record import MixedRecord, sampled_shares
+from skldp.mechanisms.categorical._catalogue import make_categorical_mechanism
+from skldp.mechanisms.categorical._unary import OneHotRandomizedResponse
 
 _Fields = tuple[AnyField, ...]
 # Policies reach this layer through this module alone.
@@ -62,6 +64,45 @@ def exported(estimator: Any, units: Mapping[str, str]) -> tuple[_Fields, list[di
         named = {} if part.label is None else {"name": part.label}
         asked.append(head | {"n_fields": str(len(own))} | params | named)
     return tuple(fields), asked, n_sampled
+
+
+def paired(estimator: Any, fields: _Fields, joint: Any, n_knots: int) -> tuple[PairField, ...]:
+    """Return the fields of pairs of an estimator's columns, each at its whole epsilon."""
+    if not isinstance(estimator, _SAMPLERS) or estimator.mechanism_.n_sampled is not None:
+        raise ValueError(
+            "Pairs need a TablePrivatizer or CategoricalPrivatizer with n_sampled_features='all'; got "
+            f"{type(estimator).__name__}."
+        )
+    columns = {field.name: _column_of(field) for field in fields}
+    every = list(combinations(columns, 2))
+    named = every if isinstance(joint, str) and joint == "all" else joint
+    if not isinstance(named, list | tuple) or not all(isinstance(one, list | tuple) and len(one) == 2 for one in named):
+        raise ValueError(f"joint must be 'all' or a list of pairs of columns; got {joint!r:.60}.")
+    different = {frozenset(map(str, one)) for one in named}
+    if not named or len(different) < len(named) or not different <= set(map(frozenset, every)):
+        raise ValueError(f"joint must be different pairs of the columns {list(columns)}; got {joint!r:.200}.")
+    made, laws = [], dict[int, Any]()
+    for first, second in named:
+        both = columns[first], columns[second]
+        n_codes = math.prod(n_knots if one.values is None else len(one.values) for one in both)
+        if n_codes > MOST_CODES:
+            raise ValueError(
+                f"A pair must have at most {MOST_CODES} combinations; got {n_codes} of {first} and {second}."
+            )
+        if n_codes not in laws:
+            mechanism = make_categorical_mechanism("best", float(estimator.epsilon), n_codes)
+            alone = mechanism.law if isinstance(mechanism, OneHotRandomizedResponse) else mechanism
+            laws[n_codes] = alone.integer_law
+        made.append(PairField(f"{first} & {second}", both, laws[n_codes], n_knots=n_knots))
+    return tuple(made)
+
+
+def _column_of(field: AnyField) -> CategoryColumn | NumberColumn:
+    if isinstance(field, CategoryField):
+        return CategoryColumn(field.name, field.values, unknown=field.unknown)
+    assert isinstance(field, NumberField)
+    kind: dict[str, Any] = {"whole": field.whole, "is_date": field.is_date}
+    return NumberColumn(field.name, field.low, field.high, unit=field.unit, missing=field.missing, **kind)
 
 
 def estimator_of(policy: Policy) -> Any:
@@ -265,7 +306,7 @@ def _table_field(name: str, column: DeclaredColumn, mechanism: Any, unit: str | 
 
 def _schema_of(field: AnyField) -> dict[str, Any]:
     """Return the declaration of a field in a schema."""
-    if isinstance(field, NumbersField):
+    if isinstance(field, NumbersField | PairField):
         raise ValueError(f"Each number of a table has its own law; {field.name!r} holds several numbers of one law.")
     if isinstance(field, CategoryField):
         if None in field.values[:-1]:
@@ -284,6 +325,7 @@ def _of_estimator(field: AnyField) -> AnyField:
         return replace(field, unknown=...)
     if isinstance(field, NumberField):
         return replace(field, unit=None, missing=None, steps=None)
+    assert isinstance(field, NumbersField)
     columns = tuple(replace(column, unit=None, missing=None) for column in field.columns)
     return replace(field, columns=columns, steps=None)
 
@@ -293,7 +335,7 @@ def _numbers(fields: _Fields) -> list[NumberColumn]:
     return [
         one
         for field in fields
-        if not isinstance(field, CategoryField)
+        if isinstance(field, NumberField | NumbersField)
         for one in (field.columns if isinstance(field, NumbersField) else [field])
     ]
 

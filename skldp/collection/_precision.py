@@ -11,7 +11,7 @@ from scipy import special
 from skldp._checks import check_fraction, check_integer, check_positive
 from skldp._tables import as_frame
 from skldp._texts import escaped
-from skldp.client import CategoryField, NumberField, NumbersField, Policy
+from skldp.client import CategoryField, NumberField, NumbersField, PairField, Policy
 from skldp.client._fields import AnyField
 from skldp.collection._survey_fields import bins_of
 from skldp.laws._integers import GroupLaw, UnitLaw
@@ -168,7 +168,9 @@ def _group(policy: Policy, by: str) -> _Score:
 
 def _scores(field: AnyField) -> Iterator[_Score]:
     """Yield the scores of a field's shares or means; none where a law identifies neither."""
-    if isinstance(field, CategoryField):
+    if isinstance(field, PairField):
+        yield _Score(f"table of {field.name}", field.name, 1 / field.law.n_codes, _square_of_share(field))
+    elif isinstance(field, CategoryField):
         yield _Score(f"shares of {field.name}", field.name, 1 / field.law.n_codes, _square_of_share(field))
     elif isinstance(field, NumbersField):
         square = _square_of_group(field.law)
@@ -178,7 +180,7 @@ def _scores(field: AnyField) -> Iterator[_Score]:
         yield _Score(f"mean of {field.name}", field.name, 0.0, _square_of_number(field.law), field.radius)
 
 
-def _square_of_share(field: CategoryField) -> float:
+def _square_of_share(field: CategoryField | PairField) -> float:
     """Return the mean square of the score of a category, averaged over the categories, of uniform ones."""
     scores, k = code_scores(field.law), field.law.n_codes
     if isinstance(scores, SupportScores):

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from skldp._tables import as_frame, require
 from skldp._value_labels import value_labels
-from skldp.client import NumberField, NumbersField, Policy, PolicyReport
+from skldp.client import NumberField, NumbersField, PairField, Policy, PolicyReport
 from skldp.client._fields import AnyField
 from skldp.laws._categories import ResponseLaw, SubsetLaw, UnaryLaw
 from skldp.laws._longitudinal_laws import LongitudinalBitsLaw, LongitudinalResponseLaw
@@ -119,6 +119,10 @@ def frame_of(policy: Policy, columns: ReportColumns) -> Any:
             different, place = whole_answers(answers)
             values = np.array([field.law.values(one) for one in different]).reshape(-1, len(field.columns))
             data += [(one.name, one.number(values[place, i])) for i, one in enumerate(field.columns)]
+        elif isinstance(field, PairField):
+            different, place = whole_answers(answers)
+            # Integers of bits may be of any size.
+            data.append((field.name, np.array(different, dtype=object)[place]))
         elif isinstance(field.law, ResponseLaw | LongitudinalResponseLaw):
             categories = np.empty(len(field.values), dtype=object)
             categories[:] = field.values

@@ -152,6 +152,8 @@ class SurveyEstimate:
 class Sums:
     """Sums over reports of scores a, weights b and their products, for each number.
 
+    With `of_products`, the ends of a are those of products with the weights, not of scores.
+
     Shapes: `a, aa, ab` (n_numbers,); `a_low, a_high` (n_numbers,).
     """
 
@@ -165,6 +167,7 @@ class Sums:
     b_low: float
     b_high: float
     two_valued: bool = False
+    of_products: bool = False
 
     @classmethod
     def of(cls, scores: Scores, weights: Scores) -> "Sums":
@@ -199,7 +202,8 @@ def quotients(sums: Sums, n: int, level: float, what: str, labels: Sequence[str]
         (np.asarray(products) / n - one * two) / (n - 1)
         for products, one, two in ((sums.aa, A, A), (sums.ab, A, B), (sums.bb, B, B))
     )
-    products = [b * a for b in (sums.b_low, sums.b_high) for a in (sums.a_low, sums.a_high)]
+    b_ends = (1.0, 1.0) if sums.of_products else (sums.b_low, sums.b_high)
+    products = [b * a for b in b_ends for a in (sums.a_low, sums.a_high)]
     least_aa, least_bb = (
         (z * np.ptp(np.asarray(ends), axis=0) / n) ** 2 for ends in (products, [sums.b_low, sums.b_high])
     )
@@ -219,8 +223,10 @@ def quotients(sums: Sums, n: int, level: float, what: str, labels: Sequence[str]
         low, high = np.minimum(low, R), np.maximum(high, R)
     # Cancellation may round a variance below 0.
     errors = np.sqrt(np.maximum(v_aa - 2 * R * v_ab + R**2 * v_bb, 0.0)) / B
-    ends = [b * (a - R) for b in (sums.b_low, sums.b_high) for a in (sums.a_low, sums.a_high)]
+    ends = [b * (a - R) for b in b_ends for a in (sums.a_low, sums.a_high)]
     moved = (np.max(ends, axis=0) - np.min(ends, axis=0)) / B
+    if sums.of_products:
+        moved = moved + np.abs(R) * (sums.b_high - sums.b_low) / B
     held = np.full_like(A, (sums.b_high - sums.b_low) / B)
     return SurveyEstimate(what, tuple(labels), R, errors, low, high, level, n, moved, zero, held, unknown)
 

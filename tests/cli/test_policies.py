@@ -353,6 +353,21 @@ def test_a_plan_says_what_a_survey_will_be_worth(run, policy):
         assert "must be" in wrong
 
 
+def test_a_policy_of_pairs_is_made_shown_planned_and_collected(run, tmp_path):
+    (tmp_path / "schema.json").write_text(json.dumps(SCHEMA))
+    made = run("policy", "new", "schema.json", "--purpose", "x", "--pairs", "--epsilon", 2, "-o", "pairs.json")
+    assert made[0] == 0
+    policy = Policy.load(tmp_path / "pairs.json")
+    assert (len(policy.fields), policy.n_sampled) == (10, 1)
+    assert "each person is asked 1 of 10 fields" in run("policy", "show", "pairs.json")[1]
+    assert "table of age & city" in run("policy", "plan", "pairs.json", "--people", 1000)[1]
+    (tmp_path / "people.csv").write_text("\n".join([ROWS[0], *(20 * ROWS[1:])]) + "\n")
+    assert run("release", "pairs.json", "people.csv", "-o", "reports.arrow")[0] == 0
+    code, said, _ = run("collect", "pairs.json", "reports.arrow", "--csv", "out.csv")
+    assert code == 0
+    assert "consistent shares of" in said
+
+
 @pytest.mark.parametrize(("sampled", "n_sampled"), [("auto", 2), ("1", 1), ("all", None)])
 def test_a_policy_may_ask_some_of_its_columns(run, tmp_path, sampled, n_sampled):
     (tmp_path / "schema.json").write_text(json.dumps(SCHEMA))

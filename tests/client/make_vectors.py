@@ -6,7 +6,7 @@ import struct
 from pathlib import Path
 
 import skldp
-from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField, Policy
+from skldp.client import CategoryColumn, CategoryField, NumberColumn, NumberField, NumbersField, PairField, Policy
 from skldp.laws._categories import HadamardLaw, HashingLaw, ResponseLaw, SubsetLaw
 from skldp.laws._numbers import BinsLaw, BitsLaw, KnotsLaw, SampledLaw, ThreeAnswersLaw, TwoAnswersLaw
 from skldp.mechanisms import (
@@ -96,6 +96,25 @@ SAMPLED_RECORDS = [
     {"two": 0.25, "city": "Ulm", "p0": 0.5, "p1": -1.5, "p2": 0.0, "p3": 4.0, "set": "b"},
     {"two": None, "city": None, "p0": -0.5, "set": "g"},
 ]
+PAIR_COLUMNS = {
+    "age": NumberColumn("age", 0.0, 100.0, whole=True),
+    "city": CategoryColumn("city", ("Köln", "Ulm", None)),
+    "pay": NumberColumn("pay", -1.0, 3.0),
+}
+#: Of which a device asks one pair.
+PAIRS = Policy(
+    "test vectors: pairs of columns, and nobody's data",
+    tuple(
+        PairField(f"{a} & {b}", (PAIR_COLUMNS[a], PAIR_COLUMNS[b]), kind(1.0, n).integer_law, n_knots=4)
+        for a, b, kind, n in (
+            ("age", "city", RandomizedResponse, 12),
+            ("pay", "age", SubsetSelection, 16),
+            ("city", "pay", LocalHashing, 12),
+        )
+    ),
+    n_sampled=1,
+)
+PAIR_RECORDS = [{"age": 55, "city": "Ulm", "pay": 1.7}, {"age": 100, "pay": -1.0}]
 
 
 def bins(*edges):
@@ -196,13 +215,14 @@ def reports(policy, records, first=0, bytes_of=random_bytes, each=20):
     return {"policy": json.loads(policy.to_json()), "vectors": made}
 
 
-def vectors(policy=POLICY, waves=WAVES, edges=EDGES, sampled=SAMPLED):
+def vectors(policy=POLICY, waves=WAVES, edges=EDGES, sampled=SAMPLED, pairs=PAIRS):
     first = len(RECORDS) + len(WAVE_RECORDS)
     after = first + len(EDGE_RECORDS)
     return reports(policy, RECORDS) | {
         "two_steps": reports(waves, WAVE_RECORDS, len(RECORDS)),
         "edges": reports(edges, EDGE_RECORDS, first, edge_bytes, len(EDGE_WORDS)),
         "sampled": reports(sampled, SAMPLED_RECORDS, after),
+        "pairs": reports(pairs, PAIR_RECORDS, after + len(SAMPLED_RECORDS)),
     }
 
 

@@ -168,7 +168,7 @@ def day(value):
 
 
 def given_to_the_law(field, record):
-    if field["type"] == "numbers":
+    if field["type"] in ("numbers", "pair"):
         return [given_to_the_law(column, record) for column in field["columns"]]
     value = record.get(field["name"])
     if field["type"] == "category":
@@ -373,7 +373,10 @@ def report(policy, record, random_bytes):
         product = math.comb(m, s) * math.prod(sorted(sizes)[-s:])
     for place in asked:
         field = policy["fields"][place]
-        number = number * sizes[place] + draw(field["law"], given_to_the_law(field, record), words)
+        given = given_to_the_law(field, record)
+        if field["type"] == "pair":
+            given = combination(field, given, words)
+        number = number * sizes[place] + draw(field["law"], given, words)
     if "n_sampled" in policy:
         number = number * math.comb(m, s) + sum(math.comb(place, i + 1) for i, place in enumerate(asked))
     k = 0
@@ -381,6 +384,19 @@ def report(policy, record, random_bytes):
         k += 1
     body += number.to_bytes(k, "big")
     return body + zlib.crc32(body).to_bytes(4, "big")
+
+
+def combination(field, given, words):
+    """The code of a pair, whose numbers are rounded to points at random."""
+    code, g = 0, int(field["n_knots"])
+    for column, own in zip(field["columns"], given, strict=True):
+        if column["type"] == "category":
+            code = code * len(column["values"]) + own
+            continue
+        p = (1 + own) / 2 * (g - 1)
+        b = min(math.floor(p), g - 2)
+        code = code * g + b + (next(words) < math.floor((p - b) * 2.0**64))
+    return code
 
 
 def report_of_prefix(task, value, random_bytes):

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from client import second_client
 from client.make_vectors import EDGES as MADE_EDGES
+from client.make_vectors import PAIRS as MADE_PAIRS
 from client.make_vectors import POLICY as MADE
 from client.make_vectors import SAMPLED as MADE_SAMPLED
 from client.make_vectors import VECTORS, vectors
@@ -18,13 +19,15 @@ PUBLISHED = json.loads(VECTORS.read_text(encoding="utf-8"))
 POLICY = Policy.from_json(json.dumps(PUBLISHED["policy"]))
 TWO_STEPS = PUBLISHED["two_steps"]
 WAVES = Policy.from_json(json.dumps(TWO_STEPS["policy"]))
-PARTS = [PUBLISHED, TWO_STEPS, PUBLISHED["edges"], PUBLISHED["sampled"]]
+PARTS = [PUBLISHED, TWO_STEPS, PUBLISHED["edges"], PUBLISHED["sampled"], PUBLISHED["pairs"]]
 EDGES = Policy.from_json(json.dumps(PUBLISHED["edges"]["policy"]))
+PAIRS = Policy.from_json(json.dumps(PUBLISHED["pairs"]["policy"]))
 SAMPLED = Policy.from_json(json.dumps(PUBLISHED["sampled"]["policy"]))
 
 
 def test_what_is_published_is_what_the_package_gives():
-    assert vectors(POLICY, WAVES, EDGES, SAMPLED) == PUBLISHED
+    assert vectors(POLICY, WAVES, EDGES, SAMPLED, PAIRS) == PUBLISHED
+    assert PAIRS == MADE_PAIRS
     assert EDGES == MADE_EDGES
     assert SAMPLED == MADE_SAMPLED
 
@@ -40,7 +43,7 @@ def test_the_integers_are_those_that_the_package_makes():
     assert MADE.epsilon == pytest.approx(POLICY.epsilon, rel=1e-12)
 
 
-@pytest.mark.parametrize("published", PARTS, ids=["one step", "two steps", "edges", "sampled"])
+@pytest.mark.parametrize("published", PARTS, ids=["one step", "two steps", "edges", "sampled", "pairs"])
 def test_a_second_client_gives_the_same_reports(published):
     for one in published["vectors"]:
         assert report(published["policy"], one["record"], bytes.fromhex(one["random_bytes"])).hex() == one["report"]
@@ -84,6 +87,9 @@ def test_a_second_client_gives_the_same_reports(published):
         ("math.prod(sorted(sizes)[-s:])", "math.prod(sorted(sizes)[:s])"),
         ("number = number * math.comb(m, s) + sum(", "number = number + math.prod(sizes[i] for i in asked) * sum("),
         ("asked = subset(m, s, words)", "asked = subset(m, s, words)[::-1]"),
+        ("(1 + own) / 2 * (g - 1)", "(1 + own) / 2 * g"),
+        ("code = code * g + b +", "code = g * b + code +"),
+        ("b = min(math.floor(p), g - 2)", "b = min(round(p), g - 2)"),
     ],
 )
 def test_a_misreading_meets_another_report(rule, misreading):
