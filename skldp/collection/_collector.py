@@ -99,6 +99,7 @@ class Collector(ReportStore):
 
     # Share of all reports that answer the fields of an estimate.
     _answered = 1.0
+    _tables: JointTables | None = None
 
     def mean(
         self, field: str, *, by: str | None = None, where: Mapping[str, Any] | None = None, level: float = 0.95
@@ -412,7 +413,10 @@ class Collector(ReportStore):
 
     @property
     def _joint(self) -> JointTables:
-        return JointTables(self.policy, self._columns)
+        columns = self._columns
+        if self._tables is None or self._tables.reports is not columns:
+            self._tables = JointTables(self.policy, columns)
+        return self._tables
 
     @property
     def _answers(self) -> dict[str, npt.NDArray[np.unsignedinteger[Any]]]:

@@ -6,6 +6,7 @@ number is the mean of the points that it is rounded to.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,7 +36,8 @@ class JointTables:
     """
 
     def __init__(self, policy: Policy, columns: ReportColumns) -> None:
-        asked, self._n_all = asked_of(policy, columns).T, len(columns.ids)
+        self.reports, self._n_all = columns, len(columns.ids)
+        asked = asked_of(policy, columns).T
         self._pairs = [
             _Pair(field, answers[own])
             for field, answers, own in zip(policy.fields, columns.answers, asked, strict=True)
@@ -57,8 +59,7 @@ class JointTables:
         raw = quotients(sums, n, level, f"shares of {name} and {other}", [""] * k)
         raw = raw.only(order.tolist(), labels, raw.what)
         if consistent:
-            places = [one for one in self._pairs if one.n >= 2]
-            own = _consistent(places)[places.index(pair)].reshape(-1)[order]
+            own = self._consistent[pair.field.name].reshape(-1)[order]
             raw = replace(made_consistent(raw, own, np.full(k, np.inf)), what=f"consistent {raw.what}")
         return replace(raw, answered=n / self._n_all)
 
@@ -96,6 +97,12 @@ class JointTables:
         elif where:
             made = replace(made, what=f"{what} where {others[0]}")
         return replace(made, answered=n / self._n_all)
+
+    @cached_property
+    def _consistent(self) -> dict[str, _Floats]:
+        """Consistent table of each pair with reports."""
+        known = [pair for pair in self._pairs if pair.n >= 2]
+        return dict(zip((pair.field.name for pair in known), _consistent(known), strict=True))
 
     def _holding(self, *names: str) -> "list[_Pair]":
         """Return the pairs that hold all of these columns, at least one."""
