@@ -35,3 +35,24 @@ def test_intervals_hold_the_truth_as_often_as_they_say(survey, n_sampled):
         counts = held[name][~np.isnan(truth[0])]
         # A coverage of .92 would give fewer with a chance below one in a thousand; seeds are fixed.
         assert (counts >= binom.ppf(0.001, N_SURVEYS, 0.92)).all(), name
+
+
+@pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
+def test_intervals_of_pairs_hold_the_truth_as_often_as_they_say(survey):
+    policy, mechanisms = survey.pairs_of(2.0)
+    cells = np.outer(survey.KIDS, survey.CITY).reshape(-1)
+    truths = {
+        "table of kids and city": cells,
+        "the same, consistent": cells,
+        "mean of age": np.array([100 / 3]),
+        "mean of age by member": np.full(2, 100 / 3),
+        "shares of kids": survey.KIDS,
+        "shares of kids by member": np.tile(survey.KIDS, 2),
+    }
+    held = {name: np.zeros(len(truth)) for name, truth in truths.items()}
+    for seed in range(N_SURVEYS):
+        found = survey.survey_of_pairs(2000, seed, policy, mechanisms)
+        for name, truth in truths.items():
+            held[name] += (found[name].low <= truth) & (truth <= found[name].high)
+    for name, counts in held.items():
+        assert (counts >= binom.ppf(0.001, N_SURVEYS, 0.92)).all(), name
