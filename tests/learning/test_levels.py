@@ -1,0 +1,134 @@
+"""Levels of norms: their law, and the radius that follows from reported shares."""
+
+import math
+
+import numpy as np
+import pytest
+
+from skldp.learning import Report, Task
+from skldp.learning._levels import NormLevels, pooled
+from skldp.learning._tasks import N_LEVELS, levels_error, levels_mechanism
+from skldp.mechanisms import Noise
+
+
+def seeded(number=0):
+    return Noise(number.to_bytes(32, "little"), secure=False)
+
+
+def task(epsilon=1.0, radius=1.0):
+    return Task(epsilon, (-1.0, -1.0), (1.0, 1.0), "linear", ((0.0, 0.0, 1.0),), "levels", radius)
+
+
+def told(norms, epsilon, seed=0, expected=1 / 3):
+    asked = task(epsilon)
+    report = asked.release(np.zeros((len(norms), 1)), norms, seeded(seed))
+    return NormLevels(1.0, asked.mean(report), levels_error(epsilon, len(norms)), len(norms), expected)
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 0.1, 1.0, 4.0, 30.0, 1e3, 1e6])
+def test_a_release_costs_at_most_the_stated_epsilon(epsilon):
+    law = levels_mechanism(epsilon).integer_law
+    assert 0 < law.epsilon <= task(epsilon).guarantee().epsilon <= epsilon
+
+
+@pytest.mark.parametrize("norm", [1.0, 0.9, 0.6, 0.3, 2.0**-7.25, 2.0**-19, 1e-9, 0.0])
+def test_rounding_keeps_the_mean_logarithm(norm):
+    n = 20_000
+    # At this epsilon the level is released as it is.
+    shares = told(np.full(n, norm), 32.0).shares
+    level = min(N_LEVELS - 1, -math.log2(max(norm, 1e-300)))
+    assert np.count_nonzero(shares > 1e-6) <= 2
+    assert shares @ np.arange(N_LEVELS) == pytest.approx(level, abs=5 / math.sqrt(n))
+
+
+def test_shares_are_unbiased_with_the_stated_error():
+    norms = np.full(500, 0.25)
+    shares = np.array([told(norms, 1.0, seed).shares for seed in range(400)])
+    errors = shares.std(axis=0)
+    assert np.abs(shares.mean(axis=0) - np.eye(N_LEVELS)[2]).max() < 4.5 * errors.max() / 20
+    others = np.delete(errors, 2)
+    assert np.abs(others / levels_error(1.0, 500) - 1).max() < 0.2
+
+
+@pytest.mark.parametrize("sums", [(-1,) + (0,) * 19, (3,) + (0,) * 19, (0,) * 19, (0,) * 21])
+def test_impossible_counts_are_refused(sums):
+    asked = task()
+    with pytest.raises(ValueError, match="sums"):
+        asked.mean(Report(asked.hash, 2, sums))
+
+
+def test_a_seed_repeats_a_report_to_the_bit():
+    norms = np.random.default_rng(0).random(1_000)
+    assert np.array_equal(told(norms, 1.0, 5).shares, told(norms, 1.0, 5).shares)
+
+
+def mean_beyond(norms, radius):
+    return np.maximum(norms - radius, 0).mean()
+
+
+@pytest.mark.parametrize("share", [0.01, 0.04, 0.1])
+def test_rare_large_norms_are_not_cut_off_as_people_grow(share):
+    """The attack of a point mass: nearly everybody has the same small norm, and all that matters is rare."""
+    for n in (20_000, 200_000):
+        norms = np.where(np.random.default_rng(0).random(n) < share, 1.0, 0.001)
+        noise = 10 / math.sqrt(n)
+
+        def error(radius, norms=norms, noise=noise):
+            return math.hypot(noise * radius, mean_beyond(norms, radius))
+
+        radius = told(norms, 8.0).radius_of_gradients(noise)
+        assert error(radius) < 1.2 * min(map(error, 2.0 ** np.arange(-12, 1, 0.25)))
+
+
+def test_light_tails_keep_the_usual_radius_with_few_people():
+    rng = np.random.default_rng(0)
+    radii = []
+    for seed in range(60):
+        norms = np.minimum(np.abs(0.05 * rng.standard_normal(400)), 1)
+        radii.append(told(norms, 1.0, seed, expected=0.1).radius_of_gradients(10 / math.sqrt(400)))
+    # Noise of the shares looks like a tail for few of the seeds.
+    assert np.mean(np.array(radii) < 0.25) > 0.9
+
+
+@pytest.mark.parametrize("scale", [0.002, 0.05, 0.4])
+def test_the_scale_is_the_root_mean_square(scale):
+    norms = np.minimum(np.abs(scale * np.random.default_rng(0).standard_normal(50_000)), 1)
+    assert told(norms, 2.0).scale == pytest.approx(np.sqrt((norms**2).mean()), rel=0.15)
+
+
+def test_an_expected_scale_holds_until_people_say_otherwise():
+    nothing = NormLevels(16.0, np.zeros(N_LEVELS), 1e6, 1, 1.0)
+    assert nothing.scale == pytest.approx(1.0, rel=0.05)
+    assert nothing.detectable > 1
+
+
+def test_fractions_are_those_of_the_distribution():
+    norms = np.minimum(np.abs(0.1 * np.random.default_rng(0).standard_normal(200_000)), 1)
+    levels = told(norms, 8.0)
+    for radius in (0.05, 0.1, 0.3):
+        assert levels.kept(radius) == pytest.approx((norms <= radius).mean(), abs=0.06)
+        shortened = np.minimum(1, radius / np.maximum(norms, 1e-9)).mean()
+        assert levels.shortened(radius) == pytest.approx(shortened, abs=0.06)
+        assert levels.bias(radius) >= 0.95 * mean_beyond(norms, radius)
+    assert levels.bias(1.0) == 0
+    assert [levels.radius_within(0.1, noise, 0.0) for noise in (1.0, 0.01)] == sorted(
+        levels.radius_within(0.1, noise, 0.0) for noise in (1.0, 0.01)
+    )
+
+
+def test_impossible_reports_leave_the_reference():
+    for shares in (np.full(N_LEVELS, -5.0), np.full(N_LEVELS, 50.0)):
+        levels = NormLevels(1.0, shares, 0.01, 1_000, 0.3)
+        assert np.isfinite([levels.scale, levels.radius_of_gradients(0.1), levels.kurtosis]).all()
+
+
+@pytest.mark.parametrize("shift", [-3, 0, 2])
+def test_reports_are_pooled_at_the_same_norms(shift):
+    rng = np.random.default_rng(0)
+    first, second = rng.random((2, N_LEVELS))
+    both = pooled(pooled(None, 4.0, first, 30), 4.0 * 2.0**shift, second, 10)
+    expected = 10 * second
+    for level, share in enumerate(first):
+        expected[min(max(level + shift, 0), N_LEVELS - 1)] += 30 * share
+    np.testing.assert_allclose(both["shares"], expected / 40)
+    assert both["people"] == 40
