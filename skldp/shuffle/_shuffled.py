@@ -120,7 +120,7 @@ def shuffled(
     0.099
     >>> others = [(RandomizedResponse(1.0, 2), 4_000)]
     >>> round(shuffled(RandomizedResponse(2.0, 2), 4_000, 1e-6, others=others).epsilon, 3)
-    0.083
+    0.081
     """
     local = _local_guarantee(mechanism)
     check_integer("n", n, least=1, most=2**62)
