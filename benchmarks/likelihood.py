@@ -1,6 +1,6 @@
 """Measure the likeliest shares of categories: processor seconds, and the squared error beside the projection's.
 
-Run ``python benchmarks/likelihood.py [--people 100000 1000000] [--categories 1000 100000] [--epsilon 1 4]``. Each line is
+Run ``python benchmarks/likelihood.py [--people 100000 1000000] [--categories 1000 100000] [--epsilon 1 4]``. A line is
 one law: the squared errors of the unbiased shares projected to a distribution and of the likeliest shares, and the
 seconds of these. ``--only LAW`` takes one. ``--old`` calls the function that went before, which refuses large tables.
 """

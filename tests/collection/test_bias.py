@@ -153,6 +153,10 @@ def number_chances(law, x):
                 return same_or_not(n, other)[codes].mean(axis=0)
             hats = np.array([np.interp(x, np.array(law.knots) / 2**53, row) for row in np.eye(n)])
             return hats.mean(axis=1) @ same_or_not(n, other)
+        case "points":
+            table = np.array([[count / TWO_64 for count in row] for row in law.rows])
+            hats = np.array([np.interp(x, np.linspace(-1, 1, law.n_points), row) for row in np.eye(law.n_points)])
+            return hats.mean(axis=1) @ table
         case "sign_and_bits":
             n = len(law.flip_counts) - 1
             if not n:

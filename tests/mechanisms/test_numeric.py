@@ -146,7 +146,7 @@ def test_number_of_sampled_features():
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0, 8.0])
 @pytest.mark.parametrize("delta", [0.0, 1e-5])
 def test_best_is_the_best(epsilon, n_sampled, delta):
-    name, mechanism, n_released = best_mechanism(epsilon, 5, n_sampled=n_sampled, delta=delta)
+    name, mechanism, n_released = best_mechanism(epsilon, 5, n_sampled=n_sampled, delta=delta, with_points=True)
     least = worst_sampled_variance(mechanism, 5, n_released)
     for other in NUMERIC_MECHANISMS:
         if other == "gaussian" and not delta:
