@@ -36,6 +36,9 @@ class NumericPrivatizer(OneToOneFeatureMixin, LocalTransformer):
         - ``"ldp_fl"``: Duchi around a public centre, which is the middle of `bounds`, so the same as ``"duchi"``;
         - ``"duchi_vector"``: all features together, one sign each;
         - ``"gaussian"``: exact discrete Gaussian noise, all features together; it needs `delta`;
+        - ``"privunit"``: at least two features together, as a vector of the ball around their box; the least variance
+          from an epsilon of about 2 on. Its guarantee is proved for real numbers, as that of
+          :class:`PrivUnitTransformer`, and no policy can ask for it;
         - ``"points"``: the law of least squared error for one number, by a linear program (seconds at large epsilon,
           once in a process); its answers identify neither squares nor distributions;
         - ``"best"``: the one with the least variance of a feature in units of its half-width, as `objective` says.
@@ -50,7 +53,7 @@ class NumericPrivatizer(OneToOneFeatureMixin, LocalTransformer):
     n_sampled_features : "auto", "all" or int, default="auto"
         Number of features released per row, sampled for each row. Each has its share of epsilon and is scaled up; the
         others become the middle of their bounds. ``"auto"`` is one for each 2.5 of epsilon, at least one, and all for
-        ``"duchi_vector"`` and ``"gaussian"``.
+        ``"duchi_vector"``, ``"gaussian"`` and ``"privunit"``.
     transform_noise : bool, default=True
         If False, `transform` returns the clipped values without noise; `fit_transform` still adds it.
     seed : None, int, Generator or RandomState, default=None
@@ -90,7 +93,8 @@ class NumericPrivatizer(OneToOneFeatureMixin, LocalTransformer):
     ----------
     Wang et al., "Collecting and analyzing multidimensional data with local differential privacy", ICDE 2019; Zhao et
     al., "Local differential privacy based federated learning for Internet of Things", 2020; Canonne, Kamath and
-    Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020.
+    Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020; Asi, Feldman and Talwar, "Optimal
+    algorithms for mean estimation under local differential privacy", ICML 2022.
 
     Examples
     --------
@@ -99,7 +103,7 @@ class NumericPrivatizer(OneToOneFeatureMixin, LocalTransformer):
     >>> X = np.random.default_rng(0).uniform(0, 16, (5000, 4))
     >>> privatizer = NumericPrivatizer(epsilon=4.0, mechanism="best", bounds=(0, 16)).fit(X)
     >>> privatizer.mechanism_name_, privatizer.n_sampled_features_
-    ('duchi_vector', 4)
+    ('privunit', 4)
     >>> privatizer.transform(X).shape
     (5000, 4)
     """

@@ -33,6 +33,7 @@ from skldp.mechanisms.numeric._additive import Laplace
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 from skldp.mechanisms.numeric._duchi import Duchi, DuchiVector, ThreeOutputs
 from skldp.mechanisms.numeric._piecewise import Hybrid, HybridThreeOutputs, Piecewise
+from skldp.mechanisms.numeric._privunit_box import PrivUnitBox
 from skldp.mechanisms.numeric._response_on_bins import PriorQuestion, ResponseOnBins
 from skldp.mechanisms.vector._privunit import PrivUnit, PrivUnitBall, ScaledRows
 from skldp.shuffle._shuffle_bounds import MOST_EPSILON, BlanketLaw
@@ -52,6 +53,7 @@ _DELEGATES: dict[type, str] = {
     ResponseOnBins: "inner",
     PriorQuestion: "inner",
     PrivUnitBall: "sphere",
+    PrivUnitBox: "inner",
     ScaledRows: "inner",
 }
 

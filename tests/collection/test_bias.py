@@ -59,7 +59,7 @@ def _numeric():
     }
     for name, epsilon in itertools.product(NUMERIC_MECHANISMS, (1.0, 3.0)):
         # Noise of real numbers is no law of integers, and vectors are below.
-        if name not in ("laplace", "gaussian", "duchi_vector"):
+        if name not in ("laplace", "gaussian", "duchi_vector", "privunit"):
             yield (few_bits[name](epsilon) if name in few_bits else make_mechanism(name, epsilon)).integer_law
     yield bitrand(3.0, ([0.0], [1.0]), calibration="exact", debias=True).integer_law
     yield ResponseOnBins(2.0, 0.0, 1.0, unbiased=True).integer_law

@@ -22,6 +22,7 @@ from skldp.mechanisms.numeric._additive import Gaussian, Laplace
 from skldp.mechanisms.numeric._duchi import MOST_VALUES, Duchi, DuchiVector, ThreeOutputs
 from skldp.mechanisms.numeric._piecewise import Hybrid, HybridThreeOutputs, Piecewise, SquareWave
 from skldp.mechanisms.numeric._points import Points
+from skldp.mechanisms.numeric._privunit_box import PrivUnitBox
 from skldp.mechanisms.numeric._unit_interval import LEAST_EPSILON, UnitMechanism
 
 # Rows stay in single precision if centres are at most this many half-widths, and half-widths are in this range.
@@ -159,6 +160,10 @@ class BoundedFeatures(SampledFeatures):
         self.mechanism._draw_numbers(unit.reshape(-1), noise, out.reshape(-1))
         out *= radius
 
+    @property
+    def _product_gain(self) -> float:
+        return self.mechanism.product_gain
+
     def _original_squares(self, squares: Floats) -> Floats:
         return self.radius**2 * self.mechanism.original_squares(squares / self.radius**2)
 
@@ -186,7 +191,7 @@ _ALONE: dict[str, Callable[[float], UnitMechanism]] = {
     # Sun, Qian and Chen, IJCAI 2021: Duchi's answer about a public centre, which is the middle of the bounds.
     "ldp_fl": Duchi,
 }
-JOINT_MECHANISMS = ("duchi_vector", "gaussian")
+JOINT_MECHANISMS = ("duchi_vector", "gaussian", "privunit")
 #: Names that :func:`make_mechanism` takes: those for one value, then those for several values together.
 NUMERIC_MECHANISMS = (*_ALONE, *JOINT_MECHANISMS)
 
@@ -195,7 +200,7 @@ def number_of_sampled_features(n_sampled: Any, mechanism: str, epsilon: float, n
     """Resolve ``"auto"``, ``"all"`` or a number into how many features are released.
 
     ``"auto"`` is :func:`~skldp.mechanisms.numeric._bounded_features.automatic_n_sampled` for mechanisms that release
-    each feature alone, and all of them for those that release features together, Duchi's vector and the Gaussian.
+    each feature alone, and all of them for those that release features together.
     """
     if isinstance(n_sampled, str) and n_sampled in ("auto", "all"):
         if n_sampled == "all" or mechanism in JOINT_MECHANISMS:
@@ -212,8 +217,8 @@ def make_mechanism(name: str, epsilon: float, n_released: int = 1, delta: float 
         return Gaussian(epsilon, delta, n_released)
     if delta != 0:
         raise ValueError(f"Only the Gaussian mechanism has a delta; for {name!r} it must be 0; got {delta!r}.")
-    if name == "duchi_vector":
-        return DuchiVector(epsilon, n_released)
+    if name in ("duchi_vector", "privunit"):
+        return (DuchiVector if name == "duchi_vector" else PrivUnitBox)(epsilon, n_released)
     if 0 < epsilon / n_released < LEAST_EPSILON:
         least = f"{LEAST_EPSILON * n_released:.3g}"
         raise ValueError(f"epsilon must be at least {least}, since {n_released} values share it; got {epsilon!r}.")
@@ -239,7 +244,8 @@ def best_mechanism(
         if name == "ldp_fl" or (name == "gaussian" and delta == 0) or (name == "points" and not with_points):
             continue
         n_released = number_of_sampled_features(n_sampled, name, epsilon, n_features)
-        if name == "duchi_vector" and n_released > MOST_VALUES:
+        fits = {"duchi_vector": n_released <= MOST_VALUES, "privunit": 2 <= n_released <= MOST_VALUES}
+        if not fits.get(name, True):
             continue
         mechanism = make_mechanism(name, epsilon, n_released, delta if name == "gaussian" else 0.0)
         if name == "points" and prior:
