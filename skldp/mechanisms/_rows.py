@@ -308,14 +308,9 @@ class SampledFeatures(RowMechanism):
         # Moments about the center, where features that are not chosen are 0.
         about = second_moment - np.outer(center, mean) - np.outer(mean, center) + np.outer(center, center)
         squares = self._original_squares(np.diag(about) * (k / d))
-        about = about * (1.0 if d == 1 else k * (d - 1) / (d * (k - 1)) / self._product_gain)
+        about = about * (1.0 if d == 1 else k * (d - 1) / (d * (k - 1)))
         np.fill_diagonal(about, squares)
         return about + np.outer(center, mean) + np.outer(mean, center) - np.outer(center, center)
-
-    @property
-    def _product_gain(self) -> float:
-        """The mean of a product of two releases, less their centers, over that of the values."""
-        return 1.0
 
     def _original_squares(self, squares: Floats) -> Floats:
         """Convert the mean of (M(x) - c)^2 of every feature to that of (x - c)^2, or raise ValueError."""

@@ -160,10 +160,6 @@ class BoundedFeatures(SampledFeatures):
         self.mechanism._draw_numbers(unit.reshape(-1), noise, out.reshape(-1))
         out *= radius
 
-    @property
-    def _product_gain(self) -> float:
-        return self.mechanism.product_gain
-
     def _original_squares(self, squares: Floats) -> Floats:
         return self.radius**2 * self.mechanism.original_squares(squares / self.radius**2)
 

@@ -37,8 +37,9 @@ class PrivUnitBox(UnitMechanism):
     -----
     The box lies in the ball of radius :math:`R = \sqrt d`, whose vectors are released by PrivUnit. With the second
     moments a along a direction and b across it, the variance of one value x is
-    :math:`R^2 b + (a - b - 1) x^2`, and the mean of a product of two values is :math:`a - b` times theirs. The
-    guarantee is PrivUnit's: proved for the law of real numbers, not from integers.
+    :math:`R^2 b + (a - b - 1) x^2`, and the mean of a product of two values is :math:`a - b` times theirs. The cap of
+    least variance has :math:`a - b = 1` but for a billionth. The guarantee is PrivUnit's: proved for the law of real
+    numbers, not from integers.
 
     References
     ----------
@@ -89,12 +90,6 @@ class PrivUnitBox(UnitMechanism):
         """R^2 b, 0 and a - b - 1."""
         along, across = self.inner.second_moments()
         return self.n_values * across, 0.0, along - across - 1
-
-    @property
-    def product_gain(self) -> float:
-        """The mean of a product of two released values over that of the values."""
-        along, across = self.inner.second_moments()
-        return along - across
 
     def _draw_numbers(self, x: np.ndarray, noise: Noise, out: np.ndarray) -> None:
         shape = (-1, self.n_outputs)

@@ -85,11 +85,6 @@ class UnitMechanism(RowMechanism):
         return self.exact_epsilon
 
     @property
-    def product_gain(self) -> float:
-        """The mean of a product of two released values over that of the values themselves."""
-        return 1.0
-
-    @property
     @abstractmethod
     def variance_coefficients(self) -> tuple[float, float, float]:
         """Coefficients c of c[0] + c[1] abs(x) + c[2] x^2, an upper bound of the variance."""
@@ -117,9 +112,9 @@ class UnitMechanism(RowMechanism):
         return PrivacyGuarantee(self.exact_epsilon, stated=float(self.epsilon), basis=basis)
 
     def original_second_moment(self, second_moment: Floats, mean: Floats) -> Floats:
-        """Correct the squares and the products of two numbers."""
-        original = np.array(second_moment, dtype=np.float64) / self.product_gain
-        np.fill_diagonal(original, self.original_squares(np.diag(second_moment)))
+        """Correct the squares; products of two numbers have no bias."""
+        original = np.array(second_moment, dtype=np.float64)
+        np.fill_diagonal(original, self.original_squares(np.diag(original)))
         return original
 
     def original_squares(self, squares: Floats) -> Floats:
