@@ -15,7 +15,7 @@ from skldp.learning._survey_estimates import SurveyEstimate
 from skldp.mechanisms import LocalHashing
 from skldp.mechanisms.categorical._unary import OneHotRandomizedResponse
 
-_MOST_CANDIDATES = 2**18
+_MOST_CANDIDATES = 2**20 - 1
 
 
 class Round(NamedTuple):
