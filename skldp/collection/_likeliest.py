@@ -8,16 +8,17 @@ weights of the reports that support each category.
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
-from scipy import fft
 
 from skldp.laws._categories import HadamardLaw, HashingLaw, ResponseLaw, SubsetLaw, UnaryLaw
-from skldp.laws._integers import CodeLaw, number_of_digits
+from skldp.laws._integers import CodeLaw
 from skldp.laws._longitudinal_laws import LongitudinalBitsLaw, LongitudinalHashingLaw, LongitudinalResponseLaw
 from skldp.learning._answer_scores import Answers, bits
 from skldp.mechanisms.categorical._hadamard import hadamard_transform
+from skldp.mechanisms.categorical._local_hashing import linear_hashes
 from skldp.mechanisms.numeric._distribution import ascend
 
 _Floats = npt.NDArray[np.float64]
@@ -135,60 +136,6 @@ def _of_bits(n_codes: int, answers: Answers) -> _Products:
 
 
 def _of_hashes(n_codes: int, g: int, answers: Answers) -> _Products:
-    r"""Return the products of linear hash functions, by Fourier transforms.
-
-    With :math:`\hat f` the transform of the shares over the digits of the categories, the sums over the categories of
-    each bucket y by a hash function a are the transform over :math:`\omega` of :math:`\hat f(\omega a)`. A multiple
-    c a with the bucket c y supports the same categories, so that one function of each line is enough, and the lines
-    hold every frequency once. If the categories fill a small part of their digits, those of each highest digit have
-    transforms of their own.
-    """
-    m = number_of_digits(n_codes, g)
-    n_low = m if m == 1 or g**m <= 4 * n_codes else m - 1
-    size = g**n_low
-    n_tables = -(-n_codes // size)
-    points = np.arange(size)
-    digits = points[:, None] // g ** np.arange(n_low) % g
-    inverse = np.array([0, *(pow(one, -1, g) for one in range(1, g))])
-    # The lowest digit that is not 0 makes a function the first of its line; 0 is a line of its own.
-    factor = inverse[digits[points, (digits != 0).argmax(axis=1)]]
-    canonical = (digits * factor[:, None] % g) @ g ** np.arange(n_low)
-    lines, line_of = np.unique(canonical, return_inverse=True)
-    line_of = line_of.reshape(-1)
-    half = np.arange(g // 2 + 1)
-    frequencies = (digits[lines][:, None, :] * half[:, None] % g) @ g ** np.arange(n_low)
-    opposite = (digits[lines][:, None, :] * (g - half)[:, None] % g) @ g ** np.arange(n_low)
-
-    hashes, buckets = np.divmod(answers.astype(np.int64), g)
-    high, low = np.divmod(hashes + 1, size)
-    scale = np.where(low > 0, factor[low], inverse[high])
-    keys = (line_of[low] * g + high * scale % g) * g + buckets * scale % g
-    keys, found = np.unique(keys, return_counts=True)
-    functions, buckets = np.divmod(keys, g)
-    places, high = np.divmod(functions, g)
-    cells = [places * g + (buckets - high * table) % g for table in range(n_tables)]
-    shape, axes = (g,) * n_low, tuple(range(n_low))
-
-    def supported(shares: _Floats) -> _Floats:
-        padded = np.zeros(n_tables * size)
-        padded[:n_codes] = shares
-        total = np.zeros(len(keys))
-        for table, cell in zip(padded.reshape(n_tables, *shape), cells, strict=True):
-            transformed = fft.fftn(table, axes=axes).reshape(-1)[frequencies]
-            total += fft.irfft(transformed, n=g, axis=1).reshape(-1)[cell]
-        return total
-
-    def supporting(parts: _Floats) -> _Floats:
-        found = np.empty((n_tables, size))
-        for table, cell in enumerate(cells):
-            sums = np.bincount(cell, parts, len(lines) * g).reshape(-1, g)
-            transformed = fft.rfft(sums, axis=1)
-            spectrum = np.empty(size, dtype=complex)
-            spectrum[opposite[:, 1:]] = transformed[:, 1:].conj()
-            spectrum[frequencies[:, 1:]] = transformed[:, 1:]
-            # All functions hold the frequency 0; the function 0 holds it g times.
-            spectrum[0] = sums.sum() - sums[0].sum() + g * sums[0, 0]
-            found[table] = fft.ifftn(spectrum.reshape(shape), axes=axes).real.reshape(-1) * (size / g)
-        return found.reshape(-1)[:n_codes]
-
-    return _Products(found.astype(np.float64), supported, supporting)
+    hashes = linear_hashes(n_codes, g)
+    keys, counts = np.unique(hashes.keys(answers.astype(np.int64)), return_counts=True)
+    return _Products(counts.astype(np.float64), partial(hashes.supported, keys), partial(hashes.supporting, keys))
