@@ -1,16 +1,19 @@
 """Measure the coverage of a collector's intervals, and the effect of consistency on the error of large domains.
 
-Usage: python benchmarks/collector.py [--surveys 2000] [--people 5000] [--seed 0] [--only coverage|errors|quantiles]
-                                      [--named quantiles]
+Usage: python benchmarks/collector.py [--surveys 2000] [--people 5000] [--seed 0] [--named quantiles]
+                                      [--sampled 3] [--only coverage|errors|quantiles|pairs]
 
 coverage: so many simulated surveys, each of people drawn anew from one population, whose reports go to a Collector as
 Arrow record batches. A line is one estimate: how often its intervals held the population's truth (of several numbers
 the mean, and the least and the largest of one), the median standard error, and the estimates' own spread. Numbers with
 heaps are ages of whole years, of which two in five are rounded to tens, and tips of which half are rounded to whole
-ones. With --named, only estimates whose name holds one of these words.
+ones. With --named, only estimates whose name holds one of these words. With --sampled, each person is asked so many
+of the ten fields; estimates of more fields together are left out.
 
 quantiles: the bias of the quantiles .5 and .9 at 20,000, 100,000 and a million people, from the counts that the law
 leads to expect, over the spread of estimates from drawn counts, and the seconds that one takes.
+
+pairs: the coverage of tables, means and shares of four columns, of which each person answers for one pair.
 
 errors: the L1 error of the shares of 1,024 categories (Zipf's law) at epsilon 1 from 20,000 people, of each mechanism,
 raw and made consistent.
@@ -19,12 +22,14 @@ raw and made consistent.
 import argparse
 import time
 import warnings
+from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 from scipy.stats import beta, norm
 
 from skldp import Collector
-from skldp.client import CategoryField, NumberField, Policy
+from skldp.client import CategoryColumn, CategoryField, NumberColumn, NumberField, PairField, Policy
 from skldp.collection._report_tables import ReportColumns, answer_bytes, batch_of_columns
 from skldp.collection._survey_fields import distribution_of
 from skldp.exceptions import SeededNoiseWarning
@@ -95,9 +100,14 @@ def people(n, rng):
     }
 
 
-def columns_of_people(records, seed, ids):
+def columns_of_people(records, seed, ids, n_sampled=None):
     """The released integers of records, from the mechanisms for tables."""
-    answers = []
+    answers, n = [], len(ids)
+    asked = np.ones((n, len(MECHANISMS)), dtype=bool)
+    if n_sampled is not None:
+        chosen = noise_from(np.random.default_rng([seed, 77])).subsets(n, len(MECHANISMS), n_sampled)
+        asked[...] = False
+        np.put_along_axis(asked, chosen, True, axis=1)
     for i, (name, mechanism) in enumerate(MECHANISMS.items()):
         noise = noise_from(np.random.default_rng([seed, i]))
         law = mechanism.integer_law
@@ -110,7 +120,8 @@ def columns_of_people(records, seed, ids):
         else:
             bits = mechanism.release(records[name][:, None], noise).rows
             given = bits @ (1 << np.arange(law.n_codes - 1, -1, -1))
-        answers.append(np.asarray(given).astype(f"u{answer_bytes(law.n_answers)}"))
+        marked = np.where(asked[:, i], given, law.n_answers)
+        answers.append(marked.astype(f"u{answer_bytes(law.n_answers + (n_sampled is not None))}"))
     return ReportColumns(ids, tuple(answers))
 
 
@@ -222,31 +233,40 @@ def truths(n=4_000_000):
     }
 
 
-def survey(n, seed, names=tuple(ESTIMATES)):
+def survey(n, seed, names=tuple(ESTIMATES), n_sampled=None):
     """One survey's estimates of these names."""
     rng = np.random.default_rng([seed, 99])
     ids = rng.integers(0, 256, (n, 16)).astype(np.uint8)
-    collector = Collector(POLICY)
-    collector.add_batch(batch_of_columns(POLICY, columns_of_people(people(n, rng), seed, ids)))
+    policy = replace(POLICY, n_sampled=n_sampled)
+    collector = Collector(policy)
+    collector.add_batch(batch_of_columns(policy, columns_of_people(people(n, rng), seed, ids, n_sampled)))
     return {name: ESTIMATES[name](collector) for name in names}
 
 
-def coverage(n_surveys, n, seed, words):
+def n_fields_of(name):
+    """How many fields an estimate takes together."""
+    return 1 + name.count(" by ") + name.count(" where ") + name.startswith("correlation")
+
+
+def coverage(n_surveys, n, seed, words, n_sampled=None):
     """Print the table of estimates whose names hold one of the words, and what is known of it after every turn."""
     wanted = {name: values for name, values in truths().items() if any(word in name for word in words)}
-    true = {name: np.asarray(values, dtype=float) for name, values in wanted.items()}
+    most = n_sampled or len(MECHANISMS)
+    true = {name: np.asarray(values, dtype=float) for name, values in wanted.items() if n_fields_of(name) <= most}
     # From the first to the last row, where there are two.
     true = {name: np.atleast_2d(values) for name, values in true.items()}
     held = {name: np.zeros(values.shape[1]) for name, values in true.items()}
     values, errors = {name: [] for name in true}, {name: [] for name in true}
     for i in range(n_surveys):
-        for name, found in survey(n, seed + i, true).items():
+        for name, found in survey(n, seed + i, true, n_sampled).items():
             held[name] += (found.low <= true[name][-1]) & (true[name][0] <= found.high)
             values[name].append(found.values)
             errors[name].append(found.standard_errors)
         if (i + 1) % TURN and i + 1 < n_surveys:
             continue
-        print(f"\n{i + 1} surveys of {n} people, epsilon {POLICY.epsilon:.4g} in all, 95% intervals, seed {seed}")
+        epsilon = replace(POLICY, n_sampled=n_sampled).epsilon
+        asked = "" if n_sampled is None else f" asked {n_sampled} of {len(MECHANISMS)} fields"
+        print(f"\n{i + 1} surveys of {n} people{asked}, epsilon {epsilon:.4g} in all, 95% intervals, seed {seed}")
         print(f"{'':36}{'mean':>7}{'least':>7}{'most':>7}{'std err':>10}{'spread':>10}")
         for name, truth in true.items():
             known = ~np.isnan(truth[0])
@@ -255,6 +275,88 @@ def coverage(n_surveys, n, seed, words):
             spread = np.std(np.array(values[name])[:, known], axis=0).mean()
             cells = f"{rates.mean():7.3f}{rates.min():7.3f}{rates.max():7.3f}{told:10.4g}{spread:10.4g}"
             print(f"{name:36}{cells}", flush=True)
+
+
+PAIRED = {
+    "age": NumberColumn("age", 0, 100),
+    "kids": CategoryColumn("kids", tuple(range(6))),
+    "city": CategoryColumn("city", tuple(range(4))),
+    "member": CategoryColumn("member", (0, 1)),
+}
+
+
+def pairs_of(epsilon, n_knots=3):
+    """A policy of all pairs of four columns, and the mechanism of each."""
+    mechanisms, fields = [], []
+    for one, two in combinations(PAIRED.values(), 2):
+        sizes = [n_knots if column.values is None else len(column.values) for column in (one, two)]
+        k = sizes[0] * sizes[1]
+        mechanisms.append(RandomizedResponse(epsilon, k) if k <= 12 else SubsetSelection(epsilon, k))
+        law = mechanisms[-1].integer_law
+        fields.append(PairField(f"{one.name} & {two.name}", (one, two), law, n_knots=n_knots))
+    return Policy("pairs", tuple(fields), n_sampled=1), mechanisms
+
+
+def survey_of_pairs(n, seed, policy, mechanisms):
+    """One survey of pairs: its estimates by name."""
+    rng = np.random.default_rng([seed, 98])
+    records, ids = people(n, rng), rng.integers(0, 256, (n, 16)).astype(np.uint8)
+    asked, answers = rng.integers(len(policy.fields), size=n), []
+    for i, (field, mechanism) in enumerate(zip(policy.fields, mechanisms, strict=True)):
+        own, code = np.flatnonzero(asked == i), 0
+        for column, size in zip(field.columns, field.sizes, strict=True):
+            values = records[column.name][own]
+            if column.values is None:
+                place = values / 100 * (size - 1)
+                values = np.floor(place) + (rng.random(len(own)) < place % 1)
+            code = code * size + values.astype(int)
+        released = mechanism.release(code[:, None], noise_from(np.random.default_rng([seed, i]))).rows
+        law = mechanism.integer_law
+        given = released[:, 0] if released.shape[1] == 1 else released @ (1 << np.arange(law.n_codes - 1, -1, -1))
+        column = np.full(n, law.n_answers, dtype=f"u{answer_bytes(law.n_answers + 1)}")
+        column[own] = given
+        answers.append(column)
+    collector = Collector(policy)
+    collector.add_batch(batch_of_columns(policy, ReportColumns(ids, tuple(answers))))
+    return {
+        "table of city and member": collector.table("city", "member"),
+        "table of kids and city": collector.table("kids", "city"),
+        "the same, consistent": collector.table("kids", "city", consistent="project"),
+        "mean of age": collector.mean("age"),
+        "mean of age by member": collector.mean("age", by="member"),
+        "mean of age where city": collector.mean("age", where={"city": [0, 1]}),
+        "shares of kids": collector.frequencies("kids"),
+        "shares of kids by member": collector.frequencies("kids", by="member"),
+    }
+
+
+def pairs(n_surveys, n, seed, epsilon=2.0):
+    """Print the coverage of estimates from pairs."""
+    policy, mechanisms = pairs_of(epsilon)
+    cells = np.outer(KIDS, CITY).reshape(-1)
+    true = {
+        "table of city and member": np.outer(CITY, MEMBER).reshape(-1),
+        "table of kids and city": cells,
+        "the same, consistent": cells,
+        "mean of age": [100 / 3],
+        "mean of age by member": [100 / 3] * 2,
+        "mean of age where city": [100 / 3],
+        "shares of kids": KIDS,
+        "shares of kids by member": np.tile(KIDS, 2),
+    }
+    held = {name: np.zeros(len(values)) for name, values in true.items()}
+    widths = {name: [] for name in true}
+    for i in range(n_surveys):
+        for name, found in survey_of_pairs(n, seed + i, policy, mechanisms).items():
+            held[name] += (found.low <= true[name]) & (np.asarray(true[name]) <= found.high)
+            widths[name].append(found.standard_errors.mean())
+    print(
+        f"\n{n_surveys} surveys of {n} people, one of {len(policy.fields)} pairs each, epsilon {epsilon:g}, seed {seed}"
+    )
+    print(f"{'':36}{'mean':>7}{'least':>7}{'most':>7}{'std err':>10}")
+    for name, counts in held.items():
+        rates = counts / n_surveys
+        print(f"{name:36}{rates.mean():7.3f}{rates.min():7.3f}{rates.max():7.3f}{np.median(widths[name]):10.4g}")
 
 
 def distances(n, seed):
@@ -327,16 +429,19 @@ def main():
     parser.add_argument("--surveys", type=int, default=2000)
     parser.add_argument("--people", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", choices=["coverage", "errors", "quantiles"])
+    parser.add_argument("--only", choices=["coverage", "errors", "quantiles", "pairs"])
     parser.add_argument("--named", nargs="+", default=[""])
+    parser.add_argument("--sampled", type=int)
     asked = parser.parse_args()
     warnings.simplefilter("ignore", SeededNoiseWarning)
     if asked.only in (None, "quantiles"):
         quantiles(asked.seed)
     if asked.only in (None, "errors"):
         distances(20_000, asked.seed)
+    if asked.only in (None, "pairs"):
+        pairs(asked.surveys, asked.people, asked.seed)
     if asked.only in (None, "coverage"):
-        coverage(asked.surveys, asked.people, asked.seed, asked.named)
+        coverage(asked.surveys, asked.people, asked.seed, asked.named, asked.sampled)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ budget of 1; the Bayesian filter looks at what the answers really gave away.
 
     python examples/realized_loss_linear.py                # a few runs
     python examples/realized_loss_linear.py --runs 50      # as many as the paper
-    python examples/realized_loss_linear.py --runs 50 --group-size 10      # with its grouping (Appendix C)
+    python examples/realized_loss_linear.py --runs 50 --group-size 10      # in groups (Appendix C), both extrema
 """
 
 # %%

@@ -36,15 +36,23 @@ def read_json(text: Any, what: str = "A document", *, integers: bool = False) ->
 
 
 def read_document(
-    text: Any, kind: str, version: int, names: Iterable[str], optional: Iterable[str] = (), *, integers: bool = False
+    text: Any,
+    kind: str,
+    version: int | tuple[int, ...],
+    names: Iterable[str],
+    optional: Iterable[str] = (),
+    *,
+    integers: bool = False,
 ) -> dict[str, Any]:
-    """Read a JSON object of this kind and version with these names."""
+    """Read a JSON object of this kind and version, or of one of these versions, with these names."""
     given = read_json(text, f"A {kind}", integers=integers)
     if not isinstance(given, dict) or given.get("skldp") != kind:
         raise ValueError(f'A {kind} must be a JSON document with "skldp": "{kind}"; got another document.')
+    versions = (version,) if isinstance(version, int) else version
     # 1 is equal to True and to 1.0.
-    if type(given.get("version")) is not int or given["version"] != version:
-        raise ValueError(f"A {kind} must be a document of version {version}; got another version.")
+    if type(given.get("version")) is not int or given["version"] not in versions:
+        known = " or ".join(map(str, versions))
+        raise ValueError(f"A {kind} must be a document of version {known}; got another version.")
     check_names(given, f"A {kind}", {"skldp", "version", *names}, optional)
     return given
 

@@ -114,6 +114,7 @@ WITHOUT_NOISE = {
 CATEGORICAL = {
     "krr": skldp.CategoricalPrivatizer(categories=[["a", "b", "c"]] * 3),
     "oue": skldp.CategoricalPrivatizer(mechanism="oue", categories=[["a", "b", "c"]] * 3),
+    "some": skldp.CategoricalPrivatizer(categories=[["a", "b", "c"]] * 3, n_sampled_features=1),
     "numbers": skldp.CategoricalPrivatizer(categories=[[0.5, 1.0]] * 3),
     "learnt": skldp.CategoricalPrivatizer(),
 }

@@ -121,7 +121,7 @@ def study(title, data, settings, options, tests=(), metric="accuracy", epsilons=
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=2)
-    parser.add_argument("--only", choices=["images", "network", "attributes", "gradients", "texts", "labels"])
+    parser.add_argument("--only", choices=["images", "network", "attributes", "gradients", "texts", "labels", "rounds"])
     parser.add_argument("--epsilons", type=float, nargs="+", default=[1.0, 2.5, 5.0, 10.0])
     parser.add_argument("--settings", nargs="+", help="names of lines; all where there is none")
     options = parser.parse_args()
@@ -147,6 +147,14 @@ def main():
     if options.only in (None, "images", "gradients"):
         few, settings = {"n_rounds": 5, "gradient_bound": 0.1, **many}, ends + gradients(0.1, 650)
         study("Images, gradients, softmax", digits(), settings, options, GRADIENT_PAIRS, **few)
+    if options.only in (None, "rounds"):
+        names = ("PrivUnit on gradients", "HM on gradients", "HM, mixed by gradient")
+        settings = [one for one in gradients(0.1, 650) if one.name in names]
+        for n_sampled, n_steps in ((1347, 1), (270, 1), (270, 3)):
+            learning = {"n_rounds": 5, "n_sampled_clients": n_sampled, "local_steps": n_steps, **many}
+            study(
+                f"Images, {n_sampled} clients a round, {n_steps} local steps", digits(), settings, options, **learning
+            )
     if options.only in (None, "network"):
         pairs = [("BitRand as published", "PM on features"), ("BitRand, exact", "PM on features")]
         learning = {"n_rounds": 300, **many, **network}

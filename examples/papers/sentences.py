@@ -10,8 +10,10 @@ by a union bound over its draw ("gaussian"), or for all rows by its largest sing
 
 It reads word vectors from glove_words.npz in the folder of SKLDP_DATA, and reviews from the files that SKLDP_REVIEWS
 names (with a colon between them; lines of a number, a score and a text, tabs between: the labelled snippets of Hutto
-and Gilbert 2014, of the movie reviews of Pang and Lee 2005 and the customer reviews of Hu and Liu 2004). Where such a
-variable is "none", the vectors are random and the sentences those of scikit-learn's descriptions of data.
+and Gilbert 2014, of the movie reviews of Pang and Lee 2005 and the customer reviews of Hu and Liu 2004). Where
+SKLDP_SENTEVAL names SentEval's folder "downstream", the texts are its MR, CR, MPQA, SST-5 and TREC-6 instead, whole and
+with their own test sets. Where such a variable is "none", the vectors are random and the sentences those of
+scikit-learn's descriptions of data.
 
     python examples/papers/sentences.py --repeats 10
 """
@@ -24,6 +26,7 @@ from pathlib import Path
 
 import numpy as np
 from data_files import existing
+from published_files import SENTEVAL, senteval
 from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_linnerud, load_wine
 from sklearn.feature_extraction.text import HashingVectorizer
@@ -55,15 +58,20 @@ def descriptions():
 
 
 def load_reviews():
-    """Name, texts, and whether each is positive."""
+    """Name, texts, the class of each (1 is positive), and which are the test set, or None."""
+    if "SKLDP_SENTEVAL" in os.environ:
+        for task in SENTEVAL:
+            yield task, *senteval(os.environ["SKLDP_SENTEVAL"], task)
+        return
     named = os.environ.get("SKLDP_REVIEWS", "")
     paths = [] if named == "none" else [existing(path) for path in named.split(":")]
     if not paths:
-        yield "descriptions", *descriptions()
+        yield "descriptions", *descriptions(), None
     for path in paths:
         rows = [line.split("\t") for line in Path(path).read_text(encoding="utf-8", errors="replace").splitlines()]
         rows = [row for row in rows if len(row) == 3 and float(row[1]) != 0]
-        yield Path(path).stem.split("_")[0], [row[2] for row in rows], np.array([float(row[1]) > 0 for row in rows])
+        positive = np.array([float(row[1]) > 0 for row in rows])
+        yield Path(path).stem.split("_")[0], [row[2] for row in rows], positive, None
 
 
 def cases(epsilon, beta, vocabulary):
@@ -91,8 +99,11 @@ def proved(estimator):
     return f"{stretch:8.3f}{guarantee.delta:10.1e}{guarantee.epsilon * most / stretch:8.2f}"
 
 
-def classified(rows, y, seed):
-    train, test, y_train, y_test = train_test_split(rows, y, test_size=0.2, random_state=seed, stratify=y)
+def classified(rows, y, seed, is_test=None):
+    if is_test is None:
+        train, test, y_train, y_test = train_test_split(rows, y, test_size=0.2, random_state=seed, stratify=y)
+    else:
+        train, test, y_train, y_test = rows[~is_test], rows[is_test], y[~is_test], y[is_test]
     squares = train.multiply(train) if sparse.issparse(train) else np.square(train)
     model = RidgeClassifier(alpha=float(squares.sum(axis=1).mean())).fit(train, y_train)
     return model.score(train, y_train), model.score(test, y_test)
@@ -161,30 +172,31 @@ def svm(rows, y, seed):
 
 def sentences_experiment(words, vectors, repeats, epsilon=10.0, beta=0.9):
     place = {word: i for i, word in enumerate(words)}
-    for name, texts, y in load_reviews():
+    for name, texts, y, is_test in load_reviews():
         found = [[place[word] for word in WORD.findall(text.lower()) if word in place] for text in texts]
         kept = np.array([i for i, one in enumerate(found) if one])
-        kept = kept[balanced(y[kept], np.random.default_rng(0))]
-        found, labels = [found[i] for i in kept], y[kept]
+        if "SKLDP_SENTEVAL" not in os.environ:
+            kept = kept[balanced(y[kept], np.random.default_rng(0))]
+        found, labels, own_test = [found[i] for i in kept], y[kept], None if is_test is None else is_test[kept]
         sizes = np.array([len(one) for one in found])
         starts = np.cumsum(sizes) - sizes
         tokens = vectors[np.concatenate(found)]
         means = (np.add.reduceat(tokens, starts) / sizes[:, None]).astype(np.float32)
         print(
-            f"\nExperiment 4: {name}, {len(found)} sentences, half of them positive, {sizes.mean():.1f} known words "
-            f"each; epsilon {epsilon:g} per unit, beta {beta}"
+            f"\nExperiment 4: {name}, {len(found)} sentences, classes of {np.bincount(labels)}, {sizes.mean():.1f} "
+            f"known words each; epsilon {epsilon:g} per unit, beta {beta}"
         )
-        scores = np.array([classified(means, labels, seed) for seed in range(repeats)])
+        scores = np.array([classified(means, labels, seed, own_test) for seed in range(repeats)])
         print(f"{'no noise':17s}{'':26s}train{spread(scores[:, 0])}  test{spread(scores[:, 1])}")
         for case, make in cases(epsilon, beta, vectors).items():
             one_by_one, once = [], []
             for seed in range(repeats):
                 release = make(seed).fit(vectors)
                 noisy = np.add.reduceat(release.transform(tokens), starts) / sizes[:, None]
-                one_by_one.append(classified(noisy, labels, seed))
+                one_by_one.append(classified(noisy, labels, seed, own_test))
                 if case not in ("M2 vocabulary", "M2 union"):
                     # A mean word is no word of the vocabulary.
-                    once.append(classified(release.transform(means), labels, seed))
+                    once.append(classified(release.transform(means), labels, seed, own_test))
             by_word = np.array(one_by_one)
             line = f"train{spread(by_word[:, 0])}  test{spread(by_word[:, 1])}"
             if once:
@@ -212,7 +224,9 @@ def kgrams_experiment(repeats, nonzeros, n_columns):
             epsilon, sensitivity=sensitivity, projection=projection, seed=seed, projection_seed=seed, **parameters
         )
 
-    for name, texts, y in load_reviews():
+    for name, texts, y, _ in load_reviews():
+        if len(np.unique(y)) > 2:
+            continue
         chosen = balanced(y, np.random.default_rng(0))
         X, labels = bags([texts[i] for i in chosen], nonzeros, n_columns), y[chosen]
         scores = np.array([classified(X, labels, seed)[1] for seed in range(repeats)])

@@ -38,6 +38,10 @@ def federated(
     epsilons: Annotated[Epsilons, typer.Option(help="Budgets, with commas.", parser=Epsilons)] = _EPSILONS,
     clients: Annotated[int, typer.Option(help="Clients that share the training rows.", min=1)] = 200,
     rounds: Annotated[int, typer.Option(help="Rounds of gradients.", min=1)] = 20,
+    sampled_clients: Annotated[
+        int | None, typer.Option(help="Clients that take part in a round; all if not given.")
+    ] = None,
+    local_steps: Annotated[int, typer.Option(help="Steps of a client in a round.", min=1)] = 1,
     gradient_bound: Annotated[float, typer.Option(help="Bound of a perturbed gradient's coordinates.")] = 0.1,
     delta: Annotated[float, typer.Option(help="Delta of the shuffled guarantee.")] = 1e-6,
     model: Annotated[str, typer.Option(help="The model to train: softmax or linear.")] = "softmax",
@@ -58,7 +62,7 @@ def federated(
     # Without a mechanism there is no epsilon to vary.
     points = [(*one, epsilon) for one in settings.items() for epsilon in (epsilons if one[1] else epsilons[:1])]
     learning: dict[str, Any] = {"n_clients": clients, "n_rounds": rounds, "delta": delta, "model": model}
-    learning["gradient_bound"] = gradient_bound
+    learning |= {"gradient_bound": gradient_bound, "n_sampled_clients": sampled_clients, "local_steps": local_steps}
     console = Console()
     with progress_bar(console) as progress, warnings.catch_warnings():
         # The last line names the seed.

@@ -24,7 +24,7 @@ from skldp.cli._options import (
     progress_bar,
     rich_table,
 )
-from skldp.client import CategoryField, NumberColumn, NumbersField, Policy
+from skldp.client import CategoryColumn, CategoryField, NumberColumn, NumbersField, PairField, Policy
 from skldp.client._fields import AnyField
 from skldp.collection._batches import check_secret, released_batch
 from skldp.collection._collector import Collector
@@ -50,6 +50,13 @@ def new(
     purpose: Annotated[str, typer.Option(help="Purpose of the collection, shown to people.")],
     epsilon: Annotated[float, typer.Option(help="The budget of one record with all its columns, natural log.")] = 1.0,
     mechanism: Annotated[str, typer.Option(help="Mechanism of numbers and dates, as of TablePrivatizer.")] = "best",
+    category_mechanism: Annotated[str, typer.Option(help="Mechanism of categories, as of TablePrivatizer.")] = "krr",
+    sampled: Annotated[
+        str, typer.Option(help="Number of columns that each person is asked, chosen at random, or 'auto' or 'all'.")
+    ] = "all",
+    pairs: Annotated[
+        bool, typer.Option("--pairs", help="Ask each person one pair of columns, at the whole epsilon, for tables.")
+    ] = False,
     unit: Annotated[
         list[str] | None, typer.Option(help="Unit of a number, for display: age=years. May be given several times.")
     ] = None,
@@ -60,15 +67,27 @@ def new(
         str | None, typer.Option(help="UTC time after which nothing is released: 2027-01-31T00:00:00Z.")
     ] = None,
 ) -> None:
-    """Make a policy from declared columns, which share epsilon equally.
+    """Make a policy from declared columns; those that a person is asked share epsilon equally.
+
+    With --sampled auto, people are asked as many columns as give the least error of means and shares. Two columns can
+    be compared only if people are asked two or more.
 
     A missing number counts as the middle of its bounds. A missing or unknown category counts as missing if the
     schema declares that ("missing": "category"), else as the first value.
     """
     text = Path(schema).read_text(encoding="utf-8") if schema.endswith(".json") else schema
     units = dict(_pair(one) for one in unit or [])
-    table = TablePrivatizer(epsilon, schema=text, mechanism=mechanism).fit(_public_row(text))
-    made = Policy.from_estimator(table, purpose=purpose, units=units, expires=expires)
+    if sampled not in ("auto", "all") and not sampled.isdecimal():
+        raise typer.BadParameter(f"--sampled must be 'auto', 'all' or a number of columns; got {sampled!r}.")
+    n_sampled: Any = int(sampled) if sampled.isdecimal() else sampled
+    table = TablePrivatizer(
+        epsilon,
+        schema=text,
+        mechanism=mechanism,
+        category_mechanism=category_mechanism,
+        n_sampled_features=n_sampled,
+    ).fit(_public_row(text))
+    made = Policy.from_estimator(table, purpose=purpose, units=units, expires=expires, joint="all" if pairs else None)
     made = made.permanent() if permanent else made
     made.save(output)
     typer.echo(printable(f"Wrote {output}: epsilon {made.epsilon:.6g} a record, sha256 {made.sha256}."))
@@ -85,11 +104,38 @@ def show(file: File) -> None:
     console.print(_cells(["field", "values", "law", "epsilon"], rows))
     if policy.memo == "permanent":
         typer.echo("permanent: the same record gives the same report again")
+    if policy.n_sampled is not None:
+        typer.echo(f"each person is asked {policy.n_sampled} of {len(policy.fields)} fields, chosen at random")
     expires = f"until {policy.expires}" if policy.expires else "without end"
     typer.echo(printable(f"epsilon {policy.epsilon:.6g} a record, {policy.n_bytes} bytes a report, {expires}"))
     if policy.has_waves:
         typer.echo(f"epsilon {policy.lifetime_epsilon:.6g} of all reports together, while no value changes")
     typer.echo(f"sha256 {policy.sha256}")
+
+
+@policy.command()
+def plan(
+    file: File,
+    people: Annotated[int, typer.Option(help="Number of people who report.")],
+    by: Annotated[str | None, typer.Option(help="Category of the policy to group by.")] = None,
+    level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
+    half_width: Annotated[
+        list[str] | None,
+        typer.Option(help="Say how many people it takes for a field to be as precise: age=1.5. May be given often."),
+    ] = None,
+) -> None:
+    """Show the expected precision of a survey, before anybody is asked.
+
+    Figures are for people whose values are uniform and independent of each other.
+    """
+    policy = Policy.load(file)
+    found = policy.precision(people, by=by, level=level)
+    wanted = list(map(_width, half_width or []))
+    needed = [policy.n_people_for(field, width, by=by, level=level) for field, width in wanted]
+    cells = [[what, f"{n:,.0f}", f"{error:.4g}", f"{half:.4g}"] for what, n, error, half in found.estimates]
+    Console(highlight=False, markup=False).print(_cells(["estimate", "people", "std err", "+-"], cells))
+    for (field, width), n in zip(wanted, needed, strict=True):
+        typer.echo(printable(f"{field} +- {width:g}: {n:,} people"))
 
 
 @policy.command()
@@ -135,6 +181,14 @@ def _pair(text: str) -> tuple[str, str]:
     return name, unit
 
 
+def _width(text: str) -> tuple[str, float]:
+    name, _, width = text.rpartition("=")
+    try:
+        return name, float(width)
+    except ValueError:
+        raise typer.BadParameter(f"A half-width must be a field and a number, such as age=1.5; got {text!r}.") from None
+
+
 def _public_row(text: str) -> Any:
     """Return a frame of one row of the declared columns, without private data."""
     try:
@@ -151,12 +205,20 @@ def _public_row(text: str) -> Any:
 
 def _values(field: AnyField) -> str:
     if isinstance(field, CategoryField):
-        shown = [_quoted(value) for value in field.values[:_MOST_SHOWN]]
-        more = f", ... ({len(field.values)} in all)" if len(field.values) > _MOST_SHOWN else ""
-        return ", ".join(shown) + more + f"; others count as {_quoted(field.unknown)}"
+        return _shown(field)
+    if isinstance(field, PairField):
+        return " with ".join(
+            f"{_quoted(one.name)} {_shown(one) if one.values is not None else _bounds(one)}" for one in field.columns
+        )
     if isinstance(field, NumbersField):
         return "; ".join(f"{_quoted(one.name)} {_bounds(one)}" for one in field.columns)
     return _bounds(field)
+
+
+def _shown(column: CategoryColumn) -> str:
+    shown = [_quoted(value) for value in column.values[:_MOST_SHOWN]]
+    more = f", ... ({len(column.values)} in all)" if len(column.values) > _MOST_SHOWN else ""
+    return ", ".join(shown) + more + f"; others count as {_quoted(column.unknown)}"
 
 
 def _quoted(value: Any) -> str:

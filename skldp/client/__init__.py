@@ -2,22 +2,24 @@
 
 import typing as _typing
 
-from skldp.client._fields import CategoryField, NumberField, NumbersField
+from skldp.client._fields import CategoryField, NumberField, NumbersField, PairField
 from skldp.client._ledger import DeviceLedger
 from skldp.client._policy import Policy
 from skldp.client._report_bytes import PolicyReport
-from skldp.domains._declared_columns import NumberColumn
+from skldp.domains._declared_columns import CategoryColumn, NumberColumn
 from skldp.laws._release_key import ReleaseKey
 
 if _typing.TYPE_CHECKING:
     from skldp.client._prefixes import PrefixDomain, PrefixTask
 
 __all__ = [
+    "CategoryColumn",
     "CategoryField",
     "DeviceLedger",
     "NumberColumn",
     "NumberField",
     "NumbersField",
+    "PairField",
     "Policy",
     "PolicyReport",
     "PrefixDomain",

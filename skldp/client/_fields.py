@@ -235,10 +235,7 @@ class CategoryField(CategoryColumn, Field):
 
     def __post_init__(self) -> None:
         check_text("The name of a field", self.name)
-        if not isinstance(self.values, tuple) or not all(map(_is_value, self.values)):
-            raise ValueError("values must be a tuple of str, int, bool and None; got another type.")
-        if not self.values or len(self.values) > _MOST_VALUES:
-            raise ValueError(f"values must be 1 to {_MOST_VALUES}; got {len(self.values)}.")
+        _check_values(self.values)
         super().__post_init__()
         if not isinstance(self.law, CodeLaw) or self.law.n_codes != len(self.values):
             raise ValueError(f"The law of a category must be of {len(self.values)} codes; got {self.law!r}.")
@@ -253,7 +250,119 @@ class CategoryField(CategoryColumn, Field):
         return super().to_dict() | self._law_and_epsilons()
 
 
-AnyField = NumberField | NumbersField | CategoryField
+@dataclass(frozen=True)
+class PairField(Field):
+    """Field for two columns of a record together: one answer for their combination.
+
+    Parameters
+    ----------
+    name : str
+        Name of the answer. A record has the names of the columns, which may be in other pairs as well.
+    columns : tuple of two CategoryColumn or NumberColumn
+        Columns of different names.
+    law : CodeLaw
+        Law of one step, of as many codes as there are combinations; those of the first column vary slowest.
+    n_knots : int, default=2
+        Number of points from the lower to the upper bound, at equal distances, from 2 to 256. A number is rounded at
+        random to one of the two points beside it, without bias.
+    steps : int, default=None
+        As of :class:`NumbersField`.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+
+    Examples
+    --------
+    >>> from skldp.client import CategoryColumn, NumberColumn, PairField, Policy
+    >>> from skldp.mechanisms import RandomizedResponse
+    >>> age, city = NumberColumn("age", 0, 100), CategoryColumn("city", ("Bonn", "Ulm"))
+    >>> both = PairField("age and city", (age, city), RandomizedResponse(1.0, 6).integer_law, n_knots=3)
+    >>> policy = Policy("which age lives where", (both,))
+    >>> policy.names, policy.read(policy.release({"age": 37, "city": "Ulm"})).answers["age and city"] in range(6)
+    (['age', 'city'], True)
+    """
+
+    name: str
+    columns: tuple[CategoryColumn | NumberColumn, ...]
+    law: CodeLaw
+    n_knots: int = field(default=2, kw_only=True)
+    steps: int | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        check_text("The name of a field", self.name)
+        if not isinstance(self.columns, tuple) or len(self.columns) != 2:
+            raise ValueError(f"columns must be a tuple of two columns; got {self.columns!r}.")
+        for column in self.columns:
+            check_text("The name of a column", column.name)
+            if isinstance(column, NumberColumn):
+                _check_column(column)
+            else:
+                _check_values(column.values)
+        if self.columns[0].name == self.columns[1].name:
+            raise ValueError(f"The columns of a pair must have different names; got {self.columns[0].name!r} twice.")
+        check_integer("n_knots", self.n_knots, least=2, most=256)
+        _check_steps(self.steps)
+        n = self.sizes[0] * self.sizes[1]
+        if not isinstance(self.law, CodeLaw) or self.two_steps is not None or self.law.n_codes != n:
+            raise ValueError(f"The law of a pair must be of one step and {n} codes; got {self.law!r}.")
+
+    @cached_property
+    def sizes(self) -> tuple[int, int]:
+        """Number of categories or points of each column."""
+        first, second = (len(one.values) if one.values is not None else self.n_knots for one in self.columns)
+        return first, second
+
+    @cached_property
+    def needs_steps(self) -> bool:
+        """Whether the field has fractional numbers, each of which would be a separate value."""
+        return self.steps is None and not all(isinstance(one, CategoryColumn) or one.whole for one in self.columns)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(column.name for column in self.columns)
+
+    def encode(self, value: Mapping[str, Any]) -> tuple[float, ...]:
+        """Return the code of each category, and the position of each number in [-1, 1]."""
+        return tuple(column.encode(value.get(column.name)) for column in self.columns)
+
+    def encode_all(
+        self, columns: Mapping[str, Any], refuse_unknown: bool, **reading: Any
+    ) -> Sequence[tuple[float, ...]]:
+        """Return the codes and positions of each row."""
+        each: list[list[float]] = [
+            one.places(columns[one.name], **reading)
+            if isinstance(one, NumberColumn)
+            else one.as_numbers(columns[one.name], refuse_unknown=refuse_unknown, **reading).tolist()
+            for one in self.columns
+        ]
+        return list(zip(*each, strict=True))
+
+    def draw(self, encoded: Sequence[float], words: Iterator[int]) -> int:
+        """Draw the answer: one word for each number, then those of the law."""
+        code = 0
+        for column, size, given in zip(self.columns, self.sizes, encoded, strict=True):
+            own = _knot(given, size, words) if isinstance(column, NumberColumn) else int(given)
+            code = code * size + own
+        return int(self.law.draw(code, words))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the field as a dict of its document."""
+        columns = [column.to_dict() for column in self.columns]
+        own = {"name": self.name, "type": "pair", "columns": columns, "n_knots": str(self.n_knots)}
+        return own | self._law_and_epsilons()
+
+
+def _knot(place: float, n: int, words: Iterator[int]) -> int:
+    """Round a position in [-1, 1] at random to one of n equally spaced points, numbered from 0."""
+    position = (1 + place) / 2 * (n - 1)
+    below = min(int(position), n - 2)
+    return below + (next(words) < int((position - below) * 2.0**64))
+
+
+AnyField = NumberField | NumbersField | CategoryField | PairField
 
 
 def field_from_dict(given: dict[str, Any]) -> AnyField:
@@ -263,6 +372,9 @@ def field_from_dict(given: dict[str, Any]) -> AnyField:
     if given["type"] == "category":
         return CategoryField(given["name"], tuple(given["values"]), law, unknown=given["unknown"])
     steps = int(given["steps"]) if "steps" in given else None
+    if given["type"] == "pair":
+        pair = tuple(map(_column_from_dict, given["columns"]))
+        return PairField(given["name"], pair, law, n_knots=int(given["n_knots"]), steps=steps)
     if given["type"] == "numbers":
         columns = tuple(NumberColumn(**_number_from_dict(one)) for one in given["columns"])
         return NumbersField(given["name"], columns, law, steps)
@@ -273,6 +385,19 @@ def _number_from_dict(given: dict[str, Any]) -> dict[str, Any]:
     numbers = {end: float(given[end]) for end in ("low", "high", "missing")}
     kind = {"whole": given["type"] != "number", "is_date": given["type"] == "date"}
     return {"name": given["name"], "unit": given["unit"]} | numbers | kind
+
+
+def _column_from_dict(given: dict[str, Any]) -> CategoryColumn | NumberColumn:
+    if given["type"] == "category":
+        return CategoryColumn(given["name"], tuple(given["values"]), unknown=given["unknown"])
+    return NumberColumn(**_number_from_dict(given))
+
+
+def _check_values(values: Any) -> None:
+    if not isinstance(values, tuple) or not all(map(_is_value, values)):
+        raise ValueError("values must be a tuple of str, int, bool and None; got another type.")
+    if not values or len(values) > _MOST_VALUES:
+        raise ValueError(f"values must be 1 to {_MOST_VALUES}; got {len(values)}.")
 
 
 def _check_column(column: NumberColumn) -> None:

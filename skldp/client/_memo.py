@@ -7,7 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from skldp._documents import canonical_text
-from skldp.client._fields import AnyField, CategoryField, NumbersField
+from skldp.client._fields import AnyField, CategoryField, NumbersField, PairField
+from skldp.domains._declared_columns import CategoryColumn
+from skldp.laws._integers import uniform_subset
 from skldp.laws._release_key import ReleaseKey
 
 # Increment this version if a draw reads its words differently.
@@ -18,7 +20,7 @@ class Kept(NamedTuple):
     """Report with permanent answers, and its charges by tag."""
 
     report_id: bytes
-    answers: list[int]
+    answers: list[int | None]
     charges: dict[str, float]
 
 
@@ -35,7 +37,7 @@ class KeptField(NamedTuple):
         """Return a field with its digests, which exclude units and replacements of missing values."""
         own = field.to_dict()
         meaning = _meaning(own)
-        if isinstance(field, NumbersField):
+        if isinstance(field, NumbersField | PairField):
             meaning["columns"] = [_meaning(column) for column in own["columns"]]
         return cls(field, _digest(meaning), _digest(own["law"]), field.lifetime_epsilon)
 
@@ -48,21 +50,35 @@ def kept_report(
     policy: bytes,
     person: bytes,
     wave: str = "",
+    n_sampled: int | None = None,
 ) -> Kept:
-    """Return the report of encoded values, with permanent answers."""
-    answers, values, charges = [], [], {}
-    for one, given in zip(fields, encoded, strict=True):
+    """Return the report of encoded values, with permanent answers; the sample of fields is permanent as well."""
+    answers: list[int | None] = [None] * len(fields)
+    values: list[bytes] = []
+    charges = {}
+    # Fields that are not asked leave no trace, not even in the report's id.
+    for place in _sampled(fields, key, person, n_sampled):
+        one, given = fields[place], encoded[place]
         own = _Answer(one, key, person)
         if one.field.two_steps is None:
             answer, tag, packed = own.answer(given)
             values.append(packed)
         else:
             answer, tag = own.report(given, policy, wave)
-        answers.append(answer)
+        answers[place] = answer
         charges[tag] = one.epsilon
     # A new report id would reveal a change of value, which two-step laws hide.
     about = [_wave(wave)] if wave else values
     return Kept(key.subkey("skldp report", _VERSION, policy, person, *about)[:16], answers, charges)
+
+
+def _sampled(fields: Sequence[KeptField], key: ReleaseKey, person: bytes, n_sampled: int | None) -> Sequence[int]:
+    """Return the places of the fields that a person is asked, whatever the values are."""
+    if n_sampled is None:
+        return range(len(fields))
+    digests = [digest for one in fields for digest in (one.meaning, one.law)]
+    words = _words(key.subkey("skldp sample", _VERSION, person, _whole(n_sampled), *digests))
+    return uniform_subset(len(fields), n_sampled, words)
 
 
 class _Answer(NamedTuple):
@@ -105,18 +121,18 @@ class _Answer(NamedTuple):
         if isinstance(field, CategoryField) or field.steps is None:
             return given
         about = (_VERSION, self.kept.meaning, self.person)
-        if not isinstance(field, NumbersField):
+        if not isinstance(field, NumbersField | PairField):
             return _at_step(given, field.steps, self.key.subkey("skldp step", *about))
         return tuple(
             place
-            if column.whole
+            if isinstance(column, CategoryColumn) or column.whole
             else _at_step(place, field.steps, self.key.subkey("skldp step", *about, column.name.encode()))
             for column, place in zip(field.columns, given, strict=True)
         )
 
 
 def _meaning(own: dict[str, Any]) -> dict[str, Any]:
-    return {name: own[name] for name in ("name", "type", "low", "high", "steps", "values") if name in own}
+    return {name: own[name] for name in ("name", "type", "low", "high", "steps", "values", "n_knots") if name in own}
 
 
 def _digest(content: Any) -> bytes:
@@ -127,7 +143,7 @@ def _packed(field: AnyField, value: Any) -> bytes:
     """Return the input of the law as bytes; -0.0 becomes 0.0."""
     if isinstance(field, CategoryField):
         return struct.pack(">q", value)
-    places = value if isinstance(field, NumbersField) else (value,)
+    places = value if isinstance(field, NumbersField | PairField) else (value,)
     return struct.pack(f">{len(places)}d", *(place + 0.0 for place in places))
 
 

@@ -9,22 +9,35 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from functools import cached_property
 from os import PathLike
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
+from skldp._checks import check_integer
 from skldp._documents import canonical_text, check_names, digest, parsing, read_document
 from skldp._reading import as_array
 from skldp._texts import escaped, is_visible
-from skldp.client._fields import MOST_NAME, AnyField, CategoryField, NumbersField, check_text, field_from_dict
+from skldp.client._fields import (
+    MOST_NAME,
+    AnyField,
+    CategoryField,
+    NumbersField,
+    PairField,
+    check_text,
+    field_from_dict,
+)
 from skldp.client._ledger import DeviceLedger
 from skldp.client._memo import KeptField, kept_report, wave_digest
 from skldp.client._report_bytes import PolicyReport, pack, unpack
-from skldp.laws._integers import secure_words, words_of
+from skldp.laws._integers import secure_words, uniform_subset, words_of
 from skldp.laws._odds import round_up
 from skldp.laws._release_key import ReleaseKey, person_bytes
 
+if TYPE_CHECKING:
+    from skldp.collection._precision import SurveyPrecision
+
 # Limits of what a device must store and process.
 _MOST_FIELDS, _MOST_NUMBERS, _MOST_BITS, _MOST_CHARACTERS = 1000, 1024, 2**17, 2**24
-_VERSION = 2
+# Policies that sample fields or ask pairs have a version of their own: an older client must refuse them.
+_VERSION, _SAMPLING_VERSION = 2, 3
 _NAMES = {"purpose", "fields", "epsilon", "delta", "memo", "expires", "sha256"}
 _EXPIRES = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 _NAME = re.compile(f"(?s:.{{1,{MOST_NAME}}})")
@@ -61,6 +74,10 @@ class Policy:
         function of the person's secret, the law and the value, so the same record gives the same report. Numbers other
         than integers then need `steps`. Laws of two steps, such as that of longitudinal_categories, need
         ``"permanent"``.
+    n_sampled : int, default=None
+        Number of fields that each person is asked, from 1 to one less than all; None asks all. The device chooses them
+        uniformly and independently of the values, and a report says which they are. Under ``"permanent"``, the choice
+        is a function of the secret, the person and the fields.
 
     Raises
     ------
@@ -90,6 +107,9 @@ class Policy:
 
     Numbers with one law count as one value: if one of them changes, all have new answers.
 
+    With `n_sampled` = s, a report has s answers, and its epsilon is the sum of the s largest ones. Two fields of one
+    person are known together only for s of at least 2.
+
     Examples
     --------
     >>> from skldp.client import CategoryField, Policy
@@ -108,13 +128,13 @@ class Policy:
     expires: str | None = None
     asked: Sequence[Mapping[str, Any]] | None = field(default=None, hash=False)
     memo: Literal["fresh", "permanent"] = "fresh"
+    n_sampled: int | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         if not self.fields or not all(isinstance(field, AnyField) for field in self.fields):
             raise ValueError(f"fields must be a tuple of fields, at least one; got {self.fields!r}.")
-        for names in ([one.name for one in self.fields], self.names):
-            if len(set(names)) < len(names):
-                raise ValueError(f"Fields must have different names; got {names!r}.")
+        _check_field_names(self.fields)
+        _check_sample(self.n_sampled, len(self.fields))
         if not math.isfinite(self.epsilon):
             raise ValueError("The total epsilon of the fields must be finite; got infinity.")
         if self.memo == "fresh" and any(one.steps is not None for one in self.fields):
@@ -150,7 +170,14 @@ class Policy:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, *, purpose: str, units: dict[str, str] | None = None, expires: str | None = None
+        cls,
+        estimator: Any,
+        *,
+        purpose: str,
+        units: dict[str, str] | None = None,
+        expires: str | None = None,
+        joint: Literal["all"] | Sequence[tuple[str, str]] | None = None,
+        n_knots: int = 2,
     ) -> Self:
         """Make a policy from a fitted estimator; needs scikit-learn.
 
@@ -167,6 +194,12 @@ class Policy:
             Units of numbers, for display.
         expires : str, default=None
             As in the class.
+        joint : "all" or list of pairs of columns, default=None
+            Pairs of which each person is asked one, chosen at random, at the whole epsilon: for tables, and for means
+            and shares within another column. Of a TablePrivatizer or CategoricalPrivatizer alone; mechanisms and shares
+            are then chosen anew, and the policy states no estimator.
+        n_knots : int, default=2
+            Number of points that numbers of pairs are rounded to at random.
 
         Returns
         -------
@@ -189,10 +222,13 @@ class Policy:
         the share of people without a value; a missing category estimates this share. Use ``dataclasses.replace`` on a
         field to set other replacements.
         """
-        from skldp.collection._conversion import exported
+        from skldp.collection._conversion import exported, paired
 
-        fields, asked = exported(estimator, dict(units or {}))
-        return cls(purpose, fields, expires, asked)
+        fields, asked, n_sampled = exported(estimator, dict(units or {}))
+        if joint is not None:
+            pairs = paired(estimator, fields, joint, n_knots)
+            return cls(purpose, pairs, expires, n_sampled=None if len(pairs) == 1 else 1)
+        return cls(purpose, fields, expires, asked, n_sampled=n_sampled)
 
     def to_estimator(self) -> Any:
         """Make the unfitted estimator with the integers of this policy; needs scikit-learn.
@@ -229,13 +265,21 @@ class Policy:
         """
         if isinstance(text, str) and len(text) > _MOST_CHARACTERS:
             raise ValueError(f"A policy must be a document of at most {_MOST_CHARACTERS} characters; got a longer one.")
-        given = read_document(text, "policy", _VERSION, _NAMES, {"asked", "lifetime_epsilon"}, integers=True)
+        versions, optional = (_VERSION, _SAMPLING_VERSION), {"asked", "lifetime_epsilon", "n_sampled"}
+        given = read_document(text, "policy", versions, _NAMES, optional, integers=True)
         if digest(given) != given["sha256"]:
             raise ValueError("The sha256 of a policy must be that of its document; got another one.")
         with parsing("A policy"):
             fields = tuple(map(field_from_dict, given["fields"][: _MOST_FIELDS + 1]))
-            own = cls(given["purpose"], fields, given["expires"], given.get("asked"), given["memo"])
+            n_sampled = int(given["n_sampled"]) if "n_sampled" in given else None
+            own = cls(
+                given["purpose"], fields, given["expires"], given.get("asked"), given["memo"], n_sampled=n_sampled
+            )
             claims = [_claimed(one) for one in (*given["fields"], given)]
+        if own._document["version"] != given["version"]:
+            raise ValueError(
+                "A policy must be a document of version 3 if it has n_sampled or pairs, and of version 2 if not."
+            )
         if claims != [_claimed(one) for one in (*own._document["fields"], own._document)]:
             raise ValueError(
                 f"The stated epsilons of a policy must be those of its integers, {own.epsilon!r} in total; got others."
@@ -255,23 +299,28 @@ class Policy:
 
     @cached_property
     def epsilon(self) -> float:
-        """Exact epsilon of a report: the sum over its fields, rounded up."""
-        return round_up(sum((Fraction(field.epsilon) for field in self.fields), Fraction(0)))
+        """Exact epsilon of a report: the sum over its fields, or over the largest that are asked, rounded up."""
+        return self._largest_sum([field.epsilon for field in self.fields])
 
     @cached_property
     def lifetime_epsilon(self) -> float:
         """Exact epsilon of all reports together under the memo rule ``"permanent"``, while no value changes."""
-        return round_up(sum((Fraction(field.lifetime_epsilon) for field in self.fields), Fraction(0)))
+        return self._largest_sum([field.lifetime_epsilon for field in self.fields])
 
     @cached_property
     def has_waves(self) -> bool:
         """Whether a law has two steps, so that reports come in waves."""
         return any(one.two_steps is not None for one in self.fields)
 
+    @cached_property
+    def has_pairs(self) -> bool:
+        """Whether a field asks two columns together."""
+        return any(isinstance(one, PairField) for one in self.fields)
+
     @property
     def names(self) -> list[str]:
         """Names of the values of a record."""
-        return [name for field in self.fields for name in field.names]
+        return list(dict.fromkeys(name for field in self.fields for name in field.names))
 
     @property
     def sha256(self) -> str:
@@ -281,7 +330,8 @@ class Policy:
     @property
     def n_bytes(self) -> int:
         """Size of a report in bytes."""
-        return len(self._pack(bytes(16), [0] * len(self.fields)))
+        asked = len(self.fields) if self.n_sampled is None else self.n_sampled
+        return len(self._pack(bytes(16), [0] * asked + [None] * (len(self.fields) - asked)))
 
     def permanent(self, steps: int = 1024) -> Self:
         """Return the same policy under the memo rule ``"permanent"``, with `steps` for each number that needs them."""
@@ -290,6 +340,89 @@ class Policy:
             for one in self.fields
         )
         return replace(self, fields=fields, memo="permanent")
+
+    def precision(self, n_people: int, *, by: str | None = None, level: float = 0.95) -> "SurveyPrecision":
+        r"""Return the expected precision of the estimates of a survey before anybody is asked; needs scikit-learn.
+
+        Parameters
+        ----------
+        n_people : int
+            Number of people who report, from 2 to 10^12.
+        by : str, default=None
+            Category of the policy to group by.
+        level : float, default=0.95
+            Confidence level of the intervals.
+
+        Returns
+        -------
+        SurveyPrecision
+            With `estimates`: the mean of each number and the shares of each category, or these within an average group,
+            each with `what`, `n` (expected number of people who were asked), `standard_error` and `half_width` of the
+            interval, in the unit of the number or as a share. An infinite half-width means that the group may be
+            empty as far as the reports tell. It prints as a table, and ``to_frame()`` returns it for pandas.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range, or the policy asks nobody both fields of a group.
+
+        Notes
+        -----
+        Figures are exact for a population whose values are uniform and independent of each other, from the integers of
+        the laws, up to the normal approximation of intervals: the variance of a mean of scores :math:`w y`, with
+        Fieller's interval for a group. They include the noise, the sample of fields and the sample of people.
+
+        References
+        ----------
+        Fieller, "Some problems in interval estimation", Journal of the Royal Statistical Society B, 1954.
+
+        Examples
+        --------
+        >>> from skldp.client import CategoryField, NumberField, Policy
+        >>> from skldp.mechanisms import Duchi, RandomizedResponse
+        >>> age = NumberField("age", 0, 100, Duchi(1.0).integer_law)
+        >>> city = CategoryField("city", ("Bonn", "Ulm"), RandomizedResponse(1.0, 2).integer_law)
+        >>> policy = Policy("where people of which age live", (age, city))
+        >>> print(policy.precision(10_000))
+        10,000 people, 95% intervals
+                        people  std err       +-
+        mean of age     10,000    1.082    2.121
+        shares of city  10,000  0.01082  0.02121
+        >>> print(policy.precision(10_000, by="city"))
+        10,000 people, 95% intervals
+                             people  std err    +-
+        mean of age by city  10,000    2.579  5.06
+        >>> policy.n_people_for("age", 2.0), policy.n_people_for("age", 2.0, by="city")
+        (11246, 63910)
+        """
+        from skldp.collection._conversion import precision_of
+
+        return precision_of(self, n_people, by=by, level=level)
+
+    def n_people_for(self, field: str, half_width: float, *, by: str | None = None, level: float = 0.95) -> int:
+        """Return how many people must report for an interval to be as short; needs scikit-learn.
+
+        Parameters
+        ----------
+        field : str
+            Number, for its mean, or category, for its shares.
+        half_width : float
+            Largest expected distance of the ends of the interval from the estimate.
+        by, level
+            As of :meth:`precision`.
+
+        Returns
+        -------
+        int
+
+        Raises
+        ------
+        ValueError
+            As of :meth:`precision`, or if 10^12 people do not suffice.
+        """
+        from skldp.collection._conversion import people_needed
+
+        return people_needed(self, field, half_width, by=by, level=level)
 
     def release(
         self,
@@ -348,7 +481,9 @@ class Policy:
                 ledger.charge(self.sha256, self.epsilon)
             return self._draw(encoded, secure_words())
         own = bytes.fromhex(self.sha256)
-        kept = kept_report(self._kept, encoded, secret, policy=own, person=whose, wave=wave or "")
+        kept = kept_report(
+            self._kept, encoded, secret, policy=own, person=whose, wave=wave or "", n_sampled=self.n_sampled
+        )
         report = self._pack(kept.report_id, kept.answers)
         if ledger is not None and wave is not None:
             return ledger.keep_wave(self.sha256, wave_digest(self.sha256, whose, wave), kept.charges, report)
@@ -411,29 +546,35 @@ class Policy:
             words = secure_words()
             return [self._draw(row, words) for row in rows]
         sha256, held = bytes.fromhex(self.sha256), zip(rows, map(person_bytes, people), strict=True)
-        kept = (kept_report(self._kept, row, secret, policy=sha256, person=whose, wave="") for row, whose in held)
+        kept = (
+            kept_report(self._kept, row, secret, policy=sha256, person=whose, n_sampled=self.n_sampled)
+            for row, whose in held
+        )
         return [self._pack(one.report_id, one.answers) for one in kept]
 
     def vector(self, record: Mapping[str, Any], random_bytes: bytes) -> bytes:
         """Return the report drawn from given random bytes, a test vector for other clients without privacy.
 
-        Each word has 8 bytes. The first two words are the report's id, followed by the words of each field in order.
+        Each word has 8 bytes. The first two words are the report's id, followed by those of the sample of fields, if
+        some are sampled, and by the words of each asked field in order.
         Raises ValueError if there are too few words.
         """
         return self._draw(self._encode(record), words_of(random_bytes))
 
     def read(self, report: bytes) -> PolicyReport:
         """Read a report; raise ValueError if it is broken or has another policy or version."""
-        report_id, answers = unpack(report, bytes.fromhex(self.sha256), [field.n_answers for field in self.fields])
-        if not all(field.is_answer(answer) for field, answer in zip(self.fields, answers, strict=True)):
+        sizes = [field.n_answers for field in self.fields]
+        report_id, answers = unpack(report, bytes.fromhex(self.sha256), sizes, self.n_sampled)
+        asked = [(field, one) for field, one in zip(self.fields, answers, strict=True) if one is not None]
+        if not all(field.is_answer(answer) for field, answer in asked):
             raise ValueError("The answers of a report must be answers of its policy; got others.")
-        return PolicyReport(report_id.hex(), {f.name: answer for f, answer in zip(self.fields, answers, strict=True)})
+        return PolicyReport(report_id.hex(), {field.name: answer for field, answer in asked})
 
     @cached_property
     def _document(self) -> dict[str, Any]:
         content: dict[str, Any] = {
             "skldp": "policy",
-            "version": _VERSION,
+            "version": _SAMPLING_VERSION if self.n_sampled is not None or self.has_pairs else _VERSION,
             "purpose": self.purpose,
             "fields": [field.to_dict() for field in self.fields],
             "epsilon": repr(self.epsilon),
@@ -441,6 +582,7 @@ class Policy:
             "delta": "0",
             "memo": self.memo,
             "expires": self.expires,
+            **({} if self.n_sampled is None else {"n_sampled": str(self.n_sampled)}),
         }
         if self.asked is not None:
             content["asked"] = [dict(part) for part in self.asked]
@@ -471,14 +613,45 @@ class Policy:
         if not isinstance(record, Mapping):
             raise TypeError(f"A record must be a mapping; got {type(record).__name__}.")
         values = {name: _value(record, name) for name in self.names}
-        return [f.encode(values if isinstance(f, NumbersField) else values[f.name]) for f in self.fields]
+        of_several = NumbersField | PairField
+        return [f.encode(values if isinstance(f, of_several) else values[f.name]) for f in self.fields]
 
     def _draw(self, encoded: Sequence[Any], words: Iterator[int]) -> bytes:
         report_id = b"".join(next(words).to_bytes(8, "big") for _ in range(2))
-        return self._pack(report_id, [f.draw(one, words) for f, one in zip(self.fields, encoded, strict=True)])
+        m, s = len(self.fields), self.n_sampled
+        # The sample is drawn before any value is looked at.
+        asked = range(m) if s is None else uniform_subset(m, s, words)
+        answers: list[int | None] = [None] * m
+        for place in asked:
+            answers[place] = self.fields[place].draw(encoded[place], words)
+        return self._pack(report_id, answers)
 
-    def _pack(self, report_id: bytes, answers: list[int]) -> bytes:
-        return pack(bytes.fromhex(self.sha256), report_id, answers, [field.n_answers for field in self.fields])
+    def _pack(self, report_id: bytes, answers: Sequence[int | None]) -> bytes:
+        sizes = [field.n_answers for field in self.fields]
+        return pack(bytes.fromhex(self.sha256), report_id, answers, sizes, self.n_sampled)
+
+    def _largest_sum(self, epsilons: Sequence[float]) -> float:
+        """Return the exact sum of the epsilons that are asked together at most, rounded up."""
+        return round_up(sum(map(Fraction, sorted(epsilons, reverse=True)[: self.n_sampled]), Fraction(0)))
+
+
+def _check_field_names(fields: Sequence[AnyField]) -> None:
+    """Raise ValueError if a name stands for two things; a column may be in several pairs."""
+    names = [one.name for one in fields]
+    columns = [one for each in fields if isinstance(each, PairField) for one in each.columns]
+    different = {column.name: column for column in columns}
+    held = [name for one in fields if not isinstance(one, PairField) for name in one.names]
+    for listed in (names, [*held, *different]):
+        if len(set(listed)) < len(listed):
+            raise ValueError(f"Fields must have different names; got {listed!r}.")
+    if any(different[column.name] != column for column in columns):
+        raise ValueError("A column must be declared alike in all of its pairs; got two declarations of one name.")
+
+
+def _check_sample(n_sampled: int | None, n_fields: int) -> None:
+    """Raise ValueError unless some of the fields can be sampled."""
+    if n_sampled is not None:
+        check_integer(f"n_sampled, of {n_fields} fields,", n_sampled, least=1, most=n_fields - 1)
 
 
 def _check_asked(asked: Sequence[Mapping[str, Any]]) -> None:

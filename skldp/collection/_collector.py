@@ -11,12 +11,13 @@ import numpy.typing as npt
 
 from skldp._checks import check_fraction
 from skldp._value_labels import number_label, value_labels
-from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField
+from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField, PairField
 from skldp.client._fields import AnyField
+from skldp.collection._joint_tables import JointTables
 from skldp.collection._likeliest import likeliest_codes
 from skldp.collection._page import notebook_view, page_of
 from skldp.collection._report_files import ReportStore
-from skldp.collection._report_tables import frame_of
+from skldp.collection._report_tables import asked_of, frame_of
 from skldp.collection._survey_fields import bins_of, distribution_of, parts_of, weights_of
 from skldp.learning._answer_scores import (
     PartScores,
@@ -58,7 +59,9 @@ class Collector(ReportStore):
     A report counts once, by its id. The first of several reports with one id counts; in a merge, that of the earlier
     collector. Equal answers of two people are two reports.
 
-    Estimates are of the population that people were sampled from; standard errors include noise and sampling. A mean
+    Estimates are of the population that people were sampled from; standard errors include noise and sampling. If the
+    policy samples fields, an estimate uses the reports that answer all of its fields, a random sample of the people. A
+    group, a filter or a correlation then needs people who were asked two fields or more. A mean
     is that of the unbiased numbers of the answers. Frequencies invert the response matrix of the field. A group or a
     filter gives each report a score :math:`s` with mean 1 inside and 0 outside; a mean within it is
     :math:`\sum s_i y_i / \sum s_i`. Grouping by a private field is possible, and costs precision. Intervals of
@@ -94,6 +97,10 @@ class Collector(ReportStore):
     ('Bonn', 'Ulm')
     """
 
+    # Share of all reports that answer the fields of an estimate.
+    _answered = 1.0
+    _tables: JointTables | None = None
+
     def mean(
         self, field: str, *, by: str | None = None, where: Mapping[str, Any] | None = None, level: float = 0.95
     ) -> SurveyEstimate:
@@ -118,13 +125,16 @@ class Collector(ReportStore):
         ValueError
             If there are fewer than two reports, or a parameter is out of range.
         """
-        own, scores, column = self._number_scores(field)
+        if self._is_paired(field):
+            return self._joint.estimate(field, mean=True, by=by, where=where, level=level)
+        of = self._among(field, by=by, where=where)
+        own, scores, column = of._number_scores(field)
 
         def one(weights: Scores) -> SurveyEstimate:
-            raw = quotients(Sums.of(scores, weights), self.n_reports, level, f"mean of {field}", (field,))
+            raw = quotients(Sums.of(scores, weights), of.n_reports, level, f"mean of {field}", (field,))
             return raw.scaled(column.radius, column.center)
 
-        return self._grouped(one, (own,), by, where, level)
+        return of._grouped(one, (own,), by, where, level)
 
     def variance(
         self, field: str, *, by: str | None = None, where: Mapping[str, Any] | None = None, level: float = 0.95
@@ -134,12 +144,13 @@ class Collector(ReportStore):
         Parameters and errors are those of :meth:`mean`. The law of `field` must be one of a lattice, such as
         ``"piecewise"``, or mix one in. The estimate is unbiased, and may be below 0.
         """
-        number, scores = self._number(field), self._moment_scores(field)
+        of = self._among(field, by=by, where=where)
+        number, scores = of._number(field), of._moment_scores(field)
 
         def one(weights: Scores) -> SurveyEstimate:
             return variance(*scores, weights, level, f"variance of {field}").scaled(number.radius**2)
 
-        return self._grouped(one, (field,), by, where, level)
+        return of._grouped(one, (field,), by, where, level)
 
     def correlation(
         self,
@@ -155,12 +166,13 @@ class Collector(ReportStore):
         Parameters and errors are those of :meth:`variance`. The estimate may lie outside [-1, 1]; its interval does
         not, and is all of [-1, 1] if there are too few reports.
         """
-        first, second = self._moment_scores(field), self._moment_scores(other)
+        of = self._among(field, other, by=by, where=where)
+        first, second = of._moment_scores(field), of._moment_scores(other)
 
         def one(weights: Scores) -> SurveyEstimate:
             return correlation(first, second, weights, level, f"correlation of {field} and {other}")
 
-        return self._grouped(one, (field, other), by, where, level)
+        return of._grouped(one, (field, other), by, where, level)
 
     def frequencies(
         self,
@@ -196,15 +208,50 @@ class Collector(ReportStore):
         ValueError
             As of :meth:`mean`.
         """
+        if self._is_paired(field):
+            if consistent is not None:
+                raise ValueError("consistent must be None for a column of pairs; use `table`.")
+            return self._joint.estimate(field, mean=False, by=by, where=where, level=level)
         category = self._field(field)
         if not isinstance(category, CategoryField):
             raise ValueError(f"`frequencies` needs a category; use `histogram` for number {field!r}.")
+        of = self._among(field, by=by, where=where)
 
         def likeliest() -> npt.NDArray[np.float64]:
-            return likeliest_codes(category.law, self._answers[field])
+            return likeliest_codes(category.law, of._answers[field])
 
         scores, labels = code_scores(category.law), value_labels(category.values)
-        return self._shares(field, scores, "shares", labels, consistent, likeliest, by, where, level)
+        return of._shares(field, scores, "shares", labels, consistent, likeliest, by, where, level)
+
+    def table(
+        self, field: str, other: str, *, consistent: Literal["project"] | None = None, level: float = 0.95
+    ) -> SurveyEstimate:
+        """Estimate the shares of the combinations of two columns of a pair.
+
+        Parameters
+        ----------
+        field, other : str
+            Columns of one of the policy's pairs. A number is a point that it is rounded to at random.
+        consistent : "project", default=None
+            None is unbiased. ``"project"`` makes all tables of the policy distributions that nearly agree on the shares
+            of each column, which is biased and more precise.
+        level : float, default=0.95
+
+        Returns
+        -------
+        SurveyEstimate
+            Labelled ``"value: value"``, in the order of `field`. Standard errors and intervals as of
+            :meth:`frequencies`.
+
+        Raises
+        ------
+        ValueError
+            If the policy has no such pair, or there are fewer than two reports of it.
+        """
+        check_fraction("level", level)
+        if consistent not in (None, "project"):
+            raise ValueError(f"consistent must be None or 'project'; got {consistent!r}.")
+        return self._joint.table(field, other, consistent=consistent is not None, level=level)
 
     def histogram(
         self,
@@ -236,16 +283,16 @@ class Collector(ReportStore):
         ValueError
             As of :meth:`mean`, or if the law does not identify so many bins.
         """
-        number = self._number(field)
-        own = bins_of(number, bins, self.n_reports)
+        of, number = self._among(field, by=by, where=where), self._number(field)
+        own = bins_of(number, bins, of.n_reports)
 
         def likeliest() -> npt.NDArray[np.float64]:
-            found, *_ = distribution_of(number, self._answers[field])
+            found, *_ = distribution_of(number, of._answers[field])
             # The distribution spreads the share of an integer around it.
             inner = np.ceil(own.edges[1:-1]) - 0.5 if number.whole else own.edges[1:-1]
             return np.diff(found.cumulative(inner), prepend=0.0, append=1.0)
 
-        return self._shares(field, own.scores, "shares", own.labels, consistent, likeliest, by, where, level)
+        return of._shares(field, own.scores, "shares", own.labels, consistent, likeliest, by, where, level)
 
     def cumulative(
         self,
@@ -260,9 +307,10 @@ class Collector(ReportStore):
 
         Parameters and errors are those of :meth:`histogram`. Shares may lie outside [0, 1] and need not ascend.
         """
-        own = bins_of(self._number(field), bins, self.n_reports)
+        of = self._among(field, by=by, where=where)
+        own = bins_of(of._number(field), bins, of.n_reports)
         labels = tuple(f"< {number_label(edge)}" for edge in own.edges[1:-1])
-        return self._shares(field, own.cumulative, "cumulative shares", labels, None, None, by, where, level)
+        return of._shares(field, own.cumulative, "cumulative shares", labels, None, None, by, where, level)
 
     def quantiles(
         self, field: str, levels: Sequence[float] = (0.25, 0.5, 0.75), *, level: float = 0.95
@@ -292,12 +340,14 @@ class Collector(ReportStore):
         for one in levels:
             check_fraction("levels", one)
         check_fraction("level", level)
-        self._check_number_of_reports()
-        number, answers = self._number(field), self._answers[field]
+        of = self._among(field)
+        of._check_number_of_reports()
+        number, answers = of._number(field), of._answers[field]
         found, errors, *ends = distribution_of(number, answers)
         estimate = quantile_estimate(
             found, errors, levels, (ends[0], ends[1]), level, f"likeliest quantiles of {field}"
         )
+        estimate = replace(estimate, answered=of._answered)
         if not number.whole:
             return estimate
         return replace(estimate, **{name: np.rint(getattr(estimate, name)) for name in ("values", "low", "high")})
@@ -306,7 +356,8 @@ class Collector(ReportStore):
         """Return the released values as a pandas DataFrame, one row a report, in the order of their ids.
 
         A number is the unbiased one of its answer. A category is the answered one, or a column for each bit, such as
-        ``"city=Bonn"``, or the integer of a hash or a Hadamard code.
+        ``"city=Bonn"``, or the integer of a hash or a Hadamard code. A field that a person was not asked is NaN; the
+        answer that a category is missing is None.
 
         Raises
         ------
@@ -339,11 +390,18 @@ class Collector(ReportStore):
         return notebook_view(self.policy, self.counts)
 
     def _usual_estimates(self, field: AnyField) -> list[tuple[SurveyEstimate, bool]]:
-        """Return the default estimates of a field, each with whether it is drawn."""
+        """Return the default estimates of a field, each with whether it is drawn; none for fewer than two answers."""
+        if (
+            self.policy.n_sampled is not None
+            and asked_of(self.policy, self._columns)[:, self.policy.fields.index(field)].sum() < 2
+        ):
+            return []
         if isinstance(field, CategoryField):
             return [(self.frequencies(field.name, consistent="project"), True)]
         if isinstance(field, NumbersField):
             return [(one, False) for one in self._group_means(field)]
+        if isinstance(field, PairField):
+            return [(self.table(*field.names, consistent="project"), False)]
         found = []
         histogram = partial(self.histogram, consistent="project")
         for estimate, drawn in (self.mean, False), (histogram, True), (self.quantiles, False), (self.variance, False):
@@ -351,6 +409,16 @@ class Collector(ReportStore):
             with suppress(ValueError):
                 found.append((estimate(field.name), drawn))
         return found
+
+    def _is_paired(self, name: str) -> bool:
+        return any(isinstance(one, PairField) and name in one.names for one in self.policy.fields)
+
+    @property
+    def _joint(self) -> JointTables:
+        columns = self._columns
+        if self._tables is None or self._tables.reports is not columns:
+            self._tables = JointTables(self.policy, columns)
+        return self._tables
 
     @property
     def _answers(self) -> dict[str, npt.NDArray[np.unsignedinteger[Any]]]:
@@ -361,9 +429,32 @@ class Collector(ReportStore):
         if self.n_reports < 2:
             raise ValueError(f"Estimates need at least 2 reports; got {self.n_reports}.")
 
+    def _among(self, *names: str, by: str | None = None, where: Mapping[str, Any] | None = None) -> "Collector":
+        """Return a collector of the reports that answer all of these fields: itself unless fields are sampled."""
+        m, s = len(self.policy.fields), self.policy.n_sampled
+        if s is None:
+            return self
+        wanted = {*names, *([] if by is None else [by]), *(where or {})}
+        for name in filter(self._is_paired, wanted):
+            # Raises: pairs have estimates of their own.
+            self._field(name)
+        places = [place for place, field in enumerate(self.policy.fields) if wanted & {field.name, *field.names}]
+        if len(places) > s:
+            raise ValueError(
+                f"An estimate of {len(places)} fields together needs people who were asked all of them; this policy "
+                f"asks {s} of {m}. Make one with a larger n_sampled."
+            )
+        rows = np.flatnonzero(asked_of(self.policy, self._columns)[:, places].all(axis=1))
+        chosen = type(self)(self.policy)
+        chosen._parts = [self._columns.take(rows)]
+        chosen._answered = len(rows) / max(self.n_reports, 1)
+        return chosen
+
     def _field(self, name: str) -> CategoryField | NumberField:
         fields = {field.name: field for field in self.policy.fields}
         found = fields.get(name)
+        if self._is_paired(name) or isinstance(found, PairField):
+            raise ValueError(f"Use `table`, `mean` or `frequencies` with the columns of pairs; got {name!r}.")
         if found is None or isinstance(found, NumbersField):
             if name in self.policy.names:
                 raise ValueError(f"Use `mean`: {name!r} is one of several numbers of one law.")
@@ -393,11 +484,12 @@ class Collector(ReportStore):
 
     def _group_means(self, field: NumbersField) -> list[SurveyEstimate]:
         """Estimate the mean of each number of a group, from one pass over the reports."""
-        n, names, ones = self.n_reports, field.names, np.ones(len(field.columns))
-        a, aa, largest = grouped_sums(field.law, self._answers[field.name])
+        of = self._among(field.name)
+        n, names, ones = of.n_reports, field.names, np.ones(len(field.columns))
+        a, aa, largest = grouped_sums(field.law, of._answers[field.name])
         raw = quotients(Sums(a, aa, a, n, n, -largest * ones, largest * ones, 1.0, 1.0), n, 0.95, "", names)
         center, radius = np.array([(column.center, column.radius) for column in field.columns]).T
-        means = raw.scaled(radius, center)
+        means = replace(raw.scaled(radius, center), answered=of._answered)
         return [means.only([i], [name], f"mean of {name}") for i, name in enumerate(names)]
 
     def _shares(
@@ -462,8 +554,9 @@ class Collector(ReportStore):
         filtered = f" where {' and '.join(asked)}" if asked else ""
         if by is None:
             single = estimate(weights)
-            return replace(single, what=single.what + filtered)
+            return replace(single, what=single.what + filtered, answered=self._answered)
         labels, parts = parts_of(fields[by], self.n_reports)
         found = [estimate(weights.times(parts.of(answers[by], [i]))) for i in range(len(labels))]
         what = found[0].what
-        return joined(labels, found, f"{what} by {by}{filtered}", several=several)
+        together = joined(labels, found, f"{what} by {by}{filtered}", several=several)
+        return replace(together, answered=self._answered)

@@ -4,7 +4,7 @@ import math
 from collections import UserList
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import combinations, islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,8 +12,9 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField, Policy
+from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField, PairField, Policy
 from skldp.client._fields import AnyField
+from skldp.collection import _precision
 from skldp.domains._columns import Columns
 from skldp.domains._declared_columns import CategoryColumn, DeclaredColumn
 from skldp.estimators._bitrand import BitRandTransformer
@@ -23,17 +24,21 @@ from skldp.estimators._numeric import NumericPrivatizer
 from skldp.estimators._schema import read_schema
 from skldp.estimators._table import TablePrivatizer
 from skldp.estimators._targets import TargetPrivatizer
-from skldp.laws._categories import UnaryLaw
+from skldp.laws._categories import MOST_CODES, UnaryLaw
 from skldp.laws._integers import GroupLaw
-from skldp.mechanisms._record import MixedRecord, share_out
+from skldp.mechanisms._record import MixedRecord, sampled_shares
+from skldp.mechanisms.categorical._catalogue import make_categorical_mechanism
+from skldp.mechanisms.categorical._unary import OneHotRandomizedResponse
 
 _Fields = tuple[AnyField, ...]
+# Policies reach this layer through this module alone.
+precision_of, people_needed = _precision.precision_of, _precision.people_needed
 # Names of labels and targets, which are not columns of a table.
 _NAMES = {"LabelRR": "label", "LabelLaplace": "label", "TargetPrivatizer": "target"}
 
 
-def exported(estimator: Any, units: Mapping[str, str]) -> tuple[_Fields, list[dict[str, Any]]]:
-    """Return the fields of a fitted estimator, and the parameters that its integers follow from."""
+def exported(estimator: Any, units: Mapping[str, str]) -> tuple[_Fields, list[dict[str, Any]], int | None]:
+    """Return the fields of a fitted estimator, the parameters of its integers, and the size of a sample of fields."""
     parts = list(_parts(estimator))
     if not parts:
         raise ValueError("A policy must release something; got an estimator that drops all columns.")
@@ -41,17 +46,63 @@ def exported(estimator: Any, units: Mapping[str, str]) -> tuple[_Fields, list[di
     if unknown:
         raise ValueError(f"units must be of columns of the table; got others: {sorted(unknown)}.")
     fields: list[AnyField] = []
-    asked = []
+    asked, n_sampled = [], None
     for part in parts:
         if not math.isfinite(part.fitted.privacy_guarantee_.epsilon):
             raise ValueError("A policy publishes its domain, which must be declared; got a learnt one.")
         params = _export_params(part.fitted)
         own = _fields_of(part.fitted, part.names, units, part.label or "numbers")
         fields.extend(own)
+        if isinstance(part.fitted, _SAMPLERS):
+            n_sampled = part.fitted.mechanism_.n_sampled
+        if n_sampled is not None and len(parts) > 1:
+            raise ValueError(
+                "A policy samples all of its fields or none: an estimator with n_sampled_features must be alone; got "
+                f"{len(parts)} estimators."
+            )
         head = {"estimator": type(part.fitted).__name__, "epsilon": repr(float(part.fitted.epsilon))}
         named = {} if part.label is None else {"name": part.label}
         asked.append(head | {"n_fields": str(len(own))} | params | named)
-    return tuple(fields), asked
+    return tuple(fields), asked, n_sampled
+
+
+def paired(estimator: Any, fields: _Fields, joint: Any, n_knots: int) -> tuple[PairField, ...]:
+    """Return the fields of pairs of an estimator's columns, each at its whole epsilon."""
+    if not isinstance(estimator, _SAMPLERS) or estimator.mechanism_.n_sampled is not None:
+        raise ValueError(
+            "Pairs need a TablePrivatizer or CategoricalPrivatizer with n_sampled_features='all'; got "
+            f"{type(estimator).__name__}."
+        )
+    columns = {field.name: _column_of(field) for field in fields}
+    every = list(combinations(columns, 2))
+    named = every if isinstance(joint, str) and joint == "all" else joint
+    if not isinstance(named, list | tuple) or not all(isinstance(one, list | tuple) and len(one) == 2 for one in named):
+        raise ValueError(f"joint must be 'all' or a list of pairs of columns; got {joint!r:.60}.")
+    different = {frozenset(map(str, one)) for one in named}
+    if not named or len(different) < len(named) or not different <= set(map(frozenset, every)):
+        raise ValueError(f"joint must be different pairs of the columns {list(columns)}; got {joint!r:.200}.")
+    made, laws = [], dict[int, Any]()
+    for first, second in named:
+        both = columns[first], columns[second]
+        n_codes = math.prod(n_knots if one.values is None else len(one.values) for one in both)
+        if n_codes > MOST_CODES:
+            raise ValueError(
+                f"A pair must have at most {MOST_CODES} combinations; got {n_codes} of {first} and {second}."
+            )
+        if n_codes not in laws:
+            mechanism = make_categorical_mechanism("best", float(estimator.epsilon), n_codes)
+            alone = mechanism.law if isinstance(mechanism, OneHotRandomizedResponse) else mechanism
+            laws[n_codes] = alone.integer_law
+        made.append(PairField(f"{first} & {second}", both, laws[n_codes], n_knots=n_knots))
+    return tuple(made)
+
+
+def _column_of(field: AnyField) -> CategoryColumn | NumberColumn:
+    if isinstance(field, CategoryField):
+        return CategoryColumn(field.name, field.values, unknown=field.unknown)
+    assert isinstance(field, NumberField)
+    kind: dict[str, Any] = {"whole": field.whole, "is_date": field.is_date}
+    return NumberColumn(field.name, field.low, field.high, unit=field.unit, missing=field.missing, **kind)
 
 
 def estimator_of(policy: Policy) -> Any:
@@ -73,7 +124,8 @@ def estimator_of(policy: Policy) -> Any:
         except (ArithmeticError, KeyError):
             # An epsilon of 1e-300 leaves nothing to divide by, and parameters may be absent.
             one, again = None, ()
-        if list(map(_of_estimator, again)) != list(map(_of_estimator, fields)):
+        sampled = int(params["n_sampled"]) if _samples_fields(params) else None
+        if list(map(_of_estimator, again)) != list(map(_of_estimator, fields)) or sampled != policy.n_sampled:
             raise ValueError(
                 "The policy's thresholds do not match its stated parameters; it was edited or made by another version."
             )
@@ -81,6 +133,11 @@ def estimator_of(policy: Policy) -> Any:
     if next(left, None) is not None:
         raise ValueError("The policy's stated parameters must cover all of its fields; it was edited.")
     return built[0][1] if len(built) == 1 and built[0][0] is None else ColumnTransformer(built)
+
+
+def _samples_fields(params: Mapping[str, Any]) -> bool:
+    """Return whether parameters state a sample of fields, and not one of the numbers of one law."""
+    return "n_sampled" in params and params["estimator"] in [kind.__name__ for kind in _SAMPLERS]
 
 
 def _fields_of(fitted: Any, names: Sequence[str], units: Mapping[str, str], group: str) -> _Fields:
@@ -107,7 +164,9 @@ def _export_params(fitted: Any) -> dict[str, Any]:
     """Return the parameters that the integers of an estimator follow from, beside epsilon and the fields."""
     match fitted:
         case TablePrivatizer():
-            return {"mechanism": fitted.mechanism, "numbers": [repr(fitted.shares_[name]) for name in fitted.epsilons_]}
+            # The columns of a sample have equal shares.
+            split = {"numbers": [repr(fitted.shares_[name]) for name in fitted.epsilons_]}
+            return {"mechanism": fitted.mechanism} | (_sample_of(fitted) or split)
         case NumericPrivatizer():
             return {"mechanism": fitted.mechanism_name_, "n_sampled": str(fitted.n_sampled_features_)}
         case BitRandTransformer():
@@ -125,12 +184,18 @@ def _export_params(fitted: Any) -> dict[str, Any]:
             own = {"epsilon": repr(float(epsilon)), "mechanism": fitted.mechanism_name_}
             return own if prior is None else own | {"numbers": [repr(share) for share in prior]}
         case CategoricalPrivatizer():
-            return {"mechanism": fitted.mechanism}
+            return {"mechanism": fitted.mechanism} | _sample_of(fitted)
     return {"mechanism": type(fitted).__name__}
+
+
+def _sample_of(fitted: Any) -> dict[str, str]:
+    n_sampled = fitted.mechanism_.n_sampled
+    return {} if n_sampled is None else {"n_sampled": str(n_sampled)}
 
 
 def _build(params: Mapping[str, Any], fields: _Fields) -> Any:
     """Build the estimator of stated parameters and fields, not fitted."""
+    sample: dict[str, Any] = {"n_sampled_features": int(params["n_sampled"])} if _samples_fields(params) else {}
     epsilon, mechanism = float(params["epsilon"]), params["mechanism"]
     numbers = _numbers(fields)
     bounds: Any = (np.array([one.low for one in numbers]), np.array([one.high for one in numbers]))
@@ -142,10 +207,11 @@ def _build(params: Mapping[str, Any], fields: _Fields) -> Any:
             return TablePrivatizer(
                 epsilon,
                 schema=schema,
-                shares=dict(zip(schema, map(float, params["numbers"]), strict=True)),
+                shares="equal" if sample else dict(zip(schema, map(float, params["numbers"]), strict=True)),
                 mechanism=mechanism,
                 category_mechanism=of_categories if {"krr", *of_categories.values()} != {"krr"} else "krr",
                 handle_unknown="missing" if unknown == {None} else "error",
+                **sample,
             )
         case "NumericPrivatizer":
             n_sampled = int(params["n_sampled"])
@@ -165,7 +231,7 @@ def _build(params: Mapping[str, Any], fields: _Fields) -> Any:
             return TargetPrivatizer(epsilon, bounds=(column.low, column.high), mechanism=mechanism, prior=prior)
         case "CategoricalPrivatizer":
             categories = [list(_category(field).values) for field in fields]
-            return CategoricalPrivatizer(epsilon, mechanism=mechanism, categories=categories)
+            return CategoricalPrivatizer(epsilon, mechanism=mechanism, categories=categories, **sample)
     (label,) = fields
     return _ESTIMATORS[params["estimator"]](epsilon, classes=list(_category(label).values))
 
@@ -179,8 +245,11 @@ def _rebuilt_fields(built: Any, fields: _Fields) -> _Fields:
         of_categories = _category_mechanisms(fields)
         coded = Columns.of({name: column.coded for name, column in zip(names, columns, strict=True)})
         mechanisms = tuple(of_categories.get(name, built.mechanism) for name in names)
-        shares: Any = built.get_params()["shares"].values()
-        record = MixedRecord(coded, share_out(built.epsilon, list(shares)), mechanisms)
+        shares, given = built.get_params()["shares"], built.n_sampled_features
+        n_sampled = None if given == "all" else int(given)
+        weights = [1.0] * len(names) if shares == "equal" else list(shares.values())
+        split = sampled_shares(built.epsilon, weights, n_sampled)
+        record = MixedRecord(coded, split, mechanisms, n_sampled=n_sampled)
         return tuple(map(_table_field, names, columns, record.parts, [None] * len(names)))
     if isinstance(built, LabelRR | LabelLaplace):
         public: Any = built.classes
@@ -192,6 +261,9 @@ def _rebuilt_fields(built: Any, fields: _Fields) -> _Fields:
         public = np.array([[one.low for one in _numbers(fields)]])
     return _fields_of(built.fit(public), names, {}, fields[0].name)
 
+
+# Estimators that can sample columns.
+_SAMPLERS = TablePrivatizer, CategoricalPrivatizer
 
 _ESTIMATORS: dict[str, type] = {
     kind.__name__: kind
@@ -234,7 +306,7 @@ def _table_field(name: str, column: DeclaredColumn, mechanism: Any, unit: str | 
 
 def _schema_of(field: AnyField) -> dict[str, Any]:
     """Return the declaration of a field in a schema."""
-    if isinstance(field, NumbersField):
+    if isinstance(field, NumbersField | PairField):
         raise ValueError(f"Each number of a table has its own law; {field.name!r} holds several numbers of one law.")
     if isinstance(field, CategoryField):
         if None in field.values[:-1]:
@@ -253,6 +325,7 @@ def _of_estimator(field: AnyField) -> AnyField:
         return replace(field, unknown=...)
     if isinstance(field, NumberField):
         return replace(field, unit=None, missing=None, steps=None)
+    assert isinstance(field, NumbersField)
     columns = tuple(replace(column, unit=None, missing=None) for column in field.columns)
     return replace(field, columns=columns, steps=None)
 
@@ -262,7 +335,7 @@ def _numbers(fields: _Fields) -> list[NumberColumn]:
     return [
         one
         for field in fields
-        if not isinstance(field, CategoryField)
+        if isinstance(field, NumberField | NumbersField)
         for one in (field.columns if isinstance(field, NumbersField) else [field])
     ]
 

@@ -8,14 +8,15 @@ import numpy.typing as npt
 
 from skldp._tables import as_frame, require
 from skldp._value_labels import value_labels
-from skldp.client import NumberField, NumbersField, Policy, PolicyReport
+from skldp.client import NumberField, NumbersField, PairField, Policy, PolicyReport
+from skldp.client._fields import AnyField
 from skldp.laws._categories import ResponseLaw, SubsetLaw, UnaryLaw
 from skldp.laws._longitudinal_laws import LongitudinalBitsLaw, LongitudinalResponseLaw
 from skldp.learning._answer_scores import bits, each, whole_answers
 
 
 class ReportColumns(NamedTuple):
-    """Reports of one policy.
+    """Reports of one policy. A field that a person was not asked has its number of answers, which is no answer.
 
     Shapes: `ids` (n, 16) of uint8.
     """
@@ -34,11 +35,30 @@ def answer_bytes(n_answers: int) -> int:
     return next((size for size in (1, 2, 4, 8) if needed <= size), needed)
 
 
+def field_bytes(policy: Policy, field: AnyField) -> int:
+    """Return the width of a field's encoded answer, or of the mark of a field that was not asked."""
+    return answer_bytes(field.n_answers + (policy.n_sampled is not None))
+
+
+def asked_of(policy: Policy, columns: ReportColumns) -> npt.NDArray[np.bool_]:
+    """Return which fields each report answers, shape (n, n_fields)."""
+    asked = np.ones((len(columns.ids), len(policy.fields)), dtype=bool)
+    if policy.n_sampled is not None:
+        for place, (field, answers) in enumerate(zip(policy.fields, columns.answers, strict=True)):
+            mark = _column([field.n_answers], field.n_answers + 1)
+            asked[:, place] = answers != mark if answers.ndim == 1 else (answers != mark).any(axis=1)
+    return asked
+
+
 def columns_of(policy: Policy, reports: Sequence[PolicyReport]) -> ReportColumns:
     """Convert reports to columns."""
     ids = b"".join(bytes.fromhex(report.report_id) for report in reports)
     answers = tuple(
-        _column([report.answers[field.name] for report in reports], field.n_answers) for field in policy.fields
+        _column(
+            [report.answers.get(field.name, field.n_answers) for report in reports],
+            field.n_answers + (policy.n_sampled is not None),
+        )
+        for field in policy.fields
     )
     return ReportColumns(np.frombuffer(ids, dtype=np.uint8).reshape(-1, 16), answers)
 
@@ -61,18 +81,22 @@ def sorted_once(columns: ReportColumns) -> ReportColumns:
 
 def are_answers(policy: Policy, columns: ReportColumns) -> npt.NDArray[np.bool_]:
     """Return which rows hold answers of the policy, shape (n,)."""
+    asked = asked_of(policy, columns)
     fits = np.ones(len(columns.ids), dtype=bool)
-    for field, answers in zip(policy.fields, columns.answers, strict=True):
+    if policy.n_sampled is not None:
+        fits &= asked.sum(axis=1) == policy.n_sampled
+    for field, answers, own in zip(policy.fields, columns.answers, asked.T, strict=True):
         if answers.ndim == 1:
-            fits &= answers <= answers.dtype.type(field.n_answers - 1)
+            is_one = answers <= answers.dtype.type(field.n_answers - 1)
         else:
             largest = (field.n_answers - 1).to_bytes(answers.shape[1], "big")
             # Big-endian bytes of one length are ordered as their numbers.
-            fits &= np.array([row.tobytes() <= largest for row in answers], dtype=bool)
+            is_one = np.array([row.tobytes() <= largest for row in answers], dtype=bool)
         if isinstance(field.law, SubsetLaw):
             # A set has as many one bits as members.
-            cells = np.frombuffer(answers.tobytes(), dtype=np.uint8).reshape(len(fits), answer_bytes(field.n_answers))
-            fits &= np.unpackbits(cells, axis=1).sum(axis=1) == field.law.set_size
+            cells = np.frombuffer(answers.tobytes(), dtype=np.uint8).reshape(len(fits), field_bytes(policy, field))
+            is_one = is_one & (np.unpackbits(cells, axis=1).sum(axis=1) == field.law.set_size)
+        fits &= is_one | ~own
     return fits
 
 
@@ -87,13 +111,18 @@ def _column(answers: Sequence[int], n_answers: int) -> npt.NDArray[np.unsignedin
 def frame_of(policy: Policy, columns: ReportColumns) -> Any:
     """Return the released values of reports as a pandas DataFrame."""
     data: list[tuple[str, Any]] = []
-    for field, answers in zip(policy.fields, columns.answers, strict=True):
+    for field, given, own in zip(policy.fields, columns.answers, asked_of(policy, columns).T, strict=True):
+        answers, first = given[own], len(data)
         if isinstance(field, NumberField):
             data.append((field.name, each(field.value, answers)))
         elif isinstance(field, NumbersField):
             different, place = whole_answers(answers)
             values = np.array([field.law.values(one) for one in different]).reshape(-1, len(field.columns))
             data += [(one.name, one.number(values[place, i])) for i, one in enumerate(field.columns)]
+        elif isinstance(field, PairField):
+            different, place = whole_answers(answers)
+            # Integers of bits may be of any size.
+            data.append((field.name, np.array(different, dtype=object)[place]))
         elif isinstance(field.law, ResponseLaw | LongitudinalResponseLaw):
             categories = np.empty(len(field.values), dtype=object)
             categories[:] = field.values
@@ -103,9 +132,24 @@ def frame_of(policy: Policy, columns: ReportColumns) -> Any:
             data += zip([f"{field.name}={label}" for label in value_labels(field.values)], held.T, strict=True)
         else:
             data.append((field.name, answers))
+        data[first:] = [(name, _spread(values, own)) for name, values in data[first:]]
     if len(made := dict(data)) < len(data):
         raise ValueError("Columns of a frame must have different names; two fields have columns of one name.")
     return as_frame(made)
+
+
+def _spread(values: Any, asked: npt.NDArray[np.bool_]) -> Any:
+    """Return values of those who were asked in a column of all, NaN for the others."""
+    if asked.all():
+        return values
+    if values.dtype != object:
+        spread = np.full(len(asked), np.nan)
+        spread[asked] = values
+        return spread
+    held = np.full(len(asked), np.nan, dtype=object)
+    held[asked] = values
+    # A frame would convert texts to a type in which None is NaN.
+    return require("pandas").Series(held, dtype=object)
 
 
 _REPORT_ID = "skldp_report_id"
@@ -124,7 +168,7 @@ def report_schema(policy: Policy) -> Any:
         raise ValueError(f"No field may have the name of the reports' id, {_REPORT_ID!r}; got one.")
     columns = [pa.field(_REPORT_ID, pa.binary(16), nullable=False)]
     for field in policy.fields:
-        n_bytes = answer_bytes(field.n_answers)
+        n_bytes = field_bytes(policy, field)
         kind = getattr(pa, f"uint{8 * n_bytes}")() if n_bytes in (1, 2, 4, 8) else pa.binary(n_bytes)
         columns.append(pa.field(field.name, kind, nullable=False))
     return pa.schema(columns, metadata=_metadata(policy))
@@ -194,7 +238,7 @@ def columns_of_batch(policy: Policy, batch: Any) -> tuple[ReportColumns, int]:
     for column in kept.columns:
         nulls |= column.is_null().to_numpy(zero_copy_only=False)
     answers = tuple(
-        _numbers(column, answer_bytes(field.n_answers))
+        _numbers(column, field_bytes(policy, field))
         for column, field in zip(kept.columns[1:], policy.fields, strict=True)
     )
     given = ReportColumns(_cells(kept.columns[0], 16), answers)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from skldp._checks import is_integer, is_number
 from skldp._reading import CodeReader, Unread
 from skldp._value_labels import number_label, value_labels
-from skldp.client import CategoryField, NumberField
+from skldp.client import CategoryColumn, CategoryField, NumberField
 from skldp.laws._longitudinal_laws import LongitudinalHistogramLaw
 from skldp.learning._answer_scores import (
     Answers,
@@ -153,7 +153,7 @@ def _bins_of_buckets(field: NumberField, edges: _Floats, bins: int | Sequence[fl
     raise ValueError(f"bins must be unions of the {len(edges) - 1} buckets of {field.name!r}; got {bins!r}.")
 
 
-def category_code(field: CategoryField, value: Any) -> int:
+def category_code(field: CategoryColumn, value: Any) -> int:
     """Return the code of a category."""
     found = CodeReader(field.values).read(value)
     if found is Unread.MISSING and None in field.values:

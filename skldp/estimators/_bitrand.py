@@ -195,8 +195,8 @@ class LatentTransformer(BitFlipTransformer):
 
     .. math:: P(1 \to 1) = \frac{1}{1 + \alpha},\qquad P(0 \to 1) = \frac{1}{1 + \alpha e^s}
 
-    The exact level lies below the stated epsilon (0.875 of it at alpha = 7). The paper's corrected figure, 4.571 times
-    the stated one, is not the level of the standard definition.
+    The exact level lies below the stated epsilon (0.875 of it at alpha = 7 and small s). The paper's corrected figure,
+    4.571 times the stated one, is not the level of the standard definition.
 
     References
     ----------
@@ -269,8 +269,8 @@ class OMETransformer(BitFlipTransformer):
     .. math:: P(1 \to 1) = \frac{\alpha}{1 + \alpha} \text{ (even bits)},\; \frac{1}{1 + \alpha^3} \text{ (odd)},
               \qquad P(0 \to 1) = \frac{1}{1 + \alpha e^s}
 
-    At alpha = 1 the exact level is half the stated epsilon. At alpha = 100, which the literature also uses, it is 69
-    per 10 bits however small epsilon is, and the paper's corrected formula is negative.
+    At alpha = 1 and small s the exact level is half the stated epsilon. At alpha = 100, which the literature also uses,
+    it is 69 per 10 bits however small epsilon is, and the paper's corrected formula is negative.
 
     References
     ----------

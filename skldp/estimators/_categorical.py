@@ -1,5 +1,6 @@
 """CategoricalPrivatizer: columns of categories, released one-hot."""
 
+from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -9,6 +10,7 @@ from skldp._arrays import kind_of
 from skldp._checks import check_epsilon
 from skldp._value_labels import value_labels
 from skldp.accounting import PrivacyLedger
+from skldp.domains._domain import Codes
 from skldp.estimators._base import LEDGER, LocalTransformer
 from skldp.estimators._class_codes import declared_values, encode
 from skldp.estimators._guarantee_mixin import attach_guarantee
@@ -21,7 +23,7 @@ from skldp.estimators._validation import (
     input_names,
     validate_mixed,
 )
-from skldp.mechanisms._record import CategoricalRecord
+from skldp.mechanisms._record import CategoricalRecord, number_of_sampled_columns
 from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS
 from skldp.mechanisms.categorical._frequency import FrequencyEstimate, estimate_frequencies
 
@@ -32,8 +34,8 @@ class CategoricalPrivatizer(LocalTransformer):
     Parameters
     ----------
     epsilon : float, default=1.0
-        Budget (natural log) of one record, all its columns together: split equally over the columns that have at least
-        two categories.
+        Budget (natural log) of one record, all its columns together: split equally over the released columns that have
+        at least two categories.
     mechanism : {"krr", "sue", "oue", "subset", "hashing", "hadamard", "best"}, default="krr"
         ``"krr"``: randomized response, one 1 per column. ``"sue"`` (RAPPOR's) and ``"oue"``: one noisy bit per
         category, better for more than about :math:`3 e^\varepsilon + 2` categories. ``"subset"``: about one in
@@ -44,6 +46,10 @@ class CategoricalPrivatizer(LocalTransformer):
     categories : "auto" or list of array-like, default="auto"
         Declared categories of each column, from public knowledge. ``"auto"`` learns them at fit, with a warning and an
         infinite guarantee.
+    n_sampled_features : "auto", "all" or int, default="all"
+        Number of columns released per row, chosen uniformly for each row and independently of its values; columns of
+        one category are not counted. Each has an equal share of epsilon. ``"auto"`` has the least predicted error of
+        means and frequencies, from the domains alone. ``"all"`` keeps what columns have in common, for models.
     transform_noise : bool, default=True
         If False, `transform` returns the one-hot encoding without noise; `fit_transform` still adds it.
     seed : None, int, Generator or RandomState, default=None
@@ -56,6 +62,8 @@ class CategoricalPrivatizer(LocalTransformer):
     categories_ : list of ndarray
         The categories of each column, sorted where they can be.
     mechanism_ : CategoricalRecord
+    n_sampled_features_ : int
+        Number of columns released per row.
     privacy_guarantee_ : PrivacyGuarantee
         Exact, per record; infinite where the categories were learnt.
     n_features_in_ : int
@@ -79,7 +87,8 @@ class CategoricalPrivatizer(LocalTransformer):
 
     Notes
     -----
-    Columns are released independently, so their exact epsilons add up. See `UnaryEncoding`,
+    Columns are released independently, so their exact epsilons add up. All bits of a column that was not asked are the
+    mean bit under uniform categories, :math:`(p + (k - 1) q) / k`, which is neither 0 nor 1. See `UnaryEncoding`,
     `SubsetSelection`, `OneHotLocalHashing`, `OneHotHadamard` and `RandomizedResponse` in ``skldp.mechanisms`` for the
     laws.
 
@@ -106,6 +115,7 @@ class CategoricalPrivatizer(LocalTransformer):
         "epsilon": EPSILON,
         "mechanism": [StrOptions({*CATEGORICAL_MECHANISMS, "best"})],
         "categories": [StrOptions({"auto"}), list, tuple],
+        "n_sampled_features": [StrOptions({"auto", "all"}), Integral],
         "transform_noise": ["boolean"],
         "seed": NOISE_PARAMETERS["seed"],
         "ledger": LEDGER,
@@ -117,6 +127,7 @@ class CategoricalPrivatizer(LocalTransformer):
         *,
         mechanism: Literal["krr", "sue", "oue", "subset", "hashing", "hadamard", "best"] = "krr",
         categories: Any = "auto",
+        n_sampled_features: int | Literal["auto", "all"] = "all",
         transform_noise: bool = True,
         seed: Seed = None,
         ledger: PrivacyLedger | None = None,
@@ -124,6 +135,7 @@ class CategoricalPrivatizer(LocalTransformer):
         self.epsilon = epsilon
         self.mechanism = mechanism
         self.categories = categories
+        self.n_sampled_features = n_sampled_features
         self.transform_noise = transform_noise
         self.seed = seed
         self.ledger = ledger
@@ -147,19 +159,18 @@ class CategoricalPrivatizer(LocalTransformer):
             because clipping would bias them.
         """
         check_is_fitted(self)
+        record, found = self.mechanism_, []
         released = as_table(X_released, "X_released")
-        if released.shape[1] != self.mechanism_.n_outputs or not np.isin(released, (0, 1)).all():
+        asked = self._asked(released)
+        if asked is None:
             raise ValueError(
-                f"X_released must hold zeros and ones in {self.mechanism_.n_outputs} columns, as returned by "
-                f"transform. Got {kind_of(X_released)} instead."
+                f"X_released must hold zeros and ones in {record.n_outputs} columns, as returned by transform, and the "
+                f"mean bit in columns that were not asked. Got {kind_of(X_released)} instead."
             )
-        counts = released.sum(axis=0)
-        return [
-            estimate_frequencies(counts[place], len(released), part.p, part.q, of=of, categories=categories)
-            for part, place, categories in zip(
-                self.mechanism_.parts, self.mechanism_.places, self.categories_, strict=True
-            )
-        ]
+        for part, place, own, categories in zip(record.parts, record.places, asked.T, self.categories_, strict=True):
+            counts, n = released[own, place].sum(axis=0), int(own.sum())
+            found.append(estimate_frequencies(counts, n, part.p, part.q, of, categories, n_people=len(own)))
+        return found
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the released columns: the column's name, an underscore, the category.
@@ -178,6 +189,35 @@ class CategoricalPrivatizer(LocalTransformer):
         columns = zip(names, map(value_labels, self.categories_), strict=True)
         return np.array([f"{name}_{label}" for name, labels in columns for label in labels], dtype=object)
 
+    def _asked(self, released):
+        """Return which columns each row was asked, shape (n_samples, n_features); None for other rows."""
+        record = self.mechanism_
+        if released.shape[1] != record.n_outputs:
+            return None
+        bits = np.isin(released, (0, 1))
+        asked = bits[:, [place.start for place in record.places]]
+        sizes = [part.n_outputs for part in record.parts]
+        fits = (bits == np.repeat(asked, sizes, axis=1)) & (bits | np.isclose(released, self._mean_bits, atol=1e-6))
+        n_sampled = len(record.sampled_from) if record.n_sampled is None else record.n_sampled
+        as_many = asked[:, record.sampled_from].sum(axis=1) == n_sampled
+        return asked if fits.all() and as_many.all() else None
+
+    @property
+    def _mean_bits(self):
+        """Mean of each bit under uniform categories, which stands for a column that was not asked."""
+        return np.repeat([part.mean_bit for part in self.mechanism_.parts], self.mechanism_.sizes)
+
+    def _release(self, rows, out=None, *, noisy=True, **how):
+        released = super()._release(rows, out, noisy=noisy, **how)
+        if noisy and self.mechanism_.n_sampled is not None:
+            np.copyto(released, self._mean_bits, where=released < 0, casting="same_kind")
+        return released
+
+    def _can_be_written_to(self, dtype):
+        # Mean bits are no integers.
+        is_sampled = self.mechanism_.n_sampled is not None
+        return np.can_cast(np.float64, dtype, "same_kind") if is_sampled else super()._can_be_written_to(dtype)
+
     def _fit_rows(self, X):
         """Set the fitted attributes, and return the codes of X."""
         self._forget_guarantee()
@@ -193,9 +233,11 @@ class CategoricalPrivatizer(LocalTransformer):
         listed = zip([_distinct(column) for column in columns] if learnt else self.categories, names, strict=True)
         categories = [declared_values(values, f"categories of column {name}", learnt=learnt) for values, name in listed]
         codes = self._codes(columns, categories)
-        self.mechanism_ = CategoricalRecord(
-            float(self.epsilon), tuple(values.size for values in categories), self.mechanism
-        )
+        sizes = tuple(values.size for values in categories)
+        named = self.n_sampled_features, [Codes((size,)) for size in sizes]
+        n_sampled = number_of_sampled_columns(*named, float(self.epsilon), (self.mechanism,) * len(sizes))
+        self.mechanism_ = CategoricalRecord(float(self.epsilon), sizes, self.mechanism, n_sampled=n_sampled)
+        self.n_sampled_features_ = n_sampled or len(sizes)
         self.categories_ = categories
         attach_guarantee(
             self, self.mechanism_.guarantee(), "the categories" if learnt else "", "categories=[[...], ...]"

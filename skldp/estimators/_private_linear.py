@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -24,7 +23,6 @@ from skldp.estimators._validation import (
     BOUNDS_BY_COLUMN,
     EPSILON,
     NOISE_PARAMETERS,
-    NumberRange,
     StrOptions,
     check_bounds,
     check_bounds_by_column,
@@ -125,13 +123,6 @@ class PrivateLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
         ``"rounds"`` collects gradients at the current model from small cohorts in turn, and is the most accurate.
         ``"once"`` estimates the scale from some cohorts, and collects products of columns from all others by one task,
         which :meth:`partial_fit` continues with more people at any time.
-    alpha : "auto" or float, default="auto"
-        Ridge, added to the eigenvalues of the estimated covariance of whitened features. Its unit is the largest
-        eigenvalue of the noise alone: 0 is least squares on the estimates, and 1 halves directions as small as the
-        noise. ``"auto"`` is 0.5. It is unrelated to the ``alpha`` of :class:`sklearn.linear_model.Ridge`, which grows
-        with the number of rows, and of :class:`PrivateLogisticRegression`. With few people (``protocol="rounds"`` and a
-        :func:`~skldp.learning.sufficiency` below 50, or 7 (d + 1)) it is not used. In addition, slopes shrink by the
-        known noise in their size.
     fit_intercept : bool, default=True
         If False, the intercept is 0.
     inference : bool, default=False
@@ -174,8 +165,8 @@ class PrivateLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
     `fit` simulates a :class:`~skldp.learning.RegressionProtocol` on the rows: it shuffles them, divides them into
     cohorts, and passes the tasks and reports that a server and devices would exchange. Privacy adds about :math:`1 / s`
     of the target's variance to the error, where s is the :func:`~skldp.learning.sufficiency`,
-    :math:`n / (v (d + 1)^2)` with v about :math:`6 / \varepsilon^2` for small epsilon. Nothing is learnt if s is below
-    8, or 16 with ``"once"``. There is no `sample_weight`, because a weight would reveal information about a person.
+    :math:`n / (v (d + 1)^2)` with v about :math:`6 / \varepsilon^2` for small epsilon. Below 3 the mean is predicted.
+    There is no `sample_weight`, because a weight would reveal information about a person.
 
     References
     ----------
@@ -201,7 +192,6 @@ class PrivateLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
         "bounds": BOUNDS_BY_COLUMN,
         "target_bounds": BOUNDS,
         "protocol": [StrOptions({"rounds", "once"})],
-        "alpha": [StrOptions({"auto"}), NumberRange(Real, 0, None, closed="left")],
         "fit_intercept": ["boolean"],
         "inference": ["boolean"],
         **NOISE_PARAMETERS,
@@ -214,7 +204,6 @@ class PrivateLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
         bounds: Any = (-1, 1),
         target_bounds: Any = (-1, 1),
         protocol: Literal["rounds", "once"] = "rounds",
-        alpha: float | Literal["auto"] = "auto",
         fit_intercept: bool = True,
         inference: bool = False,
         seed: Any = None,
@@ -224,7 +213,6 @@ class PrivateLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
         self.bounds = bounds
         self.target_bounds = target_bounds
         self.protocol = protocol
-        self.alpha = alpha
         self.fit_intercept = fit_intercept
         self.inference = inference
         self.seed = seed
@@ -257,7 +245,6 @@ class PrivateLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
             high=box.high,
             kind=self.protocol,
             fit_intercept=self.fit_intercept,
-            **({} if self.alpha == "auto" else {"ridge": self.alpha}),
         )
         warn_too_few(protocol, "the mean is")
         ask_all(self, protocol, rows, target)
@@ -351,7 +338,8 @@ class PrivateLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
         estimate, protocol = self._estimate(), self.protocol_
         title = (
             f"Least squares of {protocol.n_people:,} people, each under epsilon {protocol.epsilon:.4g}; "
-            f"t with {estimate.degrees} degrees of freedom"
+            f"t with {estimate.degrees} degrees of freedom, if fewer than {protocol.undetected_share:.2%} of them lie "
+            "beyond the clipping radii unseen"
         )
         names = ["intercept"] * self.fit_intercept + input_names(self)
         return RegressionSummary(names, estimate, level, title)

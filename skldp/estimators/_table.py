@@ -1,6 +1,7 @@
 """TablePrivatizer: tables of numbers, categories and dates, with one budget per record."""
 
 from collections.abc import Mapping
+from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -22,7 +23,12 @@ from skldp.estimators._validation import (
     validate_finite,
     validate_mixed,
 )
-from skldp.mechanisms._record import MixedRecord, least_variance_weights, share_out
+from skldp.mechanisms._record import (
+    MixedRecord,
+    least_variance_weights,
+    number_of_sampled_columns,
+    sampled_shares,
+)
 from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS
 from skldp.mechanisms.numeric._bounded_features import JOINT_MECHANISMS, NUMERIC_MECHANISMS
 
@@ -56,10 +62,18 @@ class TablePrivatizer(LocalTransformer):
         Mechanism of categories: ``"krr"``, ``"sue"``, ``"oue"``, ``"subset"``, ``"hashing"``, ``"hadamard"`` or
         ``"best"``, as for :class:`CategoricalPrivatizer`. Columns that a dict does not name have ``"krr"``. All but
         ``"krr"`` release a set of categories, for counts and models, and exclude ``encoding="columns"``.
+    n_sampled_features : "auto", "all" or int, default="all"
+        Number of columns released per row, chosen uniformly for each row and independently of its values; columns of
+        one category are not counted. Each has an equal share of epsilon, so that
+        less than all needs ``shares="equal"``. ``"auto"`` has the least predicted error of
+        means and frequencies, from the domains alone. ``"all"`` keeps what columns have in common, for models.
     encoding : {"onehot", "estimates", "columns"}, default="onehot"
         ``"onehot"``: numbers unchanged (dates as days since 1970) and one column per category. A number that may be
         missing has a second column as its indicator, and the middle of its bounds as a stand-in. ``"estimates"``: the
-        same columns without bias. ``"columns"``: the columns of the table, in a frame of the kind of X if X is one.
+        same columns without bias. ``"columns"``: the columns of the table, in a frame of the kind of X if X is one. A
+        column that was not asked is the middle of its bounds, or :math:`1 / k` for each of k categories (as a mean bit
+        for ``"onehot"``), and numbers that were asked are scaled away from it, without bias. ``"columns"`` has no such
+        category and needs all columns.
     handle_unknown : {"error", "missing"}, default="error"
         Treatment of undeclared categories: an error before any release, or a missing value.
     sparse_output : bool, default=False
@@ -84,6 +98,8 @@ class TablePrivatizer(LocalTransformer):
     mechanisms_ : dict by column
         Mechanism of each column; see :mod:`skldp.mechanisms`.
     mechanism_ : MixedRecord
+    n_sampled_features_ : int
+        Number of columns released per row.
     privacy_guarantee_ : PrivacyGuarantee
         Exact, per record: the sum over the columns. Infinite where categories were learnt.
     n_features_in_ : int
@@ -140,6 +156,7 @@ class TablePrivatizer(LocalTransformer):
         "shares": [StrOptions({"equal", "variance"}), dict],
         "mechanism": [StrOptions({*NUMERIC_MECHANISMS, "best"} - set(JOINT_MECHANISMS))],
         "category_mechanism": [StrOptions({*CATEGORICAL_MECHANISMS, "best"}), dict],
+        "n_sampled_features": [StrOptions({"auto", "all"}), Integral],
         "encoding": [StrOptions({"onehot", "estimates", "columns"})],
         "handle_unknown": [StrOptions({"error", "missing"})],
         "sparse_output": ["boolean"],
@@ -153,6 +170,7 @@ class TablePrivatizer(LocalTransformer):
         shares: Literal["equal", "variance"] | Mapping[str, float] = "equal",
         mechanism: str = "best",
         category_mechanism: str | Mapping[str, str] = "krr",
+        n_sampled_features: int | Literal["auto", "all"] = "all",
         encoding: Literal["onehot", "estimates", "columns"] = "onehot",
         handle_unknown: Literal["error", "missing"] = "error",
         sparse_output: bool = False,
@@ -166,6 +184,7 @@ class TablePrivatizer(LocalTransformer):
         self.shares = shares
         self.mechanism = mechanism
         self.category_mechanism = category_mechanism
+        self.n_sampled_features = n_sampled_features
         self.encoding = encoding
         self.handle_unknown = handle_unknown
         self.sparse_output = sparse_output
@@ -239,11 +258,14 @@ class TablePrivatizer(LocalTransformer):
             raise InvalidParameterError(f"shares must name every column once. Got {self.shares!r} instead.")
         if self.sparse_output and self.encoding == "estimates":
             raise InvalidParameterError("sparse_output=True needs encoding='onehot'. Got encoding='estimates'.")
+        n_sampled, coded = self._n_sampled(names), [column.coded for column in self.columns_]
         self.mechanism_ = MixedRecord(
-            Columns.of({str(name): column.coded for name, column in zip(names, self.columns_, strict=True)}),
-            share_out(float(self.epsilon), [weights[name] for name in names]),
+            Columns.of(dict(zip(map(str, names), coded, strict=True))),
+            sampled_shares(float(self.epsilon), [weights[name] for name in names], n_sampled),
             self._mechanisms(names),
+            n_sampled=n_sampled,
         )
+        self.n_sampled_features_ = n_sampled or len(names)
         self.mechanisms_ = dict(zip(names, self.mechanism_.parts, strict=True))
         if self.encoding == "columns":
             sets = [str(name) for name, part in self.mechanisms_.items() if part.n_outputs > 1]
@@ -261,6 +283,22 @@ class TablePrivatizer(LocalTransformer):
         self.epsilons_ = dict(zip(names, self.mechanism_.exact_epsilons, strict=True))
         learnt = f"the categories of {', '.join(self._learnt)}" if self._learnt else ""
         attach_guarantee(self, self.mechanism_.guarantee(), learnt, "schema={...: [...]}")
+
+    def _n_sampled(self, names):
+        given, domains = self.n_sampled_features, [column.coded for column in self.columns_]
+        found = number_of_sampled_columns(given, domains, float(self.epsilon), self._mechanisms(names))
+        for name, needed in ("shares", "equal"), ("sparse_output", False):
+            if found is not None and getattr(self, name) != needed:
+                raise InvalidParameterError(
+                    f"n_sampled_features={given!r} samples {found} columns and needs {name}={needed!r}. "
+                    f"Got {getattr(self, name)!r} instead."
+                )
+        if found is not None and self.encoding == "columns":
+            raise InvalidParameterError(
+                f"encoding='columns' has no value for a column that was not asked and needs n_sampled_features='all'. "
+                f"Got {given!r} instead, which samples {found} columns."
+            )
+        return found
 
     def _weights(self, names):
         if self.shares == "variance":
@@ -298,8 +336,9 @@ class TablePrivatizer(LocalTransformer):
         if self.sparse_output:
             return as_sparse(released, self.mechanism_, self.columns_)
         # Without noise there is no bias to remove.
-        encode = as_estimates if self.encoding == "estimates" and noisy else as_one_hot
-        return encode(released, self.mechanism_, self.columns_)
+        if self.encoding == "estimates" and noisy:
+            return as_estimates(released, self.mechanism_, self.columns_)
+        return as_one_hot(released, self.mechanism_, self.columns_, noisy=noisy)
 
     def _as_columns(self, numbers):
         if not any(column.values or column.is_date for column in self.columns_):

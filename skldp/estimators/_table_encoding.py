@@ -1,23 +1,27 @@
 """Encoding of released tables for models."""
 
 from collections.abc import Sequence
-from typing import Any
+from numbers import Integral
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 from sklearn.base import OneToOneFeatureMixin
 
+from skldp._arrays import Floats
 from skldp.domains._columns import Columns
 from skldp.domains._declared_columns import CategoryColumn, DeclaredColumn, NumberColumn
+from skldp.domains._domain import Codes
 from skldp.estimators._base import LocalTransformer
 from skldp.estimators._validation import Seed, StrOptions
-from skldp.mechanisms._record import MixedRecord, NumberOrMissing, share_out
+from skldp.mechanisms._record import MixedRecord, NumberOrMissing, number_of_sampled_columns, sampled_shares
 from skldp.mechanisms._rows import RowMechanism
 from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS
 from skldp.mechanisms.categorical._frequency import unbiased_share
 from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
 from skldp.mechanisms.categorical._unary import OneHotMechanism
+from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 
 
 def widths(columns: Sequence[DeclaredColumn]) -> list[int]:
@@ -25,18 +29,31 @@ def widths(columns: Sequence[DeclaredColumn]) -> list[int]:
     return [len(column.feature_names("")) for column in columns]
 
 
-def as_one_hot(released: np.ndarray, record: MixedRecord, columns: Sequence[DeclaredColumn]) -> np.ndarray:
-    """Encode released codes one-hot, with an indicator of missing numbers.
+def as_one_hot(
+    released: np.ndarray, record: MixedRecord, columns: Sequence[DeclaredColumn], *, noisy: bool = True
+) -> np.ndarray:
+    """Encode released codes one-hot, with an indicator of missing numbers; without noise, all columns are asked.
 
     Shapes: `released` (n, record.n_outputs); result (n, sum(widths(columns))).
     """
     sizes = widths(columns)
-    if all(size == 1 and column.values is None for size, column in zip(sizes, columns, strict=True)):
+    is_sampled = noisy and record.n_sampled is not None
+    if not is_sampled and all(size == 1 and one.values is None for size, one in zip(sizes, columns, strict=True)):
         return released
-    encoded = np.zeros((len(released), sum(sizes)))
-    ends = np.cumsum(sizes)
-    for part, place, end, size in zip(record.parts, record.places, ends, sizes, strict=True):
-        _write(part, released[:, place], encoded[:, end - size : end])
+    encoded = np.zeros((len(released), sum(sizes)), dtype=released.dtype)
+    ends, asked = np.cumsum(sizes), record.asked(released)
+    for j, (part, place, end, size) in enumerate(zip(record.parts, record.places, ends, sizes, strict=True)):
+        own = encoded[:, end - size : end]
+        if not is_sampled or j not in record.sampled_from:
+            _write(part, released[:, place], own)
+            continue
+        block = np.zeros((int(asked[:, j].sum()), size))
+        _write(part, released[asked[:, j], place], block)
+        middle = _middle(part)
+        if not isinstance(part.domain, Codes):
+            block[:, 0] = middle[0] + (block[:, 0] - middle[0]) / record.sampled_share
+        own[...] = middle
+        own[asked[:, j]] = block
     return encoded
 
 
@@ -62,15 +79,34 @@ def as_estimates(released: np.ndarray, record: MixedRecord, columns: Sequence[De
     """
     encoded = as_one_hot(released, record, columns)
     estimates = np.array(encoded, dtype=np.float64)
-    ends = np.cumsum(widths(columns))
-    for part, place, end in zip(record.parts, record.places, ends, strict=True):
+    sizes, asked = widths(columns), record.asked(released)
+    parts = zip(record.parts, record.places, np.cumsum(sizes), sizes, strict=True)
+    for j, (part, place, end, size) in enumerate(parts):
+        own, there = estimates[:, end - size : end], asked[:, j]
         if isinstance(part, NumberOrMissing):
-            estimates[:, end - 2 : end] = part.unbiased(released[:, place.start])
+            center = np.array([part.domain.middle, 0.5])
+            own[there], own[~there] = part.unbiased(released[there, place.start]), center
         elif isinstance(part, RandomizedResponse | OneHotMechanism):
             p, q = part.support_probabilities() if isinstance(part, RandomizedResponse) else (part.p, part.q)
-            size = part.domain.sizes[0]
-            estimates[:, end - size : end] = unbiased_share(encoded[:, end - size : end], p, q)
+            center, own[...] = np.full(size, 1 / size), unbiased_share(own, p, q)
+        else:
+            continue
+        if j in record.sampled_from:
+            own[there] = center + (own[there] - center) / record.sampled_share
     return estimates
+
+
+def _middle(part: RowMechanism) -> Floats:
+    """Return the encoding of a column that was not asked: its middle, or its mean bits under uniform categories."""
+    if isinstance(part, RandomizedResponse):
+        p, q = part.support_probabilities()
+        return np.full(part.n_classes, q + (p - q) / part.n_classes)
+    if isinstance(part, OneHotMechanism):
+        return np.full(part.n_classes, part.mean_bit)
+    if isinstance(part, NumberOrMissing):
+        return np.array([part.domain.middle, (part.told_probability + part.hidden_probability) / 2])
+    assert isinstance(part, BoundedFeatures)
+    return part.center
 
 
 def _write(part: RowMechanism, released: np.ndarray, out: npt.NDArray[np.float64]) -> None:
@@ -85,8 +121,11 @@ def _write(part: RowMechanism, released: np.ndarray, out: npt.NDArray[np.float64
         out[...] = released
 
 
-#: Names in studies of the release of a table by columns, with each mechanism of categories.
-TABLE_MECHANISMS = {f"table-{name}": name for name in (*CATEGORICAL_MECHANISMS, "best")}
+#: Names in studies of the release of a table by columns: with each mechanism of categories, or of a sample of columns.
+TABLE_MECHANISMS: dict[str, dict[str, Any]] = {
+    **{f"table-{name}": {"category_mechanism": name} for name in (*CATEGORICAL_MECHANISMS, "best")},
+    "table-sampled": {"category_mechanism": "best", "n_sampled_features": "auto"},
+}
 
 
 class EncodedTablePrivatizer(OneToOneFeatureMixin, LocalTransformer):
@@ -95,7 +134,8 @@ class EncodedTablePrivatizer(OneToOneFeatureMixin, LocalTransformer):
     _parameter_constraints: dict = {
         **LocalTransformer._parameter_constraints,
         "widths": ["array-like"],
-        "category_mechanism": [StrOptions(set(TABLE_MECHANISMS.values()))],
+        "category_mechanism": [StrOptions({*CATEGORICAL_MECHANISMS, "best"})],
+        "n_sampled_features": [StrOptions({"auto", "all"}), Integral],
     }
 
     def __init__(
@@ -104,6 +144,7 @@ class EncodedTablePrivatizer(OneToOneFeatureMixin, LocalTransformer):
         *,
         widths: Sequence[int] = (1,),
         category_mechanism: str = "krr",
+        n_sampled_features: int | Literal["auto", "all"] = "all",
         transform_noise: bool = True,
         seed: Seed = None,
         n_jobs: int | None = None,
@@ -111,13 +152,15 @@ class EncodedTablePrivatizer(OneToOneFeatureMixin, LocalTransformer):
         self.epsilon = epsilon
         self.widths = widths
         self.category_mechanism = category_mechanism
+        self.n_sampled_features = n_sampled_features
         self.transform_noise = transform_noise
         self.seed = seed
         self.n_jobs = n_jobs
 
     def _encoded(self, released, X, *, noisy=True):
-        encode = as_estimates if noisy else as_one_hot
-        return encode(released, self.mechanism_, self._columns)
+        if noisy:
+            return as_estimates(released, self.mechanism_, self._columns)
+        return as_one_hot(released, self.mechanism_, self._columns, noisy=False)
 
     @property
     def _columns(self) -> list[DeclaredColumn]:
@@ -133,8 +176,10 @@ class EncodedTablePrivatizer(OneToOneFeatureMixin, LocalTransformer):
 
     def _make_mechanism(self, X):
         named = tuple("best" if width <= 2 else self.category_mechanism for width in self.widths)
-        coded = Columns.of({f"x{j}": column.coded for j, column in enumerate(self._columns)})
-        return MixedRecord(coded, share_out(float(self.epsilon), [1] * len(named)), named)
+        epsilon, domains = float(self.epsilon), [column.coded for column in self._columns]
+        n_sampled = number_of_sampled_columns(self.n_sampled_features, domains, epsilon, named)
+        coded = Columns.of({f"x{j}": domain for j, domain in enumerate(domains)})
+        return MixedRecord(coded, sampled_shares(epsilon, [1] * len(named), n_sampled), named, n_sampled=n_sampled)
 
 
 def _declared(width: int) -> DeclaredColumn:

@@ -9,16 +9,16 @@ import numpy.typing as npt
 
 from skldp._checks import check_integer, is_number
 from skldp.learning._likelihood import Likelihood, normal_people, step
+from skldp.learning._posterior import combine_reports
 from skldp.learning._protocol import (
     CENTER_RADIUS,
     LEAST_PER_NUMBER,
     LOOSEST,
     SCALE_SHARE,
     Protocol,
-    as_shown_by,
-    cut,
+    inverse_variance_mean,
     nearest_positive,
-    weighed,
+    split_evenly,
 )
 from skldp.learning._reports import Report
 from skldp.learning._tasks import Task
@@ -110,6 +110,7 @@ class ClassificationProtocol(Protocol):
     True
     """
 
+    least_sufficiency = 8.0
     _least_per_number = LEAST_PER_NUMBER
 
     def __init__(
@@ -241,14 +242,14 @@ class ClassificationProtocol(Protocol):
         if not self._is_plain:
             each = _STAGE_SUFFICIENCY * (self.n_features + 1)
             n_stages = int(np.clip(of_products * _PRODUCT_SHARE / each, 1, _MOST_STAGES))
-            for people in cut(int(_PRODUCT_SHARE * n), n_stages):
+            for people in split_evenly(int(_PRODUCT_SHARE * n), n_stages):
                 n_scale = int(SCALE_SHARE * people)
                 steps += [("spread", n_scale), ("products", people - n_scale)]
         else:
             steps.append(("spread", int(_WIDTH_SHARE * n)))
         left = n - sum(wanted for _, wanted in steps)
         n_first = int(_FIRST_MODEL * left)
-        for people in [n_first, left - n_first] if self.kind == "once" else cut(left, self._n_cohorts):
+        for people in [n_first, left - n_first] if self.kind == "once" else split_evenly(left, self._n_cohorts):
             if self._is_plain:
                 steps.append(("gradient", people))
             else:
@@ -336,7 +337,9 @@ class ClassificationProtocol(Protocol):
             return
         expected, error = math.log(_EXPECTED_WIDTH * self._room), task.log_error(report.n_people)
         # One scale for all features, which makes them of size about 1.
-        scale = math.sqrt(self.n_features) / math.exp(weighed(math.log(told), error, expected, _LOG_ERROR))
+        scale = math.sqrt(self.n_features) / math.exp(
+            inverse_variance_mean(math.log(told), error, expected, _LOG_ERROR)
+        )
         self._state["whitening"] = np.diag([1.0] * self.fit_intercept + [scale] * self.n_features).tolist()
 
     def _take_products(self, task: Task, report: Report) -> None:
@@ -348,7 +351,7 @@ class ClassificationProtocol(Protocol):
         functionals = functionals[:n_terms, 1 - self.fit_intercept : -1]
         moments = symmetric_matrix(task.mean(report), len(task.matrix))[:n_terms, :n_terms]
         state["told"] = [*state["told"], [functionals.tolist(), moments.tolist(), task.standard_error(report.n_people)]]
-        moments, variances = as_shown_by(functionals, state["told"])
+        moments, variances = combine_reports(functionals, state["told"])
         values, vectors = np.linalg.eigh(nearest_positive(moments))
         edge = math.sqrt(np.mean(variances) * 2 * n_terms)
         # Drop eigenvalues below the rounding of the largest one.

@@ -2,12 +2,14 @@
 
 import math
 import sys
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from skldp.learning._protocol import as_shown_by, cut
+from skldp.learning._levels import NormLevels, pooled
+from skldp.learning._posterior import combine_reports
+from skldp.learning._protocol import Protocol, split_evenly
 from skldp.learning._regression import RegressionProtocol
 from skldp.learning._reports import Report
 from skldp.learning._tasks import Task, noise_variance
@@ -19,32 +21,28 @@ from skldp.learning._uncertainty import (
     scatter,
     semicircle,
 )
-from skldp.learning._vectors import deviation_of_tail, mean_excess, n_products, radius_that_keeps, symmetric_matrix
+from skldp.learning._vectors import n_products, symmetric_matrix
 
-# Fractions of people: for the model, for each scale cohort, for the sizes of terms, for each of several cohorts of
-# second moments, and of the rest, for the first Newton step.
-_MODEL_SHARE, _SCALE_SHARE, _SIZES_SHARE, _GRAM_SHARE = 0.33, 0.012, 0.05, 0.09
+# Fractions of people: for the model, for the sizes of terms, for each of several cohorts of second moments and their
+# levels, for the levels of gradients, and of the rest, for the first Newton step.
+_MODEL_SHARE, _SIZES_SHARE, _GRAM_SHARE, _GRAM_LEVELS, _GRADIENT_LEVELS = 0.33, 0.05, 0.09, 0.035, 0.04
 _N_GRAMS, _FIRST_PART = 2, 0.2
 # Number of cohorts of the two steps, whose spread is their error, and the smallest cohort.
 _N_COHORTS, _LEAST_PEOPLE = 50, 20
+# Smallest number of people, in units of one over the largest share that a cohort of levels has.
+_LEAST_SHARE = 0.012
 # Largest noise of second moments, in a scale in which they are 1, for which errors are estimated: at the typical
-# radius, and at the radius from their tail.
+# radius, and at the radius from their levels.
 _MOST_EDGE, _MOST_NOISE = 0.12, 0.25
-# Largest reported mean truncation of squared norms for which there are intervals; the first step diverges if a third of
-# a moment in one direction is cut.
+# Largest mean truncation of squared norms for which there are intervals; the first step diverges if a third of a moment
+# in one direction is cut.
 _MOST_CUT = 0.4
 # Smallest largest squared weight at which a feature is named as hidden by noise.
 _HIDES = 0.1
-# Range of reported log norms around the typical norm: this factor up, its square down.
-_REACH = 4.0
-# Fractions of people who report the tails of gradient norms and of term norms: the excess of the logarithm over this
-# many typical norms, truncated at eight times that.
-_TAIL_SHARE, _TAIL_START, _TERMS_TAIL_SHARE, _TERMS_TAIL_START, _TAIL_WIDTH = 0.03, 3.0, 0.015, 1.5, 8.0
-# Fraction of people who report the truncation of products, the largest reported multiple of the radius, and the factor
-# from which two numbers differ by more than rounding.
-_BEYOND_SHARE, _BEYOND, _APART = 0.02, 2.0, 1 + 1e-9
 # Largest mean truncation: of a gradient in standard errors of the noise, of products in the largest noise eigenvalue.
 _GRADIENT_CUT, _GRAM_CUT = 0.2, 0.3
+# Steps besides those of the model.
+_QUESTIONS = {"sizes", "gram_levels", "gram", "first_levels", "first", "second"}
 
 
 class InferenceProtocol(RegressionProtocol):
@@ -55,17 +53,14 @@ class InferenceProtocol(RegressionProtocol):
     the last fifty cohorts for gradients at the model and where the first ten of them lead, whose scatter is the error.
 
     The intervals are for the coefficients of least squares of records moved into their bounds. Gradients
-    :math:`P'x (y - x'\beta)` are cut off at a radius beyond which their norms reach in the mean by a fifth of the
-    noise's standard error, which the intervals count. How far norms reach some people tell: by how much their
-    logarithms exceed that of three times the usual norm. Beyond, they are taken to go on like those of a normal law. A
-    tail that is longer still and on one side biases by more than is counted; errors that are symmetric, given the
-    features, bias nothing.
+    :math:`P'x (y - x'\beta)` are cut off at the smallest radius whose bias, by the reported levels, is at
+    most a fifth of the noise's standard error, which the intervals count. A tail of fewer people than
+    :attr:`undetected_share` may go unseen.
 
-    Of features that few people are far out in, such as rare categories, a radius cuts off second moments, and steps are
-    too long. How much that is other people tell before, of squared norms up to twice the radius, and the tail says what
-    is further out. Up to a third of a moment the second step, which is no whole one, takes it back (see
-    ``newton_steps``). Where more is told to be cut off, in the mean of everybody and whatever the direction, there are
-    no intervals; nor where the second moments of some direction do not stand out of the noise. :attr:`refusal` says so.
+    A radius cuts off second moments of features that few people are far out in, such as rare categories, and steps are
+    too long. Up to a third of a moment the second step, which is no whole one, takes it back (see ``newton_steps``).
+    Where more is cut off, in the mean of everybody and whatever the direction, there are no intervals; nor where the
+    second moments of some direction do not stand out of the noise. :attr:`refusal` says so.
     """
 
     def __init__(
@@ -76,9 +71,8 @@ class InferenceProtocol(RegressionProtocol):
         epsilon: float,
         low: npt.ArrayLike,
         high: npt.ArrayLike,
-        kind: str = "rounds",
+        kind: Literal["rounds", "once"] = "rounds",
         fit_intercept: bool = True,
-        ridge: float = 0.5,
     ) -> None:
         self._n_model = n_people
         super().__init__(
@@ -89,15 +83,10 @@ class InferenceProtocol(RegressionProtocol):
             high=high,
             kind=kind,
             fit_intercept=fit_intercept,
-            ridge=ridge,
         )
         self._state |= {
             "scaling": np.eye(self._n_terms).tolist(),
-            "norm": math.sqrt(self._n_terms),
             "grams": [],
-            "reach": None,
-            "tail": 1.0,
-            "terms_tail": 0.5,
             "terms_cut": 0.0,
             "start": None,
             "first": None,
@@ -179,17 +168,17 @@ class InferenceProtocol(RegressionProtocol):
 
     def _gram(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """Return the second moments of the scaled terms, and the variances of their noise."""
-        gram, variances = as_shown_by(np.array(self._state["scaling"]).T, self._state["grams"])
+        gram, variances = combine_reports(np.array(self._state["scaling"]).T, self._state["grams"])
         # Released products are scaled by sqrt(2) off the diagonal.
         return gram, variances * (1 + np.eye(self._n_terms)) / 2
 
     def _plan(self) -> list[tuple[str, int]]:
         n = self.n_people
-        shares = (_SCALE_SHARE, _SIZES_SHARE, _GRAM_SHARE, _TERMS_TAIL_SHARE, _BEYOND_SHARE, _TAIL_SHARE)
-        n_scale, n_sizes, n_gram, n_terms_tail, n_beyond, n_tail = (int(share * n) for share in shares)
+        shares = (_SIZES_SHARE, _GRAM_SHARE, _GRAM_LEVELS, _GRADIENT_LEVELS)
+        n_sizes, n_gram, n_gram_levels, n_gradient_levels = (int(share * n) for share in shares)
         model = self._plan_of_model(int(_MODEL_SHARE * n))
         if not (
-            n * _SCALE_SHARE >= 1
+            n * _LEAST_SHARE >= 1
             # PrivUnit needs d >= 2.
             and self._n_terms > 1
             and any(name == "products" for name, _ in model)
@@ -200,11 +189,11 @@ class InferenceProtocol(RegressionProtocol):
         steps = [
             *model,
             ("sizes", n_sizes),
-            *[("norm", n_scale), ("terms_tail", n_terms_tail), ("beyond", n_beyond), ("gram", n_gram)] * _N_GRAMS,
+            *[("gram_levels", n_gram_levels), ("gram", n_gram)] * _N_GRAMS,
+            ("first_levels", n_gradient_levels),
         ]
-        steps += [("norm", n_scale), ("residual", n_scale), ("reach", n_scale), ("tail", n_tail)]
         left = n - sum(wanted for _, wanted in steps)
-        cohorts = cut(left, max(4, min(_N_COHORTS, left // _LEAST_PEOPLE)))
+        cohorts = split_evenly(left, max(4, min(_N_COHORTS, left // _LEAST_PEOPLE)))
         n_first = max(2, round(_FIRST_PART * len(cohorts)))
         return steps + [("first" if i < n_first else "second", people) for i, people in enumerate(cohorts)]
 
@@ -216,89 +205,64 @@ class InferenceProtocol(RegressionProtocol):
         return lengths | {n_products(self._n_terms)} if self.asks_for_errors else lengths
 
     def _task_of(self, name: str) -> Task:
-        if name not in ("sizes", "norm", "terms_tail", "beyond", "gram", "reach", "tail", "first", "second"):
-            return super()._task_of(name)
-        state = self._state
-        functionals = np.array(self._state["scaling"]).T @ self._terms()
-        form, answer, least = "gradient", "vector", 0.0
-        if name == "norm":
-            form, answer, radius = "linear", "log_norm", _REACH * math.sqrt(self._n_terms)
-            least = radius / _REACH**3
-        elif name == "terms_tail":
-            form, answer, least = "linear", "log_norm", _TERMS_TAIL_START * state["norm"]
-            radius = _TAIL_WIDTH * least
-        elif name == "sizes":
+        return self._task_of_errors(name) if name in _QUESTIONS else super()._task_of(name)
+
+    def _task_of_errors(self, name: str) -> Task:
+        """Return the task of a step that the model does not need."""
+        state, answer = self._state, "levels" if name.endswith("_levels") else "vector"
+        functionals = np.array(state["scaling"]).T @ self._terms()
+        if name == "sizes":
             # No truncation: a too small estimate would stretch the scale.
-            form, radius = "squares", math.inf
-        elif name == "beyond":
-            furthest = self._furthest(self._matrix(functionals), "products")
-            cut_at = min(self._gram_radius(), furthest)
-            # No record exceeds the bounds.
-            end = furthest if cut_at * _APART < furthest < cut_at * _BEYOND else cut_at * _BEYOND
-            form, answer, radius, least = "linear", "log_norm", math.sqrt(end), math.sqrt(cut_at)
-        elif name == "gram":
-            form, radius = "products", self._gram_radius()
-        else:
-            beta = state["start"] if name == "second" and state["start"] is not None else state["beta"]
-            residual = np.eye(self.n_features + 2)[-1] - np.array(beta) @ self._terms()
-            functionals = np.vstack([functionals, residual])
-            usual = state["residual"] * state["norm"]
-            if name == "reach":
-                answer, radius = "log_norm", _REACH * usual
-                least = radius / _REACH**3
-            else:
-                usual = state["reach"] or usual
-                if name == "tail":
-                    answer, radius, least = "log_norm", _TAIL_WIDTH * _TAIL_START * usual, _TAIL_START * usual
-                else:
-                    noise = math.sqrt(noise_variance(self._n_terms, self.epsilon) / self._wanted("first", "second"))
-                    radius = radius_that_keeps(usual, state["tail"], _GRADIENT_CUT, noise)
-        matrix = self._matrix(functionals)
-        if answer == "vector":
-            radius = min(radius, self._furthest(matrix, form))
-        return Task(self.epsilon, self._box.low, self._box.high, form, matrix, answer, radius, least)
+            return self._make_task(functionals, "squares", answer)
+        if name.startswith("gram"):
+            return self._make_task(functionals, "products", answer, self._gram_radius())
+        beta = state["start"] if name == "second" and state["start"] is not None else state["beta"]
+        residual = np.eye(self.n_features + 2)[-1] - np.array(beta) @ self._terms()
+        people = max(1, sum(wanted for other, wanted in self._steps if other in ("first", "second")))
+        noise = math.sqrt(noise_variance(self._n_terms, self.epsilon) / people)
+        radius = self._levels_of("first", self._expected_norm).radius_within(_GRADIENT_CUT, noise, 0.0)
+        return self._make_task(np.vstack([functionals, residual]), "gradient", answer, radius)
 
-    def _wanted(self, *names: str) -> int:
-        """Return the number of people of tasks with these names."""
-        return sum(people for name, people in self._steps if name in names)
+    @property
+    def _expected_norm(self) -> float:
+        return math.sqrt(self._n_terms) * float(self._state["deviation"])
 
-    def _furthest(self, matrix: tuple[tuple[float, ...], ...], form: str) -> float:
-        """Return the largest norm of a record within its bounds."""
-        furthest = np.abs(matrix).sum(axis=1)
-        largest = math.hypot(*furthest[: self._n_terms])
-        most = {"products": largest**2, "gradient": largest * furthest[-1], "squares": math.hypot(*furthest**2)}
-        return float(most[form])
+    def _gram_levels(self) -> NormLevels:
+        return self._levels_of("gram", float(self._n_terms))
 
     def _gram_radius(self) -> float:
-        """Return the radius of products, at most that of the bounds."""
-        state = self._state
-        noise = gram_edge(1.0, self._n_terms, self.epsilon, self._wanted("gram") // _N_GRAMS)
-        radius = radius_that_keeps(state["norm"] ** 2, 2 * state["terms_tail"], _GRAM_CUT, noise)
+        """Return the radius of products."""
+        noise = gram_edge(1.0, self._n_terms, self.epsilon, max(1, self._people_of("gram") // _N_GRAMS))
+        radius = self._gram_levels().radius_within(_GRAM_CUT, noise, 0.0)
         return min(radius, _MOST_NOISE / noise * math.sqrt(_N_GRAMS))
+
+    @property
+    def undetected_share(self) -> float:
+        """Largest share of people beyond the radii who may go unseen."""
+        levels = [self._gram_levels(), self._levels_of("first", self._expected_norm)]
+        return max(one.detectable for one in levels)
+
+    def _take(self, name: str, task: Task, report: Report) -> None:
+        if name not in _QUESTIONS:
+            super()._take(name, task, report)
+        elif task.answer == "levels":
+            told = pooled(None, task.radius, task.mean(report), report.n_people)
+            self._state["levels"] = self._state["levels"] | {name.removesuffix("_levels"): told}
+        else:
+            Protocol._take(self, name, task, report)
+
+    def _miss_gram_levels(self) -> None:
+        # Without reports the value is unbounded.
+        self._state["terms_cut"] = sys.float_info.max
 
     def _take_sizes(self, task: Task, report: Report) -> None:
         # A hidden size is taken to be as large as the noise.
         squares = np.maximum(task.mean(report), 2 * task.standard_error(report.n_people))
         self._state["scaling"] = np.diag(1 / np.sqrt(squares)).tolist()
 
-    def _take_norm(self, task: Task, report: Report) -> None:
-        self._state["norm"] = float(task.mean(report)[0])
-
-    def _take_beyond(self, task: Task, report: Report) -> None:
-        state, start, end = self._state, task.least**2, task.radius**2
-        told = math.log(float(task.mean(report)[0]) / task.least) + task.log_error(report.n_people)
-        # Bound squared norms by a chord above the exponential of their logarithms.
-        cut = told / math.log(task.radius / task.least) * (end - start)
-        if self._furthest(task.matrix, "products") > end * _APART:
-            cut += mean_excess(state["norm"] ** 2, 2 * state["terms_tail"], end)
-        state["terms_cut"] += cut / _N_GRAMS
-
-    def _miss_beyond(self) -> None:
-        # Without reports the value is unbounded.
-        self._state["terms_cut"] = sys.float_info.max
-
     def _take_gram(self, task: Task, report: Report) -> None:
         state, scaling = self._state, np.array(self._state["scaling"])
+        state["terms_cut"] += self._gram_levels().bias(task.radius) / _N_GRAMS
         moments = symmetric_matrix(task.mean(report), self._n_terms)
         told = [scaling.T.tolist(), moments.tolist(), task.standard_error(report.n_people)]
         state["grams"] = [*state["grams"], told]
@@ -306,15 +270,6 @@ class InferenceProtocol(RegressionProtocol):
         values, vectors = np.linalg.eigh(moments)
         # Directions that do not stand out are scaled by the noise.
         state["scaling"] = (scaling @ vectors / np.sqrt(np.maximum(values, 0) + semicircle(variances))).tolist()
-
-    def _take_reach(self, task: Task, report: Report) -> None:
-        self._state["reach"] = float(task.mean(report)[0])
-
-    def _take_tail(self, task: Task, report: Report) -> None:
-        self._state["tail"] = _deviation(task, report, _TAIL_START)
-
-    def _take_terms_tail(self, task: Task, report: Report) -> None:
-        self._state["terms_tail"] = _deviation(task, report, _TERMS_TAIL_START)
 
     def _take_first(self, task: Task, report: Report) -> None:
         state = self._state
@@ -327,15 +282,6 @@ class InferenceProtocol(RegressionProtocol):
     def _take_second(self, task: Task, report: Report) -> None:
         if self._state["start"] is not None:
             self._state["second"] = scatter(self._state["second"], task.mean(report), report.n_people)
-
-
-def _deviation(task: Task, report: Report, start: float) -> float:
-    """Return the mean excess of log norms over a multiple of the typical norm."""
-    width = math.log(_TAIL_WIDTH)
-    told = math.log(float(task.mean(report)[0]) / task.least)
-    # The upper confidence limit: a too wide radius adds noise, a too tight one adds bias.
-    error = math.sqrt(task.log_error(report.n_people) ** 2 + width * told / report.n_people)
-    return deviation_of_tail(told + error, math.log(start), math.log(start) + width)
 
 
 def n_people_for_intervals(protocol: InferenceProtocol) -> int | None:

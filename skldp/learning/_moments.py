@@ -6,38 +6,33 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import optimize
 
 from skldp._checks import is_integer
+from skldp.learning._levels import NormLevels, pooled
 from skldp.learning._moment_estimates import MomentEstimates, estimates_of
+from skldp.learning._posterior import combine_reports
 from skldp.learning._protocol import (
-    CENTER_RADIUS,
-    LEAST_SUFFICIENCY,
-    LOG_SCALE,
     SCALE_SHARE,
     Protocol,
-    as_shown_by,
     nearest_positive,
-    weighed,
 )
 from skldp.learning._protocol import sufficiency as sufficiency_of
 from skldp.learning._reports import Report
 from skldp.learning._tasks import Task, noise_variance
-from skldp.learning._vectors import contrasts, mean_excess, n_products, symmetric_matrix
+from skldp.learning._vectors import contrasts, n_products, symmetric_matrix
 
 # Fractions of people in each stage of products, while a stage has this sufficiency, and in the scale cohorts, one
 # column each.
 _EARLY_SHARES, _STAGE_SUFFICIENCY, _COLUMN_SHARE = (0.1, 0.15, 0.15), 3.0, 0.06
+# Fractions of people who report the norms of records, and the centre.
+_CENTER_LEVELS_SHARE, _CENTER_SHARE = 0.02, 0.06
 # Smallest eigenvalues of the whitening and of remembered variances, in units of the largest noise eigenvalue.
 _FLOOR, _REMEMBERED_FLOOR = 0.5, 0.2
 # Truncation bias of the last task in units of one standard error, small enough for intervals. It needs a noise of a
-# whitened square below the first limit at the typical radius and below the second at the chosen one; otherwise the
-# radius is as tight as before.
-_CUT_OFF, _MOST_NOISE, _MOST_ERROR, _TIGHTNESS = 0.4, 0.15, 1.0, 0.8
-# Range of the reported tail of norms, in units of their geometric mean.
-_TAIL = 3.0
-# Prior deviations of log norms of whitened records, and of their tails, from a normal law.
-_SPREAD_PRIOR, _TAIL_PRIOR = 0.2, 0.5
+# whitened square below this limit at the typical radius.
+_CUT_OFF, _MOST_NOISE = 0.4, 0.15
+# Expected deviation of a column, in half widths of its bounds; smallest told one: what lies in the lowest level is 0.
+_EXPECTED_DEVIATION, _LEAST_DEVIATION = 1 / 3, 1e-5
 
 
 class MomentsProtocol(Protocol):
@@ -89,6 +84,8 @@ class MomentsProtocol(Protocol):
     True
     """
 
+    least_sufficiency = 8.0
+
     def __init__(
         self,
         n_features: int,
@@ -111,12 +108,10 @@ class MomentsProtocol(Protocol):
         self._state: dict[str, Any] = {
             "step": 0,
             "center": [0.0] * k,
-            "radius": math.sqrt(k),
+            "levels": {},
             "columns": [],
             "whitening": np.eye(k).tolist(),
             "remembered": [1.0] * k,
-            "spread": math.sqrt(1 + k),
-            "tail": self._normal_tail,
             "told": [],
             "last": None,
         }
@@ -141,7 +136,7 @@ class MomentsProtocol(Protocol):
             told = Task.from_json(last["task"]), Report.from_json(last["report"])
         # Spread of a squared norm beyond that of a normal law.
         k = self.n_coordinates
-        kurtosis = (1 + 4 * state["tail"] ** 2) * k / (k + 2) - 1
+        kurtosis = max(0.0, self._levels_of("products", 1.0 + k).kurtosis * k / (k + 2) - 1)
         return estimates_of(
             *self._to_columns(),
             center=np.array(state["center"]),
@@ -176,17 +171,17 @@ class MomentsProtocol(Protocol):
 
     def _plan(self) -> list[tuple[str, int]]:
         n, enough = self.n_people, self.sufficiency
-        if enough < LEAST_SUFFICIENCY:
-            return [("length", n // 5), ("center", n - n // 5)]
-        steps = self._begin()
-        steps += [("column", int(_COLUMN_SHARE * n / len(self._free)))] * len(self._free)
+        if enough < self.least_sufficiency:
+            return [("center_levels", n // 5), ("center", n - n // 5)]
+        steps = [("center_levels", int(_CENTER_LEVELS_SHARE * n)), ("center", int(_CENTER_SHARE * n))]
+        steps += [("column_levels", int(_COLUMN_SHARE * n / len(self._free)))] * len(self._free)
         for share in _EARLY_SHARES:
             if enough * share >= _STAGE_SUFFICIENCY:
                 n_scale = int(SCALE_SHARE * share * n)
-                steps += [("spread", n_scale), ("products", int(share * n) - n_scale)]
+                steps += [("products_levels", n_scale), ("products", int(share * n) - n_scale)]
         left = n - sum(wanted for _, wanted in steps)
         n_scale = int(SCALE_SHARE * left)
-        return [*steps, ("spread", n_scale), ("tail", n_scale), ("products", left - 2 * n_scale)]
+        return [*steps, ("products_levels", 2 * n_scale), ("products", left - 2 * n_scale)]
 
     def _from_record(self) -> npt.NDArray[np.float64]:
         """Return the functionals of (1, scaled record, unused target): the constant and the coordinates."""
@@ -209,11 +204,6 @@ class MomentsProtocol(Protocol):
             at_zero[block] = 1 / len(block)
         return at_zero, changes
 
-    @property
-    def _normal_tail(self) -> float:
-        """Return the standard deviation of the log norm of normal vectors."""
-        return 1 / math.sqrt(2 * self.n_coordinates)
-
     def _matrix(self, functionals: npt.NDArray[np.float64]) -> tuple[tuple[float, ...], ...]:
         """Return the task's matrix of functionals of (1, coordinates)."""
         return tuple(map(tuple, (functionals @ self._coordinates).tolist()))
@@ -227,26 +217,25 @@ class MomentsProtocol(Protocol):
 
     def _task_of(self, name: str) -> Task:
         state, k = self._state, self.n_coordinates
-        functionals, radius, least = self._whitened(), state["spread"], 0.0
-        form, answer = "linear", "log_norm"
-        if name in ("length", "center"):
-            # PrivUnit needs d >= 2.
-            functionals = np.vstack([np.eye(k + 1)[1:], np.zeros((max(0, 2 - k), k + 1))])
-            if name == "length":
-                radius, least = math.sqrt(k), math.sqrt(k) / 10
-            else:
-                answer, radius = "vector", CENTER_RADIUS * state["radius"]
-        elif name == "column":
+        if name == "column_levels":
             j = len(state["columns"])
-            functionals, radius, least = np.eye(k + 1)[[1 + j]], 1.0, 0.05
+            functionals = np.eye(k + 1)[[1 + j]]
             functionals[0, 0] = -state["center"][j]
-        elif name == "spread":
-            radius, least = 2 * radius, radius / (2 if state["told"] else 8)
-        elif name == "tail":
-            radius, least = _TAIL * radius, radius
+            return self._make_task(functionals, "linear", "levels")
+        question = name.removesuffix("_levels")
+        functionals, form = (np.eye(k + 1)[1:], "linear") if question == "center" else (self._whitened(), "products")
+        if name != question:
+            return self._make_task(functionals, form, "levels")
+        if name == "center":
+            radius = self._levels_of_records().radius_of_moments(self._noise_of(max(2, k), name))
         else:
-            form, answer, radius = "products", "vector", self._radius()
-        return Task(self.epsilon, self._box.low, self._box.high, form, self._matrix(functionals), answer, radius, least)
+            radius = self._radius()
+        return self._make_task(functionals, form, "vector", radius)
+
+    def _levels_of_records(self) -> NormLevels:
+        """Return the distribution of the norms of records."""
+        k = self.n_coordinates
+        return self._levels_of("center", _EXPECTED_DEVIATION * math.sqrt(k), k)
 
     @property
     def tells_errors(self) -> bool:
@@ -260,36 +249,27 @@ class MomentsProtocol(Protocol):
 
     def _radius(self) -> float:
         """Radius of the open step's products."""
-        state, n_people = self._state, self._steps[self._state["step"]][1]
-        spread, tail = float(state["spread"]), float(state["tail"])
-        tight = _TIGHTNESS * spread**2
-        if state["step"] < len(self._steps) - 1 or not self.tells_errors:
-            return tight
-        noise = self._noise(n_people)
-
-        def excess(radius: float) -> float:
-            # The square of a standard normal number has variance 2.
-            error = math.sqrt((noise * radius) ** 2 + 2 / n_people)
-            return mean_excess(spread**2, 2 * tail, radius) - _CUT_OFF * error
-
-        widest = max(tight, _MOST_ERROR / noise)
-        if excess(widest) >= 0 or excess(tight) <= 0:
-            return widest if excess(widest) >= 0 else tight
-        return float(optimize.brentq(excess, tight, widest))
-
-    def _take_length(self, task: Task, report: Report) -> None:
-        state, k = self._state, self.n_coordinates
-        state["radius"] = float(task.mean(report)[0])
-        state["whitening"] = (np.eye(k) * math.sqrt(k) / state["radius"]).tolist()
+        n_people, k = self._steps[self._state["step"]][1], self.n_coordinates
+        levels, noise = self._levels_of("products", 1.0 + k), self._noise(n_people)
+        if self._state["step"] < len(self._steps) - 1 or not self.tells_errors:
+            return levels.radius_of_moments(noise * math.sqrt(k))
+        # The square of a standard normal number has variance 2.
+        return levels.radius_within(_CUT_OFF, noise, math.sqrt(2 / n_people))
 
     def _center(self, task: Task, report: Report) -> npt.NDArray[np.float64]:
-        return super()._center(task, report)[: self.n_coordinates]
+        return super()._center(task, report)[: self.n_coordinates] / self._levels_of_records().shortened(task.radius)
 
-    def _take_column(self, task: Task, report: Report) -> None:
-        self._add_column(float(task.mean(report)[0]) / LOG_SCALE)
+    def _take(self, name: str, task: Task, report: Report) -> None:
+        if task.answer != "levels":
+            super()._take(name, task, report)
+            return
+        told = pooled(None, task.radius, task.mean(report), report.n_people)
+        self._state["levels"] = self._state["levels"] | {name.removesuffix("_levels"): told}
+        if name == "column_levels":
+            self._add_column(max(_LEAST_DEVIATION, self._levels_of("column", _EXPECTED_DEVIATION).scale))
 
-    def _miss_column(self) -> None:
-        self._add_column(self._state["radius"] / math.sqrt(self.n_coordinates))
+    def _miss_column_levels(self) -> None:
+        self._add_column(_EXPECTED_DEVIATION)
 
     def _add_column(self, scale: float) -> None:
         state = self._state
@@ -298,20 +278,6 @@ class MomentsProtocol(Protocol):
         of_blocks = [1 / math.sqrt(len(block)) for block in self.blocks for _ in block[1:]]
         if len(state["columns"]) == len(self._free):
             state["whitening"] = np.diag(1 / np.array(state["columns"] + of_blocks)).tolist()
-
-    def _take_spread(self, task: Task, report: Report) -> None:
-        state = self._state
-        told, error = math.log(float(task.mean(report)[0])), task.log_error(report.n_people)
-        prior = _SPREAD_PRIOR if state["told"] else math.inf
-        state["spread"] = math.exp(weighed(told, error, math.log(state["spread"]), prior))
-
-    def _take_tail(self, task: Task, report: Report) -> None:
-        state = self._state
-        # E max(Z, 0) = 1 / sqrt(2 pi).
-        scale, normal = math.sqrt(2 * math.pi), self._normal_tail
-        told = math.log(float(task.mean(report)[0]) / task.least) * scale
-        error = task.log_error(report.n_people) * scale
-        state["tail"] = max(normal / 4, weighed(told, error, normal, _TAIL_PRIOR * normal))
 
     def _take_products(self, task: Task, report: Report) -> None:
         state, k = self._state, self.n_coordinates
@@ -326,7 +292,7 @@ class MomentsProtocol(Protocol):
             *state["told"],
             [functionals.tolist(), moments.tolist(), task.standard_error(report.n_people)],
         ]
-        moments, variances = as_shown_by(functionals, state["told"])
+        moments, variances = combine_reports(functionals, state["told"])
         mean = moments[0, 1:]
         edge = math.sqrt(np.mean(variances) * 2 * k)
         values, vectors = np.linalg.eigh(nearest_positive(moments[1:, 1:] - np.outer(mean, mean)))
@@ -339,8 +305,6 @@ class MomentsProtocol(Protocol):
         state["center"] = (np.array(state["center"]) + np.linalg.solve(whitening.T, mean * kept)).tolist()
         state["whitening"] = (whitening @ vectors / np.sqrt(floor)).tolist()
         state["remembered"] = ((values + max(_REMEMBERED_FLOOR * edge, least)) / floor).tolist()
-        # Geometric mean of a lognormal law.
-        state["spread"] = math.sqrt(1 + float((values / floor).sum())) * math.exp(-(state["tail"] ** 2))
 
 
 def _checked(

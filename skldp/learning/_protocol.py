@@ -12,16 +12,26 @@ import numpy.typing as npt
 from skldp._checks import check_dimension, check_epsilon, check_integer
 from skldp._documents import parsing, read_json
 from skldp.domains._domain import Box
+from skldp.learning._levels import NormLevels
 from skldp.learning._reports import Report
-from skldp.learning._tasks import Task, noise_variance, number_variance
+from skldp.learning._tasks import (
+    N_LEVELS,
+    Task,
+    levels_error,
+    levels_mechanism,
+    noise_variance,
+    number_variance,
+)
 from skldp.learning._vectors import n_products
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 
 # Smallest sufficiency: below it the noise exceeds the signal.
-LEAST_SUFFICIENCY = 8.0
+LEAST_SUFFICIENCY = 3.0
 # Smallest number of people for each number of a record, because of sampling error.
 LEAST_PER_NUMBER = 5
+# Smallest radius of a task.
+_LEAST_RADIUS = 1e-12
 # Fractions of people who report norms and the centre.
 _LENGTH_SHARE, _CENTER_SHARE = 0.02, 0.06
 # Radius of the centre's vectors, in units of their typical norm.
@@ -68,15 +78,15 @@ def sufficiency(n_people: int, n_features: int, epsilon: float) -> float:
 
 
 def n_people_needed(n_features: int, epsilon: float) -> int:
-    """Return the number of people from which rounds learn anything; ``"once"`` of a regression takes twice as many.
+    """Return the number of people from which a regression depends on the features; with fewer it predicts the mean.
 
-    At a sufficiency of 8, and five for every number of a record, which is more where epsilon is large.
+    At a sufficiency of 3, and five for every number of a record, which is more where epsilon is large.
 
     Examples
     --------
     >>> from skldp.learning import n_people_needed
     >>> n_people_needed(9, 1.0)
-    4804
+    1802
     """
     by_noise = math.ceil(LEAST_SUFFICIENCY / sufficiency(1, n_features, epsilon))
     return max(by_noise, LEAST_PER_NUMBER * (n_features + 1))
@@ -202,7 +212,7 @@ class Protocol(ABC):
         before = dict(self._state)
         try:
             if total is not None:
-                getattr(self, f"_take_{name}")(task, total)
+                self._take(name, task, total)
                 if name == self._stays_open and name not in dict(self._steps[self._state["step"] + 1 :]):
                     self._state["last"] = {"task": task.to_json(), "report": total.to_json(), "before": before}
             elif hasattr(self, f"_miss_{name}"):
@@ -234,7 +244,7 @@ class Protocol(ABC):
             task.check(report)
         total = Report.total([Report.from_json(last["report"]), *several])
         self._state = dict(last["before"])
-        getattr(self, f"_take_{self._stays_open}")(task, total)
+        self._take(self._stays_open, task, total)
         self._state |= later | {"step": len(self._steps), "last": last | {"report": total.to_json()}}
 
     @property
@@ -245,9 +255,10 @@ class Protocol(ABC):
 
     def guarantee(self) -> PrivacyGuarantee:
         """Guarantee of one person's release, the largest over all tasks."""
+        levels = levels_mechanism(self.epsilon).guarantee().epsilon
         # Vectors of different lengths differ in the last digits.
         vectors = [PrivUnitBall(length, self.epsilon, 1.0).guarantee().epsilon for length in self._vector_lengths()]
-        epsilon = max(self._task_of_a_number().guarantee().epsilon, *vectors)
+        epsilon = max(self._task_of_a_number().guarantee().epsilon, levels, *vectors)
         basis = "one task of one cohort a person; density ratio of PrivUnit, or exact integers of a number"
         return PrivacyGuarantee(epsilon, stated=self.epsilon, basis=basis)
 
@@ -273,10 +284,52 @@ class Protocol(ABC):
         protocol._state = state
         return protocol
 
+    def _take(self, name: str, task: Task, report: Report) -> None:
+        """Update the state from the report of a step."""
+        getattr(self, f"_take_{name}")(task, report)
+
     def _task_of_a_number(self) -> Task:
         """Return the functional of the target."""
         matrix = ((0.0,) * (self.n_features + 1) + (1.0,),)
         return Task(self.epsilon, self._box.low, self._box.high, "linear", matrix, "number", 1.0)
+
+    def _people_of(self, name: str) -> int:
+        """Return the number of people of all steps of a name."""
+        return sum(people for other, people in self._steps if other == name)
+
+    def _noise_of(self, n_outputs: int, name: str, n_counted: int | None = None) -> float:
+        """Return the noise of the mean over all people of a name, for a radius of 1, in some of its directions."""
+        variance = noise_variance(n_outputs, self.epsilon) / max(1, self._people_of(name))
+        return math.sqrt((n_counted or n_outputs) * variance)
+
+    def _levels_of(self, question: str, expected: float, degrees: int = 1) -> NormLevels:
+        """Return the distribution of norms that is known, or expected before anybody reports them."""
+        told = self._state["levels"].get(question)
+        if told is None:
+            return NormLevels(16 * expected, np.zeros(N_LEVELS), 1e6, 1, expected, degrees)
+        error = levels_error(self.epsilon, told["people"])
+        return NormLevels(told["top"], np.array(told["shares"]), error, told["people"], expected, degrees)
+
+    def _make_task(
+        self, functionals: npt.NDArray[np.float64], form: str, answer: str, radius: float = math.inf
+    ) -> Task:
+        """Return a task about functionals of a record, whose radius no record needs to exceed."""
+        # PrivUnit needs d >= 2.
+        if answer == "vector" and form != "products" and len(functionals) - (form == "gradient") < 2:
+            functionals = np.insert(functionals, 1, 0.0, axis=0)
+        matrix = self._matrix(functionals)
+        reach = np.abs(matrix).sum(axis=1)
+        lengths = {
+            "linear": math.hypot(*reach),
+            "products": math.hypot(*reach) ** 2,
+            "squares": math.hypot(*reach**2),
+            "gradient": math.hypot(*reach[:-1]) * float(reach[-1]),
+        }
+        most = max(_LEAST_RADIUS, lengths[form])
+        if answer == "levels":
+            # Levels of a power of two add up over cohorts.
+            most = radius = 2.0 ** math.ceil(math.log2(most))
+        return Task(self.epsilon, self._box.low, self._box.high, form, matrix, answer, min(radius, most))
 
     def _matrix(self, functionals: npt.NDArray[np.float64]) -> tuple[tuple[float, ...], ...]:
         """Return the task's matrix of functionals of (1, centred record)."""
@@ -326,15 +379,6 @@ class Protocol(ABC):
         of_noise = math.log(SIZE_REACH) / 2 * math.sqrt(number_variance(self.epsilon))
         return math.hypot(of_noise, _LOG_SPREAD_OF_SIZE) <= _SIZE_KNOWN * math.sqrt(SIZE_SHARE * self._n_learning)
 
-    def _average(self, n_cohorts: int, n_last: int | None = None) -> None:
-        """Set the answer to the mean of the last iterates, by default of the later half."""
-        state, n_last = self._state, n_last or n_cohorts // 2
-        n_done = sum(name == "gradient" for name, _ in self._steps[: state["step"] + 1])
-        if n_done > n_cohorts - n_last:
-            state["averaged"] = (np.array(state["averaged"]) + np.array(state["beta"]) / n_last).tolist()
-        if n_done == n_cohorts:
-            state["beta"] = state["averaged"]
-
     @abstractmethod
     def _settings(self) -> dict[str, Any]:
         """Return the constructor arguments, for JSON."""
@@ -352,7 +396,7 @@ class Protocol(ABC):
         return [("length", int(_LENGTH_SHARE * self.n_people)), ("center", int(_CENTER_SHARE * self.n_people))]
 
 
-def cut(n: int, n_parts: int) -> list[int]:
+def split_evenly(n: int, n_parts: int) -> list[int]:
     """Split a number into parts that differ by at most one."""
     return [(n * (i + 1)) // n_parts - (n * i) // n_parts for i in range(n_parts)]
 
@@ -364,21 +408,7 @@ def nearest_positive(matrix: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]
     return result
 
 
-def as_shown_by(
-    functionals: npt.NDArray[np.float64], told: list[list[Any]]
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Combine the moments of functionals from earlier reports, entry by entry weighted by variance."""
-    total, weights = np.zeros((len(functionals),) * 2), np.zeros((len(functionals),) * 2)
-    for others, moments, error in told:
-        change = np.linalg.solve(np.array(others).T, functionals.T).T
-        sizes = (change**2).sum(axis=1)
-        variances = np.outer(sizes, sizes) * error**2
-        total += change @ np.array(moments) @ change.T / variances
-        weights += 1 / variances
-    return total / weights, 1 / weights
-
-
-def weighed(told: float, error: float, prior: float, prior_error: float) -> float:
+def inverse_variance_mean(told: float, error: float, prior: float, prior_error: float) -> float:
     """Combine a report with a prior, each weighted by its inverse variance."""
     weight = 1 / (1 + (error / prior_error) ** 2)
     return weight * told + (1 - weight) * prior

@@ -1,86 +1,91 @@
 r"""Protocol of least squares, one release per person; its states are public JSON documents."""
 
 import math
-from typing import Any
+from abc import ABC, abstractmethod
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from skldp._checks import is_number
-from skldp.learning._few_people import FewPeople
-from skldp.learning._protocol import (
-    CENTER_RADIUS,
-    LEAST_PER_NUMBER,
-    LEAST_SUFFICIENCY,
-    LOG_SCALE,
-    LOOSEST,
-    PRODUCTS_LEAST,
-    SCALE_SHARE,
-    SIZE_REACH,
-    SIZE_SHARE,
-    as_shown_by,
-    cut,
-    nearest_positive,
+from skldp.learning._levels import NormLevels, pooled
+from skldp.learning._posterior import (
+    Gradient,
+    Moments,
+    Posterior,
+    combine_moments,
+    positive_means,
+    positive_part,
+    posterior,
 )
+from skldp.learning._protocol import LEAST_PER_NUMBER, Protocol, split_evenly
 from skldp.learning._reports import Report
-from skldp.learning._tasks import Task, noise_variance
+from skldp.learning._tasks import Task, number_variance
 from skldp.learning._vectors import n_products, symmetric_matrix
 
-# Fractions of people who report the target's centre, the norms, the centre, and the squares.
-_TARGET_SHARE, _LENGTH_SHARE, _CENTER_SHARE, _SQUARES_SHARE = 0.03, 0.02, 0.04, 0.03
-# For the mean only: fractions who report it first, and the distance of targets from it.
-_FIRST_SHARE, _SPREAD_SHARE = 0.4, 0.1
-# Sufficiency of a stage of products, and the largest number of stages; each stage uses the scale that the earlier ones
-# found.
-_STAGE_SUFFICIENCY, _MOST_STAGES = 8.0, 3
-# Smallest sufficiency of "once": products are more numbers than gradients.
-_LEAST_ONCE = 16.0
-# Fraction of people in product stages if gradients follow.
-_PRODUCT_SHARE = 0.25
-# Average the later half of iterates if the steps cover this many times the distance.
-_N_COHORTS, _LONG_WAY = 20, 4.0
-# Smallest eigenvalue of the whitening, in units of the largest noise eigenvalue, and over the sufficiency in units of
-# each variance: the radius truncates rare outliers, so that their directions are not visible.
-_FLOOR, _RARE = 0.5, 1.0
-# Smallest variance that truncation leaves to typical records, as a fraction of each variance; a smaller value indicates
-# outliers, and limits the scaling.
-_LEAST_SEEN = 1 / 3
-# Weight of the residual in the products, and radius in units of the typical norm.
-_RESIDUAL_WEIGHT, _TIGHTNESS = 0.7, 0.85
-# Radii of gradients grow from this sufficiency on, so that truncation bias falls with the noise.
-_LOOSE = 1_000.0
-# Truncation of targets in deviations from their centre.
-_MOST_DEVIATIONS = 4.0
+Floats = npt.NDArray[np.float64]
+
+# Fractions of people. Where little besides the target's mean can be learnt, more of them report it.
+_TARGET_SHARE, _TARGET_MOST, _TARGET_LEVELS = 0.06, 0.9, 0.05
+_CENTER_LEVELS, _CENTER_SHARE, _WIDTH_LEVELS, _GRADIENT_LEVELS = 0.02, 0.05, 0.03, 0.03
+# Fraction of a cohort that reports levels.
+_LEVELS_SHARE = 0.08
+# Fraction of people in products at a large sufficiency, and the sufficiency at which it is half of that.
+_PRODUCTS_SHARE, _PRODUCTS_HALF = 0.3, 50.0
+# Cohorts of gradients, and of products: each of these whitens the next one.
+_N_COHORTS, _N_STAGES = 20, 3
+# Smallest cohort of products.
+_LEAST_COHORT = 20
+# Smallest fraction of an error that clipped gradients are taken to show.
+_LEAST_KEPT = 0.05
+# Prior standard deviation of a target, in half widths of its bounds.
+_EXPECTED_DEVIATION = 1 / 3
+# Prior of the whitened second moments: variance of a correlation, and of a square.
+_CORRELATION, _SQUARE = 0.02, 0.25
+# Smallest variance of a feature in the whitening, in units of their mean: bounds the leverage of rare values.
+_LEAST_VARIANCE = 0.3
+# Weight of the constant in the gradients of d features, in units of sqrt(d + 1).
+_CONSTANT = 0.3
 
 
-class RegressionProtocol(FewPeople):
+class RegressionProtocol(Protocol):
     r"""Interactive protocol of linear regression: cohorts answer one task after the other.
 
-    Every person belongs to one cohort and answers one task, at the whole epsilon. A task depends on the answers of
+    Every person belongs to one cohort and answers one task, at the full epsilon. A task depends on the reports of
     earlier cohorts alone, so that everything this object knows is public.
 
     Parameters
     ----------
     n_features : int
     n_people : int
-        How many will be asked. Not all need to answer.
+        Number of people to ask. Not all need to answer.
     epsilon : float
         Natural log, of the whole record with its target.
     low, high : array-like of shape (n_features + 1,)
         Declared bounds of the features and, last, of the target.
     kind : {"rounds", "once"}, default="rounds"
-        ``"once"``: after some cohorts that tell the scale, everybody left answers one and the same task, and
-        :meth:`add` takes more answers to it at any time. ``"rounds"`` goes on with gradients at the model so far.
+        ``"once"``: after some cohorts that report the scale, everybody left answers one and the same task, and
+        :meth:`add` takes more answers to it at any time. ``"rounds"`` goes on with gradients at the current model.
     fit_intercept : bool, default=True
-    ridge : float, default=0.5
-        Added to the eigenvalues of the whitened products, in units of the largest one that noise alone has.
 
     Attributes
     ----------
     task : Task or None
-        The task that is open; None when all is done.
+        The open task; None at the end.
     n_wanted : int
-        How many people are to be asked it.
+        Number of people to ask for it.
+
+    Notes
+    -----
+    There are four kinds of questions: the mean of a number or vector, products of the terms and the residual, a
+    gradient at the current model, and the level of the norm of any of these. The levels decide the radius
+    (``NormLevels``), so that the bias of clipping vanishes as people grow, whatever their distribution. All products
+    and gradients enter one linear-Gaussian update (``posterior``) with their known noise. Its prior says what the
+    declared bounds say.
+
+    References
+    ----------
+    Duchi, Jordan and Wainwright, "Minimax optimal procedures for locally private estimation", 2018, section 4. Kalman,
+    "A new approach to linear filtering and prediction problems", 1960, equations 28 to 30.
 
     Examples
     --------
@@ -109,47 +114,39 @@ class RegressionProtocol(FewPeople):
         epsilon: float,
         low: npt.ArrayLike,
         high: npt.ArrayLike,
-        kind: str = "rounds",
+        kind: Literal["rounds", "once"] = "rounds",
         fit_intercept: bool = True,
-        ridge: float = 0.5,
     ) -> None:
         super().__init__(n_features, n_people, epsilon, low, high, kind)
-        if not is_number(ridge) or ridge < 0:
-            raise ValueError(f"ridge must be a finite number >= 0. Got {ridge!r} instead.")
-        self.fit_intercept, self.ridge = bool(fit_intercept), float(ridge)
-        self.least_sufficiency = _LEAST_ONCE if self.kind == "once" else LEAST_SUFFICIENCY
+        self.fit_intercept = bool(fit_intercept)
         self._stays_open = "products" if self.kind == "once" else ""
         self._steps = self._plan()
-        width = n_features + 1
         # Without an intercept, records are relative to the zero of their own scale.
-        origin = np.zeros(width) if self.fit_intercept else -self._box.center / self._box.radius
+        origin = np.zeros(n_features + 1) if self.fit_intercept else -self._box.center / self._box.radius
         n_terms = n_features + self.fit_intercept
         self._state: dict[str, Any] = {
             "step": 0,
             "center": origin.tolist(),
-            "radius": math.sqrt(width),
-            "scales": [1.0] * width,
-            "seen": [0.0] * width,
-            "seen_from": origin.tolist(),
-            "residual": self._expected_reach if self._is_plain else 1.0,
-            "spread": math.sqrt(width),
-            "dimension": 0.0,
+            # Variance of the error of the target's centre, and of each feature's.
+            "target_error": _EXPECTED_DEVIATION**2,
+            "center_error": 0.0,
+            "levels": {},
+            "deviation": _EXPECTED_DEVIATION * float(self._reach[-1]),
+            "width": _EXPECTED_DEVIATION * float(np.mean(self._reach[:-1])),
             "beta": [0.0] * n_terms,
-            "whitening": np.eye(n_terms).tolist(),
-            "target_error": 1.0,
-            "told": [],
-            "averaged": [0.0] * n_terms,
-            "log_sizes": [],
-            "moves": [],
-            "variances": [],
+            "covariance": np.zeros((n_terms, n_terms)).tolist(),
+            # The functionals of the terms that products and gradients were about, and what was reported of them.
+            "rows": [],
+            "moments": [],
+            "gradients": [],
             "last": None,
         }
 
     @property
-    def coefficients(self) -> npt.NDArray[np.float64]:
-        """Coefficients in the units of the declared bounds."""
+    def coefficients(self) -> Floats:
+        """Coefficients in the units of the declared bounds, shape (n_features,)."""
         slopes = np.array(self._state["beta"])[-self.n_features :]
-        result: npt.NDArray[np.float64] = slopes * self._box.radius[-1] / self._box.radius[:-1]
+        result: Floats = slopes * self._box.radius[-1] / self._box.radius[:-1]
         return result
 
     @property
@@ -170,254 +167,358 @@ class RegressionProtocol(FewPeople):
             "high": self._box.high,
             "kind": self.kind,
             "fit_intercept": self.fit_intercept,
-            "ridge": self.ridge,
         }
 
     def _vector_lengths(self) -> set[int]:
-        lengths = {self.n_features + 1, max(2, self.n_features + self.fit_intercept)}
+        # PrivUnit needs d >= 2.
+        lengths = {max(2, self.n_features), max(2, self.n_terms)}
         if any(name == "products" for name, _ in self._steps):
-            lengths.add(n_products(self.n_features + 1 + self.fit_intercept))
+            lengths.add(n_products(self.n_terms + 1))
         return lengths
+
+    @property
+    def n_terms(self) -> int:
+        """Number of terms: the features, and the constant where there is one."""
+        return self.n_features + self.fit_intercept
 
     def _plan(self) -> list[tuple[str, int]]:
         """Return the steps with their numbers of people, from public numbers only."""
         n, enough = self.n_people, self.sufficiency
         if not self.is_enough:
-            if not self.fit_intercept:
-                return [("target", n)]
-            few = [("target", int(_FIRST_SHARE * n)), ("residual", int(_SPREAD_SHARE * n))]
-            return [*few, ("target", n - sum(wanted for _, wanted in few))]
-        if self._is_plain:
-            return self._plan_of_few()
-        steps = self._begin()
-        left = n - sum(wanted for _, wanted in steps)
-        # PrivUnit needs d >= 2.
-        once = self.kind == "once" or self.n_features + self.fit_intercept < 2
-        share = 1.0 if once else _PRODUCT_SHARE if self._products_pay() else 0.0
-        n_stages = int(np.clip(enough * share / _STAGE_SUFFICIENCY, 1, _MOST_STAGES)) if share else 0
-        for people in cut(int(share * left), n_stages):
-            n_scale = int(SCALE_SHARE * people)
-            steps += [("residual", n_scale), ("spread", n_scale), ("products", people - 2 * n_scale)]
+            return self._plan_of_target(n, 1.0) if self.fit_intercept else [("target_levels", n)]
+        steps, shares = (
+            [],
+            [(_CENTER_LEVELS, "center_levels"), (_CENTER_SHARE, "center"), (_WIDTH_LEVELS, "width_levels")],
+        )
+        if self.fit_intercept:
+            steps = self._plan_of_target(n, _TARGET_SHARE + _TARGET_MOST / (1 + enough))
+        else:
+            steps, shares = [("target_levels", int(_TARGET_LEVELS * n))], shares[-1:]
+        left = n - sum(people for _, people in steps)
+        steps += [(name, int(share * left)) for share, name in shares]
+        left = n - sum(people for _, people in steps)
+        # A gradient of one term has no direction.
+        once = self.kind == "once" or self.n_terms < 2
+        share = 1.0 if once else _PRODUCTS_SHARE * enough / (enough + _PRODUCTS_HALF)
+        for people in split_evenly(int(share * left), _N_STAGES):
+            if once or people >= _LEAST_COHORT:
+                n_levels = int(_LEVELS_SHARE * people)
+                steps += [("products_levels", n_levels), ("products", people - n_levels)]
         if not once:
-            for people in cut(n - sum(wanted for _, wanted in steps), _N_COHORTS):
-                n_scale = int(SCALE_SHARE * people)
-                steps += [("size", n_scale), ("gradient", people - n_scale)]
+            steps.append(("gradient_levels", int(_GRADIENT_LEVELS * n)))
+            for people in split_evenly(n - sum(people for _, people in steps), _N_COHORTS):
+                n_levels = int(_LEVELS_SHARE * people)
+                steps += [("gradient_levels", n_levels), ("gradient", people - n_levels)]
         return steps
 
-    def _begin(self) -> list[tuple[str, int]]:
-        """Return the steps that estimate each number's centre and size, twice."""
-        n = self.n_people
-        sizes = [("scale", int(SIZE_SHARE * n)), ("squares", int(_SQUARES_SHARE * n))]
-        if not self.fit_intercept:
-            return sizes
-        target, center = ("target", int(_TARGET_SHARE * n)), ("center", int(_CENTER_SHARE * n))
-        return [target, ("length", int(_LENGTH_SHARE * n)), center, *sizes, target, center, *sizes]
-
-    @property
-    def _is_plain(self) -> bool:
-        """Whether all tasks are gradients."""
-        several = self.n_features + self.fit_intercept > 1
-        early = self.sufficiency < PRODUCTS_LEAST or not self._knows_sizes
-        return self.kind == "rounds" and several and self.is_enough and early
-
-    def _terms(self) -> npt.NDArray[np.float64]:
-        """Return the functionals of the model's terms: the constant, if any, and the features."""
-        return np.eye(self.n_features + 2)[1 - self.fit_intercept : -1]
-
-    def _record(self) -> npt.NDArray[np.float64]:
-        """Return the functionals of the record, each number in units of its size."""
-        result: npt.NDArray[np.float64] = np.eye(self.n_features + 2)[1:] / np.array(self._state["scales"])[:, None]
-        return result
-
-    def _residual_row(self) -> npt.NDArray[np.float64]:
-        row = np.eye(self.n_features + 2)[-1]
-        result: npt.NDArray[np.float64] = row - np.array(self._state["beta"]) @ self._terms()
-        return result
+    def _plan_of_target(self, n_people: int, share: float) -> list[tuple[str, int]]:
+        """Return the steps for the target's mean: within the bounds, then about it."""
+        people = int(share * n_people)
+        n_levels = int(min(_TARGET_LEVELS * n_people, people / 2))
+        first = int(0.4 * (people - n_levels))
+        second = ("target", people - n_levels - first)
+        if share == 1:
+            return [("target", first), ("target_levels", n_levels), second]
+        # The second levels are about a better centre.
+        return [
+            ("target", first),
+            ("target_levels", n_levels // 2),
+            second,
+            ("target_levels", n_levels - n_levels // 2),
+        ]
 
     def _task_of(self, name: str) -> Task:
-        functionals, form, answer, radius, least = self._asked_of_few(name) if self._is_plain else self._asked(name)
-        return Task(self.epsilon, self._box.low, self._box.high, form, self._matrix(functionals), answer, radius, least)
+        return _STEPS[name].task(self, name)
 
-    def _asked(self, name: str) -> tuple[npt.NDArray[np.float64], str, str, float, float]:
-        """Return the functionals of a step's task, its form and answer, the radius and the smallest norm."""
-        state, width = self._state, self.n_features + 1
-        whitened = np.array(state["whitening"]).T @ self._terms()
-        root = math.sqrt(width)
-        form, answer, least = "linear", "log_norm", 0.0
-        if name == "length":
-            functionals, radius, least = np.eye(width + 1)[1:], root, root / 10
-        elif name == "center":
-            functionals, radius, answer = self._record(), CENTER_RADIUS * state["radius"], "vector"
-        elif name == "scale":
-            functionals, radius, form = self._record(), 2.0 * width, "squares"
-            least = radius / SIZE_REACH
-        elif name == "squares":
-            functionals, radius, answer, form = self._record(), 2 * state["spread"], "vector", "squares"
-        elif name == "target":
-            functionals, answer = np.eye(width + 1)[-1:], "number"
-            radius = min(1.0, _MOST_DEVIATIONS * state["residual"] / LOG_SCALE)
-        elif name == "residual":
-            first = not state["told"]
-            radius = min(2.0, (4 if first else 2) * state["residual"])
-            # An unreported size may be far below its bounds.
-            least = radius / (16 if self.is_enough else 64)
-            functionals = self._residual_row()[None]
-        elif name == "spread":
-            functionals, radius, least = whitened, 2 * root, root / 8
-        elif name == "products":
-            weight = _RESIDUAL_WEIGHT * state["spread"] / state["residual"] * LOG_SCALE
-            functionals = np.vstack([whitened, weight * self._residual_row()])
-            n_stages = sum(name == "products" for name, _ in self._steps)
-            of_stage = self.n_people / n_stages * (_PRODUCT_SHARE if self._has_gradients else 1.0)
-            looseness = self._looseness_of_products(len(functionals), of_stage)
-            norm = _TIGHTNESS * looseness * state["spread"] * math.hypot(1, _RESIDUAL_WEIGHT)
-            form, answer, radius = "products", "vector", norm**2
-        else:
-            functionals, form = np.vstack([whitened, self._residual_row()]), "gradient"
-            if name == "size":
-                # Centre on the products' estimate, which noise of earlier cohorts does not move.
-                radius = 2 * state["residual"] * state["spread"]
-                least = radius / 64
-            else:
-                answer, radius = "vector", self._looseness * self._size()
-        return functionals, form, answer, radius, least
+    def _take(self, name: str, task: Task, report: Report) -> None:
+        _STEPS[name].update(self, task, report)
 
     @property
-    def _has_gradients(self) -> bool:
-        return any(name == "gradient" for name, _ in self._steps)
+    def _reach(self) -> Floats:
+        """Largest distance of each number from the middle of its bounds, or without intercept from zero."""
+        offsets = self._box.center / self._box.radius
+        return np.ones(len(offsets)) if self.fit_intercept else 1 + np.abs(offsets)
 
-    def _take_target(self, task: Task, report: Report) -> None:
-        if self.fit_intercept:
-            self._move_target(task, report)
+    def _terms(self) -> Floats:
+        """Return the functionals of the terms: the constant, if any, and the features."""
+        return np.eye(self.n_features + 2)[1 - self.fit_intercept : -1]
 
-    def _take_residual(self, task: Task, report: Report) -> None:
-        self._state["residual"] = float(task.mean(report)[0])
-
-    def _take_spread(self, task: Task, report: Report) -> None:
-        self._state["spread"] = float(task.mean(report)[0])
-
-    def _take_scale(self, task: Task, report: Report) -> None:
-        self._state["spread"] = float(task.mean(report)[0])
-
-    def _take_squares(self, task: Task, report: Report) -> None:
-        state = self._state
-        mean, error = task.mean(report), task.standard_error(report.n_people)
-        before = np.array(state["scales"])
-        # Outliers are truncated only the second time: relative to the new centre, sizes are at least the first ones
-        # less the noise and the shift.
-        least = np.array(state["seen"]) - np.abs(np.array(state["center"]) - state["seen_from"])
-        scales = np.maximum(before * np.sqrt(np.maximum(mean, error)), least)
-        seen = before * np.sqrt(np.maximum(mean - 2 * error, 0))
-        # The target is reported by its residual.
-        state["seen"], state["seen_from"] = [*seen[:-1].tolist(), 0.0], state["center"]
-        n_terms = len(state["beta"])
-        state["scales"], state["residual"] = scales.tolist(), LOG_SCALE * float(scales[-1])
-        whitening = np.append(np.ones(n_terms - self.n_features), 1 / scales[:-1])
-        state["whitening"] = np.diag(whitening).tolist()
-        state["spread"], state["radius"] = math.sqrt(n_terms), math.sqrt(self.n_features + 1)
-
-    def _center(self, task: Task, report: Report) -> npt.NDArray[np.float64]:
-        mean, error = task.mean(report), task.standard_error(report.n_people)
-        # Ignore noise as large as all offsets, or as one of them.
-        kept = max(0.0, 1 - len(mean) * error**2 / max(float(mean @ mean), error**2))
-        each = np.maximum(0, 1 - (error / np.where(mean == 0, error, mean)) ** 2)
-        result: npt.NDArray[np.float64] = mean * kept * each * np.array(self._state["scales"])
-        # Separately reported numbers have better estimates.
-        result[-1] = 0.0
+    def _residual(self) -> Floats:
+        """Return the functional of the residual at the current model."""
+        result: Floats = np.eye(self.n_features + 2)[-1] - np.array(self._state["beta"]) @ self._terms()
         return result
 
-    def _take_products(self, task: Task, report: Report) -> None:
+    def _rows(self) -> Floats:
+        """Return the functionals of the terms in which people report: whitened ones."""
+        if self._state["rows"]:
+            return np.array(self._state["rows"][-1])
+        rows: Floats = np.eye(self.n_terms) / self._state["width"]
+        if self.fit_intercept:
+            rows[0, 0] = max(1.0, _CONSTANT * math.sqrt(self.n_terms))
+        return rows
+
+    def _prior(self) -> Floats:
+        r"""Return the prior covariance of the model.
+
+        No coefficient times the width of its column exceeds the range of the target, and the predictions do not exceed
+        the deviation of the target: :math:`(I + D H / \tau^2)^{-1}` with the second moments H.
+        """
+        state, constants = self._state, int(self.fit_intercept)
+        variances = 1 / (1 + self.n_terms * state["width"] ** 2 / state["deviation"] ** 2)
+        prior: Floats = np.eye(self.n_terms) * variances
+        if constants:
+            of_centers = min(1.0, state["center_error"] / state["width"] ** 2)
+            prior[0, 0] = state["target_error"] + of_centers * state["deviation"] ** 2
+        return prior
+
+    def _moments(self, rows: Floats, n_reports: int | None = None) -> Moments:
+        """Return the second moments of functionals of the terms, from reports and what is expected before."""
+        state, start = self._state, slice(int(self.fit_intercept), None)
+        rows_of_prior = np.eye(self.n_terms) / state["width"]
+        reports = [Moments(*map(np.array, told)) for told in state["moments"][:n_reports]]
+        correlation, square = _CORRELATION, _SQUARE
+        if reports:
+            # The spread of what was reported about what is expected.
+            told = combine_moments(rows_of_prior, reports)
+            about = (told.values - np.eye(self.n_terms))[start, start] ** 2 - told.variances[start, start]
+            diagonal = np.eye(len(about), dtype=bool)
+            square = max(square, float(about[diagonal].mean()))
+            correlation = max(correlation, float(about[~diagonal].mean())) if len(about) > 1 else correlation
+        variances = np.full((self.n_terms,) * 2, correlation) + (square - correlation) * np.eye(self.n_terms)
+        expected = np.eye(self.n_terms)
+        if self.fit_intercept:
+            rows_of_prior[0, 0] = 1.0
+            variances[0] = variances[:, 0] = _CORRELATION + min(1.0, state["center_error"] / state["width"] ** 2)
+        found = combine_moments(rows, [Moments(rows_of_prior, expected, variances), *reports])
+        if self.fit_intercept and not rows[0, 1:].any():
+            # The constant is known.
+            found.values[0, 0] = rows[0, 0] ** 2
+        return found
+
+    def _expected_moments(self, rows: Floats, n_reports: int | None = None) -> tuple[Floats, Floats, float]:
+        """Return the means of second moments given that they are positive, their variances, and the noise's edge."""
+        found = self._moments(rows, n_reports)
+        edge = math.sqrt(2 * self.n_terms * float(np.mean(found.variances)))
+        return positive_part(found.values, edge / 2), found.variances, edge
+
+    def _learn(self, value: Floats, noise: float, kept: float) -> None:
+        """Add a reported gradient, and update the model."""
         state = self._state
-        beta, whitening = np.array(state["beta"]), np.array(state["whitening"])
-        functionals = np.array(task.matrix)
-        functionals[:, 0] += functionals[:, 1:] @ np.array(state["center"])
-        # Terms and target, the arguments of the functionals.
-        functionals = functionals[:, 1 - self.fit_intercept :]
-        k = len(functionals)
-        told = [*state["told"]]
-        moments = symmetric_matrix(task.mean(report), k)
-        told.append([functionals.tolist(), moments.tolist(), task.standard_error(report.n_people)])
-        moments, variances = as_shown_by(functionals, told)
-        n_terms = k - 1
-        gram = nearest_positive(moments)
-        edge = math.sqrt(np.mean(variances[:n_terms, :n_terms]) * 2 * n_terms)
-        stretch = np.array(state["scales"])[:-1, None] * whitening[-self.n_features :]
-        each = np.linalg.pinv(whitening)[:, -self.n_features :] / np.array(state["scales"])[:-1]
-        seen = np.einsum("ij,ij->j", each, gram[:n_terms, :n_terms] @ each)
-        unseen = stretch.T @ (np.maximum(_RARE / self.sufficiency, _LEAST_SEEN - seen)[:, None] * stretch)
-        values, vectors = np.linalg.eigh(gram[:n_terms, :n_terms] + unseen)
-        # Drop eigenvalues below the rounding of the largest one.
-        least = 1e-12 * max(1.0, values[-1])
-        ridge = values + max(self.ridge * edge, least)
-        # Undo the weight of the residual.
-        weight = functionals[-1, -1]
-        state["beta"] = (beta + whitening @ vectors @ (vectors.T @ gram[:n_terms, -1] / ridge) / weight).tolist()
-        # Gradients diverge in overstretched directions; further products correct them.
-        more = any(name == "products" for name, _ in self._steps[state["step"] + 1 :])
-        floor = values + max((_FLOOR if more else 2 * _FLOOR) * edge, least)
-        state["whitening"] = (whitening @ vectors / np.sqrt(floor)).tolist()
-        state["dimension"] = float((values / floor).sum())
-        state["told"] = told
-        if self.kind == "once" and state["step"] >= len(self._steps) - 1:
-            # Noise of products with the residual, in the coefficients of the newly whitened terms.
-            errors = np.mean(variances[:n_terms, -1]) / weight**2 * floor / ridge**2
-            self._shrink(float(errors.mean()))
+        if not state["rows"]:
+            state["rows"] = [self._rows().tolist()]
+        n_rows = len(state["rows"]) - 1
+        state["gradients"] = [
+            *state["gradients"],
+            [n_rows, len(state["moments"]), value.tolist(), noise, kept, state["beta"]],
+        ]
+        known: dict[tuple[int, int], tuple[Floats, Floats, Floats]] = {}
+        reports = []
+        for row, n_reports, mean, error, share, at in state["gradients"]:
+            if (row, n_reports) not in known:
+                rows = np.array(state["rows"][row])
+                known[row, n_reports] = (rows, *self._expected_moments(rows, n_reports)[:2])
+            rows, slopes, unknown = known[row, n_reports]
+            reports.append(Gradient(rows, np.array(mean), share * slopes, share**2 * unknown, error, np.array(at)))
+        prior = self._prior()
+        covariance = np.array(state["covariance"]) if len(state["gradients"]) > 1 else prior
+        before = Posterior(np.array(state["beta"]), covariance, 1.0)
+        found = posterior(reports, prior, int(self.fit_intercept), before)
+        state["beta"], state["covariance"] = found.mean.tolist(), found.covariance.tolist()
 
-    def _take_gradient(self, task: Task, report: Report) -> None:
-        state, error = self._state, task.standard_error(report.n_people) / self._slope
-        part = self._step_length(report.n_people)
-        moved = np.array(state["whitening"]) @ (task.mean(report) * part / self._slope)
-        state["beta"] = (np.array(state["beta"]) + moved).tolist()
-        state["moves"] = [*state["moves"], [part, error]]
-        self._miss_gradient()
-
-    def _miss_gradient(self) -> None:
-        state = self._state
-        people = [wanted for name, wanted in self._steps if name == "gradient"]
-        # Short steps average the noise; do not average iterates before they converge.
-        way = _N_COHORTS * self._step_length(people[-1])
-        n_last = math.ceil(_N_COHORTS // 2 * min(1.0, way / _LONG_WAY))
-        self._average(_N_COHORTS, n_last)
-        if not any(name == "gradient" for name, _ in self._steps[state["step"] + 1 :]):
-            self._shrink(noise_of_average(state["moves"], n_last))
-
-    def _shrink(self, noise: float) -> None:
-        """Shrink the slopes by the noise fraction of their size, to the mean only in the limit."""
-        state = self._state
-        slopes = np.array(state["beta"])
-        slopes[: len(slopes) - self.n_features] = 0
-        size = (np.linalg.solve(np.array(state["whitening"]), slopes) ** 2).sum()
-        if size:
-            part = min(1.0, self.n_features * noise / size)
-            state["beta"] = (np.array(state["beta"]) - part * slopes).tolist()
-
-    @property
-    def _slope(self) -> float:
-        """Return the derivative of a gradient by the error: the untruncated fraction of normal residuals."""
-        return math.erf(LOG_SCALE * self._looseness / math.sqrt(2))
-
-    def _step_length(self, n_people: int) -> float:
-        """Return the step size, limited by the curvature and by the noise of a cohort's gradient."""
-        state = self._state
-        # Change of predictions by a step of pure noise, in units of the residual.
-        dimension = state["dimension"] or len(state["beta"])
-        across = noise_variance(len(state["beta"]), self.epsilon)
-        noise = dimension * LOG_SCALE * self._looseness / self._slope * math.sqrt(across / n_people)
-        return min(0.5 if state["dimension"] else 0.3, 2 * 0.35**2 / (noise**2 + 0.35**2))
-
-    @property
-    def _looseness(self) -> float:
-        """Return the radius of gradients in units of their typical norm."""
-        # A gradient is the product of two factors.
-        return float(np.clip(math.sqrt(self.sufficiency / _LOOSE), 1, LOOSEST**2))
+    def _whiten(self) -> None:
+        """Make functionals of the terms whose second moments are about 1."""
+        state, rows, constants = self._state, self._rows(), int(self.fit_intercept)
+        moments, _, edge = self._expected_moments(rows)
+        change = np.eye(self.n_terms)
+        means = moments[0, 1:] / moments[0, 0] if constants else np.zeros(self.n_features)
+        spread = moments[constants:, constants:] - np.outer(means, means) * (moments[0, 0] if constants else 0)
+        # Floor the variances of the columns, not of the directions.
+        back = np.linalg.inv(rows[constants:, constants:])
+        variances = np.diag(back @ spread @ back.T)
+        floor = np.maximum(0, _LEAST_VARIANCE * variances.mean() - variances)
+        spread = spread + rows[constants:, constants:] * floor @ rows[constants:, constants:].T
+        values, vectors = np.linalg.eigh(spread)
+        whitening = (vectors / np.sqrt(np.maximum(positive_means(values, edge / 2), 1e-9))).T
+        change[constants:, constants:] = whitening
+        if constants:
+            change[1:, 0] = -whitening @ means
+        state["rows"] = [*state["rows"], (change @ rows).tolist()]
 
 
-def noise_of_average(moves: list[list[float]], n_last: int) -> float:
-    """Return the variance of the mean of the last iterates, an autoregressive average of estimates."""
-    variance, weight = 0.0, 0.0
-    for back, (part, error) in enumerate(reversed(moves)):
-        # Weight of an estimate in the mean: in its own iterate and, discounted, in later ones.
-        weight += (back < n_last) / n_last
-        variance += (weight * part * error) ** 2
-        weight *= 1 - part
-    return variance
+class Step(ABC):
+    """Step of the protocol: the task that it publishes, and what its report changes."""
+
+    @abstractmethod
+    def task(self, protocol: RegressionProtocol, name: str) -> Task:
+        """Return the task, a function of the public state."""
+
+    @abstractmethod
+    def update(self, protocol: RegressionProtocol, task: Task, report: Report) -> None:
+        """Update the public state."""
+
+
+class _TargetMean(Step):
+    """Mean of the target's distance from its centre."""
+
+    def task(self, protocol: RegressionProtocol, name: str) -> Task:
+        functionals = np.eye(protocol.n_features + 2)[-1:]
+        return protocol._make_task(functionals, "linear", "number", self._radius(protocol))
+
+    def update(self, protocol: RegressionProtocol, task: Task, report: Report) -> None:
+        state = protocol._state
+        kept = self._levels(protocol).kept(task.radius) if "target" in state["levels"] else 1.0
+        kept = max(kept, _LEAST_KEPT)
+        sampled = min(task.radius, state["deviation"]) ** 2 / report.n_people
+        error = (task.standard_error(report.n_people) ** 2 + sampled) / kept**2
+        weight = state["target_error"] / (state["target_error"] + error)
+        moved = state["center"][-1] + weight * float(task.mean(report)[0]) / kept
+        state["center"] = [*state["center"][:-1], float(np.clip(moved, -1, 1))]
+        state["target_error"] = weight * error
+
+    def _radius(self, protocol: RegressionProtocol) -> float:
+        if "target" not in protocol._state["levels"]:
+            return 1.0
+        people = max(1, protocol._people_of("target"))
+        return self._levels(protocol).radius_of_gradients(math.sqrt(number_variance(protocol.epsilon) / people))
+
+    @staticmethod
+    def _levels(protocol: RegressionProtocol) -> NormLevels:
+        return protocol._levels_of("target", _EXPECTED_DEVIATION * float(protocol._reach[-1]))
+
+
+class _Levels(Step):
+    """Levels of the norm of a question's vectors."""
+
+    def __init__(self, question: str) -> None:
+        self._question = question
+
+    def task(self, protocol: RegressionProtocol, name: str) -> Task:
+        functionals, form = self.functionals(protocol)
+        return protocol._make_task(functionals, form, "levels")
+
+    def functionals(self, protocol: RegressionProtocol) -> tuple[Floats, str]:
+        """Return the functionals and the form of the question."""
+        each = np.eye(protocol.n_features + 2)[1:]
+        return (each[-1:] if self._question == "target" else each[:-1]), "linear"
+
+    def update(self, protocol: RegressionProtocol, task: Task, report: Report) -> None:
+        state = protocol._state
+        # Only gradients are asked for again and again, in the same units.
+        before = state["levels"].get(self._question) if self._question == "gradient" else None
+        added = pooled(before, task.radius, task.mean(report), report.n_people)
+        state["levels"] = state["levels"] | {self._question: added}
+        if self._question == "target":
+            state["deviation"] = max(1e-6, _TargetMean._levels(protocol).scale)
+        elif self._question == "width":
+            reach = float(np.linalg.norm(protocol._reach[:-1]))
+            levels = protocol._levels_of("width", _EXPECTED_DEVIATION * reach, protocol.n_features)
+            state["width"] = max(1e-6, levels.scale / math.sqrt(protocol.n_features))
+
+
+class _Center(Step):
+    """Means of the features."""
+
+    def task(self, protocol: RegressionProtocol, name: str) -> Task:
+        noise = protocol._noise_of(max(2, protocol.n_features), name)
+        radius = self._levels(protocol).radius_of_moments(noise)
+        return protocol._make_task(np.eye(protocol.n_features + 2)[1:-1], "linear", "vector", radius)
+
+    def update(self, protocol: RegressionProtocol, task: Task, report: Report) -> None:
+        state, shortened = protocol._state, self._levels(protocol).shortened(task.radius)
+        mean = task.mean(report)[: protocol.n_features] / shortened
+        error = task.standard_error(report.n_people) / shortened
+        # The middle of the bounds stays the centre while the noise exceeds the mean.
+        kept = np.maximum(0, 1 - (error / np.where(mean == 0, error, mean)) ** 2)
+        center = np.array(state["center"])
+        center[:-1] = np.clip(center[:-1] + kept * mean, -1, 1)
+        state["center"] = center.tolist()
+        state["center_error"] = float(error**2 * np.mean(np.maximum(kept, 0.3)))
+
+    @staticmethod
+    def _levels(protocol: RegressionProtocol) -> NormLevels:
+        reach = float(np.linalg.norm(protocol._reach[:-1]))
+        return protocol._levels_of("center", _EXPECTED_DEVIATION * reach, protocol.n_features)
+
+
+class _Products(_Levels):
+    """Products of the terms and the residual."""
+
+    def functionals(self, protocol: RegressionProtocol) -> tuple[Floats, str]:
+        weight = math.sqrt(protocol.n_terms / 2) / protocol._state["deviation"]
+        return np.vstack([protocol._rows() @ protocol._terms(), weight * protocol._residual()]), "products"
+
+    def task(self, protocol: RegressionProtocol, name: str) -> Task:
+        functionals, form = self.functionals(protocol)
+        if name != self._question:
+            return protocol._make_task(functionals, form, "levels")
+        # Noise counts where it meets the terms, and clipping in whatever direction.
+        noise = protocol._noise_of(n_products(len(functionals)), name, protocol.n_terms)
+        return protocol._make_task(functionals, form, "vector", self._levels(protocol).radius_of_moments(noise))
+
+    def update(self, protocol: RegressionProtocol, task: Task, report: Report) -> None:
+        if task.answer == "levels":
+            super().update(protocol, task, report)
+            return
+        state, n_terms = protocol._state, protocol.n_terms
+        shortened = self._levels(protocol).shortened(task.radius)
+        weight = math.sqrt(n_terms / 2) / state["deviation"]
+        products = symmetric_matrix(task.mean(report), n_terms + 1)
+        error = task.standard_error(report.n_people)
+        sampled = task.radius**2 / (task.n_outputs * report.n_people)
+        told = [
+            protocol._rows().tolist(),
+            (products[:-1, :-1] / shortened).tolist(),
+            np.full((n_terms, n_terms), (error**2 + sampled) / shortened**2).tolist(),
+        ]
+        state["moments"] = [*state["moments"], told]
+        noise = math.sqrt(error**2 / 2 + sampled) / weight
+        protocol._learn(products[:-1, -1] / weight, noise, shortened)
+        protocol._whiten()
+
+    @staticmethod
+    def _levels(protocol: RegressionProtocol) -> NormLevels:
+        return protocol._levels_of("products", 1.5 * protocol.n_terms)
+
+
+class _GradientStep(_Levels):
+    """Gradient at the current model."""
+
+    def functionals(self, protocol: RegressionProtocol) -> tuple[Floats, str]:
+        return np.vstack([protocol._rows() @ protocol._terms(), protocol._residual()]), "gradient"
+
+    def task(self, protocol: RegressionProtocol, name: str) -> Task:
+        functionals, form = self.functionals(protocol)
+        if name != self._question:
+            return protocol._make_task(functionals, form, "levels")
+        noise = protocol._noise_of(max(2, protocol.n_terms), name)
+        return protocol._make_task(functionals, form, "vector", self._levels(protocol).radius_of_gradients(noise))
+
+    def update(self, protocol: RegressionProtocol, task: Task, report: Report) -> None:
+        if task.answer == "levels":
+            super().update(protocol, task, report)
+            return
+        levels = self._levels(protocol)
+        sampled = min(levels.scale, task.radius) ** 2 / (protocol.n_terms * report.n_people)
+        noise = math.sqrt(task.standard_error(report.n_people) ** 2 + sampled)
+        mean = task.mean(report)
+        if len(mean) > protocol.n_terms:
+            mean = mean[: protocol.n_terms]
+        protocol._learn(mean, noise, max(_LEAST_KEPT, levels.kept(task.radius)))
+
+    @staticmethod
+    def _levels(protocol: RegressionProtocol) -> NormLevels:
+        expected = 0.7 * math.sqrt(protocol.n_terms) * protocol._state["deviation"]
+        return protocol._levels_of("gradient", expected)
+
+
+_STEPS: dict[str, Step] = {
+    "target": _TargetMean(),
+    "target_levels": _Levels("target"),
+    "center_levels": _Levels("center"),
+    "center": _Center(),
+    "width_levels": _Levels("width"),
+    "products_levels": _Products("products"),
+    "products": _Products("products"),
+    "gradient_levels": _GradientStep("gradient"),
+    "gradient": _GradientStep("gradient"),
+}

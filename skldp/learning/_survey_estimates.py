@@ -45,6 +45,8 @@ class SurveyEstimate:
         How much of what a number is divided by one share of forged reports can take away.
     most : ndarray of shape (n_labels,)
         What no reports can move a number by more than.
+    answered : float, default=1
+        Share of all reports that `n` counts, which is below 1 where people are asked some of the fields.
     """
 
     what: str
@@ -59,6 +61,7 @@ class SurveyEstimate:
     moved_square: _Floats
     held: _Floats
     most: _Floats
+    answered: float = 1.0
 
     def moved_by(self, share: float) -> _Floats:
         r"""Return the largest change of each number by a fraction of forged reports.
@@ -66,7 +69,7 @@ class SurveyEstimate:
         Parameters
         ----------
         share : float
-            Of all reports, from 0 to 1.
+            Of all reports, from 0 to 1. Forged reports may all answer the same fields.
 
         Returns
         -------
@@ -94,6 +97,7 @@ class SurveyEstimate:
             raise ValueError(f"share must be from 0 to 1. Got {share!r} instead.")
         if share == 0:
             return np.zeros(len(self.values))
+        share = min(1.0, share / self.answered)
         left = 1 - share * self.held
         odds = share / np.where(left > 0, left, 1.0)
         moved = np.where(left > 0, odds * self.moved + odds**2 * self.moved_square, np.inf)
@@ -148,6 +152,8 @@ class SurveyEstimate:
 class Sums:
     """Sums over reports of scores a, weights b and their products, for each number.
 
+    With `of_products`, the ends of a are those of products with the weights, not of scores.
+
     Shapes: `a, aa, ab` (n_numbers,); `a_low, a_high` (n_numbers,).
     """
 
@@ -161,6 +167,7 @@ class Sums:
     b_low: float
     b_high: float
     two_valued: bool = False
+    of_products: bool = False
 
     @classmethod
     def of(cls, scores: Scores, weights: Scores) -> "Sums":
@@ -195,7 +202,8 @@ def quotients(sums: Sums, n: int, level: float, what: str, labels: Sequence[str]
         (np.asarray(products) / n - one * two) / (n - 1)
         for products, one, two in ((sums.aa, A, A), (sums.ab, A, B), (sums.bb, B, B))
     )
-    products = [b * a for b in (sums.b_low, sums.b_high) for a in (sums.a_low, sums.a_high)]
+    b_ends = (1.0, 1.0) if sums.of_products else (sums.b_low, sums.b_high)
+    products = [b * a for b in b_ends for a in (sums.a_low, sums.a_high)]
     least_aa, least_bb = (
         (z * np.ptp(np.asarray(ends), axis=0) / n) ** 2 for ends in (products, [sums.b_low, sums.b_high])
     )
@@ -215,8 +223,10 @@ def quotients(sums: Sums, n: int, level: float, what: str, labels: Sequence[str]
         low, high = np.minimum(low, R), np.maximum(high, R)
     # Cancellation may round a variance below 0.
     errors = np.sqrt(np.maximum(v_aa - 2 * R * v_ab + R**2 * v_bb, 0.0)) / B
-    ends = [b * (a - R) for b in (sums.b_low, sums.b_high) for a in (sums.a_low, sums.a_high)]
+    ends = [b * (a - R) for b in b_ends for a in (sums.a_low, sums.a_high)]
     moved = (np.max(ends, axis=0) - np.min(ends, axis=0)) / B
+    if sums.of_products:
+        moved = moved + np.abs(R) * (sums.b_high - sums.b_low) / B
     held = np.full_like(A, (sums.b_high - sums.b_low) / B)
     return SurveyEstimate(what, tuple(labels), R, errors, low, high, level, n, moved, zero, held, unknown)
 

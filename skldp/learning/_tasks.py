@@ -24,13 +24,18 @@ from skldp.learning._task_documents import as_document, as_text, from_document, 
 from skldp.learning._vectors import class_gradients, n_products, products
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
+from skldp.mechanisms.categorical._unary import SubsetSelection
 from skldp.mechanisms.numeric._duchi import Duchi
 from skldp.mechanisms.numeric._piecewise import Piecewise
 from skldp.mechanisms.numeric._unit_interval import LEAST_EPSILON, UnitMechanism
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 
 _FORMS = ("linear", "squares", "products", "gradient", "class_gradient")
-_ANSWERS = ("vector", "number", "log_norm")
+_ANSWERS = ("vector", "number", "levels", "log_norm")
+# Number of levels of a norm, each half the one before.
+N_LEVELS = 20
+# Epsilon above which levels are released exactly in double precision.
+_LARGEST_OF_LEVELS = 32.0
 # Largest release, in numbers; larger tasks are refused.
 _MOST_OUTPUTS = 1 << 20
 # Largest magnitude of a number: sums of a million products stay finite.
@@ -55,6 +60,17 @@ def number_variance(epsilon: float) -> float:
     return _scalar(epsilon).worst_variance
 
 
+def levels_mechanism(epsilon: float) -> SubsetSelection:
+    """Return the mechanism that releases levels."""
+    return SubsetSelection(min(epsilon, _LARGEST_OF_LEVELS), N_LEVELS)
+
+
+def levels_error(epsilon: float, n_people: int) -> float:
+    """Return the standard error of the share of people at a level that nobody is at."""
+    mechanism = levels_mechanism(epsilon)
+    return math.sqrt(mechanism.q * (1 - mechanism.q) / n_people) / (mechanism.p - mechanism.q)
+
+
 @dataclass(frozen=True)
 class Task:
     r"""Definition of the release of each person in a cohort, a public document.
@@ -73,11 +89,14 @@ class Task:
         class, which is its target, differs by from the probabilities whose logits the last K are.
     matrix : tuple of tuple of float
         A, of as many columns as the record has numbers, and one.
-    answer : {"vector", "number", "log_norm"}
-        Whether the vector is released, by ``PrivUnitBall``; the one number it consists of; or
-        the logarithm of its norm. Numbers are released by Duchi's mechanism or the Piecewise one.
+    answer : {"vector", "number", "levels", "log_norm"}
+        Whether the vector is released, by ``PrivUnitBall``; the one number it consists of; the level of its norm; or
+        the logarithm of its norm. Numbers are released by Duchi's mechanism or the Piecewise one. Levels are
+        :math:`r 2^{-k}` for k from 0 to 19, r being the radius: a norm is rounded at random to one of its two
+        neighbours, in the mean of logarithms to itself, and the level is released by subset selection.
     radius : float
-        Longer vectors are shortened to it; numbers lie within it; norms are taken to lie between `least` and it.
+        Longer vectors are shortened to it; numbers lie within it; norms are taken to lie between `least` and it, or are
+        at most the first level.
     least : float, default=0.0
         Above 0 for ``"log_norm"``, else 0.
     n_classes : int, default=0
@@ -215,7 +234,7 @@ class Task:
     @property
     def n_outputs(self) -> int:
         """Number of numbers in a release."""
-        return self._length if self.answer == "vector" else 1
+        return {"vector": self._length, "levels": N_LEVELS}.get(self.answer, 1)
 
     def release(
         self,
@@ -287,9 +306,13 @@ class Task:
         ndarray of shape (n, n_outputs)
             In units of the radius.
         """
-        return np.asarray(self._mechanism.release(self.told(X, y), noise).rows)
+        encoded = self.encode(X, y)
+        if self.answer == "levels":
+            rounding, noise = noise.spawn(2)
+            encoded = np.floor(encoded + rounding.uniform(encoded.shape)).astype(np.int64)
+        return np.asarray(self._mechanism.release(encoded, noise).rows)
 
-    def told(self, X: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def encode(self, X: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Return the encoded records without noise, in units of the radius. NOT private.
 
         Parameters
@@ -300,14 +323,16 @@ class Task:
         Returns
         -------
         ndarray of shape (n, n_outputs)
-            Vectors, of which the mechanism cuts off what is longer than 1; or numbers between -1 and 1.
+            Vectors, of which the mechanism cuts off what is longer than 1; numbers between -1 and 1; or levels between
+            0 and 19, one column, before they are rounded.
         """
         return self._rows(self._box.clip(np.column_stack([X, y])).rows)
 
     def mean(self, report: Report) -> npt.NDArray[np.float64]:
         """Return the mean of a report, unbiased for people within the radius.
 
-        Of the answer ``"log_norm"`` it is the geometric mean of the norms, at most the radius and at least the least.
+        Of the answer ``"levels"`` it is the share of people at each level. Of ``"log_norm"`` it is the geometric mean
+        of the norms, at most the radius and at least the least.
 
         Raises
         ------
@@ -315,14 +340,18 @@ class Task:
             If the report is of another task, or cannot be of this one.
         """
         self.check(report)
-        mean = np.array([total / report.n_people for total in report.sums]) * self._unit
+        mean = np.array([total / report.n_people for total in report.sums])
+        if isinstance(self._mechanism, SubsetSelection):
+            result: npt.NDArray[np.float64] = (mean - self._mechanism.q) / (self._mechanism.p - self._mechanism.q)
+            return result
+        mean *= self._unit
         if self.answer != "log_norm":
             return mean * self.radius
         share = (float(np.clip(mean[0], -1, 1)) + 1) / 2
         return np.array([self.least ** (1 - share) * self.radius**share])
 
     def standard_error(self, n_people: int) -> float:
-        """Return the noise variance of each number of the mean: orthogonal to a vector, worst case for a number.
+        """Return the noise of each number of the mean: orthogonal to a vector, largest of a number, least of a share.
 
         Parameters
         ----------
@@ -344,6 +373,8 @@ class Task:
             )
         if isinstance(self._mechanism, PrivUnitBall):
             return self.radius * math.sqrt(noise_variance(self._length, self.epsilon) / n_people)
+        if isinstance(self._mechanism, SubsetSelection):
+            return levels_error(self.epsilon, n_people)
         return self.radius * math.sqrt(self._mechanism.worst_variance / n_people)
 
     def log_error(self, n_people: int) -> float:
@@ -359,7 +390,8 @@ class Task:
         if report.task != self.hash:
             raise ValueError("A report must be of the same task as the collector's. Got another task's hash instead.")
         most = self._most * report.n_people
-        if len(report.sums) != self.n_outputs or any(abs(total) > most for total in report.sums):
+        least = 0 if self.answer == "levels" else -most
+        if len(report.sums) != self.n_outputs or not all(least <= total <= most for total in report.sums):
             raise ValueError(
                 "A report must hold as many sums as the task has outputs, each of a size people can reach."
             )
@@ -373,7 +405,9 @@ class Task:
         return {"products": n_products(rows), "gradient": rows - 1}.get(self.form, rows)
 
     @cached_property
-    def _mechanism(self) -> PrivUnitBall | UnitMechanism:
+    def _mechanism(self) -> PrivUnitBall | UnitMechanism | SubsetSelection:
+        if self.answer == "levels":
+            return levels_mechanism(self.epsilon)
         return _ball(self._length, self.epsilon) if self.answer == "vector" else _scalar(self.epsilon)
 
     @property
@@ -381,6 +415,8 @@ class Task:
         """Unit of the integers of a report, for a radius of 1."""
         if isinstance(self._mechanism, PrivUnitBall):
             return self._mechanism.sphere.step
+        if isinstance(self._mechanism, SubsetSelection):
+            return 1.0
         return self._mechanism.magnitude if isinstance(self._mechanism, Duchi) else self._mechanism.step  # type: ignore[attr-defined]
 
     @property
@@ -388,7 +424,7 @@ class Task:
         """Largest integer in one release."""
         if isinstance(self._mechanism, PrivUnitBall):
             return math.ceil(self._mechanism.sphere.scale / self._unit * (1 + 1e-6)) + 1
-        return 1 if isinstance(self._mechanism, Duchi) else self._mechanism.lattice[0] // 2  # type: ignore[attr-defined]
+        return 1 if isinstance(self._mechanism, Duchi | SubsetSelection) else self._mechanism.lattice[0] // 2  # type: ignore[attr-defined]
 
     @cached_property
     def _array(self) -> npt.NDArray[np.float64]:
@@ -414,6 +450,9 @@ class Task:
             return np.clip(vectors, -1, 1)
         least = self.least / self.radius
         norms = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+        if self.answer == "levels":
+            levels: npt.NDArray[np.float64] = -np.log2(np.clip(norms, 2.0 ** (1 - N_LEVELS), 1))[:, None]
+            return levels
         share = np.log(np.clip(norms, least, 1)) / -math.log(least)
         result: npt.NDArray[np.float64] = np.clip(1 + 2 * share, -1, 1)[:, None]
         return result

@@ -1,10 +1,9 @@
-"""Encodings of records as vectors, the decoding of their sums, and the tails of their norms."""
+"""Encodings of records as vectors, and the decoding of their sums."""
 
 import math
 
 import numpy as np
 import numpy.typing as npt
-from scipy import optimize, special
 
 _OFF_DIAGONAL = math.sqrt(2)
 
@@ -60,54 +59,3 @@ def class_gradients(
     told = errors @ contrasts(n_classes)
     result: npt.NDArray[np.float64] = (told[:, :, None] * u[:, None, :-n_classes]).reshape(len(u), -1)
     return result
-
-
-# Largest tabulated deviation of the logarithm; beyond it a few outliers dominate the mean.
-_LEAST_DEVIATION, _MOST_DEVIATION = 0.05, 2.0
-
-
-def mean_excess(middle: float, deviation: float, radius: float) -> float:
-    r"""Return the mean excess of norms over a radius.
-
-    :math:`E (t - R)_+ = m e^{s^2 / 2} \Phi(u + s) - R \Phi(u)`, with :math:`u = \ln(m / R) / s`: the price of a call.
-
-    Black and Scholes, "The pricing of options and corporate liabilities", 1973, equation 13, without interest.
-    """
-    upper = math.log(middle / radius) / deviation
-    beyond = middle * math.exp(deviation**2 / 2) * special.ndtr(upper + deviation) - radius * special.ndtr(upper)
-    return max(0.0, float(beyond))
-
-
-def deviation_of_tail(told: float, start: float, end: float) -> float:
-    """Return the log deviation with a given mean excess over `start`, truncated at `end`."""
-
-    def beyond(level: float, deviation: float) -> float:
-        ratio = level / deviation
-        density = math.exp(-(ratio**2) / 2) / math.sqrt(2 * math.pi)
-        return deviation * density - level * float(special.ndtr(-ratio))
-
-    def too_much(deviation: float) -> float:
-        return beyond(start, deviation) - beyond(end, deviation) - told
-
-    if too_much(_LEAST_DEVIATION) >= 0:
-        return _LEAST_DEVIATION
-    if too_much(_MOST_DEVIATION) <= 0:
-        return _MOST_DEVIATION
-    return float(optimize.brentq(too_much, _LEAST_DEVIATION, _MOST_DEVIATION))
-
-
-def radius_that_keeps(middle: float, deviation: float, share: float, noise: float) -> float:
-    """Return the smallest radius whose mean excess is at most a fraction of the noise."""
-
-    def excess(logarithm: float) -> float:
-        radius = math.exp(logarithm)
-        return mean_excess(middle, deviation, radius) / radius - share * noise
-
-    low = math.log(middle)
-    if excess(low) <= 0:
-        return middle
-    # The mean excess falls faster than any power of the radius.
-    high = low + deviation
-    while excess(high) > 0:
-        high += deviation
-    return math.exp(float(optimize.brentq(excess, low, high)))

@@ -2,6 +2,7 @@
 
 import math
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -10,6 +11,7 @@ from itertools import accumulate
 from typing import ClassVar, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from skldp._arrays import Floats
 from skldp._checks import check_choice, check_epsilon, check_integer, check_positive
@@ -232,6 +234,13 @@ def share_out(epsilon: float, weights: Sequence[float]) -> tuple[float, ...]:
     return tuple(map(round_down, exact))
 
 
+def sampled_shares(epsilon: float, weights: Sequence[float], n_sampled: int | None) -> tuple[float, ...]:
+    """Split an epsilon over all columns by weights, or equally over the `n_sampled` of a row."""
+    if n_sampled is None:
+        return share_out(epsilon, weights)
+    return (split_epsilon(epsilon, n_sampled),) * len(weights)
+
+
 def least_variance_weights(
     domains: Sequence[Domain], epsilon: float, mechanism: str | tuple[str, ...] = "best"
 ) -> list[float]:
@@ -296,9 +305,66 @@ def _by_column(mechanism: str | tuple[str, ...], domains: Sequence[Domain]) -> t
     return mechanism
 
 
+# Mark of a column that was not asked: below every code and bit, and every number.
+_NO_CODE, _NO_NUMBER = -1.0, -math.inf
+# Variance between people of a number in half-widths, uniform within its bounds.
+_OF_PEOPLE = 1 / 3
+
+
+def automatic_n_asked(domains: Sequence[Domain], epsilon: float, mechanism: str | tuple[str, ...] = "best") -> int:
+    r"""Return how many columns to ask of each person for the least sum of predicted variances.
+
+    A mean or a share of one of m columns is estimated from s / m of the people, each at :math:`\varepsilon / s`:
+
+    .. math:: \frac ms \sum_j \bigl(V_j(\varepsilon / s) + W_j\bigr)
+
+    with the worst-case variance V of a release and the variance W between people of uniform values. A column of one
+    category is not counted. Equal sums take the smaller s.
+    """
+    check_epsilon(epsilon)
+    named = zip(domains, _by_column(mechanism, domains), strict=True)
+    kinds = [(n_categories(one), isinstance(one, OrMissing), name) for one, name in named]
+    columns = Counter(kind for kind in kinds if kind[0] != 1)
+    m = max(1, columns.total())
+
+    def error(n_asked: int) -> float:
+        share = np.array([split_epsilon(epsilon, n_asked)])
+        each = (n * (float(_variances(*kind, share)[0]) + _between(kind[0])) for kind, n in columns.items())
+        return m / n_asked * sum(each)
+
+    # Below an epsilon of 1/2 a column, the noise is far above W, and more columns are never better.
+    return min(range(1, min(m, math.ceil(2 * epsilon)) + 1), key=error)
+
+
+def number_of_sampled_columns(
+    given: int | Literal["auto", "all"], domains: Sequence[Domain], epsilon: float, mechanism: str | tuple[str, ...]
+) -> int | None:
+    """Resolve ``"auto"``, ``"all"`` or a number into the `n_sampled` of a record, None for all columns."""
+    m = sum(n_categories(domain) != 1 for domain in domains)
+    if given == "all":
+        return None
+    if given == "auto":
+        found = automatic_n_asked(domains, epsilon, mechanism)
+    else:
+        check_integer("n_sampled_features, if not 'auto' or 'all',", given, least=1, most=max(m, 1))
+        found = int(given)
+    return found if found < m else None
+
+
+def _between(size: int | None) -> float:
+    """Return the variance between people of a uniform column: of a number, or of a category's indicator."""
+    return _OF_PEOPLE if size is None else (size - 1) / size**2
+
+
 @dataclass(frozen=True)
 class _Record(RowMechanism):
-    """Base class of records whose columns are each released by a mechanism of their own."""
+    """Base class of records whose columns are each released by a mechanism of their own.
+
+    With `n_sampled`, each row releases so many of the columns that have more than one value. They are chosen uniformly
+    and independently of the values, and the others are marked. The mark tells which columns were chosen.
+    """
+
+    n_sampled: int | None = field(default=None, kw_only=True)
 
     @property
     @abstractmethod
@@ -326,29 +392,92 @@ class _Record(RowMechanism):
         """The exact epsilon of each column."""
         return tuple(part.guarantee().epsilon for part in self.parts)
 
+    @cached_property
+    def sampled_from(self) -> tuple[int, ...]:
+        """Places of the columns that are sampled: all with more than one value."""
+        return tuple(j for j, size in enumerate(self._n_categories) if size != 1)
+
+    @property
+    @abstractmethod
+    def _n_categories(self) -> Sequence[int | None]:
+        """Number of categories of each column, None for numbers."""
+
+    @property
+    def sampled_share(self) -> float:
+        """Chance that a column is asked."""
+        return 1.0 if self.n_sampled is None else self.n_sampled / len(self.sampled_from)
+
+    def asked(self, released: np.ndarray) -> np.ndarray:
+        """Return which columns each released row has an answer for, shape (n, n_columns)."""
+        if self.n_sampled is None:
+            return np.ones((len(released), len(self.parts)), dtype=bool)
+        return np.asarray(released[:, [place.start for place in self.places]] != self._marks)
+
+    @cached_property
+    def _marks(self) -> Floats:
+        return np.array([_NO_CODE if isinstance(part.domain, Codes) else _NO_NUMBER for part in self.parts])
+
+    def _check_sample(self) -> None:
+        if self.n_sampled is not None:
+            check_integer("n_sampled", self.n_sampled, least=1, most=len(self.sampled_from) - 1)
+
+    def _spent(self, epsilons: Sequence[float]) -> float:
+        """Return what a row spends at most: the sum of the largest epsilons that are released together."""
+        return sum_above(*sorted(epsilons, reverse=True)[: self.n_sampled])
+
+    @property
+    def _sample(self) -> str:
+        if self.n_sampled is None:
+            return ""
+        return f"{self.n_sampled} of {len(self.sampled_from)} columns, chosen uniformly; "
+
     def _encode(self, rows: np.ndarray, out: np.ndarray, workspace: Workspace) -> None:
-        self._write(rows, None, out, workspace)
+        for column, part, place in zip(rows.T, self.parts, self.places, strict=True):
+            out[:, place] = _released(part, column, None, out.dtype, workspace)
 
     def _draw(self, rows: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
-        self._write(rows, noise, out, workspace)
+        asked = self._draw_sample(len(rows), noise)
+        for j, (column, part, place) in enumerate(zip(rows.T, self.parts, self.places, strict=True)):
+            if asked is None or asked[:, j].all():
+                out[:, place] = _released(part, column, noise, out.dtype, workspace)
+                continue
+            out[:, place] = self._marks[j]
+            own = np.flatnonzero(asked[:, j])
+            if len(own):
+                out[own, place] = _released(part, column[own], noise.at(own, len(rows)), out.dtype, workspace)
 
-    def _write(self, rows: np.ndarray, noise: Noise | None, out: np.ndarray, workspace: Workspace) -> None:
-        for column, part, place in zip(rows.T, self.parts, self.places, strict=True):
-            dtype = np.dtype(np.int64) if isinstance(part.domain, Codes) else out.dtype
-            given = workspace.take("given" + dtype.kind, (len(rows), 1), dtype)
-            given[:, 0] = column
-            written = part.output_dtype(dtype)
-            drawn = workspace.take("drawn" + written.kind, (len(rows), part.n_outputs), written)
-            if noise is None:
-                part._encode(given, drawn, workspace)
-            else:
-                part._draw(given, noise, drawn, workspace)
-            out[:, place] = drawn
+    def _draw_sample(self, n_rows: int, noise: Noise) -> npt.NDArray[np.bool_] | None:
+        """Draw which columns each row is asked, shape (n_rows, n_columns), from noise alone; None if all are."""
+        if self.n_sampled is None:
+            return None
+        chosen = noise.subsets(n_rows, len(self.sampled_from), self.n_sampled)
+        asked = np.ones((n_rows, len(self.parts)), dtype=bool)
+        asked[:, self.sampled_from] = False
+        np.put_along_axis(asked, np.array(self.sampled_from)[chosen], True, axis=1)
+        return asked
+
+
+def _released(
+    part: RowMechanism, column: np.ndarray, noise: Noise | None, dtype: np.dtype, workspace: Workspace
+) -> np.ndarray:
+    """Release the values of one column, or encode them without noise."""
+    taken = np.dtype(np.int64) if isinstance(part.domain, Codes) else dtype
+    given = workspace.take("given" + taken.kind, (len(column), 1), taken)
+    given[:, 0] = column
+    written = part.output_dtype(taken)
+    drawn = workspace.take("drawn" + written.kind, (len(column), part.n_outputs), written)
+    if noise is None:
+        part._encode(given, drawn, workspace)
+    else:
+        part._draw(given, noise, drawn, workspace)
+    return drawn
 
 
 @dataclass(frozen=True)
 class CategoricalRecord(_Record):
     """Columns of categories, released one-hot, with one budget for the record in equal shares.
+
+    With `n_sampled`, the bits of columns that were not chosen are -1.
 
     A :class:`MixedRecord` instead takes an epsilon for each column and writes randomized response as codes.
     """
@@ -365,7 +494,17 @@ class CategoricalRecord(_Record):
         check_epsilon(self.epsilon)
         check_choice("method", self.method, (*CATEGORICAL_MECHANISMS, "best"))
         # Raises on invalid sizes, or a share that is too small.
-        _ = self.domain, self.parts
+        _ = self.domain
+        self._check_sample()
+        _ = self.parts
+
+    def output_dtype(self, dtype: np.dtype) -> np.dtype:
+        """Return the type of bits, with a mark if some columns are sampled."""
+        return super().output_dtype(dtype) if self.n_sampled is None else np.dtype(np.int8)
+
+    @property
+    def _n_categories(self) -> tuple[int, ...]:
+        return self.sizes
 
     @cached_property
     def domain(self) -> Codes:
@@ -375,7 +514,7 @@ class CategoricalRecord(_Record):
     @cached_property
     def parts(self) -> tuple[OneHotMechanism, ...]:
         """The mechanism of each column."""
-        share = split_epsilon(self.epsilon, max(1, sum(size > 1 for size in self.sizes)))
+        share = split_epsilon(self.epsilon, self.n_sampled or max(1, len(self.sampled_from)))
         return tuple(make_categorical_mechanism(self.method, share, size) for size in self.sizes)
 
     @property
@@ -387,14 +526,17 @@ class CategoricalRecord(_Record):
         """Return the exact guarantee of one record with all its columns, and of one column alone."""
         return PrivacyGuarantee(
             # Every term is at most its share, so that the sum, rounded up, does not exceed the stated epsilon.
-            sum_above(*self.exact_epsilons),
+            self._spent(self.exact_epsilons),
             per_feature=max(self.exact_epsilons),
             stated=self.epsilon,
-            basis="exact, the sum over the columns, from the 64-bit integer probabilities that are sampled",
+            basis=f"{self._sample}exact, the sum over the columns, from the 64-bit integer probabilities that are "
+            "sampled",
         )
 
     def original_second_moment(self, second_moment: Floats, mean: Floats) -> Floats:
         """Return the mean products of the one-hot encoding: how often two categories occur together."""
+        if self.n_sampled is not None:
+            return super().original_second_moment(second_moment, mean)
         return original_second_moment_of(self.parts, second_moment, mean)
 
 
@@ -413,6 +555,10 @@ class MixedRecord(_Record):
         A name applies to all numbers; ``"best"`` has the least worst-case variance at each epsilon. Categories are then
         released by randomized response, as codes. A tuple names the mechanism of each column, for categories one of
         ``CATEGORICAL_MECHANISMS`` or ``"best"``; all but ``"krr"`` release a bit for each category.
+    n_sampled : int, default=None
+        Number of columns that each row releases; None is all. They are chosen uniformly among those with more than one
+        value, and independently of the values. Codes and bits of the others are -1, their numbers minus infinity. A row
+        spends at most the sum of the `n_sampled` largest epsilons.
 
     Attributes
     ----------
@@ -435,6 +581,11 @@ class MixedRecord(_Record):
             raise ValueError(f"epsilons must be one for each of {n} columns; got {self.epsilons!r}.")
         # Raises on invalid columns.
         _ = self.parts
+        self._check_sample()
+
+    @property
+    def _n_categories(self) -> list[int | None]:
+        return [n_categories(domain) for _, domain in self.columns.parts]
 
     @property
     def domain(self) -> Columns:
@@ -457,12 +608,14 @@ class MixedRecord(_Record):
         names = [str(name) for name in self.columns.names]
         each = [f"{name} {epsilon:.4g}" for name, epsilon in zip(names, self.exact_epsilons, strict=True)]
         by_column = ", ".join(each if len(each) <= _MOST_SHOWN else [*each[:_MOST_SHOWN], "..."])
+        steps = tuple(part.guarantee().as_step(name) for name, part in zip(names, self.parts, strict=True))
         return PrivacyGuarantee(
-            sum_above(*self.exact_epsilons),
+            self._spent(self.exact_epsilons),
             per_feature=max(self.exact_epsilons),
-            stated=sum_above(*self.epsilons),
-            basis=f"sum over {len(self.epsilons)} columns: {by_column}",
-            parts=tuple(part.guarantee().as_step(name) for name, part in zip(names, self.parts, strict=True)),
+            stated=self._spent(self.epsilons),
+            basis=(self._sample or f"sum over {len(self.epsilons)} columns: ") + by_column,
+            # The steps of a sample do not add up to what a row spends.
+            parts=steps if self.n_sampled is None else (),
         )
 
 

@@ -102,10 +102,10 @@ def _(mechanism: UnaryEncoding) -> PairLaws:
 @pair_laws.register
 def _(mechanism: CategoricalRecord) -> PairLaws:
     columns = [pair_laws(column) for column in mechanism.parts if column.n_classes > 1]
-    if len(columns) == 1:
+    if len(columns) == 1 and mechanism.n_sampled is None:
         return columns[0]
-    # A column without a law leaves the record without one.
-    known = all(one.laws for one in columns)
+    # A column without a law leaves the record without one, and a sample of columns has no law here.
+    known = mechanism.n_sampled is None and all(one.laws for one in columns)
     return _together(law for column in columns for law in column.laws) if known else PairLaws()
 
 

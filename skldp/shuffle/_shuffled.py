@@ -44,6 +44,7 @@ def shuffled(
     rounds: int = 1,
     colluding: int = 0,
     others: Sequence[tuple[RowMechanism | FiniteQuery, int]] = (),
+    out_of: int | None = None,
 ) -> PrivacyGuarantee:
     r"""Return the central guarantee after a trusted shuffler has mixed the answers of `n` people.
 
@@ -52,7 +53,7 @@ def shuffled(
     mechanism : RowMechanism, FiniteQuery or PrivacyGuarantee
         Mechanism of each person's answer, or its guarantee. Only the epsilon of a guarantee is used.
     n : int
-        Number of people. Each answers once per round.
+        Number of people who answer in a round, each once.
     delta : float
         Delta of all rounds together, in (0, 1).
     rounds : int, default=1
@@ -63,6 +64,9 @@ def shuffled(
         Groups of other people who answer the same question in each round, with their own mechanism. All mechanisms
         must have the same two answers, and a report is the place of the answer: a report that shows the group, such
         as the number of :class:`~skldp.mechanisms.Duchi`, hides nobody of another group.
+    out_of : int, default=None
+        Number of people of whom the `n` of each round are drawn at random, without replacement. The analyst must not
+        learn who was drawn. None is `n`: everybody answers in every round.
 
     Returns
     -------
@@ -87,6 +91,9 @@ def shuffled(
     .. math:: \delta(\varepsilon) \le \frac1n E\Bigl[\Bigl(\sum_{i=1}^n X_i\Bigr)_+\Bigr], \quad
               X = \frac{R_0(y) - e^\varepsilon R_1(y)}{\omega(y)} \text{ with chance } \omega(y), \text{ else } 0.
 
+    A draw of n out of N people amplifies each round: with :math:`q = n / N`,
+    :math:`\delta_N(\ln(1 + q (e^\varepsilon - 1))) \le q\, \delta(\varepsilon)`.
+
     The laws of k-ary and unary responses, of the numeric mechanisms, of bits (three answers each for LATENT and OME)
     and of PrivUnit follow from the sampled integers (for PrivUnit, from real numbers known to ten digits). Only epsilon
     is used for other mechanisms and for records of many bits or values; binary randomized response is then the worst
@@ -101,7 +108,8 @@ def shuffled(
 
     References
     ----------
-    Balle, Bell, Gascon and Nissim, "The privacy blanket of the shuffle model", CRYPTO 2019, Lemma 5.3; Feldman,
+    Balle, Bell, Gascon and Nissim, "The privacy blanket of the shuffle model", CRYPTO 2019, Lemma 5.3; Balle, Barthe
+    and Gaboardi, "Privacy amplification by subsampling", NeurIPS 2018, Theorem 2, for the draw; Feldman,
     McMillan and Talwar, "Stronger privacy amplification by shuffling for Renyi and approximate differential privacy",
     SODA 2023, with its erratum; Su, Cheng and Wang, "Decomposition-based optimal bounds for privacy amplification via
     shuffling", 2025; Doroshenko, Ghazi, Kamath, Kumar and Manurangsi, "Connect the dots: tighter discrete
@@ -127,6 +135,11 @@ def shuffled(
     check_integer("rounds", rounds, least=1, most=2**30)
     check_integer("colluding", colluding, least=0, most=n - 1)
     check_fraction("delta", delta)
+    if out_of is not None:
+        check_integer("out_of", out_of, least=n, most=2**62)
+    everybody = n if out_of is None else out_of
+    # Given which colluding people were drawn, each other one was with at most this chance.
+    share = min(1.0, n / (everybody - colluding) * (1 + 2.0**-50))
     honest = min(n - colluding, MOST_PEOPLE)
     found = pair_laws(mechanism)
     groups = _groups_of_two_answers([(mechanism, honest), *others]) if found.chances or others else ()
@@ -135,15 +148,16 @@ def shuffled(
         one_round = TwoAnswers(groups)
     exact = math.inf
     if found.laws:
-        exact = _Rounds(one_round, delta * (1 - _SLACK), rounds, local.epsilon).epsilon()
+        exact = _Rounds(one_round, delta * (1 - _SLACK), rounds, local.epsilon, share).epsilon()
     # The slack of the law is added to delta.
     known = exact < _MOST_EXPONENT and rounds * found.slack * (1 + math.exp(exact)) <= delta * _SLACK
     epsilon = exact if known else math.inf
     if not known or _largest_loss(found.laws) > local.epsilon * (1 + 1e-6) + 1e-9:
         worst = _Blanket((any_law(min(local.epsilon, MOST_EPSILON)),), honest, local.epsilon)
-        epsilon = min(epsilon, _Rounds(worst, delta, rounds, local.epsilon).epsilon())
+        epsilon = min(epsilon, _Rounds(worst, delta, rounds, local.epsilon, share).epsilon())
     n += sum(size for _, size in others)
     people = f"{n:,} people" + (f", {colluding:,} of them colluding" if colluding else "")
+    people += "" if everybody == n else f", drawn from {everybody:,}"
     times = "" if rounds == 1 else f" in each of {rounds:,} rounds"
     of = "the sampled law" if known else "epsilon alone"
     return replace(
@@ -274,17 +288,30 @@ class _Rounds:
     delta: float
     rounds: int
     local: float
+    share: float
 
     def epsilon(self) -> float:
         """Return the smallest proved epsilon, rounded up."""
-        alone = self.local * self.rounds * (1 + 2.0**-50)
+        alone = self._drawn(self.local) * self.rounds * (1 + 2.0**-50)
         if self.rounds == 1:
-            return min(alone, self.one.cover(self.delta, rounds=False)[0])
-        end, curve = self.one.cover(self.delta / self.rounds * 2.0**-10, rounds=True)
+            return min(alone, self._cover(self.delta, rounds=False)[0])
+        end, curve = self._cover(self.delta / self.rounds * 2.0**-10, rounds=True)
         together = self._composed(end, curve) if end > 0 and self.local <= MOST_EPSILON else math.inf
         if math.isinf(together):
-            together = self.one.cover(self.delta / self.rounds, rounds=False)[0] * self.rounds * (1 + 2.0**-50)
+            together = self._cover(self.delta / self.rounds, rounds=False)[0] * self.rounds * (1 + 2.0**-50)
         return min(alone, together)
+
+    def _drawn(self, loss: float) -> float:
+        """Return the loss that a draw of this share leaves of a loss, rounded up."""
+        if self.share == 1 or loss > _MOST_EXPONENT:
+            return loss
+        return math.log1p(self.share * math.expm1(loss) * (1 + 2.0**-50)) * (1 + 2.0**-50)
+
+    def _cover(self, delta: float, *, rounds: bool) -> tuple[float, Callable[[float], float]]:
+        """Return epsilon of one round at this delta, and its delta at each e^epsilon - 1, of people who are drawn."""
+        # The bound is made for deltas below 1.
+        end, curve = self.one.cover(min(delta / self.share, max(delta, 0.5)), rounds=rounds)
+        return self._drawn(end), lambda odds_excess: self.share * curve(odds_excess / self.share)
 
     def _composed(self, end: float, curve: Callable[[float], float]) -> float:
         losses = np.arange(_LOSSES + 1) * (end / _LOSSES)

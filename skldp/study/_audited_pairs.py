@@ -10,7 +10,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from skldp.domains._norms import row_norms
-from skldp.learning._tasks import Task
+from skldp.learning._tasks import N_LEVELS, Task
 from skldp.mechanisms._noise import noise_from, public_stream
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 from skldp.study._audit import AuditResult, audit_epsilon, trials_needed
@@ -226,12 +226,16 @@ def audit_task(
     scores = {}
     if task.answer == "vector":
         ball = PrivUnitBall(task.n_outputs, task.epsilon, 1.0)
-        vectors = task.told(np.stack([x, x_prime])[:, :-1], np.array([x[-1], x_prime[-1]]))
+        vectors = task.encode(np.stack([x, x_prime])[:, :-1], np.array([x[-1], x_prime[-1]]))
 
         def likelihood_ratio(outputs: np.ndarray) -> np.ndarray:
             return ball.log_likelihood(outputs, vectors[:1]) - ball.log_likelihood(outputs, vectors[1:])
 
         scores["the likelihood ratio"] = likelihood_ratio
+    elif task.answer == "levels":
+        pair = np.stack([x, x_prime])
+        own, other = np.rint(task.encode(pair[:, :-1], pair[:, -1])[:, 0]).astype(np.intp)
+        scores["the difference of the two levels"] = lambda outputs: outputs[:, own] - outputs[:, other]
     result = audit_epsilon(release, x, x_prime, n_trials=n_trials, confidence=confidence, scores=scores, seed=seed)
     return result.against(task.guarantee().epsilon)
 
@@ -259,8 +263,10 @@ def _as_record(task: Task, point: npt.NDArray[np.float64]) -> npt.NDArray[np.flo
 
 
 def _lifted(task: Task, points: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Lift the encoded vectors to the unit sphere, or numbers to a half circle."""
+    """Lift the encoded vectors to the unit sphere, or numbers and levels to a half circle."""
     records = _as_record(task, points)
-    vectors = task.told(records[:, :-1], records[:, -1])
+    vectors = task.encode(records[:, :-1], records[:, -1])
+    if task.answer == "levels":
+        vectors = 2 * vectors / (N_LEVELS - 1) - 1
     vectors = vectors / np.maximum(row_norms(vectors), 1)[:, None]
     return np.column_stack([vectors, np.sqrt(np.maximum(1 - row_norms(vectors) ** 2, 0))])

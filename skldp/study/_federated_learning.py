@@ -37,10 +37,12 @@ def federated_learning(
     epsilon: float = 1.0,
     n_clients: Any = 100,
     n_rounds: int = 20,
+    n_sampled_clients: int | None = None,
+    local_steps: int = 1,
     model: str = "softmax",
     hidden: Sequence[int] = (64, 64),
-    learning_rate: float | str = "auto",
-    gradient_bound: float = 0.1,
+    learning_rate: Any = "auto",
+    gradient_bound: Any = 0.1,
     delta: float = 1e-6,
     seed: Any = None,
 ) -> "FederatedRun":
@@ -71,18 +73,24 @@ def federated_learning(
     n_clients : int or array-like of shape (n_samples,), default=100
         Number of clients, to which rows are assigned at random, or the client of each row.
     n_rounds : int, default=20
-        Number of rounds in which every client sends a gradient.
+        Number of rounds in which clients send a gradient.
+    n_sampled_clients : int, default=None
+        Number of clients that take part in a round; None is all. With an anonymiser they are drawn at random in each
+        round, otherwise in turn from a random order: nobody is asked more often than needed.
+    local_steps : int, default=1
+        Number of steps that a client makes on its own data in a round. It sends the sum of their gradients.
     model : {"softmax", "linear", "network"}, default="softmax"
         Softmax regression, least squares on the one-hot label, or a network of rectified linear units. Of attributes,
         each is learnt by logistic regression, or is one output of the network.
     hidden : sequence of int, default=(64, 64)
         Units of each hidden layer of the network. The paper has two of 1,500.
-    learning_rate : "auto" or float, default="auto"
-        The step. "auto" is the inverse of the loss's smoothness on the features that the clients train on, fixed
-        before the rounds as a published rate would be: it is no release, and nothing is counted for it. A network needs
-        a number.
-    gradient_bound : float, default=0.1
-        Released gradients and weights are clipped to plus or minus this bound, number by number.
+    learning_rate : "auto", float or array-like of shape (n_rounds,), default="auto"
+        The step, or that of each round. "auto" is the inverse of the loss's smoothness on the features that the clients
+        train on, fixed before the rounds as a published rate would be: it is no release, and nothing is counted for it.
+        A network needs numbers.
+    gradient_bound : float or array-like of shape (n_layers,), default=0.1
+        Released gradients and weights are clipped to plus or minus this bound, number by number. LDP-FL has a bound for
+        each layer, by which its numbers are divided before the release and multiplied after it.
     delta : float, default=1e-6
         Delta of the complete training, for the shuffled guarantee.
     seed : None, int, Generator or RandomState, default=None
@@ -116,6 +124,11 @@ def federated_learning(
     .. math:: \theta_{t+1} = \theta_t - \eta \frac{1}{N} \sum_{u=1}^{N} \nabla^u_{\theta_t}, \qquad
               \nabla^u_{\theta_t} = \frac{1}{n_u} \sum_{(x, y) \in D_u} \nabla_{\theta_t} L(f(x), y).
 
+    Of n clients that are drawn from N in each of T rounds, the guarantee without a trusted party counts all T rounds.
+    The shuffled guarantee of gradients counts the draw: the anonymiser hides who took part. Mixed number by number, the
+    numbers of a round share one draw, and it is not counted. Clients that are asked in turn release at most
+    :math:`\lceil T n / N \rceil` gradients, which share the budget.
+
     Features and labels are perturbed once, before the first round, so that their guarantee does not depend on the
     number of rounds. Labels that are released as rows of numbers are used as one-hot labels are. The test rows are
     encoded as the training rows are, without noise.
@@ -148,7 +161,7 @@ def federated_learning(
     _check_mechanisms(perturbs, mechanism, label_mechanism)
     X, y, X_test, y_test, classes = _check_data(X, y, X_test, y_test)
     of_attributes = y.ndim == 2
-    _check_numbers(model, n_rounds, gradient_bound, learning_rate, hidden)
+    _check_numbers(model, n_rounds, local_steps, gradient_bound, learning_rate, hidden)
     with warnings.catch_warnings():
         # The result holds both epsilons, and the caller chose the seed.
         warnings.simplefilter("ignore", PrivacyGuaranteeWarning)
@@ -158,6 +171,8 @@ def federated_learning(
             # Gradients are clipped on purpose.
             warnings.simplefilter("ignore", OutOfDomainWarning)
         clients = _assign(n_clients, len(X), noise)
+        n_clients = int(clients.max()) + 1
+        asked = _asked(n_clients, n_sampled_clients, n_rounds, perturbs, noise)
         seeds = [None, None] if seed is None else noise.integers(2**31, 2).tolist()
         mechanism, label_mechanism = _seeded_clones((mechanism, label_mechanism), epsilon, seeds)
         parts = []
@@ -176,15 +191,19 @@ def federated_learning(
         layers = tuple(map(int, hidden)) if model == "network" else ()
         learner = ScoreModel(loss, X.shape[1], one_hot.shape[1], layers)
         theta = learner.start(noise)
-        step = 1 / learner.smoothness(X) if learning_rate == "auto" else float(learning_rate)
+        step = 1 / learner.smoothness(X) if isinstance(learning_rate, str) else np.asarray(learning_rate, dtype=float)
+        train = partial(_train, learner, theta, X, one_hot, clients, n_rounds, step, asked=asked, n_steps=local_steps)
         if on_gradients:
-            release = GradientRelease(mechanism, perturbs, gradient_bound, n_rounds)
+            by_layer = np.ndim(gradient_bound) > 0
+            bound = learner.bounds(gradient_bound) if by_layer else gradient_bound
+            release = GradientRelease(
+                mechanism, perturbs, 1.0 if by_layer else gradient_bound, _most_asked(asked, n_rounds)
+            )
             of_weights = perturbs == "anonymised weights"
-            update = partial(_step_on_releases, step=step, bound=gradient_bound, release=release, of_weights=of_weights)
-            theta = _train(learner, theta, X, one_hot, clients, n_rounds, step, update)
-            counted = count_gradients(release, theta.size, n_rounds, clients.max() + 1, delta)
+            theta = train(partial(_step_on_releases, bound=bound, release=release, of_weights=of_weights))
+            counted = count_gradients(release, theta.size, n_rounds, n_clients, delta, n_sampled_clients)
         else:
-            theta = _train(learner, theta, X, one_hot, clients, n_rounds, step)
+            theta = train()
             counted = count_records(parts)
         # Compare rows by predictions: a constant added to all scores of a row would change their order.
         scores = learner.predictions(learner.scores(theta, X_test))
@@ -223,30 +242,62 @@ def _train(
     one_hot: np.ndarray,
     clients: np.ndarray,
     n_rounds: int,
-    step: float,
+    step: Any,
     update: Callable[..., np.ndarray] | None = None,
+    *,
+    asked: np.ndarray | None = None,
+    n_steps: int = 1,
 ) -> np.ndarray:
     """Run FedSGD with the clients' mean gradient, or with an `update` of the parameters by each client's gradient."""
-    if update is None:
+    together = update is None and asked is None and n_steps == 1
+    if together:
         # The mean of the clients' gradients is a weighted gradient of all rows.
         sizes = np.bincount(clients)
         weights = 1 / (len(sizes) * sizes[clients])
     else:
         rows, weights = _padded(clients)
         X, one_hot = X[rows], one_hot[rows]
-    for _ in range(n_rounds):
-        gradients = model.gradient(theta, X, one_hot, weights)
-        theta = theta - step * gradients if update is None else update(theta, gradients)
+    for place, now in enumerate(np.broadcast_to(step, n_rounds).tolist()):
+        own = slice(None) if asked is None else asked[place]
+        data = X[own], one_hot[own], weights[own]
+        gradients = model.gradient(theta, *data)
+        for _ in range(n_steps - 1):
+            gradients = gradients + model.gradient(theta - now * gradients, *data)
+        if update is not None:
+            theta = update(theta, gradients, step=now)
+        else:
+            theta = theta - now * (gradients if together else gradients.mean(axis=0))
     return theta
 
 
+def _asked(n_clients: int, n_sampled: Any, n_rounds: int, perturbs: str, noise: Any) -> np.ndarray | None:
+    """Return the clients of each round, of shape (n_rounds, n_sampled); None is everybody."""
+    if n_sampled is None:
+        return None
+    check_integer("n_sampled_clients", n_sampled, least=1, most=n_clients)
+    if n_sampled == n_clients:
+        return None
+    if perturbs.startswith("anonymised"):
+        return np.stack([noise.permutation(n_clients)[:n_sampled] for _ in range(n_rounds)])
+    return np.resize(noise.permutation(n_clients), (n_rounds, n_sampled))
+
+
+def _most_asked(asked: np.ndarray | None, n_rounds: int) -> int:
+    """Return the number of rounds in which the client that is asked most takes part."""
+    return n_rounds if asked is None else int(np.bincount(asked.ravel()).max())
+
+
 def _step_on_releases(
-    theta: np.ndarray, gradients: np.ndarray, *, step: float, bound: float, release: Any, of_weights: bool
+    theta: np.ndarray, gradients: np.ndarray, *, step: float, bound: Any, release: Any, of_weights: bool
 ) -> np.ndarray:
     """Return the next parameters, from releases of the clients' gradients or of their weights after a step."""
-    if of_weights:
-        return np.asarray(release(np.clip(theta - step * gradients, -bound, bound)).mean(axis=0))
-    return np.asarray(theta - step * release(np.clip(gradients, -bound, bound)).mean(axis=0))
+    sent = theta - step * gradients if of_weights else gradients
+    if np.ndim(bound):
+        released = release(np.clip(sent / bound, -1, 1)) * bound
+    else:
+        released = release(np.clip(sent, -bound, bound))
+    mean = released.mean(axis=0)
+    return np.asarray(mean if of_weights else theta - step * mean)
 
 
 def _padded(clients: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -327,17 +378,31 @@ def _check_data(
     return X, y, X_test, y_test, classes
 
 
-def _check_numbers(model: Any, n_rounds: Any, gradient_bound: Any, learning_rate: Any, hidden: Any) -> None:
+def _check_numbers(
+    model: Any, n_rounds: Any, local_steps: Any, gradient_bound: Any, learning_rate: Any, hidden: Any
+) -> None:
     if model not in _MODELS:
         raise ValueError(f"model must be one of {_MODELS}; got {model!r}.")
     check_integer("n_rounds", n_rounds, least=1)
-    check_positive("gradient_bound", gradient_bound)
-    if not (isinstance(learning_rate, str) and learning_rate == "auto"):
-        check_positive("learning_rate", learning_rate)
-    elif model == "network":
-        raise ValueError("learning_rate must be a number for a network; got 'auto'.")
+    check_integer("local_steps", local_steps, least=1)
     for size in hidden:
         check_integer("Every number in hidden", size, least=1)
+    _check_each("gradient_bound", gradient_bound, len(hidden) + 1 if model == "network" else 1, "layer")
+    if not (isinstance(learning_rate, str) and learning_rate == "auto"):
+        _check_each("learning_rate", learning_rate, n_rounds, "round")
+    elif model == "network":
+        raise ValueError("learning_rate must be a number for a network; got 'auto'.")
+
+
+def _check_each(name: str, value: Any, n_values: int, what: str) -> None:
+    """Raise ValueError unless value is a positive number, or one for each of `n_values`."""
+    if np.ndim(value) == 0:
+        check_positive(name, value)
+        return
+    if np.shape(value) != (n_values,):
+        raise ValueError(f"{name} must be a number, or one for each {what} ({n_values}); got shape {np.shape(value)}.")
+    for one in value:
+        check_positive(f"Every number in {name}", one)
 
 
 @dataclass(frozen=True)

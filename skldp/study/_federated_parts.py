@@ -64,6 +64,10 @@ class ScoreModel:
             layers.append(layer.ravel())
         return np.concatenate(layers)
 
+    def bounds(self, of_layers: npt.ArrayLike) -> _Array:
+        """Return the bound of each parameter from that of its layer."""
+        return np.repeat(np.asarray(of_layers, dtype=float), [rows * columns for rows, columns in self._shapes])
+
     def scores(self, theta: _Array, rows: _Array) -> _Array:
         """Return the scores of rows, of shape (..., n, n_outputs)."""
         return self._forward(theta, rows)[-1]
@@ -77,7 +81,7 @@ class ScoreModel:
     def gradient(self, theta: _Array, rows: _Array, targets: _Array, weights: _Array) -> _Array:
         """Return the weighted sum of the gradients of rows, by backpropagation.
 
-        Shapes: rows (..., n, n_inputs); returns (..., n_parameters).
+        Shapes: theta (n_parameters,) or (..., n_parameters), rows (..., n, n_inputs); returns (..., n_parameters).
         """
         *units, scores = self._forward(theta, rows)
         layers = self._layers(theta)
@@ -87,7 +91,7 @@ class ScoreModel:
             matrices = np.swapaxes(units[place], -1, -2) @ error
             parts.append(matrices.reshape(*matrices.shape[:-2], -1))
             if place:
-                error = (error @ layers[place][:-1].T) * (units[place][..., :-1] > 0)
+                error = (error @ np.swapaxes(layers[place][..., :-1, :], -1, -2)) * (units[place][..., :-1] > 0)
         return np.concatenate(parts[::-1], axis=-1)
 
     def smoothness(self, rows: _Array) -> float:
@@ -97,7 +101,10 @@ class ScoreModel:
 
     def _layers(self, theta: _Array) -> list[_Array]:
         ends = np.cumsum([0, *(rows * columns for rows, columns in self._shapes)]).tolist()
-        return [theta[a:b].reshape(shape) for (a, b), shape in zip(pairwise(ends), self._shapes, strict=True)]
+        return [
+            theta[..., a:b].reshape(*theta.shape[:-1], *shape)
+            for (a, b), shape in zip(pairwise(ends), self._shapes, strict=True)
+        ]
 
     def _forward(self, theta: _Array, rows: _Array) -> list[_Array]:
         """Return the inputs of each layer, and the scores."""
@@ -124,16 +131,16 @@ class GradientRelease:
 
     guarantee: PrivacyGuarantee
 
-    def __init__(self, mechanism: Any, perturbs: str, bound: float, n_rounds: int) -> None:
+    def __init__(self, mechanism: Any, perturbs: str, bound: float, n_releases: int) -> None:
         changes = {
-            "epsilon": split_epsilon(mechanism.epsilon, n_rounds) if perturbs == "gradients" else mechanism.epsilon
+            "epsilon": split_epsilon(mechanism.epsilon, n_releases) if perturbs == "gradients" else mechanism.epsilon
         }
         parameters = mechanism.get_params(deep=False)
         # A declared radius is in the units of the gradients.
         if "bounds" in parameters and "norm" not in parameters:
             changes["bounds"] = (-bound, bound)
         self.mechanism = mechanism.set_params(**changes)
-        self.perturbs = perturbs
+        self.perturbs, self.n_releases = perturbs, n_releases
         self.one_by_one = perturbs in _ONE_BY_ONE
         # A released direction has no length; this is the root mean square of a coordinate uniform in the box.
         self.size = bound / math.sqrt(3) if parameters.get("norm") == "unit" else None
@@ -172,21 +179,30 @@ def count_records(parts: list[PrivacyGuarantee]) -> CountedTraining:
 
 
 def count_gradients(
-    release: GradientRelease, n_coordinates: int, n_rounds: int, n_clients: int, delta: float
+    release: GradientRelease,
+    n_coordinates: int,
+    n_rounds: int,
+    n_clients: int,
+    delta: float,
+    n_sampled: int | None = None,
 ) -> CountedTraining:
-    """Count a release of every client's gradient in every round."""
+    """Count the releases of the gradients of `n_sampled` clients, or all, in every round."""
     once = release.guarantee
     if release.perturbs == "gradients":
-        return CountedTraining(_repeated(once, n_rounds, "rounds"), product_above(_stated(once), n_rounds))
+        times = release.n_releases
+        return CountedTraining(_repeated(once, times, "rounds"), product_above(_stated(once), times))
     times, what = n_rounds, "rounds"
     if release.one_by_one:
         times, what = n_rounds * n_coordinates, "coordinates and rounds"
     counted = CountedTraining(_repeated(once, times, what), _stated(once))
     if once.delta or once.unit == "distance":
         return counted
-    mixed = replace(shuffled(release.law, n_clients, delta, rounds=times), seeded=once.seeded)
+    n_sampled = n_clients if n_sampled is None else n_sampled
+    # All numbers of a round share one draw of clients, so that it amplifies only what is mixed as a whole.
+    out_of = None if release.one_by_one else n_clients
+    mixed = replace(shuffled(release.law, n_sampled, delta, rounds=times, out_of=out_of), seeded=once.seeded)
     try:
-        closed_form = product_above(shuffled_closed_form(once.epsilon, n_clients, split_epsilon(delta, times)), times)
+        closed_form = product_above(shuffled_closed_form(once.epsilon, n_sampled, split_epsilon(delta, times)), times)
     except ValueError:
         closed_form = math.nan
     return replace(counted, shuffled=mixed, closed_form=closed_form)

@@ -177,7 +177,7 @@ def _release(name: str, data: StudyData, settings: ComparisonSettings) -> list[t
             raise StudyInputError(f"{name} releases the columns of a table with categories, at least three; got none.")
         # The target of a regression is the last column.
         widths += [1] * (data.task == "regression")
-        release = EncodedTablePrivatizer(widths=widths, category_mechanism=TABLE_MECHANISMS[name])
+        release = EncodedTablePrivatizer(widths=widths, **TABLE_MECHANISMS[name])
         return [("features", release.set_params(transform_noise=False))]
     options: dict[str, Any] = {"transform_noise": False, "n_bits": settings.bits}
     if data.task == "regression":

@@ -25,7 +25,7 @@ from skldp.learning._classification import ClassificationProtocol
 from skldp.learning._discriminant import DiscriminantProtocol
 from skldp.learning._protocol import Protocol
 from skldp.learning._regression import RegressionProtocol
-from skldp.mechanisms._record import NumberOrMissing
+from skldp.mechanisms._record import NumberOrMissing, number_of_sampled_columns
 from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS, make_categorical_mechanism
 from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
 from skldp.mechanisms.numeric._bounded_features import best_mechanism, worst_sampled_variance
@@ -138,7 +138,7 @@ def recommend(
       vector of norm at most :math:`\sqrt d` the mean over the bounds; for single values :math:`V / (1/3)` by their
       worst-case variance; for a category of k by randomized response :math:`1 / (p - q)^2 - 1`.
     - means and frequencies: the worst-case standard error :math:`\sqrt{V / n}`, in units of half the width of the
-      bounds, or as a frequency.
+      bounds, or as a frequency. Each person is asked the number of columns with the least predicted error.
     - questions: that of a mean answer, in units of half the width of the outputs, at the epsilon of one question.
 
     Examples
@@ -293,15 +293,16 @@ def _means(request: _Request) -> Recommendation:
     if not numbers.columns:
         raise ValueError("Means need numeric columns; the schema has only categories.")
     d = len(numbers.columns)
-    share = split_epsilon(epsilon, len(table.columns))
     options = []
     if table.needs_no_encoder:
         _, mechanism, n_sampled = best_mechanism(epsilon, d)
         variance = worst_sampled_variance(mechanism, d, n_sampled)
         numeric = NumericPrivatizer(epsilon, bounds=table.bounds, mechanism="best")
         options.append(RecommendedOption("NumericPrivatizer, best", math.sqrt(variance / request.n), None, numeric))
-    error = math.sqrt(best_mechanism(share, 1)[1].worst_variance / request.n)
-    options.append(RecommendedOption("TablePrivatizer", error, None, TablePrivatizer(epsilon, schema=table.schema)))
+    m, s = _sample(list(table.columns.values()), epsilon, "best")
+    error = math.sqrt(worst_sampled_variance(best_mechanism(split_epsilon(epsilon, s), 1)[1], m, s) / request.n)
+    release = TablePrivatizer(epsilon, schema=table.schema, n_sampled_features="auto")
+    options.append(RecommendedOption(_named("TablePrivatizer", m, s), error, None, release))
     options.sort(key=lambda option: option.figure)
     return request.answer("standard error", options, "Upper bound, in units of half the width of a column's bounds.")
 
@@ -311,29 +312,54 @@ def _frequencies(request: _Request) -> Recommendation:
     several = {name: column for name, column in table.categories.items() if len(column.values) > 1}
     if not several:
         raise ValueError("Frequencies need a column with at least two categories; the schema has none.")
-    share = split_epsilon(request.epsilon, len(several))
     if table.numbers or table.not_encoded:
-        share = split_epsilon(request.epsilon, len(table.columns))
-        release = TablePrivatizer(request.epsilon, schema=table.schema, category_mechanism="best")
-        option = RecommendedOption("TablePrivatizer", _error(request.n, "best", share, several), None, release)
+        m, s = _sample(list(table.columns.values()), request.epsilon, "best")
+        release = TablePrivatizer(
+            request.epsilon, schema=table.schema, category_mechanism="best", n_sampled_features="auto"
+        )
+        error = _error(request, "best", several, m, s)
+        option = RecommendedOption(_named("TablePrivatizer", m, s), error, None, release)
         reason = "Standard error of a frequency; the other columns are released as well."
         return request.answer("standard error", [option], reason)
     categories = [list(column.values or ()) for column in table.columns.values()]
     options = []
     for name in ("best", *CATEGORICAL_MECHANISMS):
-        error = _error(request.n, name, share, several)
-        privatizer = CategoricalPrivatizer(request.epsilon, mechanism=name, categories=categories)  # type: ignore[arg-type]
-        options.append(RecommendedOption(f"CategoricalPrivatizer, {name}", error, None, privatizer))
+        m, s = _sample(list(several.values()), request.epsilon, name)
+        error = _error(request, name, several, m, s)
+        privatizer = CategoricalPrivatizer(
+            request.epsilon,
+            mechanism=name,  # type: ignore[arg-type]
+            categories=categories,
+            n_sampled_features="auto",
+        )
+        options.append(RecommendedOption(_named(f"CategoricalPrivatizer, {name}", m, s), error, None, privatizer))
     first, *others = options
     ordered = [first, *sorted(others, key=lambda option: option.figure)]
     reason = "Of a frequency; best is the shortest report within 1.05 times the least variance."
     return request.answer("standard error", ordered, reason)
 
 
-def _error(n: int, mechanism: str, epsilon: float, columns: Mapping[Any, CategoryColumn]) -> float:
-    """Return the largest worst-case standard error of a frequency in the columns."""
-    laws = (make_categorical_mechanism(mechanism, epsilon, len(column.values)) for column in columns.values())
-    return max(math.sqrt(law.worst_case_variance / n) for law in laws)
+def _sample(columns: Sequence[DeclaredColumn], epsilon: float, mechanism: str) -> tuple[int, int]:
+    """Return the number of columns that are not constant, and how many of them each person is asked."""
+    names = tuple("best" if column.values is None else mechanism for column in columns)
+    n_sampled = number_of_sampled_columns("auto", [column.coded for column in columns], epsilon, names)
+    m = sum(column.values is None or len(column.values) > 1 for column in columns)
+    return m, n_sampled or m
+
+
+def _named(name: str, m: int, s: int) -> str:
+    return name if s == m else f"{name}, {s} of {m} columns"
+
+
+def _error(request: "_Request", mechanism: str, columns: Mapping[Any, CategoryColumn], m: int, s: int) -> float:
+    """Return the largest worst-case standard error of a frequency in the columns, s of m being asked."""
+    share, variances = split_epsilon(request.epsilon, s), []
+    for column in columns.values():
+        k = len(column.values)
+        of_people = (k - 1) / k**2
+        law = make_categorical_mechanism(mechanism, share, k)
+        variances.append(m / s * (law.worst_case_variance + of_people) - of_people)
+    return math.sqrt(max(variances) / request.n)
 
 
 def _questions(request: _Request) -> Recommendation:

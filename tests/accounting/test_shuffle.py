@@ -2,7 +2,7 @@ import decimal
 import math
 from collections import Counter
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -191,6 +191,56 @@ def mixed(first, second):
     for (x, p), (y, q) in product(first.items(), second.items()):
         law[min(x, y), max(x, y)] += p * q
     return law
+
+
+def drawn_counts(chances, n):
+    """The law of the sum of the answers of `n` people drawn from those with these chances of a 1, by enumeration."""
+    groups = list(combinations(range(len(chances)), n))
+    total = np.zeros(n + 1)
+    for group in groups:
+        law = np.ones(1)
+        for person in group:
+            law = np.convolve(law, [1 - chances[person], chances[person]])
+        total += law / len(groups)
+    return total
+
+
+@pytest.mark.parametrize(("n", "out_of"), [(1, 2), (2, 4), (3, 5), (4, 6), (3, 12), (4, 4)])
+@pytest.mark.parametrize(
+    ("rounds", "epsilon", "delta"), [(1, 1.0, 0.05), (1, 3.0, 0.01), (2, 1.0, 0.05), (2, 2.0, 1e-3)]
+)
+def test_people_drawn_in_each_round_are_covered_by_enumeration(n, out_of, rounds, epsilon, delta):
+    """All inputs of the others, binary randomized response, both orders; shuffled bits tell their sum and no more."""
+    bound = shuffled(RandomizedResponse(epsilon, 2), n, delta, rounds=rounds, out_of=out_of)
+    keep = 1 / (1 + math.exp(-epsilon))
+    for ones in range(out_of):
+        others = [keep] * ones + [1 - keep] * (out_of - 1 - ones)
+        pair = [drawn_counts([own, *others], n) for own in (keep, 1 - keep)]
+        if rounds == 2:
+            pair = [np.outer(law, law) for law in pair]
+        for first, second in (pair, pair[::-1]):
+            exact = np.maximum(first - math.exp(bound.epsilon) * second, 0).sum()
+            assert exact <= delta
+
+
+def test_a_draw_divides_a_small_loss_by_the_share_and_nobody_left_out_changes_nothing():
+    for rounds in (1, 5):
+        everybody = shuffled(RandomizedResponse(1.0, 10), 1_000, 1e-6, rounds=rounds)
+        assert shuffled(RandomizedResponse(1.0, 10), 1_000, 1e-6, rounds=rounds, out_of=1_000) == everybody
+        drawn = shuffled(RandomizedResponse(1.0, 10), 1_000, 1e-6, rounds=rounds, out_of=10_000)
+        assert everybody.epsilon / 14 < drawn.epsilon < everybody.epsilon / 9
+        assert "1,000 people, drawn from 10,000" in drawn.basis
+    # Alone among others: ln(1 + (e^2 - 1) / 10) without any shuffling.
+    alone = shuffled(PrivacyGuarantee(2.0), 1, 1e-9, out_of=10).epsilon
+    assert alone == pytest.approx(math.log1p(math.expm1(2.0) / 10), rel=1e-6)
+
+
+def test_colluding_people_may_tell_that_they_were_not_drawn():
+    """Of four, two collude: if neither was drawn, both others were."""
+    bound = shuffled(PrivacyGuarantee(2.0), 2, 1e-9, out_of=4, colluding=1).epsilon
+    assert bound >= math.log1p(2 / 3 * math.expm1(2.0)) * (1 - 1e-6)
+    with pytest.raises(ValueError, match="out_of must be"):
+        shuffled(PrivacyGuarantee(2.0), 5, 1e-6, out_of=4)
 
 
 def test_figures_of_the_issue():

@@ -21,6 +21,19 @@ def test_the_table_is_written(run, tmp_path):
     assert float(rows[1]["exact_epsilon"]) > 3
 
 
+def test_clients_of_a_round_and_their_steps_reach_the_training(run, tmp_path):
+    names = ["--features", "none", "--anonymised", "bitrand-exact", "--gradients", "bitrand-exact"]
+    tables = []
+    for drawn in ([], ["--sampled-clients", "25"], ["--local-steps", "3"]):
+        assert run("federated", "wine", *names, *QUICK, *drawn)[0] == 0
+        with open(tmp_path / "federated.csv", newline="", encoding="utf-8") as file:
+            tables.append({row["setting"] + row["epsilon"]: row for row in csv.DictReader(file)})
+    # A budget shared by the rounds, and one spent in each of three; the noiseless run has no epsilon.
+    for name, epsilon in (("bitrand-exact on gradients2.0", 2.0), ("bitrand-exact anonymised2.0", 2.0 * 3 * 14 * 3)):
+        assert [float(table[name]["exact_epsilon"]) for table in tables] == pytest.approx([epsilon] * 3, rel=1e-6)
+    assert len({tuple(row["auc_mean"] for row in table.values()) for table in tables}) == 3
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
@@ -28,6 +41,7 @@ def test_the_table_is_written(run, tmp_path):
         (["--features", "unheard-of"], "The mechanism must be one of"),
         (["--model", "forest"], "model must be one of ('softmax', 'linear', 'network'); got 'forest'"),
         (["--clients", "100000"], "n_clients must be an integer from 1 to the number of rows"),
+        (["--sampled-clients", "51"], "n_sampled_clients must be a whole number from 1 to 50"),
         (["--csv", "nowhere/table.csv"], "Cannot write"),
     ],
 )

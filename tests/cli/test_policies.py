@@ -337,3 +337,49 @@ def test_what_cannot_be_seen_is_escaped_on_a_terminal(run, tmp_path):
     code, said, wrong = run("policy", "show", "no\x1b[2Ksuch\u202e.json")
     assert (code, said) == (2, "")
     assert wrong == "skldp: There is no file no\\x1b[2Ksuch\\u202e.json.\n"
+
+
+def test_a_plan_says_what_a_survey_will_be_worth(run, policy):
+    code, said, wrong = run("policy", "plan", "policy.json", "--people", 10_000, "--half-width", "age=0.5")
+    assert (code, wrong) == (0, "")
+    planned = policy.precision(10_000).estimates
+    assert all(f"{one.standard_error:.4g}" in said for one in planned)
+    assert f"age +- 0.5: {policy.n_people_for('age', 0.5):,} people" in said
+    said = run("policy", "plan", "policy.json", "--people", 500, "--by", "member")[1]
+    assert "mean of age by member" in said
+    for given in (("--people", 1), ("--people", 9, "--by", "age"), ("--people", 9, "--half-width", "age")):
+        code, said, wrong = run("policy", "plan", "policy.json", *given)
+        assert (code, said) == (2, "")
+        assert "must be" in wrong
+
+
+def test_a_policy_of_pairs_is_made_shown_planned_and_collected(run, tmp_path):
+    (tmp_path / "schema.json").write_text(json.dumps(SCHEMA))
+    made = run("policy", "new", "schema.json", "--purpose", "x", "--pairs", "--epsilon", 2, "-o", "pairs.json")
+    assert made[0] == 0
+    policy = Policy.load(tmp_path / "pairs.json")
+    assert (len(policy.fields), policy.n_sampled) == (10, 1)
+    assert "each person is asked 1 of 10 fields" in run("policy", "show", "pairs.json")[1]
+    assert "table of age & city" in run("policy", "plan", "pairs.json", "--people", 1000)[1]
+    (tmp_path / "people.csv").write_text("\n".join([ROWS[0], *(20 * ROWS[1:])]) + "\n")
+    assert run("release", "pairs.json", "people.csv", "-o", "reports.arrow")[0] == 0
+    code, said, _ = run("collect", "pairs.json", "reports.arrow", "--csv", "out.csv")
+    assert code == 0
+    assert "consistent shares of" in said
+
+
+@pytest.mark.parametrize(("sampled", "n_sampled"), [("auto", 2), ("1", 1), ("all", None)])
+def test_a_policy_may_ask_some_of_its_columns(run, tmp_path, sampled, n_sampled):
+    (tmp_path / "schema.json").write_text(json.dumps(SCHEMA))
+    given = ("--epsilon", 8, "--sampled", sampled, "--category-mechanism", "best", "-o", "some.json")
+    assert run("policy", "new", "schema.json", "--purpose", "some", *given)[0] == 0
+    made = Policy.load(tmp_path / "some.json")
+    assert made.n_sampled == n_sampled
+    assert made.epsilon <= 8
+    shown = run("policy", "show", "some.json")[1]
+    assert ("each person is asked" in shown) == (n_sampled is not None)
+    assert run("policy", "check", "some.json", "--most", 8)[0] == 0
+    for bad in ("6", "0", "some"):
+        code, said, wrong = run("policy", "new", "schema.json", "--purpose", "x", "--sampled", bad, "-o", "bad.json")
+        assert (code, said) == (2, "")
+        assert "--sampled must be" in wrong or "n_sampled_features" in wrong

@@ -6,7 +6,7 @@ import struct
 from pathlib import Path
 
 import skldp
-from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField, Policy
+from skldp.client import CategoryColumn, CategoryField, NumberColumn, NumberField, NumbersField, PairField, Policy
 from skldp.laws._categories import HadamardLaw, HashingLaw, ResponseLaw, SubsetLaw
 from skldp.laws._numbers import BinsLaw, BitsLaw, KnotsLaw, SampledLaw, ThreeAnswersLaw, TwoAnswersLaw
 from skldp.mechanisms import (
@@ -79,6 +79,42 @@ WAVE_RECORDS = [
     {"response": "a", "bits": "b", "hash": 0, "end": 2.2, "buckets": 9.0, "s0": 0.5, "s1": -1.5},
     {"response": "d", "bits": "c", "hash": 19, "end": -0.5, "buckets": 4.5, "s0": -1.0, "s1": 2.0},
 ]
+
+
+#: Of which a device asks two fields; the last one makes the largest answers.
+SAMPLED = Policy(
+    "test vectors: a sample of fields, and nobody's data",
+    (
+        NumberField("two", -1.0, 1.0, Duchi(1.0).integer_law),
+        CategoryField("city", ("Köln", "Ulm", None), RandomizedResponse(1.5, 3).integer_law),
+        NumbersField("chosen", columns("p", 4), features(Hybrid(2.0), 4, 2).integer_law),
+        CategoryField("set", tuple("abcdefg"), SubsetSelection(1.0, 7).integer_law),
+    ),
+    n_sampled=2,
+)
+SAMPLED_RECORDS = [
+    {"two": 0.25, "city": "Ulm", "p0": 0.5, "p1": -1.5, "p2": 0.0, "p3": 4.0, "set": "b"},
+    {"two": None, "city": None, "p0": -0.5, "set": "g"},
+]
+PAIR_COLUMNS = {
+    "age": NumberColumn("age", 0.0, 100.0, whole=True),
+    "city": CategoryColumn("city", ("Köln", "Ulm", None)),
+    "pay": NumberColumn("pay", -1.0, 3.0),
+}
+#: Of which a device asks one pair.
+PAIRS = Policy(
+    "test vectors: pairs of columns, and nobody's data",
+    tuple(
+        PairField(f"{a} & {b}", (PAIR_COLUMNS[a], PAIR_COLUMNS[b]), kind(1.0, n).integer_law, n_knots=4)
+        for a, b, kind, n in (
+            ("age", "city", RandomizedResponse, 12),
+            ("pay", "age", SubsetSelection, 16),
+            ("city", "pay", LocalHashing, 12),
+        )
+    ),
+    n_sampled=1,
+)
+PAIR_RECORDS = [{"age": 55, "city": "Ulm", "pay": 1.7}, {"age": 100, "pay": -1.0}]
 
 
 def bins(*edges):
@@ -179,11 +215,14 @@ def reports(policy, records, first=0, bytes_of=random_bytes, each=20):
     return {"policy": json.loads(policy.to_json()), "vectors": made}
 
 
-def vectors(policy=POLICY, waves=WAVES, edges=EDGES):
+def vectors(policy=POLICY, waves=WAVES, edges=EDGES, sampled=SAMPLED, pairs=PAIRS):
     first = len(RECORDS) + len(WAVE_RECORDS)
+    after = first + len(EDGE_RECORDS)
     return reports(policy, RECORDS) | {
         "two_steps": reports(waves, WAVE_RECORDS, len(RECORDS)),
         "edges": reports(edges, EDGE_RECORDS, first, edge_bytes, len(EDGE_WORDS)),
+        "sampled": reports(sampled, SAMPLED_RECORDS, after),
+        "pairs": reports(pairs, PAIR_RECORDS, after + len(SAMPLED_RECORDS)),
     }
 
 

@@ -169,7 +169,7 @@ def day(value):
 
 
 def given_to_the_law(field, record):
-    if field["type"] == "numbers":
+    if field["type"] in ("numbers", "pair"):
         return [given_to_the_law(column, record) for column in field["columns"]]
     value = record.get(field["name"])
     if field["type"] == "category":
@@ -374,16 +374,38 @@ def report(policy, record, random_bytes):
     words = iter([int.from_bytes(random_bytes[i : i + 8], "big") for i in range(0, len(random_bytes), 8)])
     body = b"\x01" + bytes.fromhex(policy["sha256"])[:8]
     body += next(words).to_bytes(8, "big") + next(words).to_bytes(8, "big")
-    number, product = 0, 1
-    for field in policy["fields"]:
-        n = n_answers(field["law"])
-        number = number * n + draw(field["law"], given_to_the_law(field, record), words)
-        product *= n
+    sizes = [n_answers(field["law"]) for field in policy["fields"]]
+    number, asked, product = 0, range(len(sizes)), math.prod(sizes)
+    if "n_sampled" in policy:
+        m, s = len(sizes), int(policy["n_sampled"])
+        asked = subset(m, s, words)
+        product = math.comb(m, s) * math.prod(sorted(sizes)[-s:])
+    for place in asked:
+        field = policy["fields"][place]
+        given = given_to_the_law(field, record)
+        if field["type"] == "pair":
+            given = combination(field, given, words)
+        number = number * sizes[place] + draw(field["law"], given, words)
+    if "n_sampled" in policy:
+        number = number * math.comb(m, s) + sum(math.comb(place, i + 1) for i, place in enumerate(asked))
     k = 0
     while 256**k < product:
         k += 1
     body += number.to_bytes(k, "big")
     return body + zlib.crc32(body).to_bytes(4, "big")
+
+
+def combination(field, given, words):
+    """The code of a pair, whose numbers are rounded to points at random."""
+    code, g = 0, int(field["n_knots"])
+    for column, own in zip(field["columns"], given, strict=True):
+        if column["type"] == "category":
+            code = code * len(column["values"]) + own
+            continue
+        p = (1 + own) / 2 * (g - 1)
+        b = min(math.floor(p), g - 2)
+        code = code * g + b + (next(words) < math.floor((p - b) * 2.0**64))
+    return code
 
 
 def report_of_prefix(task, value, random_bytes):

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 from client import second_client
 from client.make_vectors import EDGES as MADE_EDGES
+from client.make_vectors import PAIRS as MADE_PAIRS
 from client.make_vectors import POLICY as MADE
+from client.make_vectors import SAMPLED as MADE_SAMPLED
 from client.make_vectors import VECTORS, vectors
 from client.make_vectors import WAVES as MADE_WAVES
 from client.second_client import check_digest, epsilon, lifetime_epsilon, report
@@ -17,13 +19,17 @@ PUBLISHED = json.loads(VECTORS.read_text(encoding="utf-8"))
 POLICY = Policy.from_json(json.dumps(PUBLISHED["policy"]))
 TWO_STEPS = PUBLISHED["two_steps"]
 WAVES = Policy.from_json(json.dumps(TWO_STEPS["policy"]))
-PARTS = [PUBLISHED, TWO_STEPS, PUBLISHED["edges"]]
+PARTS = [PUBLISHED, TWO_STEPS, PUBLISHED["edges"], PUBLISHED["sampled"], PUBLISHED["pairs"]]
 EDGES = Policy.from_json(json.dumps(PUBLISHED["edges"]["policy"]))
+PAIRS = Policy.from_json(json.dumps(PUBLISHED["pairs"]["policy"]))
+SAMPLED = Policy.from_json(json.dumps(PUBLISHED["sampled"]["policy"]))
 
 
 def test_what_is_published_is_what_the_package_gives():
-    assert vectors(POLICY, WAVES, EDGES) == PUBLISHED
+    assert vectors(POLICY, WAVES, EDGES, SAMPLED, PAIRS) == PUBLISHED
+    assert PAIRS == MADE_PAIRS
     assert EDGES == MADE_EDGES
+    assert SAMPLED == MADE_SAMPLED
 
 
 def test_the_integers_are_those_that_the_package_makes():
@@ -37,7 +43,7 @@ def test_the_integers_are_those_that_the_package_makes():
     assert MADE.epsilon == pytest.approx(POLICY.epsilon, rel=1e-12)
 
 
-@pytest.mark.parametrize("published", PARTS, ids=["one step", "two steps", "edges"])
+@pytest.mark.parametrize("published", PARTS, ids=["one step", "two steps", "edges", "sampled", "pairs"])
 def test_a_second_client_gives_the_same_reports(published):
     for one in published["vectors"]:
         assert report(published["policy"], one["record"], bytes.fromhex(one["random_bytes"])).hex() == one["report"]
@@ -78,6 +84,12 @@ def test_a_second_client_gives_the_same_reports(published):
         ('w >= own["miss_count"]\n', 'w > own["miss_count"]\n'),
         ('if w >= own["miss_count"]:', 'if w > own["miss_count"]:'),
         ('s = w // own["other_count"] + 1', 's = w // own["other_count"]'),
+        ("math.prod(sorted(sizes)[-s:])", "math.prod(sorted(sizes)[:s])"),
+        ("number = number * math.comb(m, s) + sum(", "number = number + math.prod(sizes[i] for i in asked) * sum("),
+        ("asked = subset(m, s, words)", "asked = subset(m, s, words)[::-1]"),
+        ("(1 + own) / 2 * (g - 1)", "(1 + own) / 2 * g"),
+        ("code = code * g + b +", "code = g * b + code +"),
+        ("b = min(math.floor(p), g - 2)", "b = min(round(p), g - 2)"),
     ],
 )
 def test_a_misreading_meets_another_report(rule, misreading):
@@ -141,6 +153,13 @@ def test_vectors_of_two_steps_reach_all_of_their_answers():
     seen = {name: {each[name] for each in answers} for name in answers[0]}
     assert (len(seen["response"]), len(seen["bits"]), seen["end"]) == (4, 8, {0, 1})
     assert min(len(seen["hash"]), len(seen["buckets"])) > 20
+
+
+def test_vectors_of_a_sample_reach_all_samples():
+    asked = [tuple(SAMPLED.read(bytes.fromhex(one["report"])).answers) for one in PUBLISHED["sampled"]["vectors"]]
+    assert len(set(asked)) == 6
+    epsilons = sorted(field.epsilon for field in SAMPLED.fields)
+    assert SAMPLED.epsilon == pytest.approx(sum(epsilons[2:]), rel=1e-15)
 
 
 def test_too_few_words_are_an_error_and_no_report():

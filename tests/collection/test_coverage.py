@@ -24,13 +24,35 @@ def survey():
 
 
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
-def test_intervals_hold_the_truth_as_often_as_they_say(survey):
+@pytest.mark.parametrize("n_sampled", [None, 4])
+def test_intervals_hold_the_truth_as_often_as_they_say(survey, n_sampled):
     truths = {name: np.atleast_2d(np.asarray(values, dtype=float)) for name, values in survey.truths(400_000).items()}
     held = {name: np.zeros(truth.shape[1]) for name, truth in truths.items()}
     for seed in range(N_SURVEYS):
-        for name, found in survey.survey(2000, seed).items():
+        for name, found in survey.survey(2000, seed, n_sampled=n_sampled).items():
             held[name] += (found.low <= truths[name][-1]) & (truths[name][0] <= found.high)
     for name, truth in truths.items():
         counts = held[name][~np.isnan(truth[0])]
         # A coverage of .92 would give fewer with a chance below one in a thousand; seeds are fixed.
+        assert (counts >= binom.ppf(0.001, N_SURVEYS, 0.92)).all(), name
+
+
+@pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
+def test_intervals_of_pairs_hold_the_truth_as_often_as_they_say(survey):
+    policy, mechanisms = survey.pairs_of(2.0)
+    cells = np.outer(survey.KIDS, survey.CITY).reshape(-1)
+    truths = {
+        "table of kids and city": cells,
+        "the same, consistent": cells,
+        "mean of age": np.array([100 / 3]),
+        "mean of age by member": np.full(2, 100 / 3),
+        "shares of kids": survey.KIDS,
+        "shares of kids by member": np.tile(survey.KIDS, 2),
+    }
+    held = {name: np.zeros(len(truth)) for name, truth in truths.items()}
+    for seed in range(N_SURVEYS):
+        found = survey.survey_of_pairs(2000, seed, policy, mechanisms)
+        for name, truth in truths.items():
+            held[name] += (found[name].low <= truth) & (truth <= found[name].high)
+    for name, counts in held.items():
         assert (counts >= binom.ppf(0.001, N_SURVEYS, 0.92)).all(), name

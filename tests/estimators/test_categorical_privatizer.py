@@ -41,7 +41,8 @@ def expected(estimator):
 
 @parametrize_with_checks(
     [CategoricalPrivatizer()]
-    + [CategoricalPrivatizer(mechanism=m, seed=0) for m in ("krr", "sue", "oue", "subset", "hashing")],
+    + [CategoricalPrivatizer(mechanism=m, seed=0) for m in ("krr", "sue", "oue", "subset", "hashing")]
+    + [CategoricalPrivatizer(n_sampled_features="auto", seed=0)],
     expected_failed_checks=expected,
 )
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.LearntDomainWarning")

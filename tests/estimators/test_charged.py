@@ -39,6 +39,7 @@ CASES = [
     (BitRandTransformer(0.5, calibration="exact"), NUMBERS),
     (PrivUnitTransformer(0.5), NUMBERS),
     (CategoricalPrivatizer(0.5, categories=[[0, 1], [0, 1, 2]]), CODES),
+    (CategoricalPrivatizer(0.5, categories=[[0, 1], [0, 1, 2]], n_sampled_features=1), CODES),
     (PrivUnitTransformer(0.5, bounds=(-1, 1)), NUMBERS),
     (TablePrivatizer(0.5, schema=(-1, 1)), NUMBERS),
     (LabelRR(0.5, classes=[0, 1, 2]), CODES[:, 1]),

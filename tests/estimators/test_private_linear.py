@@ -55,7 +55,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWar
         PrivateLinearRegression(),
         PrivateLinearRegression(8.0, protocol="once", seed=0),
         # At this epsilon their few rows are enough for every step.
-        PrivateLinearRegression(100.0, protocol="once", alpha=0.0, seed=0),
+        PrivateLinearRegression(100.0, protocol="once", seed=0),
         PrivateLinearRegression(100.0, fit_intercept=False, seed=0),
         PrivateLinearRegression(100.0, inference=True, seed=0),
     ],
@@ -135,7 +135,7 @@ def test_more_people_by_partial_fit():
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
     assert not hasattr(PrivateLinearRegression(), "partial_fit")
-    model.set_params(alpha=1.0)
+    model.set_params(target_bounds=(-2, 2))
     with pytest.raises(ChangedAfterFitError):
         model.partial_fit(X, Y)
     few = PrivateLinearRegression(1.0, protocol="once", seed=0)
@@ -167,8 +167,6 @@ def test_a_search_over_epsilon():
         {"bounds": ([0, 0], [1, 1])},
         {"target_bounds": ([0, 0], [1, 1])},
         {"protocol": "twice"},
-        {"alpha": -1.0},
-        {"alpha": True},
         {"seed": -1},
     ],
 )

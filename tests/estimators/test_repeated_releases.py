@@ -47,6 +47,7 @@ ESTIMATORS = {
     "distances": (MultivariateLaplacePrivatizer(3.0), NUMBERS),
     "projections": (RandomProjectionPrivatizer(3.0, n_components=2, sensitivity="spectral"), NUMBERS),
     "categories": (CategoricalPrivatizer(1.0, mechanism="oue", categories=[[0, 1, 2]] * 2), CODES),
+    "some": (CategoricalPrivatizer(1.0, mechanism="oue", categories=[[0, 1, 2]] * 2, n_sampled_features=1), CODES),
     "labels": (LabelRR(1.0, classes=[0, 1, 2]), CODES[:, 0]),
     "other labels": (LabelLaplace(1.0, classes=["0", "1", "2"]), CODES[:, 0].astype(str)),
     "targets": (TargetPrivatizer(1.0, bounds=(-1, 1)), NUMBERS[:, 0]),

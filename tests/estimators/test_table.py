@@ -79,7 +79,7 @@ def plain(encoding="onehot", **parameters):
 
 @parametrize_with_checks(
     # The defaults are checked with all other transformers in test_promises, without a seed.
-    [TablePrivatizer(seed=0), TablePrivatizer(4.0, seed=0)],
+    [TablePrivatizer(seed=0), TablePrivatizer(4.0, seed=0), TablePrivatizer(n_sampled_features="auto", seed=0)],
     expected_failed_checks=expected_failures,
 )
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.OutOfDomainWarning")

@@ -87,7 +87,7 @@ def test_whatever_is_asked_every_record_is_answered_alike(seed):
         near = [low, high, low / 2 + high / 2, np.nextafter(low, high), np.nextafter(high, low)]
         choices = np.array(near + [np.full(len(low), end) for end in ends])
         records = np.take_along_axis(choices, rng.integers(len(choices), size=(20, len(low))), axis=0)
-        told = asked.told(records[:, :-1], records[:, -1])
+        told = asked.encode(records[:, :-1], records[:, -1])
         assert np.isfinite(told).all()
         assert asked.answer == "vector" or (np.abs(told) <= 1).all()
         for record in records[:5]:
@@ -254,7 +254,7 @@ def test_what_fails_after_it_was_spent_stays_spent(monkeypatch):
 def protocols(epsilon, n, d=2):
     ends = {"low": [-1.0] * (d + 1), "high": [1.0] * (d + 1)}
     yield RegressionProtocol(d, n, epsilon=epsilon, **ends)
-    yield RegressionProtocol(d, n, epsilon=epsilon, **ends, kind="once", ridge=0.0)
+    yield RegressionProtocol(d, n, epsilon=epsilon, **ends, kind="once")
     yield RegressionProtocol(d, n, epsilon=epsilon, **ends, fit_intercept=False)
     ends = {"low": [-1.0] * d, "high": [1.0] * d}
     yield ClassificationProtocol(d, n, 3, epsilon=epsilon, **ends)
@@ -265,12 +265,13 @@ def protocols(epsilon, n, d=2):
 def poisoned(asked, n_people, how, rng):
     """A report of the largest sums that people can reach, if they lie."""
     most = asked._most * n_people
+    least = 0 if asked.answer == "levels" else -most
     sums = {
         "all high": [most] * asked.n_outputs,
-        "all low": [-most] * asked.n_outputs,
+        "all low": [least] * asked.n_outputs,
         "nothing": [0] * asked.n_outputs,
-        "in turns": [most * (-1) ** i for i in range(asked.n_outputs)],
-        "at random": rng.integers(-most, most + 1, asked.n_outputs).tolist(),
+        "in turns": [(most, least)[i % 2] for i in range(asked.n_outputs)],
+        "at random": rng.integers(least, most + 1, asked.n_outputs).tolist(),
     }
     return Report(asked.hash, n_people, tuple(sums[how]))
 
@@ -315,12 +316,11 @@ def test_a_step_that_fails_changes_nothing(monkeypatch):
     for learnt in protocols(2.0, 5_000):
         asked, state = learnt.first(), learnt.to_json()
 
-        def fail(task, report, learnt=learnt):
-            learnt._state["radius"] = -1.0
+        def fail(name, task, report, learnt=learnt):
+            learnt._state["center"] = None
             raise np.linalg.LinAlgError
 
-        name = learnt._steps[0][0]
-        monkeypatch.setattr(learnt, f"_take_{name}", fail)
+        monkeypatch.setattr(learnt, "_take", fail)
         with pytest.raises(np.linalg.LinAlgError):
             learnt.next(asked.release([[0.0, 0.0]], [0.0], noise_from()))
         assert learnt.to_json() == state

@@ -30,14 +30,35 @@ def test_rare_values_are_not_stretched_out_of_reach(seed):
     assert 1 - missed.var() / y.var() > 0.93
 
 
-def test_sizes_stay_where_the_first_people_told_them():
-    X, y = rare_records(20_000)
-    low, high = np.append(np.full(8, -1.0), -2.5), np.append(np.full(8, 1.0), 2.5)
-    protocol = RegressionProtocol(8, len(X), epsilon=30.0, low=low, high=high)
+def point_masses(name, n):
+    """Targets whose usual size says nothing about their mean."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (n, 3))
+    if name == "ones":
+        return X, np.where(rng.random(n) < 0.04, 1.0, 0.0)
+    if name == "exponential":
+        return X, np.where(rng.random(n) < 0.15, np.minimum(rng.exponential(0.2, n), 1), 0.0)
+    if name == "shifted":
+        return X, -0.5 + 0.2 * X[:, 0] + ((X[:, 1] > 0.5) & (rng.random(n) < 0.1))
+    far = rng.random(n) < 0.01
+    X = np.where(far[:, None], X, 0.1 * X)
+    return X, X @ [0.5, -0.4, 0] + 0.5 * far
+
+
+CASES = [(name, kind) for name in ("ones", "exponential", "shifted") for kind in ("rounds", "once")]
+
+
+# Products of records ten times as long as usual ones need more people than gradients.
+@pytest.mark.parametrize(("name", "kind"), [*CASES, ("far", "rounds")])
+def test_the_bias_of_clipping_vanishes(name, kind):
+    # With radii from a geometric mean of norms the model predicted the mode, whatever the number of people.
+    X, y = point_masses(name, 200_000)
+    protocol = RegressionProtocol(3, len(X), epsilon=8.0, low=[-1] * 4, high=[1] * 4, kind=kind)
     simulate(protocol, X, y, noise_from(0))
-    told = np.array(protocol._state["scales"])[3:8]
-    # Of .1, their deviation, and not of .02, which is what is left where they are cut off at what all others have.
-    assert np.median(told) > 0.05
+    terms = np.column_stack([np.ones(len(X)), X])
+    best = terms @ np.linalg.lstsq(terms, y, rcond=None)[0]
+    excess = ((X @ protocol.coefficients + protocol.intercept - best) ** 2).mean()
+    assert excess < 0.005 * y.var()
 
 
 @pytest.mark.parametrize("kind", ["rounds", "once"])

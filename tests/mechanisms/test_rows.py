@@ -98,6 +98,7 @@ def numbers():
     either = OrMissing(Interval(-1, 1))
     bins += [NumberOrMissing.of(either, epsilon) for epsilon in (0.5, 3.0)]
     bins += [MixedRecord(Columns.of({"a": Interval(-1, 1), "b": either}), (1.0, 2.0))]
+    bins += [MixedRecord(Columns.of({"a": Interval(-1, 1), "b": either}), (1.0, 2.0), n_sampled=1)]
     return [*alone, *together, *sampled, *bins, PriorQuestion(0.5, -1.0, 1.0)]
 
 
@@ -125,6 +126,7 @@ def categorical():
     )
     yield MixedRecord(several, (0.5,) * 6, ("oue", "sue", "subset", "hadamard", "hashing", "krr"))
     yield from (CategoricalRecord(2.0, (3, 1, 200, 2), method) for method in CATEGORICAL_MECHANISMS)
+    yield from (CategoricalRecord(2.0, (3, 1, 200, 2), method, n_sampled=2) for method in CATEGORICAL_MECHANISMS)
 
 
 def vectors():

@@ -42,6 +42,7 @@ CASES = [
     Case(LabelLaplaceVector(2.0, classes=range(3)), [0, 1], 0.3),
     Case(CategoricalPrivatizer(1.0, mechanism="krr", categories=COLOURS), [["red"]], 0.5),
     Case(CategoricalPrivatizer(2.0, mechanism="krr", categories=PAIRS_OF_WORDS), [["red", "big"]], 0.5),
+    Case(CategoricalPrivatizer(1.0, categories=PAIRS_OF_WORDS, n_sampled_features=1), [["red", "big"]], 0.3),
     Case(CategoricalPrivatizer(1.0, mechanism="sue", categories=COLOURS), [["red"]], 0.5),
     Case(CategoricalPrivatizer(1.0, mechanism="oue", categories=COLOURS), [["red"]], 0.5),
     Case(CategoricalPrivatizer(0.5, mechanism="subset", categories=[list("abcd")]), [["a"]], 0.5),

@@ -49,8 +49,9 @@ def tasks_of(kind, epsilon):
 def test_the_guarantee_of_every_task_stands_and_is_nearly_reached(kind, epsilon, fixed_noise):
     tasks = tasks_of(kind, epsilon)
     # Only the protocols of a target that is a number ask for it alone.
-    numbers = {"number"} if kind in ("rounds", "once") else set()
-    assert {task.answer for task in tasks.values()} == {"vector", "log_norm"} | numbers
+    of_kinds = {"rounds": {"number", "levels"}, "once": {"number", "levels"}, "moments": {"levels"}}
+    scales = of_kinds.get(kind, {"log_norm"})
+    assert {task.answer for task in tasks.values()} == {"vector"} | scales
     for name, task in tasks.items():
         result = audit_task(task, n_trials=40_000 if epsilon == 1 else 10_000, confidence=CONFIDENCE)
         assert result.claimed == task.guarantee().epsilon <= epsilon
@@ -74,7 +75,7 @@ def linear(epsilon=2.0, answer="vector", matrix=FUNCTIONALS, form="linear", radi
 
 def apart(task, *records):
     """The inner product of what two records are told apart by, on the sphere."""
-    told = task.told(np.array(records)[:, :-1], np.array(records)[:, -1])
+    told = task.encode(np.array(records)[:, :-1], np.array(records)[:, -1])
     told /= np.maximum(np.linalg.norm(told, axis=1), 1)[:, None]
     lifts = np.column_stack([told, np.sqrt(np.maximum(0, 1 - (told**2).sum(axis=1)))])
     return lifts[0] @ lifts[1]
@@ -97,7 +98,7 @@ def test_no_pair_of_a_lattice_is_further_apart_than_the_worst_records(task):
     lattice = low + (high - low) * np.array(list(itertools.product(np.linspace(0, 1, 5), repeat=3)))
     x, x_prime = worst_records(task)
     assert ((low <= x) & (x <= high) & (low <= x_prime) & (x_prime <= high)).all()
-    told = task.told(lattice[:, :-1], lattice[:, -1])
+    told = task.encode(lattice[:, :-1], lattice[:, -1])
     told /= np.maximum(np.linalg.norm(told, axis=1), 1)[:, None]
     lifts = np.column_stack([told, np.sqrt(np.maximum(0, 1 - (told**2).sum(axis=1)))])
     assert apart(task, x, x_prime) <= (lifts @ lifts.T).min() + 1e-9
@@ -124,7 +125,7 @@ def test_noise_that_is_too_small_is_found(answer, monkeypatch, fixed_noise):
     task = linear(answer=answer, least=0.01 if answer == "log_norm" else 0.0)
     assert not audit_task(task, n_trials=40_000, confidence=CONFIDENCE).refutes_claim
     louder = PrivUnitBall(3, 3.0, 1.0) if answer == "vector" else Piecewise(3.0, "opt")
-    monkeypatch.setattr(Task, "answers", lambda self, X, y, noise: louder.release(self.told(X, y), noise).rows)
+    monkeypatch.setattr(Task, "answers", lambda self, X, y, noise: louder.release(self.encode(X, y), noise).rows)
     assert audit_task(task, n_trials=40_000, confidence=CONFIDENCE).refutes_claim
 
 
@@ -138,7 +139,7 @@ def test_a_radius_that_is_read_from_the_rows_is_found(fixed_noise):
 
     def read(rows):
         task = linear()
-        radius = float(np.linalg.norm(task.told(rows[:, :-1], rows[:, -1]), axis=1).max()) + 0.01
+        radius = float(np.linalg.norm(task.encode(rows[:, :-1], rows[:, -1]), axis=1).max()) + 0.01
         return answers(linear(radius=radius), rows) * radius
 
     assert not refuted(declared, *records, n_trials=2_000, rows_per_call=1)
@@ -150,7 +151,7 @@ def test_a_person_in_two_cohorts_is_found(fixed_noise):
     first, second = linear(), linear(radius=0.9)
     records = worst_records(first)
     ball = PrivUnitBall(3, 2.0, 1.0)
-    told = first.told(np.array(records)[:, :-1], np.array(records)[:, -1])
+    told = first.encode(np.array(records)[:, :-1], np.array(records)[:, -1])
 
     def ratio(outputs):
         parts = [outputs[:, start : start + 3] for start in range(0, outputs.shape[1], 3)]

@@ -12,6 +12,7 @@ from sklearn.linear_model import LinearRegression
 from skldp import privacy_guarantee, recommend
 from skldp.exceptions import LearntDomainWarning, OutOfDomainWarning, TooFewPeopleWarning
 from skldp.learning import n_people_needed, sufficiency
+from skldp.mechanisms.categorical._catalogue import make_categorical_mechanism
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 
 pd = pytest.importorskip("pandas")
@@ -83,8 +84,7 @@ def test_a_fit_is_judged_by_its_sufficiency_and_says_how_many_people_it_takes():
     for n, d, epsilon in ((50_000, 13, 1.0), (300, 13, 1.0)):
         first, second = recommend(np.zeros((1, d)), "regression", epsilon, n, target=(0, 9)).options
         assert first.figure == second.figure == sufficiency(n, d, epsilon)
-        assert first.n_needed == pytest.approx(n_people_needed(d, epsilon), abs=1)
-        assert second.n_needed == pytest.approx(2 * n_people_needed(d, epsilon), abs=2)
+        assert first.n_needed == second.n_needed == pytest.approx(n_people_needed(d, epsilon), abs=1)
     assert "Too few people" in recommend(TABLE, "regression", 1.0, 300, target=(0, 9)).reason
     assert first.estimator[-1].get_params()["target_bounds"] == (0.0, 9.0)
 
@@ -126,10 +126,25 @@ def test_errors_fall_with_the_root_of_the_people():
 
 def test_frequencies_are_those_of_every_mechanism_with_the_best_first():
     advice = recommend({"city": list("abcdefgh"), "size": ["S", "L"]}, "frequencies", 2.0, 1_000)
-    assert advice.options[0].name == "CategoricalPrivatizer, best"
+    assert advice.options[0].name == "CategoricalPrivatizer, best, 1 of 2 columns"
     assert advice.options[0].figure <= 1.05**0.5 * min(option.figure for option in advice.options) * (1 + 1e-9)
     fitted = advice.estimator.fit([["c", "L"]])
     assert 1.99 < privacy_guarantee(fitted).plain_epsilon <= 2
+
+
+def test_people_are_asked_as_many_columns_as_serve_best():
+    schema = {f"c{j}": list("abcd") for j in range(5)}
+    few, many = (recommend(schema, "frequencies", epsilon, 1_000).options[0] for epsilon in (1.0, 30.0))
+    assert few.name == "CategoricalPrivatizer, best, 1 of 5 columns"
+    one = make_categorical_mechanism("best", 1.0, 4).worst_case_variance
+    # A fifth of the people, of whom the others are a random sample.
+    assert few.figure == pytest.approx(math.sqrt((5 * one + 4 * 3 / 16) / 1_000))
+    assert few.figure < math.sqrt(make_categorical_mechanism("best", 0.2, 4).worst_case_variance / 1_000)
+    assert many.name == "CategoricalPrivatizer, best"
+    mixed = recommend(schema | {"age": (0, 9)}, "frequencies", 1.0, 1_000)
+    assert mixed.options[0].name == "TablePrivatizer, 1 of 6 columns"
+    assert mixed.estimator.n_sampled_features == "auto"
+    assert recommend(schema | {"age": (0, 9)}, "means", 1.0, 1_000).options[0].figure < 10
 
 
 def test_it_prints_as_a_short_table():

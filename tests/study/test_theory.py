@@ -1,9 +1,11 @@
 """The tables against the formulas as the paper prints them, written out without the mechanisms."""
 
+import itertools
 import math
 
 import numpy as np
 import pytest
+import question_groups
 from bit_laws import baseline_laws, error_probabilities, exact_epsilon, expected_error, top_k_means
 from theory_errors import expected_errors, mean_errors
 from theory_figures import (
@@ -16,8 +18,10 @@ from theory_figures import (
 )
 from theory_table import TheoryTable
 
+from skldp.accounting import RegressionQuery, realized_loss
 from skldp.domains._domain import Box
 from skldp.mechanisms.bits._bit_flip import BitFlip
+from skldp.mechanisms.bits._calibration import exact_bitrand_law
 from skldp.mechanisms.bits._fixed_point import FixedPoint
 from skldp.mechanisms.bits._flip_laws import latent_law, ome_laws
 from skldp.mechanisms.numeric._duchi import Duchi
@@ -48,10 +52,80 @@ def test_bit_errors_weigh_bits_as_lemma_1():
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
+def test_figure_11_has_the_least_error_of_f_rr_in_sign_and_integer_bits_and_in_all_top_k_means(epsilon):
+    table = bit_errors(EPSILONS, n_features=1000).where(epsilon=epsilon)
+    own = table.where(mechanism="f-RR").columns
+    rivals = set(table.columns["mechanism"].tolist()) - {"f-RR"}
+    assert len(rivals) == 4
+    for rival in rivals:
+        other = table.where(mechanism=rival).columns
+        # The sign and the integer bits 1 to 4; from bit 5 on, Figure 11 calls them comparable.
+        assert (own["error"][:5] < other["error"][:5]).all()
+        assert (own["error_top_k"] < other["error_top_k"]).all()
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
 def test_theorem_4_is_the_sum_of_flip_probability_times_sensitivity(epsilon):
     laws = baseline_laws(epsilon, 768, 10)["f-RR"]
     weights = np.array([64, *(2.0 ** (5 - i) for i in range(1, 10))])
     assert expected_error(laws, 5) == pytest.approx(published_q(epsilon, 768, 10) @ weights)
+
+
+def test_theorem_4_overstates_the_error_most_at_a_small_value():
+    """By enumerating every mask and every code: 2.11 times for values spread evenly, 2.98 times for the worst one."""
+    laws = baseline_laws(0.1, 1000, 10)["f-RR"]
+    codes = np.arange(1024, dtype=np.uint64)
+    bits = (codes[:, None] >> np.arange(9, -1, -1, dtype=np.uint64)) & np.uint64(1)
+    q = published_q(0.1, 1000, 10)
+    masks = np.where(bits == 1, q, 1 - q).prod(axis=1)
+    values = FixedPoint(10, 5).decode(codes)
+    errors = np.array([masks @ np.abs(values[codes ^ code] - values[code]) for code in codes])
+    assert round(expected_error(laws, 5) / errors.mean(), 2) == 2.11
+    assert round(expected_error(laws, 5) / errors.min(), 2) == 2.98
+    assert values[errors.argmin()] == -0.4375
+
+
+def test_theorem_4_prefers_few_features_where_the_others_are_zeros_and_all_where_they_are_coins():
+    encoding, r = FixedPoint(10, 5), 768
+    ends = np.full(r, 32.0)
+    reach = encoding.reachable(-ends, ends)
+    released = {k: expected_error((exact_bitrand_law(1.0, encoding, reach, k),), 5) for k in (1, r)}
+    coin, zero = encoding.sensitivities.sum() / 2, np.abs(encoding.decode(np.arange(1024, dtype=np.uint64))).mean()
+    coins, zeros = ({k: (k * e + (r - k) * rest) / r for k, e in released.items()} for rest in (coin, zero))
+    assert coins[r] < coins[1] < 1.0001 * coins[r]
+    assert round(zeros[1], 1) == 16.0
+    assert round(zeros[r], 1) == 47.9
+
+
+def test_theorem_1_fails_between_its_two_ends():
+    """l = 2, m = 1: a sign bit of sensitivity 4 that moves a magnitude of 1 by 2."""
+    encoding = FixedPoint(2, 1)
+    values = np.abs(encoding.decode(np.array([0b01, 0b11], dtype=np.uint64)))
+    exponent = encoding.sensitivities[0] / values.sum()
+    ratio = 0.25 / 0.75
+    assert exponent == 2
+    assert not ratio <= ratio**exponent
+
+
+@pytest.mark.parametrize(("n_classes", "beta"), itertools.product([2, 3, 10], [-5.0, -1.0, 0.5]))
+def test_theorem_3_needs_a_lower_limit_of_beta(n_classes, beta):
+    """The loss of Equation 3 is |beta + ln(C - 1)|: 5 for two classes at beta = -5, whatever epsilon of -5 or more."""
+    law = np.full((n_classes, n_classes), 1 / ((1 + math.exp(beta)) * (n_classes - 1)))
+    np.fill_diagonal(law, math.exp(beta) / (1 + math.exp(beta)))
+    np.testing.assert_allclose(law.sum(axis=1), 1)
+    exact = np.log(law.max(axis=0) / law.min(axis=0)).max()
+    assert exact == pytest.approx(abs(beta + math.log(n_classes - 1)))
+    if (n_classes, beta) == (2, -5.0):
+        assert exact == pytest.approx(5.0)
+
+
+def test_ratios_of_latent_and_ome_grow_with_the_share_of_a_bit():
+    """From 7/8 and 1/2 for a small share towards 1."""
+    for laws, limit in ((lambda s: (latent_law(s, 10, 7.0),), 0.875), (lambda s: ome_laws(s, 10, 1.0), 0.5)):
+        ratios = [exact_epsilon(laws(share), 2) / (20 * share) for share in (1e-4, 0.1, 1.0, 10.0)]
+        assert ratios[0] == pytest.approx(limit, rel=1e-4)
+        assert (np.diff(ratios) > 0).all()
+        assert ratios[-1] < 1
 
 
 def test_the_exact_law_has_the_least_error_at_its_exact_level():
@@ -202,6 +276,41 @@ def test_figure_3_and_10_reward_telling_nothing():
     means = mean_errors([1.0], centers=[0.0])
     for table, y in ((errors, "error"), (means, "rmse")):
         assert table.where(mechanism="Constant 0").columns[y] < table.where(mechanism="f-RR").columns[y]
+
+
+@pytest.mark.parametrize(("center", "below"), [(0.0, [0.1, 0.5, 1.0, 2.0]), (0.5, [])])
+def test_figure_10_ranks_f_rr_first_but_for_a_constant_at_the_center(center, below):
+    table = mean_errors(centers=[center])
+    assert set(table.columns["epsilon"]) == {0.1, 0.5, 1.0, 2.0, 5.0, 10.0}
+    for epsilon in np.unique(table.columns["epsilon"]):
+        part = table.where(epsilon=epsilon).columns
+        rmse = dict(zip(part["mechanism"].tolist(), part["rmse"].tolist(), strict=True))
+        constant = rmse.pop("Constant 0")
+        assert min(rmse, key=rmse.get) == "f-RR"
+        assert (constant < rmse["f-RR"]) == (epsilon in below)
+
+
+def test_groups_of_questions_are_looser_in_either_extremum_and_agree_with_the_certified_losses():
+    rng = np.random.default_rng(0)
+    theta = rng.uniform(-1, 1, (12, 10))
+    theta /= np.abs(theta).sum(axis=1, keepdims=True)
+    answers = rng.integers(0, 2, 12)
+    signs = np.where(answers == 1, 1, -1) * np.tanh(0.05) / 2
+    answered = signs[:, None] * theta[:, 1:], 0.5 + signs * theta[:, 0]
+    queries = [RegressionQuery("linear", row[1:], row[0], output_bounds=(-1, 1), epsilon=0.1) for row in theta]
+    together, largest, least, both = (
+        question_groups.loss(*answered, *question_groups.READINGS[name])
+        for name in ("all together", "largest in groups", "least in groups", "both in groups")
+    )
+    joint = realized_loss(queries, answers, bounds=(-1, 1))
+    assert joint.lower - 1e-6 <= together <= joint.upper + 1e-6
+    grouped = realized_loss(queries, answers, bounds=(-1, 1), group_size=10).upper
+    assert both == pytest.approx(grouped, abs=2e-3)
+    assert both <= grouped + 1e-6
+    assert together < min(largest, least)
+    assert largest + least == pytest.approx(together + both)
+    slack = question_groups.loss(*answered, *question_groups.READINGS["both in groups, slack"])
+    assert slack == pytest.approx(both + 4 * 0.01)
 
 
 def test_table_selects_rows_and_becomes_a_frame():

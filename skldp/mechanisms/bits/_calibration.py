@@ -125,8 +125,8 @@ def least_error_sample(epsilon: float, encoding: FixedPoint, low: Floats, high: 
 
     Shapes: low, high (n_features,).
 
-    Theorem 4's error would always choose to release every feature: it is the error of the released number itself, which
-    is least for a constant, and not of what can be learnt from it.
+    Theorem 4's error cannot choose: features that are not released have the least error as zeros, which favors few, and
+    the largest as fair coins, which favors all. It is the error of the number itself, not of what can be learnt.
     """
     n_features = len(low)
     counts = _counting_bits(encoding, encoding.reachable(low, high))

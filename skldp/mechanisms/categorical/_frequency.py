@@ -42,6 +42,8 @@ def estimate_frequencies(
     q: float,
     of: Literal["sample", "population"] = "sample",
     categories: np.ndarray | None = None,
+    *,
+    n_people: int | None = None,
 ) -> "FrequencyEstimate":
     r"""Estimate the frequencies of categories without bias from how often each was reported.
 
@@ -58,6 +60,8 @@ def estimate_frequencies(
         the population from which they were sampled.
     categories : ndarray of shape (n_categories,), default=None
         Stored in the estimate.
+    n_people : int, default=None
+        Number of people of whom those who reported are a random sample, at least n. None is n: all of them.
 
     Returns
     -------
@@ -74,8 +78,9 @@ def estimate_frequencies(
               \widehat{\mathrm{Var}} = \frac{\hat f\, p (1 - p) + (1 - \hat f)\, q (1 - q)}{n (p - q)^2}
 
     Both are exactly unbiased. For ``of="population"`` the estimated variance is
-    :math:`\frac{(c/n)(1 - c/n)}{(n - 1)(p - q)^2}`. Frequencies are never clipped to [0, 1] or made to sum to 1,
-    which would bias them.
+    :math:`\frac{(c/n)(1 - c/n)}{(n - 1)(p - q)^2}`. If only n of N people reported, chosen at random, the variance for
+    the N people is n / N times the first one plus 1 - n / N times the second one. Frequencies are never clipped to
+    [0, 1] or made to sum to 1, which would bias them.
 
     References
     ----------
@@ -91,10 +96,15 @@ def estimate_frequencies(
     check_reports(n, of)
     if not 0 <= q < p <= 1:
         raise ValueError(f"p must be larger than q, both probabilities; got p={p!r} and q={q!r}.")
+    left_out = 0.0 if n_people is None else 1 - n / n_people
+    if not 0 <= left_out < 1 or (left_out and n < 2):
+        raise ValueError(f"n_people must be at least n, and n at least 2 below it; got n={n!r} and {n_people!r}.")
     share = as_numbers(counts, "counts") / n
     frequencies = unbiased_share(share, p, q)
     if of == "sample":
-        variance = (frequencies * p * (1 - p) + (1 - frequencies) * q * (1 - q)) / n
+        variance = (1 - left_out) * (frequencies * p * (1 - p) + (1 - frequencies) * q * (1 - q)) / n
+        if left_out:
+            variance += left_out * share * (1 - share) / (n - 1)
     else:
         variance = share * (1 - share) / (n - 1)
     # At p = 1 and q = 0 the variance is 0, and rounding may leave a number just below it.

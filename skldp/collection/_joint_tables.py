@@ -1,0 +1,218 @@
+r"""Tables of two columns, from people who each answered for one pair, and estimates of a column from all its pairs.
+
+Everything is a mean of scores, or a quotient of two: the score of a combination is unbiased for its indicator, and a
+number is the mean of the points that it is rounded to.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from skldp._value_labels import number_label, value_labels
+from skldp.client import CategoryColumn, NumberColumn, PairField, Policy
+from skldp.collection._report_tables import ReportColumns, asked_of
+from skldp.collection._survey_fields import category_code
+from skldp.laws._categories import ResponseLaw
+from skldp.learning._answer_scores import Answers, PartScores, Scores, SupportScores, code_scores
+from skldp.learning._survey_estimates import Sums, SurveyEstimate, joined, made_consistent, quotients
+from skldp.mechanisms.categorical._frequency import project_onto_simplex
+
+_Floats = npt.NDArray[np.float64]
+# Rounds of consistency and projection; each moves the tables less.
+_ROUNDS = 50
+
+
+class JointTables:
+    """Reports of the pairs of a policy.
+
+    References
+    ----------
+    Zhang, Wang, Li, He and Chen, "CALM: consistent adaptive local marginal for marginal release under local
+    differential privacy", CCS 2018: one marginal for each person at the whole epsilon, consistency and projection.
+    """
+
+    def __init__(self, policy: Policy, columns: ReportColumns) -> None:
+        self.reports, self._n_all = columns, len(columns.ids)
+        asked = asked_of(policy, columns).T
+        self._pairs = [
+            _Pair(field, answers[own])
+            for field, answers, own in zip(policy.fields, columns.answers, asked, strict=True)
+            if isinstance(field, PairField)
+        ]
+        self.columns = {column.name: column for pair in self._pairs for column in pair.field.columns}
+
+    def table(self, name: str, other: str, *, consistent: bool, level: float) -> SurveyEstimate:
+        """Estimate the shares of the combinations of two columns."""
+        (pair,) = self._holding(name, other)
+        k = pair.field.law.n_codes
+        cells = np.arange(k).reshape(pair.field.sizes)
+        order = (cells if pair.field.names[0] == name else cells.T).reshape(-1)
+        first, second = (_labels(self.columns[one], pair.field.n_knots) for one in (name, other))
+        labels = [f"{one}: {two}" for one in first for two in second]
+        n, parts = _enough(pair.n), pair.parts
+        a, aa = parts.sums(pair.answers, np.ones(n))
+        sums = Sums(a, aa, a, n, n, parts.low, parts.high, 1.0, 1.0, parts.two_valued)
+        raw = quotients(sums, n, level, f"shares of {name} and {other}", [""] * k)
+        raw = raw.only(order.tolist(), labels, raw.what)
+        if consistent:
+            own = self._consistent[pair.field.name].reshape(-1)[order]
+            raw = replace(made_consistent(raw, own, np.full(k, np.inf)), what=f"consistent {raw.what}")
+        return replace(raw, answered=n / self._n_all)
+
+    def estimate(
+        self, name: str, *, mean: bool, by: str | None, where: Mapping[str, Any] | None, level: float
+    ) -> SurveyEstimate:
+        """Estimate the mean or the shares of a column, of all people or within parts of another column."""
+        column = self.columns[name]
+        if isinstance(column, NumberColumn) is not mean:
+            raise ValueError(f"Use `{'frequencies' if mean else 'mean'}` or `table` for {name!r}.")
+        others = [*([] if by is None else [by]), *(where or {})]
+        if len(others) > 1 or name in others:
+            raise ValueError(f"Pairs tell of one column within another one; got {[name, *others]!r}.")
+        pairs = self._holding(name, *others)
+        n = _enough(sum(pair.n for pair in pairs))
+        labels = (name,) if isinstance(column, NumberColumn) else value_labels(column.values)
+        what = f"{'mean' if mean else 'shares'} of {name}"
+        parts = self._parts(others[0], where, by) if others else [("", None)]
+
+        def one(inside: _Floats | None) -> SurveyEstimate:
+            found = [
+                quotients(_sums(pairs, name, place, inside), n, level, what, (label,))
+                for place, label in enumerate(labels)
+            ]
+            together = joined(labels, found, what, several=False)
+            if isinstance(column, NumberColumn):
+                return together.scaled(column.radius, column.center)
+            return together
+
+        estimates = [one(inside) for _, inside in parts]
+        made = estimates[0]
+        if by is not None:
+            groups = [label for label, _ in parts]
+            made = joined(groups, estimates, f"{what} by {by}", several=not mean)
+        elif where:
+            made = replace(made, what=f"{what} where {others[0]}")
+        return replace(made, answered=n / self._n_all)
+
+    @cached_property
+    def _consistent(self) -> dict[str, _Floats]:
+        """Consistent table of each pair with reports."""
+        known = [pair for pair in self._pairs if pair.n >= 2]
+        return dict(zip((pair.field.name for pair in known), _consistent(known), strict=True))
+
+    def _holding(self, *names: str) -> "list[_Pair]":
+        """Return the pairs that hold all of these columns, at least one."""
+        unknown = sorted(set(names) - set(self.columns))
+        found = [pair for pair in self._pairs if set(names) <= set(pair.field.names)]
+        if unknown or not found or len(set(names)) < len(names):
+            listed = ", ".join(pair.field.name for pair in self._pairs)
+            raise ValueError(f"Columns must be in one of the policy's pairs, {listed}; got {list(names)!r}.")
+        return found
+
+    def _parts(self, name: str, where: Mapping[str, Any] | None, by: str | None) -> list[tuple[str, _Floats | None]]:
+        """Return the labels and indicators of the parts of a category."""
+        self._holding(name)
+        column = self.columns[name]
+        if isinstance(column, NumberColumn):
+            raise ValueError(f"A group or filter of pairs must be a category; got the number {name!r}.")
+        rows = np.eye(len(column.values))
+        if by is not None:
+            return list(zip(value_labels(column.values), rows, strict=True))
+        wanted = (where or {})[name]
+        codes = [category_code(column, value) for value in (wanted if isinstance(wanted, list) else [wanted])]
+        if not codes:
+            raise ValueError(f"A filter of {name!r} must have a value; got an empty list.")
+        return [("", rows[sorted(set(codes))].sum(axis=0))]
+
+
+class _Pair(NamedTuple):
+    """Field of a pair, and the answers of the people who were asked it."""
+
+    field: PairField
+    answers: Answers
+
+    @property
+    def n(self) -> int:
+        return len(self.answers)
+
+    @property
+    def parts(self) -> PartScores:
+        return code_scores(self.field.law)
+
+    def scores(self, cells: _Floats) -> Scores:
+        """Return the scores of a sum of combinations, shape of `cells` (n_first, n_second)."""
+        weights, parts = cells.reshape(-1), self.parts
+        if isinstance(self.field.law, ResponseLaw) and isinstance(parts, SupportScores):
+            of_codes = (weights - parts.q * weights.sum()) / (parts.p - parts.q)
+            return Scores(of_codes[self.answers], float(of_codes.min()), float(of_codes.max()))
+        values = np.zeros(self.n)
+        for code in np.flatnonzero(weights):
+            values += weights[code] * parts.scores(self.answers, int(code))
+        ends = weights * np.stack([parts.low, parts.high])
+        return Scores(values, float(ends.min(axis=0).sum()), float(ends.max(axis=0).sum()))
+
+    def along(self, name: str, values: _Floats, inside: _Floats | None) -> _Floats:
+        """Return combinations weighted by values of a column, and by the indicator of a part of the other one."""
+        first = self.field.names[0] == name
+        own = np.ones(self.field.sizes[first]) if inside is None else inside
+        return np.outer(values, own) if first else np.outer(own, values)
+
+
+def _sums(pairs: Sequence[_Pair], name: str, place: int, inside: _Floats | None) -> Sums:
+    """Return the sums of the scores of a number or of a category, over all pairs with the column."""
+    a, b = [], []
+    for pair in pairs:
+        size = pair.field.sizes[pair.field.names.index(name)]
+        column = pair.field.columns[pair.field.names.index(name)]
+        values = np.linspace(-1, 1, size) if isinstance(column, NumberColumn) else np.eye(size)[place]
+        a.append(pair.scores(pair.along(name, values, inside)))
+        ones = Scores(np.ones(pair.n), 1.0, 1.0)
+        b.append(ones if inside is None else pair.scores(pair.along(name, np.ones(size), inside)))
+    x, w = (np.concatenate([one.values for one in each]) for each in (a, b))
+    (a_low, a_high), (b_low, b_high) = (
+        (min(one.low for one in each), max(one.high for one in each)) for each in (a, b)
+    )
+    of_a, of_aa, of_ab, low, high = (np.array([float(one)]) for one in (x.sum(), x @ x, x @ w, a_low, a_high))
+    return Sums(of_a, of_aa, of_ab, float(w.sum()), float(w @ w), low, high, b_low, b_high, of_products=True)
+
+
+def _consistent(pairs: Sequence[_Pair]) -> list[_Floats]:
+    """Return tables that are distributions and nearly agree on the shares of each column.
+
+    A column's shares are the mean of those of its tables, weighted by the inverse of their variance.
+    """
+    tables, variances = [], []
+    for pair in pairs:
+        k = pair.field.law.n_codes
+        sums, squares = pair.parts.sums(pair.answers, np.ones(pair.n))
+        tables.append((sums / pair.n).reshape(pair.field.sizes))
+        variances.append(float(np.mean(squares / pair.n - (sums / pair.n) ** 2)) / pair.n)
+        tables[-1] += (1 - tables[-1].sum()) / k
+    names = sorted({name for pair in pairs for name in pair.field.names})
+    for _ in range(_ROUNDS):
+        for name in names:
+            held = [(i, pair.field.names.index(name)) for i, pair in enumerate(pairs) if name in pair.field.names]
+            margins = [tables[i].sum(axis=1 - axis) for i, axis in held]
+            weights = np.array([1 / (variances[i] * tables[i].shape[1 - axis]) for i, axis in held])
+            mean = weights @ np.array(margins) / weights.sum()
+            for (i, axis), margin in zip(held, margins, strict=True):
+                moved = (mean - margin) / tables[i].shape[1 - axis]
+                tables[i] = tables[i] + np.expand_dims(moved, 1 - axis)
+        tables = [project_onto_simplex(one.reshape(1, -1)).reshape(one.shape) for one in tables]
+    return tables
+
+
+def _labels(column: CategoryColumn | NumberColumn, n_knots: int) -> tuple[str, ...]:
+    if isinstance(column, NumberColumn):
+        return tuple(number_label(column.number(place)) for place in np.linspace(-1, 1, n_knots))
+    return value_labels(column.values)
+
+
+def _enough(n: int) -> int:
+    if n < 2:
+        raise ValueError(f"Estimates need at least 2 reports; got {n}.")
+    return n

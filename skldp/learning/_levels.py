@@ -1,0 +1,159 @@
+r"""Distribution of the norms of a task's vectors, and the radius that follows from it."""
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from skldp.learning._tasks import N_LEVELS
+
+# Number of standard errors by which a share of people must differ from the reference to replace it. Smaller: noise is
+# taken for a tail, and radii become too wide. Larger: rare records are seen later.
+_DETECTED = 3.0
+# Standard deviation of the logarithm of the reference's scale about the expected one, before anybody is asked. Smaller:
+# a wrong expectation persists. Larger: noise decides while people are few.
+_LOG_SPREAD = 0.7
+# Fraction of what the reference distribution loses to clipping that is counted as bias of a gradient: errors of a
+# regression are nearly symmetric where nothing else is detected. Smaller: radii stay tight for more people.
+_OF_REFERENCE = 0.02
+# The same for moments, whose directions noise hides at wider radii.
+_OF_REFERENCE_OF_MOMENTS = 0.04
+# Scales of the reference, relative to the top of the levels, four for each factor of two.
+_SCALES = 2.0 ** (-np.arange(-4, 4 * N_LEVELS + 1) / 4)
+# Most degrees of freedom of a reference: features may be correlated.
+_MOST_DEGREES = 4
+
+
+@lru_cache(maxsize=_MOST_DEGREES)
+def _references(degrees: int) -> npt.NDArray[np.float64]:
+    """Shares of the levels for each scale of a chi distribution with root mean square 1."""
+    quantiles = np.sqrt(special.gammaincinv(degrees / 2, (np.arange(200) + 0.5) / 200) * 2 / degrees)
+    places = np.clip(-np.log2(quantiles * _SCALES[:, None]), 0, N_LEVELS - 1)
+    result: npt.NDArray[np.float64] = np.maximum(0, 1 - np.abs(places[:, :, None] - np.arange(N_LEVELS))).mean(axis=1)
+    return result
+
+
+@dataclass(frozen=True)
+class NormLevels:
+    r"""Reported shares of people at each level of a norm, :math:`\text{top} \cdot 2^{-k}`.
+
+    Shapes: `shares` (N_LEVELS,).
+
+    The shares of a chi distribution, whose scale has a log-normal prior about `expected`, are replaced by the
+    reported ones where the two differ significantly. So radii follow light tails while people are few, and any
+    distribution when they are many.
+
+    Notes
+    -----
+    The bias of a mean of vectors shortened to a radius r is at most :math:`E(\|v\| - r)_+`, a scalar whose noise does
+    not grow with the dimension. The error that clipping and noise add to a step is proportional to
+
+    .. math:: \frac{(r \sigma)^2 + b(r)^2}{s(r)^2},
+
+    with the noise :math:`\sigma` of the mean for a radius of 1, the bias b, and s the fraction of an error that a
+    shortened vector still shows. The radius minimises it.
+    """
+
+    top: float
+    shares: npt.NDArray[np.float64]
+    error: float
+    n_people: int
+    expected: float
+    degrees: int = 1
+
+    @cached_property
+    def _levels(self) -> npt.NDArray[np.float64]:
+        return np.ldexp(self.top, -np.arange(N_LEVELS))
+
+    @property
+    def _references(self) -> npt.NDArray[np.float64]:
+        return _references(min(self.degrees, _MOST_DEGREES))
+
+    @cached_property
+    def _weights(self) -> npt.NDArray[np.float64]:
+        """Posterior probabilities of the scales of the reference."""
+        references = self._references
+        variances = self.error**2 + references / self.n_people
+        misfit = ((self.shares - references) ** 2 / variances).sum(axis=1)
+        misfit += (np.log(_SCALES * self.top / self.expected) / _LOG_SPREAD) ** 2
+        weights = np.exp(-(misfit - misfit.min()) / 2)
+        result: npt.NDArray[np.float64] = weights / weights.sum()
+        return result
+
+    @cached_property
+    def _distribution(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Shares of all levels, and what significantly exceeds the reference."""
+        reference = self._weights @ self._references
+        # The sampling error under the reference: one's own would hide rare records.
+        errors = np.sqrt(self.error**2 + np.maximum(reference, 1 / self.n_people) / self.n_people)
+        differs = np.abs(self.shares - reference) > _DETECTED * errors
+        shares = np.where(differs, np.maximum(self.shares, 0), reference)
+        excess = np.where(differs, np.maximum(self.shares - reference, 0), 0)
+        # Impossible reports may leave nobody at any level.
+        total = shares.sum()
+        return (shares / total, excess / total) if total > 0 else (reference, excess)
+
+    @property
+    def scale(self) -> float:
+        """Root mean square of the norms."""
+        of_reference = float(np.exp(self._weights @ np.log(_SCALES))) * self.top
+        return float(np.sqrt(of_reference**2 + self._distribution[1] @ self._levels**2))
+
+    @property
+    def detectable(self) -> float:
+        """Share of people far out from which they are seen."""
+        return float(_DETECTED * np.hypot(self.error, 1 / self.n_people))
+
+    def kept(self, radius: float) -> float:
+        """Fraction of people within a radius: that of an error which shortened gradients still show."""
+        return float(self._distribution[0] @ np.clip(np.log2(radius / self._levels) + 0.5, 0, 1))
+
+    def shortened(self, radius: float) -> float:
+        """Mean factor by which vectors are shortened."""
+        return float(self._distribution[0] @ np.minimum(1, radius / self._levels))
+
+    def bias(self, radius: float, of_reference: float = 1.0) -> float:
+        """Bound of the bias of the mean of vectors shortened to a radius."""
+        beyond = np.maximum(self._levels - radius, 0)
+        shares, excess = self._distribution
+        return float(np.hypot(of_reference * (beyond @ shares), beyond @ excess))
+
+    def radius_of_gradients(self, noise: float) -> float:
+        """Return the best radius of gradients for the noise that a radius of 1 has."""
+        return self._best(noise, _OF_REFERENCE, self.kept)
+
+    def radius_of_moments(self, noise: float) -> float:
+        """Return the best radius of vectors whose mean is itself the estimate."""
+        return self._best(noise, _OF_REFERENCE_OF_MOMENTS, self.shortened)
+
+    def radius_within(self, share: float, noise: float, sampling: float) -> float:
+        """Return the smallest radius whose bias is at most a fraction of the error, the top if there is none."""
+        radii = self.top * 2.0 ** (-np.arange(4 * N_LEVELS - 3) / 4)
+        within = [r for r in radii if self.bias(r) <= share * np.hypot(noise * r, sampling)]
+        return float(min(within, default=self.top))
+
+    @property
+    def kurtosis(self) -> float:
+        """Mean square over the square of the mean of the norms."""
+        shares = self._distribution[0]
+        return float(shares @ self._levels**2 / (shares @ self._levels) ** 2)
+
+    def _best(self, noise: float, of_reference: float, shown: Any) -> float:
+        radii = self.top * 2.0 ** (-np.arange(4 * N_LEVELS - 3) / 4)
+        errors = [np.hypot(noise * r, self.bias(r, of_reference)) / max(shown(r), 1e-9) for r in radii]
+        return float(radii[int(np.argmin(errors))])
+
+
+def pooled(before: dict[str, Any] | None, top: float, shares: npt.NDArray[np.float64], n_people: int) -> dict[str, Any]:
+    """Add reported shares to earlier ones, whose levels may start at another power of two."""
+    if before is None:
+        return {"top": top, "shares": shares.tolist(), "people": n_people}
+    shift = round(np.log2(top / before["top"]))
+    moved = np.zeros(N_LEVELS)
+    np.add.at(moved, np.clip(np.arange(N_LEVELS) + shift, 0, N_LEVELS - 1), before["shares"])
+    people = before["people"] + n_people
+    both = (before["people"] * moved + n_people * shares) / people
+    return {"top": top, "shares": both.tolist(), "people": people}

@@ -1,0 +1,171 @@
+"""The precision that a policy promises before anybody is asked is that of the surveys that follow."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from skldp import Collector
+from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField, Policy
+from skldp.mechanisms import (
+    Duchi,
+    DuchiVector,
+    Hybrid,
+    LocalHashing,
+    Piecewise,
+    RandomizedResponse,
+    bitrand,
+    longitudinal_mean,
+)
+from skldp.mechanisms.categorical._hadamard import HadamardResponse
+from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
+from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
+from skldp.mechanisms.numeric._duchi import ThreeOutputs
+from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
+
+UNIT = ([0.0], [1.0])
+
+
+def columns(letter, n):
+    return tuple(NumberColumn(f"{letter}{j}", -1.0 - j, 1.0 + j) for j in range(n))
+
+
+def features(mechanism, n, n_sampled):
+    return BoundedFeatures(mechanism, (0.0,) * n, (1.0,) * n, n_sampled=n_sampled, stated=2.0)
+
+
+FIELDS = (
+    NumberField("two", 0.0, 10.0, Duchi(1.0).integer_law),
+    NumberField("three", 0.0, 1.0, ThreeOutputs(2.0).integer_law),
+    NumberField("cells", -5.0, 250.0, Piecewise(2.0).integer_law),
+    NumberField("mixed", 1.0, 9.0, Hybrid(2.0).integer_law),
+    NumberField("knots", 0.0, 100.0, ResponseOnBins(3.0, 0.0, 100.0, unbiased=True).integer_law),
+    NumberField("binary", 0.0, 1.0, bitrand(9.0, UNIT, calibration="exact", debias=True).integer_law),
+    NumberField("longitudinal", 0.0, 1.0, longitudinal_mean(2.0, 1.0)),
+    NumbersField("chosen", columns("p", 4), features(Hybrid(2.0), 4, 2).integer_law),
+    NumbersField("signs", columns("q", 3), DuchiVector(2.0, 3).integer_law),
+    NumbersField("chosen signs", columns("r", 5), features(DuchiVector(2.0, 4), 5, 4).integer_law),
+    CategoryField("city", tuple("abcde"), RandomizedResponse(1.0, 5).integer_law),
+    CategoryField("bits", tuple("abc"), UnaryEncoding(1.0, 3, "oue").integer_law),
+    CategoryField("set", tuple("abcdefg"), SubsetSelection(1.0, 7).integer_law),
+    CategoryField("hash", tuple(range(9)), LocalHashing(1.0, 9).integer_law),
+    CategoryField("row", tuple(range(9)), HadamardResponse(2.0, 9).integer_law),
+    CategoryField("rows", tuple(range(7)), HadamardResponse(0.5, 7).integer_law),
+)
+
+
+def survey(policy, n, seed=0):
+    """Reports of people with uniform independent values, drawn by seeded words."""
+    rng, collector = np.random.default_rng(seed), Collector(policy)
+    for _ in range(n):
+        record = {}
+        for field in policy.fields:
+            if isinstance(field, CategoryField):
+                record[field.name] = field.values[rng.integers(len(field.values))]
+            else:
+                ends = field.columns if isinstance(field, NumbersField) else [field]
+                record |= {one.name: rng.uniform(one.low, one.high) for one in ends}
+        collector.add(policy.vector(record, rng.bytes(8 * 200)))
+    return collector
+
+
+@pytest.mark.parametrize("field", FIELDS, ids=lambda field: field.name)
+def test_standard_errors_are_those_of_a_survey(field):
+    n = 6000
+    memo = "permanent" if field.name == "longitudinal" else "fresh"
+    policy = Policy("one field", (field,), memo=memo)
+    collector = survey(policy, n)
+    for planned in policy.precision(n).estimates:
+        name = planned.what.removeprefix("mean of ").removeprefix("cumulative ").removeprefix("shares of ")
+        assert planned.n == n
+        if planned.what.startswith("cumulative"):
+            found = collector.cumulative(name)
+            error, half = found.standard_errors.max(), (found.high - found.low).max() / 2
+        else:
+            found = collector.frequencies(name) if isinstance(field, CategoryField) else collector.mean(name)
+            error, half = np.sqrt(np.mean(found.standard_errors**2)), np.mean(found.high - found.low) / 2
+        assert error == pytest.approx(planned.standard_error, rel=0.06)
+        assert half == pytest.approx(planned.half_width, rel=0.06)
+
+
+TWO = Policy(
+    "means by region",
+    (
+        NumberField("income", 0.0, 200_000.0, Duchi(2.0).integer_law),
+        CategoryField("region", tuple("abcd"), RandomizedResponse(2.0, 4).integer_law),
+        CategoryField("sex", (True, False), RandomizedResponse(1.5, 2).integer_law),
+    ),
+)
+
+
+@pytest.mark.parametrize("n_sampled", [None, 2])
+def test_groups_and_samples_have_the_errors_of_a_survey(n_sampled):
+    policy, n = replace(TWO, n_sampled=n_sampled), 9000
+    collector, planned = survey(policy, n), {one.what: one for one in policy.precision(n, by="region").estimates}
+    assert list(planned) == ["mean of income by region", "shares of sex by region"]
+    assert planned["mean of income by region"].n == pytest.approx(n if n_sampled is None else n / 3)
+    for found, one in zip(
+        (collector.mean("income", by="region"), collector.frequencies("sex", by="region")),
+        planned.values(),
+        strict=True,
+    ):
+        assert found.n == pytest.approx(one.n, rel=0.05)
+        assert np.sqrt(np.mean(found.standard_errors**2)) == pytest.approx(one.standard_error, rel=0.12)
+        assert np.mean(found.high - found.low) / 2 == pytest.approx(one.half_width, rel=0.15)
+    of_all = policy.precision(n).estimates[0]
+    assert of_all.n == pytest.approx(n if n_sampled is None else 6000)
+    assert collector.mean("income").standard_errors[0] == pytest.approx(of_all.standard_error, rel=0.06)
+
+
+@pytest.mark.parametrize(("by", "width"), [(None, 2000.0), ("region", 9000.0), ("sex", 5000.0)])
+def test_the_people_needed_are_the_least_that_suffice(by, width):
+    n = TWO.n_people_for("income", width, by=by)
+    assert TWO.precision(n, by=by).estimates[0].half_width <= width
+    assert TWO.precision(n - 1, by=by).estimates[0].half_width > width
+
+
+def test_a_group_that_may_be_empty_has_no_interval():
+    weak = replace(TWO, fields=(TWO.fields[0], replace(TWO.fields[1], law=RandomizedResponse(0.1, 4).integer_law)))
+    (few,) = weak.precision(500, by="region").estimates
+    assert few.half_width == math.inf
+    assert "inf" in str(weak.precision(500, by="region"))
+    assert np.isfinite(weak.precision(100_000, by="region").estimates[0].half_width)
+
+
+def test_figures_are_a_frame_and_a_table():
+    pytest.importorskip("pandas")
+    found = TWO.precision(10_000, level=0.9)
+    frame = found.to_frame()
+    assert list(frame.index) == ["mean of income", "shares of region", "shares of sex"]
+    assert frame.loc["mean of income", "half_width"] == pytest.approx(
+        1.645 * frame.loc["mean of income", "standard_error"], rel=1e-3
+    )
+    assert str(found).splitlines()[0] == "10,000 people, 90% intervals"
+
+
+@pytest.mark.parametrize(
+    ("call", "match"),
+    [
+        (lambda: TWO.precision(1), "n_people must be a whole number from 2"),
+        (lambda: TWO.precision(10**13), "n_people must be a whole number from 2"),
+        (lambda: TWO.precision(100, by="income"), r"by must be one of the categories \['region', 'sex'\]"),
+        (lambda: TWO.precision(100, by="nothing"), "by must be one of the categories"),
+        (lambda: TWO.precision(100, level=1.0), "level must lie inside"),
+        (lambda: replace(TWO, n_sampled=1).precision(100, by="sex"), "needs people who were asked both"),
+        (lambda: TWO.n_people_for("nothing", 1.0), "The field of a precision must be one of"),
+        (lambda: TWO.n_people_for("sex", 0.1, by="sex"), "The field of a precision must be one of"),
+        (lambda: TWO.n_people_for("income", 0.0), "half_width must be"),
+        (lambda: TWO.n_people_for("income", 1e-9), "must be reached by"),
+    ],
+)
+def test_what_cannot_be_planned_is_refused(call, match):
+    with pytest.raises(ValueError, match=match):
+        call()
+
+
+def test_a_policy_without_means_and_shares_has_no_precision():
+    law = ResponseOnBins(3.0, 0.0, 100.0).integer_law
+    policy = Policy("bins", (NumberField("bins", 0.0, 100.0, law),))
+    with pytest.raises(ValueError, match="A precision needs a category, or a number"):
+        policy.precision(100)

@@ -1,0 +1,201 @@
+"""Estimates of a policy that asks each person some of its fields: they know the design."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skldp import CategoricalPrivatizer, Collector, NumericPrivatizer, Policy, TablePrivatizer
+from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField, PolicyReport
+from skldp.collection._report_tables import are_answers, asked_of, columns_of
+from skldp.mechanisms import Duchi, Piecewise, RandomizedResponse
+from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
+from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
+
+CITY = CategoryField("city", ("Bonn", "Köln", "Ulm", None), RandomizedResponse(2.0, 4).integer_law, unknown=None)
+BITS = CategoryField("bits", tuple(range(64)), UnaryEncoding(3.0, 64, "oue").integer_law)
+FEW = CategoryField("set", tuple(range(8)), SubsetSelection(0.5, 8).integer_law)
+AGE = NumberField("age", 0.0, 100.0, Piecewise(3.0).integer_law)
+COLUMNS = tuple(NumberColumn(name, -1.0, 1.0) for name in ("x", "y"))
+BOTH = BoundedFeatures(Duchi(1.0), (0.0,) * 2, (1.0,) * 2, n_sampled=1, stated=1.0).integer_law
+POLICY = Policy("a sample of fields", (CITY, BITS, FEW, AGE, NumbersField("numbers", COLUMNS, BOTH)), n_sampled=3)
+
+
+def people(n, seed=0):
+    rng = np.random.default_rng(seed)
+    city = rng.choice(4, size=n, p=(0.5, 0.3, 0.15, 0.05))
+    return {
+        "city": [CITY.values[code] for code in city],
+        "bits": rng.choice(64, size=n, p=np.r_[0.4, np.full(63, 0.6 / 63)]),
+        "set": rng.choice(8, size=n, p=np.r_[0.65, np.full(7, 0.05)]),
+        "age": np.where(city == 0, 30.0, 60.0) + rng.uniform(-10, 10, n),
+        "x": rng.choice((-1.0, 1.0), size=n, p=(0.2, 0.8)),
+        "y": np.zeros(n),
+    }
+
+
+def collected(policy, rows, seed=0):
+    """A collector of the reports that seeded words draw, through the device's own code."""
+    collector, words = Collector(policy), np.random.default_rng(seed)
+    names = list(rows)
+    for row in zip(*rows.values(), strict=True):
+        record = {name: value if isinstance(value, str | None) else float(value) for name, value in zip(names, row)}  # noqa: B905
+        collector.add(policy.vector(record, words.bytes(8 * 400)))
+    return collector
+
+
+@pytest.fixture(scope="module")
+def survey():
+    return collected(POLICY, people(6000))
+
+
+def z_scores(estimate, truth):
+    return (estimate.values - truth) / estimate.standard_errors
+
+
+def test_estimates_use_the_reports_that_answer(survey):
+    rows = people(6000)
+    city = survey.frequencies("city")
+    assert 3000 < city.n < 4200
+    assert city.answered == city.n / 6000
+    true = [np.mean([one == value for one in rows["city"]]) for value in CITY.values]
+    for estimate, truth in (
+        (city, true),
+        (survey.frequencies("bits"), np.bincount(rows["bits"], minlength=64) / 6000),
+        (survey.frequencies("set"), np.bincount(rows["set"], minlength=8) / 6000),
+        (survey.mean("age"), rows["age"].mean()),
+        (survey.mean("x"), rows["x"].mean()),
+        (survey.mean("age", by="city"), [30.0, 60.0, 60.0, 60.0]),
+        (survey.frequencies("set", where={"city": "Bonn"}), np.r_[0.65, np.full(7, 0.05)]),
+        (survey.histogram("age", bins=2), [np.mean(rows["age"] < 50), np.mean(rows["age"] >= 50)]),
+    ):
+        assert np.abs(z_scores(estimate, truth)).max() < 4.5, estimate
+    by = survey.mean("age", by="city")
+    # Three of five fields: both are asked with a chance of 3 / 10.
+    assert by.n == pytest.approx(1800, abs=4.5 * np.sqrt(6000 * 0.21))
+    assert survey.quantiles("age").low[1] <= np.median(rows["age"]) <= survey.quantiles("age").high[1]
+
+
+def test_fields_that_nobody_was_asked_together_have_no_joint_estimate():
+    one = collected(replace(POLICY, n_sampled=1), people(50))
+    for estimate in (
+        lambda: one.mean("age", by="city"),
+        lambda: one.frequencies("city", where={"age": (0, 50)}),
+        lambda: one.mean("x", by="city"),
+    ):
+        with pytest.raises(ValueError, match="2 fields together needs people who were asked all of them; this policy"):
+            estimate()
+    assert one.mean("age").n + one.frequencies("city").n < 50
+    with pytest.raises(ValueError, match="3 fields together"):
+        collected(replace(POLICY, n_sampled=2), people(9)).mean("age", by="city", where={"set": 0})
+
+
+def test_forged_reports_may_all_answer_the_same_field(survey):
+    """Attack: one percent of forged reports, all about one field, are more of its answers."""
+    city = survey.frequencies("city")
+    plain = replace(city, answered=1.0)
+    np.testing.assert_allclose(city.moved_by(0.01), plain.moved_by(0.01 / city.answered))
+    forged = {"bits": 0, "age": 0.0}
+    policy, collector = POLICY, Collector(POLICY)
+    for _ in range(600):
+        collector.add(policy.release({"city": "Bonn"}))
+    before = collector.frequencies("city")
+    n = collector.n_reports
+    for number in range(60):
+        answers = [2, forged["bits"], None, 0, None]
+        report = policy._pack(number.to_bytes(16, "big"), answers)
+        assert collector.add(report)
+    after = collector.frequencies("city")
+    # 60 of 660 reports: the bound of the estimate that has them.
+    moved = np.abs(after.values - before.values)
+    assert (moved <= after.moved_by(60 / (n + 60)) + 1e-12).all()
+
+
+def test_rows_of_another_design_are_no_reports():
+    """Attack: an Arrow row with more or fewer answers than a person was asked."""
+    names = [field.name for field in POLICY.fields]
+    answers = {"city": 1, "bits": 5, "set": 1 << 7 | 1 << 6 | 1 << 5, "age": 9, "numbers": 0}
+    ids = "00" * 16
+    reports = [
+        PolicyReport(ids, {name: answers[name] for name in chosen})
+        for chosen in (names[:3], names[2:], names[:2], names[:4], [])
+    ]
+    columns = columns_of(POLICY, reports)
+    assert are_answers(POLICY, columns).tolist() == [True, True, False, False, False]
+    assert asked_of(POLICY, columns).sum(axis=1).tolist() == [3, 3, 2, 4, 0]
+    wrong = PolicyReport(ids, {"city": 1, "bits": 5, "set": 3})
+    assert are_answers(POLICY, columns_of(POLICY, [wrong])).tolist() == [False]
+
+
+def test_files_keep_who_was_asked_what(tmp_path, survey):
+    pytest.importorskip("pyarrow")
+    from skldp.collection._report_tables import batch_of_columns
+
+    batch = batch_of_columns(POLICY, survey._columns)
+    again = Collector(POLICY)
+    again.add_batch(batch)
+    assert again.counts.accepted == 6000
+    np.testing.assert_array_equal(asked_of(POLICY, again._columns), asked_of(POLICY, survey._columns))
+    path = tmp_path / "reports.bin"
+    path.write_bytes(b"".join(POLICY.release({"city": "Ulm"}) for _ in range(20)))
+    once = Collector(POLICY)
+    once.add_file(path)
+    assert once.counts.accepted == 20
+
+
+def test_a_frame_tells_not_asked_from_missing(survey):
+    frame = survey.to_frame()
+    asked = asked_of(POLICY, survey._columns)
+    city = frame["city"].to_numpy(dtype=object)
+    assert all(isinstance(one, float) for one in city[~asked[:, 0]])
+    assert set(city[asked[:, 0]]) == set(CITY.values)
+    assert frame["age"].isna().tolist() == (~asked[:, 3]).tolist()
+    assert frame["bits=3"].isna().tolist() == (~asked[:, 1]).tolist()
+    assert frame["x"].isna().tolist() == (~asked[:, 4]).tolist()
+
+
+def test_a_page_has_the_fields_that_were_answered():
+    few = Collector(POLICY)
+    for _ in range(3):
+        few.add(POLICY._pack(np.random.default_rng(few.n_reports).bytes(16), [0, 0, None, 5, None]))
+    assert few._usual_estimates(FEW) == []
+    assert few._usual_estimates(CITY) != []
+    assert "fields asked of a person" in few._repr_html_()
+    if pytest.importorskip("jinja2"):
+        assert "city" in few.page()
+
+
+SCHEMA = {"age": (0, 10), "city": {"type": "categories", "values": ["x", "y"], "missing": "category"}, "s": list("SML")}
+FRAME = pd.DataFrame({"age": [1.0, 9.0], "city": ["x", None], "s": ["S", "L"]})
+
+
+@pytest.mark.parametrize(
+    "fitted",
+    [
+        TablePrivatizer(3.0, schema=SCHEMA, n_sampled_features=2, category_mechanism="oue").fit(FRAME),
+        TablePrivatizer(3.0, schema=SCHEMA, n_sampled_features="auto").fit(FRAME),
+        CategoricalPrivatizer(3.0, categories=[["x", "y"], [1, 2, 3]], n_sampled_features=1).fit([["x", 1]]),
+    ],
+)
+def test_an_estimator_and_its_policy_have_one_design(fitted):
+    policy = Policy.from_estimator(fitted, purpose="some columns")
+    assert policy.n_sampled == fitted.mechanism_.n_sampled
+    assert policy.epsilon == pytest.approx(fitted.privacy_guarantee_.epsilon, abs=1e-12)
+    again = Policy.from_json(policy.to_json())
+    built = again.to_estimator()
+    assert built.n_sampled_features == policy.n_sampled
+    for other in (None, 1 if policy.n_sampled == 2 else 2):
+        if other != len(policy.fields):
+            with pytest.raises(ValueError, match="do not match its stated parameters"):
+                replace(policy, n_sampled=other).to_estimator()
+
+
+def test_a_sample_of_one_part_has_no_policy():
+    from sklearn.compose import ColumnTransformer
+
+    table = TablePrivatizer(3.0, schema={"s": list("SML"), "t": ["a", "b"]}, n_sampled_features=1)
+    both = ColumnTransformer([("table", table, ["s", "t"]), ("number", NumericPrivatizer(1.0), ["age"])])
+    frame = pd.DataFrame({"s": ["S"], "t": ["a"], "age": [0.5]})
+    with pytest.raises(ValueError, match="samples all of its fields or none"):
+        Policy.from_estimator(both.fit(frame), purpose="no")
