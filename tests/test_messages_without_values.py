@@ -423,7 +423,7 @@ MECHANISMS = {
         )
         for name in NUMERIC_MECHANISMS
     },
-    "privunit": mechanisms.PrivUnit(3, 4.0),
+    "direction": mechanisms.PrivUnit(3, 4.0),
     "ball": PrivUnitBall(3, 4.0, 1.0),
     "scaled": ScaledRows(mechanisms.PrivUnit(3, 4.0), (0.0,) * 3, (1.0,) * 3),
     "metric": mechanisms.MultivariateLaplace(3, 1.0, radius=1.0),

@@ -15,7 +15,7 @@ from skldp.learning._survey_estimates import SurveyEstimate
 from skldp.mechanisms import LocalHashing
 from skldp.mechanisms.categorical._unary import OneHotRandomizedResponse
 
-_MOST_CANDIDATES = 2**18
+_MOST_CANDIDATES = 2**20 - 1
 
 
 class Round(NamedTuple):
@@ -42,8 +42,8 @@ class HeavyHitters:
     n_kept : int, default=32
         Largest number of prefixes that are extended; more than the number of words that are searched.
     n_candidates : int, default=4096
-        Largest number of prefixes in a task, up to 2^18. A larger number needs fewer groups, of more people each, and
-        longer documents.
+        Largest number of prefixes in a task, below 2^20. A larger number needs fewer groups, of more people each, and
+        longer documents: 393,216 and ``n_kept=24`` need two groups for 32 bits, and documents of 14 million characters.
     false_positives : float, default=0.05
         Largest probability of finding any word that no person of the last group has, if reports are honest. A share of
         forged reports of about :attr:`least_share` suffices to have a word found.

@@ -16,6 +16,7 @@ from skldp.mechanisms.numeric._bounded_features import (
     make_mechanism,
     number_of_sampled_features,
 )
+from skldp.mechanisms.numeric._points import Points, checked_weights
 
 
 class NumericPrivatizer(OneToOneFeatureMixin, LocalTransformer):
@@ -35,16 +36,24 @@ class NumericPrivatizer(OneToOneFeatureMixin, LocalTransformer):
         - ``"ldp_fl"``: Duchi around a public centre, which is the middle of `bounds`, so the same as ``"duchi"``;
         - ``"duchi_vector"``: all features together, one sign each;
         - ``"gaussian"``: exact discrete Gaussian noise, all features together; it needs `delta`;
-        - ``"best"``: the one with the least worst-case variance of a feature in units of its half-width.
+        - ``"privunit"``: at least two features together, as a vector of the ball around their box; the least variance
+          from an epsilon of about 2 on. Its guarantee is proved for real numbers, as that of
+          :class:`PrivUnitTransformer`, and no policy can ask for it;
+        - ``"points"``: the law of least squared error for one number, by a linear program (seconds at large epsilon,
+          once in a process); its answers identify neither squares nor distributions;
+        - ``"best"``: the one with the least variance of a feature in units of its half-width, as `objective` says.
     bounds : (low, high), default=(-1, 1)
         Declared domain, each end a number or one number per feature; also a dict of pairs by column name, or a list of
         one pair per feature. Values outside are clipped.
+    objective : {"worst", "mean"} or array-like of shape (n_bins,), default="worst"
+        Which variance ``"best"`` and ``"points"`` make least: the largest over all values, the mean over evenly spread
+        ones, or the mean under a declared prior: weights of at most 64 equal bins of each feature's bounds.
     delta : float, default=0.0
         Above 0 for the Gaussian (and for ``"best"`` if the Gaussian is to be among its candidates), else 0.
     n_sampled_features : "auto", "all" or int, default="auto"
         Number of features released per row, sampled for each row. Each has its share of epsilon and is scaled up; the
         others become the middle of their bounds. ``"auto"`` is one for each 2.5 of epsilon, at least one, and all for
-        ``"duchi_vector"`` and ``"gaussian"``.
+        ``"duchi_vector"``, ``"gaussian"`` and ``"privunit"``.
     transform_noise : bool, default=True
         If False, `transform` returns the clipped values without noise; `fit_transform` still adds it.
     seed : None, int, Generator or RandomState, default=None
@@ -71,8 +80,8 @@ class NumericPrivatizer(OneToOneFeatureMixin, LocalTransformer):
     Raises
     ------
     ValueError
-        If delta is missing or not applicable, more features are sampled than X has, bounds have the wrong length, or
-        epsilon is too small for the mechanism.
+        If delta is missing or not applicable, the objective is no weights or the mechanism has none, more features are
+        sampled than X has, bounds have the wrong length, or epsilon is too small for the mechanism.
 
     Notes
     -----
@@ -84,7 +93,8 @@ class NumericPrivatizer(OneToOneFeatureMixin, LocalTransformer):
     ----------
     Wang et al., "Collecting and analyzing multidimensional data with local differential privacy", ICDE 2019; Zhao et
     al., "Local differential privacy based federated learning for Internet of Things", 2020; Canonne, Kamath and
-    Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020.
+    Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020; Asi, Feldman and Talwar, "Optimal
+    algorithms for mean estimation under local differential privacy", ICML 2022.
 
     Examples
     --------
@@ -93,7 +103,7 @@ class NumericPrivatizer(OneToOneFeatureMixin, LocalTransformer):
     >>> X = np.random.default_rng(0).uniform(0, 16, (5000, 4))
     >>> privatizer = NumericPrivatizer(epsilon=4.0, mechanism="best", bounds=(0, 16)).fit(X)
     >>> privatizer.mechanism_name_, privatizer.n_sampled_features_
-    ('duchi_vector', 4)
+    ('privunit', 4)
     >>> privatizer.transform(X).shape
     (5000, 4)
     """
@@ -103,6 +113,7 @@ class NumericPrivatizer(OneToOneFeatureMixin, LocalTransformer):
         "bounds": BOUNDS_BY_COLUMN,
         "mechanism": [StrOptions({*NUMERIC_MECHANISMS, "best"})],
         "ledger": LEDGER,
+        "objective": [StrOptions({"worst", "mean"}), "array-like"],
         "delta": [NumberRange(Real, 0, 1, closed="left")],
         "n_sampled_features": [StrOptions({"auto", "all"}), NumberRange(Integral, 1, None, closed="left")],
     }
@@ -113,6 +124,7 @@ class NumericPrivatizer(OneToOneFeatureMixin, LocalTransformer):
         *,
         mechanism: str = "hybrid",
         bounds: Any = (-1, 1),
+        objective: Any = "worst",
         delta: float = 0.0,
         n_sampled_features: int | Literal["auto", "all"] | None = "auto",
         transform_noise: bool = True,
@@ -123,6 +135,7 @@ class NumericPrivatizer(OneToOneFeatureMixin, LocalTransformer):
         self.epsilon = epsilon
         self.mechanism = mechanism
         self.bounds = bounds
+        self.objective = objective
         self.delta = delta
         self.n_sampled_features = n_sampled_features
         self.transform_noise = transform_noise
@@ -146,10 +159,15 @@ class NumericPrivatizer(OneToOneFeatureMixin, LocalTransformer):
         return as_table(X, n_columns=self.n_features_in_, dtype=FLOATS)
 
     def _make_mechanism(self, X):
-        n_features, epsilon = X.shape[1], float(self.epsilon)
+        n_features, epsilon, prior = X.shape[1], float(self.epsilon), self._prior()
         if self.mechanism == "best":
             self.mechanism_name_, mechanism, self.n_sampled_features_ = best_mechanism(
-                epsilon, n_features, n_sampled=self.n_sampled_features, delta=self.delta
+                epsilon,
+                n_features,
+                n_sampled=self.n_sampled_features,
+                delta=self.delta,
+                prior=prior,
+                with_points=True,
             )
         else:
             self.mechanism_name_ = self.mechanism
@@ -157,5 +175,20 @@ class NumericPrivatizer(OneToOneFeatureMixin, LocalTransformer):
                 self.n_sampled_features, self.mechanism, epsilon, n_features
             )
             mechanism = make_mechanism(self.mechanism, epsilon, self.n_sampled_features_, self.delta)
+            if self.mechanism == "points":
+                mechanism = Points(mechanism.epsilon, prior)
         low, high = (tuple(end.tolist()) for end in self.bounds_)
         return BoundedFeatures(mechanism, low, high, n_sampled=self.n_sampled_features_, stated=epsilon)
+
+    def _prior(self) -> tuple[float, ...]:
+        """Return the weights of the bins of the bounds, none for the worst case."""
+        is_worst = isinstance(self.objective, str) and self.objective == "worst"
+        if is_worst:
+            return ()
+        if self.mechanism not in ("best", "points"):
+            rule = "An objective other than 'worst' needs mechanism 'best' or 'points'"
+            raise ValueError(f"{rule}; got {self.mechanism!r}.")
+        weights = checked_weights((1.0,) if isinstance(self.objective, str) else self.objective)
+        if not weights:
+            raise ValueError(f"objective must have weights of at least one bin; got {self.objective!r}.")
+        return weights

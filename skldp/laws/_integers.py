@@ -236,6 +236,7 @@ LAWS = {
     "hadamard": ("_categories", "HadamardLaw"),
     "bins": ("_numbers", "BinsLaw"),
     "knots": ("_numbers", "KnotsLaw"),
+    "points": ("_points_law", "PointsLaw"),
     "sign_and_bits": ("_numbers", "BitsLaw"),
     "signs": ("_numbers", "SignsLaw"),
     "sampled": ("_numbers", "SampledLaw"),

@@ -234,7 +234,7 @@ class BinsLaw(_ResponseOnNumbers):
     answers: tuple[int, ...]
 
     def _check(self) -> None:
-        listed = _whole(self.edges, PLACES) and _whole(self.answers, PLACES) and _ascending(self.edges)
+        listed = whole(self.edges, PLACES) and whole(self.answers, PLACES) and ascending(self.edges)
         if not isinstance(self.response, ResponseLaw) or not listed:
             self._refuse("answer for bins, whose edges ascend, within [-1, 1]")
         if not self.response.n_codes == len(self.answers) == len(self.edges) + 1 <= _MOST_BINS:
@@ -258,7 +258,7 @@ class KnotsLaw(_ResponseOnNumbers):
     knots: tuple[int, ...]
 
     def _check(self) -> None:
-        listed = _whole(self.knots, PLACES) and _ascending(self.knots) and len(self.knots) >= 2
+        listed = whole(self.knots, PLACES) and ascending(self.knots) and len(self.knots) >= 2
         if not listed or (self.knots[0], self.knots[-1]) != (-PLACES, PLACES):
             self._refuse("have knots that ascend from -1 to 1")
         if not isinstance(self.response, ResponseLaw) or not self.response.n_codes == len(self.knots) <= _MOST_BINS:
@@ -297,7 +297,7 @@ class BitsLaw(UnitLaw):
 
     def _check(self) -> None:
         flips = self.flip_counts
-        if not _whole(flips, _TWO_63) or not 1 <= len(flips) <= _MOST_BITS or not all(0 < t < _TWO_63 for t in flips):
+        if not whole(flips, _TWO_63) or not 1 <= len(flips) <= _MOST_BITS or not all(0 < t < _TWO_63 for t in flips):
             self._refuse(f"flip 1 to {_MOST_BITS} bits, each less than half the time and sometimes")
 
     @property
@@ -337,12 +337,12 @@ class BitsLaw(UnitLaw):
         return (1 << len(self.flip_counts) - 1) - 1
 
 
-def _whole(numbers: Any, most: int) -> bool:
+def whole(numbers: Any, most: int) -> bool:
     """Return whether `numbers` is a tuple of integers of magnitude at most `most`."""
     return isinstance(numbers, tuple) and all(is_integer(number) and abs(number) <= most for number in numbers)
 
 
-def _ascending(numbers: tuple[int, ...]) -> bool:
+def ascending(numbers: tuple[int, ...]) -> bool:
     return all(before < after for before, after in pairwise(numbers))
 
 

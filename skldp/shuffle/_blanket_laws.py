@@ -12,7 +12,7 @@ common part is larger than that of a bit with symmetric flips.
 
 import decimal
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import singledispatch
 from itertools import compress, pairwise, permutations, product
@@ -33,6 +33,7 @@ from skldp.mechanisms.numeric._additive import Laplace
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 from skldp.mechanisms.numeric._duchi import Duchi, DuchiVector, ThreeOutputs
 from skldp.mechanisms.numeric._piecewise import Hybrid, HybridThreeOutputs, Piecewise
+from skldp.mechanisms.numeric._privunit_box import PrivUnitBox
 from skldp.mechanisms.numeric._response_on_bins import PriorQuestion, ResponseOnBins
 from skldp.mechanisms.vector._privunit import PrivUnit, PrivUnitBall, ScaledRows
 from skldp.shuffle._shuffle_bounds import MOST_EPSILON, BlanketLaw
@@ -52,16 +53,21 @@ _DELEGATES: dict[type, str] = {
     ResponseOnBins: "inner",
     PriorQuestion: "inner",
     PrivUnitBall: "sphere",
+    PrivUnitBox: "inner",
     ScaledRows: "inner",
 }
 
 
 @dataclass(frozen=True)
 class PairLaws:
-    """Laws that cover all pairs of inputs; none if only epsilon is known."""
+    """Laws that cover all pairs of inputs; none if only epsilon is known.
+
+    The chances are the smallest and the largest of the second answer, if a release is one of two answers.
+    """
 
     laws: tuple[BlanketLaw, ...] = ()
     slack: float = 0.0
+    chances: tuple[Fraction, Fraction] | None = None
 
 
 @singledispatch
@@ -77,7 +83,8 @@ def _(mechanism: GeneralizedRandomizedResponse) -> PairLaws:
         return PairLaws()
     low = Fraction(mechanism.other_count, TWO_64)
     ratio = Fraction(mechanism.keep_count, mechanism.other_count)
-    return PairLaws((_two_levels(ratio, low, low * (mechanism.n_classes - 2)),))
+    chances = (low, 1 - low) if mechanism.n_classes == 2 else None
+    return PairLaws((_two_levels(ratio, low, low * (mechanism.n_classes - 2)),), chances=chances)
 
 
 @pair_laws.register
@@ -95,6 +102,8 @@ def _(mechanism: UnaryEncoding) -> PairLaws:
 @pair_laws.register
 def _(mechanism: CategoricalRecord) -> PairLaws:
     columns = [pair_laws(column) for column in mechanism.parts if column.n_classes > 1]
+    if len(columns) == 1 and mechanism.n_sampled is None:
+        return columns[0]
     # A column without a law leaves the record without one, and a sample of columns has no law here.
     known = mechanism.n_sampled is None and all(one.laws for one in columns)
     return _together(law for column in columns for law in column.laws) if known else PairLaws()
@@ -103,7 +112,8 @@ def _(mechanism: CategoricalRecord) -> PairLaws:
 @pair_laws.register
 def _(mechanism: Duchi) -> PairLaws:
     up, down = 2**63 + mechanism.slope, 2**63 - mechanism.slope
-    return PairLaws((_two_levels(Fraction(up, down), Fraction(down, TWO_64), Fraction(0)),))
+    law = _two_levels(Fraction(up, down), Fraction(down, TWO_64), Fraction(0))
+    return PairLaws((law,), chances=(Fraction(down, TWO_64), Fraction(up, TWO_64)))
 
 
 @pair_laws.register
@@ -142,7 +152,8 @@ def _(mechanism: Hybrid | HybridThreeOutputs) -> PairLaws:
 def _(mechanism: BoundedFeatures) -> PairLaws:
     one, times = pair_laws(mechanism.mechanism), mechanism.n_sampled // mechanism.mechanism.n_outputs
     if times == 1:
-        return one
+        # The released feature is part of the answer.
+        return one if mechanism.n_outputs == 1 else replace(one, chances=None)
     return _together(one.laws * times) if len(one.laws) == 1 and not one.slack else PairLaws()
 
 
@@ -209,7 +220,9 @@ def _(mechanism: PrivUnit) -> PairLaws:
 def _(mechanism: FiniteQuery) -> PairLaws:
     if mechanism.n_points > _MOST_POINTS:
         return PairLaws()
-    return PairLaws(_of_table(mechanism.weights.tolist()))
+    table = mechanism.weights.tolist()
+    second = [Fraction(row[-1], sum(row)) for row in table]
+    return PairLaws(_of_table(table), chances=(min(second), max(second)) if len(table[0]) == 2 else None)
 
 
 def _law(own: list[Any], other: list[Any], weights: list[Fraction]) -> BlanketLaw:

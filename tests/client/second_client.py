@@ -42,8 +42,9 @@ def n_answers(law):
             return own["n_buckets"] * (own["n_buckets"] ** digits(law) - 1)
         case "hadamard":
             return own["n_blocks"] * own["block_size"]
-        case "bins" | "knots" | "sign_and_bits":
-            of = {"bins": len(law.get("answers", "")), "knots": len(law.get("knots", ""))}
+        case "bins" | "knots" | "points" | "sign_and_bits":
+            lists = {"bins": "answers", "knots": "knots", "points": "places"}
+            of = {name: len(law.get(places, "")) for name, places in lists.items()}
             return of[law["law"]] if law["law"] in of else 2 ** len(law["flip_counts"])
         case "signs":
             return 2 ** own["n_values"]
@@ -260,6 +261,13 @@ def draw_of_places(law, x, words):
             i = max(i for i in range(len(knots) - 1) if i == 0 or knots[i] <= v)
             up = w * (knots[i + 1] - knots[i]) < (v - knots[i]) * 2**64
             return draw(law["response"], i + 1 if up else i, words)
+        case "points":
+            k, m, counts = int(law["n_points"]), len(law["places"]), [int(count) for count in law["counts"]]
+            u = (round(x * 2.0**53) + 2**53) * (k - 1)
+            i = u // 2**54 + (w < u % 2**54 * 2**10)
+            row = counts[i * m : (i + 1) * m] if i < k // 2 else counts[(k - 1 - i) * m : (k - i) * m][::-1]
+            second = next(words)
+            return sum(sum(row[: j + 1]) <= second for j in range(m))
         case "sign_and_bits":
             j = len(law["flip_counts"]) - 1
             position = abs(x) * (2**j - 1) if j else (1 + x) / 2
@@ -314,6 +322,7 @@ def draw(law, x, words):
         "local_hashing": draw_of_codes,
         "hadamard": draw_of_codes,
         "knots": draw_of_places,
+        "points": draw_of_places,
         "sign_and_bits": draw_of_places,
         "bins": draw_of_bins,
     }

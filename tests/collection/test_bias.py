@@ -59,7 +59,7 @@ def _numeric():
     }
     for name, epsilon in itertools.product(NUMERIC_MECHANISMS, (1.0, 3.0)):
         # Noise of real numbers is no law of integers, and vectors are below.
-        if name not in ("laplace", "gaussian", "duchi_vector"):
+        if name not in ("laplace", "gaussian", "duchi_vector", "privunit"):
             yield (few_bits[name](epsilon) if name in few_bits else make_mechanism(name, epsilon)).integer_law
     yield bitrand(3.0, ([0.0], [1.0]), calibration="exact", debias=True).integer_law
     yield ResponseOnBins(2.0, 0.0, 1.0, unbiased=True).integer_law
@@ -153,6 +153,10 @@ def number_chances(law, x):
                 return same_or_not(n, other)[codes].mean(axis=0)
             hats = np.array([np.interp(x, np.array(law.knots) / 2**53, row) for row in np.eye(n)])
             return hats.mean(axis=1) @ same_or_not(n, other)
+        case "points":
+            table = np.array([[count / TWO_64 for count in row] for row in law.rows])
+            hats = np.array([np.interp(x, np.linspace(-1, 1, law.n_points), row) for row in np.eye(law.n_points)])
+            return hats.mean(axis=1) @ table
         case "sign_and_bits":
             n = len(law.flip_counts) - 1
             if not n:

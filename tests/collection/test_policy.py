@@ -121,11 +121,11 @@ MORE_BOUNDS = ([-1.0, -2.0, 0.0], [1.0, 2.0, 8.0])
 EVERY = [
     *(
         NumericPrivatizer(4.0, mechanism=name, bounds=MORE_BOUNDS, n_sampled_features="all").fit(NUMBERS)
-        for name in ("duchi", "three_outputs", "piecewise", "piecewise_sub", "hybrid", "hybrid_tp", "ldp_fl", "best")
+        for name in ("duchi", "three_outputs", "piecewise", "piecewise_sub", "hybrid", "hybrid_tp", "ldp_fl", "points")
     ),
     *(
         NumericPrivatizer(4.0, mechanism=name, bounds=MORE_BOUNDS, n_sampled_features=2).fit(NUMBERS)
-        for name in ("hybrid", "duchi_vector", "best")
+        for name in ("hybrid", "duchi_vector", "points")
     ),
     NumericPrivatizer(1.0, mechanism="duchi_vector", bounds=MORE_BOUNDS).fit(NUMBERS),
     NumericPrivatizer(1.0, mechanism="best", bounds=(0, 5)).fit(pd.DataFrame({"age": [3.0], "size": [2.0]})),

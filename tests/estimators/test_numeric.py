@@ -16,7 +16,7 @@ from skldp.mechanisms.numeric._bounded_features import NUMERIC_MECHANISMS
 BOUNDS = ([0.0, -4.0, 100.0], [1.0, 4.0, 101.0])
 CHECKED = [
     NumericPrivatizer(mechanism=name, delta=delta, seed=0)
-    for name, delta in [("duchi_vector", 0.0), ("laplace", 0.0), ("best", 0.0), ("gaussian", 1e-5)]
+    for name, delta in [("duchi_vector", 0.0), ("laplace", 0.0), ("best", 0.0), ("gaussian", 1e-5), ("privunit", 0.0)]
 ]
 
 
@@ -57,8 +57,8 @@ def test_rows_that_were_not_sampled_are_the_middle_of_their_bounds():
 def test_best_says_which():
     X = np.zeros((4, 1))
     small, large = (NumericPrivatizer(epsilon, mechanism="best").fit(X) for epsilon in (0.5, 4.0))
-    assert (small.mechanism_name_, large.mechanism_name_) == ("duchi", "hybrid_tp")
-    assert "HybridThreeOutputs" in repr(large.mechanism_)
+    assert (small.mechanism_name_, large.mechanism_name_) == ("points", "points")
+    assert "Points(epsilon=4.0" in repr(large.mechanism_)
     assert NumericPrivatizer(mechanism="laplace").fit(X).mechanism_name_ == "laplace"
 
 
@@ -116,8 +116,8 @@ def test_best_takes_the_gaussian_only_where_a_delta_is_given():
     X = np.zeros((2, 2000))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        pure = NumericPrivatizer(8.0, mechanism="best", n_sampled_features="all").fit(X)
-        relaxed = NumericPrivatizer(8.0, mechanism="best", delta=1e-5, n_sampled_features="all").fit(X)
+        pure = NumericPrivatizer(1e3, mechanism="best", n_sampled_features="all").fit(X)
+        relaxed = NumericPrivatizer(1e3, mechanism="best", delta=1e-5, n_sampled_features="all").fit(X)
     assert pure.privacy_guarantee_.delta == 0
     assert relaxed.mechanism_name_ == "gaussian"
     assert 0 < relaxed.privacy_guarantee_.delta <= 1e-5

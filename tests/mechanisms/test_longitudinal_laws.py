@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from mechanisms.test_integer_laws import runs
 
+from skldp.collection._likeliest import likeliest_codes
 from skldp.laws._integers import law_from_dict, secure_words
 from skldp.laws._longitudinal_laws import (
     LongitudinalBitsLaw,
@@ -18,7 +19,7 @@ from skldp.laws._longitudinal_laws import (
     LongitudinalResponseLaw,
 )
 from skldp.laws._numbers import SampledLaw
-from skldp.learning._answer_scores import code_scores, likeliest_codes, numbers
+from skldp.learning._answer_scores import code_scores, numbers
 from skldp.learning._bucket_scores import BucketScores
 from skldp.mechanisms import longitudinal_categories, longitudinal_histogram, longitudinal_mean
 

@@ -21,6 +21,8 @@ from skldp.mechanisms._rows import SampledFeatures, Workspace
 from skldp.mechanisms.numeric._additive import Gaussian, Laplace
 from skldp.mechanisms.numeric._duchi import MOST_VALUES, Duchi, DuchiVector, ThreeOutputs
 from skldp.mechanisms.numeric._piecewise import Hybrid, HybridThreeOutputs, Piecewise, SquareWave
+from skldp.mechanisms.numeric._points import Points
+from skldp.mechanisms.numeric._privunit_box import PrivUnitBox
 from skldp.mechanisms.numeric._unit_interval import LEAST_EPSILON, UnitMechanism
 
 # Rows stay in single precision if centres are at most this many half-widths, and half-widths are in this range.
@@ -48,6 +50,14 @@ def worst_sampled_variance(mechanism: UnitMechanism, n_features: int, n_sampled:
         return mechanism.worst_variance
     size = np.linspace(0, 1, 4097)
     return float((scale * (mechanism.variance(size) + size**2) - size**2).max())
+
+
+def mean_sampled_variance(mechanism: UnitMechanism, n_features: int, n_sampled: int, prior: tuple[float, ...]) -> float:
+    """Return the mean over a prior of equal bins of [-1, 1] of the variance of one feature; see above."""
+    x = (np.arange(4096) + 0.5) / 2048 - 1
+    weights = np.array(prior)[((x + 1) / 2 * len(prior)).astype(np.int64)]
+    scale = n_features / n_sampled
+    return float(weights @ (scale * (mechanism.variance(x) + x**2) - x**2) / weights.sum())
 
 
 @dataclass(frozen=True)
@@ -173,10 +183,11 @@ _ALONE: dict[str, Callable[[float], UnitMechanism]] = {
     "hybrid": Hybrid,
     "hybrid_tp": HybridThreeOutputs,
     "laplace": Laplace,
+    "points": Points,
     # Sun, Qian and Chen, IJCAI 2021: Duchi's answer about a public centre, which is the middle of the bounds.
     "ldp_fl": Duchi,
 }
-JOINT_MECHANISMS = ("duchi_vector", "gaussian")
+JOINT_MECHANISMS = ("duchi_vector", "gaussian", "privunit")
 #: Names that :func:`make_mechanism` takes: those for one value, then those for several values together.
 NUMERIC_MECHANISMS = (*_ALONE, *JOINT_MECHANISMS)
 
@@ -185,7 +196,7 @@ def number_of_sampled_features(n_sampled: Any, mechanism: str, epsilon: float, n
     """Resolve ``"auto"``, ``"all"`` or a number into how many features are released.
 
     ``"auto"`` is :func:`~skldp.mechanisms.numeric._bounded_features.automatic_n_sampled` for mechanisms that release
-    each feature alone, and all of them for those that release features together, Duchi's vector and the Gaussian.
+    each feature alone, and all of them for those that release features together.
     """
     if isinstance(n_sampled, str) and n_sampled in ("auto", "all"):
         if n_sampled == "all" or mechanism in JOINT_MECHANISMS:
@@ -202,8 +213,8 @@ def make_mechanism(name: str, epsilon: float, n_released: int = 1, delta: float 
         return Gaussian(epsilon, delta, n_released)
     if delta != 0:
         raise ValueError(f"Only the Gaussian mechanism has a delta; for {name!r} it must be 0; got {delta!r}.")
-    if name == "duchi_vector":
-        return DuchiVector(epsilon, n_released)
+    if name in ("duchi_vector", "privunit"):
+        return (DuchiVector if name == "duchi_vector" else PrivUnitBox)(epsilon, n_released)
     if 0 < epsilon / n_released < LEAST_EPSILON:
         least = f"{LEAST_EPSILON * n_released:.3g}"
         raise ValueError(f"epsilon must be at least {least}, since {n_released} values share it; got {epsilon!r}.")
@@ -211,18 +222,33 @@ def make_mechanism(name: str, epsilon: float, n_released: int = 1, delta: float 
 
 
 def best_mechanism(
-    epsilon: float, n_features: int, *, n_sampled: Any = "auto", delta: float = 0.0
+    epsilon: float,
+    n_features: int,
+    *,
+    n_sampled: Any = "auto",
+    delta: float = 0.0,
+    prior: tuple[float, ...] = (),
+    with_points: bool = False,
 ) -> tuple[str, UnitMechanism, int]:
-    """Return the mechanism with the least worst-case variance of a feature."""
+    """Return the mechanism with the least worst-case variance of a feature, or mean variance under a prior.
+
+    The law on points is a candidate if asked for: it is the best of one number, but its answers identify neither the
+    squares of numbers nor their distribution.
+    """
     best = None
     for name in NUMERIC_MECHANISMS:
-        if name == "ldp_fl" or (name == "gaussian" and delta == 0):
+        if name == "ldp_fl" or (name == "gaussian" and delta == 0) or (name == "points" and not with_points):
             continue
         n_released = number_of_sampled_features(n_sampled, name, epsilon, n_features)
-        if name == "duchi_vector" and n_released > MOST_VALUES:
+        fits = {"duchi_vector": n_released <= MOST_VALUES, "privunit": 2 <= n_released <= MOST_VALUES}
+        if not fits.get(name, True):
             continue
         mechanism = make_mechanism(name, epsilon, n_released, delta if name == "gaussian" else 0.0)
+        if name == "points" and prior:
+            mechanism = Points(mechanism.epsilon, prior)
         variance = worst_sampled_variance(mechanism, n_features, n_released)
+        if prior:
+            variance = mean_sampled_variance(mechanism, n_features, n_released, prior)
         # Equal laws may differ in the last digits: the simpler one, which comes first, keeps its place.
         if best is None or variance < best[0] * (1 - 1e-9):
             best = variance, name, mechanism, n_released

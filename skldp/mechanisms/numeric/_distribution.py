@@ -164,25 +164,49 @@ def likeliest_shares(counts: Floats, response: Floats) -> Floats:
 
 
 def ascend(
-    mixture: Callable[[Floats], Floats], back: Callable[[Floats], Floats], counts: Floats, n_inputs: int
+    mixture: Callable[[Floats], Floats],
+    back: Callable[[Floats], Floats],
+    counts: Floats,
+    n_inputs: int,
+    start: Floats | None = None,
+    *,
+    part: float = 1 / 8,
 ) -> Floats:
     r"""Maximize the likelihood of shares by expectation and maximization, for a response given by its two products.
 
-    Shapes: counts (n_given,); returns (n_inputs,).
+    Shapes: counts (n_given,); start (n_inputs,), positive, even by default; returns (n_inputs,).
+
+    Two steps of it are extrapolated along their difference, by their length over its change; an extrapolation that is
+    less likely than they are is dropped, and inputs that it would take below 0 keep a part of their share.
 
     For n answers, no shares have a log-likelihood above the present one by more than n times the excess over 1 of the
     largest factor of the next step. The log-likelihood of the truth is about half the number of inputs below the
-    maximum; steps end where at most an eighth of that is left, or after 20,000.
+    maximum; steps end where at most a part of that is left, an eighth by default, or after 20,000.
 
-    Lindsay, "The geometry of mixture likelihoods: a general theory", Annals of Statistics 1983, Theorem 4.1.
+    Lindsay, "The geometry of mixture likelihoods: a general theory", Annals of Statistics 1983, Theorem 4.1; Varadhan
+    and Roland, "Simple and globally convergent methods for accelerating the convergence of any EM algorithm",
+    Scandinavian Journal of Statistics 2008, scheme S3.
     """
-    n, shares = float(counts.sum()), np.full(n_inputs, 1 / n_inputs)
-    for _ in range(_MOST_ITERATIONS):
-        factors = back(counts / n / mixture(shares))
-        if n * (factors.max() - 1) < n_inputs / 16:
-            break
-        shares = shares * factors
-        shares /= shares.sum()
+    slack = part * n_inputs / 2
+    n, shares = float(counts.sum()), np.full(n_inputs, 1 / n_inputs) if start is None else start
+    chances = mixture(shares)
+    for _ in range(_MOST_ITERATIONS // 2):
+        path = [shares]
+        for _ in range(2):
+            factors = back(counts / n / chances)
+            if n * (factors.max() - 1) < slack:
+                return np.asarray(path[-1], dtype=np.float64)
+            moved = path[-1] * factors
+            path.append(moved / moved.sum())
+            chances = mixture(path[-1])
+        first, shares = path[1] - path[0], path[2]
+        bend = path[2] - path[1] - first
+        scale = math.sqrt(float(first @ first) / max(float(bend @ bend), 1e-300))
+        ahead = np.maximum(path[0] + 2 * scale * first + scale**2 * bend, 0.1 * path[2])
+        ahead /= ahead.sum()
+        chances_ahead = mixture(ahead)
+        if counts @ np.log(chances_ahead) > counts @ np.log(chances):
+            shares, chances = ahead, chances_ahead
     return np.asarray(shares, dtype=np.float64)
 
 

@@ -1,0 +1,99 @@
+import numpy as np
+import pytest
+
+from skldp.collection import _likeliest
+from skldp.collection._likeliest import _products, likeliest_codes
+from skldp.learning._answer_scores import code_scores
+from skldp.mechanisms import LocalHashing, RandomizedResponse, noise_from
+from skldp.mechanisms.categorical._hadamard import HadamardResponse
+from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
+
+# Hash functions of one digit, of digits that the categories fill or hardly fill, and of small and large primes.
+LAWS = [
+    *(LocalHashing(epsilon, k) for epsilon, k in ((1.0, 5), (5.0, 3), (0.1, 60), (1.0, 30), (3.5, 200), (2.0, 100))),
+    *(HadamardResponse(epsilon, k) for epsilon, k in ((1.0, 5), (3.0, 30), (5.0, 200))),
+    RandomizedResponse(1.0, 7),
+    SubsetSelection(1.0, 9),
+    UnaryEncoding(1.0, 9),
+    UnaryEncoding(1.0, 70),
+]
+
+
+def answers_of(mechanism, n, rng):
+    """Answers of the law to random codes, as a collector holds them."""
+    codes = rng.integers(0, mechanism.n_classes, n) ** 2 // mechanism.n_classes
+    rows = mechanism.release(codes[:, None], noise_from(rng)).rows
+    if rows.shape[1] == 1:
+        return rows[:, 0].astype(np.uint32)
+    if rows.shape[1] > 64:
+        return np.packbits(rows, axis=1)
+    return (rows.astype(np.uint64) @ (1 << np.arange(rows.shape[1], dtype=np.uint64))[::-1]).astype(np.uint64)
+
+
+@pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
+@pytest.mark.parametrize("mechanism", LAWS, ids=repr)
+def test_products_are_those_of_each_report(mechanism, monkeypatch):
+    """Against the table of what each report supports, with weights that differ between reports."""
+    monkeypatch.setattr(_likeliest, "_ROWS", 64)
+    rng, k = np.random.default_rng(1), mechanism.n_classes
+    answers = answers_of(mechanism, 300, rng)
+    scores = code_scores(mechanism.integer_law)
+    table = np.array([scores.supports(answers, code) for code in range(k)], dtype=float)
+    for most in (2**27, 0):
+        monkeypatch.setattr(_likeliest, "_MOST_KEPT", most)
+        found = _products(mechanism.integer_law, answers)
+        assert found.counts.sum() == 300
+        shares = rng.dirichlet(np.ones(k))
+        each = np.repeat(found.supported(shares), found.counts.astype(int))
+        np.testing.assert_allclose(np.sort(each), np.sort(shares @ table), rtol=0, atol=1e-6)
+        weights = found.counts / (0.1 + found.supported(shares))
+        np.testing.assert_allclose(found.supporting(weights), table @ (1 / (0.1 + shares @ table)), rtol=1e-5)
+
+
+def test_reports_that_support_the_same_are_one():
+    """Of the 148,824 reports of 1,000 categories at epsilon 4, multiples of a hash function are 2,862 in all."""
+    law = LocalHashing(4.0, 1_000).integer_law
+    found = _products(law, np.arange(law.n_answers, dtype=np.uint32))
+    assert len(found.counts) == 2_862
+    assert (found.counts == 52).all()
+
+
+@pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
+@pytest.mark.parametrize("mechanism", LAWS, ids=repr)
+def test_no_shares_are_likelier_than_the_certificate_allows(mechanism):
+    rng, k = np.random.default_rng(2), mechanism.n_classes
+    answers = answers_of(mechanism, 3_000, rng)
+    law = mechanism.integer_law
+    scores = code_scores(law)
+    table = np.array([scores.supports(answers, code) for code in range(k)], dtype=float)
+    more = np.expm1(law.epsilon)
+    found = likeliest_codes(law, answers)
+    assert (found >= 0).all()
+    assert found.sum() == pytest.approx(1)
+    factors = (1 + more * table) @ (1 / (1 + more * (found @ table))) / 3_000
+    # Bits have single precision.
+    assert 3_000 * (factors.max() - 1) < k / 16 + 0.1
+    if not isinstance(mechanism, SubsetSelection | UnaryEncoding):
+        assert 3_000 * (factors.max() - 1) < k / 128 + 1e-6
+
+
+@pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
+def test_shares_of_some_reports_are_only_a_start(monkeypatch):
+    """The first reports lack a category; those of all have it."""
+    monkeypatch.setattr(_likeliest, "_LEAST_FIRST", 32)
+    mechanism = UnaryEncoding(4.0, 4)
+    codes = np.repeat([0, 1, 2], [1_000, 1_000, 2_000])
+    rows = mechanism.release(codes[:, None], noise_from(np.random.default_rng(3))).rows
+    answers = (rows @ (1 << np.arange(4))[::-1]).astype(np.uint8)
+    found = likeliest_codes(mechanism.integer_law, answers)
+    np.testing.assert_allclose(found, [0.25, 0.25, 0.5, 0.0], rtol=0, atol=0.05)
+
+
+@pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
+def test_a_million_reports_of_many_categories_are_estimated():
+    """Their table of bits would have 10^11 of them."""
+    mechanism = HadamardResponse(2.0, 100_000)
+    codes = np.minimum(np.random.default_rng(4).geometric(0.2, 1_000_000) - 1, 99_999)
+    released = mechanism.release(codes[:, None], noise_from(np.random.default_rng(5))).rows
+    found = likeliest_codes(mechanism.integer_law, released[:, 0].astype(np.uint32))
+    np.testing.assert_allclose(found[:5], np.bincount(codes)[:5] / 1e6, rtol=0, atol=0.01)
