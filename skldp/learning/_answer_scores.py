@@ -5,7 +5,6 @@ Noise of two fields is independent given the record, so that products of scores 
 one category, for whom the category is private too.
 """
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ from skldp.laws._numbers import BinsLaw, BitsLaw, LatticeLaw, MixtureLaw, Sample
 from skldp.laws._odds import TWO_64
 from skldp.mechanisms.categorical._hadamard import hadamard_transform, is_odd
 from skldp.mechanisms.categorical._local_hashing import linear_hash, support_of_others, support_sums
-from skldp.mechanisms.numeric._distribution import Ramps, ascend, lattice_response
+from skldp.mechanisms.numeric._distribution import Ramps, lattice_response
 from skldp.mechanisms.numeric._piecewise import lattice_variance
 
 Floats = npt.NDArray[np.float64]
@@ -34,7 +33,6 @@ Answers = npt.NDArray[np.unsignedinteger[Any]]
 # Smaller differences between two parts are rounding.
 _WORST_CONDITION = 1e12
 _ROWS = 1 << 16
-_MOST_BITS = 1 << 28
 
 
 @dataclass(frozen=True)
@@ -243,36 +241,6 @@ def code_scores(law: CodeLaw) -> "SupportScores | SignScores":
     if isinstance(law, HadamardLaw):
         return SignScores(law)
     raise ValueError(f"The law of a category must be one that is estimated from. Got {law.name!r} instead.")
-
-
-def likeliest_codes(law: CodeLaw, answers: Answers) -> Floats:
-    """Return the maximum-likelihood shares of codes."""
-    # Likelihood ratio of a code that an answer supports.
-    more = math.expm1(law.epsilon)
-    if isinstance(law, ResponseLaw | LongitudinalResponseLaw):
-        counts = np.bincount(answers, minlength=law.n_codes).astype(np.float64)
-        given = np.flatnonzero(counts)
-
-        def back_to_codes(parts: Floats) -> Floats:
-            whole = np.full(law.n_codes, parts.sum())
-            whole[given] += more * parts
-            return whole
-
-        return ascend(lambda shares: 1 + more * shares[given], back_to_codes, counts[given], law.n_codes)
-    if len(answers) * law.n_codes > _MOST_BITS:
-        raise ValueError(f"The likeliest shares need at most {_MOST_BITS:,} bits of all answers. Got more instead.")
-    parts = code_scores(law)
-    held = np.empty((len(answers), law.n_codes), dtype=np.float32)
-    for code in range(law.n_codes):
-        held[:, code] = parts.supports(answers, code)
-
-    def mixture(shares: Floats) -> Floats:
-        return np.asarray(1 + more * (held @ shares.astype(np.float32)), dtype=np.float64)
-
-    def back(sums: Floats) -> Floats:
-        return np.asarray(sums.sum() + more * (sums.astype(np.float32) @ held), dtype=np.float64)
-
-    return ascend(mixture, back, np.ones(len(answers)), law.n_codes)
 
 
 def numbers(law: UnitLaw, answers: Answers) -> Scores:

@@ -13,7 +13,6 @@ from skldp.learning._answer_scores import (
     StepScores,
     code_scores,
     grouped_number,
-    likeliest_codes,
     number_parts,
     numbers,
     squares,
@@ -237,35 +236,6 @@ def test_a_law_that_tells_nothing_is_refused():
     law = RandomizedResponse(1.0, 4).integer_law
     with pytest.raises(ValueError, match="must depend on the category"):
         code_scores(type(law)(4, 2**62))
-
-
-@pytest.mark.parametrize("mechanism", CODES, ids=repr)
-def test_the_likeliest_shares_are_likelier_than_others(mechanism):
-    """Than the truth and than a search around them, by the log-likelihood of the full law."""
-    law = mechanism.integer_law
-    table = np.array([code_chances(law, code, mechanism) for code in range(law.n_codes)])
-    rng = np.random.default_rng(law.n_codes)
-    truth = rng.dirichlet(np.ones(law.n_codes))
-    chances_of_answers = truth @ table
-    dtype = np.uint16 if law.n_answers > 256 else np.uint8
-    answers = rng.choice(law.n_answers, 5000, p=chances_of_answers / chances_of_answers.sum()).astype(dtype)
-
-    def log_likelihood(shares):
-        return np.log(shares @ table[:, answers]).sum()
-
-    found = likeliest_codes(law, answers)
-    assert (found >= 0).all()
-    assert found.sum() == pytest.approx(1)
-    others = [truth, np.full(law.n_codes, 1 / law.n_codes)]
-    others += [0.9 * found + 0.1 * rng.dirichlet(np.ones(law.n_codes)) for _ in range(50)]
-    # As near to the largest as the certificate says, in which bits are of single precision.
-    assert log_likelihood(found) > max(map(log_likelihood, others)) - law.n_codes / 16 - 0.1
-
-
-def test_the_likeliest_shares_are_not_sought_beyond_memory():
-    answers = np.zeros((1, 512), dtype=np.uint8)
-    with pytest.raises(ValueError, match="need at most"):
-        likeliest_codes(UnaryEncoding(1.0, 4096).integer_law, np.broadcast_to(answers, (70_000, 512)))
 
 
 def test_products_lie_between_products():
