@@ -40,7 +40,7 @@ _MOST_CUT = 0.4
 # Smallest largest squared weight at which a feature is named as hidden by noise.
 _HIDES = 0.1
 # Largest mean truncation: of a gradient in standard errors of the noise, of products in the largest noise eigenvalue.
-_GRADIENT_CUT, _GRAM_CUT = 0.2, 0.3
+_GRADIENT_CUT, _GRAM_CUT = 0.05, 0.3
 # Steps besides those of the model.
 _QUESTIONS = {"sizes", "gram_levels", "gram", "first_levels", "first", "second"}
 
@@ -54,7 +54,7 @@ class InferenceProtocol(RegressionProtocol):
 
     The intervals are for the coefficients of least squares of records moved into their bounds. Gradients
     :math:`P'x (y - x'\beta)` are cut off at the smallest radius whose bias, by the reported levels, is at
-    most a fifth of the noise's standard error, which the intervals count. A tail of fewer people than
+    most a twentieth of the noise's standard error, which the intervals count. A tail of fewer people than
     :attr:`undetected_share` may go unseen.
 
     A radius cuts off second moments of features that few people are far out in, such as rare categories, and steps are

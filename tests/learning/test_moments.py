@@ -305,7 +305,7 @@ def test_which_intervals_are_told_does_not_depend_on_the_noise_around_them():
     found = learnt(X, epsilon=4.0)
     task, told, good = Task.from_json(found._state["last"]["task"]), set(), set()
     for number in range(10):
-        report = task.release(X[:2_000], np.zeros(2_000), seeded(50 + number))
+        report = task.release(X[:1_300], np.zeros(1_300), seeded(50 + number))
         found._state["last"]["report"] = report.to_json()
         estimates = found.estimates
         ends = estimates.regress(2, [0, 1], 0.0, (-1.5, 1.5)).confidence_intervals()

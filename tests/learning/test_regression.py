@@ -243,6 +243,13 @@ def test_too_few_people_are_told_how_many_it_takes():
     assert abs(learnt.intercept - y.mean()) < 1
 
 
+def test_people_are_too_few_for_sampling_alone():
+    few, enough = (RegressionProtocol(3, n, epsilon=1e3, low=[-1] * 4, high=[1] * 4) for n in (19, 20))
+    assert few.sufficiency > module.LEAST_SUFFICIENCY
+    assert not few.is_enough
+    assert enough.is_enough
+
+
 @pytest.mark.parametrize("kind", ["rounds", "once"])
 def test_a_bound_that_is_never_reached_and_constant_features_are_learnt_around(kind):
     n = 20_000
