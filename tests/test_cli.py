@@ -208,7 +208,7 @@ def test_numbers_in_a_file_need_declared_bounds(run, tmp_path):
     lines = ["age,dose,cost", *(f"{i % 60},{i % 7},{i / 8}" for i in range(120))]
     (tmp_path / "people.csv").write_text("\n".join(lines), encoding="utf-8")
     (tmp_path / "bounds.csv").write_text("column,low,high\nage,0,60\ndose,0,7\ncost,0,12\n", encoding="utf-8")
-    options = ["--target", "cost", "--folds", "2", "--epsilons", "2"]
+    options = ["--target", "cost", "--folds", "2", "--epsilons", "0.5"]
     code, out, err = run("study", "people.csv", "--bounds", "0,60", *options)
     assert (code, out) == (2, "")
     assert "needs --target-bounds" in err
