@@ -103,7 +103,8 @@ def score(design, n, epsilon, seed):
 def miss(design, n, epsilon, seed):
     X, y = clipped(design, np.random.default_rng(seed), n)
     table = np.column_stack([X[:, :3], y])
-    protocol = MomentsProtocol(4, n, epsilon=epsilon, low=[-1] * 4, high=[1] * 4)
+    d = table.shape[1]
+    protocol = MomentsProtocol(d, n, epsilon=epsilon, low=[-1] * d, high=[1] * d)
     simulate(protocol, table, np.zeros(n), noise_from())
     found = protocol.estimates
     return np.max(np.abs(found.location - table.mean(axis=0)) / found.location_error)
