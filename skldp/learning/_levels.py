@@ -12,7 +12,7 @@ from skldp.learning._tasks import N_LEVELS
 
 # Number of standard errors by which a share of people must differ from the reference to replace it. Smaller: noise is
 # taken for a tail, and radii become too wide. Larger: rare records are seen later.
-_DETECTED = 3.0
+_DETECTED = 4.0
 # Standard deviation of the logarithm of the reference's scale about the expected one, before anybody is asked. Smaller:
 # a wrong expectation persists. Larger: noise decides while people are few.
 _LOG_SPREAD = 0.7
