@@ -3,7 +3,8 @@
 ``python benchmarks/hostile_designs.py [--seeds 10] [--people 20000 200000] [--epsilon 1 2 4 8] [--designs ...]``
 
 Each cell is the mean R2, with the worst in brackets. ``moments`` is the root mean square over the seeds of the largest
-distance of a column mean from the truth, in its stated standard errors, at the last epsilon.
+distance of a column mean from that of the people asked, in its stated standard errors, at the last epsilon. ``clean``
+is of seed 0.
 """
 
 import argparse

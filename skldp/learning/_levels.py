@@ -1,5 +1,6 @@
 r"""Distribution of the norms of a task's vectors, and the radius that follows from it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -141,7 +142,7 @@ class NormLevels:
         shares = self._distribution[0]
         return float(shares @ self._levels**2 / (shares @ self._levels) ** 2)
 
-    def _best(self, noise: float, of_reference: float, shown: Any) -> float:
+    def _best(self, noise: float, of_reference: float, shown: Callable[[float], float]) -> float:
         radii = self.top * 2.0 ** (-np.arange(4 * N_LEVELS - 3) / 4)
         errors = [np.hypot(noise * r, self.bias(r, of_reference)) / max(shown(r), 1e-9) for r in radii]
         return float(radii[int(np.argmin(errors))])

@@ -48,7 +48,7 @@ def tasks_of(kind, epsilon):
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_guarantee_of_every_task_stands_and_is_nearly_reached(kind, epsilon, fixed_noise):
     tasks = tasks_of(kind, epsilon)
-    # Only the protocols of a target that is a number ask for it alone.
+    # Besides vectors: numbers where the target is one, and levels or norms for the scale.
     of_kinds = {"rounds": {"number", "levels"}, "once": {"number", "levels"}, "moments": {"levels"}}
     scales = of_kinds.get(kind, {"log_norm"})
     assert {task.answer for task in tasks.values()} == {"vector"} | scales
