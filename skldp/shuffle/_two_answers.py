@@ -78,7 +78,9 @@ class TwoAnswers:
 
         def bound(block: Block) -> tuple[Floats, list[Terms]]:
             terms = self._terms(block, sizes, budget)
-            return np.max([[one.odds_excess(level) for level in levels] for one in terms], axis=0), terms
+            excess = np.array([[one.odds_excess(level) for level in levels] for one in terms], dtype=np.float64)
+            most: Floats = excess.max(axis=0)
+            return most, terms
 
         corners = product(*({(0, 0), (size, size)} for size in sizes))
         least = np.maximum(np.max([bound(corner)[0] for corner in corners], axis=0), 1e-300)
