@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from skldp.learning._levels import NormLevels, pooled
+from skldp.learning._levels import NormLevels
 from skldp.learning._posterior import combine_reports
 from skldp.learning._protocol import Protocol, split_evenly
 from skldp.learning._regression import RegressionProtocol
@@ -246,8 +246,7 @@ class InferenceProtocol(RegressionProtocol):
         if name not in _QUESTIONS:
             super()._take(name, task, report)
         elif task.answer == "levels":
-            told = pooled(None, task.radius, task.mean(report), report.n_people)
-            self._state["levels"] = self._state["levels"] | {name.removesuffix("_levels"): told}
+            self._add_levels(name.removesuffix("_levels"), task, report)
         else:
             Protocol._take(self, name, task, report)
 

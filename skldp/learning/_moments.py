@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._checks import is_integer
-from skldp.learning._levels import NormLevels, pooled
+from skldp.learning._levels import NormLevels
 from skldp.learning._moment_estimates import MomentEstimates, estimates_of
 from skldp.learning._posterior import combine_reports
 from skldp.learning._protocol import (
@@ -263,8 +263,7 @@ class MomentsProtocol(Protocol):
         if task.answer != "levels":
             super()._take(name, task, report)
             return
-        told = pooled(None, task.radius, task.mean(report), report.n_people)
-        self._state["levels"] = self._state["levels"] | {name.removesuffix("_levels"): told}
+        self._add_levels(name.removesuffix("_levels"), task, report)
         if name == "column_levels":
             self._add_column(max(_LEAST_DEVIATION, self._levels_of("column", _EXPECTED_DEVIATION).scale))
 

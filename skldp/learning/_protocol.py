@@ -12,7 +12,7 @@ import numpy.typing as npt
 from skldp._checks import check_dimension, check_epsilon, check_integer
 from skldp._documents import parsing, read_json
 from skldp.domains._domain import Box
-from skldp.learning._levels import NormLevels
+from skldp.learning._levels import NormLevels, pooled
 from skldp.learning._reports import Report
 from skldp.learning._tasks import (
     N_LEVELS,
@@ -301,6 +301,13 @@ class Protocol(ABC):
         """Return the noise of the mean over all people of a name, for a radius of 1, in some of its directions."""
         variance = noise_variance(n_outputs, self.epsilon) / max(1, self._people_of(name))
         return math.sqrt((n_counted or n_outputs) * variance)
+
+    def _add_levels(self, question: str, task: Task, report: Report, *, to_earlier: bool = False) -> None:
+        """Keep the reported levels of a question, alone or with those of earlier cohorts."""
+        levels = self._state["levels"]
+        before = levels.get(question) if to_earlier else None
+        added = pooled(before, task.radius, task.mean(report), report.n_people)
+        self._state["levels"] = levels | {question: added}
 
     def _levels_of(self, question: str, expected: float, degrees: int = 1) -> NormLevels:
         """Return the distribution of norms that is known, or expected before anybody reports them."""

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from skldp.learning._levels import NormLevels, pooled
+from skldp.learning._levels import NormLevels
 from skldp.learning._posterior import (
     Gradient,
     Moments,
@@ -186,14 +186,11 @@ class RegressionProtocol(Protocol):
         n, enough = self.n_people, self.sufficiency
         if not self.is_enough:
             return self._plan_of_target(n, 1.0) if self.fit_intercept else [("target_levels", n)]
-        steps, shares = (
-            [],
-            [(_CENTER_LEVELS, "center_levels"), (_CENTER_SHARE, "center"), (_WIDTH_LEVELS, "width_levels")],
-        )
+        shares = [(_WIDTH_LEVELS, "width_levels")]
+        steps = [("target_levels", int(_TARGET_LEVELS * n))]
         if self.fit_intercept:
+            shares = [(_CENTER_LEVELS, "center_levels"), (_CENTER_SHARE, "center"), *shares]
             steps = self._plan_of_target(n, _TARGET_SHARE + _TARGET_MOST / (1 + enough))
-        else:
-            steps, shares = [("target_levels", int(_TARGET_LEVELS * n))], shares[-1:]
         left = n - sum(people for _, people in steps)
         steps += [(name, int(share * left)) for share, name in shares]
         left = n - sum(people for _, people in steps)
@@ -404,9 +401,7 @@ class _Levels(Step):
     def update(self, protocol: RegressionProtocol, task: Task, report: Report) -> None:
         state = protocol._state
         # Only gradients are asked for again and again, in the same units.
-        before = state["levels"].get(self._question) if self._question == "gradient" else None
-        added = pooled(before, task.radius, task.mean(report), report.n_people)
-        state["levels"] = state["levels"] | {self._question: added}
+        protocol._add_levels(self._question, task, report, to_earlier=self._question == "gradient")
         if self._question == "target":
             state["deviation"] = max(1e-6, _TargetMean._levels(protocol).scale)
         elif self._question == "width":
