@@ -1,7 +1,9 @@
-"""Linear-Gaussian update of a model by noisy gradients, and of the second moments that they depend on."""
+"""Update of a model by noisy gradients, and of the second moments that they depend on."""
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,8 +17,6 @@ Floats = npt.NDArray[np.float64]
 _NOTHING_TO_LEARN = 0.3
 # Scales of the prior of the slopes that are weighed against each other, besides 0.
 _PRIOR_SCALES = np.exp(np.linspace(-4, 2, 7))
-# Passes of the update: what is unknown of the moments counts by the distance to the estimate.
-_N_PASSES = 2
 
 
 class Moments(NamedTuple):
@@ -31,28 +31,36 @@ class Moments(NamedTuple):
     variances: Floats
 
 
-class Gradient(NamedTuple):
-    """Reported mean gradient at a model.
+@dataclass(frozen=True)
+class Gradients(ABC):
+    """Reported gradients of cohorts that were asked about the same functionals of the terms.
 
-    Shapes: `rows` (n_terms, n_terms), functionals of the terms; `value` (n_terms,); `slopes` (n_terms, n_terms),
-    expected second moments of the functionals; `unknown` (n_terms, n_terms), variances of their entries; `at`
-    (n_terms,), the model.
+    Shapes: `rows` (n_terms, n_terms), the functionals; `moments` (n_terms, n_terms), their expected second moments;
+    `unknown` (n_terms, n_terms), variances of those; `values` (n_cohorts, n_outcomes, n_terms), each a gradient at 0
+    with noise; `noises` (n_cohorts,); `models` (n_cohorts, n_outcomes, n_terms), at which people reported.
     """
 
     rows: Floats
-    value: Floats
-    slopes: Floats
+    moments: Floats
     unknown: Floats
-    noise: float
-    at: Floats
+    values: Floats
+    noises: Floats
+    models: Floats
+
+    @abstractmethod
+    def expected(self, model: Floats) -> tuple[Floats, Floats]:
+        """Return the gradient at 0 if a model holds, and its derivative by the model in the units of the rows.
+
+        Shapes: model (n_outcomes, n_terms); returns (n_outcomes, n_terms), (n_outcomes, n_terms, n_terms).
+        """
 
 
 class Posterior(NamedTuple):
-    """Estimate of a model, the covariance of its error, and the probability that there is something to learn."""
+    """Estimate of a model, the estimates under each scale of the prior, and the probability of each."""
 
     mean: Floats
-    covariance: Floats
-    evidence: float
+    models: Floats
+    probabilities: Floats
 
 
 def combine_moments(rows: Floats, reports: Sequence[Moments]) -> Moments:
@@ -91,64 +99,56 @@ def positive_means(values: Floats, error: float) -> Floats:
     return np.maximum(result, 0)
 
 
-def errors_of_slopes(unknown: Floats, covariance: Floats) -> Floats:
-    """Return the covariance of a symmetric random matrix times a random vector.
-
-    Shapes: unknown (n, n), variances of independent entries; covariance (n, n), second moments of the vector.
-    """
-    off_diagonal = unknown * covariance * (1 - np.eye(len(unknown)))
-    result: Floats = np.diag(unknown @ np.diag(covariance)) + off_diagonal
-    return result
-
-
-def posterior(reports: Sequence[Gradient], prior: Floats, n_constants: int, before: Posterior) -> Posterior:
+def posterior(
+    reports: Sequence[Gradients], prior: Floats, base: Floats, n_constants: int, models: Floats | None
+) -> Posterior:
     r"""Return the estimate of a model from all gradients that were reported.
 
-    Shapes: prior (n_terms, n_terms), of which `n_constants` are no slopes.
+    Shapes: prior (n_outcomes, n_terms, n_terms), of whose terms `n_constants` are no slopes; base (n_outcomes,
+    n_terms), its mean; models (n_scales, n_outcomes, n_terms), the estimates so far.
 
-    A gradient at :math:`b_t` is :math:`A (\beta - b_t)` and noise. The second moments A have errors, which are
-    multiplied by the distance from :math:`b_t`: reports far from the estimate count less. The scale of the prior of the
-    slopes is unknown, and 0 with a given probability; the estimate is the mean over it. So the model is the mean of the
-    target where the reports do not contradict it.
+    A gradient is a function of the model, linear near the estimate, and noise. The second moments that its derivative
+    follows from have errors, which are multiplied by the distance from the model at which people reported: reports far
+    from the estimate count less. The scale of the prior of the slopes is unknown, and 0 with a given probability. Each
+    scale has an estimate, and errors, of its own; the result is the mean over them. So the slopes are 0 where the
+    reports do not contradict it.
 
     References
     ----------
     MacKay, "Bayesian interpolation", Neural Computation 1992, equations 2.9 and 4.9.
     """
-    for _ in range(_N_PASSES):
-        precision, weighted = np.zeros_like(prior), np.zeros(len(prior))
-        for report in reports:
-            away = before.mean - report.at
-            # Coordinates in which the rows are functionals of the errors.
-            inverse = np.linalg.inv(report.rows).T
-            moments = inverse @ (before.covariance + np.outer(away, away)) @ inverse.T
-            noise = errors_of_slopes(report.unknown, moments) + report.noise**2 * np.eye(len(prior))
-            design = report.slopes @ inverse
-            solved = np.linalg.solve(noise, np.column_stack([design, report.value + design @ report.at]))
-            precision += design.T @ solved[:, :-1]
-            weighted += design.T @ solved[:, -1]
-        before = _over_scales(precision, weighted, prior, n_constants)
-    return before
-
-
-def _over_scales(precision: Floats, weighted: Floats, prior: Floats, n_constants: int) -> Posterior:
-    """Average the posterior over the scales of the prior."""
-    logs, means, covariances = [], [], []
     scales = [0.0, *_PRIOR_SCALES]
     chances = [_NOTHING_TO_LEARN] + [(1 - _NOTHING_TO_LEARN) / len(_PRIOR_SCALES)] * len(_PRIOR_SCALES)
-    for scale, chance in zip(scales, chances, strict=True):
-        roots = np.full(len(prior), math.sqrt(scale))
+    before = np.repeat(base[None], len(scales), axis=0) if models is None else models
+    found = []
+    logs = np.log(chances)
+    for one, scale in enumerate(scales):
+        roots = np.full(prior.shape[-1], math.sqrt(scale))
         roots[:n_constants] = 1.0
-        scaled = prior * np.outer(roots, roots)
-        gain = np.eye(len(prior)) + scaled @ precision
-        covariance = np.linalg.solve(gain, scaled)
-        mean = covariance @ weighted
-        logs.append(math.log(chance) - np.linalg.slogdet(gain)[1] / 2 + weighted @ mean / 2)
-        means.append(mean)
-        covariances.append(covariance)
-    weights = np.exp(np.array(logs) - max(logs))
-    weights /= weights.sum()
-    mean = weights @ np.array(means)
-    spread = np.array(means) - mean
-    covariance = np.tensordot(weights, np.array(covariances), 1) + (spread.T * weights) @ spread
-    return Posterior(mean, (covariance + covariance.T) / 2, float(1 - weights[0]))
+        model, log = _under_prior(reports, prior * np.outer(roots, roots), base, before[one])
+        found.append(model)
+        logs[one] += log
+    weights = special.softmax(logs)
+    return Posterior(np.tensordot(weights, np.array(found), 1), np.array(found), weights)
+
+
+def _under_prior(reports: Sequence[Gradients], prior: Floats, base: Floats, before: Floats) -> tuple[Floats, float]:
+    """Return the estimate under one prior, and the logarithm of the probability of the reports."""
+    n_outcomes, n_terms = base.shape
+    precision, weighted, log = np.zeros_like(prior), np.zeros_like(base), 0.0
+    for report in reports:
+        inverse = np.linalg.inv(report.rows).T
+        gradients, slopes = report.expected(before)
+        for k in range(n_outcomes):
+            away = (before[k] - report.models[:, k]) @ inverse.T
+            relative = np.trace(slopes[k]) / np.trace(report.moments)
+            errors = report.noises**2 + relative**2 * (away**2 @ report.unknown).mean(axis=1)
+            design = slopes[k] @ inverse
+            values = report.values[:, k] - gradients[k] + design @ (before[k] - base[k])
+            precision[k] += (1 / errors).sum() * design.T @ design
+            weighted[k] += design.T @ (values / errors[:, None]).sum(axis=0)
+            log -= float(n_terms * np.log(errors).sum() + ((values**2).sum(axis=1) / errors).sum()) / 2
+    gain = np.eye(n_terms) + prior @ precision
+    moved = np.linalg.solve(gain, prior @ weighted[:, :, None])[:, :, 0]
+    log += float((weighted * moved).sum() - np.linalg.slogdet(gain)[1].sum()) / 2
+    return base + moved, log

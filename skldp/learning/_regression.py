@@ -2,6 +2,7 @@ r"""Protocol of least squares, one release per person; its states are public JSO
 
 import math
 from abc import ABC, abstractmethod
+from itertools import groupby
 from typing import Any, Literal
 
 import numpy as np
@@ -9,9 +10,8 @@ import numpy.typing as npt
 
 from skldp.learning._levels import NormLevels
 from skldp.learning._posterior import (
-    Gradient,
+    Gradients,
     Moments,
-    Posterior,
     combine_moments,
     positive_means,
     positive_part,
@@ -41,10 +41,18 @@ _LEAST_KEPT = 0.05
 _EXPECTED_DEVIATION = 1 / 3
 # Prior of the whitened second moments: variance of a correlation, and of a square.
 _CORRELATION, _SQUARE = 0.02, 0.25
+_SURELY = 2.0
 # Smallest variance of a feature in the whitening, in units of their mean: bounds the leverage of rare values.
 _LEAST_VARIANCE = 0.3
 # Weight of the constant in the gradients of d features, in units of sqrt(d + 1).
 _CONSTANT = 0.3
+
+
+class LinearGradients(Gradients):
+    """Gradients of least squares, which are linear in the model."""
+
+    def expected(self, model: Floats) -> tuple[Floats, Floats]:
+        return model @ np.linalg.inv(self.rows) @ self.moments, self.moments[None]
 
 
 class RegressionProtocol(Protocol):
@@ -134,7 +142,8 @@ class RegressionProtocol(Protocol):
             "deviation": _EXPECTED_DEVIATION * float(self._reach[-1]),
             "width": _EXPECTED_DEVIATION * float(np.mean(self._reach[:-1])),
             "beta": [0.0] * n_terms,
-            "covariance": np.zeros((n_terms, n_terms)).tolist(),
+            # The estimates under each scale of the prior.
+            "models": None,
             # The functionals of the terms that products and gradients were about, and what was reported of them.
             "rows": [],
             "moments": [],
@@ -277,10 +286,13 @@ class RegressionProtocol(Protocol):
         if reports:
             # The spread of what was reported about what is expected.
             told = combine_moments(rows_of_prior, reports)
-            about = (told.values - np.eye(self.n_terms))[start, start] ** 2 - told.variances[start, start]
+            noise = told.variances[start, start]
+            about = (told.values - np.eye(self.n_terms))[start, start] ** 2 - noise
             diagonal = np.eye(len(about), dtype=bool)
-            square = max(square, float(about[diagonal].mean()))
-            correlation = max(correlation, float(about[~diagonal].mean())) if len(about) > 1 else correlation
+            square = max(square, _spread(about[diagonal], noise[diagonal]))
+            correlation = (
+                max(correlation, _spread(about[~diagonal], noise[~diagonal])) if len(about) > 1 else correlation
+            )
         variances = np.full((self.n_terms,) * 2, correlation) + (square - correlation) * np.eye(self.n_terms)
         expected = np.eye(self.n_terms)
         if self.fit_intercept:
@@ -303,24 +315,19 @@ class RegressionProtocol(Protocol):
         state = self._state
         if not state["rows"]:
             state["rows"] = [self._rows().tolist()]
-        n_rows = len(state["rows"]) - 1
-        state["gradients"] = [
-            *state["gradients"],
-            [n_rows, len(state["moments"]), value.tolist(), noise, kept, state["beta"]],
-        ]
-        known: dict[tuple[int, int], tuple[Floats, Floats, Floats]] = {}
+        asked = [len(state["rows"]) - 1, len(state["moments"])]
+        state["gradients"] = [*state["gradients"], [*asked, (value / kept).tolist(), noise / kept, state["beta"]]]
         reports = []
-        for row, n_reports, mean, error, share, at in state["gradients"]:
-            if (row, n_reports) not in known:
-                rows = np.array(state["rows"][row])
-                known[row, n_reports] = (rows, *self._expected_moments(rows, n_reports)[:2])
-            rows, slopes, unknown = known[row, n_reports]
-            reports.append(Gradient(rows, np.array(mean), share * slopes, share**2 * unknown, error, np.array(at)))
-        prior = self._prior()
-        covariance = np.array(state["covariance"]) if len(state["gradients"]) > 1 else prior
-        before = Posterior(np.array(state["beta"]), covariance, 1.0)
-        found = posterior(reports, prior, int(self.fit_intercept), before)
-        state["beta"], state["covariance"] = found.mean.tolist(), found.covariance.tolist()
+        for (row, n_reports), cohorts in groupby(state["gradients"], key=lambda one: one[:2]):
+            rows = np.array(state["rows"][row])
+            moments, unknown, _ = self._expected_moments(rows, n_reports)
+            values, noises, models = (np.array(one) for one in zip(*(told[2:] for told in cohorts), strict=True))
+            values = values + models @ np.linalg.inv(rows) @ moments
+            reports.append(LinearGradients(rows, moments, unknown, values[:, None], noises, models[:, None]))
+        models = None if state["models"] is None else np.array(state["models"])
+        base = np.zeros((1, self.n_terms))
+        found = posterior(reports, self._prior()[None], base, int(self.fit_intercept), models)
+        state["beta"], state["models"] = found.mean[0].tolist(), found.models.tolist()
 
     def _whiten(self) -> None:
         """Make functionals of the terms whose second moments are about 1."""
@@ -340,6 +347,11 @@ class RegressionProtocol(Protocol):
         if constants:
             change[1:, 0] = -whitening @ means
         state["rows"] = [*state["rows"], (change @ rows).tolist()]
+
+
+def _spread(squares: Floats, noise: Floats) -> float:
+    """Return the mean of squares that exceed the noise, less two standard errors under the noise alone."""
+    return float(squares.mean() - _SURELY * math.sqrt(4 / squares.size) * noise.mean())
 
 
 class Step(ABC):
