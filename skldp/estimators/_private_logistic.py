@@ -1,7 +1,6 @@
 """PrivateLogisticRegression: logistic regression from reports."""
 
 from abc import ABC, abstractmethod
-from numbers import Real
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -21,7 +20,6 @@ from skldp.estimators._validation import (
     BOUNDS_BY_COLUMN,
     EPSILON,
     NOISE_PARAMETERS,
-    NumberRange,
     StrOptions,
     check_bounds_by_column,
     fit_context,
@@ -228,10 +226,6 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         ``"rounds"`` collects gradients at the current model from small cohorts in turn, and is the most accurate.
         ``"once"`` estimates the scale and a first model from some cohorts, and collects gradients at that model from
         all others by one task, which :meth:`partial_fit` continues with more people at any time.
-    alpha : "auto" or float, default="auto"
-        Ridge: the inverse prior variance of the coefficients of whitened features, between a class and the others. Its
-        influence vanishes with more people. ``"auto"`` is 4. The ``alpha`` of :class:`PrivateLinearRegression` has
-        another unit, the noise.
     fit_intercept : bool, default=True
         If False, the log odds are 0 where all features are 0.
     class_weight : None, "balanced" or dict, default=None
@@ -303,7 +297,6 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         "bounds": BOUNDS_BY_COLUMN,
         "classes": ["array-like", None],
         "protocol": [StrOptions({"rounds", "once"})],
-        "alpha": [StrOptions({"auto"}), NumberRange(Real, 0, None, closed="left")],
         "fit_intercept": ["boolean"],
         "class_weight": [StrOptions({"balanced"}), dict, None],
         **NOISE_PARAMETERS,
@@ -316,7 +309,6 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         bounds: Any = (-1, 1),
         classes: Any = None,
         protocol: Literal["rounds", "once"] = "rounds",
-        alpha: float | Literal["auto"] = "auto",
         fit_intercept: bool = True,
         class_weight: Any = None,
         seed: Any = None,
@@ -326,7 +318,6 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         self.bounds = bounds
         self.classes = classes
         self.protocol = protocol
-        self.alpha = alpha
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.seed = seed
@@ -344,7 +335,6 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
             kind=self.protocol,
             fit_intercept=self.fit_intercept,
             class_weight=self._weights(),
-            **({} if self.alpha == "auto" else {"ridge": self.alpha}),
         )
 
     def _weights(self) -> Literal["balanced"] | list[float] | None:

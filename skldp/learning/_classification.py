@@ -2,58 +2,61 @@ r"""Protocol of multinomial logistic regression, one release per person."""
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from skldp._checks import check_integer, is_number
-from skldp.learning._likelihood import Likelihood, normal_people, step
-from skldp.learning._posterior import combine_reports
-from skldp.learning._protocol import (
-    CENTER_RADIUS,
-    LEAST_PER_NUMBER,
-    LOOSEST,
-    SCALE_SHARE,
-    Protocol,
-    inverse_variance_mean,
-    nearest_positive,
-    split_evenly,
-)
+from skldp.learning._levels import NormLevels
+from skldp.learning._likelihood import Likelihood, normal_people
+from skldp.learning._linear_protocol import STEPS_OF_FEATURES, Levels, LinearProtocol, Step
+from skldp.learning._posterior import Gradients, positive_means, posterior
+from skldp.learning._protocol import split_evenly
 from skldp.learning._reports import Report
 from skldp.learning._tasks import Task
-from skldp.learning._vectors import contrasts, n_products, symmetric_matrix
+from skldp.learning._vectors import contrasts, n_products
 
-# Fraction of people in product stages, sufficiency of a stage in units of the number of terms, and maximum number of
-# stages. A protocol with few tasks always asks for products: no later step corrects an overlong one.
-_PRODUCT_SHARE, _STAGE_SUFFICIENCY, _MOST_STAGES = 0.3, 0.4, 6
-# Smallest eigenvalue kept by the whitening, in units of the largest noise eigenvalue.
-_FLOOR = 0.35
-# Number of cohorts, and the number below this sufficiency.
-_N_COHORTS, _N_COHORTS_OF_FEW, _FEW = 20, 10, 100.0
+Floats = npt.NDArray[np.float64]
+
+# Fractions of people who report class shares, and the levels of the whitened terms. Where little besides the shares can
+# be learnt, more people report them.
+_SHARES_SHARE, _SHARES_MOST, _TERM_LEVELS = 0.06, 0.3, 0.03
+# Cohorts of gradients.
+_N_COHORTS = 20
 # Fraction of the gradient cohorts of "once" that fix the model at which the others are asked.
 _FIRST_MODEL = 0.35
-# Radii grow from this sufficiency on, where truncation bias exceeds the noise.
-_LOOSE = 100.0
-# Fractions of people who report class shares, the same with few people (rare classes need more reports), and feature
-# widths.
-_SHARES_SHARE, _SHARES_OF_FEW, _WIDTH_SHARE = 0.05, 0.1, 0.05
-# Prior of feature widths in units of the bounds: mean, standard deviation of the logarithm, largest width, and its
-# ratio to the smallest.
-_EXPECTED_WIDTH, _LOG_ERROR, _WIDEST, _WIDTH_RATIO = 1 / 3, 0.7, 1.2, 24.0
-# Radius of gradients with few people, in units of their typical norm; the bias of a normal model is corrected.
-_TIGHTNESS = 0.7
-# Floor of divisors.
-_NOTHING = 1e-6
+# Prior variance of the contrasts of the log odds, and prior standard deviation of what half the width of a column adds.
+_LOG_ODDS, _OF_COLUMN = 4.0, 5.0
 
 
-class ClassificationProtocol(Protocol):
+@dataclass(frozen=True)
+class MultinomialGradients(Gradients):
+    """Gradients of the likelihood, in contrasts of classes that the shares make independent.
+
+    Shapes: `turned` (n_classes - 1, n_classes - 1), the contrasts, in columns.
+    """
+
+    likelihood: Likelihood
+    turned: Floats
+
+    def expected(self, model: Floats) -> tuple[Floats, Floats]:
+        whitened = self.turned @ model @ np.linalg.inv(self.rows)
+        return self.turned.T @ self.likelihood.at_zero(whitened), self.likelihood.curvature(whitened, self.turned)
+
+
+class ClassificationProtocol(LinearProtocol):
     r"""Interactive protocol of multinomial logistic regression: cohorts answer one task after the other.
+
+    Every person belongs to one cohort and answers one task, at the full epsilon. A task depends on the reports of
+    earlier cohorts alone, so that everything this object knows is public.
 
     Parameters
     ----------
     n_features : int
     n_people : int
+        Number of people to ask. Not all need to answer.
     n_classes : int
         K, at least 2. Targets are classes counted from 0.
     epsilon : float
@@ -61,41 +64,35 @@ class ClassificationProtocol(Protocol):
     low, high : array-like of shape (n_features,)
         Declared bounds of the features.
     kind : {"rounds", "once"}, default="rounds"
-        ``"rounds"`` asks for gradients at the model so far, cohort by cohort. ``"once"`` asks a first third for them
-        where nothing is known, and everybody left at the model which that gives: one and the same task, to which
+        ``"rounds"`` asks for gradients at the current model, cohort by cohort. ``"once"`` asks a first third for them
+        at a model without slopes, and everybody left at the model that follows: one and the same task, to which
         :meth:`add` takes more answers at any time.
     fit_intercept : bool, default=True
-    ridge : float, default=4.0
-        The inverse of the variance that coefficients of whitened features are expected to have, between each class and
-        the others: the noise of the gradients is weighed against it.
     class_weight : None, "balanced", or sequence of float, default=None
-        Factors of the classes' odds. ``"balanced"`` makes all classes equally frequent, for which a cohort of 5% of the
-        people tells how frequent they are.
+        Factors of the odds of the classes. ``"balanced"`` makes all classes equally frequent, by their reported shares.
 
     Attributes
     ----------
     task : Task or None
-        The task that is open; None when all is done.
+        The open task; None at the end.
     n_wanted : int
-        How many people are to be asked it.
+        Number of people to ask for it.
 
     Notes
     -----
-    Products of the features tell how to whiten them. A gradient, shortened to a radius, is then told at the model so
-    far. How it grows with the model's error is known where features are taken to be normal, and how large its noise
-    is, so that a Kalman filter says how far to move: long steps while little is known, and in the end the mean of all
-    that was told. Where people are so few that products would be noise, some tell the classes' shares instead, so that
-    the constant starts from those and is as uncertain as they are, and slopes that turn out to be small are shrunk.
+    The shares of the classes are the model without slopes. Levels of the norms decide all radii (``NormLevels``). A
+    gradient at the current model is the mean of the contrasts of the class times the whitened terms, less what the
+    current model expects; so that every gradient is a report of that one mean. The expectation, its derivative, and
+    what clipping takes from both follow from simulated normal people with the reported second moments (``Likelihood``).
+    All reports enter the update of the regression (``posterior``). The prior says how far log odds may lie apart.
 
-    A weight of a class in the likelihood moves that class's log odds by the weight's logarithm wherever the model
-    holds, which is what is done here: it costs nobody an answer, and lengthens no gradient.
+    A weight of a class in the likelihood moves the log odds of that class by the logarithm of the weight wherever the
+    model holds. So weights change the intercepts at the end, and lengthen no gradient.
 
     References
     ----------
-    Duchi, Jordan and Wainwright, "Minimax optimal procedures for locally private estimation", 2018, section 4. Kalman,
-    "A new approach to linear filtering and prediction problems", 1960, equations 28 to 30. King and Zeng, "Logistic
-    regression in rare events data", 2001, equation 7. James and Stein, "Estimation with quadratic loss", 1961,
-    section 2.
+    Duchi, Jordan and Wainwright, "Minimax optimal procedures for locally private estimation", 2018, section 4. King and
+    Zeng, "Logistic regression in rare events data", 2001, equation 7.
 
     Examples
     --------
@@ -110,9 +107,6 @@ class ClassificationProtocol(Protocol):
     True
     """
 
-    least_sufficiency = 8.0
-    _least_per_number = LEAST_PER_NUMBER
-
     def __init__(
         self,
         n_features: int,
@@ -124,39 +118,26 @@ class ClassificationProtocol(Protocol):
         high: npt.ArrayLike,
         kind: Literal["rounds", "once"] = "rounds",
         fit_intercept: bool = True,
-        ridge: float = 4.0,
         class_weight: Literal["balanced"] | Sequence[float] | None = None,
     ) -> None:
         check_integer("n_classes", n_classes, least=2)
         low, high = np.append(low, 0.0), np.append(high, n_classes - 1.0)
         super().__init__(n_features, n_people, epsilon, low, high, kind)
-        if not is_number(ridge) or ridge < 0:
-            raise ValueError(f"ridge must be a finite number >= 0. Got {ridge!r} instead.")
-        self.n_classes, self.fit_intercept, self.ridge = int(n_classes), bool(fit_intercept), float(ridge)
+        self.n_classes, self.fit_intercept = int(n_classes), bool(fit_intercept)
         self.class_weight = _checked_weights(class_weight, self.n_classes)
         if self.class_weight is not None and not self.fit_intercept:
             raise ValueError("class_weight moves intercepts: it must be None without one. Got weights instead.")
         self._stays_open = "gradient" if self.kind == "once" else ""
         self._steps = self._plan()
-        n_terms = n_features + self.fit_intercept
-        root = math.sqrt(n_features + 1)
-        # Without an intercept, records are relative to the zero of their own scale.
-        origin = np.zeros(n_features) if self.fit_intercept else -self._box.center[:-1] / self._box.radius[:-1]
-        self._state = {
-            "step": 0,
-            "center": [*origin.tolist(), 0.0],
-            "radius": root,
-            "residual": math.sqrt(1 - 1 / n_classes),
-            "spread": root,
-            "beta": np.zeros((n_classes - 1, n_terms)).tolist(),
-            "covariance": (np.eye(n_classes - 1) / max(self.ridge, _NOTHING)).tolist(),
-            "of_constant": [],
-            "whitening": np.eye(n_terms).tolist(),
-            "told": [],
+        contrasts_of_classes = (n_classes - 1, self.n_terms)
+        self._state = self._state_of_features() | {
+            "beta": np.zeros(contrasts_of_classes).tolist(),
             "shares": [1 / n_classes] * n_classes,
-            "log_sizes": [],
-            "last": None,
+            # Covariance of the errors of the contrasts of the logarithms of the shares.
+            "shares_error": np.zeros((n_classes - 1, n_classes - 1)).tolist(),
         }
+        # The class has no centre.
+        self._state["center"][-1] = 0.0
 
     @property
     def sufficiency(self) -> float:
@@ -164,48 +145,31 @@ class ClassificationProtocol(Protocol):
         return super().sufficiency / (self.n_classes - 1)
 
     @property
-    def coefficients(self) -> npt.NDArray[np.float64]:
+    def coefficients(self) -> Floats:
         """Coefficients in the units of the declared bounds, shape (n_classes, n_features)."""
-        result: npt.NDArray[np.float64] = self._logits()[:, -self.n_features :] / self._box.radius[:-1]
+        result: Floats = self._logits()[:, -self.n_features :] / self._box.radius[:-1]
         return result
 
     @property
-    def intercepts(self) -> npt.NDArray[np.float64]:
+    def intercepts(self) -> Floats:
         """Intercepts in the units of the declared bounds, shape (n_classes,)."""
         if not self.fit_intercept:
             return np.zeros(self.n_classes)
         center = np.array(self._state["center"])[:-1] + self._box.center[:-1] / self._box.radius[:-1]
         logits = self._logits()
-        result: npt.NDArray[np.float64] = logits[:, 0] - logits[:, 1:] @ center + self._log_weights()
+        result: Floats = logits[:, 0] - logits[:, 1:] @ center + self._log_weights()
         return result
 
-    def _log_weights(self) -> npt.NDArray[np.float64]:
+    def _log_weights(self) -> Floats:
         if self.class_weight is None:
             return np.zeros(self.n_classes)
         weights = 1 / np.array(self._state["shares"]) if self.class_weight == "balanced" else self.class_weight
         logs = np.log(weights)
-        result: npt.NDArray[np.float64] = logs - logs.mean()
+        result: Floats = logs - logs.mean()
         return result
 
-    @property
-    def _n_cohorts(self) -> int:
-        return _N_COHORTS_OF_FEW if self.sufficiency < _FEW else _N_COHORTS
-
-    @property
-    def _is_plain(self) -> bool:
-        """Whether all tasks are gradients: the noise of products does not grow with classes, but needs more people."""
-        # The curvature of a class is at most half that of least squares.
-        pays = self._knows_sizes and self._products_pay(2 * (self.n_classes - 1))
-        return self.kind == "rounds" and not pays
-
-    @property
-    def _room(self) -> float:
-        """Largest distance of a feature from the middle of its bounds, or from zero without an intercept."""
-        offsets = 0 if self.fit_intercept else self._box.center[:-1] / self._box.radius[:-1]
-        return float(np.linalg.norm(np.ones(self.n_features) + np.abs(offsets)))
-
-    def _logits(self) -> npt.NDArray[np.float64]:
-        result: npt.NDArray[np.float64] = contrasts(self.n_classes) @ np.array(self._state["beta"])
+    def _logits(self) -> Floats:
+        result: Floats = contrasts(self.n_classes) @ np.array(self._state["beta"])
         return result
 
     def _settings(self) -> dict[str, Any]:
@@ -219,182 +183,135 @@ class ClassificationProtocol(Protocol):
             "high": self._box.high[:-1],
             "kind": self.kind,
             "fit_intercept": self.fit_intercept,
-            "ridge": self.ridge,
             "class_weight": self.class_weight,
         }
 
     def _vector_lengths(self) -> set[int]:
         # PrivUnit needs d >= 2.
-        n_terms = max(2, self.n_features + self.fit_intercept)
-        return {max(2, self.n_features), n_terms * (self.n_classes - 1), 2 * (self.n_classes - 1), n_products(n_terms)}
+        n_contrasts = self.n_classes - 1
+        lengths = {max(2, self.n_features), max(2, self.n_terms * n_contrasts), max(2, n_contrasts)}
+        if any(name == "products" for name, _ in self._steps):
+            lengths.add(n_products(self.n_terms))
+        return lengths
 
     def _plan(self) -> list[tuple[str, int]]:
         """Return the steps with their numbers of people, from public numbers only."""
         n = self.n_people
         if not self.is_enough:
             return [("shares", n)]
-        steps = self._begin() if self.fit_intercept else []
-        if self._is_plain and self.fit_intercept:
-            steps.append(("shares", int(_SHARES_OF_FEW * n)))
-        elif self.class_weight == "balanced":
-            steps.append(("shares", int(_SHARES_SHARE * n)))
-        of_products = super().sufficiency
-        if not self._is_plain:
-            each = _STAGE_SUFFICIENCY * (self.n_features + 1)
-            n_stages = int(np.clip(of_products * _PRODUCT_SHARE / each, 1, _MOST_STAGES))
-            for people in split_evenly(int(_PRODUCT_SHARE * n), n_stages):
-                n_scale = int(SCALE_SHARE * people)
-                steps += [("spread", n_scale), ("products", people - n_scale)]
-        else:
-            steps.append(("spread", int(_WIDTH_SHARE * n)))
-        left = n - sum(wanted for _, wanted in steps)
-        n_first = int(_FIRST_MODEL * left)
-        for people in [n_first, left - n_first] if self.kind == "once" else split_evenly(left, self._n_cohorts):
-            if self._is_plain:
-                steps.append(("gradient", people))
-            else:
-                n_scale = int(SCALE_SHARE * people)
-                steps += [("size", n_scale), ("gradient", people - n_scale)]
-        return steps
+        share = _SHARES_SHARE + _SHARES_MOST / (1 + self.sufficiency)
+        steps = [("shares", int(share * n))] if self.fit_intercept else []
+        steps += self._plan_of_features(n - sum(people for _, people in steps))
+        steps.append(("gradient_levels", int(_TERM_LEVELS * n)))
+        left = n - sum(people for _, people in steps)
+        first = int(_FIRST_MODEL * left)
+        cohorts = [first, left - first] if self.kind == "once" else split_evenly(left, _N_COHORTS)
+        return steps + [("gradient", people) for people in cohorts]
 
-    def _terms(self) -> npt.NDArray[np.float64]:
-        """Return the functionals of the terms of the model: the constant, if any, and the features."""
-        return np.eye(self.n_features + 2)[1 - self.fit_intercept : -1]
+    def _likelihood(self, rows: Floats) -> Likelihood:
+        """Return the likelihood of simulated people in whitened terms."""
+        return Likelihood(normal_people(self._expected_moments(rows)[0], self.fit_intercept), self.n_classes)
 
-    def _task_of(self, name: str) -> Task:
-        state, width = self._state, self.n_features + 1
-        terms = self._terms()
-        whitened = _at_least_two(np.array(state["whitening"]).T @ terms)
-        of_classes = self._logits() @ terms
-        root = math.sqrt(width)
-        form, answer, least, n_classes = "linear", "log_norm", 0.0, 0
-        features = _at_least_two(np.eye(width + 1)[1:-1])
-        if name == "length":
-            functionals, radius, least = features, root, root / 10
-        elif name == "center":
-            functionals, radius, answer = features, CENTER_RADIUS * state["radius"], "vector"
-        elif name == "spread" and self._is_plain:
-            functionals, radius = features, _WIDEST * self._room
-            least = radius / _WIDTH_RATIO
-        elif name == "spread":
-            functionals, radius, least = whitened, 2 * root, root / 8
-        elif name == "products":
-            functionals, form, answer = whitened, "products", "vector"
-            of_stage = _PRODUCT_SHARE * self.n_people / sum(step == "products" for step, _ in self._steps)
-            radius = (self._looseness_of_products(len(functionals), of_stage) * state["spread"]) ** 2
-        elif name == "shares":
-            ones = _at_least_two(np.eye(width + 1)[:1])
-            functionals, radius = np.vstack([ones, 0 * of_classes]), state["residual"]
-            form, answer, n_classes = "class_gradient", "vector", self.n_classes
-        else:
-            form, n_classes = "class_gradient", self.n_classes
-            functionals = np.vstack([whitened, of_classes])
-            if self._is_plain:
-                answer, radius = "vector", _TIGHTNESS * state["residual"] * math.sqrt(len(terms))
-            elif name == "size":
-                radius = 2 * state["residual"] * state["spread"]
-                least = radius / 32
-            else:
-                looseness = float(np.clip((self.sufficiency / _LOOSE) ** 0.25, 1, LOOSEST))
-                answer, radius = "vector", looseness * self._size()
-        return Task(
-            self.epsilon,
-            self._box.low,
-            self._box.high,
-            form,
-            self._matrix(functionals),
-            answer,
-            radius,
-            least,
-            n_classes,
+    def _whitened_model(self, rows: Floats) -> Floats:
+        """Return the current model as functionals of whitened terms."""
+        return np.array(self._state["beta"]) @ np.linalg.inv(rows)
+
+    def _learn(self, value: Floats, noise: float, radius: float) -> None:
+        """Add a reported gradient, and update the model."""
+        state, rows = self._state, self._rows()
+        likelihood, model = self._likelihood(rows), self._whitened_model(rows)
+        lost, shown = likelihood.clipped(model, radius)
+        at_zero = (value - lost) / shown + likelihood.at_zero(model)
+        state["gradients"] = [*state["gradients"], [at_zero.tolist(), noise / shown, state["beta"]]]
+        shares, all_contrasts = np.array(state["shares"]), contrasts(self.n_classes)
+        # Contrasts that are independent where nothing but the shares is known.
+        turned = np.linalg.eigh(all_contrasts.T @ (np.diag(shares) - np.outer(shares, shares)) @ all_contrasts)[1]
+        values, noises, models = (np.array(one) for one in zip(*state["gradients"], strict=True))
+        moments, unknown, _ = self._expected_moments(rows)
+        reports = MultinomialGradients(
+            rows, moments, unknown, turned.T @ values, noises, turned.T @ models, likelihood, turned
         )
-
-    def _center(self, task: Task, report: Report) -> npt.NDArray[np.float64]:
-        # The class has no people.
-        return np.append(super()._center(task, report)[: self.n_features], 0.0)
-
-    def _take_shares(self, task: Task, report: Report) -> None:
-        """Set the class shares, and the initial model without slopes."""
-        told = task.mean(report).reshape(self.n_classes - 1, 2)[:, 0]
-        # Bound shares away from 0 by their noise.
-        shares = np.maximum(1 / self.n_classes + contrasts(self.n_classes) @ told, task.standard_error(report.n_people))
-        shares /= shares.sum()
-        self._state["shares"] = shares.tolist()
+        base = np.zeros((self.n_classes - 1, self.n_terms))
         if self.fit_intercept:
-            beta = np.zeros((self.n_classes - 1, self.n_features + 1))
-            beta[:, 0] = np.log(shares) @ contrasts(self.n_classes)
-            self._state["beta"] = beta.tolist()
-            if self._is_plain:
-                # Intercepts are log shares, shrunk by the noise of the shares.
-                of_logs = contrasts(self.n_classes).T / shares @ contrasts(self.n_classes)
-                of_logs *= task.standard_error(report.n_people)
-                self._state["of_constant"] = (of_logs @ of_logs).tolist()
+            base[:, 0] = turned.T @ all_contrasts.T @ np.log(shares)
+        models = None if state["models"] is None else np.array(state["models"])
+        found = posterior([reports], self._prior(turned), base, int(self.fit_intercept), models)
+        state["beta"], state["models"] = (turned @ found.mean).tolist(), found.models.tolist()
 
-    def _take_spread(self, task: Task, report: Report) -> None:
-        told = float(task.mean(report)[0])
-        if not self._is_plain:
-            self._state["spread"] = told
-            return
-        expected, error = math.log(_EXPECTED_WIDTH * self._room), task.log_error(report.n_people)
-        # One scale for all features, which makes them of size about 1.
-        scale = math.sqrt(self.n_features) / math.exp(
-            inverse_variance_mean(math.log(told), error, expected, _LOG_ERROR)
-        )
-        self._state["whitening"] = np.diag([1.0] * self.fit_intercept + [scale] * self.n_features).tolist()
-
-    def _take_products(self, task: Task, report: Report) -> None:
+    def _prior(self, turned: Floats) -> Floats:
+        """Return the prior covariance of the contrasts of the log odds."""
         state = self._state
-        n_terms = self.n_features + self.fit_intercept
-        functionals = np.array(task.matrix)
-        functionals[:, 0] += functionals[:, 1:] @ np.array(state["center"])
-        # Drop the padding of a vector of one number.
-        functionals = functionals[:n_terms, 1 - self.fit_intercept : -1]
-        moments = symmetric_matrix(task.mean(report), len(task.matrix))[:n_terms, :n_terms]
-        state["told"] = [*state["told"], [functionals.tolist(), moments.tolist(), task.standard_error(report.n_people)]]
-        moments, variances = combine_reports(functionals, state["told"])
-        values, vectors = np.linalg.eigh(nearest_positive(moments))
-        edge = math.sqrt(np.mean(variances) * 2 * n_terms)
-        # Drop eigenvalues below the rounding of the largest one.
-        floor = values + max(_FLOOR * edge, _NOTHING * max(1.0, values[-1]))
-        state["whitening"] = (np.array(state["whitening"]) @ vectors / np.sqrt(floor)).tolist()
-        state["spread"] = math.sqrt(max(_NOTHING, (values / floor).sum()))
+        variance = 1 / (1 / _OF_COLUMN**2 + self.n_terms * state["width"] ** 2 / _LOG_ODDS)
+        prior = np.repeat(np.eye(self.n_terms)[None] * variance, self.n_classes - 1, axis=0)
+        if self.fit_intercept:
+            of_centers = min(1.0, state["center_error"] / state["width"] ** 2)
+            prior[:, 0, 0] = np.diag(turned.T @ np.array(state["shares_error"]) @ turned) + of_centers
+        return prior
 
-    def _take_gradient(self, task: Task, report: Report) -> None:
-        state = self._state
-        beta, whitening = np.array(state["beta"]), np.array(state["whitening"])
-        # Whitened features have second moments of at least 1.
-        root = np.linalg.pinv(whitening)
-        people = normal_people(root.T @ root, self.fit_intercept)
-        expected, curvature = Likelihood(people @ whitening, self.n_classes).expected(people @ beta.T, task.radius)
-        gradient = task.mean(report).reshape(self.n_classes - 1, -1)[:, : beta.shape[1]] - expected
-        # Gradients vary between people, besides the noise.
-        variance = task.standard_error(report.n_people) ** 2 + task.radius**2 / (gradient.size * report.n_people)
-        moved, covariance = step(np.array(state["covariance"]), gradient, curvature, variance)
-        if state["of_constant"]:
-            # Without mixing of terms, the error of the constant differs.
-            moved[:, :1], left = step(np.array(state["of_constant"]), gradient[:, :1], curvature, variance)
-            state["of_constant"] = left.tolist()
-        state["beta"] = (beta + moved @ whitening.T).tolist()
-        state["covariance"] = covariance.tolist()
-        self._miss_gradient()
 
-    def _miss_gradient(self) -> None:
-        if self._is_plain and self._state["step"] == len(self._steps) - 1:
-            self._shrink()
+class _Shares(Step):
+    """Shares of the classes, which are the model without slopes."""
 
-    def _shrink(self) -> None:
-        """Shrink slopes below their expected size (James and Stein)."""
-        state, least = self._state, max(self.ridge, _NOTHING)
-        beta, covariance = np.array(state["beta"]), np.array(state["covariance"])
-        slopes = beta[:, -self.n_features :]
-        size = ((slopes / np.diag(state["whitening"])[-self.n_features :]) ** 2).sum()
-        # Fraction of the filter's correction so far, and the expected slopes if all were 0.
-        way = 1 - least * np.trace(covariance) / len(covariance)
-        noise = (np.trace(covariance) - least * (covariance**2).sum()) / len(covariance)
-        if size and way > 0:
-            kept = max(0.0, 1 - max(0, slopes.size - 2) * noise / size)
-            beta[:, -self.n_features :] *= min(1.0, kept / way)
+    def task(self, protocol: ClassificationProtocol, name: str) -> Task:
+        n_classes = protocol.n_classes
+        functionals = np.zeros((1 + n_classes, protocol.n_features + 2))
+        functionals[0, 0] = 1.0
+        most = math.sqrt(1 - 1 / n_classes)
+        return protocol._make_task(functionals, "class_gradient", "vector", most, n_classes)
+
+    def update(self, protocol: ClassificationProtocol, task: Task, report: Report) -> None:
+        state, all_contrasts = protocol._state, contrasts(protocol.n_classes)
+        reported = all_contrasts @ task.mean(report).reshape(protocol.n_classes - 1, -1)[:, 0]
+        sampled = 1 / (protocol.n_classes * report.n_people)
+        error = math.sqrt(task.standard_error(report.n_people) ** 2 + sampled)
+        shares = positive_means(1 / protocol.n_classes + reported, error)
+        shares /= shares.sum()
+        of_logs = error * all_contrasts.T / shares @ all_contrasts
+        state["shares"], state["shares_error"] = shares.tolist(), (of_logs @ of_logs).tolist()
+        if protocol.fit_intercept:
+            beta = np.array(state["beta"])
+            beta[:, 0] = np.log(shares) @ all_contrasts
             state["beta"] = beta.tolist()
+
+
+class _ClassGradient(Levels):
+    """Gradient at the current model, and before it the levels of the norms of the whitened terms."""
+
+    def functionals(self, protocol: ClassificationProtocol) -> tuple[Floats, str]:
+        return protocol._rows() @ protocol._terms(), "linear"
+
+    def task(self, protocol: ClassificationProtocol, name: str) -> Task:
+        terms, form = self.functionals(protocol)
+        if name != self._question:
+            return protocol._make_task(terms, form, "levels")
+        functionals = np.vstack([terms, protocol._logits() @ protocol._terms()])
+        rows, n_classes = protocol._rows(), protocol.n_classes
+        noise = protocol._noise_of(max(2, protocol.n_terms * (n_classes - 1)), name)
+        likelihood, model = protocol._likelihood(rows), protocol._whitened_model(rows)
+        sizes, chances = likelihood.residuals(model, np.array(protocol._state["shares"]))
+        radius = self._levels(protocol).radius_of_class_gradients(noise, sizes, chances)
+        return protocol._make_task(functionals, "class_gradient", "vector", radius, n_classes)
+
+    def update(self, protocol: ClassificationProtocol, task: Task, report: Report) -> None:
+        protocol._keep_rows()
+        if task.answer == "levels":
+            super().update(protocol, task, report)
+            return
+        value = task.mean(report).reshape(protocol.n_classes - 1, -1)[:, : protocol.n_terms]
+        sampled = min(self._levels(protocol).scale, task.radius) ** 2 / (value.size * report.n_people)
+        noise = math.sqrt(task.standard_error(report.n_people) ** 2 + sampled)
+        protocol._learn(value, noise, task.radius)
+
+    @staticmethod
+    def _levels(protocol: ClassificationProtocol) -> NormLevels:
+        return protocol._levels_of("gradient", math.sqrt(protocol.n_terms), protocol.n_terms)
+
+
+ClassificationProtocol.steps = STEPS_OF_FEATURES | {
+    "shares": _Shares(),
+    "gradient_levels": _ClassGradient("gradient"),
+    "gradient": _ClassGradient("gradient"),
+}
 
 
 def _checked_weights(given: Any, n_classes: int) -> str | tuple[float, ...] | None:
@@ -412,9 +329,3 @@ def _checked_weights(given: Any, n_classes: int) -> str | tuple[float, ...] | No
             f"Got {given!r} instead."
         )
     return tuple(map(float, given))
-
-
-def _at_least_two(functionals: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Append a row of zeros to a single row, since PrivUnit needs d >= 2."""
-    missing = np.zeros((max(0, 2 - len(functionals)), functionals.shape[1]))
-    return np.vstack([functionals, missing])

@@ -130,6 +130,22 @@ class NormLevels:
         """Return the best radius of vectors whose mean is itself the estimate."""
         return self._best(noise, _OF_REFERENCE_OF_MOMENTS, self.shortened)
 
+    def radius_of_class_gradients(
+        self, noise: float, sizes: npt.NDArray[np.float64], chances: npt.NDArray[np.float64]
+    ) -> float:
+        """Return the best radius of these vectors times residuals of independent sizes, shapes (n_sizes,).
+
+        A clipped gradient shows an error of the probabilities in proportion to the square of its norm.
+        """
+        norms = np.outer(sizes, self._levels).ravel()
+        shares, excess = (np.outer(chances, one).ravel() for one in self._distribution)
+        radii = self.top * sizes.max() * 2.0 ** (-np.arange(4 * N_LEVELS - 3) / 4)
+        beyond = np.maximum(norms - radii[:, None], 0)
+        bias = np.hypot(_OF_REFERENCE * (beyond @ shares), beyond @ excess)
+        information = norms**2 * shares
+        shown = np.minimum(1, radii[:, None] / norms) @ information / information.sum()
+        return float(radii[int(np.argmin(np.hypot(noise * radii, bias) / shown))])
+
     def radius_within(self, share: float, noise: float, sampling: float) -> float:
         """Return the smallest radius whose bias is at most a fraction of the error, the top if there is none."""
         radii = self.top * 2.0 ** (-np.arange(4 * N_LEVELS - 3) / 4)

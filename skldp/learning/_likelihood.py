@@ -1,10 +1,11 @@
-r"""Truncated gradients of a multinomial likelihood, and a Kalman filter of models that uses them.
+r"""Gradients of a multinomial likelihood, expected from simulated public people.
 
-A gradient is told at the model so far. What it would be if that model were true, and how it grows with the model's
-error, is taken from made-up public people, whose features are normal with moments that are known; so that no person is
-asked for it. The two are what a Kalman filter needs: it weighs every gradient by its known noise, and what is expected
-of coefficients before the first one is a ridge that matters less the more is told.
+How a gradient grows with the error of the model, and how much of it is lost to clipping, follows from people whose
+features are normal with the moments that were reported. No person is asked for it.
 """
+
+import math
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -13,82 +14,102 @@ from scipy import special
 from skldp.learning._vectors import contrasts
 from skldp.mechanisms._noise import public_stream
 
-# Number of simulated people for a curvature; more would change it less than its error.
+Floats = npt.NDArray[np.float64]
+
+# Number of simulated people. More of them change a curvature by less than its error.
 _N_PEOPLE = 1_000
 # Floor of divisors.
 _LEAST = 1e-12
-# Relative error of the curvature along a step.
-_CURVATURE_ERROR = 0.5
+# Least fraction of a gradient that clipping is taken to leave.
+_LEAST_SHOWN = 1e-4
+# Sizes of residuals, relative to the largest, four for each factor of two.
+_SIZES = math.sqrt(2) * 2.0 ** (-np.arange(80) / 4)
 
 
-def normal_people(moments: npt.NDArray[np.float64], has_constant: bool) -> npt.NDArray[np.float64]:
+@lru_cache(maxsize=16)
+def _standard_normal(n_features: int) -> Floats:
+    """Return normal numbers of half of the people, with second moments of exactly 1 if there are enough people."""
+    normal = special.ndtri(public_stream(0).uniform((_N_PEOPLE // 2, n_features)))
+    if 4 * n_features > _N_PEOPLE:
+        return normal
+    result: Floats = np.linalg.solve(np.linalg.cholesky(normal.T @ normal / len(normal)), normal.T).T
+    return result
+
+
+def normal_people(moments: Floats, has_constant: bool) -> Floats:
     """Return fixed simulated people with given second moments, in pairs around their mean.
 
-    Shapes: moments (n_terms, n_terms); returns (1,000, n_terms).
+    Shapes: moments (n_terms, n_terms), of which the first may be a constant; returns (1,000, n_terms).
     """
-    uniform = public_stream(0).uniform((_N_PEOPLE // 2, len(moments) - has_constant))
-    normal = special.ndtri(uniform)
-    if not has_constant:
-        values, vectors = np.linalg.eigh(moments)
-        half = normal * np.sqrt(np.maximum(values, 0)) @ vectors.T
-        return np.vstack([half, -half])
-    scaled = moments / max(moments[0, 0], _LEAST)
-    mean = scaled[0, 1:]
-    values, vectors = np.linalg.eigh(scaled[1:, 1:] - np.outer(mean, mean))
-    half = normal * np.sqrt(np.maximum(values, 0)) @ vectors.T
-    return np.column_stack([np.ones(_N_PEOPLE), np.vstack([mean + half, mean - half])])
+    constant = math.sqrt(moments[0, 0]) if has_constant else 0.0
+    mean = moments[0, 1:] / constant if has_constant else np.zeros(len(moments))
+    values, vectors = np.linalg.eigh(moments[has_constant:, has_constant:] - np.outer(mean, mean))
+    half = _standard_normal(len(mean)) * np.sqrt(np.maximum(values, 0)) @ vectors.T
+    people = np.vstack([mean + half, mean - half])
+    return np.column_stack([np.full(_N_PEOPLE, constant), people]) if has_constant else people
 
 
 class Likelihood:
-    r"""Return the class probabilities, given terms of people.
+    r"""Expected gradients at simulated people.
 
     Shapes: `terms` (n, n_terms).
+
+    A model has a row for each of K - 1 orthonormal contrasts C of the K classes.
     """
 
-    def __init__(self, terms: npt.NDArray[np.float64], n_classes: int) -> None:
-        self._terms, self._norms = terms, np.sqrt(np.einsum("ij,ij->i", terms, terms))
-        self._contrasts = contrasts(n_classes)
+    def __init__(self, terms: Floats, n_classes: int) -> None:
+        self._terms, self._contrasts = terms, contrasts(n_classes)
+        self._norms = np.sqrt(np.einsum("ij,ij->i", terms, terms))
 
-    def expected(
-        self, logits: npt.NDArray[np.float64], radius: float
-    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        r"""Return the mean truncated gradient at the true model, and its derivative.
+    def at_zero(self, model: Floats) -> Floats:
+        """Return the mean of the contrasts of the class times the terms, shape (n_classes - 1, n_terms)."""
+        result: Floats = (self._probabilities(model) @ self._contrasts).T @ self._terms / len(self._terms)
+        return result
 
-        Shapes: `logits` (n, n_classes - 1); `mean` (n_classes - 1, n_terms); `curvature` (n_classes - 1, n_classes -
-        1).
+    def curvature(self, model: Floats, turned: Floats) -> Floats:
+        """Return the derivative of `at_zero` within each of some contrasts.
+
+        Shapes: model (n_classes - 1, n_terms), turned (n_classes - 1, n_classes - 1), columns; returns (n_classes - 1,
+        n_terms, n_terms).
+        """
+        probabilities, directions = self._probabilities(model), self._contrasts @ turned
+        variances = probabilities @ directions**2 - (probabilities @ directions) ** 2
+        return np.array([(self._terms * one[:, None]).T @ self._terms for one in variances.T]) / len(self._terms)
+
+    def clipped(self, model: Floats, radius: float) -> tuple[Floats, float]:
+        r"""Return the mean gradient, clipped to a radius, where a model holds, and the fraction of its derivative.
 
         With probabilities p of the classes and gradients :math:`g_k = C'(e_k - p) \otimes w`, each times
         :math:`c_k = \min(1, r / \|g_k\|)`, the mean is :math:`\sum_k p_k c_k g_k`, and since
         :math:`\partial p_k = p_k g_k`, its derivative is :math:`\sum_k p_k c_k g_k g_k'`.
         """
-        n, n_terms = self._terms.shape
-        probabilities = special.softmax(logits @ self._contrasts.T, axis=1)
-        # Axes: person, reported class, contrast.
-        errors = self._contrasts[None] - (probabilities @ self._contrasts)[:, None]
-        norms = np.sqrt(np.einsum("nki,nki->nk", errors, errors)) * self._norms[:, None]
-        shortened = probabilities * np.minimum(1, radius / np.maximum(norms, _LEAST))
-        mean = np.einsum("nk,nki->ni", shortened, errors).T @ self._terms / n
-        weights = shortened * self._norms[:, None] ** 2
-        curvature = np.einsum("nk,nki,nkj->ij", weights, errors, errors, optimize=True) / (n * n_terms)
-        return mean, curvature
+        probabilities, sizes = self._probabilities(model), self.sizes(model)
+        norms = sizes * self._norms[:, None]
+        kept = np.minimum(1, radius / np.maximum(norms, _LEAST))
+        weights = probabilities * kept
+        # Axes: person, contrast.
+        errors = weights @ self._contrasts - weights.sum(axis=1)[:, None] * (probabilities @ self._contrasts)
+        mean = errors.T @ self._terms / len(self._terms)
+        information = probabilities * norms**2
+        shown = float((information * kept).sum() / max(information.sum(), _LEAST))
+        return mean, max(shown, _LEAST_SHOWN)
 
+    def sizes(self, model: Floats) -> Floats:
+        """Return the norms of the contrasts of residuals for each person and class, shape (n, n_classes)."""
+        probabilities = self._probabilities(model)
+        squares = (probabilities**2).sum(axis=1)[:, None] + 1 - 2 * probabilities
+        return np.sqrt(np.maximum(squares, 0))
 
-def step(
-    covariance: npt.NDArray[np.float64],
-    gradient: npt.NDArray[np.float64],
-    curvature: npt.NDArray[np.float64],
-    variance: float,
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return one step of a Kalman filter.
+    def residuals(self, model: Floats, shares: Floats) -> tuple[Floats, Floats]:
+        """Return sizes of residuals and their probabilities, half by the model and half by the shares of the classes.
 
-    Shapes: covariance (n_contrasts, n_contrasts), gradient (n_contrasts, n_terms), curvature (n_contrasts,
-    n_contrasts); returns step (n_contrasts, n_terms), covariance (n_contrasts, n_contrasts).
-    """
-    spread = curvature @ covariance @ curvature + variance * np.eye(len(curvature))
-    # Perfectly separated classes have no curvature.
-    gain = (np.linalg.pinv(spread, hermitian=True) @ curvature @ covariance).T
-    moved = gain @ gradient
-    left = covariance - gain @ curvature @ covariance
-    # The curvature is local: a longer step has a larger error.
-    unknown = _CURVATURE_ERROR**2 * float(np.mean(moved**2))
-    return moved, (left + left.T) / 2 + unknown * np.eye(len(curvature))
+        Shapes: shares (n_classes,); returns (80,), (80,).
+        """
+        weights = (self._probabilities(model) + shares) / (2 * len(self._terms))
+        places = np.rint(-4 * np.log2(np.maximum(self.sizes(model), _LEAST) / math.sqrt(2)))
+        at = np.clip(places, 0, len(_SIZES) - 1).astype(np.intp)
+        return _SIZES, np.bincount(at.ravel(), weights.ravel(), minlength=len(_SIZES))
+
+    def _probabilities(self, model: Floats) -> Floats:
+        result: Floats = special.softmax(self._terms @ (self._contrasts @ model).T, axis=1)
+        return result

@@ -318,25 +318,34 @@ class Protocol(ABC):
         return NormLevels(told["top"], np.array(told["shares"]), error, told["people"], expected, degrees)
 
     def _make_task(
-        self, functionals: npt.NDArray[np.float64], form: str, answer: str, radius: float = math.inf
+        self,
+        functionals: npt.NDArray[np.float64],
+        form: str,
+        answer: str,
+        radius: float = math.inf,
+        n_classes: int = 0,
     ) -> Task:
         """Return a task about functionals of a record, whose radius no record needs to exceed."""
+        n_vector = len(functionals) - n_classes - (form == "gradient")
         # PrivUnit needs d >= 2.
-        if answer == "vector" and form != "products" and len(functionals) - (form == "gradient") < 2:
+        if answer == "vector" and form != "products" and n_vector * max(1, n_classes - 1) < 2:
             functionals = np.insert(functionals, 1, 0.0, axis=0)
         matrix = self._matrix(functionals)
         reach = np.abs(matrix).sum(axis=1)
-        lengths = {
-            "linear": math.hypot(*reach),
-            "products": math.hypot(*reach) ** 2,
-            "squares": math.hypot(*reach**2),
-            "gradient": math.hypot(*reach[:-1]) * float(reach[-1]),
-        }
-        most = max(_LEAST_RADIUS, lengths[form])
+        most = {
+            "linear": lambda: math.hypot(*reach),
+            "products": lambda: math.hypot(*reach) ** 2,
+            "squares": lambda: math.hypot(*reach**2),
+            "gradient": lambda: math.hypot(*reach[:-1]) * float(reach[-1]),
+            # A class and its probabilities differ by at most the square root of 2.
+            "class_gradient": lambda: math.hypot(*reach[:-n_classes]) * math.sqrt(2),
+        }[form]()
+        most = max(_LEAST_RADIUS, most)
         if answer == "levels":
             # Levels of a power of two add up over cohorts.
             most = radius = 2.0 ** math.ceil(math.log2(most))
-        return Task(self.epsilon, self._box.low, self._box.high, form, matrix, answer, min(radius, most))
+        bounds = self._box.low, self._box.high
+        return Task(self.epsilon, *bounds, form, matrix, answer, min(radius, most), n_classes=n_classes)
 
     def _matrix(self, functionals: npt.NDArray[np.float64]) -> tuple[tuple[float, ...], ...]:
         """Return the task's matrix of functionals of (1, centred record)."""

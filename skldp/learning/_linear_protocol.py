@@ -1,0 +1,287 @@
+r"""Steps that regression and classification share: centres, widths and products of the features."""
+
+import math
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from skldp.learning._levels import NormLevels
+from skldp.learning._posterior import Moments, combine_moments, positive_means, positive_part
+from skldp.learning._protocol import LEAST_PER_NUMBER, Protocol, split_evenly
+from skldp.learning._reports import Report
+from skldp.learning._tasks import Task
+from skldp.learning._vectors import n_products, symmetric_matrix
+
+Floats = npt.NDArray[np.float64]
+
+# Fractions of people who report the features' levels and centre.
+_CENTER_LEVELS, _CENTER_SHARE, _WIDTH_LEVELS = 0.02, 0.05, 0.03
+# Fraction of a cohort that reports levels.
+LEVELS_SHARE = 0.08
+# Fraction of people in products at a large sufficiency, and the sufficiency at which it is half of that.
+_PRODUCTS_SHARE, _PRODUCTS_HALF = 0.3, 50.0
+# Cohorts of products: each of these whitens the next one.
+_N_STAGES = 3
+# Smallest cohort of products.
+_LEAST_COHORT = 20
+# Prior standard deviation of a number, in half widths of its bounds.
+EXPECTED_DEVIATION = 1 / 3
+# Prior of the whitened second moments: variance of a correlation, and of a square.
+_CORRELATION, _SQUARE = 0.02, 0.25
+# Number of standard errors by which reported moments must spread more than the noise to replace that prior.
+_SURELY = 2.0
+# Smallest variance of a feature in the whitening, in units of their mean: bounds the leverage of rare values.
+_LEAST_VARIANCE = 0.3
+# Weight of the constant in the gradients of d features, in units of sqrt(d + 1).
+_CONSTANT = 0.3
+
+
+class LinearProtocol(Protocol):
+    """Base class of protocols that learn linear models by gradients in whitened terms.
+
+    Subclasses add steps for the target, and what a gradient says about the model.
+    """
+
+    steps: ClassVar[dict[str, "Step"]]
+    fit_intercept: bool
+    _least_per_number = LEAST_PER_NUMBER
+
+    def _state_of_features(self) -> dict[str, Any]:
+        """Return the state before anything is reported."""
+        # Without an intercept, records are relative to the zero of their own scale.
+        origin = np.zeros(self.n_features + 1) if self.fit_intercept else -self._box.center / self._box.radius
+        return {
+            "step": 0,
+            "center": origin.tolist(),
+            # Variance of the error of a feature's centre.
+            "center_error": 0.0,
+            "levels": {},
+            "width": EXPECTED_DEVIATION * float(np.mean(self._reach[:-1])),
+            # The functionals of the terms that products and gradients were about, and what was reported of them.
+            "rows": [],
+            "moments": [],
+            "gradients": [],
+            # The estimates under each scale of the prior.
+            "models": None,
+            "last": None,
+        }
+
+    @property
+    def n_terms(self) -> int:
+        """Number of terms: the features, and the constant where there is one."""
+        return self.n_features + self.fit_intercept
+
+    def _plan_of_features(self, n_people: int, *, all_products: bool = False) -> list[tuple[str, int]]:
+        """Return the steps for the features: of so many people, with products for all of them or for a part."""
+        shares = [("width_levels", _WIDTH_LEVELS)]
+        if self.fit_intercept:
+            shares = [("center_levels", _CENTER_LEVELS), ("center", _CENTER_SHARE), *shares]
+        steps = [(name, int(share * n_people)) for name, share in shares]
+        left = n_people - sum(people for _, people in steps)
+        enough = self.sufficiency
+        share = 1.0 if all_products else _PRODUCTS_SHARE * enough / (enough + _PRODUCTS_HALF)
+        for people in split_evenly(int(share * left), _N_STAGES):
+            if all_products or people >= _LEAST_COHORT:
+                n_levels = int(LEVELS_SHARE * people)
+                steps += [("products_levels", n_levels), ("products", people - n_levels)]
+        return steps
+
+    def _task_of(self, name: str) -> Task:
+        return self.steps[name].task(self, name)
+
+    def _take(self, name: str, task: Task, report: Report) -> None:
+        self.steps[name].update(self, task, report)
+
+    @property
+    def _reach(self) -> Floats:
+        """Largest distance of each number from the middle of its bounds, or without intercept from zero."""
+        offsets = self._box.center / self._box.radius
+        return np.ones(len(offsets)) if self.fit_intercept else 1 + np.abs(offsets)
+
+    def _terms(self) -> Floats:
+        """Return the functionals of the terms: the constant, if any, and the features."""
+        return np.eye(self.n_features + 2)[1 - self.fit_intercept : -1]
+
+    def _rows(self) -> Floats:
+        """Return the functionals of the terms in which people report: whitened ones."""
+        if self._state["rows"]:
+            return np.array(self._state["rows"][-1])
+        rows: Floats = np.eye(self.n_terms) / self._state["width"]
+        if self.fit_intercept:
+            rows[0, 0] = max(1.0, _CONSTANT * math.sqrt(self.n_terms))
+        return rows
+
+    def _keep_rows(self) -> None:
+        """Keep the functionals of the first reports."""
+        if not self._state["rows"]:
+            self._state["rows"] = [self._rows().tolist()]
+
+    def _moments(self, rows: Floats, n_reports: int | None = None) -> Moments:
+        """Return the second moments of functionals of the terms, from reports and what is expected before."""
+        state, start = self._state, slice(int(self.fit_intercept), None)
+        rows_of_prior = np.eye(self.n_terms) / state["width"]
+        reports = [Moments(*map(np.array, told)) for told in state["moments"][:n_reports]]
+        correlation, square = _CORRELATION, _SQUARE
+        if reports:
+            # The spread of what was reported about what is expected.
+            told = combine_moments(rows_of_prior, reports)
+            noise = told.variances[start, start]
+            about = (told.values - np.eye(self.n_terms))[start, start] ** 2 - noise
+            diagonal = np.eye(len(about), dtype=bool)
+            square = max(square, _spread(about[diagonal], noise[diagonal]))
+            correlation = (
+                max(correlation, _spread(about[~diagonal], noise[~diagonal])) if len(about) > 1 else correlation
+            )
+        variances = np.full((self.n_terms,) * 2, correlation) + (square - correlation) * np.eye(self.n_terms)
+        expected = np.eye(self.n_terms)
+        if self.fit_intercept:
+            rows_of_prior[0, 0] = 1.0
+            variances[0] = variances[:, 0] = _CORRELATION + min(1.0, state["center_error"] / state["width"] ** 2)
+        found = combine_moments(rows, [Moments(rows_of_prior, expected, variances), *reports])
+        if self.fit_intercept and not rows[0, 1:].any():
+            # The constant is known.
+            found.values[0, 0] = rows[0, 0] ** 2
+        return found
+
+    def _expected_moments(self, rows: Floats, n_reports: int | None = None) -> tuple[Floats, Floats, float]:
+        """Return the means of second moments given that they are positive, their variances, and the noise's edge."""
+        found = self._moments(rows, n_reports)
+        edge = math.sqrt(2 * self.n_terms * float(np.mean(found.variances)))
+        return positive_part(found.values, edge / 2), found.variances, edge
+
+    def _whiten(self) -> None:
+        """Make functionals of the terms whose second moments are about 1."""
+        state, rows, constants = self._state, self._rows(), int(self.fit_intercept)
+        moments, _, edge = self._expected_moments(rows)
+        change = np.eye(self.n_terms)
+        means = moments[0, 1:] / moments[0, 0] if constants else np.zeros(self.n_features)
+        spread = moments[constants:, constants:] - np.outer(means, means) * (moments[0, 0] if constants else 0)
+        # Floor the variances of the columns, not of the directions.
+        back = np.linalg.inv(rows[constants:, constants:])
+        variances = np.diag(back @ spread @ back.T)
+        floor = np.maximum(0, _LEAST_VARIANCE * variances.mean() - variances)
+        spread = spread + rows[constants:, constants:] * floor @ rows[constants:, constants:].T
+        values, vectors = np.linalg.eigh(spread)
+        whitening = (vectors / np.sqrt(np.maximum(positive_means(values, edge / 2), 1e-9))).T
+        change[constants:, constants:] = whitening
+        if constants:
+            change[1:, 0] = -whitening @ means
+        state["rows"] = [*state["rows"], (change @ rows).tolist()]
+
+
+def _spread(squares: Floats, noise: Floats) -> float:
+    """Return the mean of squares that exceed the noise, less two standard errors under the noise alone."""
+    return float(squares.mean() - _SURELY * math.sqrt(4 / squares.size) * noise.mean())
+
+
+class Step(ABC):
+    """Step of the protocol: the task that it publishes, and what its report changes."""
+
+    @abstractmethod
+    def task(self, protocol: Any, name: str) -> Task:
+        """Return the task, a function of the public state."""
+
+    @abstractmethod
+    def update(self, protocol: Any, task: Task, report: Report) -> None:
+        """Update the public state."""
+
+
+class Levels(Step):
+    """Levels of the norm of a question's vectors."""
+
+    def __init__(self, question: str) -> None:
+        self._question = question
+
+    def task(self, protocol: Any, name: str) -> Task:
+        functionals, form = self.functionals(protocol)
+        return protocol._make_task(functionals, form, "levels")
+
+    def functionals(self, protocol: Any) -> tuple[Floats, str]:
+        """Return the functionals and the form of the question."""
+        return np.eye(protocol.n_features + 2)[1:-1], "linear"
+
+    def update(self, protocol: Any, task: Task, report: Report) -> None:
+        # Only gradients are asked for again and again, in the same units.
+        protocol._add_levels(self._question, task, report, to_earlier=self._question == "gradient")
+        if self._question == "width":
+            reach = float(np.linalg.norm(protocol._reach[:-1]))
+            levels = protocol._levels_of("width", EXPECTED_DEVIATION * reach, protocol.n_features)
+            protocol._state["width"] = max(1e-6, levels.scale / math.sqrt(protocol.n_features))
+
+
+class Center(Step):
+    """Means of the features."""
+
+    def task(self, protocol: Any, name: str) -> Task:
+        noise = protocol._noise_of(max(2, protocol.n_features), name)
+        radius = self.levels(protocol).radius_of_moments(noise)
+        return protocol._make_task(np.eye(protocol.n_features + 2)[1:-1], "linear", "vector", radius)
+
+    def update(self, protocol: Any, task: Task, report: Report) -> None:
+        state, shortened = protocol._state, self.levels(protocol).shortened(task.radius)
+        mean = task.mean(report)[: protocol.n_features] / shortened
+        error = task.standard_error(report.n_people) / shortened
+        # The middle of the bounds stays the centre while the noise exceeds the mean.
+        kept = np.maximum(0, 1 - (error / np.where(mean == 0, error, mean)) ** 2)
+        center = np.array(state["center"])
+        center[:-1] = np.clip(center[:-1] + kept * mean, -1, 1)
+        state["center"] = center.tolist()
+        state["center_error"] = float(error**2 * np.mean(np.maximum(kept, 0.3)))
+
+    @staticmethod
+    def levels(protocol: Any) -> NormLevels:
+        """Return the distribution of the norms."""
+        reach = float(np.linalg.norm(protocol._reach[:-1]))
+        return protocol._levels_of("center", EXPECTED_DEVIATION * reach, protocol.n_features)
+
+
+class Products(Levels):
+    """Products of the terms, which whiten them."""
+
+    def functionals(self, protocol: Any) -> tuple[Floats, str]:
+        return protocol._rows() @ protocol._terms(), "products"
+
+    def task(self, protocol: Any, name: str) -> Task:
+        functionals, form = self.functionals(protocol)
+        if name != self._question:
+            return protocol._make_task(functionals, form, "levels")
+        # Noise counts where it meets the terms, and clipping in whatever direction.
+        noise = protocol._noise_of(n_products(len(functionals)), name, protocol.n_terms)
+        return protocol._make_task(functionals, form, "vector", self.levels(protocol).radius_of_moments(noise))
+
+    def update(self, protocol: Any, task: Task, report: Report) -> None:
+        if task.answer == "levels":
+            super().update(protocol, task, report)
+            return
+        state, n_terms = protocol._state, protocol.n_terms
+        shortened = self.levels(protocol).shortened(task.radius)
+        products = symmetric_matrix(task.mean(report), len(task.matrix))
+        error = task.standard_error(report.n_people)
+        sampled = task.radius**2 / (task.n_outputs * report.n_people)
+        protocol._keep_rows()
+        told = [
+            protocol._rows().tolist(),
+            (products[:n_terms, :n_terms] / shortened).tolist(),
+            np.full((n_terms, n_terms), (error**2 + sampled) / shortened**2).tolist(),
+        ]
+        state["moments"] = [*state["moments"], told]
+        self.use(protocol, products, math.sqrt(error**2 / 2 + sampled), shortened)
+        protocol._whiten()
+
+    def use(self, protocol: Any, products: Floats, noise: float, shortened: float) -> None:
+        """Use products with the residual, where there are any."""
+
+    def levels(self, protocol: Any) -> NormLevels:
+        """Return the distribution of the norms."""
+        return protocol._levels_of("products", 1.0 * protocol.n_terms)
+
+
+STEPS_OF_FEATURES: dict[str, Step] = {
+    "center_levels": Levels("center"),
+    "center": Center(),
+    "width_levels": Levels("width"),
+    "products_levels": Products("products"),
+    "products": Products("products"),
+}
