@@ -41,9 +41,14 @@ class MultinomialGradients(Gradients):
     likelihood: Likelihood
     turned: Floats
 
-    def expected(self, model: Floats) -> tuple[Floats, Floats]:
-        whitened = self.turned @ model @ np.linalg.inv(self.rows)
-        return self.turned.T @ self.likelihood.at_zero(whitened), self.likelihood.curvature(whitened, self.turned)
+    def at_zero(self, model: Floats) -> Floats:
+        return self.turned.T @ self.likelihood.at_zero(self._whitened(model))
+
+    def slopes(self, model: Floats) -> Floats:
+        return self.likelihood.curvature(self._whitened(model), self.turned)
+
+    def _whitened(self, model: Floats) -> Floats:
+        return self.turned @ model @ np.linalg.inv(self.rows)
 
 
 class ClassificationProtocol(LinearProtocol):
@@ -239,13 +244,13 @@ class ClassificationProtocol(LinearProtocol):
         state["beta"], state["models"] = (turned @ found.mean).tolist(), found.models.tolist()
 
     def _prior(self, turned: Floats) -> Floats:
-        """Return the prior covariance of the contrasts of the log odds."""
+        """Return the prior variances of the contrasts of the log odds, shape (n_classes - 1, n_terms)."""
         state = self._state
         variance = 1 / (1 / _OF_COLUMN**2 + self.n_terms * state["width"] ** 2 / _LOG_ODDS)
-        prior = np.repeat(np.eye(self.n_terms)[None] * variance, self.n_classes - 1, axis=0)
+        prior = np.full((self.n_classes - 1, self.n_terms), variance)
         if self.fit_intercept:
             of_centers = min(1.0, state["center_error"] / state["width"] ** 2)
-            prior[:, 0, 0] = np.diag(turned.T @ np.array(state["shares_error"]) @ turned) + of_centers
+            prior[:, 0] = np.diag(turned.T @ np.array(state["shares_error"]) @ turned) + of_centers * _LOG_ODDS
         return prior
 
 

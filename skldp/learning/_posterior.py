@@ -17,6 +17,8 @@ Floats = npt.NDArray[np.float64]
 _NOTHING_TO_LEARN = 0.3
 # Scales of the prior of the slopes that are weighed against each other, besides 0.
 _PRIOR_SCALES = np.exp(np.linspace(-4, 2, 7))
+# Smallest fraction of a step.
+_LEAST_STEP = 0.1
 
 
 class Moments(NamedTuple):
@@ -48,10 +50,14 @@ class Gradients(ABC):
     models: Floats
 
     @abstractmethod
-    def expected(self, model: Floats) -> tuple[Floats, Floats]:
-        """Return the gradient at 0 if a model holds, and its derivative by the model in the units of the rows.
+    def at_zero(self, model: Floats) -> Floats:
+        """Return the gradient at 0 if a model holds, shape (n_outcomes, n_terms)."""
 
-        Shapes: model (n_outcomes, n_terms); returns (n_outcomes, n_terms), (n_outcomes, n_terms, n_terms).
+    @abstractmethod
+    def slopes(self, model: Floats) -> Floats:
+        """Return the derivative of `at_zero` by the model in the units of the rows.
+
+        Shapes: model (n_outcomes, n_terms); returns (n_outcomes, n_terms, n_terms), within each outcome.
         """
 
 
@@ -104,8 +110,8 @@ def posterior(
 ) -> Posterior:
     r"""Return the estimate of a model from all gradients that were reported.
 
-    Shapes: prior (n_outcomes, n_terms, n_terms), of whose terms `n_constants` are no slopes; base (n_outcomes,
-    n_terms), its mean; models (n_scales, n_outcomes, n_terms), the estimates so far.
+    Shapes: prior (n_outcomes, n_terms), variances, of which the first `n_constants` are no slopes'; base (n_outcomes,
+    n_terms), their means; models (n_scales, n_outcomes, n_terms), the estimates so far.
 
     A gradient is a function of the model, linear near the estimate, and noise. The second moments that its derivative
     follows from have errors, which are multiplied by the distance from the model at which people reported: reports far
@@ -123,9 +129,9 @@ def posterior(
     found = []
     logs = np.log(chances)
     for one, scale in enumerate(scales):
-        roots = np.full(prior.shape[-1], math.sqrt(scale))
-        roots[:n_constants] = 1.0
-        model, log = _under_prior(reports, prior * np.outer(roots, roots), base, before[one])
+        scaled = prior * scale
+        scaled[:, :n_constants] = prior[:, :n_constants]
+        model, log = _under_prior(reports, scaled, base, before[one])
         found.append(model)
         logs[one] += log
     weights = special.softmax(logs)
@@ -133,22 +139,39 @@ def posterior(
 
 
 def _under_prior(reports: Sequence[Gradients], prior: Floats, base: Floats, before: Floats) -> tuple[Floats, float]:
-    """Return the estimate under one prior, and the logarithm of the probability of the reports."""
+    """Return the estimate under one prior, and the logarithm of the probability of the reports.
+
+    Shapes: prior, base, before (n_outcomes, n_terms).
+    """
     n_outcomes, n_terms = base.shape
-    precision, weighted, log = np.zeros_like(prior), np.zeros_like(base), 0.0
+    precision, weighted, log = np.zeros((n_outcomes, n_terms, n_terms)), np.zeros_like(base), 0.0
+    means = []
     for report in reports:
         inverse = np.linalg.inv(report.rows).T
-        gradients, slopes = report.expected(before)
+        gradients, slopes = report.at_zero(before), report.slopes(before)
+        weights, centers = np.zeros(n_outcomes), np.zeros_like(base)
         for k in range(n_outcomes):
             away = (before[k] - report.models[:, k]) @ inverse.T
             relative = np.trace(slopes[k]) / np.trace(report.moments)
             errors = report.noises**2 + relative**2 * (away**2 @ report.unknown).mean(axis=1)
             design = slopes[k] @ inverse
             values = report.values[:, k] - gradients[k] + design @ (before[k] - base[k])
-            precision[k] += (1 / errors).sum() * design.T @ design
+            weights[k], centers[k] = (1 / errors).sum(), report.values[:, k].T @ (1 / errors)
+            precision[k] += weights[k] * design.T @ design
             weighted[k] += design.T @ (values / errors[:, None]).sum(axis=0)
             log -= float(n_terms * np.log(errors).sum() + ((values**2).sum(axis=1) / errors).sum()) / 2
-    gain = np.eye(n_terms) + prior @ precision
-    moved = np.linalg.solve(gain, prior @ weighted[:, :, None])[:, :, 0]
+        means.append((report, weights, centers / weights[:, None]))
+
+    def misfit(model: Floats) -> float:
+        of_reports = sum(weights @ ((mean - report.at_zero(model)) ** 2).sum(axis=1) for report, weights, mean in means)
+        away = model - base
+        return float(of_reports + (away**2 / np.where(prior > 0, prior, 1.0)).sum())
+
+    gain = np.eye(n_terms) + prior[:, :, None] * precision
+    moved = np.linalg.solve(gain, (prior * weighted)[:, :, None])[:, :, 0]
     log += float((weighted * moved).sum() - np.linalg.slogdet(gain)[1].sum()) / 2
-    return base + moved, log
+    # Gradients are linear near the estimate only: a step that fits worse is halved.
+    start, step = np.where(prior > 0, before, base), 1.0
+    while step > _LEAST_STEP and misfit(start + step * (base + moved - start)) > misfit(start):
+        step /= 2
+    return start + step * (base + moved - start), log

@@ -36,8 +36,11 @@ _LEAST_KEPT = 0.05
 class LinearGradients(Gradients):
     """Gradients of least squares, which are linear in the model."""
 
-    def expected(self, model: Floats) -> tuple[Floats, Floats]:
-        return model @ np.linalg.inv(self.rows) @ self.moments, self.moments[None]
+    def at_zero(self, model: Floats) -> Floats:
+        return model @ np.linalg.inv(self.rows) @ self.moments
+
+    def slopes(self, model: Floats) -> Floats:
+        return self.moments[None]
 
 
 class RegressionProtocol(LinearProtocol):
@@ -193,14 +196,14 @@ class RegressionProtocol(LinearProtocol):
         return result
 
     def _prior(self) -> Floats:
-        r"""Return the prior covariance of the model.
+        r"""Return the prior variances of the model, shape (1, n_terms).
 
         No coefficient times the width of its column exceeds the range of the target, and the predictions do not exceed
         the deviation of the target: :math:`(I + D H / \tau^2)^{-1}` with the second moments H.
         """
         state, constants = self._state, int(self.fit_intercept)
-        variances = 1 / (1 + self.n_terms * state["width"] ** 2 / state["deviation"] ** 2)
-        prior: Floats = np.eye(self.n_terms) * variances
+        variance = 1 / (1 + self.n_terms * state["width"] ** 2 / state["deviation"] ** 2)
+        prior = np.full((1, self.n_terms), variance)
         if constants:
             of_centers = min(1.0, state["center_error"] / state["width"] ** 2)
             prior[0, 0] = state["target_error"] + of_centers * state["deviation"] ** 2
@@ -221,7 +224,7 @@ class RegressionProtocol(LinearProtocol):
             reports.append(LinearGradients(rows, moments, unknown, values[:, None], noises, models[:, None]))
         models = None if state["models"] is None else np.array(state["models"])
         base = np.zeros((1, self.n_terms))
-        found = posterior(reports, self._prior()[None], base, int(self.fit_intercept), models)
+        found = posterior(reports, self._prior(), base, int(self.fit_intercept), models)
         state["beta"], state["models"] = found.mean[0].tolist(), found.models.tolist()
 
 
