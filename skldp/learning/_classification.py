@@ -294,7 +294,7 @@ class _ClassGradient(Levels):
         noise = protocol._noise_of(max(2, protocol.n_terms * (n_classes - 1)), name)
         likelihood, model = protocol._likelihood(rows), protocol._whitened_model(rows)
         sizes, chances = likelihood.residuals(model, np.array(protocol._state["shares"]))
-        radius = self._levels(protocol).radius_of_class_gradients(noise, sizes, chances)
+        radius, _ = self._levels(protocol).clipping_of_residuals(noise, sizes, chances)
         return protocol._make_task(functionals, "class_gradient", "vector", radius, n_classes)
 
     def update(self, protocol: ClassificationProtocol, task: Task, report: Report) -> None:

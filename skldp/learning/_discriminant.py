@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from skldp._arrays import as_numbers, kind_of
 from skldp._checks import check_integer
+from skldp.learning._levels import NormLevels, shares_of_levels
 from skldp.learning._linear_rule import (
     clear_shares,
     likeliest_numbers,
@@ -18,23 +19,23 @@ from skldp.learning._linear_rule import (
 )
 from skldp.learning._protocol import Protocol, nearest_positive
 from skldp.learning._reports import Report
-from skldp.learning._tasks import Task, noise_variance
+from skldp.learning._tasks import N_LEVELS, Task, noise_variance
 from skldp.learning._vectors import contrasts, n_products, symmetric_matrix
 
-# Fractions of people who report class shares, norms, centred norms, scores, the mean score, and products.
-_SHARES_SHARE, _LENGTH_SHARE, _SPREAD_SHARE, _BREADTH_SHARE = 0.03, 0.01, 0.02, 0.01
-_LEVEL_SHARE, _PRODUCT_SHARE = 0.1, 0.25
+# Fractions of people who report class shares, levels before the centre, before the tensor and before its centre, that
+# centre, and products.
+_SHARES_SHARE, _CENTER_LEVELS, _SPREAD_LEVELS, _OFFSET_LEVELS = 0.03, 0.01, 0.02, 0.01
+_OFFSET_SHARE, _PRODUCT_SHARE = 0.1, 0.25
 # From this sufficiency on, more people report the shares, which divide all other estimates.
 _MANY, _SHARES_SHARE_OF_MANY = 30.0, 0.1
 # Bounds of the fraction who report the centre, and the weight of its error, which is corrected at the end.
 _LEAST_CENTER_SHARE, _MOST_CENTER_SHARE, _LASTING_ERROR = 0.02, 0.25, 0.6
-# Ratio of the largest to the smallest reported norm; a wider range needs more noise.
-_NORM_RANGE = 4.0
-# Radius in units of the typical norm of vectors, and smallest eigenvalue of the whitening in units of the largest noise
-# eigenvalue.
-_TIGHTNESS, _FLOOR = 0.85, 0.5
+# Smallest eigenvalue of the whitening in units of the largest noise eigenvalue.
+_FLOOR = 0.5
 # Products are asked for from this sufficiency of a regression on, in units of its terms.
 _PRODUCTS_PAY = 100.0
+# Expected deviation of a feature, in half widths of its bounds.
+_EXPECTED_DEVIATION = 1 / 3
 # Smallest eigenvalue of public vectors that counts as a direction.
 _NOTHING = 1e-9
 # Minimum number of public vectors.
@@ -58,7 +59,7 @@ class DiscriminantProtocol(Protocol):
     # Below this sufficiency the noise of the tensor exceeds its signal.
     least_sufficiency = 0.5
     _stays_open = "tensor"
-    _told_later = ("breadth", "level")
+    _told_later = ("levels", "offset")
 
     def __init__(
         self,
@@ -78,17 +79,17 @@ class DiscriminantProtocol(Protocol):
         self.n_classes, self.in_ball = int(n_classes), bool(in_ball)
         self._public = None if public is None else as_numbers(public, "public")
         inside = None if self._public is None else self._public_inside(self._public)
+        # Vectors of a ball may all be as long as its radius.
+        self._known_levels = NormLevels(1.0, np.eye(N_LEVELS)[0], 0.0, self.n_people, 1.0) if self.in_ball else None
         self._state = {
             "step": 0,
             "center": [0.0] * (n_features + 1),
             "shares": [1 / n_classes] * n_classes,
-            "radius": math.sqrt(n_features),
-            "spread": 1.0 if in_ball else math.sqrt(n_features),
+            "levels": {},
             "axes": np.eye(n_features).tolist(),
             "variances": None,
             "told": n_features,
-            "breadth": 0.0,
-            "level": None,
+            "offset": None,
             "tensor": np.zeros((n_classes - 1, n_features)).tolist(),
             "error": 0.0,
             "last": None,
@@ -125,7 +126,9 @@ class DiscriminantProtocol(Protocol):
         told = n_directions(values[:most], self.n_people, self.n_classes, self.epsilon)
         state["told"], state["tensor"] = told, np.zeros((self.n_classes - 1, told)).tolist()
         norms = np.linalg.norm(self._public_points(rows)[:, :told], axis=1)
-        state["spread"] = float(np.exp(np.log(np.maximum(norms, _NOTHING)).mean()))
+        top = max(float(norms.max()), _NOTHING)
+        scale = math.sqrt(float(np.mean(norms**2)))
+        self._known_levels = NormLevels(top, shares_of_levels(norms, top), 0.0, len(rows), scale, told)
 
     def _public_points(self, rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Return public vectors along the axes."""
@@ -191,12 +194,15 @@ class DiscriminantProtocol(Protocol):
                 # Balance the error of the centre with the noise from fewer tensor reports.
                 noise = _LASTING_ERROR * d * noise_variance(max(2, d), self.epsilon) / n
                 share = np.clip(math.sqrt(noise**2 + noise) - noise, _LEAST_CENTER_SHARE, _MOST_CENTER_SHARE)
-                steps += [("length", int(_LENGTH_SHARE * n)), ("center", int(share * n))]
-                steps.append(("spread", int(_SPREAD_SHARE * n)))
-            if d > 1 and super().sufficiency >= _PRODUCTS_PAY * (d + 1):
-                steps.append(("products", int(_PRODUCT_SHARE * n)))
+                steps += [("center_levels", int(_CENTER_LEVELS * n)), ("center", int(share * n))]
+            whitened = d > 1 and super().sufficiency >= _PRODUCTS_PAY * (d + 1)
+            if whitened:
+                n_levels = int(_SPREAD_LEVELS * n)
+                steps += [("products_levels", n_levels), ("products", int(_PRODUCT_SHARE * n) - n_levels)]
             elif d > self.n_classes - 1 and not self.in_ball:
-                ends = [("breadth", int(_BREADTH_SHARE * n)), ("level", int(_LEVEL_SHARE * n))]
+                ends = [("offset_levels", int(_OFFSET_LEVELS * n)), ("offset", int(_OFFSET_SHARE * n))]
+            if whitened or not self.in_ball:
+                steps.append(("spread_levels", int(_SPREAD_LEVELS * n)))
         return [*steps, ("tensor", n - sum(wanted for _, wanted in [*steps, *ends])), *ends]
 
     def _along(self) -> npt.NDArray[np.float64]:
@@ -206,39 +212,44 @@ class DiscriminantProtocol(Protocol):
         return np.column_stack([nothing, axes, nothing])
 
     def _task_of(self, name: str) -> Task:
-        state, d, n_classes = self._state, self.n_features, self.n_classes
-        root = math.sqrt(d)
-        form, answer, least, classes = "linear", "vector", 0.0, 0
-        if name == "shares":
-            # PrivUnit needs d >= 2.
-            functionals = np.zeros((1 + (n_classes == 2) + n_classes, d + 2))
+        d, n_classes, along = self.n_features, self.n_classes, self._along()
+        question = name.removesuffix("_levels")
+        if question == "shares":
+            functionals = np.zeros((1 + n_classes, d + 2))
             functionals[0, 0] = 1.0
-            form, radius, classes = "class_gradient", math.sqrt(1 - 1 / n_classes), n_classes
-        elif name == "length":
-            functionals, answer, radius, least = _long_enough(self._along()), "log_norm", root, root / _NORM_RANGE
-        elif name == "center":
-            functionals, radius = _long_enough(self._along()), _TIGHTNESS * state["radius"]
-        elif name == "spread":
-            functionals, answer, radius, least = _long_enough(self._along()), "log_norm", root, root / _NORM_RANGE
-        elif name == "products":
-            functionals, form, radius = self._along(), "products", state["spread"] ** 2
-        elif name == "tensor":
-            shares = np.array(state["shares"])
+            return self._make_task(functionals, "class_gradient", "vector", math.sqrt(1 - 1 / n_classes), n_classes)
+        functionals = self._contrast() @ along if question == "offset" else along
+        form = "products" if question == "products" else "linear"
+        if name != question:
+            return self._make_task(functionals, form, "levels")
+        if name == "tensor":
             logits = np.zeros((n_classes, d + 2))
-            logits[:, 0] = np.log(shares)
-            along = self._along()
-            functionals = np.vstack([_long_enough(along) if n_classes == 2 else along, logits])
-            # Worst case over the classes.
-            farthest = math.sqrt(np.max((1 - shares) ** 2 - shares**2 + shares @ shares))
-            form, radius, classes = "class_gradient", _TIGHTNESS * farthest * state["spread"], n_classes
-        else:
-            functionals = _long_enough(self._contrast() @ self._along())
-            if name == "breadth":
-                answer, radius, least = "log_norm", state["spread"], state["spread"] / math.sqrt(2 * state["told"])
-            else:
-                radius = _TIGHTNESS * (state["breadth"] or state["spread"])
-        low, high = self._box.low, self._box.high
-        return Task(self.epsilon, low, high, form, self._matrix(functionals), answer, radius, least, classes)
+            logits[:, 0] = np.log(self._state["shares"])
+            radius, _ = self._clipping_of_tensor()
+            return self._make_task(np.vstack([along, logits]), "class_gradient", "vector", radius, n_classes)
+        length = n_products(d) if form == "products" else max(2, len(functionals))
+        radius = self._levels_about(name).radius_of_moments(self._noise_of(length, name))
+        return self._make_task(functionals, form, "vector", radius)
+
+    def _levels_about(self, question: str) -> NormLevels:
+        """Return the distribution of the norms of a question's vectors."""
+        if question == "spread" and self._known_levels is not None and question not in self._state["levels"]:
+            return self._known_levels
+        if question == "offset":
+            return self._levels_of(question, self._levels_about("spread").scale / math.sqrt(self._state["told"]))
+        is_white = question == "spread" and self._state["variances"] is not None
+        expected = math.sqrt(self.n_features) * (1.0 if is_white else _EXPECTED_DEVIATION)
+        return self._levels_of(question, expected**2 if question == "products" else expected, self._state["told"])
+
+    def _clipping_of_tensor(self) -> tuple[float, float]:
+        """Return the radius of the tensor, and the fraction of it that clipping leaves."""
+        shares = np.array(self._state["shares"])
+        sizes = np.sqrt((1 - shares) ** 2 - shares**2 + shares @ shares)
+        # Vectors are clipped alike in all classes: otherwise rare ones would lose more.
+        noise = self._noise_of(self._tensor_length, "tensor") * sizes.max() / math.sqrt(shares @ sizes**2)
+        levels = self._levels_about("spread")
+        radius = levels.radius_of_moments(noise)
+        return radius * float(sizes.max()), levels.shortened(radius)
 
     def _take_shares(self, task: Task, report: Report) -> None:
         n_classes = self.n_classes
@@ -247,36 +258,40 @@ class DiscriminantProtocol(Protocol):
         noise = (n_classes - 1) * (task.standard_error(report.n_people) ** 2 + 1 / (n_classes * report.n_people))
         self._state["shares"] = clear_shares(1 / n_classes + contrasts(n_classes) @ told, noise).tolist()
 
-    def _center(self, task: Task, report: Report) -> npt.NDArray[np.float64]:
-        told = task.mean(report)[: self.n_features]
-        # The class has no people.
-        return np.append(likeliest_numbers(told, task.standard_error(report.n_people)), 0.0)
+    def _take(self, name: str, task: Task, report: Report) -> None:
+        if task.answer == "levels":
+            self._add_levels(name.removesuffix("_levels"), task, report)
+        else:
+            super()._take(name, task, report)
 
-    def _take_spread(self, task: Task, report: Report) -> None:
-        self._state["spread"] = float(task.mean(report)[0])
+    def _take_center(self, task: Task, report: Report) -> None:
+        shortened = self._levels_about("center").shortened(task.radius)
+        told, error = task.mean(report)[: self.n_features] / shortened, task.standard_error(report.n_people) / shortened
+        # The class has no centre.
+        moved = np.append(likeliest_numbers(told, error), 0.0)
+        self._state["center"] = (np.array(self._state["center"]) + moved).tolist()
 
     def _take_products(self, task: Task, report: Report) -> None:
         state, d = self._state, self.n_features
-        edge = task.standard_error(report.n_people) * math.sqrt(2 * d)
-        values, vectors = np.linalg.eigh(nearest_positive(symmetric_matrix(task.mean(report), d)))
+        shortened = self._levels_about("products").shortened(task.radius)
+        edge = task.standard_error(report.n_people) * math.sqrt(2 * d) / shortened
+        values, vectors = np.linalg.eigh(nearest_positive(symmetric_matrix(task.mean(report) / shortened, d)))
         floor = values + max(_FLOOR * edge, 1e-12 * max(1.0, values[-1]))
         state["axes"] = (np.array(state["axes"]) @ vectors / np.sqrt(floor)).tolist()
         state["variances"] = (values / floor).tolist()
-        state["spread"] = math.sqrt(max((values / floor).sum(), _NOTHING))
 
     def _take_tensor(self, task: Task, report: Report) -> None:
-        mean = task.mean(report).reshape(self.n_classes - 1, -1)[:, : self._state["told"]]
-        self._state["tensor"], self._state["error"] = mean.tolist(), task.standard_error(report.n_people)
+        left = self._clipping_of_tensor()[1]
+        mean = task.mean(report).reshape(self.n_classes - 1, -1)[:, : self._state["told"]] / left
+        self._state["tensor"], self._state["error"] = mean.tolist(), task.standard_error(report.n_people) / left
 
-    def _take_breadth(self, task: Task, report: Report) -> None:
-        self._state["breadth"] = float(task.mean(report)[0])
-
-    def _take_level(self, task: Task, report: Report) -> None:
-        """Return the error of the centre in the directions of the tensor."""
+    def _take_offset(self, task: Task, report: Report) -> None:
+        """Keep the error of the centre in the directions of the tensor."""
+        shortened = self._levels_about("offset").shortened(task.radius)
         told, error = task.mean(report)[: self.n_classes - 1], task.standard_error(report.n_people)
         size = float(told @ told)
-        kept = max(0.0, 1 - len(told) * error**2 / size) if size > 0 else 0.0
-        self._state["level"] = np.linalg.lstsq(self._contrast(), kept * told, rcond=None)[0].tolist()
+        kept = max(0.0, 1 - len(told) * error**2 / size) / shortened if size > 0 else 0.0
+        self._state["offset"] = np.linalg.lstsq(self._contrast(), kept * told, rcond=None)[0].tolist()
 
     def _contrast(self) -> npt.NDArray[np.float64]:
         """Return the mean tensor as a matrix of norm 1, or 0 without reports."""
@@ -295,8 +310,8 @@ class DiscriminantProtocol(Protocol):
         slopes = weights @ axes.T
         origin = np.array(state["center"])[:-1]
         at_origin = intercepts - slopes @ origin
-        if state["level"] is not None:
-            at_origin = at_origin - weights @ np.array(state["level"])
+        if state["offset"] is not None:
+            at_origin = at_origin - weights @ np.array(state["offset"])
         return slopes, at_origin
 
     def _of_the_axes(
@@ -317,14 +332,6 @@ class DiscriminantProtocol(Protocol):
             axes, means, noise, within = axes @ turn, means @ turn, noise @ turn**2, np.ones(k)
         else:
             between = shares @ (means**2 - noise).sum(axis=1)
-            square = float(state["spread"]) ** 2
+            square = self._levels_about("spread").scale ** 2
             within = np.full(k, max(square - float(between), square / 4) / k)
         return *linear_rule(means, noise, within, shares), axes
-
-
-def _long_enough(functionals: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Append a row of zeros to a single row, since PrivUnit needs d >= 2."""
-    result: npt.NDArray[np.float64] = np.vstack(
-        [functionals, np.zeros((max(0, 2 - len(functionals)), functionals.shape[1]))]
-    )
-    return result

@@ -32,8 +32,13 @@ _MOST_DEGREES = 4
 def _references(degrees: int) -> npt.NDArray[np.float64]:
     """Shares of the levels for each scale of a chi distribution with root mean square 1."""
     quantiles = np.sqrt(special.gammaincinv(degrees / 2, (np.arange(200) + 0.5) / 200) * 2 / degrees)
-    places = np.clip(-np.log2(quantiles * _SCALES[:, None]), 0, N_LEVELS - 1)
-    result: npt.NDArray[np.float64] = np.maximum(0, 1 - np.abs(places[:, :, None] - np.arange(N_LEVELS))).mean(axis=1)
+    return shares_of_levels(quantiles * _SCALES[:, None], 1.0)
+
+
+def shares_of_levels(norms: npt.NDArray[np.float64], top: float) -> npt.NDArray[np.float64]:
+    """Return the expected shares of the levels of some norms, shape (..., n) to (..., N_LEVELS)."""
+    places = -np.log2(np.clip(norms / top, 2.0 ** (1 - N_LEVELS), 1))
+    result: npt.NDArray[np.float64] = np.maximum(0, 1 - np.abs(places[..., None] - np.arange(N_LEVELS))).mean(axis=-2)
     return result
 
 
@@ -130,12 +135,12 @@ class NormLevels:
         """Return the best radius of vectors whose mean is itself the estimate."""
         return self._best(noise, _OF_REFERENCE_OF_MOMENTS, self.shortened)
 
-    def radius_of_class_gradients(
+    def clipping_of_residuals(
         self, noise: float, sizes: npt.NDArray[np.float64], chances: npt.NDArray[np.float64]
-    ) -> float:
-        """Return the best radius of these vectors times residuals of independent sizes, shapes (n_sizes,).
+    ) -> tuple[float, float]:
+        """Return the best radius of these vectors times residuals of independent sizes, and the fraction it leaves.
 
-        A clipped gradient shows an error of the probabilities in proportion to the square of its norm.
+        Shapes: sizes, chances (n_sizes,). An error of the probabilities counts by the square of the norm.
         """
         norms = np.outer(sizes, self._levels).ravel()
         shares, excess = (np.outer(chances, one).ravel() for one in self._distribution)
@@ -144,7 +149,8 @@ class NormLevels:
         bias = np.hypot(_OF_REFERENCE * (beyond @ shares), beyond @ excess)
         information = norms**2 * shares
         shown = np.minimum(1, radii[:, None] / norms) @ information / information.sum()
-        return float(radii[int(np.argmin(np.hypot(noise * radii, bias) / shown))])
+        best = int(np.argmin(np.hypot(noise * radii, bias) / shown))
+        return float(radii[best]), float(shown[best])
 
     def radius_within(self, share: float, noise: float, sampling: float) -> float:
         """Return the smallest radius whose bias is at most a fraction of the error, the top if there is none."""
