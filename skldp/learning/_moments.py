@@ -12,7 +12,6 @@ from skldp.learning._levels import NormLevels
 from skldp.learning._moment_estimates import MomentEstimates, estimates_of
 from skldp.learning._posterior import combine_reports
 from skldp.learning._protocol import (
-    SCALE_SHARE,
     Protocol,
     nearest_positive,
 )
@@ -24,8 +23,8 @@ from skldp.learning._vectors import contrasts, n_products, symmetric_matrix
 # Fractions of people in each stage of products, while a stage has this sufficiency, and in the scale cohorts, one
 # column each.
 _EARLY_SHARES, _STAGE_SUFFICIENCY, _COLUMN_SHARE = (0.1, 0.15, 0.15), 3.0, 0.06
-# Fractions of people who report the norms of records, and the centre.
-_CENTER_LEVELS_SHARE, _CENTER_SHARE = 0.02, 0.06
+# Fractions of people who report the norms of records, and the centre; fraction of a stage that reports levels.
+_CENTER_LEVELS_SHARE, _CENTER_SHARE, _LEVELS_SHARE = 0.02, 0.06, 0.06
 # Smallest eigenvalues of the whitening and of remembered variances, in units of the largest noise eigenvalue.
 _FLOOR, _REMEMBERED_FLOOR = 0.5, 0.2
 # Truncation bias of the last task in units of one standard error, small enough for intervals. It needs a noise of a
@@ -177,10 +176,10 @@ class MomentsProtocol(Protocol):
         steps += [("column_levels", int(_COLUMN_SHARE * n / len(self._free)))] * len(self._free)
         for share in _EARLY_SHARES:
             if enough * share >= _STAGE_SUFFICIENCY:
-                n_scale = int(SCALE_SHARE * share * n)
+                n_scale = int(_LEVELS_SHARE * share * n)
                 steps += [("products_levels", n_scale), ("products", int(share * n) - n_scale)]
         left = n - sum(wanted for _, wanted in steps)
-        n_scale = int(SCALE_SHARE * left)
+        n_scale = int(_LEVELS_SHARE * left)
         return [*steps, ("products_levels", 2 * n_scale), ("products", left - 2 * n_scale)]
 
     def _from_record(self) -> npt.NDArray[np.float64]:
@@ -256,8 +255,12 @@ class MomentsProtocol(Protocol):
         # The square of a standard normal number has variance 2.
         return levels.radius_within(_CUT_OFF, noise, math.sqrt(2 / n_people))
 
-    def _center(self, task: Task, report: Report) -> npt.NDArray[np.float64]:
-        return super()._center(task, report)[: self.n_coordinates] / self._levels_of_records().shortened(task.radius)
+    def _take_center(self, task: Task, report: Report) -> None:
+        shortened = self._levels_of_records().shortened(task.radius)
+        mean, error = task.mean(report)[: self.n_coordinates] / shortened, task.standard_error(report.n_people)
+        # The middle of the bounds stays the centre while the noise exceeds the mean.
+        kept = np.maximum(0, 1 - (error / np.where(mean == 0, error, mean)) ** 2)
+        self._state["center"] = (np.array(self._state["center"]) + mean * kept).tolist()
 
     def _take(self, name: str, task: Task, report: Report) -> None:
         if task.answer != "levels":

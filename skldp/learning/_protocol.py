@@ -20,9 +20,7 @@ from skldp.learning._tasks import (
     levels_error,
     levels_mechanism,
     noise_variance,
-    number_variance,
 )
-from skldp.learning._vectors import n_products
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 
@@ -32,23 +30,6 @@ LEAST_SUFFICIENCY = 3.0
 LEAST_PER_NUMBER = 5
 # Smallest radius of a task.
 _LEAST_RADIUS = 1e-12
-# Fractions of people who report norms and the centre.
-_LENGTH_SHARE, _CENTER_SHARE = 0.02, 0.06
-# Radius of the centre's vectors, in units of their typical norm.
-CENTER_RADIUS = 1.3
-# Fraction of a cohort that reports a scale.
-SCALE_SHARE = 0.06
-# Products are asked for from this sufficiency on: relative to the length of a record, and absolute.
-_PRODUCTS_PAY, PRODUCTS_LEAST = 7.0, 70.0
-# And only if this fraction of the people estimates a log norm, over its range down to the bound divided by this, better
-# than this.
-SIZE_SHARE, SIZE_REACH, _LOG_SPREAD_OF_SIZE, _SIZE_KNOWN = 0.015, 2_000.0, 1.0, 0.5
-# exp(E ln |x|) of a standard normal x.
-LOG_SCALE = 0.53
-# Largest radius of vectors in units of their typical norm, and the sufficiency from which radii of products exceed it.
-LOOSEST, _LOOSE_PRODUCTS = 4.0, 100.0
-# Cohorts, and the smallest number of people, in the running mean of gradient norms.
-_LEAST_COHORTS, _LEAST_PEOPLE = 5, 200
 
 
 def sufficiency(n_people: int, n_features: int, epsilon: float) -> float:
@@ -353,48 +334,6 @@ class Protocol(ABC):
         matrix[:, 0] -= functionals[:, 1:] @ np.array(self._state["center"])
         return tuple(map(tuple, matrix.tolist()))
 
-    def _looseness_of_products(self, n_functionals: int, n_people: float) -> float:
-        """Return the largest norm of the functionals in units of their typical one, larger with little noise."""
-        # In units of the noise of products, which exceeds that of a vector at a large epsilon.
-        across = noise_variance(n_products(n_functionals), self.epsilon)
-        enough = n_people / (across * (self.n_features + 1) ** 2)
-        return float(np.clip((enough / _LOOSE_PRODUCTS) ** 0.25, 1, LOOSEST))
-
-    def _size(self) -> float:
-        """Return the radius of gradients: the geometric mean of the norms in recent cohorts."""
-        state = self._state
-        # The log of a product is a sum of logs.
-        expected = math.log(state["residual"] * state["spread"])
-        of_cohort = next(wanted for name, wanted in self._steps if name == "size")
-        n_cohorts = max(_LEAST_COHORTS, math.ceil(_LEAST_PEOPLE / max(1, of_cohort)))
-        return math.exp(np.mean([expected, *state["log_sizes"]][-n_cohorts:]))
-
-    def _take_length(self, task: Task, report: Report) -> None:
-        self._state["radius"] = float(task.mean(report)[0])
-
-    def _take_center(self, task: Task, report: Report) -> None:
-        self._state["center"] = (np.array(self._state["center"]) + self._center(task, report)).tolist()
-
-    def _center(self, task: Task, report: Report) -> npt.NDArray[np.float64]:
-        mean, error = task.mean(report), task.standard_error(report.n_people)
-        # The middle of the bounds stays the centre while the noise exceeds the mean.
-        kept = np.maximum(0, 1 - (error / np.where(mean == 0, error, mean)) ** 2)
-        return mean * kept
-
-    def _take_size(self, task: Task, report: Report) -> None:
-        self._state["log_sizes"] = [*self._state["log_sizes"], math.log(float(task.mean(report)[0]))]
-
-    def _products_pay(self, n_columns: int = 1) -> bool:
-        """Return whether products are better than gradients at this number of people."""
-        enough = n_columns * sufficiency(self.n_people, self.n_features, self.epsilon)
-        return enough >= max(PRODUCTS_LEAST, _PRODUCTS_PAY * (self.n_features + 1))
-
-    @property
-    def _knows_sizes(self) -> bool:
-        """Return whether people report norms, the unit of products."""
-        of_noise = math.log(SIZE_REACH) / 2 * math.sqrt(number_variance(self.epsilon))
-        return math.hypot(of_noise, _LOG_SPREAD_OF_SIZE) <= _SIZE_KNOWN * math.sqrt(SIZE_SHARE * self._n_learning)
-
     @abstractmethod
     def _settings(self) -> dict[str, Any]:
         """Return the constructor arguments, for JSON."""
@@ -407,10 +346,6 @@ class Protocol(ABC):
     def _vector_lengths(self) -> set[int]:
         """Return the radius of released vectors."""
 
-    def _begin(self) -> list[tuple[str, int]]:
-        """Return the steps that estimate norms and the centre."""
-        return [("length", int(_LENGTH_SHARE * self.n_people)), ("center", int(_CENTER_SHARE * self.n_people))]
-
 
 def split_evenly(n: int, n_parts: int) -> list[int]:
     """Split a number into parts that differ by at most one."""
@@ -422,9 +357,3 @@ def nearest_positive(matrix: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]
     values, vectors = np.linalg.eigh(matrix)
     result: npt.NDArray[np.float64] = (vectors * np.maximum(values, 0)) @ vectors.T
     return result
-
-
-def inverse_variance_mean(told: float, error: float, prior: float, prior_error: float) -> float:
-    """Combine a report with a prior, each weighted by its inverse variance."""
-    weight = 1 / (1 + (error / prior_error) ** 2)
-    return weight * told + (1 - weight) * prior

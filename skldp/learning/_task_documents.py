@@ -9,7 +9,7 @@ import numpy.typing as npt
 from skldp._documents import canonical_text, read_document
 
 # Error of all documents in a non-canonical form.
-_VERSIONS = {"task": 2, "report": 1}
+_VERSIONS = {"task": 3, "report": 1}
 # Little-endian on every machine.
 _DOUBLES = np.dtype("<f8")
 

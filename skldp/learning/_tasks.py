@@ -31,7 +31,7 @@ from skldp.mechanisms.numeric._unit_interval import LEAST_EPSILON, UnitMechanism
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 
 _FORMS = ("linear", "squares", "products", "gradient", "class_gradient")
-_ANSWERS = ("vector", "number", "levels", "log_norm")
+_ANSWERS = ("vector", "number", "levels")
 # Number of levels of a norm, each half the one before.
 N_LEVELS = 20
 # Epsilon above which levels are released exactly in double precision.
@@ -44,8 +44,6 @@ _MOST = 1e30
 _LARGEST_EPSILON = 1e6
 # Largest number of classes: contrasts are a square matrix.
 _MOST_CLASSES = 1 << 10
-# Smallest ratio of the least to the largest reported norm.
-_LEAST_RATIO = 1e-12
 # Numbers of vectors in memory at a time, in one thread.
 _CELLS = 1 << 18
 
@@ -89,16 +87,13 @@ class Task:
         class, which is its target, differs by from the probabilities whose logits the last K are.
     matrix : tuple of tuple of float
         A, of as many columns as the record has numbers, and one.
-    answer : {"vector", "number", "levels", "log_norm"}
-        Whether the vector is released, by ``PrivUnitBall``; the one number it consists of; the level of its norm; or
-        the logarithm of its norm. Numbers are released by Duchi's mechanism or the Piecewise one. Levels are
-        :math:`r 2^{-k}` for k from 0 to 19, r being the radius: a norm is rounded at random to one of its two
-        neighbours, in the mean of logarithms to itself, and the level is released by subset selection.
+    answer : {"vector", "number", "levels"}
+        What is released: the vector, by ``PrivUnitBall``; the one number it consists of, by Duchi's mechanism or the
+        Piecewise one; or the level of its norm. Levels are :math:`r 2^{-k}` for k from 0 to 19, r being the radius: a
+        norm is rounded at random to one of its two neighbours, without bias of the logarithm, and the level is released
+        by subset selection.
     radius : float
-        Longer vectors are shortened to it; numbers lie within it; norms are taken to lie between `least` and it, or are
-        at most the first level.
-    least : float, default=0.0
-        Above 0 for ``"log_norm"``, else 0.
+        Longer vectors are shortened to it; numbers lie within it; norms are at most the first level.
     n_classes : int, default=0
         K, of which the target is one, counted from 0, for ``"class_gradient"``; else 0.
 
@@ -131,7 +126,6 @@ class Task:
     matrix: tuple[tuple[float, ...], ...]
     answer: str
     radius: float
-    least: float = 0.0
     n_classes: int = 0
 
     def __post_init__(self) -> None:
@@ -140,7 +134,7 @@ class Task:
                 raise ValueError(f"A task's {name} must be one of {options}. Got another one instead.")
         for name in ("low", "high"):
             object.__setattr__(self, name, _numbers(name, getattr(self, name)))
-        for name in ("epsilon", "radius", "least"):
+        for name in ("epsilon", "radius"):
             object.__setattr__(self, name, _numbers(name, [getattr(self, name)])[0])
         if not LEAST_EPSILON <= self.epsilon <= _LARGEST_EPSILON:
             raise ValueError(
@@ -164,12 +158,8 @@ class Task:
                 f"A task of the answer {self.answer!r} must be about vectors of length {least} to {most:,}. "
                 f"Got {self._length:,} instead."
             )
-        floor = self.radius * _LEAST_RATIO
-        if not (
-            self.radius > 1 / _MOST
-            and (floor <= self.least < self.radius if self.answer == "log_norm" else self.least == 0)
-        ):
-            raise ValueError("A task's radius must be above 0, and least below it: above 0 for a norm, else 0.")
+        if not self.radius > 1 / _MOST:
+            raise ValueError(f"A task's radius must be above {1 / _MOST:.0e}. Got a smaller one instead.")
 
     def _check_matrix(self) -> None:
         rows: Any = self.matrix
@@ -331,8 +321,7 @@ class Task:
     def mean(self, report: Report) -> npt.NDArray[np.float64]:
         """Return the mean of a report, unbiased for people within the radius.
 
-        Of the answer ``"levels"`` it is the share of people at each level. Of ``"log_norm"`` it is the geometric mean
-        of the norms, at most the radius and at least the least.
+        Of the answer ``"levels"`` it is the share of people at each level.
 
         Raises
         ------
@@ -344,11 +333,7 @@ class Task:
         if isinstance(self._mechanism, SubsetSelection):
             result: npt.NDArray[np.float64] = (mean - self._mechanism.q) / (self._mechanism.p - self._mechanism.q)
             return result
-        mean *= self._unit
-        if self.answer != "log_norm":
-            return mean * self.radius
-        share = (float(np.clip(mean[0], -1, 1)) + 1) / 2
-        return np.array([self.least ** (1 - share) * self.radius**share])
+        return mean * self._unit * self.radius
 
     def standard_error(self, n_people: int) -> float:
         """Return the noise of each number of the mean: orthogonal to a vector, largest of a number, least of a share.
@@ -360,30 +345,13 @@ class Task:
         Returns
         -------
         float
-
-        Raises
-        ------
-        ValueError
-            If norms are asked for, whose logarithms are told.
         """
         check_integer("n_people", n_people, least=1)
-        if self.answer == "log_norm":
-            raise ValueError(
-                f"Only vectors and numbers have a standard error of their own. Got {self.answer!r} instead."
-            )
         if isinstance(self._mechanism, PrivUnitBall):
             return self.radius * math.sqrt(noise_variance(self._length, self.epsilon) / n_people)
         if isinstance(self._mechanism, SubsetSelection):
             return levels_error(self.epsilon, n_people)
         return self.radius * math.sqrt(self._mechanism.worst_variance / n_people)
-
-    def log_error(self, n_people: int) -> float:
-        """Return the largest noise variance of the log geometric mean of norms."""
-        check_integer("n_people", n_people, least=1)
-        if self.answer != "log_norm":
-            raise ValueError(f"Only a task about norms tells a logarithm. Got {self.answer!r} instead.")
-        width = math.log(self.radius / self.least)
-        return width / 2 * math.sqrt(number_variance(self.epsilon) / n_people)
 
     def check(self, report: Report) -> None:
         """Raise ValueError for a report of another task, or an impossible sum."""
@@ -448,14 +416,9 @@ class Task:
             return vectors
         if self.answer == "number":
             return np.clip(vectors, -1, 1)
-        least = self.least / self.radius
         norms = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
-        if self.answer == "levels":
-            levels: npt.NDArray[np.float64] = -np.log2(np.clip(norms, 2.0 ** (1 - N_LEVELS), 1))[:, None]
-            return levels
-        share = np.log(np.clip(norms, least, 1)) / -math.log(least)
-        result: npt.NDArray[np.float64] = np.clip(1 + 2 * share, -1, 1)[:, None]
-        return result
+        levels: npt.NDArray[np.float64] = -np.log2(np.clip(norms, 2.0 ** (1 - N_LEVELS), 1))[:, None]
+        return levels
 
     def _vectors(self, inside: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Encode records in units of the radius."""
