@@ -3,7 +3,7 @@ r"""Protocol of multinomial logistic regression, one release per person."""
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from skldp.learning._posterior import Gradients, positive_means, posterior
 from skldp.learning._protocol import split_evenly
 from skldp.learning._reports import Report
 from skldp.learning._tasks import Task
-from skldp.learning._vectors import contrasts, n_products
+from skldp.learning._vectors import contrasts
 
 Floats = npt.NDArray[np.float64]
 
@@ -40,6 +40,8 @@ class MultinomialGradients(Gradients):
 
     likelihood: Likelihood
     turned: Floats
+    # People are not normal. Smaller: the first models persist. Larger: only the last reports count.
+    slope_error: ClassVar[float] = 0.5
 
     def at_zero(self, model: Floats) -> Floats:
         return self.turned.T @ self.likelihood.at_zero(self._whitened(model))
@@ -192,12 +194,8 @@ class ClassificationProtocol(LinearProtocol):
         }
 
     def _vector_lengths(self) -> set[int]:
-        # PrivUnit needs d >= 2.
         n_contrasts = self.n_classes - 1
-        lengths = {max(2, self.n_features), max(2, self.n_terms * n_contrasts), max(2, n_contrasts)}
-        if any(name == "products" for name, _ in self._steps):
-            lengths.add(n_products(self.n_terms))
-        return lengths
+        return super()._vector_lengths() | {max(2, self.n_terms * n_contrasts), max(2, n_contrasts)}
 
     def _plan(self) -> list[tuple[str, int]]:
         """Return the steps with their numbers of people, from public numbers only."""
@@ -240,18 +238,22 @@ class ClassificationProtocol(LinearProtocol):
         if self.fit_intercept:
             base[:, 0] = turned.T @ all_contrasts.T @ np.log(shares)
         models = None if state["models"] is None else np.array(state["models"])
-        found = posterior([reports], self._prior(turned), base, int(self.fit_intercept), models)
+        found = posterior([reports], *self._prior(turned), base, models)
         state["beta"], state["models"] = (turned @ found.mean).tolist(), found.models.tolist()
 
-    def _prior(self, turned: Floats) -> Floats:
-        """Return the prior variances of the contrasts of the log odds, shape (n_classes - 1, n_terms)."""
+    def _prior(self, turned: Floats) -> tuple[Floats, Floats]:
+        """Return the variances of the prior of the contrasts, known ones and those of an unknown scale.
+
+        Shapes: turned (n_classes - 1, n_classes - 1), the contrasts; both results (n_classes - 1, n_terms). Without
+        slopes the constant is the logarithm of the shares; with slopes it differs.
+        """
         state = self._state
-        variance = 1 / (1 / _OF_COLUMN**2 + self.n_terms * state["width"] ** 2 / _LOG_ODDS)
-        prior = np.full((self.n_classes - 1, self.n_terms), variance)
+        known = np.zeros((self.n_classes - 1, self.n_terms))
+        unknown = np.full_like(known, 1 / (1 / _OF_COLUMN**2 + self.n_terms * state["width"] ** 2 / _LOG_ODDS))
         if self.fit_intercept:
-            of_centers = min(1.0, state["center_error"] / state["width"] ** 2)
-            prior[:, 0] = np.diag(turned.T @ np.array(state["shares_error"]) @ turned) + of_centers * _LOG_ODDS
-        return prior
+            known[:, 0] = np.diag(turned.T @ np.array(state["shares_error"]) @ turned)
+            unknown[:, 0] = _LOG_ODDS * (1 + min(1.0, state["center_error"] / state["width"] ** 2))
+        return known, unknown
 
 
 class _Shares(Step):

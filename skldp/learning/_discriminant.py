@@ -38,6 +38,8 @@ _PRODUCTS_PAY = 100.0
 _EXPECTED_DEVIATION = 1 / 3
 # Smallest eigenvalue of public vectors that counts as a direction.
 _NOTHING = 1e-9
+# Error of shares of levels that are public.
+_KNOWN = 1e-6
 # Minimum number of public vectors.
 _LEAST_PUBLIC = 10
 # Smallest fraction of the variance that lies within classes.
@@ -80,7 +82,7 @@ class DiscriminantProtocol(Protocol):
         self._public = None if public is None else as_numbers(public, "public")
         inside = None if self._public is None else self._public_inside(self._public)
         # Vectors of a ball may all be as long as its radius.
-        self._known_levels = NormLevels(1.0, np.eye(N_LEVELS)[0], 0.0, self.n_people, 1.0) if self.in_ball else None
+        self._known_levels = NormLevels(1.0, np.eye(N_LEVELS)[0], _KNOWN, self.n_people, 1.0) if self.in_ball else None
         self._state = {
             "step": 0,
             "center": [0.0] * (n_features + 1),
@@ -128,7 +130,7 @@ class DiscriminantProtocol(Protocol):
         norms = np.linalg.norm(self._public_points(rows)[:, :told], axis=1)
         top = max(float(norms.max()), _NOTHING)
         scale = math.sqrt(float(np.mean(norms**2)))
-        self._known_levels = NormLevels(top, shares_of_levels(norms, top), 0.0, len(rows), scale, told)
+        self._known_levels = NormLevels(top, shares_of_levels(norms, top), _KNOWN, len(rows), scale, told)
 
     def _public_points(self, rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Return public vectors along the axes."""

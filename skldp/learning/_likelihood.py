@@ -41,7 +41,7 @@ def normal_people(moments: Floats, has_constant: bool) -> Floats:
 
     Shapes: moments (n_terms, n_terms), of which the first may be a constant; returns (1,000, n_terms).
     """
-    constant = math.sqrt(moments[0, 0]) if has_constant else 0.0
+    constant = math.sqrt(max(moments[0, 0], _LEAST)) if has_constant else 0.0
     mean = moments[0, 1:] / constant if has_constant else np.zeros(len(moments))
     values, vectors = np.linalg.eigh(moments[has_constant:, has_constant:] - np.outer(mean, mean))
     half = _standard_normal(len(mean)) * np.sqrt(np.maximum(values, 0)) @ vectors.T

@@ -73,6 +73,16 @@ class LinearProtocol(Protocol):
         """Number of terms: the features, and the constant where there is one."""
         return self.n_features + self.fit_intercept
 
+    @property
+    def _n_multiplied(self) -> int:
+        """Number of functionals whose products people report."""
+        return self.n_terms
+
+    def _vector_lengths(self) -> set[int]:
+        # PrivUnit needs d >= 2.
+        lengths = {max(2, self.n_features)}
+        return lengths | {n_products(self._n_multiplied) for name, _ in self._steps if name == "products"}
+
     def _plan_of_features(self, n_people: int, *, all_products: bool = False) -> list[tuple[str, int]]:
         """Return the steps for the features: of so many people, with products for all of them or for a part."""
         shares = [("width_levels", _WIDTH_LEVELS)]
@@ -83,7 +93,7 @@ class LinearProtocol(Protocol):
         enough = self.sufficiency
         share = 1.0 if all_products else _PRODUCTS_SHARE * enough / (enough + _PRODUCTS_HALF)
         for people in split_evenly(int(share * left), _N_STAGES):
-            if all_products or people >= _LEAST_COHORT:
+            if self._n_multiplied > 1 and (all_products or people >= _LEAST_COHORT):
                 n_levels = int(LEVELS_SHARE * people)
                 steps += [("products_levels", n_levels), ("products", people - n_levels)]
         return steps

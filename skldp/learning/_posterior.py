@@ -4,7 +4,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -48,6 +48,8 @@ class Gradients(ABC):
     values: Floats
     noises: Floats
     models: Floats
+    # Relative error of the slopes where the second moments are exact.
+    slope_error: ClassVar[float] = 0.0
 
     @abstractmethod
     def at_zero(self, model: Floats) -> Floats:
@@ -106,16 +108,16 @@ def positive_means(values: Floats, error: float) -> Floats:
 
 
 def posterior(
-    reports: Sequence[Gradients], prior: Floats, base: Floats, n_constants: int, models: Floats | None
+    reports: Sequence[Gradients], known: Floats, unknown: Floats, base: Floats, models: Floats | None
 ) -> Posterior:
     r"""Return the estimate of a model from all gradients that were reported.
 
-    Shapes: prior (n_outcomes, n_terms), variances, of which the first `n_constants` are no slopes'; base (n_outcomes,
-    n_terms), their means; models (n_scales, n_outcomes, n_terms), the estimates so far.
+    Shapes: known, unknown (n_outcomes, n_terms), the two parts of the variances of the prior, the second of unknown
+    scale; base (n_outcomes, n_terms), its means; models (n_scales, n_outcomes, n_terms), the estimates so far.
 
     A gradient is a function of the model, linear near the estimate, and noise. The second moments that its derivative
     follows from have errors, which are multiplied by the distance from the model at which people reported: reports far
-    from the estimate count less. The scale of the prior of the slopes is unknown, and 0 with a given probability. Each
+    from the estimate count less. The scale of the prior is unknown, and 0 with a given probability. Each
     scale has an estimate, and errors, of its own; the result is the mean over them. So the slopes are 0 where the
     reports do not contradict it.
 
@@ -129,9 +131,7 @@ def posterior(
     found = []
     logs = np.log(chances)
     for one, scale in enumerate(scales):
-        scaled = prior * scale
-        scaled[:, :n_constants] = prior[:, :n_constants]
-        model, log = _under_prior(reports, scaled, base, before[one])
+        model, log = _under_prior(reports, known + scale * unknown, base, before[one])
         found.append(model)
         logs[one] += log
     weights = special.softmax(logs)
@@ -154,6 +154,7 @@ def _under_prior(reports: Sequence[Gradients], prior: Floats, base: Floats, befo
             away = (before[k] - report.models[:, k]) @ inverse.T
             relative = np.trace(slopes[k]) / np.trace(report.moments)
             errors = report.noises**2 + relative**2 * (away**2 @ report.unknown).mean(axis=1)
+            errors += report.slope_error**2 * ((away @ slopes[k]) ** 2).mean(axis=1)
             design = slopes[k] @ inverse
             values = report.values[:, k] - gradients[k] + design @ (before[k] - base[k])
             weights[k], centers[k] = (1 / errors).sum(), report.values[:, k].T @ (1 / errors)

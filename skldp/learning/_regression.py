@@ -21,7 +21,6 @@ from skldp.learning._posterior import Gradients, posterior
 from skldp.learning._protocol import split_evenly
 from skldp.learning._reports import Report
 from skldp.learning._tasks import Task, number_variance
-from skldp.learning._vectors import n_products
 
 Floats = npt.NDArray[np.float64]
 
@@ -149,12 +148,12 @@ class RegressionProtocol(LinearProtocol):
             "fit_intercept": self.fit_intercept,
         }
 
+    @property
+    def _n_multiplied(self) -> int:
+        return self.n_terms + 1
+
     def _vector_lengths(self) -> set[int]:
-        # PrivUnit needs d >= 2.
-        lengths = {max(2, self.n_features), max(2, self.n_terms)}
-        if any(name == "products" for name, _ in self._steps):
-            lengths.add(n_products(self.n_terms + 1))
-        return lengths
+        return super()._vector_lengths() | {max(2, self.n_terms)}
 
     def _plan(self) -> list[tuple[str, int]]:
         """Return the steps with their numbers of people, from public numbers only."""
@@ -195,19 +194,19 @@ class RegressionProtocol(LinearProtocol):
         result: Floats = np.eye(self.n_features + 2)[-1] - np.array(self._state["beta"]) @ self._terms()
         return result
 
-    def _prior(self) -> Floats:
-        r"""Return the prior variances of the model, shape (1, n_terms).
+    def _prior(self) -> tuple[Floats, Floats]:
+        r"""Return the variances of the prior, known ones and those of an unknown scale, shapes (1, n_terms).
 
         No coefficient times the width of its column exceeds the range of the target, and the predictions do not exceed
         the deviation of the target: :math:`(I + D H / \tau^2)^{-1}` with the second moments H.
         """
-        state, constants = self._state, int(self.fit_intercept)
-        variance = 1 / (1 + self.n_terms * state["width"] ** 2 / state["deviation"] ** 2)
-        prior = np.full((1, self.n_terms), variance)
-        if constants:
-            of_centers = min(1.0, state["center_error"] / state["width"] ** 2)
-            prior[0, 0] = state["target_error"] + of_centers * state["deviation"] ** 2
-        return prior
+        state = self._state
+        known = np.zeros((1, self.n_terms))
+        unknown = np.full_like(known, 1 / (1 + self.n_terms * state["width"] ** 2 / state["deviation"] ** 2))
+        if self.fit_intercept:
+            known[0, 0] = state["target_error"]
+            unknown[0, 0] = min(1.0, state["center_error"] / state["width"] ** 2) * state["deviation"] ** 2
+        return known, unknown
 
     def _learn(self, value: Floats, noise: float, kept: float) -> None:
         """Add a reported gradient, and update the model."""
@@ -223,8 +222,7 @@ class RegressionProtocol(LinearProtocol):
             values = values + models @ np.linalg.inv(rows) @ moments
             reports.append(LinearGradients(rows, moments, unknown, values[:, None], noises, models[:, None]))
         models = None if state["models"] is None else np.array(state["models"])
-        base = np.zeros((1, self.n_terms))
-        found = posterior(reports, self._prior(), base, int(self.fit_intercept), models)
+        found = posterior(reports, *self._prior(), np.zeros((1, self.n_terms)), models)
         state["beta"], state["models"] = found.mean[0].tolist(), found.models.tolist()
 
 

@@ -1,11 +1,11 @@
-"""What gradients of a likelihood tell: against formulas written out, derivatives, and Bayes' rule."""
+"""What gradients of a likelihood tell: against formulas written out, and derivatives."""
 
 import math
 
 import numpy as np
 import pytest
 
-from skldp.learning._likelihood import Likelihood, normal_people, step
+from skldp.learning._likelihood import Likelihood, normal_people
 from skldp.learning._vectors import contrasts
 
 RNG = np.random.default_rng(0)
@@ -26,22 +26,56 @@ def naive(terms, beta, truth, radius):
 
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
 @pytest.mark.parametrize("radius", [0.1, 0.9, 50.0])
-def test_expected_gradients_and_their_growth_are_those_of_the_formula(n_classes, radius):
+def test_clipped_gradients_and_what_they_show_are_those_of_the_formula(n_classes, radius):
     terms = np.column_stack([np.ones(20), RNG.standard_normal((20, 2))])
     beta = RNG.standard_normal((n_classes - 1, 3))
-    mean, curvature = Likelihood(terms, n_classes).expected(terms @ beta.T, radius)
+    mean, shown = Likelihood(terms, n_classes).clipped(beta, radius)
     np.testing.assert_allclose(mean, naive(terms, beta, beta, radius), rtol=0, atol=1e-13)
+
     # By central differences, of the truth and not of the model at which people are asked.
-    expected = np.zeros_like(curvature)
-    for j in range(n_classes - 1):
-        for term in range(3):
-            moved = np.zeros_like(beta)
-            moved[j, term] = 1e-5
-            slope = (naive(terms, beta, beta + moved, radius) - naive(terms, beta, beta - moved, radius)) / 2e-5
-            expected[:, j] += slope[:, term] / 3
-    np.testing.assert_allclose(curvature, expected, rtol=0, atol=1e-9)
+    def trace(limit):
+        total = 0.0
+        for j in range(n_classes - 1):
+            for term in range(3):
+                moved = np.zeros_like(beta)
+                moved[j, term] = 1e-5
+                slope = (naive(terms, beta, beta + moved, limit) - naive(terms, beta, beta - moved, limit)) / 2e-5
+                total += slope[j, term]
+        return total
+
+    assert shown == pytest.approx(trace(radius) / trace(1e9), abs=1e-7)
     if radius == 50.0:
         np.testing.assert_allclose(mean, 0, atol=1e-14)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_gradients_at_0_and_their_curvature_are_those_of_the_formula(n_classes):
+    terms = np.column_stack([np.ones(20), RNG.standard_normal((20, 2))])
+    beta, likelihood = RNG.standard_normal((n_classes - 1, 3)), Likelihood(terms, n_classes)
+    turned = np.linalg.qr(RNG.standard_normal((n_classes - 1, n_classes - 1)))[0]
+    zero = np.zeros_like(beta)
+    np.testing.assert_allclose(likelihood.at_zero(beta), naive(terms, zero, beta, 1e9), atol=1e-12)
+    curvature = likelihood.curvature(beta, turned)
+    for k in range(n_classes - 1):
+        for term in range(3):
+            step = 1e-5 * np.outer(turned[:, k], np.eye(3)[term])
+            slope = (likelihood.at_zero(beta + step) - likelihood.at_zero(beta - step)) / 2e-5
+            np.testing.assert_allclose(curvature[k][:, term], turned[:, k] @ slope, atol=1e-9)
+
+
+def test_residuals_are_those_of_the_classes():
+    terms = np.column_stack([np.ones(50), RNG.standard_normal((50, 2))])
+    beta, shares = RNG.standard_normal((2, 3)), np.array([0.2, 0.3, 0.5])
+    likelihood = Likelihood(terms, 3)
+    sizes, chances = likelihood.residuals(beta, shares)
+    assert chances.sum() == pytest.approx(1)
+    logits = terms @ (contrasts(3) @ beta).T
+    p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    distances = np.linalg.norm(np.eye(3)[None] - p[:, None], axis=2)
+    np.testing.assert_allclose(likelihood.sizes(beta), distances, atol=1e-12)
+    expected = ((p + shares) / 2 * np.log(distances)).sum() / 50
+    # Sizes are rounded to a factor of 2^(1/8).
+    assert abs(chances @ np.log(sizes) - expected) < math.log(2) / 8
 
 
 @pytest.mark.parametrize("has_constant", [True, False])
@@ -57,10 +91,11 @@ def test_made_up_people_have_the_moments_that_are_asked_for(d, has_constant):
     people = normal_people(moments, has_constant)
     assert people.shape == (1_000, d + has_constant)
     np.testing.assert_array_equal(people, normal_people(moments, has_constant))
-    features = people[:, has_constant:]
+    # In units of the constant.
+    features = people[:, has_constant:] / (math.sqrt(3) if has_constant else 1)
     np.testing.assert_allclose(features.mean(axis=0), mean if has_constant else 0, rtol=0, atol=1e-12)
     if has_constant:
-        np.testing.assert_array_equal(people[:, 0], 1)
+        np.testing.assert_allclose(people[:, 0], math.sqrt(3))
     # Whitened, pairs of normal numbers: 500 of them, whose sums of squares are chi-square.
     centred = features - features.mean(axis=0)
     whitened = np.linalg.solve(root @ root.T, centred[:500].T) * centred[:500].T
@@ -71,22 +106,3 @@ def test_moments_of_nothing_make_people_of_nothing():
     np.testing.assert_array_equal(normal_people(np.zeros((3, 3)), False), 0)
     assert np.isfinite(normal_people(np.zeros((3, 3)), True)).all()
     assert np.isfinite(normal_people(-np.eye(3), True)).all()
-
-
-@pytest.mark.parametrize("variance", [1e-9, 0.3, 1e6])
-def test_a_step_is_what_bayes_rule_says(variance):
-    for _ in range(20):
-        root = RNG.standard_normal((3, 3))
-        covariance, curvature = root @ root.T, root.T @ root + 0.1 * np.eye(3)
-        gradient = RNG.standard_normal((3, 5))
-        moved, left = step(covariance, gradient, curvature, variance)
-        posterior = np.linalg.inv(np.linalg.inv(covariance) + curvature @ curvature / variance)
-        np.testing.assert_allclose(moved, posterior @ curvature @ gradient / variance, rtol=1e-4, atol=1e-9)
-        unknown = 0.25 * (moved**2).mean() * np.eye(3)
-        np.testing.assert_allclose(left, posterior + unknown, rtol=1e-4, atol=1e-7 * np.abs(covariance).max())
-
-
-def test_where_there_is_no_curvature_nothing_is_learnt():
-    moved, left = step(np.eye(2), np.ones((2, 4)), np.zeros((2, 2)), 0.0)
-    np.testing.assert_array_equal(moved, 0)
-    np.testing.assert_array_equal(left, np.eye(2))
