@@ -248,7 +248,7 @@ def _rebuilt_fields(built: Any, fields: _Fields) -> _Fields:
         shares, given = built.get_params()["shares"], built.n_sampled_features
         n_sampled = None if given == "all" else int(given)
         weights = [1.0] * len(names) if shares == "equal" else list(shares.values())
-        split = sampled_shares(built.epsilon, weights, n_sampled)
+        split = sampled_shares(built.epsilon, [column.coded for column in columns], weights, n_sampled)
         record = MixedRecord(coded, split, mechanisms, n_sampled=n_sampled)
         return tuple(map(_table_field, names, columns, record.parts, [None] * len(names)))
     if isinstance(built, LabelRR | LabelLaplace):

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from skldp._arrays import kind_of
@@ -11,9 +12,9 @@ from skldp.domains._columns import Columns
 from skldp.domains._domain import Codes
 from skldp.estimators._class_codes import declared_values, decode, decoded_dtype, encode, learnt_values
 from skldp.estimators._labels import LabelReleaser
-from skldp.estimators._validation import as_table
+from skldp.estimators._validation import Seed, as_table
 from skldp.mechanisms._guarantee import PrivacyGuarantee
-from skldp.mechanisms._record import MixedRecord, share_out
+from skldp.mechanisms._record import MixedRecord, sampled_shares
 from skldp.mechanisms.categorical._frequency import FrequencyEstimate, estimate_frequencies
 from skldp.mechanisms.categorical._label_laws import LabelLaplaceVectorMechanism
 
@@ -72,6 +73,9 @@ class LabelLaplaceVector(LabelReleaser):
     >>> print(noisy.privacy_guarantee_)
     epsilon 1 per label (stated 1); exact, of the discrete Laplace noise on the whole one-hot label
     """
+
+    def __init__(self, epsilon: float = 1.0, *, classes: npt.ArrayLike | None = None, seed: Seed = None) -> None:
+        super().__init__(epsilon, classes=classes, seed=seed)
 
     def estimate_frequencies(self, y: Any) -> FrequencyEstimate:
         """Estimate without bias how often each class occurs among these people, from released rows.
@@ -146,6 +150,9 @@ class LabelMatrixRR(LabelReleaser):
     epsilon 4 per label (stated 4, per feature 2); all labels of a record: sum over 2 columns: y0 2, y1 2
     """
 
+    def __init__(self, epsilon: float = 1.0, *, classes: npt.ArrayLike | None = None, seed: Seed = None) -> None:
+        super().__init__(epsilon, classes=classes, seed=seed)
+
     def estimate_frequencies(self, y: Any) -> list[FrequencyEstimate]:
         """Estimate without bias how often each true class occurs in each column, from released labels.
 
@@ -195,8 +202,9 @@ class LabelMatrixRR(LabelReleaser):
         return np.column_stack([encode(column, own, "y") for column, own in zip(y.T, classes, strict=True)])
 
     def _make_mechanism(self, classes):
-        columns = Columns.of({f"y{j}": Codes((own.size,)) for j, own in enumerate(classes)})
-        return _LabelRecord(columns, share_out(float(self.epsilon), [1] * len(classes)))
+        domains = [Codes((own.size,)) for own in classes]
+        columns = Columns.of({f"y{j}": domain for j, domain in enumerate(domains)})
+        return _LabelRecord(columns, sampled_shares(float(self.epsilon), domains, [1] * len(domains), None))
 
     def _empty_release(self, n_rows, dtype):
         dtypes = [decoded_dtype(own, dtype) for own in self.classes_]

@@ -393,5 +393,9 @@ class LabelLaplace(LabelPrivatizer):
     (0.4934, 1.0)
     """
 
+    # Python names the class of __init__ in the TypeError of an unknown parameter.
+    def __init__(self, epsilon: float = 1.0, *, classes: npt.ArrayLike | None = None, seed: Seed = None) -> None:
+        super().__init__(epsilon, classes=classes, seed=seed)
+
     def _make_mechanism(self, classes):
         return LabelLaplaceMechanism(float(self.epsilon), classes.size)

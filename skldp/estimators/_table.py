@@ -54,7 +54,8 @@ class TablePrivatizer(LocalTransformer):
         A single (low, high) applies to all columns.
     shares : "equal", "variance" or dict by column, default="equal"
         Split of epsilon over the columns: equal; with the least sum of worst-case variances (of a number in half-widths
-        of its bounds, of a category's frequency); or in proportion to weights.
+        of its bounds, of a category's frequency); or in proportion to weights. A column with one possible value is
+        released unchanged, and has no share.
     mechanism : str, default="best"
         Mechanism of numbers and dates: ``"best"`` has the least worst-case variance at a column's epsilon. Other names
         as for :class:`NumericPrivatizer` and one number.
@@ -261,7 +262,7 @@ class TablePrivatizer(LocalTransformer):
         n_sampled, coded = self._n_sampled(names), [column.coded for column in self.columns_]
         self.mechanism_ = MixedRecord(
             Columns.of(dict(zip(map(str, names), coded, strict=True))),
-            sampled_shares(float(self.epsilon), [weights[name] for name in names], n_sampled),
+            sampled_shares(float(self.epsilon), coded, [weights[name] for name in names], n_sampled),
             self._mechanisms(names),
             n_sampled=n_sampled,
         )

@@ -179,7 +179,8 @@ class EncodedTablePrivatizer(OneToOneFeatureMixin, LocalTransformer):
         epsilon, domains = float(self.epsilon), [column.coded for column in self._columns]
         n_sampled = number_of_sampled_columns(self.n_sampled_features, domains, epsilon, named)
         coded = Columns.of({f"x{j}": domain for j, domain in enumerate(domains)})
-        return MixedRecord(coded, sampled_shares(epsilon, [1] * len(named), n_sampled), named, n_sampled=n_sampled)
+        epsilons = sampled_shares(epsilon, domains, [1] * len(named), n_sampled)
+        return MixedRecord(coded, epsilons, named, n_sampled=n_sampled)
 
 
 def _declared(width: int) -> DeclaredColumn:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from itertools import accumulate
+from itertools import accumulate, compress
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -234,11 +234,18 @@ def share_out(epsilon: float, weights: Sequence[float]) -> tuple[float, ...]:
     return tuple(map(round_down, exact))
 
 
-def sampled_shares(epsilon: float, weights: Sequence[float], n_sampled: int | None) -> tuple[float, ...]:
-    """Split an epsilon over all columns by weights, or equally over the `n_sampled` of a row."""
-    if n_sampled is None:
+def sampled_shares(
+    epsilon: float, domains: Sequence[Domain], weights: Sequence[float], n_sampled: int | None
+) -> tuple[float, ...]:
+    """Split an epsilon over the columns by weights, or equally over the `n_sampled` of a row."""
+    if n_sampled is not None:
+        return (split_epsilon(epsilon, n_sampled),) * len(domains)
+    # A column with one possible value spends nothing, whatever its epsilon.
+    several = [n_categories(domain) != 1 for domain in domains]
+    if not any(several):
         return share_out(epsilon, weights)
-    return (split_epsilon(epsilon, n_sampled),) * len(weights)
+    shares = iter(share_out(epsilon, list(compress(weights, several))))
+    return tuple(next(shares) if one else float(epsilon) for one in several)
 
 
 def least_variance_weights(
@@ -612,7 +619,7 @@ class MixedRecord(_Record):
         return PrivacyGuarantee(
             self._spent(self.exact_epsilons),
             per_feature=max(self.exact_epsilons),
-            stated=self._spent(self.epsilons),
+            stated=self._spent([self.epsilons[j] for j in self.sampled_from] or self.epsilons),
             basis=(self._sample or f"sum over {len(self.epsilons)} columns: ") + by_column,
             # The steps of a sample do not add up to what a row spends.
             parts=steps if self.n_sampled is None else (),

@@ -58,18 +58,16 @@ def bitrand_law(epsilon: float, n_features: int, n_bits: int, alpha: float | Non
     return symmetric_law(-(log_alpha + epsilon * np.arange(n_bits) / n_bits))
 
 
-def latent_law(budget: float, n_bits: int, alpha: float) -> "BitLaw":
-    r"""Return LATENT's law.
+def latent_laws(budget: float, n_bits: int, alpha: float) -> tuple["BitLaw", ...]:
+    r"""Return LATENT's law, for all features.
 
     .. math:: P(1 \to 1) = \frac{1}{1 + \alpha},\qquad P(0 \to 1) = \frac{1}{1 + \alpha e^s}
 
     BitRand, Equation 27 and Theorem 5.
     """
     log_alpha = _log_alpha(alpha)
-    return BitLaw(
-        from_one=flip_threshold(np.full(n_bits, log_alpha)),
-        from_zero=flip_threshold(np.full(n_bits, log_alpha + budget)),
-    )
+    from_one, from_zero = (flip_threshold(np.full(n_bits, odds)) for odds in (log_alpha, log_alpha + budget))
+    return (BitLaw(from_one, from_zero),)
 
 
 def ome_laws(budget: float, n_bits: int, alpha: float) -> tuple["BitLaw", ...]:
