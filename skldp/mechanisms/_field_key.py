@@ -28,17 +28,7 @@ _NO_LAW = {"stated", "figures"}
 
 
 class KeyedRows(NamedTuple):
-    """Rows as the mechanism takes them, with their noise.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n, n_features)
-        Within the domain, and on the grid.
-    noise : RowNoise
-        For one release of these rows by the mechanism of the key.
-    n_moved : int
-        Number of values outside the domain. It depends on raw data: do not pass it to the analyst.
-    """
+    """Rows within the domain and on the grid, their noise, and the number of moved values, which is private."""
 
     rows: np.ndarray
     noise: RowNoise

@@ -76,5 +76,5 @@ def test_no_policy_can_ask_for_it():
         _ = PrivUnitBox(1.0, 3).integer_law
     with pytest.raises(ValueError, match="at least two numbers"):
         PrivUnitBox(1.0, 1)
-    with pytest.raises(ValueError, match="n_values of PrivUnit must be"):
+    with pytest.raises(ValueError, match="n_values must be"):
         PrivUnitBox(1.0, 0)

@@ -6,7 +6,7 @@ bits of one number are drawn together, from one short random word, with exactly 
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -206,26 +206,9 @@ def _setting(
 
 @dataclass(frozen=True)
 class BitFlip(BitFeatures):
-    r"""Randomized response on every bit of fixed-point codes.
+    """Randomized response on every bit of fixed-point codes, made by :func:`bitrand`, :func:`latent` and :func:`ome`.
 
-    :func:`bitrand`, :func:`latent` and :func:`ome` make the published and the exactly calibrated ones.
-
-    Parameters
-    ----------
-    encoding : FixedPoint
-    laws : tuple of BitLaw
-        Feature j follows ``laws[j % len(laws)]``.
-    bounds : Box
-        Declared domain; other values are clipped to it.
-    debias : bool, default=False
-        Whether the mean of the output is the encoded value.
-    stated : float, default=None
-        Requested epsilon.
-    figures : tuple of (str, float)
-        Figures of the guarantee.
-    n_sampled : int
-        Number of features released per record, sampled for each record independently of the data. The others are
-        released as 0, and the sampled ones times n_features / n_sampled.
+    Feature j follows ``laws[j % len(laws)]``. With `debias` the mean of the output is the encoded value.
     """
 
     encoding: FixedPoint
@@ -234,10 +217,6 @@ class BitFlip(BitFeatures):
     debias: bool = False
     stated: float | None = None
     figures: tuple[tuple[str, float], ...] = ()
-
-    # Each step over a block is long enough for other threads to run meanwhile; the working arrays, nine bytes a number
-    # (13 with compiled steps), still stay in a third-level cache.
-    block_cells: ClassVar[int] = 262_144
 
     def __post_init__(self) -> None:
         super().__post_init__()

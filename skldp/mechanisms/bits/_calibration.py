@@ -122,12 +122,9 @@ def exact_bitrand_law(epsilon: float, encoding: FixedPoint, reachable: Words, n_
 
 
 def least_error_sample(epsilon: float, encoding: FixedPoint, low: Floats, high: Floats) -> int:
-    r"""Return the number of features to release per record that predicts the values best.
+    """Return the number of features to release per record that predicts the values best.
 
-    Shapes: low, high (n_features,).
-
-    Theorem 4's error cannot choose: features that are not released have the least error as zeros, which favors few, and
-    the largest as fair coins, which favors all. It is the error of the number itself, not of what can be learnt.
+    Theorem 4's error cannot choose: it is the error of the number itself, not of what can be learnt.
     """
     n_features = len(low)
     counts = _counting_bits(encoding, encoding.reachable(low, high))

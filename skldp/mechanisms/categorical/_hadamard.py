@@ -30,16 +30,11 @@ class HadamardResponse(ReportMechanism):
     :math:`\lfloor x / (b - 1) \rfloor`. Its own are the b / 2 reports of its block where :math:`H_{r y} = 1`; each of
     them is :math:`e^\varepsilon` times as likely as each other report of all K:
 
-    .. math:: b = 2^{\lceil \log_2 (k / B + 1) \rceil}, \quad
-              p = \frac{e^\varepsilon b / 2}{e^\varepsilon b / 2 + K - b / 2}, \quad
+    .. math:: p = \frac{e^\varepsilon b / 2}{e^\varepsilon b / 2 + K - b / 2}, \quad
               \hat f_x = \frac{1}{n \gamma} \sum_{y \text{ in the block of } x} H_{r y}, \quad
               \gamma = p - \frac{(1 - p) b / 2}{K - b / 2}
 
-    1 - p is rounded up to an integer out of 2^64. The mean sign of a report is 0 for any other category, so that the
-    estimate is unbiased; one fast transform gives the sums of signs for all categories. The law is the paper's, with
-    other numbers of blocks and rows. B is the power of two of least variance up to the paper's
-    :math:`2^{\lceil \log_2 \min(e^\varepsilon, 2 k) \rceil - 1}`, which at epsilon 1 is 2, where 1 is better. A report
-    takes fewer bits than in local hashing and has a larger variance.
+    1 - p is rounded up to an integer out of 2^64. B is the power of two of least variance up to the paper's.
 
     Acharya, Sun and Zhang, "Hadamard response: estimating distributions privately, efficiently, and with little
     communication", AISTATS 2019, Sections 3 and 5.

@@ -127,22 +127,7 @@ class CodeMechanism(RowMechanism):
         """Return the probabilities that the true code and that any single other code is released."""
 
     def original_second_moment(self, second_moment: Floats, mean: Floats) -> Floats:
-        """Return the mean square of the true code, from that of the released one.
-
-        Parameters
-        ----------
-        second_moment : ndarray of shape (1, 1)
-        mean : ndarray of shape (1,)
-
-        Returns
-        -------
-        ndarray of shape (1, 1)
-
-        Raises
-        ------
-        ValueError
-            If some code is never released.
-        """
+        """Return the mean square of the true code, from that of the released one."""
         (n,) = self.domain.sizes
         p, q = self.support_probabilities()
         return (second_moment - q * ((n - 1) * n * (2 * n - 1) // 6)) / (p - q)
@@ -150,9 +135,6 @@ class CodeMechanism(RowMechanism):
     def output_law(self, codes: npt.ArrayLike) -> Floats:
         """Return the law of the released code for each true code: one row of probabilities each."""
         return np.asarray(self.flip_matrix[self._inside(codes)])
-
-    def _encode(self, rows: np.ndarray, out: np.ndarray, workspace: Workspace) -> None:
-        out[...] = rows
 
 
 @dataclass(frozen=True)

@@ -81,16 +81,13 @@ class OneHotMechanism(CategoryMechanism):
 class UnaryEncoding(OneHotMechanism):
     r"""Unary encoding: one bit per category, each flipped independently, symmetric (SUE, RAPPOR) or optimized (OUE).
 
-    The bit of the true category is 1 with probability p, any other bit with probability q:
+    The bit of the true category is 1 with probability p, any other bit with q, rounded up to an integer out of 2^64:
 
     .. math:: \text{SUE: } p = \frac{e^{\varepsilon/2}}{e^{\varepsilon/2} + 1},\ q = 1 - p; \qquad
               \text{OUE: } p = \frac12,\ q = \frac{1}{e^\varepsilon + 1}; \qquad
               e^\varepsilon = \frac{p (1 - q)}{(1 - p) q}
 
-    q is rounded up to an integer out of 2^64.
-
-    Wang, Blocki, Li and Jha, "Locally differentially private protocols for frequency estimation", USENIX Security
-    2017, Sections 4.2 and 4.3; Erlingsson, Pihur and Korolova, "RAPPOR", CCS 2014.
+    Wang, Blocki, Li and Jha, "Locally differentially private protocols for frequency estimation", USENIX Security 2017.
     """
 
     variant: Literal["sue", "oue"] = "oue"
@@ -221,10 +218,10 @@ class OneHotRandomizedResponse(OneHotOfLaw):
 
 
 def original_second_moment_of(columns: Sequence[OneHotMechanism], second_moment: Floats, mean: Floats) -> Floats:
-    r"""Convert the moments of released bits to those of the one-hot encoding.
+    """Convert the moments of released bits to those of the one-hot encoding.
 
     A bit has the mean :math:`q + (p - q) x` given the true one x, and bits of different columns are independent given
-    the record. In one column exactly one bit is 1, so that products are 0 and squares are the bits.
+    the record. In one column, products are 0 and squares are the bits.
     """
     q = np.repeat([column.q for column in columns], [column.n_classes for column in columns])
     gain = np.repeat([column.p - column.q for column in columns], [column.n_classes for column in columns])
@@ -245,15 +242,12 @@ class SubsetSelection(OneHotMechanism):
     without it. Any single other category is in the set with probability q:
 
     .. math:: w = \max\Bigl(1, \Bigl[\frac{k}{e^\varepsilon + 1}\Bigr]\Bigr), \quad
-              p = \frac{e^\varepsilon w}{e^\varepsilon w + k - w}, \quad q = \frac{w - p}{k - 1}, \quad
-              e^\varepsilon = \frac{p (k - w)}{(1 - p) w}
+              p = \frac{e^\varepsilon w}{e^\varepsilon w + k - w}, \quad q = \frac{w - p}{k - 1}
 
-    The papers take the better of the two integers next to :math:`k / (e^\varepsilon + 1)`; this is the nearest one. 1 -
-    p is rounded up to an integer out of 2^64. At w = 1 this is k-ary randomized response.
+    1 - p is rounded up to an integer out of 2^64. At w = 1 this is k-ary randomized response.
 
     Ye and Barg, "Optimal schemes for discrete distribution estimation under locally differential privacy", IEEE
-    Transactions on Information Theory 2018; Wang et al., "Mutual information optimally local private
-    discrete distribution estimation", arXiv:1607.08025, 2016.
+    Transactions on Information Theory 2018.
     """
 
     # Each member costs a few calls, which more rows share.

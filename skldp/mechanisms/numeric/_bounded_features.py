@@ -19,11 +19,11 @@ from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._rows import SampledFeatures, Workspace
 from skldp.mechanisms.numeric._additive import Gaussian, Laplace
-from skldp.mechanisms.numeric._duchi import MOST_VALUES, Duchi, DuchiVector, ThreeOutputs
+from skldp.mechanisms.numeric._duchi import Duchi, DuchiVector, ThreeOutputs
 from skldp.mechanisms.numeric._piecewise import Hybrid, HybridThreeOutputs, Piecewise, SquareWave
 from skldp.mechanisms.numeric._points import Points
 from skldp.mechanisms.numeric._privunit_box import PrivUnitBox
-from skldp.mechanisms.numeric._unit_interval import LEAST_EPSILON, UnitMechanism
+from skldp.mechanisms.numeric._unit_interval import LEAST_EPSILON, MOST_VALUES, UnitMechanism
 
 # Rows stay in single precision if centres are at most this many half-widths, and half-widths are in this range.
 _NEAR = 4.0
@@ -31,10 +31,7 @@ _SINGLE_RADII = (1e-30, 1e30)
 
 
 def automatic_n_sampled(epsilon: float, n_features: int) -> int:
-    """Choose how many of the features to release: one for each 2.5 of epsilon, at least one and at most all.
-
-    Wang et al., "Collecting and analyzing multidimensional data with local differential privacy", ICDE 2019, Eq. 12.
-    """
+    """Return one feature per 2.5 of epsilon, at least one and at most all: Wang et al., ICDE 2019, Eq. 12."""
     return max(1, int(min(n_features, epsilon // 2.5)))
 
 
@@ -144,9 +141,6 @@ class BoundedFeatures(SampledFeatures):
         single = dtype == np.float32 and self.mechanism.takes_singles and self._fit_singles
         return np.dtype(np.float32 if single else np.float64)
 
-    def _encode(self, rows: np.ndarray, out: np.ndarray, workspace: Workspace) -> None:
-        out[...] = rows
-
     def _draw_features(
         self, values: np.ndarray, features: Ints | None, noise: Noise, out: np.ndarray, workspace: Workspace
     ) -> None:
@@ -193,11 +187,7 @@ NUMERIC_MECHANISMS = (*_ALONE, *JOINT_MECHANISMS)
 
 
 def number_of_sampled_features(n_sampled: Any, mechanism: str, epsilon: float, n_features: int) -> int:
-    """Resolve ``"auto"``, ``"all"`` or a number into how many features are released.
-
-    ``"auto"`` is :func:`~skldp.mechanisms.numeric._bounded_features.automatic_n_sampled` for mechanisms that release
-    each feature alone, and all of them for those that release features together.
-    """
+    """Resolve ``"auto"``, ``"all"`` or a number into how many features are released."""
     if isinstance(n_sampled, str) and n_sampled in ("auto", "all"):
         if n_sampled == "all" or mechanism in JOINT_MECHANISMS:
             return n_features
@@ -232,8 +222,7 @@ def best_mechanism(
 ) -> tuple[str, UnitMechanism, int]:
     """Return the mechanism with the least worst-case variance of a feature, or mean variance under a prior.
 
-    The law on points is a candidate if asked for: it is the best of one number, but its answers identify neither the
-    squares of numbers nor their distribution.
+    The answers of the law on points identify neither squares nor distributions, so it is a candidate only if asked for.
     """
     best = None
     for name in NUMERIC_MECHANISMS:

@@ -150,13 +150,9 @@ def lattice_response(law: LatticeLaw, knots: Floats, *, spread: bool = False) ->
 
 
 def likeliest_shares(counts: Floats, response: Floats) -> Floats:
-    r"""Return the shares of inputs under which the answers are likeliest, by expectation and maximization.
+    """Return the shares of inputs under which the answers are likeliest, by expectation and maximization.
 
-    Shapes: counts (n_answers,), response (n_inputs, n_answers); returns (n_inputs,).
-
-    Li, Wang, Lopuhaä-Zwakenberg, Li and Škoric, "Estimating numerical distributions under local differential privacy",
-    SIGMOD 2020, Section 5.4, without its smoothing, whose bias does not vanish, and with the rule to stop of
-    :func:`ascend`.
+    Li et al., SIGMOD 2020, Section 5.4, without its smoothing, whose bias does not vanish.
     """
     given = np.flatnonzero(counts > 0)
     chances = response[:, given]
@@ -172,16 +168,12 @@ def ascend(
     *,
     part: float = 1 / 8,
 ) -> Floats:
-    r"""Maximize the likelihood of shares by expectation and maximization, for a response given by its two products.
+    """Maximize the likelihood of shares by expectation and maximization, for a response given by its two products.
 
-    Shapes: counts (n_given,); start (n_inputs,), positive, even by default; returns (n_inputs,).
-
-    Two steps of it are extrapolated along their difference, by their length over its change; an extrapolation that is
-    less likely than they are is dropped, and inputs that it would take below 0 keep a part of their share.
-
-    For n answers, no shares have a log-likelihood above the present one by more than n times the excess over 1 of the
-    largest factor of the next step. The log-likelihood of the truth is about half the number of inputs below the
-    maximum; steps end where at most a part of that is left, an eighth by default, or after 20,000.
+    Two steps are extrapolated along their difference, by their length over its change; an extrapolation that is less
+    likely is dropped. For n answers, no shares have a log-likelihood above the present one by more than n times the
+    excess over 1 of the largest factor of the next step. Steps end where at most `part` of half the number of inputs is
+    left.
 
     Lindsay, "The geometry of mixture likelihoods: a general theory", Annals of Statistics 1983, Theorem 4.1; Varadhan
     and Roland, "Simple and globally convergent methods for accelerating the convergence of any EM algorithm",

@@ -40,36 +40,10 @@ _MARGINS, _SEEN, _LEAST = (2.0**-21, 2.0**-17, 2.0**-12), 1e-6, 1e-6
 
 @dataclass(frozen=True)
 class Points(UnitMechanism):
-    r"""The best law of one number: rounded to points, with answers from a linear program.
+    """The best law of one number: rounded to points, with answers from a linear program.
 
-    Parameters
-    ----------
-    epsilon : float
-        Natural log, at least 1e-6; values above 8 count as 8. Below 0.25 the law is Duchi's.
-    prior : tuple of float, default=()
-        Weights of equal bins of [-1, 1], whose mean squared error is the least; without them the worst case is. A law
-        is the same on both sides of 0, so a prior counts as its mean with its mirror image.
-
-    Raises
-    ------
-    ValueError
-        If `epsilon` is not a finite number of at least 1e-6, or the prior no weights of at most 64 bins.
-
-    Notes
-    -----
-    A number takes one random word for its rounding to a point and one for the answer; see the module for the program.
-    Sums and means of the integers are exact, so that the mean of the answers is x up to the rounding of x to 2^-53.
-
-    References
-    ----------
-    Kairouz, Oh and Viswanath, "Extremal mechanisms for local differential privacy", JMLR 2016, on laws by linear
-    programming.
-
-    Examples
-    --------
-    >>> from skldp.mechanisms.numeric._points import Points
-    >>> round(Points(2.0).worst_variance, 3)
-    0.867
+    Epsilon is at most 8, and below 0.25 the law is Duchi's. A prior has weights of equal bins of [-1, 1], and counts as
+    its mean with its mirror image; without it the worst case is least. Sums and means of the integers are exact.
     """
 
     prior: tuple[float, ...] = ()

@@ -224,17 +224,10 @@ _SQUEEZE = 0.0331
 
 
 def gamma_variates(noise: Noise, shape: float, n: int) -> Floats:
-    r"""Independent draws of the Gamma law of scale 1, by rejection in double precision.
-
-    Shapes: returns (n,).
+    r"""Draw numbers of the Gamma law of scale 1, by rejection in double precision.
 
     With :math:`a` the shape, :math:`b = a - 1/3`, x standard normal, U uniform and :math:`v = (1 + x / \sqrt{9 b})^3`,
-    the number :math:`b v` is kept where
-
-    .. math:: v > 0, \qquad \ln U < \frac{x^2}{2} + b (1 - v + \ln v),
-
-    and then follows the law exactly. More than 95% are kept, and a number costs a fraction of inverting the
-    distribution function.
+    the number :math:`b v` is kept where :math:`v > 0` and :math:`\ln U < x^2 / 2 + b (1 - v + \ln v)`.
 
     Marsaglia and Tsang, "A simple method for generating gamma variables", ACM Transactions on Mathematical Software,
     2000.

@@ -68,8 +68,8 @@ def _calibrate(d: int, epsilon: float) -> tuple[int, float]:
 def _across(rows: Floats, norms: Floats, noise: Noise, workspace: Workspace) -> tuple[Floats, Floats, Floats]:
     """Return Gaussian vectors, their components along the rows, and the norms of the rest.
 
-    Vectors within some degrees of a row are redrawn, because their component across it would have few bits. This does
-    not change the law of the direction across, which is uniform at every angle.
+    Vectors close to a row are redrawn, since their component across it would have few bits; its direction keeps its
+    law.
     """
     points, lengths = gaussian_rows(noise, rows.shape, workspace)
     along = np.einsum("ij,ij->i", points, rows) / norms
@@ -275,17 +275,9 @@ class PrivUnit(RowMechanism):
 class PrivUnitBall(RowMechanism):
     r"""Unbiased epsilon-LDP release of a vector of norm at most R, with its norm.
 
-    With v = x / R, the vector :math:`(v, \sqrt{1 - \|v\|^2})` has norm 1 in d + 1 dimensions. It is released by
-    :class:`PrivUnit` and the last coordinate dropped. Privacy: whatever x, the lifted vector is a point of the unit
-    sphere, so the release of d + 1 numbers is epsilon-LDP, and dropping one of them is post-processing; two opposite
-    vectors of norm R keep their whole ratio, so no smaller epsilon holds. Unbiased: PrivUnit is so in every
-    coordinate. A random sign of the extra coordinate would change nothing: reflecting it leaves the law of the others
-    as it is.
-
-    Against sending the direction with a random sign of mean :math:`\|v\|` (variance :math:`1 / m_d^2 - \|v\|^2`), the
-    summed variance is 0.955 times at the most favourable norm, 0, and 1.0007 times at the least, 1, for d = 50 and
-    epsilon = 4; in fewer dimensions the gain in the middle and the cost at the rim are larger. Splitting the budget
-    between a norm and a direction costs more than either.
+    With v = x / R, the vector :math:`(v, \sqrt{1 - \|v\|^2})` of norm 1 in d + 1 dimensions is released by
+    :class:`PrivUnit`, and the last coordinate dropped, which is post-processing. Two opposite vectors of norm R keep
+    their whole ratio, so no smaller epsilon holds. Splitting the budget between a norm and a direction costs more.
     """
 
     n_features: int
