@@ -4,11 +4,10 @@ from numbers import Integral, Real
 from typing import Any, Literal
 
 from sklearn.base import OneToOneFeatureMixin
-from sklearn.utils.validation import check_is_fitted
 
 from skldp.accounting import PrivacyLedger
 from skldp.estimators._base import LEDGER, LocalTransformer
-from skldp.estimators._validation import BOUNDS_BY_COLUMN, FLOATS, NumberRange, Seed, StrOptions, as_table
+from skldp.estimators._validation import BOUNDS_BY_COLUMN, NumberRange, Seed, StrOptions
 from skldp.mechanisms.numeric._bounded_features import (
     NUMERIC_MECHANISMS,
     BoundedFeatures,
@@ -142,21 +141,6 @@ class NumericPrivatizer(OneToOneFeatureMixin, LocalTransformer):
         self.seed = seed
         self.n_jobs = n_jobs
         self.ledger = ledger
-
-    def inverse_transform(self, X: Any) -> Any:
-        """Return released numbers unchanged: they are unbiased and in the units of X.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Released rows or predictions of them, as in a TransformedTargetRegressor.
-
-        Returns
-        -------
-        X : ndarray of shape (n_samples, n_features)
-        """
-        check_is_fitted(self)
-        return as_table(X, n_columns=self.n_features_in_, dtype=FLOATS)
 
     def _make_mechanism(self, X):
         n_features, epsilon, prior = X.shape[1], float(self.epsilon), self._prior()

@@ -67,16 +67,14 @@ def selects_none(columns: Any) -> bool:
 
 
 def ignores_labels(step: Any) -> bool:
-    """Return whether the fit of a step ignores y, as in scikit-learn's clusterers and most transformers.
-
-    The tag that a target is not required is not enough: SelectKBest has it.
-    """
+    """Return whether the fit of a step ignores y, as in scikit-learn's clusterers and most transformers."""
     if type(step) is BoundsScaler:
         return True
     package, *modules = type(step).__module__.split(".")
     if package != "sklearn" or "estimator" in step.get_params(deep=False):
         return False
     tags = get_tags(step)
+    # SelectKBest has the tag that a target is not required, and reads it.
     of_rows = tags.estimator_type in ("clusterer", "outlier_detector", "density_estimator")
     return of_rows or (modules[0] in _WITHOUT_LABELS and not tags.target_tags.required)
 

@@ -301,12 +301,9 @@ _OF_PEOPLE = 1 / 3
 def automatic_n_asked(domains: Sequence[Domain], epsilon: float, mechanism: str | tuple[str, ...] = "best") -> int:
     r"""Return how many columns to ask of each person for the least sum of predicted variances.
 
-    A mean or a share of one of m columns is estimated from s / m of the people, each at :math:`\varepsilon / s`:
-
     .. math:: \frac ms \sum_j \bigl(V_j(\varepsilon / s) + W_j\bigr)
 
-    with the worst-case variance V of a release and the variance W between people of uniform values. A column of one
-    category is not counted. Equal sums take the smaller s.
+    with the worst-case variance V of a release and the variance W between people of uniform values.
     """
     check_epsilon(epsilon)
     named = zip(domains, _by_column(mechanism, domains), strict=True)

@@ -85,13 +85,10 @@ class LabelLaplaceMechanism(GeneralizedRandomizedResponse):
 
 @dataclass(frozen=True)
 class RandomizedResponseWithPrior(CodeMechanism):
-    r"""Randomized response over the most likely classes of a public prior.
+    """Randomized response over the k* most likely classes of a public prior; any other class is a uniform one of them.
 
-    The k* most likely classes are released by k*-ary randomized response, any other class as a uniform one of them.
-    With k* = 1 the answer is constant, at epsilon 0.
-
-    Ghazi, Golowich, Kumar, Manurangsi and Zhang, "Deep learning with label differential privacy", NeurIPS 2021,
-    Algorithm 2 (RRWithPrior).
+    With k* = 1 the answer is constant, at epsilon 0. Ghazi, Golowich, Kumar, Manurangsi and Zhang, "Deep learning with
+    label differential privacy", NeurIPS 2021, Algorithm 2 (RRWithPrior).
     """
 
     epsilon: float

@@ -107,6 +107,44 @@ class CategoryMechanism(RowMechanism):
 
 
 @dataclass(frozen=True)
+class FavouringMechanism(CategoryMechanism):
+    """Base class of mechanisms with a set of answers for each category, which are likelier than the others.
+
+    A draw answers uniformly from the category's own answers or from the others.
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.n_classes > 1:
+            own, others = self._sizes
+            largest = (others * TWO_64 - 1) // (own + others)
+            check_representable(self.epsilon, self.exact_epsilon, log_ratio((TWO_64 - largest) * others, largest * own))
+
+    @property
+    @abstractmethod
+    def _sizes(self) -> tuple[int, int]:
+        """Numbers of own answers and of others, up to a common factor."""
+
+    @cached_property
+    def miss_count(self) -> int:
+        """Number of 2^64 draws that answer with one of the others; 0 for a single category."""
+        own, others = self._sizes
+        return least_count(self.epsilon, others, n_own=own, n_counted=others) if self.n_classes > 1 else 0
+
+    @property
+    def own_count(self) -> int:
+        """Number of 2^64 draws that answer with one of the category's own; all of them for a single category."""
+        return TWO_64 - self.miss_count
+
+    @cached_property
+    def exact_epsilon(self) -> float:
+        """The exact worst-case log-likelihood ratio of what is sampled, rounded up."""
+        own, others = self._sizes
+        held, missed = self.own_count * others, self.miss_count * own
+        return log_ratio(held, missed) if held > missed > 0 else 0.0
+
+
+@dataclass(frozen=True)
 class CodeMechanism(RowMechanism):
     """Base class of mechanisms of rows of one code, shape (n, 1), that release int64 codes."""
 

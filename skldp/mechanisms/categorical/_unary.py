@@ -19,7 +19,7 @@ from skldp.laws._odds import TWO_64, check_representable, least_count, log_ratio
 from skldp.mechanisms._noise import Noise, bernoulli
 from skldp.mechanisms._rows import Workspace
 from skldp.mechanisms.categorical._frequency import ReportMechanism, mean_variance
-from skldp.mechanisms.categorical._randomized_response import CategoryMechanism, RandomizedResponse
+from skldp.mechanisms.categorical._randomized_response import CategoryMechanism, FavouringMechanism, RandomizedResponse
 
 
 @dataclass(frozen=True)
@@ -235,7 +235,7 @@ def original_second_moment_of(columns: Sequence[OneHotMechanism], second_moment:
 
 
 @dataclass(frozen=True)
-class SubsetSelection(OneHotMechanism):
+class SubsetSelection(FavouringMechanism, OneHotMechanism):
     r"""Subset selection: a set of fixed size that contains the true category more often than any other one.
 
     A set of w categories holds the true one with probability p; all sets with it are equally likely, and all sets
@@ -253,13 +253,6 @@ class SubsetSelection(OneHotMechanism):
     # Each member costs a few calls, which more rows share.
     block_cells: ClassVar[int] = 1 << 21
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.n_classes > 1:
-            own, others = self.set_size, self.n_classes - self.set_size
-            largest = (others * TWO_64 - 1) // self.n_classes
-            check_representable(self.epsilon, self.exact_epsilon, log_ratio((TWO_64 - largest) * others, largest * own))
-
     @property
     def report_bits(self) -> int:
         """Length of a report in bits: its members' codes, or a bit for each category if that is shorter."""
@@ -272,16 +265,10 @@ class SubsetSelection(OneHotMechanism):
         odds = math.exp(-self.epsilon)
         return max(1, round(self.n_classes * odds / (1 + odds)))
 
-    @cached_property
-    def miss_count(self) -> int:
-        """Number of 2^64 draws that release a set without the true category; 0 for a single category."""
-        others = self.n_classes - self.set_size
-        return least_count(self.epsilon, others, n_own=self.set_size, n_counted=others) if others else 0
-
     @property
-    def own_count(self) -> int:
-        """Number of 2^64 draws that release a set with the true category; all of them for a single category."""
-        return TWO_64 - self.miss_count
+    def _sizes(self) -> tuple[int, int]:
+        # (k - w) / w times as many sets lack the true category as hold it.
+        return self.set_size, self.n_classes - self.set_size
 
     def _integer_law(self) -> IntegerLaw:
         return SubsetLaw(self.n_classes, self.set_size, self.miss_count)
@@ -297,13 +284,6 @@ class SubsetSelection(OneHotMechanism):
         if self.n_classes == 1:
             return 0.0
         return float(Fraction(self.set_size * TWO_64 - self.own_count, (self.n_classes - 1) * TWO_64))
-
-    @cached_property
-    def exact_epsilon(self) -> float:
-        """The exact worst-case log-likelihood ratio of what is sampled, rounded up."""
-        # (k - w) / w times as many sets lack the true category as hold it.
-        held, missed = self.own_count * (self.n_classes - self.set_size), self.miss_count * self.set_size
-        return log_ratio(held, missed) if held > missed else 0.0
 
     def log_likelihood(self, released: npt.ArrayLike, codes: npt.ArrayLike) -> Floats:
         """Return the natural log of the probability of each released row of bits given each true code."""

@@ -80,14 +80,12 @@ def quantile_knots(law: LatticeLaw, n: float) -> Floats:
 
 
 class Ramps:
-    r"""Unbiased scores of the shares of numbers below places, from cells of a lattice: one for each of several ramps.
-
-    Shapes: `tops` (n_ramps,); `width` (n_ramps,); `levels` (3, n_ramps).
+    """Unbiased scores of the shares of numbers below places, from cells of a lattice: one for each of several ramps.
 
     The inner interval, m cells from the number's start on, has left the w cells of a ramp when the number passes that.
     The cells of the ramp and all those a multiple of m before it are therefore w inner cells for numbers below it, and
-    none for those above; those a multiple of m after it the other way round. Each gives the share without bias,
-    for any numbers. The score is their mean with the least variance for a uniform answer.
+    none for those above; those a multiple of m after it the other way round. The score is the mean of both with the
+    least variance for a uniform answer.
     """
 
     def __init__(self, law: LatticeLaw, tops: Floats, width: Floats, share: float) -> None:
@@ -125,14 +123,10 @@ class Ramps:
 
 
 def lattice_response(law: LatticeLaw, knots: Floats, *, spread: bool = False) -> tuple[Ints, Floats]:
-    r"""Return the chance of groups of cells for numbers at knots, or spread evenly over the bins around them.
+    """Return the chance of groups of cells for numbers at knots, or spread evenly over the bins around them.
 
-    Shapes: knots (n_knots,); returns starts (n_groups + 1,), response (n_knots, n_groups).
-
-    If the inner interval of m cells starts at s, the first u cells have :math:`w u + Q \min(\max(u - s, 0), m)` of T
-    words. Groups begin where the inner interval of a knot
-    begins or ends. With a large epsilon, m cells are fewer than lie between knots: numbers between two knots answer as
-    neither does, and must be spread.
+    Groups begin where the inner interval of a knot begins or ends. With a large epsilon it is shorter than the distance
+    of two knots: numbers between them answer as neither does, and must be spread.
     """
     ends = _edges_around(knots) if spread else knots
     begin = ends * law.reach + (law.n_cells - law.n_inner) // 2

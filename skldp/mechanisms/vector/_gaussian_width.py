@@ -27,13 +27,7 @@ _ROUNDING = 2.0**-40
 
 
 def default_width(d: int) -> float:
-    r"""Return :math:`\sqrt{\log_2 d}`, which the paper's experiments take for any set of embeddings.
-
-    The paper prints :math:`\sqrt{\log d}`. Base 2 is what its dimensions come out with: 50, 100 and 198 for d = 300,
-    delta = 1e-6 and beta = 0.93, 0.66 and 0.468. It is a convention, not a bound on the width of anything.
-
-    Feyisetan and Kasiviswanathan, "Private release of text embedding vectors", 2021, Section 5.
-    """
+    r"""Return :math:`\sqrt{\log_2 d}`, the convention of the paper's Section 5 (printed without base 2)."""
     check_dimension(d, least=1)
     return math.sqrt(math.log2(d))
 
