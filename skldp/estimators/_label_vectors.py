@@ -29,10 +29,8 @@ class LabelLaplaceVector(LabelReleaser):
     ----------
     epsilon : float, default=1.0
         Budget (natural log) of one label, at least 1e-6. The noise has scale :math:`2 / \varepsilon`.
-    classes : array-like of shape (n_classes,), default=None
-        Declared classes, from public knowledge. None learns them from y, with a warning and an infinite guarantee.
-    seed : None, int, Generator or RandomState, default=None
-        None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
+    classes, seed
+        As for :class:`LabelRR`, with the same errors and warnings.
 
     Attributes
     ----------
@@ -41,18 +39,6 @@ class LabelLaplaceVector(LabelReleaser):
     mechanism_ : LabelLaplaceVectorMechanism
     privacy_guarantee_ : PrivacyGuarantee
         Exact, per label, and equal to the stated one; infinite if the classes were learnt.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range, or a label is not declared.
-
-    Warns
-    -----
-    LearntDomainWarning
-        If `classes` is None.
-    SeededNoiseWarning
-        If `seed` is not None.
 
     See Also
     --------
@@ -112,8 +98,8 @@ class LabelMatrixRR(LabelReleaser):
     classes : array-like of shape (n_classes,), or list of such, default=None
         Declared classes of every column, from public knowledge, or one list for all columns, such as ``[0, 1]`` for a
         multi-label indicator. None learns them from y, with a warning and an infinite guarantee.
-    seed : None, int, Generator or RandomState, default=None
-        None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
+    seed
+        As for :class:`LabelRR`.
 
     Attributes
     ----------
@@ -128,13 +114,7 @@ class LabelMatrixRR(LabelReleaser):
     ------
     ValueError
         If y does not have two dimensions, a label is not declared, or the number of lists is not that of columns.
-
-    Warns
-    -----
-    LearntDomainWarning
-        If `classes` is None.
-    SeededNoiseWarning
-        If `seed` is not None.
+        Warnings are those of :class:`LabelRR`.
 
     See Also
     --------

@@ -349,10 +349,8 @@ class LabelLaplace(LabelPrivatizer):
     ----------
     epsilon : float, default=1.0
         Budget (natural log) of one label, for which the noise is scaled: its scale is :math:`2 / \varepsilon`.
-    classes : array-like of shape (n_classes,), default=None
-        Declared classes, from public knowledge. None learns them from y, with a warning and an infinite guarantee.
-    seed : None, int, Generator or RandomState, default=None
-        None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
+    classes, seed
+        As for :class:`LabelRR`, with the same errors and warnings.
 
     Attributes
     ----------
@@ -363,18 +361,6 @@ class LabelLaplace(LabelPrivatizer):
     privacy_guarantee_ : PrivacyGuarantee
         Exact, per label: about half of the stated one, because only the arg max is released. Infinite if the classes
         were learnt.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range, or a label is not declared.
-
-    Warns
-    -----
-    LearntDomainWarning
-        If `classes` is None.
-    SeededNoiseWarning
-        If `seed` is not None.
 
     See Also
     --------
