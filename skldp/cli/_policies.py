@@ -24,7 +24,7 @@ from skldp.cli._options import (
     progress_bar,
     rich_table,
 )
-from skldp.client import CategoryColumn, CategoryField, NumberColumn, NumbersField, PairField, Policy
+from skldp.client import CategoryColumn, CategoryField, NumberColumn, NumbersField, PairField, Policy, VectorField
 from skldp.client._fields import AnyField
 from skldp.collection._batches import check_secret, released_batch
 from skldp.collection._collector import Collector
@@ -210,6 +210,9 @@ def _values(field: AnyField) -> str:
         return " with ".join(
             f"{_quoted(one.name)} {_shown(one) if one.values is not None else _bounds(one)}" for one in field.columns
         )
+    if isinstance(field, VectorField):
+        what = "its direction" if field.bound is None else f"clipped to a norm of {field.bound!r}"
+        return f"{field.law.n_values} numbers, {what}; missing counts as zeros"
     if isinstance(field, NumbersField):
         return "; ".join(f"{_quoted(one.name)} {_bounds(one)}" for one in field.columns)
     return _bounds(field)

@@ -11,6 +11,7 @@ from skldp.laws._release_key import ReleaseKey
 
 if _typing.TYPE_CHECKING:
     from skldp.client._prefixes import PrefixDomain, PrefixTask
+    from skldp.client._vector_field import VectorField
 
 __all__ = [
     "CategoryColumn",
@@ -25,13 +26,17 @@ __all__ = [
     "PrefixDomain",
     "PrefixTask",
     "ReleaseKey",
+    "VectorField",
 ]
 
 
-def __getattr__(name: str) -> _typing.Any:
-    # Imported on use, since a device that releases records does not need it.
-    if name in ("PrefixDomain", "PrefixTask"):
-        from skldp.client import _prefixes
+# Imported on use, since a device that releases records does not need them.
+_LAZY = {"PrefixDomain": "_prefixes", "PrefixTask": "_prefixes", "VectorField": "_vector_field"}
 
-        return getattr(_prefixes, name)
+
+def __getattr__(name: str) -> _typing.Any:
+    if name in _LAZY:
+        from importlib import import_module
+
+        return getattr(import_module(f"skldp.client.{_LAZY[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

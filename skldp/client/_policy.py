@@ -19,7 +19,7 @@ from skldp.client._fields import (
     MOST_NAME,
     AnyField,
     CategoryField,
-    NumbersField,
+    Field,
     PairField,
     check_text,
     field_from_dict,
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 # Limits of what a device must store and process.
 _MOST_FIELDS, _MOST_NUMBERS, _MOST_BITS, _MOST_CHARACTERS = 1000, 1024, 2**17, 2**24
-# Policies that sample fields or ask pairs have a version of their own: an older client must refuse them.
-_VERSION, _SAMPLING_VERSION = 2, 3
+# A policy has the first version that knows its fields and laws: an older client must refuse others.
+_VERSION, _SAMPLING_VERSION, _LAST_VERSION = 2, 3, 4
 _NAMES = {"purpose", "fields", "epsilon", "delta", "memo", "expires", "sha256"}
 _EXPIRES = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 _NAME = re.compile(f"(?s:.{{1,{MOST_NAME}}})")
@@ -64,7 +64,7 @@ class Policy:
     ----------
     purpose : str
         Purpose of the collection, shown to the person.
-    fields : tuple of NumberField, NumbersField or CategoryField
+    fields : tuple of NumberField, NumbersField, CategoryField, PairField or VectorField
     expires : str, default=None
         UTC time such as ``"2027-01-31T00:00:00Z"`` after which nothing is released.
     asked : list of dict, default=None
@@ -131,7 +131,7 @@ class Policy:
     n_sampled: int | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        if not self.fields or not all(isinstance(field, AnyField) for field in self.fields):
+        if not self.fields or not all(isinstance(field, Field) for field in self.fields):
             raise ValueError(f"fields must be a tuple of fields, at least one; got {self.fields!r}.")
         _check_field_names(self.fields)
         _check_sample(self.n_sampled, len(self.fields))
@@ -145,6 +145,8 @@ class Policy:
             raise ValueError(
                 "Under the memo rule 'permanent', numbers other than integers must have `steps`; got None."
             )
+        if self.memo == "permanent" and not all(one.has_fixed_answers for one in self.fields):
+            raise ValueError("A policy with vectors must have the memo rule 'fresh'; got 'permanent'.")
         if sum(one.n_answers.bit_length() for one in self.fields) > _MOST_BITS:
             raise ValueError(f"A report must have at most {_MOST_BITS} bits of answers; got a policy with more.")
         check_text("purpose", self.purpose, 1000)
@@ -186,8 +188,9 @@ class Policy:
         estimator : estimator
             Fitted estimator with declared categories and bounds: a TablePrivatizer, a NumericPrivatizer (without
             ``"laplace"`` and ``"gaussian"``), a BitRandTransformer with ``calibration="exact", debias=True``, a
-            CategoricalPrivatizer, a TargetPrivatizer (field ``"target"``), a LabelRR or a LabelLaplace (``"label"``); a
-            ColumnTransformer of these; or a Pipeline whose first step is one of these.
+            CategoricalPrivatizer, a TargetPrivatizer (field ``"target"``), a LabelRR or a LabelLaplace (``"label"``), a
+            PrivUnitTransformer without bounds (``"vector"``, of all its columns in order); a ColumnTransformer of
+            these; or a Pipeline whose first step is one of these.
         purpose : str
             Purpose of the collection, shown to the person.
         units : dict by column, default=None
@@ -213,9 +216,10 @@ class Policy:
 
         Notes
         -----
-        Mechanisms that draw real numbers (PrivUnit, Gaussian and Laplace vectors, random projections) have no policy,
-        since clients could not agree on every bit, and a device could not compute the epsilon. Numbers with one law
-        become one `NumbersField`.
+        Mechanisms that draw real numbers (Gaussian and Laplace vectors, random projections) have no policy, since
+        clients could not agree on every bit, and a device could not compute the epsilon. A device samples PrivUnit
+        among random directions of a seed, at the exact epsilon of integers and at most 1.01 times the variance, up to
+        an epsilon of about 11. Numbers with one law become one `NumbersField`.
 
         A device clips numbers to their bounds. It replaces a missing number by the middle of the bounds, and a missing
         or unknown category by the missing category, if declared, or the first value. Replacements bias an estimate by
@@ -265,7 +269,7 @@ class Policy:
         """
         if isinstance(text, str) and len(text) > _MOST_CHARACTERS:
             raise ValueError(f"A policy must be a document of at most {_MOST_CHARACTERS} characters; got a longer one.")
-        versions, optional = (_VERSION, _SAMPLING_VERSION), {"asked", "lifetime_epsilon", "n_sampled"}
+        versions, optional = tuple(range(_VERSION, _LAST_VERSION + 1)), {"asked", "lifetime_epsilon", "n_sampled"}
         given = read_document(text, "policy", versions, _NAMES, optional, integers=True)
         if digest(given) != given["sha256"]:
             raise ValueError("The sha256 of a policy must be that of its document; got another one.")
@@ -278,7 +282,8 @@ class Policy:
             claims = [_claimed(one) for one in (*given["fields"], given)]
         if own._document["version"] != given["version"]:
             raise ValueError(
-                "A policy must be a document of version 3 if it has n_sampled or pairs, and of version 2 if not."
+                "The version of a policy must be the first that knows its fields and laws, "
+                f"{own._document['version']}; got {given['version']!r}."
             )
         if claims != [_claimed(one) for one in (*own._document["fields"], own._document)]:
             raise ValueError(
@@ -311,11 +316,6 @@ class Policy:
     def has_waves(self) -> bool:
         """Whether a law has two steps, so that reports come in waves."""
         return any(one.two_steps is not None for one in self.fields)
-
-    @cached_property
-    def has_pairs(self) -> bool:
-        """Whether a field asks two columns together."""
-        return any(isinstance(one, PairField) for one in self.fields)
 
     @property
     def names(self) -> list[str]:
@@ -574,7 +574,9 @@ class Policy:
     def _document(self) -> dict[str, Any]:
         content: dict[str, Any] = {
             "skldp": "policy",
-            "version": _SAMPLING_VERSION if self.n_sampled is not None or self.has_pairs else _VERSION,
+            "version": max(
+                _VERSION if self.n_sampled is None else _SAMPLING_VERSION, *(field.version for field in self.fields)
+            ),
             "purpose": self.purpose,
             "fields": [field.to_dict() for field in self.fields],
             "epsilon": repr(self.epsilon),
@@ -613,8 +615,7 @@ class Policy:
         if not isinstance(record, Mapping):
             raise TypeError(f"A record must be a mapping; got {type(record).__name__}.")
         values = {name: _value(record, name) for name in self.names}
-        of_several = NumbersField | PairField
-        return [f.encode(values if isinstance(f, of_several) else values[f.name]) for f in self.fields]
+        return [field.encode_record(values) for field in self.fields]
 
     def _draw(self, encoded: Sequence[Any], words: Iterator[int]) -> bytes:
         report_id = b"".join(next(words).to_bytes(8, "big") for _ in range(2))

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from skldp._checks import check_fraction
 from skldp._value_labels import number_label, value_labels
-from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField, PairField
+from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField, PairField, VectorField
 from skldp.client._fields import AnyField
 from skldp.collection._joint_tables import JointTables
 from skldp.collection._likeliest import likeliest_codes
@@ -104,11 +104,12 @@ class Collector(ReportStore):
     def mean(
         self, field: str, *, by: str | None = None, where: Mapping[str, Any] | None = None, level: float = 0.95
     ) -> SurveyEstimate:
-        """Estimate the mean of a number.
+        """Estimate the mean of a number, or of each number of a vector.
 
         Parameters
         ----------
         field : str
+            Number or vector. Intervals of a vector hold for each of its numbers alone.
         by : str, default=None
             Field to group by: its categories, or its default bins.
         where : dict by name, default=None
@@ -128,6 +129,9 @@ class Collector(ReportStore):
         if self._is_paired(field):
             return self._joint.estimate(field, mean=True, by=by, where=where, level=level)
         of = self._among(field, by=by, where=where)
+        vector = next((one for one in self.policy.fields if isinstance(one, VectorField) and one.name == field), None)
+        if vector is not None:
+            return of._grouped(partial(of._vector_means, vector, level), (field,), by, where, level, several=True)
         own, scores, column = of._number_scores(field)
 
         def one(weights: Scores) -> SurveyEstimate:
@@ -400,6 +404,8 @@ class Collector(ReportStore):
             return [(self.frequencies(field.name, consistent="project"), True)]
         if isinstance(field, NumbersField):
             return [(one, False) for one in self._group_means(field)]
+        if isinstance(field, VectorField):
+            return [(self.mean(field.name), False)]
         if isinstance(field, PairField):
             return [(self.table(*field.names, consistent="project"), False)]
         found = []
@@ -455,9 +461,9 @@ class Collector(ReportStore):
         found = fields.get(name)
         if self._is_paired(name) or isinstance(found, PairField):
             raise ValueError(f"Use `table`, `mean` or `frequencies` with the columns of pairs; got {name!r}.")
-        if found is None or isinstance(found, NumbersField):
+        if found is None or isinstance(found, NumbersField | VectorField):
             if name in self.policy.names:
-                raise ValueError(f"Use `mean`: {name!r} is one of several numbers of one law.")
+                raise ValueError(f"Use `mean`: {name!r} has one of several numbers of one law.")
             raise ValueError(f"A field must be one of {sorted(self.policy.names)}; got {name!r}.")
         return found
 
@@ -484,13 +490,26 @@ class Collector(ReportStore):
 
     def _group_means(self, field: NumbersField) -> list[SurveyEstimate]:
         """Estimate the mean of each number of a group, from one pass over the reports."""
-        of = self._among(field.name)
-        n, names, ones = of.n_reports, field.names, np.ones(len(field.columns))
-        a, aa, largest = grouped_sums(field.law, of._answers[field.name])
-        raw = quotients(Sums(a, aa, a, n, n, -largest * ones, largest * ones, 1.0, 1.0), n, 0.95, "", names)
+        of, names = self._among(field.name), field.names
+        raw = of._raw_means(field, 0.95, "", names, Scores(np.ones(of.n_reports), 1.0, 1.0))
         center, radius = np.array([(column.center, column.radius) for column in field.columns]).T
         means = replace(raw.scaled(radius, center), answered=of._answered)
         return [means.only([i], [name], f"mean of {name}") for i, name in enumerate(names)]
+
+    def _vector_means(self, field: VectorField, level: float, weights: Scores) -> SurveyEstimate:
+        """Estimate the mean of each number of a vector."""
+        labels = [f"{field.name}[{i}]" for i in range(field.law.n_values)]
+        return self._raw_means(field, level, f"mean of {field.name}", labels, weights).scaled(field.bound or 1.0)
+
+    def _raw_means(
+        self, field: NumbersField | VectorField, level: float, what: str, labels: Sequence[str], weights: Scores
+    ) -> SurveyEstimate:
+        """Estimate the means of jointly released numbers in units of their law."""
+        w = weights.values
+        a, aa, ab, largest = grouped_sums(field.law, self._answers[field.name], w)
+        ends = np.full(len(a), largest)
+        sums = Sums(a, aa, ab, float(w.sum()), float(w @ w), -ends, ends, weights.low, weights.high)
+        return quotients(sums, self.n_reports, level, what, labels)
 
     def _shares(
         self,

@@ -12,7 +12,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField, PairField, Policy
+from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField, PairField, Policy, VectorField
 from skldp.client._fields import AnyField
 from skldp.collection import _precision
 from skldp.domains._columns import Columns
@@ -24,6 +24,7 @@ from skldp.estimators._numeric import NumericPrivatizer
 from skldp.estimators._schema import read_schema
 from skldp.estimators._table import TablePrivatizer
 from skldp.estimators._targets import TargetPrivatizer
+from skldp.estimators._vector import PrivUnitTransformer
 from skldp.laws._categories import MOST_CODES, UnaryLaw
 from skldp.laws._integers import GroupLaw
 from skldp.mechanisms._record import MixedRecord, sampled_shares
@@ -33,8 +34,13 @@ from skldp.mechanisms.categorical._unary import OneHotRandomizedResponse
 _Fields = tuple[AnyField, ...]
 # Policies reach this layer through this module alone.
 precision_of, people_needed = _precision.precision_of, _precision.people_needed
-# Names of labels and targets, which are not columns of a table.
-_NAMES = {"LabelRR": "label", "LabelLaplace": "label", "TargetPrivatizer": "target"}
+# Names of labels, targets and vectors, which are not columns of a table.
+_NAMES = {
+    "LabelRR": "label",
+    "LabelLaplace": "label",
+    "TargetPrivatizer": "target",
+    "PrivUnitTransformer": "vector",
+}
 
 
 def exported(estimator: Any, units: Mapping[str, str]) -> tuple[_Fields, list[dict[str, Any]], int | None]:
@@ -51,7 +57,8 @@ def exported(estimator: Any, units: Mapping[str, str]) -> tuple[_Fields, list[di
         if not math.isfinite(part.fitted.privacy_guarantee_.epsilon):
             raise ValueError("A policy publishes its domain, which must be declared; got a learnt one.")
         params = _export_params(part.fitted)
-        own = _fields_of(part.fitted, part.names, units, part.label or "numbers")
+        group = part.label or _NAMES.get(type(part.fitted).__name__, "numbers")
+        own = _fields_of(part.fitted, part.names, units, group)
         fields.extend(own)
         if isinstance(part.fitted, _SAMPLERS):
             n_sampled = part.fitted.mechanism_.n_sampled
@@ -132,7 +139,11 @@ def estimator_of(policy: Policy) -> Any:
         built.append((params.get("name"), one, [name for field in fields for name in field.names]))
     if next(left, None) is not None:
         raise ValueError("The policy's stated parameters must cover all of its fields; it was edited.")
-    return built[0][1] if len(built) == 1 and built[0][0] is None else ColumnTransformer(built)
+    if len(built) == 1 and built[0][0] is None:
+        return built[0][1]
+    if any(isinstance(field, VectorField) for field in policy.fields):
+        raise ValueError("A vector has no columns to select; got a policy of a ColumnTransformer with a vector.")
+    return ColumnTransformer(built)
 
 
 def _samples_fields(params: Mapping[str, Any]) -> bool:
@@ -141,7 +152,7 @@ def _samples_fields(params: Mapping[str, Any]) -> bool:
 
 
 def _fields_of(fitted: Any, names: Sequence[str], units: Mapping[str, str], group: str) -> _Fields:
-    """Return the fields of a fitted estimator by its column names; `group` names numbers of one law."""
+    """Return the fields of a fitted estimator by its column names; `group` names several numbers."""
     mechanism: Any = fitted.mechanism_
     if isinstance(fitted, TablePrivatizer):
         columns = zip(names, fitted.columns_, mechanism.parts, strict=True)
@@ -151,7 +162,9 @@ def _fields_of(fitted: Any, names: Sequence[str], units: Mapping[str, str], grou
         return tuple(_category_field(name, tuple(own.tolist()), part) for name, own, part in values)
     if isinstance(fitted, LabelRR | LabelLaplace):
         return (_category_field(names[0], tuple(fitted.classes_.tolist()), mechanism),)
-    law = mechanism.integer_law
+    law = mechanism.device_law
+    if isinstance(fitted, PrivUnitTransformer):
+        return (VectorField(group, law, fitted.radius_),)
     low, high = (np.atleast_1d(end).tolist() for end in fitted.bounds_)
     ends = list(zip(names, low, high, strict=True))
     if isinstance(law, GroupLaw):
@@ -185,6 +198,12 @@ def _export_params(fitted: Any) -> dict[str, Any]:
             return own if prior is None else own | {"numbers": [repr(share) for share in prior]}
         case CategoricalPrivatizer():
             return {"mechanism": fitted.mechanism} | _sample_of(fitted)
+        case PrivUnitTransformer():
+            if fitted.bounds_ is not None:
+                raise ValueError(
+                    "A policy of a PrivUnitTransformer must have bounds=None, since its device clips norms alone; use "
+                    "NumericPrivatizer(mechanism='privunit') for columns within bounds."
+                )
     return {"mechanism": type(fitted).__name__}
 
 
@@ -232,6 +251,9 @@ def _build(params: Mapping[str, Any], fields: _Fields) -> Any:
         case "CategoricalPrivatizer":
             categories = [list(_category(field).values) for field in fields]
             return CategoricalPrivatizer(epsilon, mechanism=mechanism, categories=categories, **sample)
+        case "PrivUnitTransformer":
+            bound = fields[0].bound if isinstance(fields[0], VectorField) else None
+            return PrivUnitTransformer(epsilon, norm="unit" if bound is None else bound)
     (label,) = fields
     return _ESTIMATORS[params["estimator"]](epsilon, classes=list(_category(label).values))
 
@@ -253,6 +275,8 @@ def _rebuilt_fields(built: Any, fields: _Fields) -> _Fields:
         return tuple(map(_table_field, names, columns, record.parts, [None] * len(names)))
     if isinstance(built, LabelRR | LabelLaplace):
         public: Any = built.classes
+    elif isinstance(built, PrivUnitTransformer):
+        public = np.zeros((1, fields[0].law.n_values))
     elif isinstance(built, TargetPrivatizer):
         public = [_numbers(fields)[0].low]
     elif isinstance(built, CategoricalPrivatizer):
@@ -269,7 +293,7 @@ _ESTIMATORS: dict[str, type] = {
     kind.__name__: kind
     for kind in (
         *(TablePrivatizer, NumericPrivatizer, BitRandTransformer, TargetPrivatizer, CategoricalPrivatizer),
-        *(LabelRR, LabelLaplace),
+        *(LabelRR, LabelLaplace, PrivUnitTransformer),
     )
 }
 
@@ -288,7 +312,7 @@ def _name_of(law: Any) -> str:
 
 
 def _category_field(name: str, values: tuple[Any, ...], mechanism: Any) -> CategoryField:
-    law: Any = mechanism.integer_law
+    law: Any = mechanism.device_law
     return CategoryField(name, values, law)
 
 
@@ -300,13 +324,13 @@ def _table_field(name: str, column: DeclaredColumn, mechanism: Any, unit: str | 
             "A policy has no law of a number that may be missing as an answer of its own; got 'missing': 'category' "
             f"for {name!r}. Declare 'missing': 'middle' for it, and a category that says whether it is missing."
         )
-    law: Any = mechanism.integer_law
+    law: Any = mechanism.device_law
     return NumberField(name, column.low, column.high, law, unit=unit, whole=column.whole, is_date=column.is_date)
 
 
 def _schema_of(field: AnyField) -> dict[str, Any]:
     """Return the declaration of a field in a schema."""
-    if isinstance(field, NumbersField | PairField):
+    if isinstance(field, NumbersField | PairField | VectorField):
         raise ValueError(f"Each number of a table has its own law; {field.name!r} holds several numbers of one law.")
     if isinstance(field, CategoryField):
         if None in field.values[:-1]:
@@ -325,6 +349,8 @@ def _of_estimator(field: AnyField) -> AnyField:
         return replace(field, unknown=...)
     if isinstance(field, NumberField):
         return replace(field, unit=None, missing=None, steps=None)
+    if isinstance(field, VectorField):
+        return field
     assert isinstance(field, NumbersField)
     columns = tuple(replace(column, unit=None, missing=None) for column in field.columns)
     return replace(field, columns=columns, steps=None)

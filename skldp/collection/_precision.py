@@ -11,9 +11,10 @@ from scipy import special
 from skldp._checks import check_fraction, check_integer, check_positive
 from skldp._tables import as_frame
 from skldp._texts import escaped
-from skldp.client import CategoryField, NumberField, NumbersField, PairField, Policy
+from skldp.client import CategoryField, NumberField, NumbersField, PairField, Policy, VectorField
 from skldp.client._fields import AnyField
 from skldp.collection._survey_fields import bins_of
+from skldp.laws._closest_law import ClosestLaw
 from skldp.laws._integers import GroupLaw, UnitLaw
 from skldp.laws._longitudinal_laws import LongitudinalHistogramLaw, LongitudinalMeanLaw
 from skldp.laws._numbers import (
@@ -176,6 +177,12 @@ def _scores(field: AnyField) -> Iterator[_Score]:
         square = _square_of_group(field.law)
         for column in field.columns:
             yield _Score(f"mean of {column.name}", column.name, 0.0, square, column.radius)
+    elif isinstance(field, VectorField):
+        # Of vectors at the bound whose directions are uniform.
+        law = field.law
+        _, across = law.second_moments
+        square = (law.largest**2 - (across if law.square_radius else 0.0)) / law.n_values
+        yield _Score(f"mean of {field.name}", field.name, 0.0, square, field.bound or 1.0)
     elif not isinstance(field.law, BinsLaw | LongitudinalHistogramLaw):
         yield _Score(f"mean of {field.name}", field.name, 0.0, _square_of_number(field.law), field.radius)
 
@@ -228,6 +235,9 @@ def _square_of_number(law: UnitLaw) -> float:
 
 def _square_of_group(law: GroupLaw) -> float:
     """Return the mean square of the estimate of one of several uniform numbers."""
+    if isinstance(law, ClosestLaw):
+        along, across = law.second_moments
+        return (along - across) * _SQUARE + across * law.square_radius
     if isinstance(law, SampledLaw):
         one = law.of_sampled
         square = _square_of_number(one) if isinstance(one, UnitLaw) else _square_of_group(one)

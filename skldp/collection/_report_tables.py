@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from skldp._tables import as_frame, require
 from skldp._value_labels import value_labels
-from skldp.client import NumberField, NumbersField, PairField, Policy, PolicyReport
+from skldp.client import NumberField, NumbersField, PairField, Policy, PolicyReport, VectorField
 from skldp.client._fields import AnyField
 from skldp.laws._categories import ResponseLaw, SubsetLaw, UnaryLaw
 from skldp.laws._longitudinal_laws import LongitudinalBitsLaw, LongitudinalResponseLaw
@@ -117,8 +117,12 @@ def frame_of(policy: Policy, columns: ReportColumns) -> Any:
             data.append((field.name, each(field.value, answers)))
         elif isinstance(field, NumbersField):
             different, place = whole_answers(answers)
-            values = np.array([field.law.values(one) for one in different]).reshape(-1, len(field.columns))
+            values = field.law.rows(different)
             data += [(one.name, one.number(values[place, i])) for i, one in enumerate(field.columns)]
+        elif isinstance(field, VectorField):
+            different, place = whole_answers(answers)
+            values = field.law.rows(different)[place] * (field.bound or 1.0)
+            data += [(f"{field.name}[{i}]", one) for i, one in enumerate(values.T)]
         elif isinstance(field, PairField):
             different, place = whole_answers(answers)
             # Integers of bits may be of any size.

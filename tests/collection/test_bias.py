@@ -90,7 +90,8 @@ def parts_of_law(law):
 
 def test_every_law_of_documents_is_tested_here():
     tested = set().union(*map(parts_of_law, UNIT_LAWS + CODE_LAWS + GROUP_LAWS))
-    assert tested == set(LAWS)
+    # Seeds of directions cannot be listed: tests/mechanisms/test_closest_law.py.
+    assert tested | {"closest"} == set(LAWS)
 
 
 # The chances of all answers, from the integers and the definition of each law.

@@ -251,7 +251,7 @@ def test_dates_and_missing_rules_go_there_and_back():
 
 def test_what_has_no_policy_is_refused():
     cases = [
-        (PrivUnitTransformer(1.0).fit([[0.5, 0.5]]), "A policy is made from one of"),
+        (PrivUnitTransformer(1.0, bounds=(0, 1)).fit([[0.5, 0.5]]), "must have bounds=None"),
         (NumericPrivatizer(1.0, mechanism="laplace").fit([[0.5]]), "unbounded noise"),
         (NumericPrivatizer(1.0, mechanism="gaussian", delta=1e-6).fit([[0.5]]), "unbounded noise"),
         (BitRandTransformer(1.0, calibration="exact").fit([[0.5]]), "calibration='exact' and debias=True"),

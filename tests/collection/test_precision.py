@@ -22,6 +22,7 @@ from skldp.mechanisms.categorical._hadamard import HadamardResponse
 from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 from skldp.mechanisms.numeric._duchi import ThreeOutputs
+from skldp.mechanisms.numeric._privunit_box import PrivUnitBox
 from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
 
 UNIT = ([0.0], [1.0])
@@ -45,6 +46,7 @@ FIELDS = (
     NumberField("longitudinal", 0.0, 1.0, longitudinal_mean(2.0, 1.0)),
     NumbersField("chosen", columns("p", 4), features(Hybrid(2.0), 4, 2).integer_law),
     NumbersField("signs", columns("q", 3), DuchiVector(2.0, 3).integer_law),
+    NumbersField("closest", columns("s", 3), PrivUnitBox(2.0, 3).device_law),
     NumbersField("chosen signs", columns("r", 5), features(DuchiVector(2.0, 4), 5, 4).integer_law),
     CategoryField("city", tuple("abcde"), RandomizedResponse(1.0, 5).integer_law),
     CategoryField("bits", tuple("abc"), UnaryEncoding(1.0, 3, "oue").integer_law),
