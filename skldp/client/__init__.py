@@ -10,6 +10,7 @@ from skldp.domains._declared_columns import CategoryColumn, NumberColumn
 from skldp.laws._release_key import ReleaseKey
 
 if _typing.TYPE_CHECKING:
+    from skldp.client._flower_mod import flower_mod
     from skldp.client._prefixes import PrefixDomain, PrefixTask
     from skldp.client._vector_field import VectorField
 
@@ -27,11 +28,17 @@ __all__ = [
     "PrefixTask",
     "ReleaseKey",
     "VectorField",
+    "flower_mod",
 ]
 
 
 # Imported on use, since a device that releases records does not need them.
-_LAZY = {"PrefixDomain": "_prefixes", "PrefixTask": "_prefixes", "VectorField": "_vector_field"}
+_LAZY = {
+    "PrefixDomain": "_prefixes",
+    "PrefixTask": "_prefixes",
+    "VectorField": "_vector_field",
+    "flower_mod": "_flower_mod",
+}
 
 
 def __getattr__(name: str) -> _typing.Any:

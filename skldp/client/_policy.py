@@ -18,9 +18,10 @@ from skldp._texts import escaped, is_visible
 from skldp.client._fields import (
     MOST_NAME,
     AnyField,
-    CategoryField,
     Field,
+    NumberField,
     PairField,
+    SeveralColumns,
     check_text,
     field_from_dict,
 )
@@ -336,7 +337,7 @@ class Policy:
     def permanent(self, steps: int = 1024) -> Self:
         """Return the same policy under the memo rule ``"permanent"``, with `steps` for each number that needs them."""
         fields = tuple(
-            replace(one, steps=steps) if one.needs_steps and not isinstance(one, CategoryField) else one
+            replace(one, steps=steps) if isinstance(one, NumberField | SeveralColumns) and one.needs_steps else one
             for one in self.fields
         )
         return replace(self, fields=fields, memo="permanent")

@@ -275,7 +275,7 @@ def _rebuilt_fields(built: Any, fields: _Fields) -> _Fields:
         return tuple(map(_table_field, names, columns, record.parts, [None] * len(names)))
     if isinstance(built, LabelRR | LabelLaplace):
         public: Any = built.classes
-    elif isinstance(built, PrivUnitTransformer):
+    elif isinstance(fields[0], VectorField):
         public = np.zeros((1, fields[0].law.n_values))
     elif isinstance(built, TargetPrivatizer):
         public = [_numbers(fields)[0].low]

@@ -172,7 +172,7 @@ def _gaussian_rows(named: Sequence[tuple[int, int]], d: int) -> _Floats:
     part, exponent = np.frexp(sizes + 0.5)
     place = exponent * _CELLS + ((part - 0.5) * (2 * _CELLS)).astype(np.int64)
     numbers = _quantiles()[place]
-    return np.where(words & 1, -numbers, numbers).reshape(len(named), d)
+    return np.asarray(np.where(words & 1, -numbers, numbers).reshape(len(named), d))
 
 
 @lru_cache(maxsize=1)
