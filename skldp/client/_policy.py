@@ -3,7 +3,6 @@
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -12,11 +11,10 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from skldp._checks import check_integer
-from skldp._documents import canonical_text, check_names, digest, parsing, read_document
+from skldp._documents import canonical_text, digest, parsing, read_document
 from skldp._reading import as_array
 from skldp._texts import escaped, is_visible
 from skldp.client._fields import (
-    MOST_NAME,
     AnyField,
     Field,
     NumberField,
@@ -41,20 +39,6 @@ _MOST_FIELDS, _MOST_NUMBERS, _MOST_BITS, _MOST_CHARACTERS = 1000, 1024, 2**17, 2
 _VERSION, _SAMPLING_VERSION, _LAST_VERSION = 2, 3, 4
 _NAMES = {"purpose", "fields", "epsilon", "delta", "memo", "expires", "sha256"}
 _EXPIRES = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
-_NAME = re.compile(f"(?s:.{{1,{MOST_NAME}}})")
-_DOUBLE = re.compile(r"(?!.{33})-?[0-9]+(\.[0-9]+)?(e[+-][0-9]+)?")
-_INTEGER = re.compile("(?!.{21})(0|-?[1-9][0-9]*)")
-# Parameters of estimators; those after the fourth are optional.
-_FORMS = {
-    "estimator": _NAME,
-    "epsilon": _DOUBLE,
-    "mechanism": _NAME,
-    "n_fields": _INTEGER,
-    "name": _NAME,
-    "n_sampled": _INTEGER,
-    "n_bits": _INTEGER,
-    "numbers": _DOUBLE,
-}
 
 
 @dataclass(frozen=True)
@@ -68,8 +52,6 @@ class Policy:
     fields : tuple of NumberField, NumbersField, CategoryField, PairField or VectorField
     expires : str, default=None
         UTC time such as ``"2027-01-31T00:00:00Z"`` after which nothing is released.
-    asked : list of dict, default=None
-        Parameters of the estimators from which the integers were computed. They are not part of the law.
     memo : {"fresh", "permanent"}, default="fresh"
         Rule for repeated reports. ``"fresh"`` draws every report independently. ``"permanent"`` makes the report a
         function of the person's secret, the law and the value, so the same record gives the same report. Numbers other
@@ -127,7 +109,6 @@ class Policy:
     purpose: str
     fields: tuple[AnyField, ...]
     expires: str | None = None
-    asked: Sequence[Mapping[str, Any]] | None = field(default=None, hash=False)
     memo: Literal["fresh", "permanent"] = "fresh"
     n_sampled: int | None = field(default=None, kw_only=True)
 
@@ -156,10 +137,6 @@ class Policy:
                 f"A policy must have at most {_MOST_FIELDS} fields and the memo rule 'fresh' or 'permanent'; "
                 f"got {len(self.fields)} fields and {self.memo!r:.40}."
             )
-        # The caller may change the list later.
-        object.__setattr__(self, "asked", deepcopy(self.asked))
-        if self.asked is not None:
-            _check_asked(self.asked)
         # Raises if `expires` is not a time.
         _ = self._expiry
         hidden = next((text for text in _texts(self._document) if not is_visible(text)), None)
@@ -201,7 +178,7 @@ class Policy:
         joint : "all" or list of pairs of columns, default=None
             Pairs of which each person is asked one, chosen at random, at the whole epsilon: for tables, and for means
             and shares within another column. Of a TablePrivatizer or CategoricalPrivatizer alone; mechanisms and shares
-            are then chosen anew, and the policy states no estimator.
+            are then chosen anew.
         n_knots : int, default=2
             Number of points that numbers of pairs are rounded to at random.
 
@@ -229,28 +206,11 @@ class Policy:
         """
         from skldp.collection._conversion import exported, paired
 
-        fields, asked, n_sampled = exported(estimator, dict(units or {}))
+        fields, n_sampled = exported(estimator, dict(units or {}))
         if joint is not None:
             pairs = paired(estimator, fields, joint, n_knots)
             return cls(purpose, pairs, expires, n_sampled=None if len(pairs) == 1 else 1)
-        return cls(purpose, fields, expires, asked, n_sampled=n_sampled)
-
-    def to_estimator(self) -> Any:
-        """Make the unfitted estimator with the integers of this policy; needs scikit-learn.
-
-        Returns
-        -------
-        estimator
-            Estimator without fit. A ColumnTransformer selects its columns by the names of the fields.
-
-        Raises
-        ------
-        ValueError
-            If the policy was not made from an estimator, or the estimator's parameters give other integers.
-        """
-        from skldp.collection._conversion import estimator_of
-
-        return estimator_of(self)
+        return cls(purpose, fields, expires, n_sampled=n_sampled)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
@@ -270,16 +230,14 @@ class Policy:
         """
         if isinstance(text, str) and len(text) > _MOST_CHARACTERS:
             raise ValueError(f"A policy must be a document of at most {_MOST_CHARACTERS} characters; got a longer one.")
-        versions, optional = tuple(range(_VERSION, _LAST_VERSION + 1)), {"asked", "lifetime_epsilon", "n_sampled"}
+        versions, optional = tuple(range(_VERSION, _LAST_VERSION + 1)), {"lifetime_epsilon", "n_sampled"}
         given = read_document(text, "policy", versions, _NAMES, optional, integers=True)
         if digest(given) != given["sha256"]:
             raise ValueError("The sha256 of a policy must be that of its document; got another one.")
         with parsing("A policy"):
             fields = tuple(map(field_from_dict, given["fields"][: _MOST_FIELDS + 1]))
             n_sampled = int(given["n_sampled"]) if "n_sampled" in given else None
-            own = cls(
-                given["purpose"], fields, given["expires"], given.get("asked"), given["memo"], n_sampled=n_sampled
-            )
+            own = cls(given["purpose"], fields, given["expires"], given["memo"], n_sampled=n_sampled)
             claims = [_claimed(one) for one in (*given["fields"], given)]
         if own._document["version"] != given["version"]:
             raise ValueError(
@@ -573,7 +531,7 @@ class Policy:
 
     @cached_property
     def _document(self) -> dict[str, Any]:
-        content: dict[str, Any] = {
+        content = {
             "skldp": "policy",
             "version": max(
                 _VERSION if self.n_sampled is None else _SAMPLING_VERSION, *(field.version for field in self.fields)
@@ -587,8 +545,6 @@ class Policy:
             "expires": self.expires,
             **({} if self.n_sampled is None else {"n_sampled": str(self.n_sampled)}),
         }
-        if self.asked is not None:
-            content["asked"] = [dict(part) for part in self.asked]
         return content | {"sha256": digest(content)}
 
     @cached_property
@@ -654,22 +610,6 @@ def _check_sample(n_sampled: int | None, n_fields: int) -> None:
     """Raise ValueError unless some of the fields can be sampled."""
     if n_sampled is not None:
         check_integer(f"n_sampled, of {n_fields} fields,", n_sampled, least=1, most=n_fields - 1)
-
-
-def _check_asked(asked: Sequence[Mapping[str, Any]]) -> None:
-    """Raise ValueError unless parameters of estimators are texts in their formats."""
-    if not isinstance(asked, list | tuple) or not 1 <= len(asked) <= _MOST_FIELDS:
-        raise ValueError(f"asked must be a list of 1 to {_MOST_FIELDS} parts; got {type(asked).__name__}.")
-    required, optional = list(_FORMS)[:4], list(_FORMS)[4:]
-    for part in asked:
-        check_names(part, "Each part of asked", required, optional)
-        for name, given in part.items():
-            texts = given if isinstance(given, list) else [given]
-            fits = all(isinstance(text, str) and _FORMS[name].fullmatch(text) for text in texts)
-            if not fits or isinstance(given, list) is not (name == "numbers") or len(texts) > _MOST_NUMBERS:
-                raise ValueError(
-                    f"{name!r} in asked must be a text in its format, or a list of them; got another value."
-                )
 
 
 def _texts(content: Any) -> Iterator[str]:

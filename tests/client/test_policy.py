@@ -165,15 +165,7 @@ def test_a_forged_policy_is_refused_though_its_digest_fits(changes, rule):
         {"expires": "2027-1-31T00:00:00Z"},
         {"memo": []},
         {"asked": []},
-        {"asked": None},
-        {"asked": {}},
-        {"asked": "x"},
-        {"asked": [[]]},
-        {"asked": [{}]},
-        {"asked": [{"estimator": "", "epsilon": "1", "mechanism": "m", "n_fields": "1"}]},
-        {"asked": [{"estimator": "e", "epsilon": "1x", "mechanism": "m", "n_fields": "1"}]},
-        {"asked": [{"estimator": "e", "epsilon": "1", "mechanism": "m", "n_fields": "01"}]},
-        {"asked": [{"estimator": "e", "epsilon": "1", "mechanism": "m", "n_fields": "1", "numbers": ["1"] * 1025}]},
+        {"asked": [{"estimator": "e", "epsilon": "1", "mechanism": "m", "n_fields": "1"}]},
     ],
     ids=str,
 )
@@ -185,8 +177,7 @@ def test_what_the_published_schema_refuses_is_refused(changes):
 
 
 def test_what_is_written_fits_the_published_schema():
-    asked = {"estimator": "e", "epsilon": "1e-05", "mechanism": "m", "n_fields": "1", "numbers": ["0.5"], "name": "x"}
-    for policy in (POLICY, Policy("x" * 1000, (city(),), "0999-01-31T00:00:00Z", [asked])):
+    for policy in (POLICY, Policy("x" * 1000, (city(),), "0999-01-31T00:00:00Z")):
         document = json.loads(policy.to_json())
         assert fits(document, SCHEMA, SCHEMA)
         assert Policy.from_json(policy.to_json()) == policy
