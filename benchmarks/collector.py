@@ -30,7 +30,8 @@ from scipy.stats import beta, norm
 
 from skldp import Collector
 from skldp.client import CategoryColumn, CategoryField, NumberColumn, NumberField, PairField, Policy
-from skldp.collection._report_tables import ReportColumns, answer_bytes, batch_of_columns
+from skldp.collection._report_files import Found
+from skldp.collection._report_tables import ReportColumns, answer_bytes
 from skldp.collection._survey_fields import distribution_of
 from skldp.exceptions import SeededNoiseWarning
 from skldp.mechanisms import Duchi, Hybrid, LocalHashing, Piecewise, RandomizedResponse, SquareWave, noise_from
@@ -63,7 +64,6 @@ MEMBER = np.array([0.7, 0.3])
 SHOP = np.append(0.5 ** np.arange(1, 16), 0.5**15)
 KIDS = np.array([0.35, 0.25, 0.2, 0.1, 0.07, 0.03])
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
-BETWEEN_HEAPS = 1.5, 2.5, 3.5, 4.5, 6.5
 TURN = 250
 
 
@@ -150,7 +150,6 @@ ESTIMATES = {
     "variance of age": lambda c: c.variance("age"),
     "variance of pay": lambda c: c.variance("pay"),
     "variance of pay where member": lambda c: c.variance("pay", where={"member": "member 0"}),
-    "correlation of age and pay": lambda c: c.correlation("age", "pay"),
     "shares of city, raw": lambda c: c.frequencies("city"),
     "shares of shop, raw": lambda c: c.frequencies("shop"),
     "shares of shop by member": lambda c: c.frequencies("shop", by="member"),
@@ -158,11 +157,6 @@ ESTIMATES = {
     "histogram of pay, raw": lambda c: c.histogram("pay"),
     "histogram of hours, raw": lambda c: c.histogram("hours"),
     "histogram of kids, raw": lambda c: c.histogram("kids"),
-    "cumulative of age": lambda c: c.cumulative("age"),
-    "cumulative of pay": lambda c: c.cumulative("pay"),
-    "cumulative of years (heaps)": lambda c: c.cumulative("years"),
-    "cumulative of tips (heaps)": lambda c: c.cumulative("tips", bins=BETWEEN_HEAPS),
-    "cumulative of tips at heaps": lambda c: c.cumulative("tips", bins=range(1, 8)),
     "city, projected": lambda c: c.frequencies("city", consistent="project"),
     "city, likeliest": lambda c: c.frequencies("city", consistent="likelihood"),
     "shop, projected": lambda c: c.frequencies("shop", consistent="project"),
@@ -202,7 +196,6 @@ def truths(n=4_000_000):
         "variance of age": [1e4 * beta.var(2, 4)],
         "variance of pay": [pay.var()],
         "variance of pay where member": [pay[member == 0].var()],
-        "correlation of age and pay": [np.corrcoef(age, pay)[0, 1]],
         "shares of city, raw": CITY,
         "shares of shop, raw": SHOP,
         "shares of shop by member": np.tile(SHOP, 2),
@@ -210,15 +203,6 @@ def truths(n=4_000_000):
         "histogram of pay, raw": pays,
         "histogram of hours, raw": np.diff(beta.cdf(np.linspace(0, 1, 9), 3, 3)),
         "histogram of kids, raw": KIDS,
-        "cumulative of age": np.cumsum(ages)[:-1],
-        "cumulative of pay": np.cumsum(pays)[:-1],
-        "cumulative of years (heaps)": np.cumsum(shares(years, 0, 100))[:-1],
-        "cumulative of tips (heaps)": [(tips < edge).mean() for edge in BETWEEN_HEAPS],
-        # Of those at the edge itself some are counted: the truth is anywhere between without and with them.
-        "cumulative of tips at heaps": [
-            [(tips < edge).mean() for edge in range(1, 8)],
-            [(tips <= edge).mean() for edge in range(1, 8)],
-        ],
         "city, projected": CITY,
         "city, likeliest": CITY,
         "shop, projected": SHOP,
@@ -239,13 +223,13 @@ def survey(n, seed, names=tuple(ESTIMATES), n_sampled=None):
     ids = rng.integers(0, 256, (n, 16)).astype(np.uint8)
     policy = replace(POLICY, n_sampled=n_sampled)
     collector = Collector(policy)
-    collector.add_batch(batch_of_columns(policy, columns_of_people(people(n, rng), seed, ids, n_sampled)))
+    collector._take(Found(columns_of_people(people(n, rng), seed, ids, n_sampled), 0, 0))
     return {name: ESTIMATES[name](collector) for name in names}
 
 
 def n_fields_of(name):
     """How many fields an estimate takes together."""
-    return 1 + name.count(" by ") + name.count(" where ") + name.startswith("correlation")
+    return 1 + name.count(" by ") + name.count(" where ")
 
 
 def coverage(n_surveys, n, seed, words, n_sampled=None):
@@ -317,7 +301,7 @@ def survey_of_pairs(n, seed, policy, mechanisms):
         column[own] = given
         answers.append(column)
     collector = Collector(policy)
-    collector.add_batch(batch_of_columns(policy, ReportColumns(ids, tuple(answers))))
+    collector._take(Found(ReportColumns(ids, tuple(answers)), 0, 0))
     return {
         "table of city and member": collector.table("city", "member"),
         "table of kids and city": collector.table("kids", "city"),
@@ -378,7 +362,7 @@ def distances(n, seed):
         given = np.packbits(released, axis=1) if in_bits else released[:, 0].astype(f"u{answer_bytes(law.n_answers)}")
         collector = Collector(policy)
         ids = rng.integers(0, 256, (n, 16)).astype(np.uint8)
-        collector.add_batch(batch_of_columns(policy, ReportColumns(ids, (given,))))
+        collector._take(Found(ReportColumns(ids, (given,)), 0, 0))
         forms = None, "project", "likelihood"
         raw, projected, likeliest = (
             np.abs(collector.frequencies("shop", consistent=form).values - true).sum() for form in forms

@@ -273,7 +273,7 @@ def release(
     chunks = table_chunks(table, columns=wanted, separator=sep, encoding=encoding, n_rows=chunk, as_texts=True)
     options: dict[str, Any] = {"text": is_text_file(table), "handle_unknown": "policy" if count_unknown else "error"}
     n, repeated = 0, False
-    with progress_bar(Console()) as progress, _written(output, report_schema(policy)) as write:
+    with progress_bar(Console()) as progress, _written(output, report_schema()) as write:
         bar = progress.add_task("releasing", total=None)
         for frame in chunks:
             people = None if ids is None else _ids(frame[ids])

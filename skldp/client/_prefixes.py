@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise, product
-from os import PathLike
 from typing import Any, Self
 
 from skldp._checks import check_integer
@@ -182,12 +181,6 @@ class PrefixTask:
             raise ValueError("Candidates must be in ascending order; got another order.")
 
     @classmethod
-    def load(cls, path: str | PathLike[str]) -> Self:
-        """Read a task from a file; see :meth:`from_json`."""
-        with open(path, encoding="utf-8") as file:
-            return cls.from_json(file.read())
-
-    @classmethod
     def from_json(cls, text: str) -> Self:
         """Read a task from untrusted JSON; raise ValueError if the task or its policy is invalid."""
         given = read_document(text, "prefix task", 1, _NAMES, integers=True)
@@ -199,11 +192,6 @@ class PrefixTask:
         own = {"symbols": self.domain.symbols, "word_length": self.domain.length, "fixed": self.domain.fixed}
         policy = json.loads(self.policy.to_json())
         return canonical_text({"skldp": "prefix task", "version": 1, "length": self.length, "policy": policy} | own)
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the document to a file."""
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(self.to_json())
 
     @property
     def candidates(self) -> tuple[str, ...]:

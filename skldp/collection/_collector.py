@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._checks import check_fraction
-from skldp._value_labels import number_label, value_labels
+from skldp._value_labels import value_labels
 from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField, PairField, VectorField
 from skldp.client._fields import AnyField
 from skldp.collection._joint_tables import JointTables
@@ -31,7 +31,6 @@ from skldp.learning._answer_scores import (
 from skldp.learning._survey_estimates import (
     Sums,
     SurveyEstimate,
-    correlation,
     joined,
     made_consistent,
     quantile_estimate,
@@ -61,7 +60,7 @@ class Collector(ReportStore):
 
     Estimates are of the population that people were sampled from; standard errors include noise and sampling. If the
     policy samples fields, an estimate uses the reports that answer all of its fields, a random sample of the people. A
-    group, a filter or a correlation then needs people who were asked two fields or more. A mean
+    group or a filter then needs people who were asked two fields or more. A mean
     is that of the unbiased numbers of the answers. Frequencies invert the response matrix of the field. A group or a
     filter gives each report a score :math:`s` with mean 1 inside and 0 outside; a mean within it is
     :math:`\sum s_i y_i / \sum s_i`. Grouping by a private field is possible, and costs precision. Intervals of
@@ -155,28 +154,6 @@ class Collector(ReportStore):
             return variance(*scores, weights, level, f"variance of {field}").scaled(number.radius**2)
 
         return of._grouped(one, (field,), by, where, level)
-
-    def correlation(
-        self,
-        field: str,
-        other: str,
-        *,
-        by: str | None = None,
-        where: Mapping[str, Any] | None = None,
-        level: float = 0.95,
-    ) -> SurveyEstimate:
-        """Estimate the correlation of two numbers, corrected for the noise.
-
-        Parameters and errors are those of :meth:`variance`. The estimate may lie outside [-1, 1]; its interval does
-        not, and is all of [-1, 1] if there are too few reports.
-        """
-        of = self._among(field, other, by=by, where=where)
-        first, second = of._moment_scores(field), of._moment_scores(other)
-
-        def one(weights: Scores) -> SurveyEstimate:
-            return correlation(first, second, weights, level, f"correlation of {field} and {other}")
-
-        return of._grouped(one, (field, other), by, where, level)
 
     def frequencies(
         self,
@@ -297,24 +274,6 @@ class Collector(ReportStore):
             return np.diff(found.cumulative(inner), prepend=0.0, append=1.0)
 
         return of._shares(field, own.scores, "shares", own.labels, consistent, likeliest, by, where, level)
-
-    def cumulative(
-        self,
-        field: str,
-        *,
-        bins: int | Sequence[float] | None = None,
-        by: str | None = None,
-        where: Mapping[str, Any] | None = None,
-        level: float = 0.95,
-    ) -> SurveyEstimate:
-        """Estimate the share of a number below each inner edge of bins, by deconvolution.
-
-        Parameters and errors are those of :meth:`histogram`. Shares may lie outside [0, 1] and need not ascend.
-        """
-        of = self._among(field, by=by, where=where)
-        own = bins_of(of._number(field), bins, of.n_reports)
-        labels = tuple(f"< {number_label(edge)}" for edge in own.edges[1:-1])
-        return of._shares(field, own.cumulative, "cumulative shares", labels, None, None, by, where, level)
 
     def quantiles(
         self, field: str, levels: Sequence[float] = (0.25, 0.5, 0.75), *, level: float = 0.95

@@ -120,26 +120,22 @@ class ClosestLaw(GroupLaw):
     @cached_property
     def largest(self) -> float:
         """Norm of the estimates of an answer, with the number that is not estimated."""
-        return math.sqrt(self.square_radius or 1) / self._lean(self._of_close[0])
+        miss, n, k = self.miss_count / TWO_64, self.n_directions, self.n_close
+        # Cosines of all directions sum up to 0 in the mean.
+        lean = self._of_close * ((1 - miss) / k - miss / (n - k))
+        return math.sqrt(self.square_radius or 1) / lean
+
+    @property
+    def across(self) -> float:
+        """Mean square of a coordinate across the vector, per square radius; along it, about 1 more."""
+        return (self.largest**2 / (self.square_radius or 1) - 1) / self.dimension
 
     @cached_property
-    def second_moments(self) -> tuple[float, float]:
-        """Mean squares of a coordinate of an answer's estimates, along the vector and across it, per square radius."""
-        d, scale = self.dimension, 1 / self._lean(self._of_close[0]) ** 2
-        along = self._lean(self._of_close[1]) + 1 / d
-        return along * scale, (1 - along) / (d - 1) * scale
-
-    def _lean(self, of_close: float) -> float:
-        """Return the mean of what sums to 0 over all directions, from its sum over the close ones."""
-        miss = self.miss_count / TWO_64
-        return of_close * ((1 - miss) / self.n_close - miss / (self.n_directions - self.n_close))
-
-    @cached_property
-    def _of_close(self) -> tuple[float, float]:
-        r"""Mean sums over the close directions of their cosines t and of :math:`t^2 - 1 / d`.
+    def _of_close(self) -> float:
+        r"""Mean sum of the cosines of the close directions.
 
         Cosines are independent with density :math:`(1 - t^2)^{a - 1} / B(1/2, a)`, :math:`a = (d - 1) / 2`. The sum
-        over the k largest of n is n times the mean of the tail's integral at a point whose probability to be exceeded
+        over the k largest of n is n times the mean of :math:`E[t; t > c]` at a point c whose probability to be exceeded
         has the law Beta(k, n - k).
         """
         from scipy import special
@@ -150,15 +146,11 @@ class ClosestLaw(GroupLaw):
         logits = math.log(k / (n - k)) + np.linspace(-spread, spread, 2001)
         logs = k * special.log_expit(logits) + (n - k) * special.log_expit(-logits)
         weights = np.exp(logs - logs.max())
-        above = special.expit(logits)
         # Half of 1 - t; the distribution of t is symmetric.
-        half = special.betaincinv(a, a, np.minimum(above, 1 - above))
-        square, t = 4 * half * (1 - half), np.copysign(1 - 2 * half, 0.5 - above)
-        of_t = square**a * math.exp(-special.betaln(0.5, a)) / (2 * a)
-        # By parts, d E[t^2; t > c] = P(t > c) + (d - 1) c E[t; t > c].
-        of_square = (2 * a * t * of_t) / self.dimension
-        mean_t, mean_square = (float(weights @ one / weights.sum()) for one in (of_t, of_square))
-        return n * mean_t, n * mean_square
+        half = special.betaincinv(a, a, special.expit(-np.abs(logits)))
+        of_t = (4 * half * (1 - half)) ** a
+        scale = math.exp(-special.betaln(0.5, a)) / (2 * a)
+        return n * scale * float(weights @ of_t / weights.sum())
 
 
 def _gaussian_rows(named: Sequence[tuple[int, int]], d: int) -> _Floats:

@@ -191,17 +191,13 @@ class CellScores(PartScores):
 class StepScores(PartScores):
     """Scores of shares between knots, the first and last interval open; see :class:`Ramps`."""
 
-    def __init__(self, ramps: Ramps, *, cumulative: bool = False) -> None:
-        self.ramps, self._cumulative, levels = ramps, cumulative, ramps.levels
-        self.low, self.high = levels[2], levels[0]
-        if not cumulative:
-            self.low = np.append(self.low, 1.0) - np.append(0.0, self.high)
-            self.high = np.append(self.high, 1.0) - np.append(0.0, levels[2])
+    def __init__(self, ramps: Ramps) -> None:
+        self.ramps, levels = ramps, ramps.levels
+        self.low = np.append(levels[2], 1.0) - np.append(0.0, levels[0])
+        self.high = np.append(levels[0], 1.0) - np.append(0.0, levels[2])
 
     def scores(self, answers: Answers, part: int) -> Floats:
         """Return the scores of one share."""
-        if self._cumulative:
-            return self._below(answers, part)
         return self._below(answers, part) - self._below(answers, part - 1)
 
     def sums(self, answers: Answers, weights: Floats) -> tuple[Floats, Floats]:
@@ -209,7 +205,7 @@ class StepScores(PartScores):
         of_all, of_squares, before = [], [], None
         for part in range(self.n_parts):
             below = self._below(answers, part)
-            one = below if before is None or self._cumulative else below - before
+            one = below if before is None else below - before
             of_all.append(weights @ one)
             of_squares.append(weights @ one**2)
             before = below
