@@ -239,11 +239,6 @@ class NumbersField(SeveralColumns):
         if not isinstance(self.law, GroupLaw) or self.law.n_values != len(given):
             raise ValueError(f"The law must be of {len(given)} numbers; got {self.law!r}.")
 
-    def values(self, answer: int) -> dict[str, float]:
-        """Return the unbiased estimates of an answer; numbers that were not sampled get the middle of their bounds."""
-        pairs = zip(self.columns, self.law.values(answer), strict=True)
-        return {column.name: column.number(place) for column, place in pairs}
-
     def to_dict(self) -> dict[str, Any]:
         """Return the field as a dict of its document."""
         columns = [column.to_dict() for column in self.columns]

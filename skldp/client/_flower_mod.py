@@ -10,9 +10,6 @@ from skldp.client._ledger import DeviceLedger
 from skldp.client._policy import Policy
 from skldp.client._vector_field import VectorField
 
-# Name of the record in messages of Flower.
-_RECORD = "skldp"
-
 
 def flower_mod(policy: Policy, ledger: Callable[[Any], DeviceLedger]) -> Callable[[Any, Any, Any], Any]:
     """Make a Flower mod that replaces the answer of a node by a report of its clipped update.
@@ -64,7 +61,7 @@ def flower_mod(policy: Policy, ledger: Callable[[Any], DeviceLedger]) -> Callabl
                 raise ValueError("The arrays of an answer must have the names and shapes of the task's; got others.")
             update = [np.ravel(after[key] - one) for key, one in before.items()]
             report = policy.release({name: np.concatenate([*update, np.empty(0)])}, ledger=ledger(context))
-            content[_RECORD] = flower.ConfigRecord({"report": report})
+            content["skldp"] = flower.ConfigRecord({"report": report})
         return flower.Message(content, reply_to=message)
 
     return mod

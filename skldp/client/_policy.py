@@ -318,7 +318,7 @@ class Policy:
             With `estimates`: the mean of each number and the shares of each category, or these within an average group,
             each with `what`, `n` (expected number of people who were asked), `standard_error` and `half_width` of the
             interval, in the unit of the number or as a share. An infinite half-width means that the group may be
-            empty as far as the reports tell. It prints as a table, and ``to_frame()`` returns it for pandas.
+            empty as far as the reports tell. It prints as a table.
 
         Raises
         ------

@@ -196,7 +196,9 @@ class PrefixTask:
     @property
     def candidates(self) -> tuple[str, ...]:
         """Candidate prefixes."""
-        return tuple(one for one in self._field.values[:-1] if isinstance(one, str))
+        (field,) = self.policy.fields
+        assert isinstance(field, CategoryField)
+        return tuple(one for one in field.values[:-1] if isinstance(one, str))
 
     def release(self, value: Any, *, ledger: DeviceLedger | None = None) -> bytes:
         """Release a word as a report with fresh noise; a word outside the domain matches no candidate.
@@ -204,9 +206,3 @@ class PrefixTask:
         The ledger is charged before the report is returned. Errors are those of :meth:`~skldp.Policy.release`.
         """
         return self.policy.release({PREFIX: self.domain.prefix(value, self.length)}, ledger=ledger)
-
-    @property
-    def _field(self) -> CategoryField:
-        field = self.policy.fields[0]
-        assert isinstance(field, CategoryField)
-        return field

@@ -9,7 +9,6 @@ import numpy as np
 from scipy import special
 
 from skldp._checks import check_fraction, check_integer, check_positive
-from skldp._tables import as_frame
 from skldp._texts import escaped
 from skldp.client import CategoryField, NumbersField, PairField, Policy, VectorField
 from skldp.client._fields import AnyField
@@ -51,12 +50,6 @@ class SurveyPrecision:
     n_people: int
     level: float
     estimates: tuple[PlannedEstimate, ...]
-
-    def to_frame(self) -> Any:
-        """Return one row for each estimate as a pandas DataFrame."""
-        columns = PlannedEstimate._fields[1:]
-        index = [one.what for one in self.estimates]
-        return as_frame({name: [getattr(one, name) for one in self.estimates] for name in columns}, index=index)
 
     def __str__(self) -> str:
         head = ("", "people", "std err", "+-")

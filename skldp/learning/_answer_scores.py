@@ -275,16 +275,14 @@ def grouped_sums(law: GroupLaw, answers: Answers, weights: Floats) -> tuple[Floa
 def _largest_of_group(law: GroupLaw) -> float:
     if isinstance(law, ClosestLaw):
         return law.largest
-    if isinstance(law, SampledLaw):
-        one = law.of_sampled
-        of_one = (
-            max(abs(one.value(answer)) for answer in _outer_answers(one))
-            if isinstance(one, UnitLaw)
-            else _largest_of_group(one)
-        )
-        return of_one * law.n_values / law.n_sampled
-    # The scores are signs of one magnitude.
-    return max(map(abs, law.values(0)))
+    if not isinstance(law, SampledLaw):
+        # The scores are signs of one magnitude.
+        return max(map(abs, law.values(0)))
+    one = law.of_sampled
+    largest = (
+        _largest_of_group(one) if isinstance(one, GroupLaw) else max(map(abs, map(one.value, _outer_answers(one))))
+    )
+    return largest * law.n_values / law.n_sampled
 
 
 def squares(law: UnitLaw, answers: Answers) -> Scores:

@@ -71,11 +71,6 @@ class PrivUnitBox(UnitMechanism):
         """The number of values d."""
         return int(self.n_values)
 
-    @property
-    def integer_law(self) -> IntegerLaw:
-        """Raise ValueError: the law has real numbers; a device samples another one."""
-        raise ValueError(f"PrivUnit has no integer law; use 'duchi_vector' or 'points' instead; got {self!r}.")
-
     @cached_property
     def device_law(self) -> IntegerLaw:
         """The law that a device samples, on random directions; see :meth:`PrivUnit.closest_law`."""
