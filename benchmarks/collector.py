@@ -1,35 +1,43 @@
 """Measure the coverage of a collector's intervals, and the effect of consistency on the error of large domains.
 
 Usage: python benchmarks/collector.py [--surveys 2000] [--people 5000] [--seed 0] [--named quantiles]
-                                      [--sampled 3] [--only coverage|errors|quantiles|pairs]
+                                      [--sampled 3] [--only coverage|errors|quantiles|pairs|million|vectors]
 
-coverage: so many simulated surveys, each of people drawn anew from one population, whose reports go to a Collector as
-Arrow record batches. A line is one estimate: how often its intervals held the population's truth (of several numbers
-the mean, and the least and the largest of one), the median standard error, and the estimates' own spread. Numbers with
-heaps are ages of whole years, of which two in five are rounded to tens, and tips of which half are rounded to whole
-ones. With --named, only estimates whose name holds one of these words. With --sampled, each person is asked so many
-of the ten fields; estimates of more fields together are left out.
+coverage: so many simulated surveys, each of people drawn anew from one population, whose reports go to a Collector.
+A line is one estimate: how often its intervals held the population's truth (of several numbers the mean, and the least
+and the largest of one), the median standard error, and the estimates' own spread. Numbers with heaps are ages of whole
+years, of which two in five are rounded to tens, and tips of which half are rounded to whole ones. With --named, only
+estimates whose name holds one of these words. With --sampled, each person is asked so many of the ten fields; estimates
+of more fields together are left out.
 
 quantiles: the bias of the quantiles .5 and .9 at 20,000, 100,000 and a million people, from the counts that the law
 leads to expect, over the spread of estimates from drawn counts, and the seconds that one takes.
 
 pairs: the coverage of tables, means and shares of four columns, of which each person answers for one pair.
 
+million: the seconds that a file of a million reports of 20 columns takes to be read, and estimates of one number, of
+one category, and of both together.
+
+vectors: the bytes of a report of 128 numbers, the seconds of a device and of a collector for each, and the mean's error
+over that of PrivUnit, for --people people.
+
 errors: the L1 error of the shares of 1,024 categories (Zipf's law) at epsilon 1 from 20,000 people, of each mechanism,
 raw and made consistent.
 """
 
 import argparse
+import tempfile
 import time
 import warnings
 from dataclasses import replace
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 from scipy.stats import beta, norm
 
 from skldp import Collector
-from skldp.client import CategoryColumn, CategoryField, NumberColumn, NumberField, PairField, Policy
+from skldp.client import CategoryColumn, CategoryField, NumberColumn, NumberField, PairField, Policy, VectorField
 from skldp.collection._report_files import Found
 from skldp.collection._report_tables import ReportColumns, answer_bytes
 from skldp.collection._survey_fields import distribution_of
@@ -37,6 +45,7 @@ from skldp.exceptions import SeededNoiseWarning
 from skldp.mechanisms import Duchi, Hybrid, LocalHashing, Piecewise, RandomizedResponse, SquareWave, noise_from
 from skldp.mechanisms.categorical._hadamard import HadamardResponse
 from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
+from skldp.mechanisms.vector._privunit import PrivUnitBall
 
 MECHANISMS = {
     "age": SquareWave(1.0),
@@ -407,13 +416,67 @@ def quantiles(seed):
             print(f"{name:14}{n:9,}{ratio[0]:9.2f}{ratio[1]:9.2f}{seconds:9.2f}", flush=True)
 
 
+def million(seed, n=1_000_000):
+    """Print the seconds of a million reports of 20 columns: ten numbers and ten categories."""
+    rng = np.random.default_rng(seed)
+    laws = Piecewise(0.2).integer_law, RandomizedResponse(0.2, 5).integer_law
+    fields = [NumberField(f"number {j}", 0, 10, laws[0]) for j in range(10)]
+    policy = Policy("20 columns", (*fields, *(CategoryField(f"word {j}", tuple("abcde"), laws[1]) for j in range(10))))
+    answers = rng.integers(0, [field.law.n_answers for field in policy.fields], (n, 20)).tolist()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "reports.bin")
+        with open(path, "wb") as file:
+            file.writelines(policy._pack(rng.bytes(16), row) for row in answers)
+        del answers
+        print(f"{n:,} reports of {policy.n_bytes} bytes; processor seconds")
+        collector, start = Collector(policy), time.process_time()
+        collector.add_file(path)
+        assert collector.counts == (n, 0, 0, 0)
+        print(f"read, each id once: {time.process_time() - start:.1f}")
+    for name, estimate in (
+        ("mean", lambda: collector.mean("number 3")),
+        ("frequencies", lambda: collector.frequencies("word 3")),
+        ("mean by a category", lambda: collector.mean("number 3", by="word 3")),
+    ):
+        start = time.process_time()
+        estimate()
+        print(f"{name}: {time.process_time() - start:.2f}")
+
+
+def vectors(n, seed, epsilon=4.0, d=128):
+    """Print what a vector of 128 numbers costs a device and a collector, and its error over that of PrivUnit."""
+    field = VectorField.privunit("update", d, epsilon, bound=1.0)
+    policy, rows = Policy("vectors", (field,)), np.random.default_rng(seed).normal(0.05, 0.03, (n, d))
+    start = time.process_time()
+    reports = [policy.release({"update": row}) for row in rows]
+    released = time.process_time()
+    collector = Collector(policy)
+    for report in reports:
+        collector.add(report)
+    found = collector.mean("update")
+    collected = time.process_time()
+    rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1)
+    mechanism = PrivUnitBall(d, epsilon, 1.0)
+    noise = np.sqrt(mechanism.variance(rows).mean() / n)
+    print(f"{d} numbers, epsilon {policy.epsilon:g}, {n:,} people: {policy.n_bytes} bytes a report")
+    device, server = 1000 * (released - start) / n, 1000 * (collected - released) / n
+    print(f"milliseconds of a device {device:.2f}, of a collector {server:.3f}")
+    error = np.sqrt(np.mean((found.values - rows.mean(axis=0)) ** 2))
+    own = found.standard_errors.mean()
+    print(f"root mean squared error {error:.4f}, of PrivUnit {noise:.4f}; standard error {own:.4f}")
+    law = field.law
+    print(
+        f"variance over PrivUnit's {(law.largest / mechanism.sphere.scale) ** 2:.4f}, of {law.n_directions} directions"
+    )
+
+
 def main():
     """Run what was asked for."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--surveys", type=int, default=2000)
     parser.add_argument("--people", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", choices=["coverage", "errors", "quantiles", "pairs"])
+    parser.add_argument("--only", choices=["coverage", "errors", "quantiles", "pairs", "million", "vectors"])
     parser.add_argument("--named", nargs="+", default=[""])
     parser.add_argument("--sampled", type=int)
     asked = parser.parse_args()
@@ -422,6 +485,10 @@ def main():
         quantiles(asked.seed)
     if asked.only in (None, "errors"):
         distances(20_000, asked.seed)
+    if asked.only in (None, "million"):
+        million(asked.seed)
+    if asked.only in (None, "vectors"):
+        vectors(asked.people, asked.seed)
     if asked.only in (None, "pairs"):
         pairs(asked.surveys, asked.people, asked.seed)
     if asked.only in (None, "coverage"):
