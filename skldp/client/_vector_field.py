@@ -90,7 +90,7 @@ class VectorField(Field):
     ) -> Sequence[npt.NDArray[np.float64]]:
         """Return the clipped vectors of the rows in units of the bound, or their directions."""
         try:
-            given = np.asarray(columns[self.name])
+            given = np.array(list(columns[self.name]))
         except Exception:
             # Rows of different lengths; the error of another library may show a value.
             given = np.empty(0)

@@ -18,8 +18,8 @@ from skldp.laws._integers import GroupLaw, uniform_below
 from skldp.laws._odds import TWO_64, log_ratio
 
 _Floats = npt.NDArray[np.float64]
-#: Largest number of numbers in a vector, and of directions of a seed.
-MOST_NUMBERS, MOST_DIRECTIONS = 2**16, 2**16
+#: Largest number of numbers in a vector, and in all directions of a seed: seconds of a device.
+MOST_NUMBERS, MOST_DRAWN = 2**16, 2**28
 # Numbers of a direction are Gaussian in units of 2^-16, one of 1,024 for each power of two of the tail's probability.
 _SCALE, _CELLS, _OCTAVES = 2.0**16, 1024, 31
 # A unit vector in integers; dot products with directions are exact in double precision.
@@ -62,8 +62,8 @@ class ClosestLaw(GroupLaw):
         if not 2 <= self.n_values <= MOST_NUMBERS or self.square_radius not in (0, 1, self.n_values):
             self._refuse(f"be of 2 to {MOST_NUMBERS} numbers, in a ball of square radius 1 or that number, or 0")
         n, k = self.n_directions, self.n_close
-        if not 1 <= k < n <= MOST_DIRECTIONS or not 1 <= self.miss_count < TWO_64:
-            self._refuse(f"have 2 to {MOST_DIRECTIONS} directions, of which some are close, and not all")
+        if not 1 <= k < n <= 2**16 or n * self.n_values > MOST_DRAWN or not 1 <= self.miss_count < TWO_64:
+            self._refuse(f"have 2 to 65536 directions, of {MOST_DRAWN} numbers at most; some are close, and not all")
         if (TWO_64 - self.miss_count) * (n - k) <= self.miss_count * k:
             self._refuse("answer a close direction more often than another one")
 

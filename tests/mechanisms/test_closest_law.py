@@ -155,6 +155,7 @@ def test_more_directions_have_less_variance_down_to_that_of_privunit():
         ({"n_values": 2**16 + 1}, "be of 2 to 65536 numbers"),
         ({"square_radius": 3}, "be of 2 to 65536 numbers"),
         ({"n_directions": 2**16 + 1}, "have 2 to 65536 directions"),
+        ({"n_values": 2**16, "n_directions": 2**13}, "directions, of 268435456 numbers at most"),
         ({"n_close": 0}, "have 2 to 65536 directions"),
         ({"n_close": 12}, "have 2 to 65536 directions"),
         ({"miss_count": 0}, "have 2 to 65536 directions"),

@@ -13,7 +13,7 @@ from skldp._arrays import Floats, as_numbers
 from skldp._checks import check_dimension, check_positive
 from skldp.domains._domain import Anywhere, Ball, Box
 from skldp.domains._norms import row_norms, scaled_norms
-from skldp.laws._closest_law import ClosestLaw
+from skldp.laws._closest_law import MOST_DRAWN, ClosestLaw
 from skldp.laws._odds import least_count
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
@@ -206,9 +206,9 @@ class PrivUnit(RowMechanism):
         """Return the integer law on the fewest directions, 2^8 to 2^16, whose variance is at most 1.01 times this one.
 
         It has the exact epsilon of integers; the cap's probability is that of the least variance. 2^16 directions
-        suffice up to an epsilon of about 11.
+        suffice up to an epsilon of about 11, and those of more than 4,096 numbers are fewer.
         """
-        for n in (2**power for power in range(8, 17)):
+        for n in (2**power for power in range(8, 17) if n_values << power <= MOST_DRAWN):
             k = max(round(self.cap_probability * n), 1)
             miss_count = least_count(self.epsilon, n - k, n_own=k, n_counted=n - k)
             law = ClosestLaw(n_values, square_radius, n, k, miss_count)
