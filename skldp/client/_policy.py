@@ -116,7 +116,9 @@ class Policy:
         if not self.fields or not all(isinstance(field, Field) for field in self.fields):
             raise ValueError(f"fields must be a tuple of fields, at least one; got {self.fields!r}.")
         _check_field_names(self.fields)
-        _check_sample(self.n_sampled, len(self.fields))
+        if self.n_sampled is not None:
+            m = len(self.fields)
+            check_integer(f"n_sampled, of {m} fields,", self.n_sampled, least=1, most=m - 1)
         if not math.isfinite(self.epsilon):
             raise ValueError("The total epsilon of the fields must be finite; got infinity.")
         if self.memo == "fresh" and any(one.steps is not None for one in self.fields):
@@ -604,12 +606,6 @@ def _check_field_names(fields: Sequence[AnyField]) -> None:
             raise ValueError(f"Fields must have different names; got {listed!r}.")
     if any(different[column.name] != column for column in columns):
         raise ValueError("A column must be declared alike in all of its pairs; got two declarations of one name.")
-
-
-def _check_sample(n_sampled: int | None, n_fields: int) -> None:
-    """Raise ValueError unless some of the fields can be sampled."""
-    if n_sampled is not None:
-        check_integer(f"n_sampled, of {n_fields} fields,", n_sampled, least=1, most=n_fields - 1)
 
 
 def _texts(content: Any) -> Iterator[str]:
