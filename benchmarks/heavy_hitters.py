@@ -18,7 +18,8 @@ import numpy as np
 
 from skldp import HeavyHitters
 from skldp.client import PrefixDomain
-from skldp.collection._report_tables import ReportColumns, answer_bytes, batch_of_columns
+from skldp.collection._report_files import Found
+from skldp.collection._report_tables import ReportColumns, answer_bytes
 from skldp.exceptions import SeededNoiseWarning
 from skldp.mechanisms import LocalHashing, RandomizedResponse, noise_from
 
@@ -35,7 +36,7 @@ def population(n_bits, n_people, rng):
 
 
 def reports_of(hitters, codes, seed):
-    """One group's reports as an Arrow record batch, by the mechanism for tables whose law is that of the task."""
+    """One group's reports, by the mechanism for tables whose law is that of the task."""
     task = hitters.task
     place = {word: i for i, word in enumerate(task.candidates)}
     own = np.array([place.get(task.domain.prefix(int(code), task.length), len(place)) for code in codes])
@@ -45,7 +46,7 @@ def reports_of(hitters, codes, seed):
     answers = mechanism.release(own[:, None], noise_from(seed)).rows[:, 0]
     ids = np.random.default_rng([seed, 7]).integers(0, 256, (len(codes), 16)).astype(np.uint8)
     columns = ReportColumns(ids, (answers.astype(f"u{answer_bytes(law.n_answers)}"),))
-    return batch_of_columns(task.policy, columns)
+    return Found(columns, 0, 0)
 
 
 def run(options, epsilon, seed):
@@ -56,7 +57,7 @@ def run(options, epsilon, seed):
     hitters = HeavyHitters(domain, epsilon, "a test", n_kept=options.kept, n_candidates=options.candidates)
     groups = np.array_split(people, len(hitters.lengths))
     for i, group in enumerate(groups):
-        hitters.collector.add_batch(reports_of(hitters, group, 1000 * seed + i))
+        hitters.collector._take(reports_of(hitters, group, 1000 * seed + i))
         hitters.close_round()
     codes, counts = np.unique(people, return_counts=True)
     order = np.argsort(-counts, kind="stable")

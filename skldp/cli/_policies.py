@@ -24,7 +24,7 @@ from skldp.cli._options import (
     progress_bar,
     rich_table,
 )
-from skldp.client import CategoryColumn, CategoryField, NumberColumn, NumbersField, PairField, Policy
+from skldp.client import CategoryColumn, CategoryField, NumberColumn, NumbersField, PairField, Policy, VectorField
 from skldp.client._fields import AnyField
 from skldp.collection._batches import check_secret, released_batch
 from skldp.collection._collector import Collector
@@ -155,13 +155,7 @@ def check(
     # The lifetime epsilon of one value exceeds that of a report for laws of two steps.
     if most is not None and not policy.lifetime_epsilon <= most:
         raise ValueError(f"The epsilon of the policy must be at most {most:g}; got {policy.lifetime_epsilon:.6g}.")
-    again = "it states no estimator"
-    if policy.asked is not None:
-        policy.to_estimator()
-        again = "its estimator gives the same integers"
-    typer.echo(
-        f"valid: epsilon {policy.epsilon:.6g} a record, from the integers of {len(policy.fields)} fields; {again}"
-    )
+    typer.echo(f"valid: epsilon {policy.epsilon:.6g} a record, from the integers of {len(policy.fields)} fields")
 
 
 def _cells(headings: list[str], rows: list[list[str]]) -> Table:
@@ -210,6 +204,9 @@ def _values(field: AnyField) -> str:
         return " with ".join(
             f"{_quoted(one.name)} {_shown(one) if one.values is not None else _bounds(one)}" for one in field.columns
         )
+    if isinstance(field, VectorField):
+        what = "its direction" if field.bound is None else f"clipped to a norm of {field.bound!r}"
+        return f"{field.law.n_values} numbers, {what}; missing counts as zeros"
     if isinstance(field, NumbersField):
         return "; ".join(f"{_quoted(one.name)} {_bounds(one)}" for one in field.columns)
     return _bounds(field)
@@ -276,7 +273,7 @@ def release(
     chunks = table_chunks(table, columns=wanted, separator=sep, encoding=encoding, n_rows=chunk, as_texts=True)
     options: dict[str, Any] = {"text": is_text_file(table), "handle_unknown": "policy" if count_unknown else "error"}
     n, repeated = 0, False
-    with progress_bar(Console()) as progress, _written(output, report_schema(policy)) as write:
+    with progress_bar(Console()) as progress, _written(output, report_schema()) as write:
         bar = progress.add_task("releasing", total=None)
         for frame in chunks:
             people = None if ids is None else _ids(frame[ids])

@@ -44,7 +44,6 @@ class Bins:
     """
 
     scores: PartScores
-    cumulative: PartScores
 
     def __init__(self, field: NumberField, edges: _Floats, n: int) -> None:
         last = len(edges) - 2
@@ -57,7 +56,7 @@ class Bins:
             places, scores = exact
             of_places = np.clip(np.searchsorted(edges, places, side="right") - 1, 0, last)
             combine = (of_places == np.arange(last + 1)[:, None]).astype(np.float64)
-            self.scores, self.cumulative = (scores.combined(one) for one in (combine, np.cumsum(combine, axis=0)[:-1]))
+            self.scores = scores.combined(combine)
             return
         lattice, share = lattice_of(field.law, "Distributions")
         tops = np.ceil(edges[1:-1]) if field.whole else edges[1:-1]
@@ -66,8 +65,7 @@ class Bins:
         widths = np.minimum(width, np.diff(edges)[:-1] / 2)
         if field.whole:
             widths = np.maximum(np.rint(widths), 1.0)
-        ramps = _ramps(field, tops, widths)
-        self.scores, self.cumulative = StepScores(ramps), StepScores(ramps, cumulative=True)
+        self.scores = StepScores(_ramps(field, tops, widths))
 
 
 def _exact_scores(field: NumberField) -> tuple[_Floats, CellScores | BucketScores] | None:

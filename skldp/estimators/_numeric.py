@@ -37,7 +37,7 @@ class NumericPrivatizer(OneToOneFeatureMixin, LocalTransformer):
         - ``"gaussian"``: exact discrete Gaussian noise, all features together; it needs `delta`;
         - ``"privunit"``: at least two features together, as a vector of the ball around their box; the least variance
           from an epsilon of about 2 on. Its guarantee is proved for real numbers, as that of
-          :class:`PrivUnitTransformer`, and no policy can ask for it;
+          :class:`PrivUnitTransformer`; devices sample it among random directions, at an exact epsilon;
         - ``"points"``: the law of least squared error for one number, by a linear program (seconds at large epsilon,
           once in a process); its answers identify neither squares nor distributions;
         - ``"best"``: the one with the least variance of a feature in units of its half-width, as `objective` says.

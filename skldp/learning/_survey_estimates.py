@@ -74,8 +74,7 @@ class SurveyEstimate:
         Returns
         -------
         ndarray of shape (n_labels,)
-            Infinite where they may leave nothing to divide by, and for what has no such bound: correlations, and the
-            variances of groups.
+            Infinite where they may leave nothing to divide by, and for what has no such bound: variances of groups.
 
         Raises
         ------
@@ -255,43 +254,6 @@ def variance(number: Scores, square: Scores, weights: Scores, level: float, what
         moved=moved,
         moved_square=first.moved**2,
     )
-
-
-def correlation(
-    one: tuple[Scores, Scores], two: tuple[Scores, Scores], weights: Scores, level: float, what: str
-) -> SurveyEstimate:
-    """Return the correlation of two numbers from scores of each and of its square, with Fieller's interval.
-
-    The quotient of the covariance and of the root of the product of both variances. Where these may be 0, the interval
-    is all of [-1, 1].
-    """
-    n, z = len(weights.values), _critical(len(weights.values), level)
-    value, error, low, high = (np.array([number]) for number in (np.nan, np.inf, -1.0, 1.0))
-    unknown, zero, most = np.full(1, np.inf), np.zeros(1), np.full(1, 2.0)
-    nothing = SurveyEstimate(what, (what,), value, error, low, high, level, n, unknown, zero, zero, most)
-    if not all(np.isfinite(variance(*scores, weights, level, what).low).all() for scores in (one, two)):
-        return nothing
-    parts = [_variance_and_influence(*scores, weights) for scores in (one, two)]
-    total = weights.values.sum()
-    x, y = (scores[0].values - (weights.values @ scores[0].values) / total for scores in (one, two))
-    product = float(weights.values @ (x * y) / total)
-    of_product = weights.values * (x * y - product) * (n / total)
-    (v_x, of_x), (v_y, of_y) = parts
-    if not (v_x > 0 and v_y > 0):
-        return nothing
-    root = float(np.sqrt(v_x * v_y))
-    of_root = root / 2 * (of_x / v_x + of_y / v_y)
-    pairs = ((of_product, of_product), (of_product, of_root), (of_root, of_root))
-    v_aa, v_ab, v_bb = (np.array([a @ b]) / n**2 for a, b in pairs)
-    value = np.array([product / root])
-    error = np.sqrt(np.maximum(0.0, v_aa - 2 * value * v_ab + value**2 * v_bb)) / root
-    # As for other means; each number is at most half its span from the middle.
-    spans = [scores[0].high - scores[0].low for scores in (one, two)]
-    least = z * spans[0] * spans[1] / 2 * max(abs(weights.low), abs(weights.high)) / total
-    # Clip the interval to [-1, 1]; it stays nonempty.
-    ends = _fieller(value * root, root, np.maximum(v_aa, least**2), v_ab, v_bb, z)
-    low, high = (np.clip(end, -1.0, 1.0) for end in ends)
-    return replace(nothing, values=value, standard_errors=error, low=low, high=high, most=1 + np.abs(value))
 
 
 def made_consistent(raw: SurveyEstimate, shares: _Floats, moved: _Floats) -> SurveyEstimate:

@@ -133,6 +133,14 @@ class RowMechanism(ABC):
         raise ValueError(f"A mechanism of unbounded noise or a single answer has no integer law; got {self!r}.")
 
     @property
+    def device_law(self) -> IntegerLaw:
+        """The law that a device samples: `integer_law`, or for PrivUnit the one of about its variance.
+
+        Raises ValueError as `integer_law`.
+        """
+        return self.integer_law
+
+    @property
     def code_counts(self) -> tuple[int, int, int]:
         """Number of codes, and the counts out of 2^64 of another code and of the own one, or 0 if it has the rest."""
         raise ValueError(

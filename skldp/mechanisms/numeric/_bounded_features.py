@@ -121,6 +121,11 @@ class BoundedFeatures(SampledFeatures):
         return sampled_law(self.n_outputs, self.n_sampled, self.mechanism.integer_law)
 
     @property
+    def device_law(self) -> IntegerLaw:
+        """As `integer_law`, of the mechanism's `device_law`."""
+        return sampled_law(self.n_outputs, self.n_sampled, self.mechanism.device_law)
+
+    @property
     def zcdp(self) -> Fraction | None:
         r"""The :math:`\rho` of one row: the sum over its releases."""
         of_one = self.mechanism.zcdp

@@ -38,10 +38,10 @@ class PrivUnitBox(JointMechanism):
         """The mechanism of the ball."""
         return PrivUnitBall(int(self.n_values), float(self.epsilon), math.sqrt(self.n_values))
 
-    @property
-    def integer_law(self) -> IntegerLaw:
-        """Raise ValueError: the law has real numbers."""
-        raise ValueError(f"PrivUnit has no integer law; use 'duchi_vector' or 'points' instead; got {self!r}.")
+    @cached_property
+    def device_law(self) -> IntegerLaw:
+        """The law that a device samples, on random directions; see :meth:`PrivUnit.closest_law`."""
+        return self.inner.sphere.closest_law(self.n_outputs, self.n_outputs)
 
     @property
     def exact_epsilon(self) -> float:

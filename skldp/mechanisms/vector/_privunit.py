@@ -13,6 +13,8 @@ from skldp._arrays import Floats, as_numbers
 from skldp._checks import check_dimension, check_positive
 from skldp.domains._domain import Anywhere, Ball, Box
 from skldp.domains._norms import row_norms, scaled_norms
+from skldp.laws._closest_law import MOST_DRAWN, ClosestLaw
+from skldp.laws._odds import least_count
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._rows import RowMechanism, Workspace
@@ -195,6 +197,25 @@ class PrivUnit(RowMechanism):
         basis = "density ratio of PrivUnit in real numbers, drawn in double precision"
         return PrivacyGuarantee(ratio, stated=float(self.epsilon), basis=basis)
 
+    @cached_property
+    def device_law(self) -> ClosestLaw:
+        """The law that a device samples, of directions; see :meth:`closest_law`."""
+        return self.closest_law(self.n_features, 0)
+
+    def closest_law(self, n_values: int, square_radius: int) -> ClosestLaw:
+        """Return the integer law on the fewest directions, 2^8 to 2^16, whose variance is at most 1.01 times this one.
+
+        It has the exact epsilon of integers; the cap's probability is that of the least variance. 2^16 directions
+        suffice up to an epsilon of about 11, and those of more than 4,096 numbers are fewer.
+        """
+        for n in (2**power for power in range(8, 17) if n_values << power <= MOST_DRAWN):
+            k = max(round(self.cap_probability * n), 1)
+            miss_count = least_count(self.epsilon, n - k, n_own=k, n_counted=n - k)
+            law = ClosestLaw(n_values, square_radius, n, k, miss_count)
+            if law.largest**2 <= 1.01 * max(square_radius, 1) * self.scale**2:
+                break
+        return law
+
     def bias(self, values: np.ndarray) -> np.ndarray:
         """Return the mean release minus the direction: zero."""
         return np.zeros_like(as_numbers(values))
@@ -300,6 +321,11 @@ class PrivUnitBall(RowMechanism):
     def guarantee(self) -> PrivacyGuarantee:
         """Return the guarantee of the release in d + 1 dimensions."""
         return self.sphere.guarantee()
+
+    @cached_property
+    def device_law(self) -> ClosestLaw:
+        """The law that a device samples, of vectors in units of the radius; see :meth:`PrivUnit.closest_law`."""
+        return self.sphere.closest_law(self.n_features, 1)
 
     def bias(self, values: np.ndarray) -> np.ndarray:
         """Return the mean release minus the vector: zero within the radius."""
