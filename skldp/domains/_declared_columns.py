@@ -289,7 +289,7 @@ def _refuse_missing(name: str, missing: np.ndarray, first_row: int | None) -> No
         first = int(missing.argmax())
         where = f"at position {first}" if first_row is None else f"in row {first_row + first}"
         raise ValueError(
-            f"Column {name!r} must not have missing values unless it is declared what replaces them. Input "
-            f"contains NaN or None in {int(missing.sum()):,} of {missing.size:,} rows, the first {where}; nothing was "
-            "released."
+            f"Column {name!r} must not have missing values unless it is declared what replaces them, by "
+            '"missing": "category" (or "middle", for a number) in its schema. Input contains NaN or None in '
+            f"{int(missing.sum()):,} of {missing.size:,} rows, the first {where}; nothing was released."
         )

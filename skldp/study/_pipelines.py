@@ -59,12 +59,12 @@ FEATURE_MECHANISMS: dict[str, tuple[type, dict[str, Any]]] = {
     # Directions of rows, from the middle of the bounds; a study of a regression declares a norm.
     "privunit": (PrivUnitTransformer, {}),
     "privunit-projected": (RandomProjectionPrivatizer, {"noise": "privunit", "sensitivity": "orthonormal"}),
-    # The epsilon of these two is per unit of distance, and plain over a declared radius.
+    # The epsilon of these three is per unit of distance, and plain over a declared radius.
     "multivariate-laplace": (MultivariateLaplacePrivatizer, {}),
-    # The published sensitivity fails with a probability over the matrix; this one holds for every two vectors.
-    "random-projection": (RandomProjectionPrivatizer, {"sensitivity": "spectral"}),
+    "random-projection": (RandomProjectionPrivatizer, {}),
+    "random-projection-exact": (RandomProjectionPrivatizer, {"sensitivity": "spectral"}),
 }
-METRIC_MECHANISMS = ("multivariate-laplace", "random-projection")
+METRIC_MECHANISMS = ("multivariate-laplace", "random-projection", "random-projection-exact")
 # For each task the models that learn from releases made for them, with their parameters.
 PRIVATE_MODELS: dict[str, dict[str, tuple[type, dict[str, Any]]]] = {
     "regression": {

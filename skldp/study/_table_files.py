@@ -16,6 +16,7 @@ from skldp._reading import is_missing
 from skldp._tables import require
 from skldp.domains._columns import Categories
 from skldp.domains._declared_columns import DeclaredColumn
+from skldp.estimators._column_encoder import encoded, encoded_names
 from skldp.estimators._schema import columns_of, declared_column, read_schema, schema_by_column
 
 # Endings of table files, for errors and help texts.
@@ -325,19 +326,21 @@ def table_columns(
 def features_of(file: str, frame: Any, declared: Mapping[str, DeclaredColumn]) -> Features:
     """Encode a table by its declared columns."""
     blocks, n_filled = [], 0
-    for (name, column), values in zip(declared.items(), columns_of(frame), strict=True):
+    for column, values in zip(declared.values(), columns_of(frame), strict=True):
         try:
             numbers = column.as_numbers(values, first_row=1)
         except ValueError as error:
             raise StudyInputError(f"{file}: {first_line(error)}") from None
         n_filled += sum(map(is_missing, values.tolist())) if values.dtype.kind == "O" else int((values != values).sum())
-        blocks.append(_block(name, column, numbers))
+        blocks.append(encoded(column, numbers))
+    names = {name: encoded_names(column, name) for name, column in declared.items()}
+    widths = [len(own) for own in names.values()]
     return Features(
-        np.column_stack([block[0] for block in blocks]),
-        tuple(feature for block in blocks for feature in block[1]),
-        np.concatenate([np.full(len(block[1]), block[2]) for block in blocks]),
-        np.concatenate([np.full(len(block[1]), block[3]) for block in blocks]),
-        tuple(name for name, block in zip(declared, blocks, strict=True) for _ in block[1]),
+        np.column_stack([block for block, _, _ in blocks]),
+        tuple(feature for own in names.values() for feature in own),
+        np.repeat([low for _, low, _ in blocks], widths),
+        np.repeat([high for _, _, high in blocks], widths),
+        tuple(name for name, own in names.items() for _ in own),
         n_filled,
     )
 
@@ -375,24 +378,6 @@ def _categories(where: str, given: Any) -> Categories:
     except (ValueError, TypeError):
         # The error of Categories may show a category, which is a cell.
         raise StudyInputError(f"{where} must hold texts, numbers or booleans.") from None
-
-
-def _block(name: str, column: DeclaredColumn, numbers: np.ndarray) -> tuple[np.ndarray, list[str], float, float]:
-    """Return the features of a column with their names and bounds."""
-    domain, values = column.domain, column.values or ()
-    if not isinstance(domain, Categories):
-        low, high, names = float(domain.low), float(domain.high), column.feature_names(name)
-        if len(names) == 1:
-            return numbers[:, None], names, low, high
-        # Both features lie between the bounds of the number.
-        missing = np.isnan(numbers)
-        both = np.column_stack([np.where(missing, low / 2 + high / 2, numbers), np.where(missing, high, low)])
-        return both, names, low, high
-    if len(values) <= 2 or (domain.ordered and column.missing == "refuse"):
-        # A single category has only code 0.
-        return numbers[:, None], [name], 0.0, float(max(len(values) - 1, 1))
-    indicators = (numbers[:, None] == np.arange(len(values))).astype(np.float64)
-    return indicators, column.feature_names(name), 0.0, 1.0
 
 
 def first_line(error: Exception) -> str:

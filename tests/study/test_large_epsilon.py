@@ -62,7 +62,7 @@ NOISE_STAYS = {
     "table-oue": "the bit of the category is 1 with probability 1 / 2",
     "table-hadamard": "each answer stands for half of the categories",
 }
-NO_TARGET_COLUMN = ("privunit-projected", "random-projection")
+NO_TARGET_COLUMN = ("privunit-projected", "random-projection", "random-projection-exact")
 
 
 def release_of(study, name):
