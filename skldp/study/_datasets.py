@@ -39,8 +39,8 @@ TASKS = ("classification", "regression")
 
 
 def _load_friedman() -> Bunch:
-    """Return Friedman's first regression problem: 50,000 simulated rows, 5 of 10 features informative."""
-    X, y = make_friedman1(50_000, noise=1.0, random_state=0)
+    """Return Friedman's first regression problem: 20,000 simulated rows, 5 of 10 features informative."""
+    X, y = make_friedman1(20_000, noise=1.0, random_state=0)
     return Bunch(data=X, target=y, feature_names=[f"x{i}" for i in range(X.shape[1])])
 
 
@@ -125,7 +125,7 @@ def load_study_data(
     Parameters
     ----------
     source : str or Path
-        "digits", "wine", "diabetes", "friedman" (50,000 rows that
+        "digits", "wine", "diabetes", "friedman" (20,000 rows that
         :func:`sklearn.datasets.make_friedman1` makes up), or a CSV (.csv, .tsv, also with .gz), Parquet or Arrow
         file. Unordered categories become one feature each; ordered ones, or two, become a single feature.
     target : str, default=None
