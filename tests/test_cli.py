@@ -261,7 +261,8 @@ def test_a_table_of_numbers_and_texts_with_missing_cells_is_studied(fixed_noise,
     options = ["--target", "species", "--bounds", "30,45", "--sep", ";", "--encoding", "latin-1", "--folds", "2"]
     code, out, err = run("study", "penguins.csv", *options)
     assert (code, out) == (2, "")
-    assert "'bill' of penguins.csv has 1 missing values, the first in row 8: fill them by --missing fill" in err
+    assert "'bill' of penguins.csv has 1 missing values, the first in row 8; column 'sex' has 10 missing" in err
+    assert "the first in row 1: fill them by --missing fill, or declare them in --schema." in err
     code, out, err = run("study", "penguins.csv", *options, "--missing", "fill", "--epsilons", "8")
     assert (code, err) == (0, "")
     # Half of them are 50, but for the missing one.

@@ -1,10 +1,12 @@
 """``skldp study``: cost of privacy on a data set."""
 
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.progress import Progress, TaskID
 
 from skldp._tables import require
 from skldp.cli._options import (
@@ -18,6 +20,7 @@ from skldp.cli._options import (
     SepOption,
     TargetBoundsOption,
     TargetOption,
+    TransformOption,
     output_option,
     printable,
     progress_bar,
@@ -54,6 +57,7 @@ def study(
         typer.Option(help=f"{', '.join(TASKS)}, or auto: a regression if the target has fractions or many numbers."),
     ] = "auto",
     target_bounds: TargetBoundsOption = None,
+    target_transform: TransformOption = "none",
     bounds: BoundsOption = None,
     columns: ColumnsOption = None,
     schema: SchemaOption = None,
@@ -112,8 +116,9 @@ def study(
         require("jinja2")
     everything = mechanism == _ALL
     folds = folds or (_FEW_FOLDS if everything else _FOLDS)
-    reading = {"target": target, "bounds": bounds, "folds": folds, "task": task, "target_bounds": target_bounds}
-    reading |= {"columns": columns, "schema": schema, "missing": missing, "separator": sep, "encoding": encoding}
+    reading: dict[str, Any] = {"target": target, "bounds": bounds, "folds": folds, "task": task}
+    reading |= {"target_bounds": target_bounds, "target_transform": target_transform, "columns": columns}
+    reading |= {"schema": schema, "missing": missing, "separator": sep, "encoding": encoding}
     found = []
     for source in _FIRST_DATA if data is None else (data,):
         loaded = load_study_data(source, **reading)
@@ -131,20 +136,10 @@ def study(
             named += TABLE_MECHANISMS if len(set(loaded.of_column)) < len(loaded.of_column) else []
         else:
             named = list(mechanism or (*PRIVATE_MODELS[loaded.task], *_RELEASES))
+        skip = everything or mechanism is None
         with progress_bar(console) as progress:
-            bar = progress.add_task(named[0], total=None)
-            found.append(
-                compare_mechanisms(
-                    loaded,
-                    named,
-                    settings,
-                    skip_unfit=everything or mechanism is None,
-                    n_jobs=jobs,
-                    progress=lambda name, done, total, progress=progress, bar=bar: progress.update(
-                        bar, description=name.ljust(20), completed=done, total=total
-                    ),
-                )
-            )
+            move = partial(_move, progress, progress.add_task(named[0], total=None))
+            found.append(compare_mechanisms(loaded, named, settings, skip_unfit=skip, n_jobs=jobs, progress=move))
     # A terminal may refuse to print; files are written first.
     write_csv(csv_path, found)
     plot_comparisons(*found).savefig(picture_path, dpi=150)
@@ -158,6 +153,10 @@ def study(
         console.print(rich_table(table.title, table.headings, table.rows, table.bold, table.ends))
         _print(console, [*one.notes(), ""])
     _print(console, [f"Wrote {', '.join(written[:-1])} and {written[-1]}.", f"Next: {_next(data, report_path)}"])
+
+
+def _move(progress: Progress, bar: TaskID, name: str, done: int, total: int) -> None:
+    progress.update(bar, description=name.ljust(20), completed=done, total=total)
 
 
 def _print(console: Console, lines: list[str]) -> None:

@@ -53,7 +53,7 @@ def _without_unknown(column: DeclaredColumn, cells: Any) -> tuple[Any, int]:
     return declared, int(unknown.sum())
 
 
-class ColumnEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class ColumnEncoder(TransformerMixin, BaseEstimator):
     """Encode the declared columns of a table as features in [-1, 1]; nothing is learnt.
 
     Parameters

@@ -244,6 +244,8 @@ def _with_text_names(frame: Any) -> Any:
 
 # A column of more different texts holds names or comments, not categories.
 _MOST_CATEGORIES = 50
+# Columns that are named in an error.
+_MOST_NAMED = 4
 _DECLARE = "declare it in --schema, or leave it out by --columns"
 
 
@@ -282,8 +284,8 @@ def read_study_schema(schema: Any) -> dict[str, Any]:
 
 def table_columns(
     file: str, frame: Any, schema: Mapping[str, Any], *, fill: bool
-) -> tuple[dict[str, DeclaredColumn | None], tuple[str, ...]]:
-    """Return the columns of a table, None for numbers without bounds, and those whose categories were found in it."""
+) -> tuple[dict[str, DeclaredColumn | None], tuple[str, ...], list[str]]:
+    """Return the columns of a table, None for numbers without bounds, those with found categories, and problems."""
     unknown = [name for name in schema if name not in frame.columns]
     if unknown:
         beside = ", ".join(map(repr, unknown[:4]))
@@ -297,7 +299,8 @@ def table_columns(
         raise StudyInputError(first_line(error)) from None
     declared: dict[str, DeclaredColumn | None] = dict.fromkeys(map(str, frame.columns))
     declared |= dict(zip(of_schema, columns, strict=True))
-    found = list(learnt)
+    found: list[str] = list(learnt)
+    refused: list[str] = []
     pd = require("pandas")
     for name in frame.columns:
         given, where = frame[name], f"Column {name!r} of {file}"
@@ -307,10 +310,8 @@ def table_columns(
             found.append(name)
         column = declared[name]
         if missing.any() and not fill and (column is None or column.missing == "refuse"):
-            raise StudyInputError(
-                f"{where} has {np.count_nonzero(missing):,} missing values, the first in {first_row(missing)}: fill "
-                "them by --missing fill, or declare them in --schema."
-            )
+            what = f"column {name!r} has" if refused else f"{where} has"
+            refused.append(f"{what} {np.count_nonzero(missing):,} missing values, the first in {first_row(missing)}")
         if column is None:
             values = pd.to_numeric(given, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
             infinite = np.isinf(values)
@@ -320,7 +321,10 @@ def table_columns(
         elif missing.any() and column.missing == "refuse":
             missing_as = "middle" if column.values is None else "category"
             declared[name] = declared_column(name, column.domain, missing_as, is_date=column.is_date)
-    return declared, tuple(found)
+    more = [f"and {len(refused) - _MOST_NAMED} more columns"] if len(refused) > _MOST_NAMED else []
+    listed = "; ".join([*refused[:_MOST_NAMED], *more])
+    problems = [f"{listed}: fill them by --missing fill, or declare them in --schema."] if refused else []
+    return declared, tuple(found), problems
 
 
 def features_of(file: str, frame: Any, declared: Mapping[str, DeclaredColumn]) -> Features:
