@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._checks import check_fraction
-from skldp._value_labels import number_label, value_labels
+from skldp._value_labels import value_labels
 from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField, PairField
 from skldp.client._fields import AnyField
 from skldp.collection._joint_tables import JointTables
@@ -18,7 +18,7 @@ from skldp.collection._likeliest import likeliest_codes
 from skldp.collection._page import notebook_view, page_of
 from skldp.collection._report_files import ReportStore
 from skldp.collection._report_tables import asked_of, frame_of
-from skldp.collection._survey_fields import bins_of, distribution_of, parts_of, weights_of
+from skldp.collection._survey_fields import bins_of, distribution_of, mean_of, parts_of, weights_of
 from skldp.learning._answer_scores import (
     PartScores,
     Scores,
@@ -134,7 +134,7 @@ class Collector(ReportStore):
             raw = quotients(Sums.of(scores, weights), of.n_reports, level, f"mean of {field}", (field,))
             return raw.scaled(column.radius, column.center)
 
-        return of._grouped(one, (own,), by, where, level)
+        return mean_of(column, of._grouped(one, (own,), by, where, level))
 
     def variance(
         self, field: str, *, by: str | None = None, where: Mapping[str, Any] | None = None, level: float = 0.95
@@ -309,7 +309,7 @@ class Collector(ReportStore):
         """
         of = self._among(field, by=by, where=where)
         own = bins_of(of._number(field), bins, of.n_reports)
-        labels = tuple(f"< {number_label(edge)}" for edge in own.edges[1:-1])
+        labels = tuple(f"< {of._number(field).label(edge)}" for edge in own.edges[1:-1])
         return of._shares(field, own.cumulative, "cumulative shares", labels, None, None, by, where, level)
 
     def quantiles(
@@ -347,7 +347,7 @@ class Collector(ReportStore):
         estimate = quantile_estimate(
             found, errors, levels, (ends[0], ends[1]), level, f"likeliest quantiles of {field}"
         )
-        estimate = replace(estimate, answered=of._answered)
+        estimate = replace(estimate, answered=of._answered, dates=number.is_date)
         if not number.whole:
             return estimate
         return replace(estimate, **{name: np.rint(getattr(estimate, name)) for name in ("values", "low", "high")})
@@ -490,7 +490,8 @@ class Collector(ReportStore):
         raw = quotients(Sums(a, aa, a, n, n, -largest * ones, largest * ones, 1.0, 1.0), n, 0.95, "", names)
         center, radius = np.array([(column.center, column.radius) for column in field.columns]).T
         means = replace(raw.scaled(radius, center), answered=of._answered)
-        return [means.only([i], [name], f"mean of {name}") for i, name in enumerate(names)]
+        found = [means.only([i], [name], f"mean of {name}") for i, name in enumerate(names)]
+        return list(map(mean_of, field.columns, found))
 
     def _shares(
         self,

@@ -314,7 +314,11 @@ def _means(request: _Request) -> Recommendation:
     release = TablePrivatizer(epsilon, schema=table.schema, n_sampled_features="auto")
     options.append(RecommendedOption(_named("TablePrivatizer", m, s), error, None, release))
     options.sort(key=lambda option: option.figure)
-    return request.answer("standard error", options, "Upper bound, in units of half the width of a column's bounds.")
+    reason = (
+        "Upper bound, in units of half the width of a column's bounds. Answers of few values give means alone; "
+        "TablePrivatizer(mechanism='square_wave') gives variances and histograms as well."
+    )
+    return request.answer("standard error", options, reason)
 
 
 def _frequencies(request: _Request) -> Recommendation:
