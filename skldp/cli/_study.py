@@ -26,7 +26,6 @@ from skldp.cli._options import (
     progress_bar,
     rich_table,
 )
-from skldp.estimators._table_encoding import TABLE_MECHANISMS
 from skldp.study._comparison import compare_mechanisms
 from skldp.study._datasets import BUNDLED, TASKS, load_study_data
 from skldp.study._pipelines import FEATURE_MECHANISMS, LABEL_MECHANISMS, PRIVATE_MODELS, ComparisonSettings
@@ -68,7 +67,7 @@ def study(
         Names | None,
         typer.Option(
             help=f"all, or one or more with commas. Models that learn without rows: {_MODELS}. Releases of rows: none, "
-            f"{', '.join(FEATURE_MECHANISMS)}; of tables with categories {', '.join(TABLE_MECHANISMS)}.",
+            f"{', '.join(FEATURE_MECHANISMS)}.",
             parser=Names,
             show_default=f"the models of the task, {', '.join(_RELEASES)}",
         ),
@@ -133,7 +132,6 @@ def study(
         )
         if everything:
             named = [*PRIVATE_MODELS[loaded.task], *FEATURE_MECHANISMS]
-            named += TABLE_MECHANISMS if len(set(loaded.of_column)) < len(loaded.of_column) else []
         else:
             named = list(mechanism or (*PRIVATE_MODELS[loaded.task], *_RELEASES))
         skip = everything or mechanism is None

@@ -36,9 +36,9 @@ def compare_mechanisms(
 ) -> "MechanismComparison":
     """Run :func:`~skldp.privacy_utility_curve` for every mechanism, and the baselines once.
 
-    `names` are keys of ``FEATURE_MECHANISMS``, of the ``PRIVATE_MODELS`` of the task or of ``TABLE_MECHANISMS``, or
-    "none" for features that are not private. `skip_unfit` leaves out mechanisms that cannot be fitted. `progress` is
-    called as ``progress(name, done, total)`` after each fit.
+    `names` are keys of ``FEATURE_MECHANISMS`` or of the ``PRIVATE_MODELS`` of the task, or "none" for features that are
+    not private. `skip_unfit` leaves out mechanisms that cannot be fitted. `progress` is called as
+    ``progress(name, done, total)`` after each fit.
     """
     names = list(names)
     if not names:

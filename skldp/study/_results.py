@@ -1,7 +1,6 @@
 """Tables of results as columns, DataFrames and CSV files."""
 
 import csv
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -78,7 +77,6 @@ class CurvePoint:
     fit_time: float
     score_time: float
     n_fits: int
-    score_worst: float = math.nan
 
 
 @dataclass(frozen=True)
