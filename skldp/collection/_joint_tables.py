@@ -191,7 +191,8 @@ def _consistent(pairs: Sequence[_Pair]) -> list[_Floats]:
         k = pair.field.law.n_codes
         sums, squares = pair.parts.sums(pair.answers, np.ones(pair.n))
         tables.append((sums / pair.n).reshape(pair.field.sizes))
-        variances.append(float(np.mean(squares / pair.n - (sums / pair.n) ** 2)) / pair.n)
+        # Answers that are all equal have a variance of 0.
+        variances.append(max(float(np.mean(squares / pair.n - (sums / pair.n) ** 2)), 1 / pair.n) / pair.n)
         tables[-1] += (1 - tables[-1].sum()) / k
     names = sorted({name for pair in pairs for name in pair.field.names})
     for _ in range(_ROUNDS):
