@@ -218,7 +218,7 @@ def test_a_wrong_dict_shows_the_form_to_write_and_no_class(wrong):
 
 def test_a_label_mechanism_as_a_step_names_what_trains_on_its_labels():
     X, y = load_wine(return_X_y=True)
-    with pytest.raises(ValueError, match="Use LabelPrivateClassifier"):
+    with pytest.raises(ValueError, match="LabelPrivateClassifier trains a classifier on private labels"):
         make_pipeline(skldp.LabelRR(classes=[0, 1, 2]), LogisticRegression()).fit(X, y)
 
 

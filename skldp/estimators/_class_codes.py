@@ -20,8 +20,8 @@ def labels_1d(y: Any) -> np.ndarray:
     shape = tuple(getattr(y, "shape", ()))
     if len(shape) == 2 and shape[-1] > 1:
         raise ValueError(
-            f"y should be a 1d array, got an array of shape {shape} instead. Use LabelPrivateClassifier to train on "
-            "private labels in a pipeline, whose steps get X; LabelMatrixRR for several labels of a record."
+            f"y should be a 1d array, got an array of shape {shape} instead. Use LabelMatrixRR for several labels of a "
+            "record. A step of a pipeline gets X: LabelPrivateClassifier trains a classifier on private labels."
         )
     labels = column_or_1d(y, warn=True)
     if not labels.size:
