@@ -24,13 +24,13 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
-from sklearn.datasets import load_diabetes
+from sklearn.datasets import load_diabetes, make_friedman1
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from skldp import NumericPrivatizer, PrivateLinearRegression, PrivateLogisticRegression
 from skldp.exceptions import OutOfDomainWarning, SeededNoiseWarning, TooFewPeopleWarning
 from skldp.learning import ClassificationProtocol, sufficiency
-from skldp.study import PrivateLearningCurveDisplay, ReleasedRowsRegressor, load_study_data, private_learning_curve
+from skldp.study import PrivateLearningCurveDisplay, ReleasedRowsRegressor, private_learning_curve
 
 for category in (OutOfDomainWarning, SeededNoiseWarning):
     warnings.simplefilter("ignore", category)
@@ -39,8 +39,8 @@ N_SEEDS = int(os.environ.get("SKLDP_SEEDS", "2"))
 
 
 def friedman():
-    data = load_study_data("friedman")
-    return data.X, data.y, {"bounds": (data.low, data.high), "target_bounds": data.target_bounds}
+    X, y = make_friedman1(50_000, noise=1.0, random_state=0)
+    return X, y, {"bounds": (0, 1), "target_bounds": (0, 30)}
 
 
 def diamonds(path):

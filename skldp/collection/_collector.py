@@ -18,7 +18,7 @@ from skldp.collection._likeliest import likeliest_codes
 from skldp.collection._page import notebook_view, page_of
 from skldp.collection._report_files import ReportStore
 from skldp.collection._report_tables import asked_of, frame_of
-from skldp.collection._survey_fields import bins_of, distribution_of, parts_of, weights_of
+from skldp.collection._survey_fields import bins_of, distribution_of, mean_of, parts_of, weights_of
 from skldp.learning._answer_scores import (
     PartScores,
     Scores,
@@ -137,7 +137,7 @@ class Collector(ReportStore):
             raw = quotients(Sums.of(scores, weights), of.n_reports, level, f"mean of {field}", (field,))
             return raw.scaled(column.radius, column.center)
 
-        return of._grouped(one, (own,), by, where, level)
+        return mean_of(column, of._grouped(one, (own,), by, where, level))
 
     def variance(
         self, field: str, *, by: str | None = None, where: Mapping[str, Any] | None = None, level: float = 0.95
@@ -310,7 +310,7 @@ class Collector(ReportStore):
         estimate = quantile_estimate(
             found, errors, levels, (ends[0], ends[1]), level, f"likeliest quantiles of {field}"
         )
-        estimate = replace(estimate, answered=of._answered)
+        estimate = replace(estimate, answered=of._answered, dates=number.is_date)
         if not number.whole:
             return estimate
         return replace(estimate, **{name: np.rint(getattr(estimate, name)) for name in ("values", "low", "high")})
@@ -453,7 +453,8 @@ class Collector(ReportStore):
         raw = of._raw_means(field, 0.95, "", names, Scores(np.ones(of.n_reports), 1.0, 1.0))
         center, radius = np.array([(column.center, column.radius) for column in field.columns]).T
         means = replace(raw.scaled(radius, center), answered=of._answered)
-        return [means.only([i], [name], f"mean of {name}") for i, name in enumerate(names)]
+        found = [means.only([i], [name], f"mean of {name}") for i, name in enumerate(names)]
+        return list(map(mean_of, field.columns, found))
 
     def _vector_means(self, field: VectorField, level: float, weights: Scores) -> SurveyEstimate:
         """Estimate the mean of each number of a vector."""

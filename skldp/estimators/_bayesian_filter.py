@@ -246,15 +246,17 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
         """
         for epsilon in (self.epsilon, self.tol, *([] if self.total_epsilon is None else [self.total_epsilon])):
             check_epsilon(epsilon)
-        X, _ = split_ids(X, self.ids)
+        given, _ = split_ids(X, self.ids)
         if y is None and isinstance(self.estimator, FrozenEstimator):
-            X = validate_finite(self, X, reset=True)
+            X = validate_finite(self, given, reset=True)
         else:
-            X, y = validate_finite(self, X, y=y, y_numeric=not is_classifier(self.estimator), reset=True)
+            X, y = validate_finite(self, given, y=y, y_numeric=not is_classifier(self.estimator), reset=True)
         ledger = self._find_ledger()
         region = region_of(self._find_bounds(X, ledger), n_features=X.shape[1])
         check_column_names(region.domain, getattr(self, "feature_names_in_", None))
-        model = clone(self.estimator).fit(X, y, **self._routed(fit_params))
+        # A model that was fitted on a frame takes frames without a warning.
+        rows = given if hasattr(self, "feature_names_in_") else X
+        model = clone(self.estimator).fit(rows, y, **self._routed(fit_params))
         bounds = (region.box[0], region.box[1]) if region.is_box else region.domain
         query = query_from_estimator(
             model, epsilon=self.epsilon, bounds=bounds, output_bounds=self.output_bounds, of_class=self.of_class

@@ -57,8 +57,9 @@ class TablePrivatizer(LocalTransformer):
         of its bounds, of a category's frequency); or in proportion to weights. A column with one possible value is
         released unchanged, and has no share.
     mechanism : str, default="best"
-        Mechanism of numbers and dates: ``"best"`` has the least worst-case variance at a column's epsilon. Other names
-        as for :class:`NumericPrivatizer` and one number.
+        Mechanism of numbers and dates: ``"best"`` has the least worst-case variance at a column's epsilon. At a small
+        one its answers have few values, which give means but neither variances nor histograms; ``"square_wave"`` gives
+        all of them. Other names as for :class:`NumericPrivatizer` and one number.
     category_mechanism : str or dict by column, default="krr"
         Mechanism of categories: ``"krr"``, ``"sue"``, ``"oue"``, ``"subset"``, ``"hashing"``, ``"hadamard"`` or
         ``"best"``, as for :class:`CategoricalPrivatizer`. Columns that a dict does not name have ``"krr"``. All but

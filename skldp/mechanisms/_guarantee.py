@@ -11,6 +11,9 @@ from skldp._checks import check_between, check_choice
 from skldp._tables import as_frame, html_table
 from skldp.laws._odds import product_above, sum_above
 
+# Name of the figure that is the delta of a published calibration.
+PUBLISHED_DELTA = "delta as published"
+
 
 @dataclass(frozen=True)
 class GuaranteeStep:

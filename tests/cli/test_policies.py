@@ -1,7 +1,9 @@
 """Policies and releases on the command line: what is written, and what is not where something is refused."""
 
+import csv
 import gzip
 import json
+import re
 
 import pytest
 
@@ -299,7 +301,11 @@ def test_reports_are_collected_from_several_files(fixed_noise, run, policy, tmp_
     for part in ("mean of age", "shares of city", "Wrote page.html.", "Wrote rows.csv."):
         assert part in said
     assert "a survey" in (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert len((tmp_path / "rows.csv").read_text().splitlines()) == 8
+    with (tmp_path / "rows.csv").open(newline="", encoding="utf-8") as file:
+        rows = {(row["what"], row["value"]): row for row in csv.DictReader(file)}
+    assert {"mean of age", "mean of since"} <= {what.split(" (raw")[0] for what, _ in rows}
+    # No report of a person, whose numbers may lie far outside the bounds.
+    assert {row["reports"] for row in rows.values()} == {"7"}
     for name in ("somebody", "another"):
         assert name not in said
 
@@ -338,6 +344,18 @@ def test_what_cannot_be_seen_is_escaped_on_a_terminal(run, tmp_path):
     code, said, wrong = run("policy", "show", "no\x1b[2Ksuch\u202e.json")
     assert (code, said) == (2, "")
     assert wrong == "skldp: There is no file no\\x1b[2Ksuch\\u202e.json.\n"
+
+
+def test_what_cannot_be_estimated_later_is_said_before(run, tmp_path):
+    (tmp_path / "schema.json").write_text(json.dumps(SCHEMA))
+    new = ("policy", "new", "schema.json", "--purpose", "x", "--epsilon", 2, "-o", "made.json")
+    said = run(*new)[1]
+    assert re.search(r"answers about [^;]*age[^;]* give means alone; --mechanism square_wave gives", said)
+    assert "variance" not in run("policy", "show", "made.json")[1]
+    assert "means alone" not in run(*new, "--mechanism", "square_wave")[1]
+    monitored = " ".join(run("policy", "show", "made.json")[1].split())
+    assert "variance" in monitored
+    assert "histogram" in monitored
 
 
 def test_a_plan_says_what_a_survey_will_be_worth(run, policy):

@@ -1,8 +1,10 @@
 """The collector: each report counts once, nobody else's counts, and estimates are those of plain formulas."""
 
+import datetime
 import itertools
 import pickle
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -14,6 +16,7 @@ from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField,
 from skldp.client._report_bytes import pack
 from skldp.collection._report_files import read_batch
 from skldp.collection._report_tables import batch_of_reports
+from skldp.collection._survey_fields import mean_of
 from skldp.laws._numbers import SampledLaw
 from skldp.learning._survey_estimates import made_consistent
 from skldp.mechanisms import Duchi, LocalHashing, Piecewise, RandomizedResponse, SquareWave, longitudinal_histogram
@@ -660,3 +663,48 @@ def test_estimates_are_shown_as_tables(collector):
     assert found._repr_html_().count("<tr>") == 4
     filtered = collector.mean("age", where={"pay": (0, 5), "city": "Bonn"})
     assert filtered.title == "mean of age where pay and city, 600 reports, 95% intervals"
+
+
+def test_dates_are_shown_as_dates_and_frames_have_them():
+    rng = np.random.default_rng(0)
+    day = NumberField("day", 18_262, 20_088, SquareWave(4.0).integer_law, whole=True, is_date=True)
+    policy = Policy("a test", (day, CategoryField("city", ("Bonn", "Ulm"), RandomizedResponse(1.0, 2).integer_law)))
+    made = Collector(policy)
+    for _ in range(400):
+        made.add(policy.vector({"day": "2022-07-02", "city": "Ulm"}, rng.bytes(8 * 50)))
+    mean = made.mean("day")
+    [shown] = mean.to_dict()["estimate"]
+    assert abs((shown - datetime.date(2022, 7, 2)).days) < 200
+    assert str(shown) in repr(mean)
+    assert "2020-01-01" in made.histogram("day", bins=2).labels[0]
+    assert made.cumulative("day", bins=2).labels == ("< 2022-07-02",)
+    frame = made.quantiles("day").to_frame()
+    assert list(frame) == ["estimate", "std err", "low", "high"]
+    assert all(isinstance(one, datetime.date) for one in frame["estimate"])
+    assert made.frequencies("city").to_frame().index.tolist() == ["Bonn", "Ulm"]
+    unknown = replace(mean, low=np.array([-np.inf]), high=np.array([np.nan]))
+    assert unknown.to_dict()["low"] == unknown.to_dict()["high"] == [None]
+
+
+def test_a_mean_that_noise_moves_beyond_the_bounds_is_said_to_be_raw():
+    law = Duchi(0.1).integer_law
+    policy = Policy("a test", (NumberField("pay", 0, 10, law),))
+    rng, made = np.random.default_rng(0), Collector(policy)
+    answers = [policy.vector({"pay": 10}, rng.bytes(8 * 50)) for _ in range(50)]
+    for one in answers:
+        made.add(one)
+    found = made.mean("pay")
+    inside = 0 <= found.values[0] <= 10
+    assert found.what == "mean of pay" + ("" if inside else " (raw: noise exceeds 0 to 10)")
+    column = NumberColumn("pay", 0, 10)
+    for value, what in ((-0.1, "m (raw: noise exceeds 0 to 10)"), (10.1, "m (raw: noise exceeds 0 to 10)"), (5, "m")):
+        assert mean_of(column, replace(found, what="m", values=np.array([float(value)]))).what == what
+    assert mean_of(column, replace(found, what="m", values=np.array([np.nan]))).what == "m"
+
+
+def test_a_page_says_what_a_missing_value_counts_as(reports, collector):
+    pytest.importorskip("jinja2")
+    page = collector.page()
+    for field in collector.policy.fields:
+        stand_in = field.unknown if isinstance(field, CategoryField) else field.as_texts()[2]
+        assert re.search(rf"A missing (or undeclared )?value of {field.name} counts as {stand_in}\.", page)

@@ -16,7 +16,7 @@ from skldp.domains._domain import Anywhere, Ball, FiniteSet, own_vectors
 from skldp.domains._norms import row_norms
 from skldp.domains._sparse_rows import SparseRows
 from skldp.laws._odds import round_up
-from skldp.mechanisms._guarantee import PrivacyGuarantee
+from skldp.mechanisms._guarantee import PUBLISHED_DELTA, PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._rows import Release, RowMechanism, Workspace
 from skldp.mechanisms.vector._gaussian_width import default_width, gordon_delta, union_delta
@@ -159,7 +159,7 @@ class ProjectedRelease(RowMechanism):
                 f"the directions of their differences have a Gaussian width of at most {self._width:.3g}"
             )
             if self.stated_delta is not None:
-                figures.append(("delta as published", float(self.stated_delta)))
+                figures.append((PUBLISHED_DELTA, float(self.stated_delta)))
             if self.projection.n_features * self.projection.n_components**2 <= _GRAM_WORK:
                 spectral = self.projection.spectral_bound()
                 exact = round_up(Fraction(epsilon) * Fraction(spectral) / Fraction(self.stretch))
