@@ -667,3 +667,21 @@ def test_estimates_are_shown_as_tables(collector):
     assert found._repr_html_().count("<tr>") == 4
     filtered = collector.mean("age", where={"pay": (0, 5), "city": "Bonn"})
     assert filtered.title == "mean of age where pay and city, 600 reports, 95% intervals"
+
+
+@pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
+def test_narrow_bounds_ask_whether_a_number_is_above_a_threshold():
+    """The share below it follows from the mean, at the whole epsilon of one bit."""
+    place, width = 0.069, 1e-6
+    policy = Policy("above", (NumberField("pay", place - width, place + width, Duchi(1.0).integer_law),))
+    assert policy.fields[0].encode_all({"pay": [-5.0, 0.068, 0.07, 1e6]}, True) == [-1.0, -1.0, 1.0, 1.0]
+    collector, rng = Collector(policy), np.random.default_rng(8)
+    pay = rng.exponential(0.1, 6_000)
+    for one in pay:
+        collector.add(policy.vector({"pay": one}, rng.bytes(64)))
+    found = collector.mean("pay")
+    low, share, high = (float((1 - (end[0] - place) / width) / 2) for end in (found.high, found.values, found.low))
+    law = Duchi(1.0)
+    error = np.sqrt(float(law.variance(1.0)) + 1) / 2 / np.sqrt(6_000)
+    assert abs(share - (1 - np.exp(-0.69))) < 5 * error
+    assert (high - low) / (2 * 1.96 * error) == pytest.approx(1, abs=0.05)
