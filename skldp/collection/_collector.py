@@ -173,8 +173,8 @@ class Collector(ReportStore):
             None is unbiased: shares may be below 0, and need not sum to 1. ``"project"`` takes the nearest distribution
             (Norm-Sub), which is biased and far more precise with many rare categories. ``"likelihood"`` takes the
             distribution of largest likelihood, which takes no `by` and `where`. It is more precise than the projection
-            with more categories than reports can tell apart, and about as precise else; with local hashing at a
-            large epsilon and a hundred reports for each category it is less precise.
+            with more categories than reports can tell apart, and about as precise else; with local hashing it is less
+            precise where frequent categories are neighbours in a long list.
         by, where, level
             As of :meth:`mean`.
 

@@ -15,7 +15,7 @@ from skldp.mechanisms.numeric._bounded_features import (
     make_mechanism,
     number_of_sampled_features,
 )
-from skldp.mechanisms.numeric._points import Points, checked_weights
+from skldp.mechanisms.numeric._points import checked_weights
 
 
 class NumericPrivatizer(OneToOneFeatureMixin, LocalTransformer):
@@ -51,8 +51,8 @@ class NumericPrivatizer(OneToOneFeatureMixin, LocalTransformer):
         Above 0 for the Gaussian (and for ``"best"`` if the Gaussian is to be among its candidates), else 0.
     n_sampled_features : "auto", "all" or int, default="auto"
         Number of features released per row, sampled for each row. Each has its share of epsilon and is scaled up; the
-        others become the middle of their bounds. ``"auto"`` is one for each 2.5 of epsilon, at least one, and all for
-        ``"duchi_vector"``, ``"gaussian"`` and ``"privunit"``.
+        others become the middle of their bounds. ``"auto"`` is about one for each 2.5 of epsilon, with the smaller
+        variance, and all for ``"duchi_vector"``, ``"gaussian"`` and ``"privunit"``.
     transform_noise : bool, default=True
         If False, `transform` returns the clipped values without noise; `fit_transform` still adds it.
     seed : None, int, Generator or RandomState, default=None
@@ -156,11 +156,9 @@ class NumericPrivatizer(OneToOneFeatureMixin, LocalTransformer):
         else:
             self.mechanism_name_ = self.mechanism
             self.n_sampled_features_ = number_of_sampled_features(
-                self.n_sampled_features, self.mechanism, epsilon, n_features
+                self.n_sampled_features, self.mechanism, epsilon, n_features, prior
             )
-            mechanism = make_mechanism(self.mechanism, epsilon, self.n_sampled_features_, self.delta)
-            if self.mechanism == "points":
-                mechanism = Points(mechanism.epsilon, prior)
+            mechanism = make_mechanism(self.mechanism, epsilon, self.n_sampled_features_, self.delta, prior)
         low, high = (tuple(end.tolist()) for end in self.bounds_)
         return BoundedFeatures(mechanism, low, high, n_sampled=self.n_sampled_features_, stated=epsilon)
 

@@ -677,7 +677,6 @@ def test_dates_are_shown_as_dates_and_frames_have_them():
     assert abs((shown - datetime.date(2022, 7, 2)).days) < 200
     assert str(shown) in repr(mean)
     assert "2020-01-01" in made.histogram("day", bins=2).labels[0]
-    assert made.cumulative("day", bins=2).labels == ("< 2022-07-02",)
     frame = made.quantiles("day").to_frame()
     assert list(frame) == ["estimate", "std err", "low", "high"]
     assert all(isinstance(one, datetime.date) for one in frame["estimate"])
@@ -708,3 +707,21 @@ def test_a_page_says_what_a_missing_value_counts_as(reports, collector):
     for field in collector.policy.fields:
         stand_in = field.unknown if isinstance(field, CategoryField) else field.as_texts()[2]
         assert re.search(rf"A missing (or undeclared )?value of {field.name} counts as {stand_in}\.", page)
+
+
+@pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
+def test_narrow_bounds_ask_whether_a_number_is_above_a_threshold():
+    """The share below it follows from the mean, at the whole epsilon of one bit."""
+    place, width = 0.069, 1e-6
+    policy = Policy("above", (NumberField("pay", place - width, place + width, Duchi(1.0).integer_law),))
+    assert policy.fields[0].encode_all({"pay": [-5.0, 0.068, 0.07, 1e6]}, True) == [-1.0, -1.0, 1.0, 1.0]
+    collector, rng = Collector(policy), np.random.default_rng(8)
+    pay = rng.exponential(0.1, 6_000)
+    for one in pay:
+        collector.add(policy.vector({"pay": one}, rng.bytes(64)))
+    found = collector.mean("pay")
+    low, share, high = (float((1 - (end[0] - place) / width) / 2) for end in (found.high, found.values, found.low))
+    law = Duchi(1.0)
+    error = np.sqrt(float(law.variance(1.0)) + 1) / 2 / np.sqrt(6_000)
+    assert abs(share - (1 - np.exp(-0.69))) < 5 * error
+    assert (high - low) / (2 * 1.96 * error) == pytest.approx(1, abs=0.05)

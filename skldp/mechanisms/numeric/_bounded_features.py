@@ -30,11 +30,6 @@ _NEAR = 4.0
 _SINGLE_RADII = (1e-30, 1e30)
 
 
-def automatic_n_sampled(epsilon: float, n_features: int) -> int:
-    """Return one feature per 2.5 of epsilon, at least one and at most all: Wang et al., ICDE 2019, Eq. 12."""
-    return max(1, int(min(n_features, epsilon // 2.5)))
-
-
 def worst_sampled_variance(mechanism: UnitMechanism, n_features: int, n_sampled: int) -> float:
     r"""Return the largest variance over x of one feature of [-1, 1], of which k of d are released times d / k.
 
@@ -191,17 +186,31 @@ JOINT_MECHANISMS = ("duchi_vector", "gaussian", "privunit")
 NUMERIC_MECHANISMS = (*_ALONE, *JOINT_MECHANISMS)
 
 
-def number_of_sampled_features(n_sampled: Any, mechanism: str, epsilon: float, n_features: int) -> int:
-    """Resolve ``"auto"``, ``"all"`` or a number into how many features are released."""
+def number_of_sampled_features(
+    n_sampled: Any, mechanism: str, epsilon: float, n_features: int, prior: tuple[float, ...] = ()
+) -> int:
+    """Resolve ``"auto"``, ``"all"`` or a number into how many features are released.
+
+    ``"auto"`` is all of them for mechanisms that release features together. For others it is one for each 2.5 of
+    epsilon (Wang et al., "Collecting and analyzing multidimensional data with local differential privacy", ICDE 2019,
+    Equation 12) or one more, whichever has the smaller variance; at least one and at most all.
+    """
     if isinstance(n_sampled, str) and n_sampled in ("auto", "all"):
         if n_sampled == "all" or mechanism in JOINT_MECHANISMS:
             return n_features
-        return automatic_n_sampled(epsilon, n_features)
+        few = max(1, int(min(n_features, epsilon // 2.5)))
+        # At an epsilon below 1 for each, fewer features are better.
+        if few == n_features or epsilon < few + 1:
+            return few
+        made = {k: make_mechanism(mechanism, epsilon, k, prior=prior) for k in (few, few + 1)}
+        return min(made, key=lambda k: _error(made[k], n_features, k, prior))
     check_integer("n_sampled_features, if not 'auto' or 'all',", n_sampled, least=1, most=n_features)
     return int(n_sampled)
 
 
-def make_mechanism(name: str, epsilon: float, n_released: int = 1, delta: float = 0.0) -> UnitMechanism:
+def make_mechanism(
+    name: str, epsilon: float, n_released: int = 1, delta: float = 0.0, prior: tuple[float, ...] = ()
+) -> UnitMechanism:
     """Make the mechanism that releases a number of values in [-1, 1] within one epsilon."""
     check_choice("mechanism", name, NUMERIC_MECHANISMS)
     if name == "gaussian":
@@ -213,7 +222,8 @@ def make_mechanism(name: str, epsilon: float, n_released: int = 1, delta: float 
     if 0 < epsilon / n_released < LEAST_EPSILON:
         least = f"{LEAST_EPSILON * n_released:.3g}"
         raise ValueError(f"epsilon must be at least {least}, since {n_released} values share it; got {epsilon!r}.")
-    return _ALONE[name](split_epsilon(float(epsilon), n_released))
+    of_one = split_epsilon(float(epsilon), n_released)
+    return Points(of_one, prior) if name == "points" else _ALONE[name](of_one)
 
 
 def best_mechanism(
@@ -233,18 +243,21 @@ def best_mechanism(
     for name in NUMERIC_MECHANISMS:
         if name == "ldp_fl" or (name == "gaussian" and delta == 0) or (name == "points" and not with_points):
             continue
-        n_released = number_of_sampled_features(n_sampled, name, epsilon, n_features)
+        n_released = number_of_sampled_features(n_sampled, name, epsilon, n_features, prior)
         fits = {"duchi_vector": n_released <= MOST_VALUES, "privunit": 2 <= n_released <= MOST_VALUES}
         if not fits.get(name, True):
             continue
-        mechanism = make_mechanism(name, epsilon, n_released, delta if name == "gaussian" else 0.0)
-        if name == "points" and prior:
-            mechanism = Points(mechanism.epsilon, prior)
-        variance = worst_sampled_variance(mechanism, n_features, n_released)
-        if prior:
-            variance = mean_sampled_variance(mechanism, n_features, n_released, prior)
+        mechanism = make_mechanism(name, epsilon, n_released, delta if name == "gaussian" else 0.0, prior)
+        variance = _error(mechanism, n_features, n_released, prior)
         # Equal laws may differ in the last digits: the simpler one, which comes first, keeps its place.
         if best is None or variance < best[0] * (1 - 1e-9):
             best = variance, name, mechanism, n_released
     assert best is not None
     return best[1:]
+
+
+def _error(mechanism: UnitMechanism, n_features: int, n_sampled: int, prior: tuple[float, ...]) -> float:
+    """Return the worst-case variance of a feature, or its mean under a prior."""
+    if prior:
+        return mean_sampled_variance(mechanism, n_features, n_sampled, prior)
+    return worst_sampled_variance(mechanism, n_features, n_sampled)

@@ -32,7 +32,7 @@ _Floats = npt.NDArray[np.float64]
 _FEW_EPSILON, _MOST_EPSILON = 0.25, 8.0
 _MOST_BINS = 64
 # Numbers of points and of places on the grid of answers, and its end over that of Duchi's answers, by largest epsilon.
-_SIZES = ((2.5, 24, 65, 1.5), (5.0, 32, 65, 1.2), (6.5, 48, 97, 1.2), (_MOST_EPSILON, 64, 129, 1.2))
+_SIZES = ((2.5, 24, 65, 1.5), (4.0, 32, 65, 1.2), (6.5, 96, 65, 1.2), (_MOST_EPSILON, 112, 73, 1.05))
 # Parts of epsilon left for rounding, each tried if the one before is too small; the chance from which an answer is one;
 # and the least chance in the second solution.
 _MARGINS, _SEEN, _LEAST = (2.0**-21, 2.0**-17, 2.0**-12), 1e-6, 1e-6
