@@ -71,7 +71,7 @@ class _LinearClasses(KeyedQuery):
         values = {one.name: np.asarray(getattr(self, one.name)).tolist() for one in fields(self)}
         return json.dumps({"kind": self.kind, **values}, separators=(",", ":"))
 
-    def _scores(self, X: npt.ArrayLike) -> Floats:
+    def scores(self, X: npt.ArrayLike) -> Floats:
         """Return the score of each class for each row, equal to the bit in any batch."""
         return weighted_sums(saturated(X, self.n_features), self.coef, self.intercept)
 
@@ -113,9 +113,9 @@ class ClassQuery(_LinearClasses):
     :class:`~skldp.mechanisms.RandomizedResponse` draws it.
 
     **Privacy loss.** Let d be the count of the most frequent answer to a query minus the count of the rarest. The
-    log-likelihood of all answers to this query differs between two people by at most epsilon times d. This bound is
-    added to the certified loss of the other answers. Each query forms its own group (Appendix C of the paper), so
-    answers to other queries cannot offset its loss. A single answer costs its full epsilon.
+    log-likelihood of all answers to this query differs between two people by at most epsilon times d. A single answer
+    costs its full epsilon. Answers to other queries about the same record can offset it:
+    :func:`~skldp.accounting.realized_loss` bounds their joint loss.
 
     References
     ----------
@@ -165,7 +165,7 @@ class ClassQuery(_LinearClasses):
 
     def classes(self, X: npt.ArrayLike) -> Ints:
         """Return the predicted class of each row, shape (n_samples,)."""
-        classes: Ints = self._scores(X).argmax(axis=1).astype(np.int64)
+        classes: Ints = self.scores(X).argmax(axis=1).astype(np.int64)
         return classes
 
     def log_likelihood(self, output: int, X: npt.ArrayLike) -> Floats:
@@ -315,9 +315,8 @@ class SoftmaxQuery(_LinearClasses):
               p(x) = \frac{e^{\theta_k x + \gamma_k}}{\sum_c e^{\theta_c x + \gamma_c}}.
 
     **Privacy loss.** All answers to one query depend on a single number p(x) from 0 to 1, so they have the law of the
-    linear query y = p. The certified loss of that query over [0, 1] is added to the certified loss of the other
-    answers. Each query forms its own group (Appendix C of the paper), so answers to other queries cannot offset its
-    loss. A single answer costs at most its epsilon.
+    linear query y = p. A single answer costs at most its epsilon. Answers to other queries about the same record,
+    such as those for other classes, can offset it: :func:`~skldp.accounting.realized_loss` bounds their joint loss.
 
     **Rounding.** Products are added one feature at a time, so a record has the same scores on every machine.
     Exponentials are assumed to be accurate to 4 units in the last place. Two computations of p then differ by at most
@@ -376,7 +375,7 @@ class SoftmaxQuery(_LinearClasses):
 
     def unit_response(self, X: npt.ArrayLike) -> Floats:
         """Return the probability of the class for each row, shape (n_samples,)."""
-        scores = self._scores(X)
+        scores = self.scores(X)
         with np.errstate(all="ignore"):
             odds = np.exp(scores - scores.max(axis=1, keepdims=True))
             total = np.zeros(len(scores))
