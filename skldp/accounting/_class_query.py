@@ -34,6 +34,7 @@ class _LinearClasses(KeyedQuery):
     intercept: Floats
 
     kind: ClassVar[str]
+    output_bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     def __post_init__(self) -> None:
         coef = np.array(self.coef, dtype=np.float64) + 0.0
@@ -60,11 +61,6 @@ class _LinearClasses(KeyedQuery):
     def n_features(self) -> int:
         """Number of features that the query reads."""
         return int(self.coef.shape[1])
-
-    @property
-    def output_bounds(self) -> tuple[float, float]:
-        """Range of a share or a probability, (0, 1)."""
-        return 0.0, 1.0
 
     def to_json(self) -> str:
         """Write the query as JSON; every float survives exactly."""
@@ -169,33 +165,12 @@ class ClassQuery(_LinearClasses):
         return classes
 
     def log_likelihood(self, output: int, X: npt.ArrayLike) -> Floats:
-        """Return the log-probability of an output, given each row.
-
-        Parameters
-        ----------
-        output : int
-            Position of a class.
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
+        """Return the log-probability of a class's position, given each row, as `RegressionQuery.log_likelihood`."""
         kept, other = (math.log(chance) for chance in self.mechanism.support_probabilities())
         return np.where(self.classes(X) == output_index(output, self.n_outputs), kept, other)
 
     def sample(self, X: npt.ArrayLike, noise: Noise) -> Ints:
-        """Draw the answer of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        noise : Noise
-
-        Returns
-        -------
-        ndarray of int64, shape (n_samples,)
-        """
+        """Draw the answer of each row, as `RegressionQuery.sample`."""
         answers: Ints = self.mechanism.release(self.classes(X)[:, None], noise).rows[:, 0]
         return answers
 
@@ -341,22 +316,14 @@ class SoftmaxQuery(_LinearClasses):
     epsilon: float
 
     kind: ClassVar[str] = "softmax"
+    n_outputs: ClassVar[int] = 2
+    output_values: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_integer("position", self.position, least=0, most=len(self.coef) - 1)
         object.__setattr__(self, "position", int(self.position))
         object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
-
-    @property
-    def n_outputs(self) -> int:
-        """Number of outputs, 2."""
-        return 2
-
-    @property
-    def output_values(self) -> tuple[float, float]:
-        """Values of the outputs 0 and 1."""
-        return 0.0, 1.0
 
     @cached_property
     def share(self) -> RegressionQuery:
@@ -385,31 +352,11 @@ class SoftmaxQuery(_LinearClasses):
         return found
 
     def log_likelihood(self, output: int, X: npt.ArrayLike) -> Floats:
-        """Return the log-probability of an output, given each row.
-
-        Parameters
-        ----------
-        output : {0, 1}
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
+        """Return the log-probability of an output, given each row, as :meth:`RegressionQuery.log_likelihood`."""
         return self.share.log_likelihood(output_index(output, 2), self.unit_response(X)[:, None])
 
     def sample(self, X: npt.ArrayLike, noise: Noise) -> npt.NDArray[np.int8]:
-        """Draw the answer of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        noise : Noise
-
-        Returns
-        -------
-        ndarray of int8, shape (n_samples,)
-        """
+        """Draw the answer of each row, as :meth:`RegressionQuery.sample`."""
         return self.share.sample(self.unit_response(X)[:, None], noise)
 
     def estimate(self, outputs: npt.ArrayLike) -> Floats:

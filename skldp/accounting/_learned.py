@@ -199,17 +199,7 @@ class Belief:
         return min(1.0, math.fsum(self.probabilities * self._truth(statement)))
 
     def odds(self, statement: Statement) -> float:
-        """Return the odds of a statement: Q(f) / (1 - Q(f)), or infinity if Q(f) is 1.
-
-        Parameters
-        ----------
-        statement : array-like of shape (n_points,), or callable
-            As in :meth:`confidence`.
-
-        Returns
-        -------
-        float
-        """
+        """Return the odds of a statement, as in :meth:`confidence`: Q(f) / (1 - Q(f)), or infinity if Q(f) is 1."""
         truth = self._truth(statement)
         against = math.fsum(self.probabilities * (1 - truth))
         return math.fsum(self.probabilities * truth) / against if against > 0 else math.inf

@@ -22,6 +22,7 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import softmax
 
 from skldp._arrays import Floats, Ints
 from skldp.accounting._class_query import ClassQuery, SoftmaxQuery
@@ -47,12 +48,10 @@ class _Model:
     def extended(self, x: Floats) -> Floats:
         """Return the codes and probabilities of records, shape (n, 0 to 2 n_classes)."""
         scores = self.query.scores(x)
-        codes = np.arange(scores.shape[1]) == scores.argmax(axis=1)[:, None]
-        with np.errstate(all="ignore"):
-            odds = np.exp(scores - scores.max(axis=1, keepdims=True))
-        shares = np.clip(odds / odds.sum(axis=1, keepdims=True), *self.range_of_shares)
+        codes = np.eye(scores.shape[1])[scores.argmax(axis=1)]
+        shares = np.clip(softmax(scores, axis=1), *self.range_of_shares)
         wanted = [values for values, at in ((codes, self.codes), (shares, self.shares)) if at.stop > at.start]
-        return np.concatenate(wanted, axis=1).astype(np.float64)
+        return np.concatenate(wanted, axis=1)
 
     @cached_property
     def rounding(self) -> float:
@@ -114,13 +113,9 @@ class _Model:
         (n_classes, d), inner = self.query.coef.shape, self.inner
         lone = ~inner.in_block
         # Bounds of p_k p_j, and of the derivatives by each feature.
-        products = np.stack([np.outer(one, one) for one in self.range_of_shares])
-        products[1] = np.minimum(products[1], 0.25)
-        steep = [
-            np.einsum("kj,kji->ki", products[side], np.maximum(coef, 0.0))
-            + np.einsum("kj,kji->ki", products[1 - side], np.minimum(coef, 0.0))
-            for side in (0, 1)
-        ]
+        products = [np.minimum(np.outer(one, one), 0.25)[:, :, None] for one in self.range_of_shares]
+        up, down = np.maximum(coef, 0.0), np.minimum(coef, 0.0)
+        steep = [(products[side] * up + products[1 - side] * down).sum(axis=1) for side in (0, 1)]
         upwards = coef.sum(axis=1) >= 0
         for own in range(n_classes):
             for rises in (upwards[own], ~upwards[own]):
@@ -170,14 +165,15 @@ class JointRegion(Region):
         for query, _ in answers:
             if isinstance(query, _LinearClasses) and _code_columns(query, inner) is None:
                 models.setdefault(_content(query), []).append(query)
-        width, found = inner.box.shape[1], {}
-        for name in sorted(models):
-            ends = [width]
-            for kind in (ClassQuery, SoftmaxQuery):
-                n_own = len(models[name][0].coef) if any(isinstance(query, kind) for query in models[name]) else 0
-                ends.append(ends[-1] + n_own)
-            width = ends[-1]
-            found[name] = _Model(models[name][0], inner, slice(*ends[:2]), slice(*ends[1:]))
+        d, blocks, found = inner.box.shape[1], list(inner.blocks), {}
+        width = d
+        for name, own in sorted(models.items()):
+            n_codes, n_shares = (
+                len(own[0].coef) * any(isinstance(query, kind) for query in own) for kind in (ClassQuery, SoftmaxQuery)
+            )
+            middle = width + n_codes
+            found[name] = _Model(own[0], inner, slice(width, middle), slice(middle, middle + n_shares))
+            width = middle + n_shares
         n_rows = sum(len(one.query.coef) ** 2 + 4 * len(one.query.coef) * len(inner.blocks) for one in found.values())
         if n_rows > _MOST_INEQUALITIES or any(not one.rounding < _MARGIN / 4 for one in found.values()):
             return None
@@ -185,7 +181,6 @@ class JointRegion(Region):
         coef = np.array([row for row, _ in rows]).reshape(-1, width)
         limits = np.array([limit for _, limit in rows]) + _MARGIN
         box, integer = np.zeros((2, width)), np.zeros(width, dtype=bool)
-        d, blocks = inner.box.shape[1], list(inner.blocks)
         box[:, :d], integer[:d] = inner.box, inner.integer
         for one in found.values():
             if one.codes.stop > one.codes.start:
@@ -194,8 +189,7 @@ class JointRegion(Region):
             if one.shares.stop > one.shares.start:
                 box[:, one.shares] = one.range_of_shares
         written = [_as_regression(query, output, width, inner, found) for query, output in answers]
-        old = np.zeros((len(inner.limits), width))
-        old[:, :d] = inner.coef
+        old = np.pad(inner.coef, ((0, 0), (0, width - d)))
         return cls(
             box, integer, tuple(blocks), np.concatenate([old, coef]), np.concatenate([inner.limits, limits]),
             inner=inner, models=tuple(found.values()), answers=tuple((query, output) for query, output, _ in written),

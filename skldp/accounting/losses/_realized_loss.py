@@ -163,7 +163,9 @@ def realized_loss(
         left = None if threshold is None else max(threshold - own, 0.0)
         asked, given = [query for query, _ in others], [output for _, output in others]
         rest = realized_loss(asked, given, bounds=bounds, tol=tol, threshold=left)
-        added = _with_classes(rest, own, tol)
+        lower, upper = max(0.0, rest.lower - own), math.nextafter(rest.upper + own, math.inf)
+        reason = "questions about classes were bounded on their own"
+        added = LossBounds(lower, upper, rest.x_high, rest.x_low, upper - lower <= tol, reason)
         is_decided = threshold is not None and not added.lower <= threshold < added.upper
         return added if bounds is None or is_decided else _jointly(added, pairs, bounds, tol, threshold)
     if not queries:
@@ -379,14 +381,6 @@ def _loss_of_shares(answers: Sequence[tuple[SoftmaxQuery, int]], tol: float) -> 
         own = math.nextafter(own + 2 * len(outputs) * query.rounding, math.inf)
         parts.append(min(own, nats_above(len(outputs) * int(charge_of(query)))))
     return math.nextafter(math.fsum(parts), math.inf) if parts else 0.0
-
-
-def _with_classes(rest: "LossBounds", own: float, tol: float) -> "LossBounds":
-    """Add the loss bound of class queries to the loss of all other answers."""
-    upper = math.nextafter(rest.upper + own, math.inf) if own else rest.upper
-    lower = max(0.0, rest.lower - own)
-    reason = "questions about classes were bounded on their own" if own else rest.reason
-    return LossBounds(lower, upper, rest.x_high, rest.x_low, upper - lower <= tol, reason)
 
 
 def _grouped(parts: Sequence["LossBounds"]) -> "LossBounds":
