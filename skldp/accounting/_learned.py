@@ -122,7 +122,7 @@ class Belief:
 
     References
     ----------
-    M. Pan, "Actual Knowledge Gain as Privacy Loss in Local Privacy Accounting", 2025, Sections 2.1 to 2.3.
+    M. Pan, "Actual Knowledge Gain as Privacy Loss in Local Privacy Accounting", 2025, Sections 2.1 to 3.4.
 
     Examples
     --------
@@ -245,10 +245,6 @@ class Belief:
         ValueError
             If the confidence in the statement is 0.
 
-        References
-        ----------
-        M. Pan, "Actual Knowledge Gain as Privacy Loss in Local Privacy Accounting", 2025, Section 2.2 and Lemma 3.1.
-
         Examples
         --------
         >>> from skldp.accounting import Belief, RegressionQuery
@@ -281,10 +277,6 @@ class Belief:
         ------
         ValueError
             If the expected gain of the best guess is 0 before the answers.
-
-        References
-        ----------
-        M. Pan, "Actual Knowledge Gain as Privacy Loss in Local Privacy Accounting", 2025, Section 2.3 and Theorem 3.3.
 
         Examples
         --------

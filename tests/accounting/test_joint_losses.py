@@ -226,7 +226,7 @@ def test_the_release_of_a_declared_category_is_the_law_of_the_mechanism():
     [
         (rr(0.5), ("a", "b"), "part must be the features of a one-hot block"),
         (rr(0.5), ("b", "a", "c"), "part must be the features of a one-hot block"),
-        (rr(0.5, 2), JOBS, "must have a class for each of the 3 features"),
+        (rr(0.5, 2), JOBS, "must be a class for each of the 3 features"),
         (UnaryEncoding(0.5, 3, "sue"), JOBS, "part must be the features of a one-hot block"),
         (rr(0.5), ("a", "b", "z"), "declared features"),
         (rr(0.5), ("a", "a", "c"), "part must be the features of a one-hot block"),

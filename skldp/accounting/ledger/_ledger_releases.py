@@ -52,9 +52,8 @@ class FeatureQuestion:
         known = [] if features is None else list(features)
         if bounds is None or any(known.count(name) != 1 for name in names):
             raise ValueError(
-                "part must be one of the declared features to charge a number by its released values, or the features "
-                f"of a one-hot block to charge a category; got part={part!r} and the features {features!r}. "
-                "Call PrivacyLedger.declare(bounds=..., features=[...]) first."
+                "part must be one of the declared features, or all of a one-hot block; got "
+                f"{part!r} and the features {features!r}. Call PrivacyLedger.declare(bounds=..., features=[...]) first."
             )
         region, columns = region_of(bounds, n_features=len(known)), [known.index(name) for name in names]
         if isinstance(law, Duchi) and isinstance(domain, Box) and len(names) == 1:
@@ -68,21 +67,16 @@ class FeatureQuestion:
             )
         query = ClassQuery(np.eye(len(known))[columns], np.zeros(len(columns)), law.epsilon)
         if query.mechanism.code_counts != law.code_counts:
-            raise ValueError(
-                f"The mechanism must have a class for each of the {len(columns)} features; got {law.n_classes}."
-            )
+            raise ValueError(f"There must be a class for each of the {len(columns)} features; got {law.n_classes}.")
         return cls(query, columns, region)
 
     def release(self, values: npt.NDArray[Any], noise: Noise) -> tuple[npt.NDArray[Any], Ints]:
         """Draw answers; return the released values or codes, shape (n,), and the recorded outputs."""
+        is_code = isinstance(self.query, ClassQuery)
         records = np.zeros((len(values), self.region.box.shape[1]))
-        records[:, self.columns] = values[:, None]
-        if isinstance(self.query, ClassQuery):
-            records[:, self.columns] = values[:, None] == np.arange(len(self.columns))
-            answers = self.query.sample(records, noise)
-            return answers, answers
-        answers = self.query.sample(self.region.move(records), noise).astype(np.int64)
-        return self.query.estimate(answers), answers
+        records[:, self.columns] = values[:, None] == np.arange(len(self.columns)) if is_code else values[:, None]
+        answers = self.query.sample(records if is_code else self.region.move(records), noise).astype(np.int64)
+        return answers if is_code else self.query.estimate(answers), answers
 
 
 def _number(law: Duchi, part: str, domain: Box, region: Region, column: int) -> RegressionQuery:

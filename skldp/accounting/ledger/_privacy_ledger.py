@@ -309,11 +309,8 @@ class PrivacyLedger(LedgerReader):
             counted as a query for that feature, with all other answers about the record. So is a release by
             randomized response whose part is the list of the declared features of a one-hot block. A person's value of
             a part must not change.
-        all_or_none : bool, default=False
-            Whether to release nothing if any person must be refused. With `groups`, all people must then have the same
-            number of rows.
-        workers : map-like callable, default=map
-            Function that maps the searches over histories, in order.
+        all_or_none, workers
+            As in :meth:`PrivacyLedger.answer`. With `groups`, `all_or_none` needs people with equal numbers of rows.
         idempotency_key : str, default=None
             Secret name of this call, as in :meth:`PrivacyLedger.answer`. A retry returns the same released rows,
             without a draw or a second cost, whatever the given rows. The ledger stores them encrypted under the key,

@@ -107,11 +107,9 @@ def realized_loss(
     -----
     The order of the answers does not matter. `upper` is valid whether or not the search converged.
 
-    Regressions are bounded jointly. So are class and softmax queries with them, if that is less than the sum of their
-    own losses; with `domain`, the joint loss is exact. A named part and every other release are bounded separately and
-    added, even if they depend on the same columns. The sum is never below the joint loss, since the maximum of a
-    product is at most the product of the maxima, and likewise for minima. It is larger if answers of different groups
-    favor different records.
+    All answers are bounded jointly, or class and softmax queries by themselves if the sum is less. A named part and
+    every other release are bounded separately and added, even if they depend on the same columns. The sum is never
+    below the joint loss, since the maximum of a product is at most the product of the maxima, and likewise for minima.
 
     References
     ----------
@@ -151,7 +149,9 @@ def realized_loss(
             realized_loss(queries[part], outputs[part], bounds=bounds, domain=domain, tol=tol / len(ends))
             for part in ends
         ]
-        return _grouped(parts)
+        upper = math.nextafter(math.fsum(part.upper for part in parts), math.inf) if parts else 0.0
+        groups = LossBounds(0.0, upper, None, None, not parts, "the sum of the groups' bounds")
+        return parts[0] if len(parts) == 1 else groups
     pairs = list(zip(queries, outputs, strict=True))
     others = [(query, output) for query, output in pairs if not isinstance(query, ClassQuery | SoftmaxQuery)]
     if domain is not None or (len(others) == len(pairs) and any(isinstance(query, FiniteQuery) for query in queries)):
@@ -381,13 +381,6 @@ def _loss_of_shares(answers: Sequence[tuple[SoftmaxQuery, int]], tol: float) -> 
         own = math.nextafter(own + 2 * len(outputs) * query.rounding, math.inf)
         parts.append(min(own, nats_above(len(outputs) * int(charge_of(query)))))
     return math.nextafter(math.fsum(parts), math.inf) if parts else 0.0
-
-
-def _grouped(parts: Sequence["LossBounds"]) -> "LossBounds":
-    if len(parts) == 1:
-        return parts[0]
-    upper = math.nextafter(math.fsum(part.upper for part in parts), math.inf) if parts else 0.0
-    return LossBounds(0.0, upper, None, None, not parts, "the sum of the groups' bounds")
 
 
 @dataclass(frozen=True)

@@ -30,13 +30,10 @@ import numpy as np
 from skldp._arrays import Floats, Positions, Words
 from skldp.mechanisms._noise import Noise, as_uniform
 
-# Arrays of floats or of decimals.
-_Numbers = np.ndarray
-
 
 @dataclass(frozen=True)
 class _Arithmetic:
-    """Functions of arrays, with the relative error of an operation and the error of a uniform number."""
+    """Functions of arrays of floats or decimals, the relative error of each, and the error of a uniform number."""
 
     log: Callable[[Any], Any]
     cosine: Callable[[Any], Any]
@@ -105,13 +102,13 @@ def _decimals(unit: Decimal, width: Decimal) -> _Arithmetic:
     return _Arithmetic(log, cosine, lambda angle: cosine(angle - turn / 4), turn, unit, width)
 
 
-def _noise(uniform: _Numbers, d: int, scale: Any, by: _Arithmetic) -> tuple[_Numbers, _Numbers]:
+def _noise(uniform: np.ndarray, d: int, scale: Any, by: _Arithmetic) -> tuple[np.ndarray, np.ndarray]:
     """Return the noise in lattice steps, shape (n, d), and the bound on each row's errors, shape (n, 1)."""
     half = (d + 1) // 2
     # Radii of the pairs, their angles in turns, and for the scale the exponential numbers and a last radius and angle.
-    radius, off, *_ = _radii(uniform[:, :half], by)
-    turns, last = uniform[:, half : 2 * half], uniform[:, 3 * half :]
-    _, _, total, error = _radii(uniform[:, 2 * half : 3 * half], by)
+    pairs, turns, scales, last = np.split(uniform, [half, 2 * half, 3 * half], axis=1)
+    radius, off, *_ = _radii(pairs, by)
+    _, _, total, error = _radii(scales, by)
     total, error = total.sum(axis=1)[:, None], error.sum(axis=1)[:, None]
     # The cosine's error counts its angle.
     turned = 32 * (by.width + by.unit)
@@ -122,8 +119,8 @@ def _noise(uniform: _Numbers, d: int, scale: Any, by: _Arithmetic) -> tuple[_Num
     error = error + (half + 8) * by.unit * total
     length = np.sqrt(total)
     error = error / length + 4 * by.unit * length
-    normals = np.concatenate([radius * by.cosine(by.turn * turns), radius * by.sine(by.turn * turns)], axis=1)[:, :d]
-    normals *= scale * length
+    angles = by.turn * turns
+    normals = np.concatenate([radius * by.cosine(angles), radius * by.sine(angles)], axis=1)[:, :d] * (scale * length)
     # A normal number is at most its radius.
     most, its = radius.max(axis=1)[:, None], (off + turned * radius).max(axis=1)[:, None]
     bound = scale * (length * its + error * (most + its) + 8 * by.unit * length * most)
@@ -131,7 +128,7 @@ def _noise(uniform: _Numbers, d: int, scale: Any, by: _Arithmetic) -> tuple[_Num
     return normals, bound + bound / 64
 
 
-def _radii(uniform: _Numbers, by: _Arithmetic) -> tuple[_Numbers, _Numbers, _Numbers, _Numbers]:
+def _radii(uniform: np.ndarray, by: _Arithmetic) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     r"""Return radii :math:`\sqrt{-2 \ln u}` with their errors, and their squares with theirs."""
     squares = -2 * by.log(uniform)
     left = uniform - by.width

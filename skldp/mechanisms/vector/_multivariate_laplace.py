@@ -1,9 +1,8 @@
-r"""Uniform directions from noise, the public grid of released vectors, and the multivariate Laplace mechanism.
+r"""Normal numbers, the public grid of released vectors, spherical caps, and the multivariate Laplace mechanism.
 
-The continuous laws of :mod:`skldp.mechanisms.vector` hold for real numbers. The low bits of floats can identify an
-input (Mironov, CCS 2012). Every released vector is therefore rounded to multiples of a power of two that depends on
-public parameters alone. Rounding is post-processing, so that it cannot weaken the real-valued law, and it removes the
-low bits in which the arithmetic of one input differs from that of another.
+The low bits of floats can identify an input (Mironov, CCS 2012). Every released vector is therefore rounded to
+multiples of a power of two that depends on public parameters alone. Rounding is post-processing: it cannot weaken the
+law of the real numbers, and it removes the bits in which the arithmetic of one input differs from that of another.
 """
 
 import math
