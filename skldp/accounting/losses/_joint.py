@@ -33,7 +33,6 @@ _MARGIN = 2.0**-28
 # Larger programs are too slow for decisions; the losses are then only added.
 _MOST_INEQUALITIES = 400
 _LinearClasses = ClassQuery | SoftmaxQuery
-_Answer = tuple[RegressionQuery | _LinearClasses, int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +158,7 @@ class JointRegion(Region):
     slack: float
 
     @classmethod
-    def of(cls, answers: Sequence[_Answer], inner: Region) -> "JointRegion | None":
+    def of(cls, answers: Sequence[tuple[RegressionQuery | _LinearClasses, int]], inner: Region) -> "JointRegion | None":
         """Return the region of the answers, or None if they have too many classes or too large scores."""
         models: dict[bytes, list[_LinearClasses]] = {}
         for query, _ in answers:

@@ -54,9 +54,8 @@ _FEW_ANSWERS = 3
 _FIRST_BOX_NODES = 10_000
 _MAX_BOX_NODES = 200_000
 _MAX_DUAL_NODES = 20_000
-# The gap that is left after these steps is that of the linear inequalities.
-_MOST_JOINT_STEPS = 32
-_UNIT_INTERVAL = np.array([[0.0], [1.0]])
+# The gap that is left after so many steps is that of the inequalities. A linear program's cost grows with its entries.
+_JOINT_STEPS, _FEWEST_JOINT_STEPS, _JOINT_ENTRIES = 32, 4, 3000
 _N_SCATTERED = 512
 _N_CLIMBS = 8
 _MAX_CLIMB_STEPS = 20
@@ -172,7 +171,10 @@ def realized_loss(
         return LossBounds(0.0, 0.0, None, None, True, "nothing was answered")
     if bounds is None:
         raise ValueError("Regression queries need the bounds of x, or a finite domain; got neither.")
-    region = region_of(bounds, n_features=_common_features(queries))
+    sizes = {query.n_features for query in queries if isinstance(query, RegressionQuery)}
+    if len(sizes) != 1:
+        raise ValueError(f"All queries must have the same number of features; got {sorted(sizes)}.")
+    region = region_of(bounds, n_features=sizes.pop())
     return _loss_over_box([q for q in queries if isinstance(q, RegressionQuery)], outputs, region, tol, threshold)
 
 
@@ -260,7 +262,7 @@ def _loss_over_points(queries: Sequence[Query], outputs: Sequence[int], domain: 
                 box = np.stack([points.min(axis=0), points.max(axis=0)])
                 error += sampled_law([query], [int(output)], box).allowance
             elif isinstance(query, SoftmaxQuery):
-                error += query.rounding + sampled_law([query.share], [int(output)], _UNIT_INTERVAL).allowance
+                error += query.rounding + sampled_law([query.share], [int(output)], np.array([[0.0], [1.0]])).allowance
     # The error of a sum of n terms is at most n roundings of its magnitude.
     error += 2.0**-52 * len(queries) * float(np.abs(total).max(initial=0.0))
     high, low = int(total.argmax()), int(total.argmin())
@@ -275,18 +277,22 @@ def _jointly(
     """Bound the loss of answers about classes jointly with the others, if that is less than their sum."""
     if any(isinstance(query, FiniteQuery) for query, _ in answers) or len({query.key for query, _ in answers}) == 1:
         return added
-    region = JointRegion.of(answers, region_of(bounds, n_features=answers[0][0].n_features))
-    if region is None:
-        return added
-    asked, given = [query for query, _ in region.answers], [output for _, output in region.answers]
+    inner = region_of(bounds, n_features=answers[0][0].n_features)
+    middle, half = middle_and_half(inner.box)
+    points = scattered(_N_SCATTERED, len(half))
+    points = inner.move(middle + half * np.concatenate([points, np.sign(points)]))
+    known = _loss_over_points([query for query, _ in answers], [output for _, output in answers], points)
+    region = JointRegion.of(answers, inner)
+    if region is None or (threshold is not None and known.lower > threshold):
+        return replace(added, lower=max(added.lower, known.lower), x_high=known.x_high, x_low=known.x_low)
+    asked, given = map(list, zip(*region.answers, strict=True))
     left = None if threshold is None else max(threshold - region.slack, 0.0)
     found = _loss_over_box(asked, given, region, tol, left)
-    if not math.nextafter(found.upper + region.slack, math.inf) < added.upper:
-        return replace(added, lower=max(added.lower, found.lower - region.slack))
-    d = region.inner.box.shape[1]
-    high, low = (None if end is None else end[:d] for end in (found.x_high, found.x_low))
-    lower, upper = max(0.0, found.lower - region.slack), math.nextafter(found.upper + region.slack, math.inf)
-    return LossBounds(max(added.lower, lower), upper, high, low, upper - lower <= tol, found.reason)
+    lower, upper = found.lower - region.slack, math.nextafter(found.upper + region.slack, math.inf)
+    best = known if known.lower > lower or found.x_high is None or found.x_low is None else found
+    high, low = (None if end is None else end[: len(half)] for end in (best.x_high, best.x_low))
+    lower, upper = max(added.lower, known.lower, lower), min(added.upper, upper)
+    return LossBounds(lower, upper, high, low, upper - lower <= tol, found.reason)
 
 
 def _loss_over_box(
@@ -314,7 +320,10 @@ def _loss_over_box(
     high, low = (_Search(law, sign) if inner is None else RegionSearch(law, sign) for sign in (1, -1))
     if threshold is None or ceiling > threshold:
         # A search counts rounding four times per side, which limits its accuracy.
-        most_steps = _MOST_JOINT_STEPS if isinstance(region, JointRegion) else sys.maxsize
+        most_steps = sys.maxsize
+        if isinstance(region, JointRegion):
+            steps = max(_FEWEST_JOINT_STEPS, _JOINT_ENTRIES // max(1, region.coef.size))
+            most_steps = min(steps if (~region.integer).sum() > _FEW_FEATURES else _JOINT_STEPS, _JOINT_STEPS)
         _refine(high, low, max(tol, 8 * law.allowance), at_most, above, most_steps)
     is_open = threshold is None or high.lower + low.lower <= threshold < ceiling
     # A loss above the threshold needs no proof of its upper bound.
@@ -362,13 +371,6 @@ def _check_outputs(queries: Sequence[Query], outputs: Sequence[int]) -> None:
     for query, output in zip(queries, outputs, strict=True):
         if not is_integer(output) or output not in range(query.n_outputs):
             raise ValueError(f"An output must be an integer from 0 to {query.n_outputs - 1}; got {output!r}.")
-
-
-def _common_features(queries: Sequence[Query]) -> int:
-    sizes = {query.n_features for query in queries if isinstance(query, RegressionQuery)}
-    if len(sizes) != 1:
-        raise ValueError(f"All queries must have the same number of features; got {sorted(sizes)}.")
-    return sizes.pop()
 
 
 def _loss_of_shares(answers: Sequence[tuple[SoftmaxQuery, int]], tol: float) -> float:
