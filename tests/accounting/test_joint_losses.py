@@ -212,6 +212,11 @@ def test_a_category_that_is_declared_is_counted_with_questions_about_the_record(
 
 
 def test_the_release_of_a_declared_category_is_the_law_of_the_mechanism():
+    with PrivacyLedger(25.0, bounds=PEOPLE) as ledger:
+        ledger.declare(features=["x", *JOBS])
+        # Another code than one's own has a chance of e^-20.
+        found = ledger.release(rr(20.0), [[0], [1], [2], [1]], range(4), part=JOBS)
+        assert found.rows.ravel().tolist() == [0, 1, 2, 1]
     law = RandomizedResponse(1.3, 3)
     query = ClassQuery(np.eye(4)[1:], np.zeros(3), 1.3)
     assert query.mechanism.code_counts == law.code_counts

@@ -23,13 +23,14 @@ class Scripted:
     """A stream of given words that counts how many were drawn."""
 
     def __init__(self, *draws):
-        self.draws, self.count = list(draws), 0
+        self.draws, self.count, self.rows = list(draws), 0, []
 
     def words(self, size):
         self.count += 1
         return np.resize(np.asarray(self.draws.pop(0), dtype=np.uint64), size)
 
     def at(self, places, size):
+        self.rows += [(places.tolist(), size)]
         return self
 
 
@@ -114,7 +115,8 @@ def test_the_attack_a_border_is_decided_by_bits_that_were_not_drawn_yet():
     for further in (0, 2**64 - 1):
         stream = Scripted(own, [further] * 5)
         points.append(lattice.noisy_points(rows, stream, SCALE, 1.0)[0])
-        assert stream.count == 2
+        # Further bits are those of the row.
+        assert (stream.count, stream.rows) == (2, [([0], 1)])
     # Both cells of the border are possible, and next to each other.
     assert abs(points[0][0] - points[1][0]) == 1
     assert points[0][1] == points[1][1]
