@@ -1,6 +1,7 @@
 """Label mechanisms: transformers of y by randomized response or noise on the one-hot label."""
 
 import json
+from collections.abc import Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -240,10 +241,11 @@ class LabelRR(LabelPrivatizer):
         None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
     ledger : PrivacyLedger, default=None
         Charges each person's budget the exact epsilon before a release, which then requires `ids`.
-    part : str, default=None
+    part : str or sequence of str, default=None
         Name of the attribute, such as ``"employment"``. A `ledger` then charges releases of one part with the same
-        classes together, by their joint loss. A person's label must stay the same. None charges each in full. Not with
-        a prior.
+        classes together, by their joint loss. The features of a one-hot block of the ledger's domain, in the order of
+        the classes, charge them together with all other answers about the record. A person's label must stay the same.
+        None charges each in full. Not with a prior.
 
     Attributes
     ----------
@@ -299,7 +301,7 @@ class LabelRR(LabelPrivatizer):
         **LabelPrivatizer._parameter_constraints,
         "prior": ["array-like", None],
         "ledger": LEDGER,
-        "part": [str, None],
+        "part": [str, list, tuple, None],
     }
 
     def __init__(
@@ -310,7 +312,7 @@ class LabelRR(LabelPrivatizer):
         prior: npt.ArrayLike | None = None,
         seed: Seed = None,
         ledger: PrivacyLedger | None = None,
-        part: str | None = None,
+        part: str | Sequence[str] | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.classes = classes
@@ -321,8 +323,10 @@ class LabelRR(LabelPrivatizer):
 
     @property
     def _part(self):
+        if self.part is None or not isinstance(self.part, str):
+            return self.part
         # The same code is another label among other classes.
-        return None if self.part is None else json.dumps([self.part, self.classes_.tolist()], default=str)
+        return json.dumps([self.part, self.classes_.tolist()], default=str)
 
     def _make_mechanism(self, classes):
         if self.part is not None and (self.ledger is None or self.prior is not None):

@@ -186,7 +186,7 @@ class ProjectedRelease(RowMechanism):
             unit="distance",
             stated=epsilon,
             diameter=self._diameter,
-            basis=f"multivariate Laplace in real numbers; {basis}",
+            basis=f"multivariate Laplace, rounded to a lattice, of rows projected in floating point; {basis}",
             figures=tuple(figures),
         )
 
