@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import io
 import os
+import re
 import shlex
 import tempfile
 import traceback
@@ -83,6 +84,11 @@ def run_python(code, names):
     return printed.getvalue()
 
 
+def is_table(printed):
+    """Return whether a text has aligned columns, which a broken line would disarrange."""
+    return "│" in printed or len(re.findall(r"^.*\S {2,}\S.*$", printed, re.MULTILINE)) > 1
+
+
 def run_command(line, folder):
     """Execute a ``skldp`` command in a folder and give what it printed."""
     name, *arguments = shlex.split(line)
@@ -133,7 +139,7 @@ class _Live(SphinxDirective):
             raise self.error(f"What this page runs has failed:\n{traceback.format_exc()}") from None
         parts = [nodes.literal_block(shown, shown, language=language)]
         if printed.strip() and "hide-output" not in self.options:
-            classes = ["output", *(["printed-table"] if "│" in printed else [])]
+            classes = ["output", *(["printed-table"] if is_table(printed) else [])]
             parts.append(nodes.literal_block(printed.rstrip(), printed.rstrip(), language="text", classes=classes))
         return parts
 

@@ -1,7 +1,7 @@
 """The built site in a browser, at the width of a screen and of a telephone.
 
-Needs pages in docs/_build or in the folder that SKLDP_PAGES names, selenium, and chromium with its driver. What is missing
-skips the tests, or fails them where SKLDP_BROWSER is "required".
+Needs selenium, chromium with its driver, and pages in docs/_build or in the folder that SKLDP_PAGES names. Without them
+the tests are skipped, or fail if SKLDP_BROWSER is "required".
 """
 
 import importlib.util
