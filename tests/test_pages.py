@@ -98,3 +98,17 @@ def test_reading_ease_is_flesch_s():
     syllables = sum(texts["count_syllables"](word) for sentence in sentences for word in sentence)
     assert syllables == 13
     assert texts["reading_ease"](sentences) == pytest.approx(206.835 - 1.015 * 5 - 84.6 * 1.3)
+
+
+def test_hidden_code_and_output_are_not_words_of_a_page():
+    pytest.importorskip("sphinx")
+    from docutils import nodes
+
+    count = runpy.run_path(str(DOCS / "page_texts.py"))["count_words"]
+    page = nodes.section("", nodes.title("", "", nodes.Text("A title")))
+    page += nodes.paragraph("", "", nodes.Text("Three short words."))
+    page += nodes.literal_block("", "x = 1")
+    assert count(page) == 8
+    page += nodes.literal_block("", "2 of 3 printed", classes=["output"])
+    page += nodes.comment("", "nothing of this")
+    assert count(page) == 8
