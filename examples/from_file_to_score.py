@@ -134,8 +134,8 @@ def write_files(folder):
 # The scores
 # ----------
 # Training data are noisy; test rows stay with their people. Epsilon covers the features of a penguin, the target of a
-# tip or a patient, and the whole record of a customer. At epsilon 64 little noise is left, so the score is close to that
-# without privacy.
+# tip or a patient, and the whole record of a customer. At epsilon 64 little noise is left, so the score is close to
+# that without privacy.
 
 if __name__ == "__main__":
     EPSILONS = (1.0, 2.0, 4.0, 8.0, 16.0, 64.0)

@@ -109,9 +109,9 @@ for ax, (name, (X, y, declared)) in zip(axes[0], tables.items(), strict=True):
 # One number predicts the loss
 # ----------------------------
 # The loss of accuracy depends on one number that is known in advance: J, :func:`skldp.learning.sufficiency`, computed
-# from the number of people, the number of features, and epsilon. If the target is linear in the features, the gap to the
-# fit without privacy is about 1 / J of the explained variance. Below J = 8 the classifier predicts the shares of the
-# classes, and below 3 the regression predicts the mean. Both warn.
+# from the number of people, the number of features, and epsilon. If the target is linear in the features, the gap to
+# the fit without privacy is about 1 / J of the explained variance. Below J = 8 the classifier predicts the shares of
+# the classes, and below 3 the regression predicts the mean. Both warn.
 
 
 def gaps_of_regression(X, y, declared, n_people, protocol):
@@ -185,8 +185,8 @@ ax.legend(fontsize="small", ncols=2)
 # %%
 # Too few people
 # --------------
-# 442 people are too few for ten features at these epsilons. The model warns, says how many people it needs, and predicts
-# the mean.
+# 442 people are too few for ten features at these epsilons. The model warns, says how many people it needs, and
+# predicts the mean.
 
 X, y = load_diabetes(return_X_y=True)
 with warnings.catch_warnings(record=True) as said:

@@ -53,8 +53,8 @@ teams = {
 
 # %%
 # Every team asks at epsilon 1. Basic composition would refuse the third team and all later ones. The Bayesian filter
-# certifies what each patient's answers have revealed, and lets them answer while it is safe. A refusal depends on earlier
-# answers, so late means cover fewer patients, and late teams must take that into account.
+# certifies what each patient's answers have revealed, and lets them answer while it is safe. A refusal depends on
+# earlier answers, so late means cover fewer patients, and late teams must take that into account.
 filters = {}
 for team, (model, target) in teams.items():
     survey = BayesianFilter(model, epsilon=1.0, ledger=ledger).fit(public, target)
@@ -74,8 +74,8 @@ changed = bool((ledger.realized_loss(ids) != before).any())
 print(f"asked again: {again.fresh.sum()} fresh answers, budgets changed: {changed}")
 
 # %%
-# Clones made by cross-validation share the ledger, so the questions of all folds are charged to the people that the index
-# of the table names.
+# Clones made by cross-validation share the ledger, so the questions of all folds are charged to the people that the
+# index of the table names.
 volunteers = pd.DataFrame(np.random.default_rng(0).uniform(-0.1, 0.1, (60, 4)))
 volunteers.index = pd.Index([f"volunteer {number}" for number in range(60)], name="person")
 survey = BayesianFilter(Ridge(), epsilon=1.0, ledger=ledger, ids="person")
