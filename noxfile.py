@@ -143,7 +143,7 @@ def archive_vectors(version):
     with zipfile.ZipFile(f"dist/skldp-{version}-vectors.zip", "w") as archive:
         for name in ("FORMAT.md", "policy.schema.json", "vectors.json"):
             archive.writestr(zipfile.ZipInfo(name), (client / name).read_bytes())
-    files = sorted(path for path in Path("dist").iterdir() if path.is_file())
+    files = sorted(path for path in Path("dist").iterdir() if path.suffix in (".whl", ".gz", ".zip"))
     sums = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files]
     Path("dist/SHA256SUMS").write_text("".join(sums), encoding="utf-8")
 
