@@ -26,6 +26,7 @@ from skldp.laws._numbers import (
     TwoAnswersLaw,
 )
 from skldp.laws._odds import TWO_64
+from skldp.laws._points_law import PointsLaw
 from skldp.learning._answer_scores import SupportScores, code_scores
 from skldp.mechanisms.numeric._piecewise import lattice_variance
 
@@ -191,6 +192,11 @@ def _square_of_number(law: UnitLaw) -> float:
         rounded = (np.append(gaps, 0.0) + np.append(0.0, gaps)) / (2 * gaps.sum())
         other = law.response.other_count / TWO_64
         answered = other + (1 - len(rounded) * other) * rounded
+        return float(answered @ np.array([law.value(answer) for answer in range(law.n_answers)]) ** 2)
+    if isinstance(law, PointsLaw):
+        rounded = np.ones(law.n_points)
+        rounded[[0, -1]] = 0.5
+        answered = rounded @ (np.array(law.rows) / TWO_64).astype(np.float64) / (law.n_points - 1)
         return float(answered @ np.array([law.value(answer) for answer in range(law.n_answers)]) ** 2)
     assert isinstance(law, BitsLaw)
     flips = [count / TWO_64 for count in law.flip_counts]

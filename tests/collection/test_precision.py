@@ -22,6 +22,7 @@ from skldp.mechanisms.categorical._hadamard import HadamardResponse
 from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 from skldp.mechanisms.numeric._duchi import ThreeOutputs
+from skldp.mechanisms.numeric._points import Points
 from skldp.mechanisms.numeric._privunit_box import PrivUnitBox
 from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
 
@@ -42,6 +43,7 @@ FIELDS = (
     NumberField("cells", -5.0, 250.0, Piecewise(2.0).integer_law),
     NumberField("mixed", 1.0, 9.0, Hybrid(2.0).integer_law),
     NumberField("knots", 0.0, 100.0, ResponseOnBins(3.0, 0.0, 100.0, unbiased=True).integer_law),
+    NumberField("points", 0.0, 4.0, Points(1.0).integer_law),
     NumberField("binary", 0.0, 1.0, bitrand(9.0, UNIT, calibration="exact", debias=True).integer_law),
     NumberField("longitudinal", 0.0, 1.0, longitudinal_mean(2.0, 1.0)),
     NumbersField("chosen", columns("p", 4), features(Hybrid(2.0), 4, 2).integer_law),
