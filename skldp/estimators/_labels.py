@@ -28,12 +28,7 @@ from skldp.mechanisms.categorical._label_laws import LabelLaplaceMechanism, Rand
 from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
 
 
-class LabelReleaser(
-    GuaranteeMixin,
-    TransformerMixin,
-    BaseEstimator,
-    auto_wrap_output_keys=None,  # type: ignore[call-arg]  # scikit-learn has no types to say that it takes it
-):
+class LabelReleaser(GuaranteeMixin, TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
     """Base class of the transformers of y: labels to codes, and one mechanism.
 
     A subclass defines the hooks ``_make_mechanism(classes)`` and ``_decoded(answers, dtype)``. One with parameters of
