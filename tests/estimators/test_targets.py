@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
-from skldp import LabelPrivateClassifier, LabelPrivateRegressor, NumericPrivatizer, TargetPrivatizer, privacy_guarantee
+from skldp import LabelPrivateClassifier, LabelPrivateRegressor, TargetPrivatizer, privacy_guarantee
 from skldp.exceptions import ChangedAfterFitError, LearntDomainWarning, OutOfDomainWarning, SeededNoiseWarning
 from skldp.mechanisms._record import share_out
 from skldp.mechanisms.categorical._unary import UnaryEncoding
