@@ -3,10 +3,12 @@
 A session's tag says whether it keeps one core busy or all: ``.ci/run`` runs those of one core beside the others.
 """
 
+import hashlib
 import os
 import re
 import shutil
 import sys
+import zipfile
 from pathlib import Path
 
 import nox
@@ -82,11 +84,7 @@ def postgres(session):
     if not list(Path("/usr/lib/postgresql").glob("*/bin/initdb")) and not shutil.which("initdb"):
         if os.getuid() != 0 or not shutil.which("apt-get"):
             session.error("Nothing was tested: install a PostgreSQL server first (Debian's package is postgresql).")
-        quiet = {"DEBIAN_FRONTEND": "noninteractive"}
-        session.run("apt-get", "update", "-qq", external=True)
-        session.run(
-            "apt-get", "install", "-y", "-qq", "--no-install-recommends", "postgresql", external=True, env=quiet
-        )
+        install_debian(session, "postgresql")
     session.install("-e", ".[test,postgres]")
     required = {"SKLDP_POSTGRES": "required"}
     # Each worker starts a server of its own.
@@ -107,16 +105,47 @@ def docs(session):
     """Build the pages, which run every example, with warnings as errors."""
     session.install("-e", ".[docs]")
     session.run("python", "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "docs", "docs/_build")
+    if not (shutil.which("chromium") and shutil.which("chromedriver")):
+        if os.getuid() != 0 or not shutil.which("apt-get"):
+            session.warn("NO PAGE WAS LOOKED AT IN A BROWSER: install chromium and its driver.")
+            return
+        install_debian(session, "chromium", "chromium-driver")
+    session.install("-e", ".[test,browser]")
+    required = {"SKLDP_BROWSER": "required"}
+    session.run("python", "-m", "pytest", "-q", "-m", "not statistical", "tests/test_pages.py", env=required)
 
 
 @nox.session(tags=["one_core"])
 def package(session):
-    """Build what is published, and import it from its wheel."""
+    """Build what is published, install it as from an index, and run the README; `-- study` runs its command too."""
     session.install("build", "twine")
     shutil.rmtree("dist", ignore_errors=True)
     session.run("python", "-m", "build")
     shell(session, "python -m twine check --strict dist/*")
-    shell(session, "python -m pip install dist/*.whl && cd / && python -c 'import skldp; print(skldp.__version__)'")
+    archive_vectors(next(Path("dist").glob("*.whl")).name.split("-")[1])
+    # Without an index and without dependencies, nothing but the wheel just built can be installed.
+    session.install("--no-index", "--no-deps", "--find-links", "dist", "skldp")
+    session.install("--find-links", "dist", "skldp[study]")
+    example, printed = re.search(r"```python\n(.*?)```\n\n```text\n(.*?)```", README, re.DOTALL).groups()
+    with session.chdir(session.create_tmp()):
+        said = session.run("python", "-c", example, silent=True)
+        if said.splitlines()[1:] != printed.splitlines()[1:]:
+            session.error(f"The README's example states another guarantee: {said}")
+        if "study" in session.posargs:
+            session.run("skldp", "study", silent=True)
+            shell(session, "test -s study.csv && test -s study.png")
+
+
+def archive_vectors(version):
+    """Write the test vectors with their format into one archive of reproducible bytes, and the checksums of all."""
+    client = Path("skldp/client")
+    # Stored, because the output of deflate differs between versions of zlib.
+    with zipfile.ZipFile(f"dist/skldp-{version}-vectors.zip", "w") as archive:
+        for name in ("FORMAT.md", "policy.schema.json", "vectors.json"):
+            archive.writestr(zipfile.ZipInfo(name), (client / name).read_bytes())
+    files = sorted(path for path in Path("dist").iterdir() if path.suffix in (".whl", ".gz", ".zip"))
+    sums = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files]
+    Path("dist/SHA256SUMS").write_text("".join(sums), encoding="utf-8")
 
 
 @nox.session(python=OLDEST, tags=["all_cores"])
@@ -154,6 +183,13 @@ def benchmarks(session):
     """Time the releases; arguments go to pytest, such as --benchmark-compare."""
     session.install("-e", ".[bench]")
     session.run("python", "-m", "pytest", "benchmarks/bench_releases.py", *session.posargs)
+
+
+def install_debian(session, *packages):
+    """Install packages of Debian's, as root."""
+    quiet = {"DEBIAN_FRONTEND": "noninteractive"}
+    session.run("apt-get", "update", "-qq", external=True)
+    session.run("apt-get", "install", "-y", "-qq", "--no-install-recommends", *packages, external=True, env=quiet)
 
 
 def install_wheels(session, what):

@@ -129,10 +129,7 @@ PACKAGES = {"spark": "pyspark"}
 def survey(engine, people, truth, secret, folder):
     """Release in an engine, collect what it wrote, and then what was seen before."""
     policy = POLICY if secret is None else POLICY.permanent()
-    # Spark and DuckDB keep no metadata.
-    settings = {"as_bytes": engine in ("spark", "duckdb")}
-    if secret is not None:
-        settings |= {"secret": secret, "ids": "person"}
+    settings = {} if secret is None else {"secret": secret, "ids": "person"}
     release = release_batches(policy, **settings)
     start = time.perf_counter()
     ENGINES[engine](people, release, folder)

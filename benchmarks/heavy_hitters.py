@@ -4,10 +4,10 @@
     python benchmarks/heavy_hitters.py --bits 64 --epsilons 2 --seeds 3 --kept 64 --candidates 65536
 
 People are drawn from a Zipf law (exponent 1.5) over 100,000 codes, which are drawn anew from the whole domain for each
-seed, and are divided into groups of one size at random. Mean and worst over the seeds: how many codes are found, how
-many of them nobody has (false), precision (which of the m that are found are among the m most frequent of all people),
-recall of the most frequent ten and twenty, how often an interval of what is found holds its share among all people, and
-the share from which on a code is found. Seconds are of one run, of all groups.
+seed, and are divided at random into groups of the advised sizes. Mean and worst over the seeds: how many codes are
+found, how many of them nobody has (false), precision (which of the m that are found are among the m most frequent of
+all people), recall of the most frequent ten and twenty, how often an interval of what is found holds its share among
+all people, and the share from which on a code is found. Seconds are of one run, of all groups.
 """
 
 import argparse
@@ -18,7 +18,8 @@ import numpy as np
 
 from skldp import HeavyHitters
 from skldp.client import PrefixDomain
-from skldp.collection._report_tables import ReportColumns, answer_bytes, batch_of_columns
+from skldp.collection._report_files import Found
+from skldp.collection._report_tables import ReportColumns, answer_bytes
 from skldp.exceptions import SeededNoiseWarning
 from skldp.mechanisms import LocalHashing, RandomizedResponse, noise_from
 
@@ -35,7 +36,7 @@ def population(n_bits, n_people, rng):
 
 
 def reports_of(hitters, codes, seed):
-    """One group's reports as an Arrow record batch, by the mechanism for tables whose law is that of the task."""
+    """One group's reports, by the mechanism for tables whose law is that of the task."""
     task = hitters.task
     place = {word: i for i, word in enumerate(task.candidates)}
     own = np.array([place.get(task.domain.prefix(int(code), task.length), len(place)) for code in codes])
@@ -45,7 +46,7 @@ def reports_of(hitters, codes, seed):
     answers = mechanism.release(own[:, None], noise_from(seed)).rows[:, 0]
     ids = np.random.default_rng([seed, 7]).integers(0, 256, (len(codes), 16)).astype(np.uint8)
     columns = ReportColumns(ids, (answers.astype(f"u{answer_bytes(law.n_answers)}"),))
-    return batch_of_columns(task.policy, columns)
+    return Found(columns, 0, 0)
 
 
 def run(options, epsilon, seed):
@@ -53,10 +54,17 @@ def run(options, epsilon, seed):
     rng = np.random.default_rng(seed)
     people = population(options.bits, options.people, rng)
     domain = PrefixDomain.of_bits(options.bits)
-    hitters = HeavyHitters(domain, epsilon, "a test", n_kept=options.kept, n_candidates=options.candidates)
-    groups = np.array_split(people, len(hitters.lengths))
+    hitters = HeavyHitters(
+        domain,
+        epsilon,
+        "a test",
+        n_kept=options.kept,
+        n_candidates=options.candidates,
+        false_positives=options.false_positives,
+    )
+    groups = np.split(people, np.rint(np.cumsum(hitters.group_shares)[:-1] * len(people)).astype(int))
     for i, group in enumerate(groups):
-        hitters.collector.add_batch(reports_of(hitters, group, 1000 * seed + i))
+        hitters.collector._take(reports_of(hitters, group, 1000 * seed + i))
         hitters.close_round()
     codes, counts = np.unique(people, return_counts=True)
     order = np.argsort(-counts, kind="stable")
@@ -86,6 +94,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--kept", type=int, default=32)
     parser.add_argument("--candidates", type=int, default=4096)
+    parser.add_argument("--false-positives", type=float, default=0.05)
     options = parser.parse_args()
     warnings.simplefilter("ignore", SeededNoiseWarning)
     print(f"codes of {options.bits} bits, {options.people:,} people, seeds 0 to {options.seeds - 1}: mean [worst]")

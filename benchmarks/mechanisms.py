@@ -23,8 +23,8 @@ from skldp.mechanisms.numeric._bounded_features import (
     JOINT_MECHANISMS,
     NUMERIC_MECHANISMS,
     BoundedFeatures,
-    automatic_n_sampled,
     make_mechanism,
+    number_of_sampled_features,
 )
 
 EPSILON, DELTA, N_FEATURES = 1.0, 1e-5, 64
@@ -132,7 +132,7 @@ def main():
         speed = million_a_second(lambda m=mechanism, each=each: m.release(each, noise), values.size)
         sampled = "-"
         if name not in JOINT_MECHANISMS:
-            k = automatic_n_sampled(EPSILON, N_FEATURES)
+            k = number_of_sampled_features("auto", name, EPSILON, N_FEATURES)
             rows = BoundedFeatures(make_mechanism(name, EPSILON, k), *ends, n_sampled=k, stated=EPSILON)
             sampled = f"{million_a_second(lambda m=rows: m.release(values, noise), values.size):,.0f}"
         beside = "; ".join(f"{label} {theirs:.3g} (x{speed / theirs:,.0f})" for label, theirs in others.get(name, []))

@@ -1,6 +1,6 @@
-"""Measure the number of log-link questions within a budget, planned epsilons, and losses of linked records.
+"""Measure questions within a budget, planned epsilons, and losses of mixed histories and of linked records.
 
-``python benchmarks/questions.py [runs]`` prints three tables; everything is drawn from fixed seeds.
+``python benchmarks/questions.py [runs]`` prints four tables; everything is drawn from fixed seeds.
 """
 
 import sys
@@ -8,10 +8,18 @@ import warnings
 
 import numpy as np
 
-from skldp.accounting import BayesianPrivacyFilter, Belief, Household, RegressionQuery
+from skldp.accounting import (
+    BayesianPrivacyFilter,
+    Belief,
+    ClassQuery,
+    Household,
+    RegressionQuery,
+    SoftmaxQuery,
+    realized_loss,
+)
 from skldp.accounting._filters import BasicPrivacyFilter
 from skldp.exceptions import SeededNoiseWarning
-from skldp.mechanisms import noise_from
+from skldp.mechanisms import Columns, Interval, OneHot, noise_from
 from skldp.study import plan_questions
 
 N_FEATURES, EPSILON, BUDGET = 4, 0.1, 1.0
@@ -50,6 +58,30 @@ def rents():
     return separate, together
 
 
+def mixed_history(run):
+    """Exact loss on a grid, certified loss and sum of losses of one history, with its epsilons added up."""
+    rng, noise, jobs = np.random.default_rng(run), noise_from(run), ("a", "b", "c")
+    domain = Columns.of({"x": Interval(-1.0, 1.0), jobs: OneHot(3)})
+    records = np.array([[x, *own] for x in np.linspace(-1, 1, 401) for own in np.eye(3)])
+    row, asked = records[rng.integers(len(records), size=1)], []
+    for _ in range(4):
+        coef = rng.uniform(-1, 1, 4)
+        ends = coef[1:].min() - abs(coef[0]), coef[1:].max() + abs(coef[0])
+        asked.append(RegressionQuery("linear", coef, 0.0, ends, 0.3))
+    coef, none = rng.uniform(-2, 2, (3, 4)), np.zeros(3)
+    asked += [SoftmaxQuery(coef, none, of_class, 0.3) for of_class in range(3)]
+    asked += [ClassQuery(coef, none, 0.3)] * 2 + [ClassQuery(np.eye(4)[1:], none, 0.3)] * 3
+    outputs = [int(query.sample(row, noise)[0]) for query in asked]
+    exact = np.ptp(sum(query.log_likelihood(output, records) for query, output in zip(asked, outputs, strict=True)))
+    groups = {}
+    for query, output in zip(asked, outputs, strict=True):
+        key = "regressions" if isinstance(query, RegressionQuery) else query.key
+        groups.setdefault(key, []).append((query, output))
+    added = sum(realized_loss(*zip(*own, strict=True), bounds=domain).upper for own in groups.values())
+    certified = realized_loss(asked, outputs, bounds=domain).upper
+    return exact, certified, added, sum(query.exact_epsilon for query in asked)
+
+
 def main(n_runs=10):
     """Print what the module says."""
     print(f"questions of epsilon {EPSILON} answered at a budget of {BUDGET}, {N_FEATURES} features, {n_runs} people:")
@@ -64,6 +96,10 @@ def main(n_runs=10):
         queries = [question(rng, "linear") for _ in range(n_questions)]
         plan = plan_questions(queries, people, total_epsilon=BUDGET, bounds=(-1, 1))
         print(f"  {n_questions:2} questions: {plan.epsilon:.3f}, by adding up {plan.added_up:.3f}")
+    losses = np.array([mixed_history(run) for run in range(n_runs)])
+    print(f"loss of 12 answers about one record (regressions, classes, probabilities, releases), {n_runs} people:")
+    for name, own in zip(("on a grid", "certified", "sum of losses", "epsilons"), losses.T, strict=True):
+        print(f"  {name:14} {own.mean():.2f} +- {own.std(ddof=1):.2f}")
     separate, together = rents()
     print("confidence that the rent is high grows, after the answers that say so,")
     print(f"  by a factor of {separate:.1f} with four budgets of 1, of {together:.2f} with one (limit {np.exp(1):.2f})")

@@ -28,6 +28,7 @@ extensions = [
     "numpydoc",
     "sphinx_gallery.gen_gallery",
     "live_pages",
+    "page_texts",
 ]
 exclude_patterns = ["_build", "auto_examples/*.ipynb", "auto_examples/*.py"]
 templates_path = ["_templates"]
@@ -53,9 +54,7 @@ html_theme_options = {
     "footer_end": [],
 }
 # Pages without pages beneath them give their width to the text.
-html_sidebars = {
-    page: [] for page in ("index", "start", "epsilon", "reference", "reference/generated/**", "auto_examples/**")
-}
+html_sidebars = {page: [] for page in ("index", "tutorial", "reference", "reference/generated/**", "auto_examples/**")}
 
 autosummary_generate = True
 toc_object_entries_show_parents = "hide"

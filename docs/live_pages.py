@@ -1,19 +1,24 @@
 """Directives that run what a page shows, so that no figure and no command in it can go stale.
 
 ``run-python`` executes Python and shows what it printed; the blocks of one page share their names, and with
-``:show:`` an object is shown as a notebook would. ``run-command`` executes command lines in an empty folder, or with
+``:show:`` an object is shown as a notebook would. ``run-figure`` executes Python that is not shown and puts the
+matplotlib figure that it drew on the page. ``run-command`` executes command lines in an empty folder, or with
 ``:folder:`` in the one that a name of the page's Python holds. ``exec-table`` shows a table that a function of
-``tables.py`` computes. What fails is an error of the build.
+``tables.py`` computes. A failure in any of them fails the build.
 """
 
 import contextlib
+import hashlib
 import io
 import os
+import re
 import shlex
 import tempfile
 import traceback
 import warnings
+from pathlib import Path
 
+import matplotlib as mpl
 import tables
 from docutils import nodes
 from docutils.parsers.rst import directives
@@ -24,6 +29,15 @@ from skldp.estimators import _guarantee_mixin
 
 # What is seen whole beside two menus on a screen of 1,280 pixels.
 _MOST_COLUMNS = 98
+
+
+_FIGURE_STYLE = {
+    "figure.figsize": (7.2, 3.0),
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.prop_cycle": mpl.cycler(color=["#1f6f8b", "#d1495b", "#8a8d8f", "#edae49"]),
+    "legend.frameon": False,
+}
 
 
 # What a newcomer looks at first; the others follow by name, those of one paper beside each other.
@@ -52,7 +66,9 @@ class GalleryOrder:
 
 
 def setup(app):
+    mpl.use("Agg")
     app.add_directive("run-python", RunPython)
+    app.add_directive("run-figure", RunFigure)
     app.add_directive("run-command", RunCommand)
     app.add_directive("exec-table", ExecTable)
     return {"version": "1", "parallel_read_safe": True}
@@ -66,6 +82,11 @@ def run_python(code, names):
         warnings.showwarning = lambda message, category, *_: print(f"{category.__name__}: {message}")
         exec(compile(code, "<page>", "exec"), names)
     return printed.getvalue()
+
+
+def is_table(printed):
+    """Return whether a text has aligned columns, which a broken line would disarrange."""
+    return "│" in printed or len(re.findall(r"^.*\S {2,}\S.*$", printed, re.MULTILINE)) > 1
 
 
 def run_command(line, folder):
@@ -118,7 +139,7 @@ class _Live(SphinxDirective):
             raise self.error(f"What this page runs has failed:\n{traceback.format_exc()}") from None
         parts = [nodes.literal_block(shown, shown, language=language)]
         if printed.strip() and "hide-output" not in self.options:
-            classes = ["output", *(["printed-table"] if "│" in printed else [])]
+            classes = ["output", *(["printed-table"] if is_table(printed) else [])]
             parts.append(nodes.literal_block(printed.rstrip(), printed.rstrip(), language="text", classes=classes))
         return parts
 
@@ -141,6 +162,39 @@ class RunPython(_Live):
         if longest > _MOST_COLUMNS:
             raise ValueError(f"Code must fit into {_MOST_COLUMNS} columns, which a page shows. Got {longest} instead.")
         return text, "python", run_python(text, self.names)
+
+
+class RunFigure(_Live):
+    """A figure that hidden Python draws, with what it shows as its caption."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+    option_spec = {"alt": directives.unchanged_required}
+
+    def run(self):
+        import matplotlib.pyplot as plt
+
+        plt.close("all")
+        code = "\n".join(self.content)
+        try:
+            with mpl.rc_context(_FIGURE_STYLE):
+                # Seeds make the figure the same in every build; the package warns of each.
+                run_python(code, self.names)
+                path = self._save(plt.gcf(), code)
+        except Exception:
+            raise self.error(f"The figure of this page has failed:\n{traceback.format_exc()}") from None
+        image = nodes.image(uri=os.path.relpath(path, Path(self.env.doc2path(self.env.docname)).parent))
+        image["alt"] = self.options["alt"]
+        caption, messages = self.parse_inline(self.arguments[0])
+        return [nodes.figure("", image, nodes.caption("", "", *caption), classes=["page-figure"]), *messages]
+
+    def _save(self, figure, code):
+        """Write the figure beside the doctrees, from where the builder copies it like any other image."""
+        folder = Path(self.env.app.doctreedir) / "figures"
+        folder.mkdir(parents=True, exist_ok=True)
+        name = f"{self.env.docname.replace('/', '-')}-{hashlib.sha256(code.encode()).hexdigest()[:8]}.png"
+        figure.savefig(folder / name, dpi=150, bbox_inches="tight", metadata={"Software": None})
+        return folder / name
 
 
 class RunCommand(_Live):

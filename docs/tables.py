@@ -1,7 +1,10 @@
 """The computed tables of the pages. Each function gives a header and rows of text."""
 
 import math
+import re
+import tomllib
 import warnings
+from pathlib import Path
 
 import numpy as np
 from bit_laws import baseline_laws, error_probabilities
@@ -22,6 +25,12 @@ def suspicion():
         odds = math.exp(epsilon) / 9
         rows.append([f"{epsilon:g}", f"{1 / (1 + 9 * math.exp(epsilon)):.3g}", f"{odds / (1 + odds):.4f}"])
     return ["epsilon", "no lower than", "no higher than"], rows
+
+
+def suspicion_of_one_in_a_thousand():
+    """How far a release can raise a suspicion of one in a thousand."""
+    rows = [[f"{epsilon:g}", f"{1 / (1 + 999 * math.exp(-epsilon)):.1%}"] for epsilon in (0.5, 1, 2, 5, 10)]
+    return ["epsilon", "at most"], rows
 
 
 def bitrand():
@@ -158,3 +167,24 @@ def _number(value):
     if value < 1000:
         return f"{value:.3g}"
     return f"{value:,.0f}" if value < 1e7 else f"{value:.2g}"
+
+
+def extras():
+    """Optional packages that a user may want, from the package's own metadata."""
+    purposes = {
+        "study": "the command line, studies and plots",
+        "arrow": "files of Arrow and Parquet",
+        "fast": "compiled steps of BitRand, LATENT and OME",
+        "postgres": "a ledger that several hosts share",
+        "flower": "federated training with Flower",
+        "dask": "releases of dask arrays and dataframes",
+        "test": "the tests",
+        "docs": "this site",
+    }
+    with (Path(__file__).parents[1] / "pyproject.toml").open("rb") as file:
+        declared = tomllib.load(file)["project"]["optional-dependencies"]
+    rows = []
+    for name, purpose in purposes.items():
+        packages = ", ".join(re.split("[><=]", package)[0] for package in declared[name])
+        rows.append([f"``{name}``", purpose, packages])
+    return ["extra", "for", "packages"], rows

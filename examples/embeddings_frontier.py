@@ -8,15 +8,15 @@ table releases the labels as well, out of the same budget.
 
 PrivUnit's noise is known: its covariance is public. ``NoiseAwareDiscriminant`` is linear discriminant analysis
 with that noise taken out of the covariance, and with ridge and intercept set by the size of the noise alone, so that
-nothing is tuned on clean data. It can also use unlabelled vectors that are nobody's secret: these say in which
-directions embeddings differ at all, and the class means are shrunk to them (200 people release nothing in that case).
-``PrivateDiscriminant`` asks for a release that is made for the model, of the vector and its label together.
+nothing is tuned on clean data. It can also use unlabelled public vectors, which show in which directions embeddings
+differ; the class means are then shrunk to these (200 people release nothing in that case).
+``PrivateDiscriminant`` asks for one report that combines the vector and its label.
 
 On AG News (8,000 released sentences of 384 dimensions, four topics, 3 seeds) PrivUnit with the noise-aware classifier
 reaches 0.63, 0.77, 0.84 and 0.85 at epsilon 1, 2, 5 and 10, and with 200 public vectors 0.76, 0.81, 0.84 and 0.85. The
 best value-by-value mechanism reaches 0.45, 0.57, 0.73 and 0.76, and Laplace noise at the same exact epsilon stays below
 0.47. The nearest class mean reaches 0.86 on clean vectors, and with true means and noise of the size that PrivUnit
-leaves on them 0.65, 0.78, 0.84 and 0.85: without public vectors there is little left to gain here. With the label
+leaves on them 0.65, 0.78, 0.84 and 0.85, so without public vectors there is little left to gain. With the label
 released too, one joint vector reaches 0.48, 0.66, 0.80 and 0.83, and with 200 public vectors 0.81, 0.81, 0.83 and 0.84
 (10 seeds, ``benchmarks/discriminant.py``).
 
@@ -65,7 +65,7 @@ def load():
 
 
 # %%
-# What learns from the releases: a classifier that knows nothing of the noise, and one that does.
+# Two classifiers learn from the releases. One ignores the noise, the other corrects for it.
 
 
 def logistic(_):
@@ -122,8 +122,8 @@ def evaluate(privatizer, make, X, y, test, y_test):
 
 
 # %%
-# A reference: whoever knew the class means but for the noise that PrivUnit, the best release of a mean, leaves on them
-# would do this well with the nearest mean. Not a bound: where the covariance shows through the noise, more is possible.
+# A reference: the nearest mean with true class means, plus the noise that PrivUnit leaves on a mean. It is not a bound:
+# if the covariance shows through the noise, more is possible.
 
 
 def noisy_means(mechanism, X, y, test, y_test, seed):
@@ -138,8 +138,8 @@ def noisy_means(mechanism, X, y, test, y_test, seed):
 # %%
 # Labels as well. One way splits the budget: k-ary randomized response for the label, and the membership weights undo
 # it. The other releases both as ONE vector with the whole budget: the tensor product of the embedding with a corner of
-# the regular simplex that stands for the label. Its mean holds the contrasts of the class means, so the label costs no
-# more than the larger dimension; with public vectors, which say in which few directions to tell them, not even that.
+# the regular simplex that represents the label. Its mean contains the contrasts of the class means, so the label costs
+# only the larger dimension, and less with public vectors, which show the few directions that matter.
 
 
 def jointly(epsilon, X, y, test, y_test, seed, public=None):

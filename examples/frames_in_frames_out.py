@@ -6,7 +6,7 @@ Private transformers keep column names and give pandas or polars frames when ask
 """
 
 # %%
-# Bounds are declared for every column, from what is known about wine and not from these bottles.
+# Bounds are declared for every column, from general knowledge about wine and not from these rows.
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -41,8 +41,8 @@ assert isinstance(released, pl.DataFrame)
 print(released.head(3))
 
 # %%
-# Different columns, different budgets. What passes a ColumnTransformer untouched is not protected, and the guarantee
-# of the whole says so.
+# Columns can have different budgets. A column that passes a ColumnTransformer unchanged is not protected, and the
+# guarantee is infinite.
 
 columns = make_column_transformer(
     (BitRandTransformer(epsilon=8, bounds=(10, 16), calibration="exact", debias=True), ["alcohol"]),

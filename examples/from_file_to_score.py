@@ -26,7 +26,7 @@ from skldp import LabelPrivateRegressor, PrivateLogisticRegression, TablePrivati
 # %%
 # Categories and missing values
 # -----------------------------
-# A schema declares what each column can hold, and what stands for a value that is missing. The species is known.
+# A schema declares what each column can hold and how to treat missing values. The species is public.
 
 
 def penguins(path, epsilon):
@@ -45,7 +45,7 @@ def penguins(path, epsilon):
 # %%
 # A number to predict
 # -------------------
-# The bill is known to the house, the tip is private: any regressor, with a target that is released.
+# The bill is public and the tip is private, so only the target is released. Any regressor works.
 
 
 def tips(path, epsilon):
@@ -68,8 +68,8 @@ def diabetes(path, epsilon):
 # %%
 # Fifty thousand rows, with dates
 # -------------------------------
-# So many people can be asked: each tells one thing that the model is made of, under one epsilon for the record and its
-# label. Encoding by declared categories and dates learns nothing from anybody.
+# With this many people, a model can ask each of them for one report, under one epsilon for the record and its label.
+# The encoder uses declared categories and dates, so it learns nothing from the data.
 
 
 def customers(path, epsilon):
@@ -133,9 +133,9 @@ def write_files(folder):
 # %%
 # The scores
 # ----------
-# Noise is in what is trained on; the score is of rows that stay with their people. What the epsilon is of differs: the
-# features of a penguin, the target of a tip or a patient, the whole record of a customer. At an epsilon of 64 little
-# noise is left: the score is about that without privacy.
+# Training data are noisy; test rows stay with their people. Epsilon covers the features of a penguin, the target of a
+# tip or a patient, and the whole record of a customer. At epsilon 64 little noise is left, so the score is close to
+# that without privacy.
 
 if __name__ == "__main__":
     EPSILONS = (1.0, 2.0, 4.0, 8.0, 16.0, 64.0)

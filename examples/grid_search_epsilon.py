@@ -8,8 +8,8 @@ A grid search with scikit-learn's default `refit` takes the best score, which is
 
 # %%
 # The digits have 64 features from 0 to 16, as the description of the data says. ``calibration="exact"`` makes the
-# epsilon of a whole record exactly the one that is searched, and ``debias=True`` makes what is released right on
-# average. Test rows stay with their people, so they are encoded without noise. Labels have a fixed budget.
+# epsilon of a whole record equal to the searched one, and ``debias=True`` makes the release unbiased. Test rows stay
+# with their people, so they are encoded without noise. Labels have a fixed budget.
 
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_digits
@@ -58,5 +58,5 @@ print(privacy_guarantee(search.best_estimator_))
 # %%
 # That is the guarantee of one release. The search itself is a simulation: it released every person's record once for
 # each candidate and fold, and scored with true labels, which no epsilon covers: ``privacy_guarantee(search)`` is
-# infinite, and says so. Choose an epsilon like this on public data, or with the consent
-# of those whose data they are; then everyone else is asked once, with the epsilon that was chosen.
+# infinite. Choose epsilon this way on public data, or with people's consent. Then ask everyone else once, at
+# the chosen epsilon.

@@ -7,7 +7,7 @@ that one person releases, features and target together. Values of at most 4 are 
 """
 
 # %%
-# A number to predict from three features, and one of three classes from six. All bounds are declared.
+# The tasks are a regression on three features and a classification into three classes on six. All bounds are declared.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -32,7 +32,7 @@ clean = {
 }
 
 # %%
-# Two ways to spend an epsilon. A person tells what the model asks for, made for the model:
+# There are two ways to spend an epsilon. In the first, each person sends one report that is made for the model:
 
 
 def regression_that_asks(epsilon):
@@ -46,10 +46,10 @@ def classifier_that_asks(epsilon):
 
 
 # %%
-# Or a person releases their record, and any model is trained on what was released. A record with its target is
-# released as a vector within a ball that holds all records: in its direction, the target is divided by its length.
-# A test person has the features and no target. For the classes, whose labels are released apart, the direction of the
-# features is released. It has a third of the noise, and at the largest epsilon an accuracy of 0.825.
+# In the second, each person releases their record, and any model is trained on the releases. The regression releases
+# features and target as one vector with its norm, because a direction would divide the target by the norm. The
+# classifier releases labels separately, so it can release only the direction of the features. A direction has a third
+# of the noise.
 
 
 def regression_on_records(epsilon):
@@ -66,7 +66,7 @@ def classifier_on_records(epsilon):
 
 
 # %%
-# Each is run ten times, with new noise; the band is from the worst run to the best.
+# Each model runs ten times with new noise. The bands span the worst and the best run.
 
 panels = {
     "R2": {"a model that asks": regression_that_asks, "a model on released records": regression_on_records},

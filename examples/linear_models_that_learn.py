@@ -24,13 +24,13 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
-from sklearn.datasets import load_diabetes
+from sklearn.datasets import load_diabetes, make_friedman1
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from skldp import NumericPrivatizer, PrivateLinearRegression, PrivateLogisticRegression
 from skldp.exceptions import OutOfDomainWarning, SeededNoiseWarning, TooFewPeopleWarning
 from skldp.learning import ClassificationProtocol, sufficiency
-from skldp.study import PrivateLearningCurveDisplay, ReleasedRowsRegressor, load_study_data, private_learning_curve
+from skldp.study import PrivateLearningCurveDisplay, ReleasedRowsRegressor, private_learning_curve
 
 for category in (OutOfDomainWarning, SeededNoiseWarning):
     warnings.simplefilter("ignore", category)
@@ -39,8 +39,8 @@ N_SEEDS = int(os.environ.get("SKLDP_SEEDS", "2"))
 
 
 def friedman():
-    data = load_study_data("friedman")
-    return data.X, data.y, {"bounds": (data.low, data.high), "target_bounds": data.target_bounds}
+    X, y = make_friedman1(50_000, noise=1.0, random_state=0)
+    return X, y, {"bounds": (0, 1), "target_bounds": (0, 30)}
 
 
 def diamonds(path):
@@ -106,12 +106,12 @@ for ax, (name, (X, y, declared)) in zip(axes[0], tables.items(), strict=True):
     print(f"{name}: R2 {wanted:.3f} takes {needed}")
 
 # %%
-# One law for all of them
-# -----------------------
-# What privacy takes from a fit depends on one number, which anybody can work out before a single person is asked:
-# J, :func:`skldp.learning.sufficiency`, of the number of people, of features, and epsilon. The gap to the fit without
-# privacy, as a part of what there is to explain, falls as about one over J where a line is all there is to learn. Below
-# J = 8 the classifier predicts the shares of the classes, and the regression below 3 the mean; both say so.
+# One number predicts the loss
+# ----------------------------
+# The loss of accuracy depends on one number that is known in advance: J, :func:`skldp.learning.sufficiency`, computed
+# from the number of people, the number of features, and epsilon. If the target is linear in the features, the gap to
+# the fit without privacy is about 1 / J of the explained variance. Below J = 8 the classifier predicts the shares of
+# the classes, and below 3 the regression predicts the mean. Both warn.
 
 
 def gaps_of_regression(X, y, declared, n_people, protocol):
@@ -183,10 +183,10 @@ ax.set(xscale="log", yscale="log", xlabel="Sufficiency J", ylabel="Gap to the fi
 ax.legend(fontsize="small", ncols=2)
 
 # %%
-# Below it
-# --------
-# 442 people are too few for ten features at any such epsilon. The model says how many it would take, and predicts the
-# mean.
+# Too few people
+# --------------
+# 442 people are too few for ten features at these epsilons. The model warns, says how many people it needs, and
+# predicts the mean.
 
 X, y = load_diabetes(return_X_y=True)
 with warnings.catch_warnings(record=True) as said:

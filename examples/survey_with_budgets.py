@@ -12,8 +12,8 @@ answers, kept by name in a ledger that survives crashes, copies and cross-valida
 """
 
 # %%
-# Public data to train on, and private people to ask: the bundled diabetes data, cut in two. What is asked of the people
-# are age, sex, body mass index and blood pressure; the teams predict other things from these.
+# The bundled diabetes data are split into public data to train on and private people to ask. A person's record is age,
+# sex, body mass index and blood pressure; the teams predict other measurements from it.
 import tempfile
 from pathlib import Path
 
@@ -34,7 +34,7 @@ X, progression = load_diabetes(return_X_y=True)
 public, people = X[:142, :4], X[142:, :4]
 ids = [f"patient {number}" for number in range(len(people))]
 
-# The domain is public knowledge; whoever lies outside is moved to its edge, and nobody is told.
+# The domain is public knowledge. Values outside are clipped silently.
 bounds = (-0.15, 0.15)
 
 # %%
@@ -52,10 +52,9 @@ teams = {
 }
 
 # %%
-# Every team asks with epsilon = 1. Basic composition would refuse the third team and all after it. The Bayesian filter
-# certifies what each patient's answers have really given away, and lets them go on while it is safe. Who
-# is refused depends on their answers: the mean over the others is no longer that of all, and the teams that come late
-# must know it.
+# Every team asks at epsilon 1. Basic composition would refuse the third team and all later ones. The Bayesian filter
+# certifies what each patient's answers have revealed, and lets them answer while it is safe. A refusal depends on
+# earlier answers, so late means cover fewer patients, and late teams must take that into account.
 filters = {}
 for team, (model, target) in teams.items():
     survey = BayesianFilter(model, epsilon=1.0, ledger=ledger).fit(public, target)
@@ -68,15 +67,15 @@ for team, (model, target) in teams.items():
     filters[team] = survey
 
 # %%
-# Asking the same question again costs nothing: everybody is handed their recorded answer.
+# The same question again costs nothing: the recorded answers are returned.
 before = ledger.realized_loss(ids)
 again = filters["progression"].query(people, ids=ids)
 changed = bool((ledger.realized_loss(ids) != before).any())
 print(f"asked again: {again.fresh.sum()} fresh answers, budgets changed: {changed}")
 
 # %%
-# Cross-validation clones the estimator, and leads to the same ledger: whatever the folds ask is counted, for the people
-# that the index of the table names.
+# Clones made by cross-validation share the ledger, so the questions of all folds are charged to the people that the
+# index of the table names.
 volunteers = pd.DataFrame(np.random.default_rng(0).uniform(-0.1, 0.1, (60, 4)))
 volunteers.index = pd.Index([f"volunteer {number}" for number in range(60)], name="person")
 survey = BayesianFilter(Ridge(), epsilon=1.0, ledger=ledger, ids="person")
@@ -84,7 +83,7 @@ cross_val_score(survey, volunteers, volunteers.sum(axis=1))
 print("answers of each person after cross-validation:", {len(ledger.history(name)) for name in volunteers.index})
 
 # %%
-# The same file, read by somebody else: what is left, and whether every decision was right.
+# Another process opens the same file, reads the remaining budgets and verifies every decision.
 print(ledger.summary())
 report = ledger_report(path, verify=True)
 print("loss quantiles:", {quantile: round(loss, 3) for quantile, loss in report["loss_quantiles"].items()})
@@ -92,7 +91,7 @@ print("verified:", report["verification"]["ok"])
 assert clone(filters["progression"]).ledger is ledger
 
 # %%
-# One patient's loss over their answers, beside what adding up charges: whoever answered most often.
+# The loss of the patient who answered most often, beside the sum of epsilons.
 one = max(ids, key=lambda name: len(ledger.history(name)))
 PrivacyLossDisplay.from_history(ledger.history(one), bounds=bounds, epsilon=ledger.epsilon, name=one)
 lost = ledger.realized_loss([one])[0]

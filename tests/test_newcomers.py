@@ -192,7 +192,7 @@ def test_ten_lines_lead_from_a_file_to_a_scored_private_pipeline(name, epsilon, 
     [
         ({"age": [0, 100]}, r"may mean bounds, for which write \(0, 100\)"),
         ('{"age": [0, 100]}', 'for which write {"type": "interval", "low": 0, "high": 100}'),
-        ('{"age": 3}', 'a list of categories such as .* such as {"type": "interval", .* Got 3 instead'),
+        ('{"age": 3}', 'a list of categories such as .* or {"type": "interval", .* Got 3 instead'),
         ('{"age": ["2020-01-01", "2024-12-31"]}', 'two dates may mean bounds.*"type": "dates", "low": "2020-01-01"'),
         ({"age": ("no", "yes")}, "categories are a list"),
         ({"age": ("2024-12-31", "2020-01-01")}, "low < high.*'2024-12-31'"),
@@ -206,6 +206,30 @@ def test_ten_lines_lead_from_a_file_to_a_scored_private_pipeline(name, epsilon, 
 def test_a_wrong_schema_says_what_to_write(schema, match):
     with pytest.raises(ValueError, match=match):
         skldp.TablePrivatizer(schema=schema).fit(pd.DataFrame({"age": [31.0, 64.0]}))
+
+
+@pytest.mark.parametrize("wrong", [{"min": 0, "max": 9}, {"type": "number", "low": 0, "high": 9}, {"low": 0}])
+def test_a_wrong_dict_shows_the_form_to_write_and_no_class(wrong):
+    with pytest.raises(ValueError, match=r'\(0, 100\), .*{"type": "interval", "low": 0, "high": 100}') as caught:
+        skldp.TablePrivatizer(schema={"age": wrong}).fit(pd.DataFrame({"age": [31.0, 64.0]}))
+    assert not any(word in str(caught.value) for word in ("one_hot", "constrained", "Domain"))
+    assert str(wrong) in str(caught.value)
+
+
+def test_a_label_mechanism_as_a_step_names_what_trains_on_its_labels():
+    X, y = load_wine(return_X_y=True)
+    with pytest.raises(ValueError, match="LabelPrivateClassifier trains a classifier on private labels"):
+        make_pipeline(skldp.LabelRR(classes=[0, 1, 2]), LogisticRegression()).fit(X, y)
+
+
+@pytest.mark.parametrize("cls", [skldp.BitRandTransformer, skldp.LatentTransformer, skldp.TablePrivatizer])
+def test_an_unknown_parameter_names_the_class_and_seed(cls):
+    with pytest.raises(TypeError, match=rf"^{cls.__name__} has no parameter 'random_state'.*`seed` repeats"):
+        cls(random_state=0)
+    with pytest.raises(TypeError, match=rf"^{cls.__name__} has no parameter 'bits'\.$"):
+        cls(bits=3)
+    assert "epsilon" in inspect.signature(cls).parameters
+    assert "random_state" not in cls().get_params()
 
 
 def test_years_as_texts_are_categories():

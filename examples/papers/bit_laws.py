@@ -14,7 +14,7 @@ from skldp.mechanisms.bits._flip_laws import (
     BitLaw,
     bitrand_law,
     latent_corrected_ratio,
-    latent_law,
+    latent_laws,
     ome_corrected_ratio,
     ome_laws,
     symmetric_law,
@@ -65,7 +65,7 @@ def baseline_laws(
         "f-RR": (bitrand_law(epsilon, n_features, n_bits),),
         "f-RR without bit-awareness": (_without_bit_awareness(epsilon, n_features, n_bits),),
         "f-RR exact": (exact_bitrand_law(epsilon, encoding, everything, n_features),),
-        "LATENT corrected": (latent_law(latent_budget / total, n_bits, _LATENT_ALPHA),),
+        "LATENT corrected": latent_laws(latent_budget / total, n_bits, _LATENT_ALPHA),
         "OME corrected": ome_laws(ome_budget / total, n_bits, _OME_ALPHA),
     }
 

@@ -19,7 +19,7 @@ from skldp.mechanisms import noise_from
 from skldp.study import federated_learning
 from skldp.study._curve import has_seed
 from skldp.study._displays import draw_epsilon_axis
-from skldp.study._federated_learning import FederatedRun, summary_of_runs
+from skldp.study._federated_learning import FederatedRun
 from skldp.study._results import ResultTable, columns_of, columns_of_records
 
 FEDERATED_AXES = {
@@ -36,6 +36,27 @@ _STYLES = {
     "anonymised coordinates": ("^", ":"),
     "anonymised weights": ("<", ":"),
 }
+
+
+def _summary(runs: list[FederatedRun]) -> dict[str, Any]:
+    """Return the epsilons of the worst of like trainings, and the means and deviations of their scores."""
+    # The guarantees differ between runs if a mechanism draws its sensitivity at random: report the worst.
+    worst = max(runs, key=lambda run: run.guarantee.epsilon)
+    accuracies, areas = [run.accuracy for run in runs], [run.auc for run in runs]
+    return {
+        "published_epsilon": worst.published_epsilon,
+        "exact_epsilon": worst.guarantee.epsilon,
+        "delta": worst.guarantee.delta,
+        "shuffled_epsilon": math.nan if worst.shuffled is None else worst.shuffled.epsilon,
+        "shuffled_delta": math.nan if worst.shuffled is None else worst.shuffled.delta,
+        "closed_form_epsilon": worst.closed_form_epsilon,
+        "accuracy_mean": float(np.mean(accuracies)),
+        "accuracy_std": float(np.std(accuracies)),
+        "auc_mean": float(np.mean(areas)),
+        "auc_std": float(np.std(areas)),
+        "n_runs": len(runs),
+        "seconds": float(np.sum([run.seconds for run in runs])),
+    }
 
 
 @dataclass(frozen=True)
@@ -199,13 +220,13 @@ def _row(setting: FederatedSetting, epsilon: float, runs: list[FederatedRun]) ->
         perturbs=setting.perturbs,
         unit=setting.unit,
         epsilon=float(epsilon) if setting.has_epsilon else math.inf,
-        **summary_of_runs(runs),
+        **_summary(runs),
     )
 
 
 @dataclass(frozen=True)
 class FederatedRow:
-    """One setting at one epsilon; the columns are those of the table of ``skldp federated``."""
+    """One setting at one epsilon; its columns are those of the table."""
 
     setting: str
     perturbs: str

@@ -35,7 +35,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.svm import LinearSVC
 
 from skldp import MultivariateLaplacePrivatizer, RandomProjectionPrivatizer
-from skldp.exceptions import OutOfDomainWarning, SeededNoiseWarning
+from skldp.exceptions import OutOfDomainWarning, PrivacyGuaranteeWarning, SeededNoiseWarning
 
 WORD = re.compile(r"[a-z']+")
 
@@ -258,6 +258,7 @@ def main():
     parser.add_argument("--columns", type=int, default=1_000_000)
     options = parser.parse_args()
     warnings.simplefilter("ignore", SeededNoiseWarning)
+    warnings.simplefilter("ignore", PrivacyGuaranteeWarning)
     warnings.simplefilter("ignore", OutOfDomainWarning)
     words, vectors, sentiment = load_words()
     print(

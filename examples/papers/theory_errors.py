@@ -13,7 +13,7 @@ from skldp.laws._odds import product_above, split_epsilon
 from skldp.mechanisms.bits._bit_flip import BitFlip
 from skldp.mechanisms.bits._fixed_point import FixedPoint
 from skldp.mechanisms.numeric._additive import Gaussian, Laplace
-from skldp.mechanisms.numeric._bounded_features import BoundedFeatures, make_mechanism, number_of_sampled_features
+from skldp.mechanisms.numeric._bounded_features import JOINT_MECHANISMS, BoundedFeatures, make_mechanism
 from skldp.mechanisms.numeric._duchi import Duchi, ThreeOutputs
 from skldp.mechanisms.numeric._piecewise import Hybrid, HybridThreeOutputs, Piecewise
 
@@ -182,7 +182,7 @@ def mean_errors(
                 values = np.repeat(x[:, None], columns, axis=1)
                 add(name, epsilon, flip.bias(values), flip.variance(values), exact_epsilon(laws, n_features))
             for name, key in _NUMERIC.items():
-                k = number_of_sampled_features("auto", key, epsilon, n_features)
+                k = n_features if key in JOINT_MECHANISMS else max(1, min(n_features, int(epsilon // 2.5)))
                 mechanism = make_mechanism(key, epsilon, k, delta if key == "gaussian" else 0.0)
                 low, high = tuple(-everywhere), tuple(everywhere)
                 release = BoundedFeatures(mechanism, low, high, n_sampled=k, stated=epsilon)

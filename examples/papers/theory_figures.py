@@ -13,7 +13,7 @@ from theory_table import TheoryTable
 from skldp.mechanisms.bits._flip_laws import (
     bitrand_law,
     latent_corrected_ratio,
-    latent_law,
+    latent_laws,
     ome_corrected_ratio,
     ome_laws,
 )
@@ -317,7 +317,7 @@ def corrected_ratios(
     for r in n_features:
         for n in n_bits:
             share = epsilon / (r * n)
-            exact = exact_epsilon((latent_law(share, n, latent_alpha),), r)
+            exact = exact_epsilon(latent_laws(share, n, latent_alpha), r)
             ratio = latent_corrected_ratio(share, latent_alpha)
             rows.append(("LATENT", r, n, ratio, abs(ratio), exact / epsilon, exact))
             exact = exact_epsilon(ome_laws(share, n, ome_alpha), r)

@@ -34,6 +34,7 @@ class _LinearClasses(KeyedQuery):
     intercept: Floats
 
     kind: ClassVar[str]
+    output_bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     def __post_init__(self) -> None:
         coef = np.array(self.coef, dtype=np.float64) + 0.0
@@ -61,17 +62,12 @@ class _LinearClasses(KeyedQuery):
         """Number of features that the query reads."""
         return int(self.coef.shape[1])
 
-    @property
-    def output_bounds(self) -> tuple[float, float]:
-        """Range of a share or a probability, (0, 1)."""
-        return 0.0, 1.0
-
     def to_json(self) -> str:
         """Write the query as JSON; every float survives exactly."""
         values = {one.name: np.asarray(getattr(self, one.name)).tolist() for one in fields(self)}
         return json.dumps({"kind": self.kind, **values}, separators=(",", ":"))
 
-    def _scores(self, X: npt.ArrayLike) -> Floats:
+    def scores(self, X: npt.ArrayLike) -> Floats:
         """Return the score of each class for each row, equal to the bit in any batch."""
         return weighted_sums(saturated(X, self.n_features), self.coef, self.intercept)
 
@@ -113,9 +109,9 @@ class ClassQuery(_LinearClasses):
     :class:`~skldp.mechanisms.RandomizedResponse` draws it.
 
     **Privacy loss.** Let d be the count of the most frequent answer to a query minus the count of the rarest. The
-    log-likelihood of all answers to this query differs between two people by at most epsilon times d. This bound is
-    added to the certified loss of the other answers. Each query forms its own group (Appendix C of the paper), so
-    answers to other queries cannot offset its loss. A single answer costs its full epsilon.
+    log-likelihood of all answers to this query differs between two people by at most epsilon times d. A single answer
+    costs its full epsilon. Answers to other queries about the same record can offset it:
+    :func:`~skldp.accounting.realized_loss` bounds their joint loss.
 
     References
     ----------
@@ -165,37 +161,16 @@ class ClassQuery(_LinearClasses):
 
     def classes(self, X: npt.ArrayLike) -> Ints:
         """Return the predicted class of each row, shape (n_samples,)."""
-        classes: Ints = self._scores(X).argmax(axis=1).astype(np.int64)
+        classes: Ints = self.scores(X).argmax(axis=1).astype(np.int64)
         return classes
 
     def log_likelihood(self, output: int, X: npt.ArrayLike) -> Floats:
-        """Return the log-probability of an output, given each row.
-
-        Parameters
-        ----------
-        output : int
-            Position of a class.
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
+        """Return the log-probability of a class's position, given each row, as `RegressionQuery.log_likelihood`."""
         kept, other = (math.log(chance) for chance in self.mechanism.support_probabilities())
         return np.where(self.classes(X) == output_index(output, self.n_outputs), kept, other)
 
     def sample(self, X: npt.ArrayLike, noise: Noise) -> Ints:
-        """Draw the answer of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        noise : Noise
-
-        Returns
-        -------
-        ndarray of int64, shape (n_samples,)
-        """
+        """Draw the answer of each row, as `RegressionQuery.sample`."""
         answers: Ints = self.mechanism.release(self.classes(X)[:, None], noise).rows[:, 0]
         return answers
 
@@ -315,9 +290,8 @@ class SoftmaxQuery(_LinearClasses):
               p(x) = \frac{e^{\theta_k x + \gamma_k}}{\sum_c e^{\theta_c x + \gamma_c}}.
 
     **Privacy loss.** All answers to one query depend on a single number p(x) from 0 to 1, so they have the law of the
-    linear query y = p. The certified loss of that query over [0, 1] is added to the certified loss of the other
-    answers. Each query forms its own group (Appendix C of the paper), so answers to other queries cannot offset its
-    loss. A single answer costs at most its epsilon.
+    linear query y = p. A single answer costs at most its epsilon. Answers to other queries about the same record,
+    such as those for other classes, can offset it: :func:`~skldp.accounting.realized_loss` bounds their joint loss.
 
     **Rounding.** Products are added one feature at a time, so a record has the same scores on every machine.
     Exponentials are assumed to be accurate to 4 units in the last place. Two computations of p then differ by at most
@@ -342,22 +316,14 @@ class SoftmaxQuery(_LinearClasses):
     epsilon: float
 
     kind: ClassVar[str] = "softmax"
+    n_outputs: ClassVar[int] = 2
+    output_values: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_integer("position", self.position, least=0, most=len(self.coef) - 1)
         object.__setattr__(self, "position", int(self.position))
         object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
-
-    @property
-    def n_outputs(self) -> int:
-        """Number of outputs, 2."""
-        return 2
-
-    @property
-    def output_values(self) -> tuple[float, float]:
-        """Values of the outputs 0 and 1."""
-        return 0.0, 1.0
 
     @cached_property
     def share(self) -> RegressionQuery:
@@ -376,7 +342,7 @@ class SoftmaxQuery(_LinearClasses):
 
     def unit_response(self, X: npt.ArrayLike) -> Floats:
         """Return the probability of the class for each row, shape (n_samples,)."""
-        scores = self._scores(X)
+        scores = self.scores(X)
         with np.errstate(all="ignore"):
             odds = np.exp(scores - scores.max(axis=1, keepdims=True))
             total = np.zeros(len(scores))
@@ -386,31 +352,11 @@ class SoftmaxQuery(_LinearClasses):
         return found
 
     def log_likelihood(self, output: int, X: npt.ArrayLike) -> Floats:
-        """Return the log-probability of an output, given each row.
-
-        Parameters
-        ----------
-        output : {0, 1}
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
+        """Return the log-probability of an output, given each row, as :meth:`RegressionQuery.log_likelihood`."""
         return self.share.log_likelihood(output_index(output, 2), self.unit_response(X)[:, None])
 
     def sample(self, X: npt.ArrayLike, noise: Noise) -> npt.NDArray[np.int8]:
-        """Draw the answer of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        noise : Noise
-
-        Returns
-        -------
-        ndarray of int8, shape (n_samples,)
-        """
+        """Draw the answer of each row, as :meth:`RegressionQuery.sample`."""
         return self.share.sample(self.unit_response(X)[:, None], noise)
 
     def estimate(self, outputs: npt.ArrayLike) -> Floats:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from copy import copy, deepcopy
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -144,10 +144,8 @@ def decide(
 
     Shapes: `after` (n_histories, n_bounds(query)).
     """
-    costs = [_Cost.of(one) for one in queries]
-    admitted = [
-        _epsilons_admit(rule, [*(costs[number] for number in numbers), _Cost.of(query)]) for numbers, _ in histories
-    ]
+    costs = [(charge_of(one), zcdp_of(one)) for one in (*queries, query)]
+    admitted = [_epsilons_admit(rule, [*(costs[number] for number in numbers), costs[-1]]) for numbers, _ in histories]
     if rule.name == "basic":
         return admitted
     by_remaining: dict[float, list[int]] = {}
@@ -160,11 +158,11 @@ def decide(
         if remaining <= 0:
             for position in positions:
                 # A release may use the last unit if there is no other answer.
-                numbers, _ = _answered(histories[position], costs)
+                numbers, _ = _answered(histories[position], queries)
                 admitted[position] = remaining == 0 and isinstance(query, ReleaseQuery) and not numbers
             continue
         reduced = rule if remaining == rule.budget else replace(rule, epsilon=nats_below(int(remaining)))
-        some = [_answered(histories[position], costs) for position in positions]
+        some = [_answered(histories[position], queries) for position in positions]
         losses = np.full((len(some), n_bounds(query)), np.inf)
         quick = _by_table(reduced, queries, some, query, table, losses)
         if after is not None and remaining == rule.budget:
@@ -226,24 +224,10 @@ def _remaining(rule: Rule, queries: Sequence[Query], history: History, query: Qu
     return rule.budget - max(released_loss([*asked, query], [*outputs, last]) for last in possible)
 
 
-class _Cost(NamedTuple):
-    """Charges of one answer, independent of its output."""
-
-    charge: float
-    zcdp: int
-    is_release: bool
-
-    @classmethod
-    def of(cls, query: Query) -> "_Cost":
-        return cls(charge_of(query), zcdp_of(query), isinstance(query, ReleaseQuery))
-
-
-def _answered(history: History, costs: Sequence[_Cost]) -> History:
+def _answered(history: History, queries: Sequence[Query]) -> History:
     """Keep the answers whose likelihood is known."""
     numbers, outputs = history
-    if not any(costs[number].is_release for number in numbers):
-        return history
-    kept = [place for place, number in enumerate(numbers) if not costs[number].is_release]
+    kept = [place for place, number in enumerate(numbers) if not isinstance(queries[number], ReleaseQuery)]
     return [numbers[place] for place in kept], [outputs[place] for place in kept]
 
 
@@ -263,11 +247,11 @@ def _surely_refused(rule: Rule, answers: Sequence[Answers], query: Query) -> Boo
     return no
 
 
-def _epsilons_admit(rule: Rule, costs: Sequence[_Cost]) -> bool:
-    """Return whether the total charge is within the budget."""
-    if sum(cost.charge for cost in costs) <= rule.budget:
+def _epsilons_admit(rule: Rule, costs: Sequence[tuple[float, int]]) -> bool:
+    """Return whether the total charge, or the total rho, is within the budget."""
+    if sum(charge for charge, _ in costs) <= rule.budget:
         return True
-    return rule.zcdp_budget is not None and sum(cost.zcdp for cost in costs) <= rule.zcdp_budget
+    return rule.zcdp_budget is not None and sum(zcdp for _, zcdp in costs) <= rule.zcdp_budget
 
 
 def _searched(loss: Loss, query: Query, item: tuple[Rule, Answers]) -> bool:

@@ -134,19 +134,7 @@ class BasicPrivacyFilter(PrivacyFilter):
 class SimplifiedBayesianPrivacyFilter(PrivacyFilter):
     """Filter of Algorithm 3: the realized loss plus the next epsilon must be within the budget.
 
-    Parameters
-    ----------
-    epsilon : float
-        Budget of the person, in nats.
-    bounds : tuple (low, high) or Domain, default=None
-        Bounds of x, each a number or one per feature, or another domain, as in
-        :func:`skldp.accounting.realized_loss`. Not needed for finite queries.
-    domain : array-like of shape (n_points, n_features), default=None
-        Finite domain, as an alternative to `bounds`.
-    tol : float, default=1e-3
-        Largest distance between the bounds on the loss, in nats; the upper bound decides.
-    group_size : int, default=None
-        See :func:`skldp.accounting.realized_loss`.
+    The parameters are those of :class:`BayesianPrivacyFilter`.
 
     References
     ----------

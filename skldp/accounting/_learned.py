@@ -122,7 +122,7 @@ class Belief:
 
     References
     ----------
-    M. Pan, "Actual Knowledge Gain as Privacy Loss in Local Privacy Accounting", 2025, Sections 2.1 to 2.3.
+    M. Pan, "Actual Knowledge Gain as Privacy Loss in Local Privacy Accounting", 2025, Sections 2.1 to 3.4.
 
     Examples
     --------
@@ -199,17 +199,7 @@ class Belief:
         return min(1.0, math.fsum(self.probabilities * self._truth(statement)))
 
     def odds(self, statement: Statement) -> float:
-        """Return the odds of a statement: Q(f) / (1 - Q(f)), or infinity if Q(f) is 1.
-
-        Parameters
-        ----------
-        statement : array-like of shape (n_points,), or callable
-            As in :meth:`confidence`.
-
-        Returns
-        -------
-        float
-        """
+        """Return the odds of a statement, as in :meth:`confidence`: Q(f) / (1 - Q(f)), or infinity if Q(f) is 1."""
         truth = self._truth(statement)
         against = math.fsum(self.probabilities * (1 - truth))
         return math.fsum(self.probabilities * truth) / against if against > 0 else math.inf
@@ -255,10 +245,6 @@ class Belief:
         ValueError
             If the confidence in the statement is 0.
 
-        References
-        ----------
-        M. Pan, "Actual Knowledge Gain as Privacy Loss in Local Privacy Accounting", 2025, Section 2.2 and Lemma 3.1.
-
         Examples
         --------
         >>> from skldp.accounting import Belief, RegressionQuery
@@ -291,10 +277,6 @@ class Belief:
         ------
         ValueError
             If the expected gain of the best guess is 0 before the answers.
-
-        References
-        ----------
-        M. Pan, "Actual Knowledge Gain as Privacy Loss in Local Privacy Accounting", 2025, Section 2.3 and Theorem 3.3.
 
         Examples
         --------

@@ -224,9 +224,7 @@ def zcdp_of(query: Any) -> int:
 @lru_cache(maxsize=16)
 def charge_parts(query: Any) -> Ints:
     """Return the epsilon and the zCDP rho of an answer, each split by :func:`as_parts`."""
-    charge = charge_of(query)
-    zcdp = query.zcdp if isinstance(query, ReleaseQuery) else zcdp_of_pure(int(charge))
-    parts = np.stack([as_parts(charge), as_parts(zcdp)])
+    parts = np.stack([as_parts(charge_of(query)), as_parts(zcdp_of(query))])
     parts.setflags(write=False)
     return parts
 

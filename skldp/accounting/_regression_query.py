@@ -239,16 +239,7 @@ class RegressionQuery(KeyedQuery):
         return noise.bernoulli(self.thresholds(X)).astype(np.int8)
 
     def thresholds(self, X: npt.ArrayLike) -> Words:
-        r"""Return the integer thresholds of :meth:`sample`: :math:`2^{64}` times the probability of the output 1.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of uint64, shape (n_samples,)
-        """
+        r"""Return the integer thresholds of :meth:`sample`: :math:`2^{64}` times the probability of the output 1."""
         z = self._argument(X)
         low, high = self._probability(0, z), self._probability(1, z)
         # Computed from the rarer answer: 1 - p cancels the digits of its log-likelihood.

@@ -28,9 +28,6 @@ COMMANDS = {
         "skldp.cli._mechanisms",
         "Lower-bound the epsilon of a mechanism from its outputs alone; exit code 1 if a claim is refuted.",
     ),
-    "federated": Command(
-        "skldp.cli._federated", "Train by FedSGD over many clients under local privacy, and compare what is perturbed."
-    ),
     "policy": Command(
         "skldp.cli._policies", "Make, show and check policies, the documents by which devices release records."
     ),

@@ -61,6 +61,7 @@ BoundsOption = Annotated[
 TargetBoundsOption = Annotated[
     str | None, _file_option("Declared bounds of a numeric target, low,high; without, its row in the file of --bounds.")
 ]
+TransformOption = Annotated[str, _file_option("none, or log: the study is of the logarithm of a numeric target.")]
 ColumnsOption = Annotated[Names | None, _file_option("The features, with commas; without, all columns.", parser=Names)]
 SchemaOption = Annotated[
     str | None,

@@ -1,5 +1,6 @@
 """``skldp policy``, ``release``, ``collect`` and ``ledger``: from a schema to reports, estimates and budgets."""
 
+import csv
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -24,15 +25,17 @@ from skldp.cli._options import (
     progress_bar,
     rich_table,
 )
-from skldp.client import CategoryColumn, CategoryField, NumberColumn, NumbersField, PairField, Policy
+from skldp.client import CategoryColumn, CategoryField, NumberColumn, NumbersField, PairField, Policy, VectorField
 from skldp.client._fields import AnyField
 from skldp.collection._batches import check_secret, released_batch
 from skldp.collection._collector import Collector
 from skldp.collection._report_tables import report_schema
+from skldp.collection._survey_fields import estimates_of
 from skldp.estimators._ledgers import joblib_workers
 from skldp.estimators._schema import read_schema, schema_by_column
 from skldp.estimators._table import TablePrivatizer
 from skldp.laws._release_key import ReleaseKey
+from skldp.learning._survey_estimates import SurveyEstimate
 from skldp.study._table_files import is_text_file, table_chunks
 
 policy = typer.Typer()
@@ -91,6 +94,10 @@ def new(
     made = made.permanent() if permanent else made
     made.save(output)
     typer.echo(printable(f"Wrote {output}: epsilon {made.epsilon:.6g} a record, sha256 {made.sha256}."))
+    of_means = [one.name for one in made.fields if estimates_of(one) == "mean"]
+    if of_means:
+        more = "--mechanism square_wave gives variances and histograms as well."
+        typer.echo(printable(f"The answers about {', '.join(of_means)} give means alone; {more}"))
 
 
 @policy.command()
@@ -100,8 +107,8 @@ def show(file: File) -> None:
     # Texts of the policy stay in table cells: they must not look like lines of this command.
     console = Console(highlight=False, markup=False)
     console.print(_cells(["purpose"], [[policy.purpose]]))
-    rows = [[one.name, _values(one), one.law.name, f"{one.epsilon:.4g}"] for one in policy.fields]
-    console.print(_cells(["field", "values", "law", "epsilon"], rows))
+    rows = [[one.name, _values(one), one.law.name, f"{one.epsilon:.4g}", estimates_of(one)] for one in policy.fields]
+    console.print(_cells(["field", "values", "law", "epsilon", "gives"], rows))
     if policy.memo == "permanent":
         typer.echo("permanent: the same record gives the same report again")
     if policy.n_sampled is not None:
@@ -155,13 +162,7 @@ def check(
     # The lifetime epsilon of one value exceeds that of a report for laws of two steps.
     if most is not None and not policy.lifetime_epsilon <= most:
         raise ValueError(f"The epsilon of the policy must be at most {most:g}; got {policy.lifetime_epsilon:.6g}.")
-    again = "it states no estimator"
-    if policy.asked is not None:
-        policy.to_estimator()
-        again = "its estimator gives the same integers"
-    typer.echo(
-        f"valid: epsilon {policy.epsilon:.6g} a record, from the integers of {len(policy.fields)} fields; {again}"
-    )
+    typer.echo(f"valid: epsilon {policy.epsilon:.6g} a record, from the integers of {len(policy.fields)} fields")
 
 
 def _cells(headings: list[str], rows: list[list[str]]) -> Table:
@@ -210,6 +211,9 @@ def _values(field: AnyField) -> str:
         return " with ".join(
             f"{_quoted(one.name)} {_shown(one) if one.values is not None else _bounds(one)}" for one in field.columns
         )
+    if isinstance(field, VectorField):
+        what = "its direction" if field.bound is None else f"clipped to a norm of {field.bound!r}"
+        return f"{field.law.n_values} numbers, {what}; missing counts as zeros"
     if isinstance(field, NumbersField):
         return "; ".join(f"{_quoted(one.name)} {_bounds(one)}" for one in field.columns)
     return _bounds(field)
@@ -276,7 +280,7 @@ def release(
     chunks = table_chunks(table, columns=wanted, separator=sep, encoding=encoding, n_rows=chunk, as_texts=True)
     options: dict[str, Any] = {"text": is_text_file(table), "handle_unknown": "policy" if count_unknown else "error"}
     n, repeated = 0, False
-    with progress_bar(Console()) as progress, _written(output, report_schema(policy)) as write:
+    with progress_bar(Console()) as progress, _written(output, report_schema()) as write:
         bar = progress.add_task("releasing", total=None)
         for frame in chunks:
             people = None if ids is None else _ids(frame[ids])
@@ -300,7 +304,7 @@ def collect(
         Path | None, output_option("--report", about="A page of all estimates to write.", endings=(".html",))
     ] = None,
     csv_path: Annotated[
-        Path | None, output_option("--csv", about="The released values to write, for training.")
+        Path | None, output_option("--csv", about="The estimates to write, with errors and intervals.")
     ] = None,
 ) -> None:
     """Collect reports of a policy, each once, and print estimates with confidence intervals."""
@@ -318,12 +322,21 @@ def collect(
     if report is not None:
         report.write_text(collector.page(), encoding="utf-8")
     if csv_path is not None:
-        collector.to_frame().to_csv(csv_path, index=False)
+        _write_estimates(csv_path, estimates)
     typer.echo(printable(f"{collector.policy.purpose}: reports {counts}; epsilon {collector.policy.epsilon:.6g} each."))
     for estimate in estimates:
         typer.echo("\n".join(["", *map(printable, str(estimate).split("\n"))]))
     for path in filter(None, (report, csv_path)):
         typer.echo(printable(f"Wrote {path}."))
+
+
+def _write_estimates(path: Path, estimates: list[SurveyEstimate]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["what", "value", "estimate", "std err", "low", "high", "level", "reports"])
+        for one in estimates:
+            rows = zip(one.labels, *one.to_dict().values(), strict=True)
+            writer.writerows([one.what, *row, one.level, one.n] for row in rows)
 
 
 @contextmanager

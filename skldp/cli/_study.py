@@ -1,11 +1,12 @@
 """``skldp study``: cost of privacy on a data set."""
 
-from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.progress import Progress, TaskID
 
 from skldp._tables import require
 from skldp.cli._options import (
@@ -19,36 +20,43 @@ from skldp.cli._options import (
     SepOption,
     TargetBoundsOption,
     TargetOption,
+    TransformOption,
     output_option,
     printable,
     progress_bar,
     rich_table,
 )
-from skldp.estimators._table_encoding import TABLE_MECHANISMS
-from skldp.study._comparison import HEADLINE_EPSILON, MechanismComparison, compare_mechanisms
+from skldp.study._comparison import compare_mechanisms
 from skldp.study._datasets import BUNDLED, TASKS, load_study_data
 from skldp.study._pipelines import FEATURE_MECHANISMS, LABEL_MECHANISMS, PRIVATE_MODELS, ComparisonSettings
-from skldp.study._report import TextTable, html_report, plot_comparison, points, ranking
+from skldp.study._report import html_report, plot_comparisons, ranking
+from skldp.study._results import write_csv
 from skldp.study._table_files import TABLE_FILES
 
-# Fewer epsilons and folds for all mechanisms: half a minute on the digits instead of several minutes.
-_ALL, _FEW_EPSILONS, _FEW_FOLDS = Names("all"), Epsilons("1,2,5,10,20"), 3
-_MECHANISMS, _EPSILONS, _FOLDS = Names("discriminant,privunit,bitrand-exact,bitrand"), Epsilons("0.5,1,2,5,10,20"), 5
-_REGRESSION_MECHANISMS = Names("linear-rounds,linear-once,piecewise,privunit")
+# Fewer folds for all mechanisms: half a minute on the digits instead of several minutes.
+_ALL, _FEW_FOLDS, _FOLDS = Names("all"), 3, 5
+# A table that people are enough for, and one that they are not.
+_FIRST_DATA = ("friedman", "digits")
+# Releases of rows beside the models: two that keep what they state, and the published one.
+_RELEASES = ("privunit", "bitrand-exact", "bitrand")
+# Of a complete record: the features and the label of a classification have half each.
+_EPSILONS = {"regression": Epsilons("1,2,4,8"), "classification": Epsilons("0.5,1,2,4")}
 _MODELS = ", ".join(dict.fromkeys(name for models in PRIVATE_MODELS.values() for name in models))
-# With more mechanisms, a line for every point exceeds a screen.
-_FEW_MECHANISMS = 4
 
 
 def study(
     context: typer.Context,
-    data: Annotated[str, typer.Argument(help=f"{', '.join(BUNDLED)}, or a {TABLE_FILES} file.")] = "digits",
+    data: Annotated[
+        str | None,
+        typer.Argument(help=f"{', '.join(BUNDLED)}, or a {TABLE_FILES} file.", show_default=" and ".join(_FIRST_DATA)),
+    ] = None,
     target: TargetOption = None,
     task: Annotated[
         str,
         typer.Option(help=f"{', '.join(TASKS)}, or auto: a regression if the target has fractions or many numbers."),
     ] = "auto",
     target_bounds: TargetBoundsOption = None,
+    target_transform: TransformOption = "none",
     bounds: BoundsOption = None,
     columns: ColumnsOption = None,
     schema: SchemaOption = None,
@@ -59,9 +67,9 @@ def study(
         Names | None,
         typer.Option(
             help=f"all, or one or more with commas. Models that learn without rows: {_MODELS}. Releases of rows: none, "
-            f"{', '.join(FEATURE_MECHANISMS)}; of tables with categories {', '.join(TABLE_MECHANISMS)}.",
+            f"{', '.join(FEATURE_MECHANISMS)}.",
             parser=Names,
-            show_default=f"{_MECHANISMS}; for a regression {_REGRESSION_MECHANISMS}",
+            show_default=f"the models of the task, {', '.join(_RELEASES)}",
         ),
     ] = None,
     labels: Annotated[
@@ -72,7 +80,7 @@ def study(
         typer.Option(
             help="The budgets of a record's features, with commas.",
             parser=Epsilons,
-            show_default=f"{_EPSILONS}; for all {_FEW_EPSILONS}",
+            show_default=f"{_EPSILONS['classification']}; of the record, for a regression, {_EPSILONS['regression']}",
         ),
     ] = None,
     bits: Annotated[int, typer.Option(help="Bits per feature, for the bit-flipping mechanisms.")] = 10,
@@ -106,70 +114,57 @@ def study(
     if report_path is not None:
         require("jinja2")
     everything = mechanism == _ALL
-    settings = ComparisonSettings(
-        epsilons=epsilons or (_FEW_EPSILONS if everything else _EPSILONS),
-        labels=labels,
-        bits=bits,
-        folds=folds or (_FEW_FOLDS if everything else _FOLDS),
-        repeats=repeats,
-        scoring=scoring,
-        seed=seed,
-    )
-    loaded = load_study_data(
-        data,
-        target=target,
-        bounds=bounds,
-        folds=settings.folds,
-        task=task,
-        target_bounds=target_bounds,
-        columns=columns,
-        schema=schema,
-        missing=missing,
-        separator=sep,
-        encoding=encoding,
-    )
-    if everything:
-        named = [*PRIVATE_MODELS[loaded.task], *FEATURE_MECHANISMS]
-        named += TABLE_MECHANISMS if len(set(loaded.of_column)) < len(loaded.of_column) else []
-    else:
-        named = list(mechanism or (_REGRESSION_MECHANISMS if loaded.task == "regression" else _MECHANISMS))
-    with progress_bar(console) as progress:
-        bar = progress.add_task(named[0], total=None)
-        found = compare_mechanisms(
-            loaded,
-            named,
-            settings,
-            skip_unfit=everything or mechanism is None,
-            n_jobs=jobs,
-            progress=lambda name, done, total: progress.update(
-                bar, description=name.ljust(20), completed=done, total=total
-            ),
+    folds = folds or (_FEW_FOLDS if everything else _FOLDS)
+    reading: dict[str, Any] = {"target": target, "bounds": bounds, "folds": folds, "task": task}
+    reading |= {"target_bounds": target_bounds, "target_transform": target_transform, "columns": columns}
+    reading |= {"schema": schema, "missing": missing, "separator": sep, "encoding": encoding}
+    found = []
+    for source in _FIRST_DATA if data is None else (data,):
+        loaded = load_study_data(source, **reading)
+        settings = ComparisonSettings(
+            epsilons=epsilons or _EPSILONS[loaded.task],
+            labels=labels,
+            bits=bits,
+            folds=folds,
+            repeats=repeats,
+            scoring=scoring,
+            seed=seed,
         )
+        if everything:
+            named = [*PRIVATE_MODELS[loaded.task], *FEATURE_MECHANISMS]
+        else:
+            named = list(mechanism or (*PRIVATE_MODELS[loaded.task], *_RELEASES))
+        skip = everything or mechanism is None
+        with progress_bar(console) as progress:
+            move = partial(_move, progress, progress.add_task(named[0], total=None))
+            found.append(compare_mechanisms(loaded, named, settings, skip_unfit=skip, n_jobs=jobs, progress=move))
     # A terminal may refuse to print; files are written first.
-    found.to_csv(csv_path)
-    plot_comparison(found).savefig(picture_path, dpi=150)
+    write_csv(csv_path, found)
+    plot_comparisons(*found).savefig(picture_path, dpi=150)
     written = [str(csv_path), str(picture_path)]
     if report_path is not None:
-        report_path.write_text(html_report(found, command=context.obj), encoding="utf-8")
+        report_path.write_text(html_report(*found, command=context.obj), encoding="utf-8")
         written.append(str(report_path))
-    for table in _tables(found):
+    for one in found:
+        table = ranking(one)
+        _print(console, one.headline())
         console.print(rich_table(table.title, table.headings, table.rows, table.bold, table.ends))
-        if table.note:
-            console.print("\n".join(map(printable, table.note.split("\n"))), markup=False, highlight=False)
-    console.print("\n".join(map(printable, found.caption())), markup=False, highlight=False)
-    console.print(printable(f"Wrote {', '.join(written[:-1])} and {written[-1]}."), markup=False)
+        _print(console, [*one.notes(), ""])
+    _print(console, [f"Wrote {', '.join(written[:-1])} and {written[-1]}.", f"Next: {_next(data, report_path)}"])
 
 
-def _tables(found: MechanismComparison) -> Iterator[TextTable]:
-    if len(found.curves) <= _FEW_MECHANISMS:
-        first, weaker = ranking(found, within=HEADLINE_EPSILON), found.weaker_than_stated()
-        # Mechanisms that keep their stated epsilon come first.
-        if any(found.ranking(HEADLINE_EPSILON)):
-            yield first
-        kept = [name for name in found.curves if name not in weaker]
-        yield points(found, [*kept, *weaker], title="Every point: asked for, stated, exact")
-        return
-    yield ranking(found)
-    weaker = found.weaker_than_stated()
-    if weaker:
-        yield points(found, weaker, title="Weaker than stated")
+def _move(progress: Progress, bar: TaskID, name: str, done: int, total: int) -> None:
+    progress.update(bar, description=name.ljust(20), completed=done, total=total)
+
+
+def _print(console: Console, lines: list[str]) -> None:
+    console.print("\n".join(map(printable, lines)), markup=False, highlight=False)
+
+
+def _next(data: str | None, report_path: Path | None) -> str:
+    """Return the command to try next."""
+    if data is None:
+        return "skldp study people.csv --target sick --bounds 0,120 (a file of your own)"
+    if report_path is None:
+        return "the same with --report study.html, for every point and guarantee"
+    return "skldp guarantee NAME, for the guarantee of a mechanism at any size"

@@ -10,7 +10,9 @@ from skldp.domains._declared_columns import CategoryColumn, NumberColumn
 from skldp.laws._release_key import ReleaseKey
 
 if _typing.TYPE_CHECKING:
+    from skldp.client._flower_mod import flower_mod
     from skldp.client._prefixes import PrefixDomain, PrefixTask
+    from skldp.client._vector_field import VectorField
 
 __all__ = [
     "CategoryColumn",
@@ -25,13 +27,23 @@ __all__ = [
     "PrefixDomain",
     "PrefixTask",
     "ReleaseKey",
+    "VectorField",
+    "flower_mod",
 ]
 
 
-def __getattr__(name: str) -> _typing.Any:
-    # Imported on use, since a device that releases records does not need it.
-    if name in ("PrefixDomain", "PrefixTask"):
-        from skldp.client import _prefixes
+# Imported on use, since a device that releases records does not need them.
+_LAZY = {
+    "PrefixDomain": "_prefixes",
+    "PrefixTask": "_prefixes",
+    "VectorField": "_vector_field",
+    "flower_mod": "_flower_mod",
+}
 
-        return getattr(_prefixes, name)
+
+def __getattr__(name: str) -> _typing.Any:
+    if name in _LAZY:
+        from importlib import import_module
+
+        return getattr(import_module(f"skldp.client.{_LAZY[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

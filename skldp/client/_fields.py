@@ -4,16 +4,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from skldp._checks import check_integer, is_integer, is_number
 from skldp.domains._declared_columns import CategoryColumn, NumberColumn
 from skldp.laws._integers import CodeLaw, GroupLaw, TwoStepLaw, UnitLaw, law_from_dict
 
+if TYPE_CHECKING:
+    from skldp.client._vector_field import VectorField
+
 MOST_NAME = 200
 _MOST_VALUES, _MOST_LETTERS, _LARGEST_INTEGER = 2**20, 1000, 2**53
 # Squares of larger numbers, such as variances, could overflow.
-_MOST = 1e100
+MOST = 1e100
 
 
 def check_text(name: str, value: Any, most: int = MOST_NAME) -> None:
@@ -28,6 +31,8 @@ class Field(ABC):
     name: str
     law: Any
     steps: int | None = None
+    # Whether the memo rule "permanent" can repeat answers to equal values.
+    has_fixed_answers: ClassVar[bool] = True
 
     @property
     def epsilon(self) -> float:
@@ -43,6 +48,11 @@ class Field(ABC):
     def two_steps(self) -> TwoStepLaw | None:
         """Law of two steps, or None."""
         return self.law if isinstance(self.law, TwoStepLaw) else None
+
+    @property
+    def version(self) -> int:
+        """First version of a policy that can have the field."""
+        return int(self.law.version)
 
     @property
     def needs_steps(self) -> bool:
@@ -62,6 +72,10 @@ class Field(ABC):
     @abstractmethod
     def encode(self, value: Any) -> Any:
         """Return the law's input for a value of a record, or for a mapping of several values."""
+
+    def encode_record(self, values: Mapping[str, Any]) -> Any:
+        """Return the law's input for the values of a record."""
+        return self.encode(values[self.name])
 
     @abstractmethod
     def encode_all(self, columns: Mapping[str, Any], refuse_unknown: bool, **reading: Any) -> Sequence[Any]:
@@ -142,8 +156,57 @@ class NumberField(NumberColumn, Field):
         return super().to_dict() | self._law_and_epsilons()
 
 
+class SeveralColumns(Field):
+    """Base class of fields with one answer for several columns of a record."""
+
+    columns: tuple[CategoryColumn | NumberColumn, ...]
+
+    @cached_property
+    def needs_steps(self) -> bool:
+        """Whether the field has fractional numbers, each of which would be a separate value."""
+        return self.steps is None and not all(isinstance(one, CategoryColumn) or one.whole for one in self.columns)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(column.name for column in self.columns)
+
+    def encode(self, value: Mapping[str, Any]) -> tuple[float, ...]:
+        """Return the code of each category, and the position of each number in [-1, 1]."""
+        return tuple(column.encode(value.get(column.name)) for column in self.columns)
+
+    def encode_record(self, values: Mapping[str, Any]) -> tuple[float, ...]:
+        """Return the codes and positions of the values of a record."""
+        return self.encode(values)
+
+    def encode_all(
+        self, columns: Mapping[str, Any], refuse_unknown: bool, **reading: Any
+    ) -> Sequence[tuple[float, ...]]:
+        """Return the codes and positions of each row."""
+        each: list[list[float]] = [
+            one.places(columns[one.name], **reading)
+            if isinstance(one, NumberColumn)
+            else one.as_numbers(columns[one.name], refuse_unknown=refuse_unknown, **reading).tolist()
+            for one in self.columns
+        ]
+        return list(zip(*each, strict=True))
+
+    def _check_columns(self, rule: str, fits: bool) -> None:
+        """Raise ValueError unless names, columns and steps are valid and fit the rule."""
+        check_text("The name of a field", self.name)
+        if not fits:
+            raise ValueError(f"columns must be {rule}; got {self.columns!r}.")
+        for column in self.columns:
+            check_text("The name of a column", column.name)
+            if isinstance(column, NumberColumn):
+                _check_column(column)
+            else:
+                _check_values(column.values)
+        _check_steps(self.steps)
+
+
 @dataclass(frozen=True)
-class NumbersField(Field):
+class NumbersField(SeveralColumns):
     """Field for several numbers with one law, which answers for all of them or for a random sample.
 
     Parameters
@@ -170,39 +233,11 @@ class NumbersField(Field):
     steps: int | None = None
 
     def __post_init__(self) -> None:
-        check_text("The name of a field", self.name)
-        if not isinstance(self.columns, tuple) or not all(isinstance(one, NumberColumn) for one in self.columns):
-            raise ValueError(f"columns must be a tuple of NumberColumn; got {self.columns!r}.")
-        for column in self.columns:
-            _check_column(column)
-        if not isinstance(self.law, GroupLaw) or self.law.n_values != len(self.columns):
-            raise ValueError(f"The law must be of {len(self.columns)} numbers; got {self.law!r}.")
-        _check_steps(self.steps)
-
-    @cached_property
-    def needs_steps(self) -> bool:
-        """Whether the field has fractional numbers, each of which would be a separate value."""
-        return self.steps is None and not all(column.whole for column in self.columns)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the columns."""
-        return tuple(column.name for column in self.columns)
-
-    def encode(self, value: Mapping[str, Any]) -> tuple[float, ...]:
-        """Return the positions of a record's numbers in [-1, 1]."""
-        return tuple(column.encode(value.get(column.name)) for column in self.columns)
-
-    def encode_all(
-        self, columns: Mapping[str, Any], refuse_unknown: bool, **reading: Any
-    ) -> Sequence[tuple[float, ...]]:
-        """Return the positions of each row's numbers in [-1, 1]."""
-        return list(zip(*(one.places(columns[one.name], **reading) for one in self.columns), strict=True))
-
-    def values(self, answer: int) -> dict[str, float]:
-        """Return the unbiased estimates of an answer; numbers that were not sampled get the middle of their bounds."""
-        pairs = zip(self.columns, self.law.values(answer), strict=True)
-        return {column.name: column.number(place) for column, place in pairs}
+        given = self.columns
+        fits = isinstance(given, tuple) and all(isinstance(one, NumberColumn) for one in given)
+        self._check_columns("a tuple of NumberColumn", fits)
+        if not isinstance(self.law, GroupLaw) or self.law.n_values != len(given):
+            raise ValueError(f"The law must be of {len(given)} numbers; got {self.law!r}.")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the field as a dict of its document."""
@@ -251,7 +286,7 @@ class CategoryField(CategoryColumn, Field):
 
 
 @dataclass(frozen=True)
-class PairField(Field):
+class PairField(SeveralColumns):
     """Field for two columns of a record together: one answer for their combination.
 
     Parameters
@@ -291,54 +326,24 @@ class PairField(Field):
     steps: int | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        check_text("The name of a field", self.name)
-        if not isinstance(self.columns, tuple) or len(self.columns) != 2:
-            raise ValueError(f"columns must be a tuple of two columns; got {self.columns!r}.")
-        for column in self.columns:
-            check_text("The name of a column", column.name)
-            if isinstance(column, NumberColumn):
-                _check_column(column)
-            else:
-                _check_values(column.values)
+        self._check_columns("a tuple of two columns", isinstance(self.columns, tuple) and len(self.columns) == 2)
         if self.columns[0].name == self.columns[1].name:
             raise ValueError(f"The columns of a pair must have different names; got {self.columns[0].name!r} twice.")
         check_integer("n_knots", self.n_knots, least=2, most=256)
-        _check_steps(self.steps)
         n = self.sizes[0] * self.sizes[1]
         if not isinstance(self.law, CodeLaw) or self.two_steps is not None or self.law.n_codes != n:
             raise ValueError(f"The law of a pair must be of one step and {n} codes; got {self.law!r}.")
+
+    @property
+    def version(self) -> int:
+        """First version of a policy that can have the field."""
+        return max(3, super().version)
 
     @cached_property
     def sizes(self) -> tuple[int, int]:
         """Number of categories or points of each column."""
         first, second = (len(one.values) if one.values is not None else self.n_knots for one in self.columns)
         return first, second
-
-    @cached_property
-    def needs_steps(self) -> bool:
-        """Whether the field has fractional numbers, each of which would be a separate value."""
-        return self.steps is None and not all(isinstance(one, CategoryColumn) or one.whole for one in self.columns)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the columns."""
-        return tuple(column.name for column in self.columns)
-
-    def encode(self, value: Mapping[str, Any]) -> tuple[float, ...]:
-        """Return the code of each category, and the position of each number in [-1, 1]."""
-        return tuple(column.encode(value.get(column.name)) for column in self.columns)
-
-    def encode_all(
-        self, columns: Mapping[str, Any], refuse_unknown: bool, **reading: Any
-    ) -> Sequence[tuple[float, ...]]:
-        """Return the codes and positions of each row."""
-        each: list[list[float]] = [
-            one.places(columns[one.name], **reading)
-            if isinstance(one, NumberColumn)
-            else one.as_numbers(columns[one.name], refuse_unknown=refuse_unknown, **reading).tolist()
-            for one in self.columns
-        ]
-        return list(zip(*each, strict=True))
 
     def draw(self, encoded: Sequence[float], words: Iterator[int]) -> int:
         """Draw the answer: one word for each number, then those of the law."""
@@ -362,7 +367,7 @@ def _knot(place: float, n: int, words: Iterator[int]) -> int:
     return below + (next(words) < int((position - below) * 2.0**64))
 
 
-AnyField = NumberField | NumbersField | CategoryField | PairField
+AnyField: TypeAlias = "NumberField | NumbersField | CategoryField | PairField | VectorField"
 
 
 def field_from_dict(given: dict[str, Any]) -> AnyField:
@@ -371,6 +376,11 @@ def field_from_dict(given: dict[str, Any]) -> AnyField:
     law: Any = law_from_dict(given["law"])
     if given["type"] == "category":
         return CategoryField(given["name"], tuple(given["values"]), law, unknown=given["unknown"])
+    if given["type"] == "vector":
+        # Devices without vectors do not need the module.
+        from skldp.client._vector_field import VectorField
+
+        return VectorField(given["name"], law, None if given["bound"] is None else float(given["bound"]))
     steps = int(given["steps"]) if "steps" in given else None
     if given["type"] == "pair":
         pair = tuple(map(_column_from_dict, given["columns"]))
@@ -404,8 +414,8 @@ def _check_column(column: NumberColumn) -> None:
     check_text("The name of a column", column.name)
     if column.unit is not None:
         check_text("unit", column.unit)
-    if abs(column.low) > _MOST or abs(column.high) > _MOST:
-        raise ValueError(f"Bounds must be numbers from {-_MOST:g} to {_MOST:g}; got {(column.low, column.high)!r}.")
+    if abs(column.low) > MOST or abs(column.high) > MOST:
+        raise ValueError(f"Bounds must be numbers from {-MOST:g} to {MOST:g}; got {(column.low, column.high)!r}.")
     if not is_number(column.missing):
         raise ValueError(f"missing must be None or a number within the bounds; got {column.missing!r}.")
 

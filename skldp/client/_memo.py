@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from skldp._documents import canonical_text
-from skldp.client._fields import AnyField, CategoryField, NumbersField, PairField
+from skldp.client._fields import AnyField, CategoryField, SeveralColumns
 from skldp.domains._declared_columns import CategoryColumn
 from skldp.laws._integers import uniform_subset
 from skldp.laws._release_key import ReleaseKey
@@ -37,7 +37,7 @@ class KeptField(NamedTuple):
         """Return a field with its digests, which exclude units and replacements of missing values."""
         own = field.to_dict()
         meaning = _meaning(own)
-        if isinstance(field, NumbersField | PairField):
+        if isinstance(field, SeveralColumns):
             meaning["columns"] = [_meaning(column) for column in own["columns"]]
         return cls(field, _digest(meaning), _digest(own["law"]), field.lifetime_epsilon)
 
@@ -121,7 +121,7 @@ class _Answer(NamedTuple):
         if isinstance(field, CategoryField) or field.steps is None:
             return given
         about = (_VERSION, self.kept.meaning, self.person)
-        if not isinstance(field, NumbersField | PairField):
+        if not isinstance(field, SeveralColumns):
             return _at_step(given, field.steps, self.key.subkey("skldp step", *about))
         return tuple(
             place
@@ -143,7 +143,7 @@ def _packed(field: AnyField, value: Any) -> bytes:
     """Return the input of the law as bytes; -0.0 becomes 0.0."""
     if isinstance(field, CategoryField):
         return struct.pack(">q", value)
-    places = value if isinstance(field, NumbersField | PairField) else (value,)
+    places = value if isinstance(field, SeveralColumns) else (value,)
     return struct.pack(f">{len(places)}d", *(place + 0.0 for place in places))
 
 

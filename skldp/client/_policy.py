@@ -3,7 +3,6 @@
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -12,15 +11,15 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from skldp._checks import check_integer
-from skldp._documents import canonical_text, check_names, digest, parsing, read_document
+from skldp._documents import canonical_text, digest, parsing, read_document
 from skldp._reading import as_array
 from skldp._texts import escaped, is_visible
 from skldp.client._fields import (
-    MOST_NAME,
     AnyField,
-    CategoryField,
-    NumbersField,
+    Field,
+    NumberField,
     PairField,
+    SeveralColumns,
     check_text,
     field_from_dict,
 )
@@ -36,24 +35,10 @@ if TYPE_CHECKING:
 
 # Limits of what a device must store and process.
 _MOST_FIELDS, _MOST_NUMBERS, _MOST_BITS, _MOST_CHARACTERS = 1000, 1024, 2**17, 2**24
-# Policies that sample fields or ask pairs have a version of their own: an older client must refuse them.
-_VERSION, _SAMPLING_VERSION = 2, 3
+# A policy has the first version that knows its fields and laws: an older client must refuse others.
+_VERSION, _SAMPLING_VERSION, _LAST_VERSION = 2, 3, 4
 _NAMES = {"purpose", "fields", "epsilon", "delta", "memo", "expires", "sha256"}
 _EXPIRES = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
-_NAME = re.compile(f"(?s:.{{1,{MOST_NAME}}})")
-_DOUBLE = re.compile(r"(?!.{33})-?[0-9]+(\.[0-9]+)?(e[+-][0-9]+)?")
-_INTEGER = re.compile("(?!.{21})(0|-?[1-9][0-9]*)")
-# Parameters of estimators; those after the fourth are optional.
-_FORMS = {
-    "estimator": _NAME,
-    "epsilon": _DOUBLE,
-    "mechanism": _NAME,
-    "n_fields": _INTEGER,
-    "name": _NAME,
-    "n_sampled": _INTEGER,
-    "n_bits": _INTEGER,
-    "numbers": _DOUBLE,
-}
 
 
 @dataclass(frozen=True)
@@ -64,11 +49,9 @@ class Policy:
     ----------
     purpose : str
         Purpose of the collection, shown to the person.
-    fields : tuple of NumberField, NumbersField or CategoryField
+    fields : tuple of NumberField, NumbersField, CategoryField, PairField or VectorField
     expires : str, default=None
         UTC time such as ``"2027-01-31T00:00:00Z"`` after which nothing is released.
-    asked : list of dict, default=None
-        Parameters of the estimators from which the integers were computed. They are not part of the law.
     memo : {"fresh", "permanent"}, default="fresh"
         Rule for repeated reports. ``"fresh"`` draws every report independently. ``"permanent"`` makes the report a
         function of the person's secret, the law and the value, so the same record gives the same report. Numbers other
@@ -126,15 +109,16 @@ class Policy:
     purpose: str
     fields: tuple[AnyField, ...]
     expires: str | None = None
-    asked: Sequence[Mapping[str, Any]] | None = field(default=None, hash=False)
     memo: Literal["fresh", "permanent"] = "fresh"
     n_sampled: int | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        if not self.fields or not all(isinstance(field, AnyField) for field in self.fields):
+        if not self.fields or not all(isinstance(field, Field) for field in self.fields):
             raise ValueError(f"fields must be a tuple of fields, at least one; got {self.fields!r}.")
         _check_field_names(self.fields)
-        _check_sample(self.n_sampled, len(self.fields))
+        if self.n_sampled is not None:
+            m = len(self.fields)
+            check_integer(f"n_sampled, of {m} fields,", self.n_sampled, least=1, most=m - 1)
         if not math.isfinite(self.epsilon):
             raise ValueError("The total epsilon of the fields must be finite; got infinity.")
         if self.memo == "fresh" and any(one.steps is not None for one in self.fields):
@@ -145,6 +129,8 @@ class Policy:
             raise ValueError(
                 "Under the memo rule 'permanent', numbers other than integers must have `steps`; got None."
             )
+        if self.memo == "permanent" and not all(one.has_fixed_answers for one in self.fields):
+            raise ValueError("A policy with vectors must have the memo rule 'fresh'; got 'permanent'.")
         if sum(one.n_answers.bit_length() for one in self.fields) > _MOST_BITS:
             raise ValueError(f"A report must have at most {_MOST_BITS} bits of answers; got a policy with more.")
         check_text("purpose", self.purpose, 1000)
@@ -153,10 +139,6 @@ class Policy:
                 f"A policy must have at most {_MOST_FIELDS} fields and the memo rule 'fresh' or 'permanent'; "
                 f"got {len(self.fields)} fields and {self.memo!r:.40}."
             )
-        # The caller may change the list later.
-        object.__setattr__(self, "asked", deepcopy(self.asked))
-        if self.asked is not None:
-            _check_asked(self.asked)
         # Raises if `expires` is not a time.
         _ = self._expiry
         hidden = next((text for text in _texts(self._document) if not is_visible(text)), None)
@@ -186,8 +168,9 @@ class Policy:
         estimator : estimator
             Fitted estimator with declared categories and bounds: a TablePrivatizer, a NumericPrivatizer (without
             ``"laplace"`` and ``"gaussian"``), a BitRandTransformer with ``calibration="exact", debias=True``, a
-            CategoricalPrivatizer, a TargetPrivatizer (field ``"target"``), a LabelRR or a LabelLaplace (``"label"``); a
-            ColumnTransformer of these; or a Pipeline whose first step is one of these.
+            CategoricalPrivatizer, a TargetPrivatizer (field ``"target"``), a LabelRR or a LabelLaplace (``"label"``), a
+            PrivUnitTransformer without bounds (``"vector"``, of all its columns in order); a ColumnTransformer of
+            these; or a Pipeline whose first step is one of these.
         purpose : str
             Purpose of the collection, shown to the person.
         units : dict by column, default=None
@@ -197,7 +180,7 @@ class Policy:
         joint : "all" or list of pairs of columns, default=None
             Pairs of which each person is asked one, chosen at random, at the whole epsilon: for tables, and for means
             and shares within another column. Of a TablePrivatizer or CategoricalPrivatizer alone; mechanisms and shares
-            are then chosen anew, and the policy states no estimator.
+            are then chosen anew.
         n_knots : int, default=2
             Number of points that numbers of pairs are rounded to at random.
 
@@ -213,9 +196,10 @@ class Policy:
 
         Notes
         -----
-        Mechanisms that draw real numbers (PrivUnit, Gaussian and Laplace vectors, random projections) have no policy,
-        since clients could not agree on every bit, and a device could not compute the epsilon. Numbers with one law
-        become one `NumbersField`.
+        Mechanisms that draw real numbers (Gaussian and Laplace vectors, random projections) have no policy, since
+        clients could not agree on every bit, and a device could not compute the epsilon. A device samples PrivUnit
+        among random directions of a seed, at the exact epsilon of integers and at most 1.01 times the variance, up to
+        an epsilon of about 11. Numbers with one law become one `NumbersField`.
 
         A device clips numbers to their bounds. It replaces a missing number by the middle of the bounds, and a missing
         or unknown category by the missing category, if declared, or the first value. Replacements bias an estimate by
@@ -224,28 +208,11 @@ class Policy:
         """
         from skldp.collection._conversion import exported, paired
 
-        fields, asked, n_sampled = exported(estimator, dict(units or {}))
+        fields, n_sampled = exported(estimator, dict(units or {}))
         if joint is not None:
             pairs = paired(estimator, fields, joint, n_knots)
             return cls(purpose, pairs, expires, n_sampled=None if len(pairs) == 1 else 1)
-        return cls(purpose, fields, expires, asked, n_sampled=n_sampled)
-
-    def to_estimator(self) -> Any:
-        """Make the unfitted estimator with the integers of this policy; needs scikit-learn.
-
-        Returns
-        -------
-        estimator
-            Estimator without fit. A ColumnTransformer selects its columns by the names of the fields.
-
-        Raises
-        ------
-        ValueError
-            If the policy was not made from an estimator, or the estimator's parameters give other integers.
-        """
-        from skldp.collection._conversion import estimator_of
-
-        return estimator_of(self)
+        return cls(purpose, fields, expires, n_sampled=n_sampled)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
@@ -265,20 +232,19 @@ class Policy:
         """
         if isinstance(text, str) and len(text) > _MOST_CHARACTERS:
             raise ValueError(f"A policy must be a document of at most {_MOST_CHARACTERS} characters; got a longer one.")
-        versions, optional = (_VERSION, _SAMPLING_VERSION), {"asked", "lifetime_epsilon", "n_sampled"}
+        versions, optional = tuple(range(_VERSION, _LAST_VERSION + 1)), {"lifetime_epsilon", "n_sampled"}
         given = read_document(text, "policy", versions, _NAMES, optional, integers=True)
         if digest(given) != given["sha256"]:
             raise ValueError("The sha256 of a policy must be that of its document; got another one.")
         with parsing("A policy"):
             fields = tuple(map(field_from_dict, given["fields"][: _MOST_FIELDS + 1]))
             n_sampled = int(given["n_sampled"]) if "n_sampled" in given else None
-            own = cls(
-                given["purpose"], fields, given["expires"], given.get("asked"), given["memo"], n_sampled=n_sampled
-            )
+            own = cls(given["purpose"], fields, given["expires"], given["memo"], n_sampled=n_sampled)
             claims = [_claimed(one) for one in (*given["fields"], given)]
         if own._document["version"] != given["version"]:
             raise ValueError(
-                "A policy must be a document of version 3 if it has n_sampled or pairs, and of version 2 if not."
+                "The version of a policy must be the first that knows its fields and laws, "
+                f"{own._document['version']}; got {given['version']!r}."
             )
         if claims != [_claimed(one) for one in (*own._document["fields"], own._document)]:
             raise ValueError(
@@ -312,11 +278,6 @@ class Policy:
         """Whether a law has two steps, so that reports come in waves."""
         return any(one.two_steps is not None for one in self.fields)
 
-    @cached_property
-    def has_pairs(self) -> bool:
-        """Whether a field asks two columns together."""
-        return any(isinstance(one, PairField) for one in self.fields)
-
     @property
     def names(self) -> list[str]:
         """Names of the values of a record."""
@@ -336,7 +297,7 @@ class Policy:
     def permanent(self, steps: int = 1024) -> Self:
         """Return the same policy under the memo rule ``"permanent"``, with `steps` for each number that needs them."""
         fields = tuple(
-            replace(one, steps=steps) if one.needs_steps and not isinstance(one, CategoryField) else one
+            replace(one, steps=steps) if isinstance(one, NumberField | SeveralColumns) and one.needs_steps else one
             for one in self.fields
         )
         return replace(self, fields=fields, memo="permanent")
@@ -359,7 +320,7 @@ class Policy:
             With `estimates`: the mean of each number and the shares of each category, or these within an average group,
             each with `what`, `n` (expected number of people who were asked), `standard_error` and `half_width` of the
             interval, in the unit of the number or as a share. An infinite half-width means that the group may be
-            empty as far as the reports tell. It prints as a table, and ``to_frame()`` returns it for pandas.
+            empty as far as the reports tell. It prints as a table.
 
         Raises
         ------
@@ -572,9 +533,11 @@ class Policy:
 
     @cached_property
     def _document(self) -> dict[str, Any]:
-        content: dict[str, Any] = {
+        content = {
             "skldp": "policy",
-            "version": _SAMPLING_VERSION if self.n_sampled is not None or self.has_pairs else _VERSION,
+            "version": max(
+                _VERSION if self.n_sampled is None else _SAMPLING_VERSION, *(field.version for field in self.fields)
+            ),
             "purpose": self.purpose,
             "fields": [field.to_dict() for field in self.fields],
             "epsilon": repr(self.epsilon),
@@ -584,8 +547,6 @@ class Policy:
             "expires": self.expires,
             **({} if self.n_sampled is None else {"n_sampled": str(self.n_sampled)}),
         }
-        if self.asked is not None:
-            content["asked"] = [dict(part) for part in self.asked]
         return content | {"sha256": digest(content)}
 
     @cached_property
@@ -613,8 +574,7 @@ class Policy:
         if not isinstance(record, Mapping):
             raise TypeError(f"A record must be a mapping; got {type(record).__name__}.")
         values = {name: _value(record, name) for name in self.names}
-        of_several = NumbersField | PairField
-        return [f.encode(values if isinstance(f, of_several) else values[f.name]) for f in self.fields]
+        return [field.encode_record(values) for field in self.fields]
 
     def _draw(self, encoded: Sequence[Any], words: Iterator[int]) -> bytes:
         report_id = b"".join(next(words).to_bytes(8, "big") for _ in range(2))
@@ -646,28 +606,6 @@ def _check_field_names(fields: Sequence[AnyField]) -> None:
             raise ValueError(f"Fields must have different names; got {listed!r}.")
     if any(different[column.name] != column for column in columns):
         raise ValueError("A column must be declared alike in all of its pairs; got two declarations of one name.")
-
-
-def _check_sample(n_sampled: int | None, n_fields: int) -> None:
-    """Raise ValueError unless some of the fields can be sampled."""
-    if n_sampled is not None:
-        check_integer(f"n_sampled, of {n_fields} fields,", n_sampled, least=1, most=n_fields - 1)
-
-
-def _check_asked(asked: Sequence[Mapping[str, Any]]) -> None:
-    """Raise ValueError unless parameters of estimators are texts in their formats."""
-    if not isinstance(asked, list | tuple) or not 1 <= len(asked) <= _MOST_FIELDS:
-        raise ValueError(f"asked must be a list of 1 to {_MOST_FIELDS} parts; got {type(asked).__name__}.")
-    required, optional = list(_FORMS)[:4], list(_FORMS)[4:]
-    for part in asked:
-        check_names(part, "Each part of asked", required, optional)
-        for name, given in part.items():
-            texts = given if isinstance(given, list) else [given]
-            fits = all(isinstance(text, str) and _FORMS[name].fullmatch(text) for text in texts)
-            if not fits or isinstance(given, list) is not (name == "numbers") or len(texts) > _MOST_NUMBERS:
-                raise ValueError(
-                    f"{name!r} in asked must be a text in its format, or a list of them; got another value."
-                )
 
 
 def _texts(content: Any) -> Iterator[str]:

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise, product
-from os import PathLike
 from typing import Any, Self
 
 from skldp._checks import check_integer
@@ -182,12 +181,6 @@ class PrefixTask:
             raise ValueError("Candidates must be in ascending order; got another order.")
 
     @classmethod
-    def load(cls, path: str | PathLike[str]) -> Self:
-        """Read a task from a file; see :meth:`from_json`."""
-        with open(path, encoding="utf-8") as file:
-            return cls.from_json(file.read())
-
-    @classmethod
     def from_json(cls, text: str) -> Self:
         """Read a task from untrusted JSON; raise ValueError if the task or its policy is invalid."""
         given = read_document(text, "prefix task", 1, _NAMES, integers=True)
@@ -200,15 +193,12 @@ class PrefixTask:
         policy = json.loads(self.policy.to_json())
         return canonical_text({"skldp": "prefix task", "version": 1, "length": self.length, "policy": policy} | own)
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the document to a file."""
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(self.to_json())
-
     @property
     def candidates(self) -> tuple[str, ...]:
         """Candidate prefixes."""
-        return tuple(one for one in self._field.values[:-1] if isinstance(one, str))
+        (field,) = self.policy.fields
+        assert isinstance(field, CategoryField)
+        return tuple(one for one in field.values[:-1] if isinstance(one, str))
 
     def release(self, value: Any, *, ledger: DeviceLedger | None = None) -> bytes:
         """Release a word as a report with fresh noise; a word outside the domain matches no candidate.
@@ -216,9 +206,3 @@ class PrefixTask:
         The ledger is charged before the report is returned. Errors are those of :meth:`~skldp.Policy.release`.
         """
         return self.policy.release({PREFIX: self.domain.prefix(value, self.length)}, ledger=ledger)
-
-    @property
-    def _field(self) -> CategoryField:
-        field = self.policy.fields[0]
-        assert isinstance(field, CategoryField)
-        return field

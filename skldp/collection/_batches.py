@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from skldp._tables import require
 from skldp.client import Policy
-from skldp.collection._report_tables import batch_of_bytes, batch_of_reports, bytes_schema, report_schema
+from skldp.collection._report_tables import batch_of_reports, report_schema
 from skldp.laws._release_key import ReleaseKey
 
 
@@ -15,7 +15,6 @@ def release_batches(
     *,
     secret: ReleaseKey | None = None,
     ids: str | None = None,
-    as_bytes: bool = False,
     handle_unknown: Literal["error", "policy"] = "error",
 ) -> Callable[[Iterable[Any]], Iterator[Any]]:
     """Make a function that releases a stream of Arrow record batches, for engines such as Spark.
@@ -28,17 +27,15 @@ def release_batches(
         ids, of which a collector counts one. Other processes need a key from a file or a function.
     ids : str, default=None
         Column of integer or text ids of people; needed with a `secret`, and only then.
-    as_bytes : bool, default=False
-        Whether reports are one column of bytes, as devices send them: for engines that keep neither the metadata of a
-        schema nor unsigned integers.
     handle_unknown : {"error", "policy"}, default="error"
         As of :meth:`~skldp.Policy.release_table`.
 
     Returns
     -------
     callable
-        From an iterable of ``pyarrow.RecordBatch`` to an iterator of as many, with a report for every row in its order
-        and no other columns. Its attribute ``schema`` is their schema. It can be pickled.
+        From an iterable of ``pyarrow.RecordBatch`` to an iterator of as many, with a report for every row in its order,
+        as bytes in a column ``"skldp_report"``, and no other columns. Its attribute ``schema`` is their schema. It can
+        be pickled.
 
     Raises
     ------
@@ -68,11 +65,11 @@ def release_batches(
     >>> people = pa.table({"name": ["a", "b"], "city": ["Ulm", "Bonn"]})
     >>> reports = pa.Table.from_batches(release(people.to_batches()), schema=release.schema)
     >>> reports.num_rows, reports.column_names
-    (2, ['skldp_report_id', 'city'])
+    (2, ['skldp_report'])
     """
     check_secret(policy, secret, ids)
-    release = _BatchRelease(policy, secret, ids, as_bytes, handle_unknown)
-    # Fail early if pyarrow is missing or a field has the name of the reports' id.
+    release = _BatchRelease(policy, secret, ids, handle_unknown)
+    # Fail early if pyarrow is missing.
     _ = release.schema
     return release
 
@@ -84,12 +81,11 @@ class _BatchRelease:
     policy: Policy
     secret: ReleaseKey | None
     ids: str | None
-    as_bytes: bool
     handle_unknown: str
 
     @property
     def schema(self) -> Any:
-        return bytes_schema(self.policy) if self.as_bytes else report_schema(self.policy)
+        return report_schema()
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
         pa = require("pyarrow", extra="arrow")
@@ -101,8 +97,7 @@ class _BatchRelease:
             _check_names(own, names)
             columns = {name: batch.column(names.index(name)) for name in own}
             people = None if self.ids is None else batch.column(names.index(self.ids)).to_pylist()
-            options: dict[str, Any] = {"as_bytes": self.as_bytes, "handle_unknown": self.handle_unknown}
-            yield released_batch(self.policy, columns, self.secret, people, **options)
+            yield released_batch(self.policy, columns, self.secret, people, handle_unknown=self.handle_unknown)
 
 
 def released_batch(
@@ -110,14 +105,11 @@ def released_batch(
     columns: Mapping[str, Sequence[Any]],
     secret: ReleaseKey | None = None,
     people: Sequence[int | str] | None = None,
-    *,
-    as_bytes: bool = False,
     **options: Any,
 ) -> Any:
     """Release the rows of columns as one record batch."""
     _check_names(policy.names, list(columns))
-    reports = policy.release_table(columns, secret=secret, people=people, **options)
-    return (batch_of_bytes if as_bytes else batch_of_reports)(policy, reports)
+    return batch_of_reports(policy.release_table(columns, secret=secret, people=people, **options))
 
 
 def check_secret(policy: Policy, secret: ReleaseKey | None, ids: str | None) -> None:

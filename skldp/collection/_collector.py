@@ -10,15 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._checks import check_fraction
-from skldp._value_labels import number_label, value_labels
-from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField, PairField
+from skldp._value_labels import value_labels
+from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField, PairField, VectorField
 from skldp.client._fields import AnyField
 from skldp.collection._joint_tables import JointTables
 from skldp.collection._likeliest import likeliest_codes
 from skldp.collection._page import notebook_view, page_of
 from skldp.collection._report_files import ReportStore
 from skldp.collection._report_tables import asked_of, frame_of
-from skldp.collection._survey_fields import bins_of, distribution_of, parts_of, weights_of
+from skldp.collection._survey_fields import bins_of, distribution_of, mean_of, parts_of, weights_of
 from skldp.learning._answer_scores import (
     PartScores,
     Scores,
@@ -31,7 +31,6 @@ from skldp.learning._answer_scores import (
 from skldp.learning._survey_estimates import (
     Sums,
     SurveyEstimate,
-    correlation,
     joined,
     made_consistent,
     quantile_estimate,
@@ -61,7 +60,7 @@ class Collector(ReportStore):
 
     Estimates are of the population that people were sampled from; standard errors include noise and sampling. If the
     policy samples fields, an estimate uses the reports that answer all of its fields, a random sample of the people. A
-    group, a filter or a correlation then needs people who were asked two fields or more. A mean
+    group or a filter then needs people who were asked two fields or more. A mean
     is that of the unbiased numbers of the answers. Frequencies invert the response matrix of the field. A group or a
     filter gives each report a score :math:`s` with mean 1 inside and 0 outside; a mean within it is
     :math:`\sum s_i y_i / \sum s_i`. Grouping by a private field is possible, and costs precision. Intervals of
@@ -104,11 +103,12 @@ class Collector(ReportStore):
     def mean(
         self, field: str, *, by: str | None = None, where: Mapping[str, Any] | None = None, level: float = 0.95
     ) -> SurveyEstimate:
-        """Estimate the mean of a number.
+        """Estimate the mean of a number, or of each number of a vector.
 
         Parameters
         ----------
         field : str
+            Number or vector. Intervals of a vector hold for each of its numbers alone.
         by : str, default=None
             Field to group by: its categories, or its default bins.
         where : dict by name, default=None
@@ -128,13 +128,16 @@ class Collector(ReportStore):
         if self._is_paired(field):
             return self._joint.estimate(field, mean=True, by=by, where=where, level=level)
         of = self._among(field, by=by, where=where)
+        vector = next((one for one in self.policy.fields if isinstance(one, VectorField) and one.name == field), None)
+        if vector is not None:
+            return of._grouped(partial(of._vector_means, vector, level), (field,), by, where, level, several=True)
         own, scores, column = of._number_scores(field)
 
         def one(weights: Scores) -> SurveyEstimate:
             raw = quotients(Sums.of(scores, weights), of.n_reports, level, f"mean of {field}", (field,))
             return raw.scaled(column.radius, column.center)
 
-        return of._grouped(one, (own,), by, where, level)
+        return mean_of(column, of._grouped(one, (own,), by, where, level))
 
     def variance(
         self, field: str, *, by: str | None = None, where: Mapping[str, Any] | None = None, level: float = 0.95
@@ -151,28 +154,6 @@ class Collector(ReportStore):
             return variance(*scores, weights, level, f"variance of {field}").scaled(number.radius**2)
 
         return of._grouped(one, (field,), by, where, level)
-
-    def correlation(
-        self,
-        field: str,
-        other: str,
-        *,
-        by: str | None = None,
-        where: Mapping[str, Any] | None = None,
-        level: float = 0.95,
-    ) -> SurveyEstimate:
-        """Estimate the correlation of two numbers, corrected for the noise.
-
-        Parameters and errors are those of :meth:`variance`. The estimate may lie outside [-1, 1]; its interval does
-        not, and is all of [-1, 1] if there are too few reports.
-        """
-        of = self._among(field, other, by=by, where=where)
-        first, second = of._moment_scores(field), of._moment_scores(other)
-
-        def one(weights: Scores) -> SurveyEstimate:
-            return correlation(first, second, weights, level, f"correlation of {field} and {other}")
-
-        return of._grouped(one, (field, other), by, where, level)
 
     def frequencies(
         self,
@@ -192,8 +173,8 @@ class Collector(ReportStore):
             None is unbiased: shares may be below 0, and need not sum to 1. ``"project"`` takes the nearest distribution
             (Norm-Sub), which is biased and far more precise with many rare categories. ``"likelihood"`` takes the
             distribution of largest likelihood, which takes no `by` and `where`. It is more precise than the projection
-            with more categories than reports can tell apart, and about as precise else; with local hashing at a
-            large epsilon and a hundred reports for each category it is less precise.
+            with more categories than reports can tell apart, and about as precise else; with local hashing it is less
+            precise where frequent categories are neighbours in a long list.
         by, where, level
             As of :meth:`mean`.
 
@@ -294,24 +275,6 @@ class Collector(ReportStore):
 
         return of._shares(field, own.scores, "shares", own.labels, consistent, likeliest, by, where, level)
 
-    def cumulative(
-        self,
-        field: str,
-        *,
-        bins: int | Sequence[float] | None = None,
-        by: str | None = None,
-        where: Mapping[str, Any] | None = None,
-        level: float = 0.95,
-    ) -> SurveyEstimate:
-        """Estimate the share of a number below each inner edge of bins, by deconvolution.
-
-        Parameters and errors are those of :meth:`histogram`. Shares may lie outside [0, 1] and need not ascend.
-        """
-        of = self._among(field, by=by, where=where)
-        own = bins_of(of._number(field), bins, of.n_reports)
-        labels = tuple(f"< {number_label(edge)}" for edge in own.edges[1:-1])
-        return of._shares(field, own.cumulative, "cumulative shares", labels, None, None, by, where, level)
-
     def quantiles(
         self, field: str, levels: Sequence[float] = (0.25, 0.5, 0.75), *, level: float = 0.95
     ) -> SurveyEstimate:
@@ -347,7 +310,7 @@ class Collector(ReportStore):
         estimate = quantile_estimate(
             found, errors, levels, (ends[0], ends[1]), level, f"likeliest quantiles of {field}"
         )
-        estimate = replace(estimate, answered=of._answered)
+        estimate = replace(estimate, answered=of._answered, dates=number.is_date)
         if not number.whole:
             return estimate
         return replace(estimate, **{name: np.rint(getattr(estimate, name)) for name in ("values", "low", "high")})
@@ -400,6 +363,8 @@ class Collector(ReportStore):
             return [(self.frequencies(field.name, consistent="project"), True)]
         if isinstance(field, NumbersField):
             return [(one, False) for one in self._group_means(field)]
+        if isinstance(field, VectorField):
+            return [(self.mean(field.name), False)]
         if isinstance(field, PairField):
             return [(self.table(*field.names, consistent="project"), False)]
         found = []
@@ -455,9 +420,9 @@ class Collector(ReportStore):
         found = fields.get(name)
         if self._is_paired(name) or isinstance(found, PairField):
             raise ValueError(f"Use `table`, `mean` or `frequencies` with the columns of pairs; got {name!r}.")
-        if found is None or isinstance(found, NumbersField):
+        if found is None or isinstance(found, NumbersField | VectorField):
             if name in self.policy.names:
-                raise ValueError(f"Use `mean`: {name!r} is one of several numbers of one law.")
+                raise ValueError(f"Use `mean`: {name!r} has one of several numbers of one law.")
             raise ValueError(f"A field must be one of {sorted(self.policy.names)}; got {name!r}.")
         return found
 
@@ -484,13 +449,27 @@ class Collector(ReportStore):
 
     def _group_means(self, field: NumbersField) -> list[SurveyEstimate]:
         """Estimate the mean of each number of a group, from one pass over the reports."""
-        of = self._among(field.name)
-        n, names, ones = of.n_reports, field.names, np.ones(len(field.columns))
-        a, aa, largest = grouped_sums(field.law, of._answers[field.name])
-        raw = quotients(Sums(a, aa, a, n, n, -largest * ones, largest * ones, 1.0, 1.0), n, 0.95, "", names)
+        of, names = self._among(field.name), field.names
+        raw = of._raw_means(field, 0.95, "", names, Scores(np.ones(of.n_reports), 1.0, 1.0))
         center, radius = np.array([(column.center, column.radius) for column in field.columns]).T
         means = replace(raw.scaled(radius, center), answered=of._answered)
-        return [means.only([i], [name], f"mean of {name}") for i, name in enumerate(names)]
+        found = [means.only([i], [name], f"mean of {name}") for i, name in enumerate(names)]
+        return list(map(mean_of, field.columns, found))
+
+    def _vector_means(self, field: VectorField, level: float, weights: Scores) -> SurveyEstimate:
+        """Estimate the mean of each number of a vector."""
+        labels = [f"{field.name}[{i}]" for i in range(field.law.n_values)]
+        return self._raw_means(field, level, f"mean of {field.name}", labels, weights).scaled(field.bound or 1.0)
+
+    def _raw_means(
+        self, field: NumbersField | VectorField, level: float, what: str, labels: Sequence[str], weights: Scores
+    ) -> SurveyEstimate:
+        """Estimate the means of jointly released numbers in units of their law."""
+        w = weights.values
+        a, aa, ab, largest = grouped_sums(field.law, self._answers[field.name], w)
+        ends = np.full(len(a), largest)
+        sums = Sums(a, aa, ab, float(w.sum()), float(w @ w), -ends, ends, weights.low, weights.high)
+        return quotients(sums, self.n_reports, level, what, labels)
 
     def _shares(
         self,

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import binom
+from scipy.stats import binom, norm
 
 from skldp._checks import check_epsilon, check_fraction, check_integer
 from skldp.client import CategoryField, Policy, PrefixDomain, PrefixTask
@@ -43,7 +43,7 @@ class HeavyHitters:
         Largest number of prefixes that are extended; more than the number of words that are searched.
     n_candidates : int, default=4096
         Largest number of prefixes in a task, below 2^20. A larger number needs fewer groups, of more people each, and
-        longer documents: 393,216 and ``n_kept=24`` need two groups for 32 bits, and documents of 14 million characters.
+        longer documents: 524,288 and ``n_kept=53`` need two groups for 32 bits, and documents of 15 million characters.
     false_positives : float, default=0.05
         Largest probability of finding any word that no person of the last group has, if reports are honest. A share of
         forged reports of about :attr:`least_share` suffices to have a word found.
@@ -61,8 +61,8 @@ class HeavyHitters:
     Notes
     -----
     The candidates of a round and "none of these" are the categories of a policy, answered by randomized response or
-    local hashing, whichever has the smaller variance. Groups must not depend on what people have, and should have equal
-    sizes.
+    local hashing, whichever has the smaller variance. Groups must not depend on what people have, and should have the
+    sizes of :attr:`group_shares`.
 
     A report supports a candidate that its sender does not have with one probability q. Without senders, the support
     among n reports is binomial, and a word is found if its support is at least
@@ -166,6 +166,19 @@ class HeavyHitters:
         if self._task is not None:
             raise ValueError(f"Words are found after {len(self.lengths)} rounds; only {len(self.rounds)} are closed.")
         return tuple(map(self.domain.value, self.rounds[-1].kept))
+
+    @property
+    def group_shares(self) -> tuple[float, ...]:
+        """Parts of all people for the groups, with which one share suffices to be kept and to be found."""
+        weights, before = [], 0
+        for length in self.lengths:
+            prefix = self.domain.symbols[0] * before
+            n = (self.n_kept if before else 1) * self.domain.n_extensions(prefix, before, length)
+            passing = self.false_positives if length == self.domain.length else self.n_kept
+            # A share one standard error above the cut passes it in 84% of runs; standard errors fall with the root.
+            weights.append((1 + max(0.0, norm.isf(min(1.0, passing / n)))) ** 2)
+            before = length
+        return tuple(float(one / sum(weights)) for one in weights)
 
     @property
     def least_share(self) -> float:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from skldp._value_labels import number_label, value_labels
 from skldp.client import CategoryColumn, NumberColumn, PairField, Policy
 from skldp.collection._report_tables import ReportColumns, asked_of
-from skldp.collection._survey_fields import category_code
+from skldp.collection._survey_fields import category_code, mean_of
 from skldp.laws._categories import ResponseLaw
 from skldp.learning._answer_scores import Answers, PartScores, Scores, SupportScores, code_scores
 from skldp.learning._survey_estimates import Sums, SurveyEstimate, joined, made_consistent, quotients
@@ -96,7 +96,8 @@ class JointTables:
             made = joined(groups, estimates, f"{what} by {by}", several=not mean)
         elif where:
             made = replace(made, what=f"{what} where {others[0]}")
-        return replace(made, answered=n / self._n_all)
+        made = replace(made, answered=n / self._n_all)
+        return mean_of(column, made) if isinstance(column, NumberColumn) else made
 
     @cached_property
     def _consistent(self) -> dict[str, _Floats]:
@@ -190,7 +191,8 @@ def _consistent(pairs: Sequence[_Pair]) -> list[_Floats]:
         k = pair.field.law.n_codes
         sums, squares = pair.parts.sums(pair.answers, np.ones(pair.n))
         tables.append((sums / pair.n).reshape(pair.field.sizes))
-        variances.append(float(np.mean(squares / pair.n - (sums / pair.n) ** 2)) / pair.n)
+        # Answers that are all equal have a variance of 0.
+        variances.append(max(float(np.mean(squares / pair.n - (sums / pair.n) ** 2)), 1 / pair.n) / pair.n)
         tables[-1] += (1 - tables[-1].sum()) / k
     names = sorted({name for pair in pairs for name in pair.field.names})
     for _ in range(_ROUNDS):

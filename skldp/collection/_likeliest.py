@@ -6,7 +6,7 @@ weights of the reports that support each category.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -16,21 +16,20 @@ import numpy.typing as npt
 from skldp.laws._categories import HadamardLaw, HashingLaw, ResponseLaw, SubsetLaw, UnaryLaw
 from skldp.laws._integers import CodeLaw
 from skldp.laws._longitudinal_laws import LongitudinalBitsLaw, LongitudinalHashingLaw, LongitudinalResponseLaw
-from skldp.learning._answer_scores import Answers, bits
+from skldp.learning._answer_scores import Answers, SupportScores, code_scores
+from skldp.mechanisms.categorical._frequency import project_onto_simplex
 from skldp.mechanisms.categorical._hadamard import hadamard_transform
 from skldp.mechanisms.categorical._local_hashing import linear_hashes
 from skldp.mechanisms.numeric._distribution import ascend
 
 _Floats = npt.NDArray[np.float64]
 _Ints = npt.NDArray[np.int64]
-# Rows of bits that are turned into numbers at once, and numbers of bits that are kept as such.
-_ROWS, _MOST_KEPT = 1 << 14, 1 << 27
-# Parts of the people of the first estimates, each the start of the next.
-_FIRST_PARTS = (64, 8)
-_LEAST_FIRST = 2048
 # Part of the truth's distance in log-likelihood that is left: with bits, of at most 4,096 categories, and else. Even
 # shares of very many categories may lie within an eighth.
 _PART_OF_BITS, _PART = 1 / 8, 1 / 64
+# Quadratic models of the log-likelihood that are made of reports of bits, and steps on each.
+_MODELS, _STEPS = 8, 1_000
+_BITS_OF_BYTES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -46,25 +45,59 @@ def likeliest_codes(law: CodeLaw, answers: Answers) -> _Floats:
     """Return the maximum-likelihood shares of codes."""
     # Likelihood ratio of a code that an answer supports.
     more = math.expm1(law.epsilon)
-    shares = np.full(law.n_codes, 1 / law.n_codes)
-    # Reports of bits are seldom alike; the likeliest shares of some of them are a start near those of all.
-    of_bits = isinstance(law, UnaryLaw | SubsetLaw | LongitudinalBitsLaw)
-    first = [len(answers) // part for part in _FIRST_PARTS if of_bits and len(answers) >= _LEAST_FIRST * part]
-    for n in [*first, len(answers)]:
-        found = _products(law, answers[:n])
-        shares = _ascend(found, more, 0.9 * shares + 0.1 / law.n_codes, _PART_OF_BITS if of_bits else _PART)
-    return shares
-
-
-def _ascend(found: _Products, more: float, start: _Floats, part: float) -> _Floats:
+    found, shares, part = _products(law, answers), np.full(law.n_codes, 1 / law.n_codes), _PART
+    scores = code_scores(law)
+    if isinstance(law, UnaryLaw | SubsetLaw | LongitudinalBitsLaw) and isinstance(scores, SupportScores):
+        part = _PART_OF_BITS
+        unbiased = (found.supporting(found.counts) / len(answers) - scores.q) / (scores.p - scores.q)
+        start = project_onto_simplex(unbiased[None])[0]
+        shares, near = _ascend_models(found, more, start, part * law.n_codes / 2)
+        if near:
+            return shares
     return ascend(
         lambda shares: 1 + more * found.supported(shares),
         lambda parts: parts.sum() + more * found.supporting(parts),
         found.counts,
-        len(start),
-        start,
+        law.n_codes,
+        0.9 * shares + 0.1 / law.n_codes,
         part=part,
     )
+
+
+def _ascend_models(found: _Products, more: float, start: _Floats, slack: float) -> tuple[_Floats, bool]:
+    """Ascend quadratic models of the log-likelihood from even shares, and return whether at most the slack is left.
+
+    The first model is that at the given start.
+
+    The bits of a report are independent given its category. The second derivatives are therefore nearly a diagonal plus
+    a constant, which is without effect on shares of one sum.
+    """
+    n, even = found.counts.sum(), np.full(len(start), 1 / len(start))
+    shares = start
+    for i in range(_MODELS):
+        chances = 1 + more * found.supported(shares)
+        weights = found.counts / chances
+        slopes = weights.sum() + more * found.supporting(weights)
+        if i and slopes.max() - n < slack:
+            return shares, True
+        bends = more**2 * found.supporting(weights / chances)
+        shares = _ascend_model(even if i == 0 else shares, slopes + bends * shares, bends, 0.9 * slack)
+    return shares, False
+
+
+def _ascend_model(shares: _Floats, slopes: _Floats, bends: _Floats, slack: float) -> _Floats:
+    """Take multiplicative steps on a quadratic model of given slopes at 0, until at most the slack is left.
+
+    From even shares, such steps leave the shares as even as the slack allows, as expectation and maximization does.
+    """
+    for _ in range(_STEPS):
+        gains = slopes - bends * shares
+        gains -= shares @ gains
+        if gains.max() < slack:
+            break
+        moved = shares * np.exp(np.clip(gains / (2 * (bends * shares).max()), -2, 2))
+        shares = moved / moved.sum()
+    return shares
 
 
 def _products(law: CodeLaw, answers: Answers) -> _Products:
@@ -107,30 +140,29 @@ def _of_blocks(law: HadamardLaw, answers: Answers) -> _Products:
 
 
 def _of_bits(n_codes: int, answers: Answers) -> _Products:
-    """Return the products of reports of a bit for each category, in single precision."""
+    """Return the products of reports of a bit for each category, by tables over each two bytes of them."""
+    counts = np.ones(len(answers))
     if answers.ndim == 1:
         answers, found = np.unique(answers, return_counts=True)
-        counts = found.astype(np.float64)
-    else:
-        counts = np.ones(len(answers))
-    starts = range(0, len(answers), _ROWS)
-
-    def block(i: int) -> npt.NDArray[np.float32]:
-        return bits(answers[i : i + _ROWS], n_codes).astype(np.float32)
-
-    kept = [block(i) for i in starts] if len(answers) * n_codes <= _MOST_KEPT else None
-
-    def blocks() -> Iterator[npt.NDArray[np.float32]]:
-        return iter(kept) if kept is not None else map(block, starts)
+        counts, answers = found.astype(np.float64), answers.astype(answers.dtype.newbyteorder(">")).view(np.uint8)
+    in_bytes = answers.reshape(len(counts), -1)
+    padded = np.pad(in_bytes, ((0, 0), (in_bytes.shape[1] % 2, 0)))
+    pairs = np.ascontiguousarray(padded.view(">u2").T, dtype=np.uint16)
+    n_bytes = 2 * len(pairs)
 
     def supported(shares: _Floats) -> _Floats:
-        return np.concatenate([held @ shares.astype(np.float32) for held in blocks()]).astype(np.float64)
+        tables = np.pad(shares, (8 * n_bytes - n_codes, 0)).reshape(n_bytes, 8) @ _BITS_OF_BYTES.T
+        total = np.zeros(len(counts))
+        for pair, high, low in zip(pairs, tables[::2], tables[1::2], strict=True):
+            total += np.add.outer(high, low).reshape(-1)[pair]
+        return total
 
     def supporting(parts: _Floats) -> _Floats:
-        sums = np.zeros(n_codes)
-        for i, held in zip(starts, blocks(), strict=True):
-            sums += parts[i : i + _ROWS].astype(np.float32) @ held
-        return sums
+        sums = np.empty((n_bytes, 256))
+        for i, pair in enumerate(pairs):
+            held = np.bincount(pair, parts, 1 << 16).reshape(256, 256)
+            sums[2 * i], sums[2 * i + 1] = held.sum(axis=1), held.sum(axis=0)
+        return np.asarray((sums @ _BITS_OF_BYTES).reshape(-1)[-n_codes:])
 
     return _Products(counts, supported, supporting)
 

@@ -9,11 +9,10 @@ import numpy as np
 from scipy import special
 
 from skldp._checks import check_fraction, check_integer, check_positive
-from skldp._tables import as_frame
 from skldp._texts import escaped
-from skldp.client import CategoryField, NumberField, NumbersField, PairField, Policy
+from skldp.client import CategoryField, NumbersField, PairField, Policy, VectorField
 from skldp.client._fields import AnyField
-from skldp.collection._survey_fields import bins_of
+from skldp.laws._closest_law import ClosestLaw
 from skldp.laws._integers import GroupLaw, UnitLaw
 from skldp.laws._longitudinal_laws import LongitudinalHistogramLaw, LongitudinalMeanLaw
 from skldp.laws._numbers import (
@@ -27,7 +26,8 @@ from skldp.laws._numbers import (
     TwoAnswersLaw,
 )
 from skldp.laws._odds import TWO_64
-from skldp.learning._answer_scores import StepScores, SupportScores, code_scores
+from skldp.laws._points_law import PointsLaw
+from skldp.learning._answer_scores import SupportScores, code_scores
 from skldp.mechanisms.numeric._piecewise import lattice_variance
 
 _MOST_PEOPLE = 10**12
@@ -51,12 +51,6 @@ class SurveyPrecision:
     n_people: int
     level: float
     estimates: tuple[PlannedEstimate, ...]
-
-    def to_frame(self) -> Any:
-        """Return one row for each estimate as a pandas DataFrame."""
-        columns = PlannedEstimate._fields[1:]
-        index = [one.what for one in self.estimates]
-        return as_frame({name: [getattr(one, name) for one in self.estimates] for name in columns}, index=index)
 
     def __str__(self) -> str:
         head = ("", "people", "std err", "+-")
@@ -86,8 +80,6 @@ def precision_of(policy: Policy, n_people: int, *, by: str | None, level: float)
         raise ValueError("A precision needs a category, or a number whose mean its law identifies; got none.")
     suffix = "" if by is None else f" by {by}"
     found = [_planned(policy, one, group, n_people, level, one.what + suffix) for one in scores]
-    if by is None:
-        found += [one for field in policy.fields for one in _cumulative(policy, field, n_people, level)]
     return SurveyPrecision(n_people, level, tuple(found))
 
 
@@ -139,26 +131,6 @@ def _planned(
     return PlannedEstimate(what, n, error, half)
 
 
-def _cumulative(policy: Policy, field: AnyField, n_people: int, level: float) -> Iterator[PlannedEstimate]:
-    """Yield the precision of the least precise share below an edge of a number's default bins, if its law has bins."""
-    n = n_people * (policy.n_sampled or len(policy.fields)) / len(policy.fields)
-    if not isinstance(field, NumberField) or isinstance(field.law, BinsLaw):
-        return
-    try:
-        bins = bins_of(field, None, max(math.floor(n), 1))
-    except ValueError:
-        # A law of few answers does not identify them.
-        return
-    edges = bins.edges[1:-1]
-    if not isinstance(bins.cumulative, StepScores) or not len(edges):
-        return
-    below = (edges - field.low) / (field.high - field.low)
-    variance = float(bins.cumulative.ramps.variances(below).max())
-    error = math.sqrt(variance / n)
-    half = float(special.stdtrit(max(n - 1, 1), (1 + level) / 2)) * error
-    yield PlannedEstimate(f"cumulative shares of {field.name}", n, error, half)
-
-
 def _group(policy: Policy, by: str) -> _Score:
     categories = {field.name: field for field in policy.fields if isinstance(field, CategoryField)}
     if by not in categories:
@@ -176,6 +148,11 @@ def _scores(field: AnyField) -> Iterator[_Score]:
         square = _square_of_group(field.law)
         for column in field.columns:
             yield _Score(f"mean of {column.name}", column.name, 0.0, square, column.radius)
+    elif isinstance(field, VectorField):
+        # Of vectors at the bound whose directions are uniform.
+        law = field.law
+        square = (law.largest**2 - (law.across if law.square_radius else 0.0)) / law.n_values
+        yield _Score(f"mean of {field.name}", field.name, 0.0, square, field.bound or 1.0)
     elif not isinstance(field.law, BinsLaw | LongitudinalHistogramLaw):
         yield _Score(f"mean of {field.name}", field.name, 0.0, _square_of_number(field.law), field.radius)
 
@@ -216,6 +193,11 @@ def _square_of_number(law: UnitLaw) -> float:
         other = law.response.other_count / TWO_64
         answered = other + (1 - len(rounded) * other) * rounded
         return float(answered @ np.array([law.value(answer) for answer in range(law.n_answers)]) ** 2)
+    if isinstance(law, PointsLaw):
+        rounded = np.ones(law.n_points)
+        rounded[[0, -1]] = 0.5
+        answered = rounded @ (np.array(law.rows) / TWO_64).astype(np.float64) / (law.n_points - 1)
+        return float(answered @ np.array([law.value(answer) for answer in range(law.n_answers)]) ** 2)
     assert isinstance(law, BitsLaw)
     flips = [count / TWO_64 for count in law.flip_counts]
     of_sign, last = 1 / (1 - 2 * flips[0]) ** 2, 2 ** (len(flips) - 1) - 1
@@ -228,6 +210,8 @@ def _square_of_number(law: UnitLaw) -> float:
 
 def _square_of_group(law: GroupLaw) -> float:
     """Return the mean square of the estimate of one of several uniform numbers."""
+    if isinstance(law, ClosestLaw):
+        return _SQUARE + law.across * law.square_radius
     if isinstance(law, SampledLaw):
         one = law.of_sampled
         square = _square_of_number(one) if isinstance(one, UnitLaw) else _square_of_group(one)

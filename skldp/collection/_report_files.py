@@ -11,13 +11,12 @@ from skldp._tables import require
 from skldp.client import Policy, PolicyReport
 from skldp.client._report_bytes import header
 from skldp.collection._report_tables import (
+    REPORT,
     RefusedFileError,
     ReportColumns,
-    check_layout,
     columns_of,
-    columns_of_batch,
+    has_reports,
     join,
-    own_columns,
     sorted_once,
 )
 
@@ -73,19 +72,17 @@ def read_batch(policy: Policy, batch: Any) -> Iterator[Found]:
     if not isinstance(batch, pa.RecordBatch):
         raise TypeError(f"Reports must be a pyarrow.RecordBatch or pyarrow.Table; got {type(batch).__name__}.")
     try:
-        kept = batch.select(own_columns(policy, batch.schema))
-        # Refuses buffers that are shorter than their length says.
-        kept.validate(full=True)
-    except ValueError:
+        is_known = has_reports(policy, batch.schema)
+    except RefusedFileError:
+        is_known = False
+    if not is_known:
         yield Found(columns_of(policy, []), batch.num_rows, 0)
         return
-    for start in range(0, kept.num_rows, _ROWS):
-        part = kept.slice(start, _ROWS)
-        if part.schema.names == ["skldp_report"]:
-            yield _found(policy, [read_one(policy, report or b"") for report in part.columns[0].to_pylist()])
-        else:
-            columns, n_broken = columns_of_batch(policy, part)
-            yield Found(columns, 0, n_broken)
+    column = batch.column(batch.schema.names.index(REPORT))
+    # Refuses buffers that are shorter than their length says.
+    column.validate(full=True)
+    for start in range(0, len(column), _ROWS):
+        yield _found(policy, [read_one(policy, report or b"") for report in column.slice(start, _ROWS).to_pylist()])
 
 
 def read_file(policy: Policy, path: str | PathLike[str]) -> Iterator[Found]:
@@ -117,14 +114,11 @@ def _read_parquet(policy: Policy, path: str | PathLike[str]) -> Iterator[Found]:
                 f"A Parquet file of this size must have at most {most:,} rows; got {n_rows:,}. Drop repeated reports "
                 "before it is written."
             )
-        check_layout(policy, parquet.schema_arrow)
-        try:
-            names = own_columns(policy, parquet.schema_arrow)
-        except ValueError:
+        if not has_reports(policy, parquet.schema_arrow):
             yield Found(columns_of(policy, []), n_rows, 0)
             return
-        for batch in parquet.iter_batches(batch_size=_ROWS, columns=names):
-            yield from read_batch(policy, batch.replace_schema_metadata(parquet.schema_arrow.metadata))
+        for batch in parquet.iter_batches(batch_size=_ROWS, columns=[REPORT]):
+            yield from read_batch(policy, batch)
     finally:
         parquet.close()
 
@@ -144,7 +138,7 @@ def _read_arrow(policy: Policy, path: str | PathLike[str]) -> Iterator[Found]:
         for message in ipc.MessageReader.open_stream(file):
             if schema is None:
                 schema = ipc.read_schema(message)
-                check_layout(policy, schema)
+                has_reports(policy, schema)
                 continue
             if message.type != "record batch" or not _is_plain(message.metadata.to_pybytes()):
                 raise RefusedFileError(
@@ -268,8 +262,7 @@ class ReportStore:
         Parameters
         ----------
         batch : pyarrow.RecordBatch or pyarrow.Table
-            All rows are foreign unless the schema and its metadata are those of the policy's reports. A column of
-            bytes must have the type binary or large_binary.
+            All rows are foreign unless one column is ``"skldp_report"``, of the type binary or large_binary.
 
         Raises
         ------

@@ -1,6 +1,8 @@
 """Bins, distributions, filters and scores of the fields of a policy."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -9,8 +11,9 @@ import numpy.typing as npt
 
 from skldp._checks import is_integer, is_number
 from skldp._reading import CodeReader, Unread
-from skldp._value_labels import number_label, value_labels
-from skldp.client import CategoryColumn, CategoryField, NumberField
+from skldp._value_labels import value_labels
+from skldp.client import CategoryColumn, CategoryField, NumberColumn, NumberField, PairField
+from skldp.client._fields import AnyField
 from skldp.laws._longitudinal_laws import LongitudinalHistogramLaw
 from skldp.learning._answer_scores import (
     Answers,
@@ -23,6 +26,7 @@ from skldp.learning._answer_scores import (
     number_parts,
 )
 from skldp.learning._bucket_scores import BucketScores
+from skldp.learning._survey_estimates import SurveyEstimate
 from skldp.mechanisms.numeric._distribution import (
     DistributionEstimate,
     Ramps,
@@ -44,20 +48,19 @@ class Bins:
     """
 
     scores: PartScores
-    cumulative: PartScores
 
     def __init__(self, field: NumberField, edges: _Floats, n: int) -> None:
         last = len(edges) - 2
         self.edges = edges
-        pairs = pairwise(map(number_label, edges))
+        pairs = pairwise(map(field.label, edges))
         self.labels = tuple(f"[{low}, {high}{')]'[i == last]}" for i, (low, high) in enumerate(pairs))
         if _has_integer_bins(field) and field.high - field.low + 1 == last + 1:
-            self.labels = tuple(map(number_label, edges[:-1]))
+            self.labels = tuple(map(field.label, edges[:-1]))
         if (exact := _exact_scores(field)) is not None:
             places, scores = exact
             of_places = np.clip(np.searchsorted(edges, places, side="right") - 1, 0, last)
             combine = (of_places == np.arange(last + 1)[:, None]).astype(np.float64)
-            self.scores, self.cumulative = (scores.combined(one) for one in (combine, np.cumsum(combine, axis=0)[:-1]))
+            self.scores = scores.combined(combine)
             return
         lattice, share = lattice_of(field.law, "Distributions")
         tops = np.ceil(edges[1:-1]) if field.whole else edges[1:-1]
@@ -66,8 +69,7 @@ class Bins:
         widths = np.minimum(width, np.diff(edges)[:-1] / 2)
         if field.whole:
             widths = np.maximum(np.rint(widths), 1.0)
-        ramps = _ramps(field, tops, widths)
-        self.scores, self.cumulative = StepScores(ramps), StepScores(ramps, cumulative=True)
+        self.scores = StepScores(_ramps(field, tops, widths))
 
 
 def _exact_scores(field: NumberField) -> tuple[_Floats, CellScores | BucketScores] | None:
@@ -136,7 +138,7 @@ def bins_of(field: NumberField, bins: int | Sequence[float] | None, n_reports: i
         raise ValueError(f"bins must be a number of bins, or their edges; got {bins!r}.")
     inner = [float(edge) for edge in n]
     if inner != sorted(set(inner)) or not all(field.low <= edge <= field.high for edge in inner):
-        ends = f"[{number_label(field.low)}, {number_label(field.high)}]"
+        ends = f"[{field.label(field.low)}, {field.label(field.high)}]"
         raise ValueError(f"Edges must ascend within {ends}; got {bins!r}.")
     all_edges = np.unique([field.low, *inner, field.high])
     if len(all_edges) > _MOST_BINS:
@@ -151,6 +153,33 @@ def _bins_of_buckets(field: NumberField, edges: _Floats, bins: int | Sequence[fl
     if isinstance(n, Sequence | np.ndarray) and np.isin(n, edges).all() and (np.diff(n) > 0).all():
         return Bins(field, np.unique([field.low, *n, field.high]), n_reports)
     raise ValueError(f"bins must be unions of the {len(edges) - 1} buckets of {field.name!r}; got {bins!r}.")
+
+
+def estimates_of(field: AnyField) -> str:
+    """Return the names of the estimates that the law of a field identifies."""
+    if isinstance(field, CategoryField):
+        return "frequencies"
+    if isinstance(field, PairField):
+        return "table"
+    names = ["mean"]
+    if isinstance(field, NumberField):
+        with suppress(ValueError):
+            lattice_of(field.law, "Variances")
+            names.append("variance")
+        with suppress(ValueError):
+            bins_of(field, None, 2)
+            names += ["histogram", "quantiles"]
+    return ", ".join(names)
+
+
+def mean_of(column: NumberColumn, made: SurveyEstimate) -> SurveyEstimate:
+    """Return means of a column in its own form; their description names the bounds if noise exceeds them."""
+    made = replace(made, dates=column.is_date)
+    if not ((made.values < column.low) | (made.values > column.high)).any():
+        return made
+    # An unbiased mean is not clipped.
+    low, high, _ = column.as_texts()
+    return replace(made, what=f"{made.what} (raw: noise exceeds {low} to {high})")
 
 
 def category_code(field: CategoryColumn, value: Any) -> int:

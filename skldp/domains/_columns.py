@@ -116,21 +116,7 @@ class Categories(_OneColumn):
 
 @dataclass(frozen=True)
 class OrMissing(_OneColumn):
-    """Domain of a number of another domain, or NaN for a missing one.
-
-    Parameters
-    ----------
-    number : Interval or Integers
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skldp.mechanisms import Interval
-    >>> from skldp.domains._columns import OrMissing
-    >>> OrMissing(Interval(0, 100)).clip(np.array([[130.0], [np.nan]]))
-    Clipped(rows=array([[100.],
-           [ nan]]), n_moved=1)
-    """
+    """Domain of a number of another domain, or NaN for a missing one."""
 
     type: ClassVar[str] = "or_missing"
 
@@ -235,14 +221,7 @@ def check_column_names(domain: Domain | None, names: Iterable[str] | None) -> No
 
 
 def domain_from_json(text: str) -> Domain:
-    """Read a domain from the JSON of :meth:`Domain.to_json`; raise ValueError for other texts.
-
-    Examples
-    --------
-    >>> from skldp.domains._columns import domain_from_json
-    >>> domain_from_json('{"type": "interval", "low": 0, "high": 10}')
-    Interval(low=0.0, high=10.0)
-    """
+    """Read a domain from the JSON of :meth:`Domain.to_json`; raise ValueError for other texts."""
     return _from_dict(read_json(text))
 
 

@@ -151,9 +151,12 @@ class NumberColumn:
 
     def as_texts(self) -> tuple[str, str, str]:
         """Return both bounds and the replacement of missing values, for display."""
-        numbers = (self.low, self.high, float(round(self.missing)) if self.whole else self.missing)
-        low, high, missing = (str(_EPOCH + datetime.timedelta(n)) if self.is_date else number_label(n) for n in numbers)
-        return low, high, missing
+        missing = float(round(self.missing)) if self.whole else self.missing
+        return self.label(self.low), self.label(self.high), self.label(missing)
+
+    def label(self, number: float) -> str:
+        """Return the text of a number: of a date, the first day that is not before it."""
+        return str(_EPOCH + datetime.timedelta(math.ceil(number))) if self.is_date else number_label(number)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the column as a dict of its document."""
@@ -289,7 +292,7 @@ def _refuse_missing(name: str, missing: np.ndarray, first_row: int | None) -> No
         first = int(missing.argmax())
         where = f"at position {first}" if first_row is None else f"in row {first_row + first}"
         raise ValueError(
-            f"Column {name!r} must not have missing values unless it is declared what replaces them. Input "
-            f"contains NaN or None in {int(missing.sum()):,} of {missing.size:,} rows, the first {where}; nothing was "
-            "released."
+            f"Column {name!r} must not have missing values unless it is declared what replaces them, by "
+            '"missing": "category" (or "middle", for a number) in its schema. Input contains NaN or None in '
+            f"{int(missing.sum()):,} of {missing.size:,} rows, the first {where}; nothing was released."
         )

@@ -108,20 +108,7 @@ def round_inward(
 
 @dataclass(frozen=True)
 class Box(Domain):
-    """Domain of numbers with bounds for each; other numbers are clipped.
-
-    Parameters
-    ----------
-    low, high : tuple of float
-        Finite bounds with ``low < high``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skldp.domains._domain import Box
-    >>> Box((0.0, 0.0), (1.0, 1.0)).clip(np.array([[0.5, -9.0]]))
-    Clipped(rows=array([[0.5, 0. ]]), n_moved=1)
-    """
+    """Domain of numbers with finite bounds for each; other numbers are clipped."""
 
     type: ClassVar[str] = "box"
 
@@ -213,18 +200,7 @@ class VectorDomain(Domain):
 
 @dataclass(frozen=True)
 class Ball(VectorDomain):
-    """Domain of vectors with norm at most `radius`; longer vectors are scaled to it.
-
-    Parameters
-    ----------
-    dimension : int
-    radius : float
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
-    """
+    """Domain of vectors with norm at most `radius`; longer vectors are scaled to it."""
 
     type: ClassVar[str] = "ball"
 
@@ -270,25 +246,7 @@ class Anywhere(VectorDomain):
 
 @dataclass(frozen=True, eq=False)
 class FiniteSet(Domain):
-    """Domain of public vectors, such as word embeddings; others are moved to the nearest vector.
-
-    Parameters
-    ----------
-    vectors : ndarray of shape (n_vectors, n_features)
-
-    Raises
-    ------
-    ValueError
-        If the array is empty, not two-dimensional, or not finite.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skldp.domains._domain import FiniteSet
-    >>> FiniteSet(np.eye(2)).clip(np.array([[0.0, 1.0], [0.75, 0.0]]))
-    Clipped(rows=array([[0., 1.],
-           [1., 0.]]), n_moved=1)
-    """
+    """Domain of public vectors, shape (n_vectors, n_features); others are moved to the nearest vector."""
 
     type: ClassVar[str] = "finite_set"
 
@@ -354,18 +312,7 @@ def own_vectors(name: str, vectors: npt.ArrayLike, n_features: int | None = None
 
 @dataclass(frozen=True)
 class Codes(Domain):
-    """Domain of category codes, integers from 0 to below each column's size. Other codes raise ValueError.
-
-    Parameters
-    ----------
-    sizes : tuple of int
-        Number of categories of each column, at least 1.
-
-    Raises
-    ------
-    ValueError
-        If `sizes` is empty, or a size is not an integer >= 1.
-    """
+    """Domain of category codes, integers from 0 to below each column's size. Other codes raise ValueError."""
 
     type: ClassVar[str] = "codes"
 

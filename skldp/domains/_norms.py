@@ -118,8 +118,6 @@ def nearest_rows(values: np.ndarray, vocabulary: np.ndarray) -> npt.NDArray[np.i
     """Return the index of the vocabulary's row nearest to each row of values, ties to the first.
 
     A matrix product finds candidates; distances of candidates within its rounding error are computed from differences.
-
-    Shapes: values (n, d), vocabulary (n_words, d).
     """
     words = np.asarray(vocabulary, dtype=np.float64)
     squares = np.einsum("ij,ij->i", words, words)

@@ -14,25 +14,7 @@ from skldp.domains._domain import Ball, Clipped, VectorDomain, check_finite
 class SparseRows(VectorDomain):
     """Domain of vectors with at most `max_nonzeros` non-zero values; excess smallest values become 0.
 
-    Parameters
-    ----------
-    dimension : int
-    max_nonzeros : int
-        Largest number of non-zero values, from 1 to `dimension`.
-    radius : float, default=None
-        Largest norm. Longer vectors are scaled to it.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skldp.domains._sparse_rows import SparseRows
-    >>> SparseRows(4, 2).clip(np.array([[3.0, -1.0, 0.0, 2.0]]))
-    Clipped(rows=array([[3., 0., 0., 2.]]), n_moved=1)
+    With a `radius`, longer vectors are scaled to it.
     """
 
     type: ClassVar[str] = "sparse"
@@ -48,10 +30,7 @@ class SparseRows(VectorDomain):
             object.__setattr__(self, "radius", float(self.radius))
 
     def clip(self, rows: Any) -> Clipped:
-        """Set the smallest excess values to 0, ties in the last columns first.
-
-        Rows may be a CSR matrix without duplicate entries.
-        """
+        """Set the smallest excess values to 0, ties in the last columns first; rows may be a CSR matrix."""
         check_finite(rows)
         kept, n_dropped = (_few_stored if sparse.issparse(rows) else _few_dense)(rows, int(self.max_nonzeros))
         if self.radius is None:

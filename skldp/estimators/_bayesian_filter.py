@@ -7,11 +7,9 @@ from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import r2_score
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from skldp._arrays import as_numbers
@@ -29,6 +27,7 @@ from skldp.estimators._from_estimator import imputed_values, query_from_estimato
 from skldp.estimators._guarantee_mixin import GuaranteeMixin
 from skldp.estimators._ledgers import LedgerMixin, split_ids
 from skldp.estimators._query_results import QueryPreview, QueryResult, prior_of, warn_of_nobody
+from skldp.estimators._routing import RoutingMixin
 from skldp.estimators._validation import (
     BOUNDS,
     EPSILON,
@@ -50,7 +49,7 @@ _ID_SOURCES = (
 )
 
 
-class BayesianFilter(GuaranteeMixin, LedgerMixin, MetaEstimatorMixin, RegressorMixin, BaseEstimator):
+class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     r"""Ask people a regression under one privacy budget per person for all their answers.
 
     `fit` trains a linear or logistic model on the analyst's own public data. `predict` and `query` ask the people in
@@ -247,15 +246,17 @@ class BayesianFilter(GuaranteeMixin, LedgerMixin, MetaEstimatorMixin, RegressorM
         """
         for epsilon in (self.epsilon, self.tol, *([] if self.total_epsilon is None else [self.total_epsilon])):
             check_epsilon(epsilon)
-        X, _ = split_ids(X, self.ids)
+        given, _ = split_ids(X, self.ids)
         if y is None and isinstance(self.estimator, FrozenEstimator):
-            X = validate_finite(self, X, reset=True)
+            X = validate_finite(self, given, reset=True)
         else:
-            X, y = validate_finite(self, X, y=y, y_numeric=not is_classifier(self.estimator), reset=True)
+            X, y = validate_finite(self, given, y=y, y_numeric=not is_classifier(self.estimator), reset=True)
         ledger = self._find_ledger()
         region = region_of(self._find_bounds(X, ledger), n_features=X.shape[1])
         check_column_names(region.domain, getattr(self, "feature_names_in_", None))
-        model = clone(self.estimator).fit(X, y, **self._routed(fit_params))
+        # A model that was fitted on a frame takes frames without a warning.
+        rows = given if hasattr(self, "feature_names_in_") else X
+        model = clone(self.estimator).fit(rows, y, **self._routed(fit_params))
         bounds = (region.box[0], region.box[1]) if region.is_box else region.domain
         query = query_from_estimator(
             model, epsilon=self.epsilon, bounds=bounds, output_bounds=self.output_bounds, of_class=self.of_class
@@ -440,20 +441,6 @@ class BayesianFilter(GuaranteeMixin, LedgerMixin, MetaEstimatorMixin, RegressorM
             )
         return QueryPreview(found.accepted, found.recorded, found.costs, remaining, error)
 
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Return the metadata routing of this estimator and its model.
-
-        Returns
-        -------
-        MetadataRouter
-        """
-        mapping = MethodMapping().add(caller="fit", callee="fit")
-        return (
-            MetadataRouter(owner=type(self).__name__)
-            .add_self_request(self)
-            .add(estimator=self.estimator, method_mapping=mapping)
-        )
-
     def _ask(self, X, ids, *, repeat, all_or_none, key=None):
         # Refusals come before the first look at a value. After validation, only the answers depend on values.
         self._check_unchanged()
@@ -499,11 +486,6 @@ class BayesianFilter(GuaranteeMixin, LedgerMixin, MetaEstimatorMixin, RegressorM
         if self.bounds is not None:
             return self.bounds
         return (X.min(axis=0), X.max(axis=0)) if ledger.bounds is None else ledger.bounds
-
-    def _routed(self, fit_params):
-        if not get_config()["enable_metadata_routing"]:
-            return fit_params
-        return process_routing(self, "fit", **fit_params)["estimator"]["fit"]
 
     def _noise(self):
         if isinstance(self.seed, Integral):

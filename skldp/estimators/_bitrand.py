@@ -151,13 +151,8 @@ class LatentTransformer(BitFlipTransformer):
     ----------
     epsilon : float, default=1.0
         Budget (natural log) of one record, all its features together.
-    n_bits : int, default=10
-        Bits of a feature, 2 to 64, including the sign.
-    n_integer_bits : int or "auto", default="auto"
-        Bits before the binary point; may be negative. "auto" takes the least number that holds `bounds`.
-    bounds : (low, high), default=(-1, 1)
-        Declared domain, each end a number or one number per feature; also a dict of pairs by column name, or a list of
-        one pair per feature. Values outside are clipped.
+    n_bits, n_integer_bits, bounds
+        As for :class:`BitRandTransformer`.
     calibration : {"published", "exact"}, default="published"
         "exact" chooses the share of one bit so that the exact worst-case loss is `epsilon`, with `alpha` kept.
     alpha : float, default=None
@@ -167,14 +162,8 @@ class LatentTransformer(BitFlipTransformer):
         releases every one.
     debias : bool, default=False
         Decode without bias, at the price of a larger variance.
-    transform_noise : bool, default=True
-        If False, `transform` returns the same encoding without noise; `fit_transform` still adds it.
-    seed : None, int, Generator or RandomState, default=None
-        None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
-    n_jobs : int, default=None
-        Number of threads, as in joblib.
-    ledger : PrivacyLedger, default=None
-        Charges each person's budget the exact epsilon before a release, which then requires `ids`.
+    transform_noise, seed, n_jobs, ledger
+        As for :class:`BitRandTransformer`.
 
     Attributes
     ----------
@@ -224,13 +213,8 @@ class OMETransformer(BitFlipTransformer):
     ----------
     epsilon : float, default=1.0
         Budget (natural log) of one record, all its features together.
-    n_bits : int, default=10
-        Bits of a feature, 2 to 64, including the sign.
-    n_integer_bits : int or "auto", default="auto"
-        Bits before the binary point; may be negative. "auto" takes the least number that holds `bounds`.
-    bounds : (low, high), default=(-1, 1)
-        Declared domain, each end a number or one number per feature; also a dict of pairs by column name, or a list of
-        one pair per feature. Values outside are clipped.
+    n_bits, n_integer_bits, bounds
+        As for :class:`BitRandTransformer`.
     calibration : {"published", "exact"}, default="published"
         "exact" chooses the share of one bit so that the exact worst-case loss is `epsilon`, with `alpha` kept.
     alpha : float, default=None
@@ -240,14 +224,8 @@ class OMETransformer(BitFlipTransformer):
         releases every one.
     debias : bool, default=False
         Decode without bias, at the price of a larger variance.
-    transform_noise : bool, default=True
-        If False, `transform` returns the same encoding without noise; `fit_transform` still adds it.
-    seed : None, int, Generator or RandomState, default=None
-        None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
-    n_jobs : int, default=None
-        Number of threads, as in joblib.
-    ledger : PrivacyLedger, default=None
-        Charges each person's budget the exact epsilon before a release, which then requires `ids`.
+    transform_noise, seed, n_jobs, ledger
+        As for :class:`BitRandTransformer`.
 
     Attributes
     ----------

@@ -21,7 +21,7 @@ def labels_1d(y: Any) -> np.ndarray:
     if len(shape) == 2 and shape[-1] > 1:
         raise ValueError(
             f"y should be a 1d array, got an array of shape {shape} instead. Use LabelMatrixRR for several labels of a "
-            "record."
+            "record. A step of a pipeline gets X: LabelPrivateClassifier trains a classifier on private labels."
         )
     labels = column_or_1d(y, warn=True)
     if not labels.size:

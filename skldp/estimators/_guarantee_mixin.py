@@ -4,9 +4,9 @@ import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, wraps
 from importlib import metadata
-from inspect import getattr_static
+from inspect import getattr_static, signature
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skldp._tables import in_html
 from skldp.exceptions import ChangedAfterFitError, LearntDomainWarning, PrivacyGuaranteeWarning
-from skldp.mechanisms._guarantee import PrivacyGuarantee
+from skldp.mechanisms._guarantee import PUBLISHED_DELTA, PrivacyGuarantee
 
 
 @cache
@@ -83,6 +83,11 @@ class GuaranteeMixin:
     # Not shown in notebooks: they may be learnt from people.
     _hidden_attributes = frozenset({"classes_", "categories_", "columns_"})
     _get_doc_link = doc_link
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__init__" in vars(cls):
+            cls.__init__ = _naming_the_class(cls.__init__)  # type: ignore[method-assign]
 
     @property
     def privacy_guarantee_(self) -> PrivacyGuarantee:
@@ -162,7 +167,7 @@ class GuaranteeMixin:
 
 
 def attach_guarantee(estimator, guarantee, learnt="", declaration=""):
-    """Set ``privacy_guarantee_``, and warn if it is weaker than the stated epsilon.
+    """Set ``privacy_guarantee_``, and warn if it is weaker than the stated epsilon or delta.
 
     `learnt` names the part of the domain that was learnt from private data, and `declaration` the parameter that
     declares it.
@@ -195,6 +200,13 @@ def attach_guarantee(estimator, guarantee, learnt="", declaration=""):
             PrivacyGuaranteeWarning,
             stacklevel=3,
         )
+    elif guarantee.delta > (delta := dict(guarantee.figures).get(PUBLISHED_DELTA, 1.0)):
+        warnings.warn(
+            f"{name} states delta {delta:.4g}, as published, but the delta that is proved is {guarantee.delta:.4g}. "
+            "sensitivity='spectral' holds for every two vectors, without delta.",
+            PrivacyGuaranteeWarning,
+            stacklevel=3,
+        )
 
 
 def own_guarantee(step: Any) -> PrivacyGuarantee | None:
@@ -223,6 +235,20 @@ def holds_guarantee(thing: Any, seen: set[int] | None = None) -> bool:
     if isinstance(thing, list | tuple | set) or (isinstance(thing, np.ndarray) and thing.dtype == object):
         return any(holds_guarantee(part, seen) for part in (thing.ravel() if hasattr(thing, "ravel") else thing))
     return False
+
+
+def _naming_the_class(init: Any) -> Any:
+    """Return an ``__init__`` whose error of an unknown parameter names the class, not the base that defines it."""
+    known = signature(init).parameters
+
+    @wraps(init)
+    def checked(self: Any, *args: Any, **given: Any) -> None:
+        for name in given.keys() - known.keys():
+            repeats = " Its noise is secure; for tests, `seed` repeats it." if name == "random_state" else ""
+            raise TypeError(f"{type(self).__name__} has no parameter {name!r}.{repeats}")
+        init(self, *args, **given)
+
+    return checked
 
 
 def _copied(value: Any) -> Any:

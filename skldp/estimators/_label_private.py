@@ -5,14 +5,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone, is_classifier
 from sklearn.utils import Tags, get_tags
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from skldp.estimators._guarantee_mixin import GuaranteeMixin
 from skldp.estimators._labels import LabelReleaser, LabelRR
+from skldp.estimators._routing import RoutingMixin
 from skldp.estimators._targets import TargetPrivatizer
 from skldp.estimators._validation import HasMethods, fit_context
 
@@ -50,10 +49,9 @@ class HasTargetMechanism(GuaranteeMixin):
         return {name: given} | {f"{name}__{inner}": value for inner, value in within.items()}
 
 
-class LabelPrivate(HasTargetMechanism, MetaEstimatorMixin):
+class LabelPrivate(RoutingMixin, HasTargetMechanism, MetaEstimatorMixin):
     """Base class of the classifier and the regressor whose inner `estimator` sees released targets only."""
 
-    estimator: Any
     estimator_: Any
     privacy_guarantee_: Any
 
@@ -79,26 +77,13 @@ class LabelPrivate(HasTargetMechanism, MetaEstimatorMixin):
         self : object
         """
         self._check_inner()
-        if get_config()["enable_metadata_routing"]:
-            fit_params = process_routing(self, "fit", **fit_params)["estimator"]["fit"]
-        return self._train(X, y, fit_params)
+        return self._train(X, y, self._routed(fit_params))
 
     def _train(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Self:
         mechanism, estimator = self._new_mechanism(), clone(self.estimator)
         released = mechanism.fit_transform(y)
         estimator.fit(X, released, **fit_params)
         return self._keep(mechanism, estimator)
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Return the metadata routing: ``fit`` passes to that of `estimator`.
-
-        Returns
-        -------
-        routing : MetadataRouter
-        """
-        mapping = MethodMapping().add(caller="fit", callee="fit")
-        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
-        return router.add(estimator=self.estimator, method_mapping=mapping)
 
     def _keep(self, mechanism: Any, estimator: Any) -> Self:
         setattr(self, f"{self._mechanism_name}_", mechanism)

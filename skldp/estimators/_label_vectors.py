@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from skldp._arrays import kind_of
@@ -11,9 +12,9 @@ from skldp.domains._columns import Columns
 from skldp.domains._domain import Codes
 from skldp.estimators._class_codes import declared_values, decode, decoded_dtype, encode, learnt_values
 from skldp.estimators._labels import LabelReleaser
-from skldp.estimators._validation import as_table
+from skldp.estimators._validation import Seed, as_table
 from skldp.mechanisms._guarantee import PrivacyGuarantee
-from skldp.mechanisms._record import MixedRecord, share_out
+from skldp.mechanisms._record import MixedRecord, sampled_shares
 from skldp.mechanisms.categorical._frequency import FrequencyEstimate, estimate_frequencies
 from skldp.mechanisms.categorical._label_laws import LabelLaplaceVectorMechanism
 
@@ -28,10 +29,8 @@ class LabelLaplaceVector(LabelReleaser):
     ----------
     epsilon : float, default=1.0
         Budget (natural log) of one label, at least 1e-6. The noise has scale :math:`2 / \varepsilon`.
-    classes : array-like of shape (n_classes,), default=None
-        Declared classes, from public knowledge. None learns them from y, with a warning and an infinite guarantee.
-    seed : None, int, Generator or RandomState, default=None
-        None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
+    classes, seed
+        As for :class:`LabelRR`, with the same errors and warnings.
 
     Attributes
     ----------
@@ -40,18 +39,6 @@ class LabelLaplaceVector(LabelReleaser):
     mechanism_ : LabelLaplaceVectorMechanism
     privacy_guarantee_ : PrivacyGuarantee
         Exact, per label, and equal to the stated one; infinite if the classes were learnt.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range, or a label is not declared.
-
-    Warns
-    -----
-    LearntDomainWarning
-        If `classes` is None.
-    SeededNoiseWarning
-        If `seed` is not None.
 
     See Also
     --------
@@ -72,6 +59,9 @@ class LabelLaplaceVector(LabelReleaser):
     >>> print(noisy.privacy_guarantee_)
     epsilon 1 per label (stated 1); exact, of the discrete Laplace noise on the whole one-hot label
     """
+
+    def __init__(self, epsilon: float = 1.0, *, classes: npt.ArrayLike | None = None, seed: Seed = None) -> None:
+        super().__init__(epsilon, classes=classes, seed=seed)
 
     def estimate_frequencies(self, y: Any) -> FrequencyEstimate:
         """Estimate without bias how often each class occurs among these people, from released rows.
@@ -108,8 +98,8 @@ class LabelMatrixRR(LabelReleaser):
     classes : array-like of shape (n_classes,), or list of such, default=None
         Declared classes of every column, from public knowledge, or one list for all columns, such as ``[0, 1]`` for a
         multi-label indicator. None learns them from y, with a warning and an infinite guarantee.
-    seed : None, int, Generator or RandomState, default=None
-        None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
+    seed
+        As for :class:`LabelRR`.
 
     Attributes
     ----------
@@ -124,13 +114,7 @@ class LabelMatrixRR(LabelReleaser):
     ------
     ValueError
         If y does not have two dimensions, a label is not declared, or the number of lists is not that of columns.
-
-    Warns
-    -----
-    LearntDomainWarning
-        If `classes` is None.
-    SeededNoiseWarning
-        If `seed` is not None.
+        Warnings are those of :class:`LabelRR`.
 
     See Also
     --------
@@ -145,6 +129,9 @@ class LabelMatrixRR(LabelReleaser):
     >>> print(attributes.privacy_guarantee_)
     epsilon 4 per label (stated 4, per feature 2); all labels of a record: sum over 2 columns: y0 2, y1 2
     """
+
+    def __init__(self, epsilon: float = 1.0, *, classes: npt.ArrayLike | None = None, seed: Seed = None) -> None:
+        super().__init__(epsilon, classes=classes, seed=seed)
 
     def estimate_frequencies(self, y: Any) -> list[FrequencyEstimate]:
         """Estimate without bias how often each true class occurs in each column, from released labels.
@@ -195,8 +182,9 @@ class LabelMatrixRR(LabelReleaser):
         return np.column_stack([encode(column, own, "y") for column, own in zip(y.T, classes, strict=True)])
 
     def _make_mechanism(self, classes):
-        columns = Columns.of({f"y{j}": Codes((own.size,)) for j, own in enumerate(classes)})
-        return _LabelRecord(columns, share_out(float(self.epsilon), [1] * len(classes)))
+        domains = [Codes((own.size,)) for own in classes]
+        columns = Columns.of({f"y{j}": domain for j, domain in enumerate(domains)})
+        return _LabelRecord(columns, sampled_shares(float(self.epsilon), domains, [1] * len(domains), None))
 
     def _empty_release(self, n_rows, dtype):
         dtypes = [decoded_dtype(own, dtype) for own in self.classes_]

@@ -1,6 +1,7 @@
 """Label mechanisms: transformers of y by randomized response or noise on the one-hot label."""
 
 import json
+from collections.abc import Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -27,12 +28,7 @@ from skldp.mechanisms.categorical._label_laws import LabelLaplaceMechanism, Rand
 from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
 
 
-class LabelReleaser(
-    GuaranteeMixin,
-    TransformerMixin,
-    BaseEstimator,
-    auto_wrap_output_keys=None,  # type: ignore[call-arg]  # scikit-learn has no types to say that it takes it
-):
+class LabelReleaser(GuaranteeMixin, TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
     """Base class of the transformers of y: labels to codes, and one mechanism.
 
     A subclass defines the hooks ``_make_mechanism(classes)`` and ``_decoded(answers, dtype)``. One with parameters of
@@ -240,10 +236,11 @@ class LabelRR(LabelPrivatizer):
         None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
     ledger : PrivacyLedger, default=None
         Charges each person's budget the exact epsilon before a release, which then requires `ids`.
-    part : str, default=None
+    part : str or sequence of str, default=None
         Name of the attribute, such as ``"employment"``. A `ledger` then charges releases of one part with the same
-        classes together, by their joint loss. A person's label must stay the same. None charges each in full. Not with
-        a prior.
+        classes together, by their joint loss. The features of a one-hot block of the ledger's domain, in the order of
+        the classes, charge them together with all other answers about the record. A person's label must stay the same.
+        None charges each in full. Not with a prior.
 
     Attributes
     ----------
@@ -299,7 +296,7 @@ class LabelRR(LabelPrivatizer):
         **LabelPrivatizer._parameter_constraints,
         "prior": ["array-like", None],
         "ledger": LEDGER,
-        "part": [str, None],
+        "part": [str, list, tuple, None],
     }
 
     def __init__(
@@ -310,7 +307,7 @@ class LabelRR(LabelPrivatizer):
         prior: npt.ArrayLike | None = None,
         seed: Seed = None,
         ledger: PrivacyLedger | None = None,
-        part: str | None = None,
+        part: str | Sequence[str] | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.classes = classes
@@ -321,8 +318,10 @@ class LabelRR(LabelPrivatizer):
 
     @property
     def _part(self):
+        if self.part is None or not isinstance(self.part, str):
+            return self.part
         # The same code is another label among other classes.
-        return None if self.part is None else json.dumps([self.part, self.classes_.tolist()], default=str)
+        return json.dumps([self.part, self.classes_.tolist()], default=str)
 
     def _make_mechanism(self, classes):
         if self.part is not None and (self.ledger is None or self.prior is not None):
@@ -349,10 +348,8 @@ class LabelLaplace(LabelPrivatizer):
     ----------
     epsilon : float, default=1.0
         Budget (natural log) of one label, for which the noise is scaled: its scale is :math:`2 / \varepsilon`.
-    classes : array-like of shape (n_classes,), default=None
-        Declared classes, from public knowledge. None learns them from y, with a warning and an infinite guarantee.
-    seed : None, int, Generator or RandomState, default=None
-        None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
+    classes, seed
+        As for :class:`LabelRR`, with the same errors and warnings.
 
     Attributes
     ----------
@@ -363,18 +360,6 @@ class LabelLaplace(LabelPrivatizer):
     privacy_guarantee_ : PrivacyGuarantee
         Exact, per label: about half of the stated one, because only the arg max is released. Infinite if the classes
         were learnt.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range, or a label is not declared.
-
-    Warns
-    -----
-    LearntDomainWarning
-        If `classes` is None.
-    SeededNoiseWarning
-        If `seed` is not None.
 
     See Also
     --------
@@ -392,6 +377,10 @@ class LabelLaplace(LabelPrivatizer):
     >>> round(label_laplace.privacy_guarantee_.epsilon, 4), label_laplace.privacy_guarantee_.stated
     (0.4934, 1.0)
     """
+
+    # Python names the class of __init__ in the TypeError of an unknown parameter.
+    def __init__(self, epsilon: float = 1.0, *, classes: npt.ArrayLike | None = None, seed: Seed = None) -> None:
+        super().__init__(epsilon, classes=classes, seed=seed)
 
     def _make_mechanism(self, classes):
         return LabelLaplaceMechanism(float(self.epsilon), classes.size)

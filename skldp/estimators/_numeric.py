@@ -4,11 +4,10 @@ from numbers import Integral, Real
 from typing import Any, Literal
 
 from sklearn.base import OneToOneFeatureMixin
-from sklearn.utils.validation import check_is_fitted
 
 from skldp.accounting import PrivacyLedger
 from skldp.estimators._base import LEDGER, LocalTransformer
-from skldp.estimators._validation import BOUNDS_BY_COLUMN, FLOATS, NumberRange, Seed, StrOptions, as_table
+from skldp.estimators._validation import BOUNDS_BY_COLUMN, NumberRange, Seed, StrOptions
 from skldp.mechanisms.numeric._bounded_features import (
     NUMERIC_MECHANISMS,
     BoundedFeatures,
@@ -16,7 +15,7 @@ from skldp.mechanisms.numeric._bounded_features import (
     make_mechanism,
     number_of_sampled_features,
 )
-from skldp.mechanisms.numeric._points import Points, checked_weights
+from skldp.mechanisms.numeric._points import checked_weights
 
 
 class NumericPrivatizer(OneToOneFeatureMixin, LocalTransformer):
@@ -38,7 +37,7 @@ class NumericPrivatizer(OneToOneFeatureMixin, LocalTransformer):
         - ``"gaussian"``: exact discrete Gaussian noise, all features together; it needs `delta`;
         - ``"privunit"``: at least two features together, as a vector of the ball around their box; the least variance
           from an epsilon of about 2 on. Its guarantee is proved for real numbers, as that of
-          :class:`PrivUnitTransformer`, and no policy can ask for it;
+          :class:`PrivUnitTransformer`; devices sample it among random directions, at an exact epsilon;
         - ``"points"``: the law of least squared error for one number, by a linear program (seconds at large epsilon,
           once in a process); its answers identify neither squares nor distributions;
         - ``"best"``: the one with the least variance of a feature in units of its half-width, as `objective` says.
@@ -52,8 +51,8 @@ class NumericPrivatizer(OneToOneFeatureMixin, LocalTransformer):
         Above 0 for the Gaussian (and for ``"best"`` if the Gaussian is to be among its candidates), else 0.
     n_sampled_features : "auto", "all" or int, default="auto"
         Number of features released per row, sampled for each row. Each has its share of epsilon and is scaled up; the
-        others become the middle of their bounds. ``"auto"`` is one for each 2.5 of epsilon, at least one, and all for
-        ``"duchi_vector"``, ``"gaussian"`` and ``"privunit"``.
+        others become the middle of their bounds. ``"auto"`` is about one for each 2.5 of epsilon, with the smaller
+        variance, and all for ``"duchi_vector"``, ``"gaussian"`` and ``"privunit"``.
     transform_noise : bool, default=True
         If False, `transform` returns the clipped values without noise; `fit_transform` still adds it.
     seed : None, int, Generator or RandomState, default=None
@@ -143,21 +142,6 @@ class NumericPrivatizer(OneToOneFeatureMixin, LocalTransformer):
         self.n_jobs = n_jobs
         self.ledger = ledger
 
-    def inverse_transform(self, X: Any) -> Any:
-        """Return released numbers unchanged: they are unbiased and in the units of X.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Released rows or predictions of them, as in a TransformedTargetRegressor.
-
-        Returns
-        -------
-        X : ndarray of shape (n_samples, n_features)
-        """
-        check_is_fitted(self)
-        return as_table(X, n_columns=self.n_features_in_, dtype=FLOATS)
-
     def _make_mechanism(self, X):
         n_features, epsilon, prior = X.shape[1], float(self.epsilon), self._prior()
         if self.mechanism == "best":
@@ -172,11 +156,9 @@ class NumericPrivatizer(OneToOneFeatureMixin, LocalTransformer):
         else:
             self.mechanism_name_ = self.mechanism
             self.n_sampled_features_ = number_of_sampled_features(
-                self.n_sampled_features, self.mechanism, epsilon, n_features
+                self.n_sampled_features, self.mechanism, epsilon, n_features, prior
             )
-            mechanism = make_mechanism(self.mechanism, epsilon, self.n_sampled_features_, self.delta)
-            if self.mechanism == "points":
-                mechanism = Points(mechanism.epsilon, prior)
+            mechanism = make_mechanism(self.mechanism, epsilon, self.n_sampled_features_, self.delta, prior)
         low, high = (tuple(end.tolist()) for end in self.bounds_)
         return BoundedFeatures(mechanism, low, high, n_sampled=self.n_sampled_features_, stated=epsilon)
 

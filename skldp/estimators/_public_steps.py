@@ -19,6 +19,7 @@ from sklearn.utils import get_tags
 
 from skldp._checks import is_number
 from skldp.estimators._bounds_scaler import BoundsScaler
+from skldp.estimators._column_encoder import ColumnEncoder
 from skldp.laws._odds import float_above
 
 
@@ -67,16 +68,14 @@ def selects_none(columns: Any) -> bool:
 
 
 def ignores_labels(step: Any) -> bool:
-    """Return whether the fit of a step ignores y, as in scikit-learn's clusterers and most transformers.
-
-    The tag that a target is not required is not enough: SelectKBest has it.
-    """
-    if type(step) is BoundsScaler:
+    """Return whether the fit of a step ignores y, as in scikit-learn's clusterers and most transformers."""
+    if type(step) in (BoundsScaler, ColumnEncoder):
         return True
     package, *modules = type(step).__module__.split(".")
     if package != "sklearn" or "estimator" in step.get_params(deep=False):
         return False
     tags = get_tags(step)
+    # SelectKBest has the tag that a target is not required, and reads it.
     of_rows = tags.estimator_type in ("clusterer", "outlier_detector", "density_estimator")
     return of_rows or (modules[0] in _WITHOUT_LABELS and not tags.target_tags.required)
 
@@ -144,6 +143,7 @@ def _is_same(one: Any, other: Any) -> bool:
 
 _EFFECTS: dict[type, Callable[[Any], PublicEffect | None]] = {
     BoundsScaler: lambda step: PublicEffect(step.max_stretch_),
+    ColumnEncoder: lambda _step: PublicEffect(),
     FunctionTransformer: _identity,
     Normalizer: lambda _step: PublicEffect(),
     OneHotEncoder: _declared_one_hot,

@@ -27,7 +27,7 @@ class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransform
         its features together, with ``noise="privunit"``.
     delta : float, default=1e-6
         Failure probability for which the number of dimensions is chosen, with ``sensitivity="gordon"`` or ``"union"``;
-        the guarantee states which delta is proved.
+        the guarantee states which delta is proved, and `fit` warns if that of ``"gordon"`` is larger.
     beta : float, default=0.9
         Distortion of distances, in (0, 1). Larger means fewer dimensions and less noise.
     n_components : "auto" or int, default="auto"
@@ -87,6 +87,11 @@ class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransform
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
 
+    Warns
+    -----
+    PrivacyGuaranteeWarning
+        With ``sensitivity="gordon"`` if the proved delta exceeds `delta`.
+
     Raises
     ------
     ValueError
@@ -124,9 +129,9 @@ class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransform
     >>> import numpy as np
     >>> from skldp import RandomProjectionPrivatizer
     >>> X = np.random.default_rng(0).normal(size=(1000, 300))
-    >>> privatizer = RandomProjectionPrivatizer(epsilon=5.0, beta=0.93).fit(X)
-    >>> privatizer.n_components_, privatizer.transform(X).shape
-    (50, (1000, 50))
+    >>> privatizer = RandomProjectionPrivatizer(epsilon=5.0, beta=0.93, sensitivity="spectral").fit(X)
+    >>> privatizer.n_components_, privatizer.transform(X).shape, privatizer.privacy_guarantee_.delta
+    (50, (1000, 50), 0.0)
 
     For any 400,000 words:
 

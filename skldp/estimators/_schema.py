@@ -17,14 +17,13 @@ from skldp.domains._declared_columns import CategoryColumn, DeclaredColumn, Numb
 from skldp.domains._domain import Domain
 from skldp.estimators._validation import check_bounds
 
-_FORMS = (
-    "(low, high) of numbers or of dates, a list of categories, a domain of skldp.mechanisms, its JSON form as a dict "
-    "(or of type 'dates') with 'missing' beside it, a polars Enum, or a pandas CategoricalDtype"
+_DICTS = (
+    '{"type": "interval", "low": 0, "high": 100} (type interval, integers or dates) or {"type": "categories", '
+    '"values": ["S", "M", "L"]}, with "missing": "category" beside it if values may be missing'
 )
-_FORMS_OF_JSON = (
-    'a list of categories such as ["S", "M", "L"], or what holds its type, such as {"type": "interval", "low": 0, '
-    '"high": 100}; other types are integers, categories and dates'
-)
+_FORMS = f'(0, 100), ("2020-01-01", "2024-12-31"), a list of categories such as ["S", "M", "L"], or {_DICTS}'
+_FORMS_OF_JSON = f'a list of categories such as ["S", "M", "L"], or {_DICTS}'
+_TYPES = ("interval", "integers", "dates", "categories", "or_missing")
 
 
 def read_schema(schema: Any, names: list[Any], dtypes: list[Any]) -> tuple[list[DeclaredColumn], list[str]]:
@@ -126,7 +125,7 @@ def _column(name: str, given: Any, of_json: bool) -> DeclaredColumn:
         return given
     if isinstance(given, Domain):
         return declared_column(name, given)
-    if isinstance(given, Mapping):
+    if isinstance(given, Mapping) and given.get("type") in _TYPES:
         fields = dict(given)
         missing = fields.pop("missing", None)
         if fields.get("type") == "dates":

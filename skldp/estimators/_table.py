@@ -54,10 +54,12 @@ class TablePrivatizer(LocalTransformer):
         A single (low, high) applies to all columns.
     shares : "equal", "variance" or dict by column, default="equal"
         Split of epsilon over the columns: equal; with the least sum of worst-case variances (of a number in half-widths
-        of its bounds, of a category's frequency); or in proportion to weights.
+        of its bounds, of a category's frequency); or in proportion to weights. A column with one possible value is
+        released unchanged, and has no share.
     mechanism : str, default="best"
-        Mechanism of numbers and dates: ``"best"`` has the least worst-case variance at a column's epsilon. Other names
-        as for :class:`NumericPrivatizer` and one number.
+        Mechanism of numbers and dates: ``"best"`` has the least worst-case variance at a column's epsilon. At a small
+        one its answers have few values, which give means but neither variances nor histograms; ``"square_wave"`` gives
+        all of them. Other names as for :class:`NumericPrivatizer` and one number.
     category_mechanism : str or dict by column, default="krr"
         Mechanism of categories: ``"krr"``, ``"sue"``, ``"oue"``, ``"subset"``, ``"hashing"``, ``"hadamard"`` or
         ``"best"``, as for :class:`CategoricalPrivatizer`. Columns that a dict does not name have ``"krr"``. All but
@@ -261,7 +263,7 @@ class TablePrivatizer(LocalTransformer):
         n_sampled, coded = self._n_sampled(names), [column.coded for column in self.columns_]
         self.mechanism_ = MixedRecord(
             Columns.of(dict(zip(map(str, names), coded, strict=True))),
-            sampled_shares(float(self.epsilon), [weights[name] for name in names], n_sampled),
+            sampled_shares(float(self.epsilon), coded, [weights[name] for name in names], n_sampled),
             self._mechanisms(names),
             n_sampled=n_sampled,
         )

@@ -1,23 +1,17 @@
 """Encoding of released tables for models."""
 
 from collections.abc import Sequence
-from numbers import Integral
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from sklearn.base import OneToOneFeatureMixin
 
 from skldp._arrays import Floats
-from skldp.domains._columns import Columns
-from skldp.domains._declared_columns import CategoryColumn, DeclaredColumn, NumberColumn
+from skldp.domains._declared_columns import DeclaredColumn
 from skldp.domains._domain import Codes
-from skldp.estimators._base import LocalTransformer
-from skldp.estimators._validation import Seed, StrOptions
-from skldp.mechanisms._record import MixedRecord, NumberOrMissing, number_of_sampled_columns, sampled_shares
+from skldp.mechanisms._record import MixedRecord, NumberOrMissing
 from skldp.mechanisms._rows import RowMechanism
-from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS
 from skldp.mechanisms.categorical._frequency import unbiased_share
 from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
 from skldp.mechanisms.categorical._unary import OneHotMechanism
@@ -119,77 +113,3 @@ def _write(part: RowMechanism, released: np.ndarray, out: npt.NDArray[np.float64
         out[:, 1] = missing
     else:
         out[...] = released
-
-
-#: Names in studies of the release of a table by columns: with each mechanism of categories, or of a sample of columns.
-TABLE_MECHANISMS: dict[str, dict[str, Any]] = {
-    **{f"table-{name}": {"category_mechanism": name} for name in (*CATEGORICAL_MECHANISMS, "best")},
-    "table-sampled": {"category_mechanism": "best", "n_sampled_features": "auto"},
-}
-
-
-class EncodedTablePrivatizer(OneToOneFeatureMixin, LocalTransformer):
-    """Release rows that a study has encoded, as :class:`~skldp.TablePrivatizer` with unbiased estimates."""
-
-    _parameter_constraints: dict = {
-        **LocalTransformer._parameter_constraints,
-        "widths": ["array-like"],
-        "category_mechanism": [StrOptions({*CATEGORICAL_MECHANISMS, "best"})],
-        "n_sampled_features": [StrOptions({"auto", "all"}), Integral],
-    }
-
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        *,
-        widths: Sequence[int] = (1,),
-        category_mechanism: str = "krr",
-        n_sampled_features: int | Literal["auto", "all"] = "all",
-        transform_noise: bool = True,
-        seed: Seed = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.widths = widths
-        self.category_mechanism = category_mechanism
-        self.n_sampled_features = n_sampled_features
-        self.transform_noise = transform_noise
-        self.seed = seed
-        self.n_jobs = n_jobs
-
-    def _encoded(self, released, X, *, noisy=True):
-        if noisy:
-            return as_estimates(released, self.mechanism_, self._columns)
-        return as_one_hot(released, self.mechanism_, self._columns, noisy=False)
-
-    @property
-    def _columns(self) -> list[DeclaredColumn]:
-        return [_declared(int(width)) for width in self.widths]
-
-    def _rows(self, X, *, reset):
-        rows = super()._rows(X, reset=reset)
-        if sum(self.widths) != self.n_features_in_:
-            raise ValueError(f"widths must add up to {self.n_features_in_} columns. Got {list(self.widths)} instead.")
-        ends = np.cumsum(self.widths)
-        groups = [rows[:, end - width : end] for end, width in zip(ends, self.widths, strict=True)]
-        return np.column_stack([_column(group) for group in groups]).astype(np.float64)
-
-    def _make_mechanism(self, X):
-        named = tuple("best" if width <= 2 else self.category_mechanism for width in self.widths)
-        epsilon, domains = float(self.epsilon), [column.coded for column in self._columns]
-        n_sampled = number_of_sampled_columns(self.n_sampled_features, domains, epsilon, named)
-        coded = Columns.of({f"x{j}": domain for j, domain in enumerate(domains)})
-        return MixedRecord(coded, sampled_shares(epsilon, [1] * len(named), n_sampled), named, n_sampled=n_sampled)
-
-
-def _declared(width: int) -> DeclaredColumn:
-    if width <= 2:
-        return NumberColumn("", -1.0, 1.0, missing="category" if width == 2 else "refuse")
-    return CategoryColumn("", tuple(range(width)))
-
-
-def _column(group: np.ndarray) -> np.ndarray:
-    """Decode a column of the table."""
-    if group.shape[1] == 1:
-        return group[:, 0]
-    return np.where(group[:, 1] > 0, np.nan, group[:, 0]) if group.shape[1] == 2 else group.argmax(axis=1)

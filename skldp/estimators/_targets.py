@@ -42,10 +42,7 @@ _ALONE = set(NUMERIC_MECHANISMS) - set(JOINT_MECHANISMS)
 _LARGEST_LEARNT = 1e60
 
 
-class TargetPrivatizer(
-    LocalTransformer,
-    auto_wrap_output_keys=None,  # type: ignore[call-arg]  # scikit-learn has no types to say that it takes it
-):
+class TargetPrivatizer(LocalTransformer, auto_wrap_output_keys=None):
     r"""Release regression targets within declared bounds through a mechanism for one number.
 
     Parameters

@@ -15,6 +15,9 @@ from dataclasses import dataclass, fields
 from importlib import import_module
 from typing import Any, ClassVar
 
+import numpy as np
+import numpy.typing as npt
+
 from skldp._checks import is_integer
 from skldp._documents import check_names
 from skldp.laws._odds import TWO_64
@@ -50,6 +53,8 @@ class IntegerLaw(ABC):
     """Base class of laws of an integer answer below `n_answers`. Subclasses are frozen dataclasses of integers."""
 
     name: ClassVar[str]
+    #: First version of a policy that can have the law.
+    version: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         given = [getattr(self, one.name) for one in fields(self) if one.type is int]
@@ -166,6 +171,10 @@ class GroupLaw(IntegerLaw):
     def values(self, answer: int) -> list[float]:
         """Return the estimates of an answer, with means equal to the inputs up to rounding."""
 
+    def rows(self, answers: Sequence[int]) -> npt.NDArray[np.float64]:
+        """Return the estimates of answers, shape (n, n_values)."""
+        return np.array([self.values(answer) for answer in answers]).reshape(-1, self.n_values)
+
 
 def _text(value: Any) -> Any:
     if isinstance(value, tuple):
@@ -240,6 +249,7 @@ LAWS = {
     "sign_and_bits": ("_numbers", "BitsLaw"),
     "signs": ("_numbers", "SignsLaw"),
     "sampled": ("_numbers", "SampledLaw"),
+    "closest": ("_closest_law", "ClosestLaw"),
     "longitudinal_response": ("_longitudinal_laws", "LongitudinalResponseLaw"),
     "longitudinal_bits": ("_longitudinal_laws", "LongitudinalBitsLaw"),
     "longitudinal_hashing": ("_longitudinal_laws", "LongitudinalHashingLaw"),

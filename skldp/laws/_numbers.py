@@ -430,17 +430,22 @@ class SampledLaw(GroupLaw):
 
     name: ClassVar[str] = "sampled"
     n_sampled: int
-    of_sampled: UnitLaw | SignsLaw
+    of_sampled: UnitLaw | GroupLaw
 
     def _check(self) -> None:
         if not 1 <= self.n_sampled < self.n_values <= _MOST_VALUES:
             self._refuse(f"choose some of 2 to {_MOST_VALUES} numbers, and not all")
         one = self.of_sampled
-        of_one_step = isinstance(one, UnitLaw | SignsLaw) and not isinstance(one, TwoStepLaw)
-        if not of_one_step or (isinstance(one, SignsLaw) and one.n_values != self.n_sampled):
+        of_one_step = isinstance(one, UnitLaw | GroupLaw) and not isinstance(one, TwoStepLaw | SampledLaw)
+        if not of_one_step or (isinstance(one, GroupLaw) and one.n_values != self.n_sampled):
             self._refuse("have a law of one number, or of all that are chosen")
         if self.n_answers.bit_length() > _MOST_ANSWER_BITS:
             self._refuse(f"have answers of at most {_MOST_ANSWER_BITS} bits")
+
+    @property
+    def version(self) -> int:  # type: ignore[override]
+        """Version of a policy that can have the law of the sampled numbers."""
+        return self.of_sampled.version
 
     @cached_property
     def n_answers(self) -> int:
@@ -456,7 +461,7 @@ class SampledLaw(GroupLaw):
         """Draw the answer from the words of the sample and those of the answers in order of position."""
         chosen = uniform_subset(self.n_values, self.n_sampled, words)
         answer = rank_of_subset(self.n_values, chosen)
-        if isinstance(self.of_sampled, SignsLaw):
+        if isinstance(self.of_sampled, GroupLaw):
             return answer * self._of_chosen + self.of_sampled.draw([places[place] for place in chosen], words)
         for place in chosen:
             answer = answer * self.of_sampled.n_answers + self.of_sampled.draw(places[place], words)
@@ -465,7 +470,7 @@ class SampledLaw(GroupLaw):
     def values(self, answer: int) -> list[float]:
         """Return the estimates of sampled numbers times n_values / n_sampled, and 0 for the others."""
         choice, rest = divmod(answer, self._of_chosen)
-        if isinstance(self.of_sampled, SignsLaw):
+        if isinstance(self.of_sampled, GroupLaw):
             numbers = self.of_sampled.values(rest)
         else:
             numbers = []
@@ -480,7 +485,7 @@ class SampledLaw(GroupLaw):
 
     @property
     def _n_draws(self) -> int:
-        return 1 if isinstance(self.of_sampled, SignsLaw) else self.n_sampled
+        return 1 if isinstance(self.of_sampled, GroupLaw) else self.n_sampled
 
     @cached_property
     def _of_chosen(self) -> int:
@@ -490,5 +495,5 @@ class SampledLaw(GroupLaw):
 
 def sampled_law(n_values: int, n_sampled: int, law: IntegerLaw) -> IntegerLaw:
     """Return the law itself if every value is released, else a :class:`SampledLaw`."""
-    assert isinstance(law, UnitLaw | SignsLaw)
+    assert isinstance(law, UnitLaw | GroupLaw)
     return SampledLaw(n_values, n_sampled, law) if n_sampled < n_values else law

@@ -109,8 +109,7 @@ def log_ratio(numerator: int, denominator: int, *, in_doubles: bool = False) -> 
 def flip_threshold(log_odds: npt.ArrayLike) -> npt.NDArray[np.uint64]:
     r"""Return integers t with :math:`t / 2^{64} \approx 1 / (1 + e^{L})`, rounded towards 1/2.
 
-    Rounding towards 1/2 is rounding to the private side if the probabilities of an event and of its complement are
-    compared: the sampled :math:`|\ln((2^{64} - t) / t)|` never exceeds ``|log_odds|``.
+    The sampled :math:`|\ln((2^{64} - t) / t)|` then never exceeds ``|log_odds|``.
     """
     odds = np.asarray(log_odds, dtype=np.float64)
     if not np.isfinite(odds).all():

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp.laws._categories import HadamardLaw, HashingLaw, ResponseLaw, SubsetLaw, UnaryLaw
+from skldp.laws._closest_law import ClosestLaw
 from skldp.laws._integers import CodeLaw, GroupLaw, UnitLaw, number_of_digits
 from skldp.laws._longitudinal_laws import (
     LongitudinalBitsLaw,
@@ -32,7 +33,8 @@ Floats = npt.NDArray[np.float64]
 Answers = npt.NDArray[np.unsignedinteger[Any]]
 # Smaller differences between two parts are rounding.
 _WORST_CONDITION = 1e12
-_ROWS = 1 << 16
+# Reports, and their numbers, that are in memory at once.
+_ROWS, _CELLS = 1 << 16, 1 << 22
 
 
 @dataclass(frozen=True)
@@ -189,17 +191,13 @@ class CellScores(PartScores):
 class StepScores(PartScores):
     """Scores of shares between knots, the first and last interval open; see :class:`Ramps`."""
 
-    def __init__(self, ramps: Ramps, *, cumulative: bool = False) -> None:
-        self.ramps, self._cumulative, levels = ramps, cumulative, ramps.levels
-        self.low, self.high = levels[2], levels[0]
-        if not cumulative:
-            self.low = np.append(self.low, 1.0) - np.append(0.0, self.high)
-            self.high = np.append(self.high, 1.0) - np.append(0.0, levels[2])
+    def __init__(self, ramps: Ramps) -> None:
+        self.ramps, levels = ramps, ramps.levels
+        self.low = np.append(levels[2], 1.0) - np.append(0.0, levels[0])
+        self.high = np.append(levels[0], 1.0) - np.append(0.0, levels[2])
 
     def scores(self, answers: Answers, part: int) -> Floats:
         """Return the scores of one share."""
-        if self._cumulative:
-            return self._below(answers, part)
         return self._below(answers, part) - self._below(answers, part - 1)
 
     def sums(self, answers: Answers, weights: Floats) -> tuple[Floats, Floats]:
@@ -207,7 +205,7 @@ class StepScores(PartScores):
         of_all, of_squares, before = [], [], None
         for part in range(self.n_parts):
             below = self._below(answers, part)
-            one = below if before is None or self._cumulative else below - before
+            one = below if before is None else below - before
             of_all.append(weights @ one)
             of_squares.append(weights @ one**2)
             before = below
@@ -254,26 +252,37 @@ def numbers(law: UnitLaw, answers: Answers) -> Scores:
 def grouped_number(law: GroupLaw, answers: Answers, place: int) -> Scores:
     """Return the scores of one of several jointly released numbers in [-1, 1], or of some of them."""
     largest = _largest_of_group(law)
-    scores = each(lambda answer: law.values(answer)[place], answers)
-    return Scores(scores, -largest, largest, two_valued=not isinstance(law, SampledLaw))
+    different, places = whole_answers(answers)
+    size = max(_CELLS // law.n_values, 1)
+    blocks = range(0, len(different), size)
+    scores = np.concatenate([np.empty(0), *(law.rows(different[i : i + size])[:, place] for i in blocks)])[places]
+    return Scores(scores, -largest, largest, two_valued=not isinstance(law, SampledLaw | ClosestLaw))
 
 
-def grouped_sums(law: GroupLaw, answers: Answers) -> tuple[Floats, Floats, float]:
-    """Return the sums of scores and of squared scores of all numbers, and the largest score, in one pass."""
+def grouped_sums(law: GroupLaw, answers: Answers, weights: Floats) -> tuple[Floats, Floats, Floats, float]:
+    """Return the sums of w s, (w s)^2 and w^2 s over reports, of the scores s of all numbers, and the largest score."""
     different, place = whole_answers(answers)
-    sums = np.zeros((2, law.n_values))
-    for answer, count in zip(different, np.bincount(place).tolist(), strict=True):
-        values = np.array(law.values(answer))
-        sums += count * values, count * values**2
-    return sums[0], sums[1], _largest_of_group(law)
+    # Equal answers have equal scores.
+    of_each = [np.bincount(place, w) for w in (weights, weights**2)]
+    sums, size = np.zeros((3, law.n_values)), max(_CELLS // law.n_values, 1)
+    for start in range(0, len(different), size):
+        part = slice(start, start + size)
+        values, (once, twice) = law.rows(different[part]), (of_one[part] for of_one in of_each)
+        sums += once @ values, twice @ values**2, twice @ values
+    return sums[0], sums[1], sums[2], _largest_of_group(law)
 
 
 def _largest_of_group(law: GroupLaw) -> float:
-    if isinstance(law, SampledLaw) and isinstance(law.of_sampled, UnitLaw):
-        of_one = max(abs(law.of_sampled.value(answer)) for answer in _outer_answers(law.of_sampled))
-        return of_one * law.n_values / law.n_sampled
-    # The scores are signs of one magnitude.
-    return max(map(abs, law.values(0)))
+    if isinstance(law, ClosestLaw):
+        return law.largest
+    if not isinstance(law, SampledLaw):
+        # The scores are signs of one magnitude.
+        return max(map(abs, law.values(0)))
+    one = law.of_sampled
+    largest = (
+        _largest_of_group(one) if isinstance(one, GroupLaw) else max(map(abs, map(one.value, _outer_answers(one))))
+    )
+    return largest * law.n_values / law.n_sampled
 
 
 def squares(law: UnitLaw, answers: Answers) -> Scores:

@@ -1,5 +1,6 @@
 r"""Estimates from sums of scores, with standard errors and intervals: ratios of means and functions of them."""
 
+import datetime
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -9,13 +10,15 @@ import numpy.typing as npt
 from scipy import special
 from scipy.stats import beta
 
-from skldp._tables import in_html
+from skldp._tables import as_frame, in_html
 from skldp._texts import escaped
 from skldp._value_labels import number_label
 from skldp.learning._answer_scores import Scores
 from skldp.mechanisms.numeric._distribution import DistributionEstimate
 
 _Floats = npt.NDArray[np.float64]
+# Day number of 1970-01-01, and days around it that all lie in the years 1 to 9999.
+_EPOCH, _MOST_DAYS = datetime.date(1970, 1, 1).toordinal(), 7e5
 _PER_LABEL = "values", "standard_errors", "low", "high", "moved", "moved_square", "held", "most"
 
 
@@ -47,6 +50,8 @@ class SurveyEstimate:
         What no reports can move a number by more than.
     answered : float, default=1
         Share of all reports that `n` counts, which is below 1 where people are asked some of the fields.
+    dates : bool, default=False
+        Whether values and intervals are days since 1970, which tables show as dates.
     """
 
     what: str
@@ -62,6 +67,7 @@ class SurveyEstimate:
     held: _Floats
     most: _Floats
     answered: float = 1.0
+    dates: bool = False
 
     def moved_by(self, share: float) -> _Floats:
         r"""Return the largest change of each number by a fraction of forged reports.
@@ -74,8 +80,7 @@ class SurveyEstimate:
         Returns
         -------
         ndarray of shape (n_labels,)
-            Infinite where they may leave nothing to divide by, and for what has no such bound: correlations, and the
-            variances of groups.
+            Infinite where they may leave nothing to divide by, and for what has no such bound: variances of groups.
 
         Raises
         ------
@@ -116,10 +121,15 @@ class SurveyEstimate:
         own: dict[str, Any] = {name: getattr(self, name)[list(places)] for name in _PER_LABEL}
         return replace(self, what=what, labels=tuple(labels), **own)
 
-    def to_dict(self) -> dict[str, list[float]]:
-        """Return the columns, for a ``pandas.DataFrame`` with the labels as its index."""
-        columns = {"estimate": self.values, "std err": self.standard_errors, "low": self.low, "high": self.high}
-        return {name: column.tolist() for name, column in columns.items()}
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Return the columns: floats, or dates (None beyond the years 1 to 9999) and errors in days."""
+        columns = {"estimate": self.values, "low": self.low, "high": self.high}
+        shown = {name: [_date(one) if self.dates else one for one in ends.tolist()] for name, ends in columns.items()}
+        return {"estimate": shown.pop("estimate"), "std err": self.standard_errors.tolist()} | shown
+
+    def to_frame(self) -> Any:
+        """Return the columns as a pandas DataFrame with the labels as its index; raise ImportError without pandas."""
+        return as_frame(self.to_dict(), index=list(self.labels))
 
     @property
     def title(self) -> str:
@@ -130,7 +140,8 @@ class SurveyEstimate:
         """Return the rows of a text table, the header first."""
         columns = self.to_dict()
         rows = zip(self.labels, *columns.values(), strict=True)
-        return [["", *columns], *([escaped(label), *(f"{one:.5g}" for one in row)] for label, *row in rows)]
+        texts = ([f"{one:.5g}" if isinstance(one, float) else f"{one}" for one in row] for _, *row in rows)
+        return [["", *columns], *([escaped(label), *row] for label, row in zip(self.labels, texts, strict=True))]
 
     def __repr__(self) -> str:
         cells = self.cells()
@@ -146,6 +157,10 @@ class SurveyEstimate:
             lines.append(f'<th style="text-align:left">{in_html(label)}</th>{cells}')
         table = "".join(f"<tr>{line}</tr>" for line in lines)
         return f"<table><caption>{in_html(self.title)}</caption>{table}</table>"
+
+
+def _date(days: float) -> datetime.date | None:
+    return datetime.date.fromordinal(_EPOCH + round(days)) if abs(days) < _MOST_DAYS else None
 
 
 @dataclass(frozen=True)
@@ -255,43 +270,6 @@ def variance(number: Scores, square: Scores, weights: Scores, level: float, what
         moved=moved,
         moved_square=first.moved**2,
     )
-
-
-def correlation(
-    one: tuple[Scores, Scores], two: tuple[Scores, Scores], weights: Scores, level: float, what: str
-) -> SurveyEstimate:
-    """Return the correlation of two numbers from scores of each and of its square, with Fieller's interval.
-
-    The quotient of the covariance and of the root of the product of both variances. Where these may be 0, the interval
-    is all of [-1, 1].
-    """
-    n, z = len(weights.values), _critical(len(weights.values), level)
-    value, error, low, high = (np.array([number]) for number in (np.nan, np.inf, -1.0, 1.0))
-    unknown, zero, most = np.full(1, np.inf), np.zeros(1), np.full(1, 2.0)
-    nothing = SurveyEstimate(what, (what,), value, error, low, high, level, n, unknown, zero, zero, most)
-    if not all(np.isfinite(variance(*scores, weights, level, what).low).all() for scores in (one, two)):
-        return nothing
-    parts = [_variance_and_influence(*scores, weights) for scores in (one, two)]
-    total = weights.values.sum()
-    x, y = (scores[0].values - (weights.values @ scores[0].values) / total for scores in (one, two))
-    product = float(weights.values @ (x * y) / total)
-    of_product = weights.values * (x * y - product) * (n / total)
-    (v_x, of_x), (v_y, of_y) = parts
-    if not (v_x > 0 and v_y > 0):
-        return nothing
-    root = float(np.sqrt(v_x * v_y))
-    of_root = root / 2 * (of_x / v_x + of_y / v_y)
-    pairs = ((of_product, of_product), (of_product, of_root), (of_root, of_root))
-    v_aa, v_ab, v_bb = (np.array([a @ b]) / n**2 for a, b in pairs)
-    value = np.array([product / root])
-    error = np.sqrt(np.maximum(0.0, v_aa - 2 * value * v_ab + value**2 * v_bb)) / root
-    # As for other means; each number is at most half its span from the middle.
-    spans = [scores[0].high - scores[0].low for scores in (one, two)]
-    least = z * spans[0] * spans[1] / 2 * max(abs(weights.low), abs(weights.high)) / total
-    # Clip the interval to [-1, 1]; it stays nonempty.
-    ends = _fieller(value * root, root, np.maximum(v_aa, least**2), v_ab, v_bb, z)
-    low, high = (np.clip(end, -1.0, 1.0) for end in ends)
-    return replace(nothing, values=value, standard_errors=error, low=low, high=high, most=1 + np.abs(value))
 
 
 def made_consistent(raw: SurveyEstimate, shares: _Floats, moved: _Floats) -> SurveyEstimate:

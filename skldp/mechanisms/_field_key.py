@@ -28,17 +28,7 @@ _NO_LAW = {"stated", "figures"}
 
 
 class KeyedRows(NamedTuple):
-    """Rows as the mechanism takes them, with their noise.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n, n_features)
-        Within the domain, and on the grid.
-    noise : RowNoise
-        For one release of these rows by the mechanism of the key.
-    n_moved : int
-        Number of values outside the domain. It depends on raw data: do not pass it to the analyst.
-    """
+    """Rows within the domain and on the grid, their noise, and the number of moved values, which is private."""
 
     rows: np.ndarray
     noise: RowNoise
@@ -146,22 +136,11 @@ class FieldKey:
         return Release(released.rows, bound.n_moved)
 
     def bind(self, mechanism: RowMechanism, rows: npt.ArrayLike, ids: Sequence[int | str]) -> KeyedRows:
-        """Clip and round rows for the mechanism, and derive their noise.
-
-        Parameters
-        ----------
-        mechanism : RowMechanism
-        rows : array-like of shape (n, n_features)
-        ids : sequence of int or str, shape (n,)
+        """Clip and round rows for the mechanism, and derive their noise; parameters and errors are those of `release`.
 
         Returns
         -------
         KeyedRows
-
-        Raises
-        ------
-        ValueError, TypeError
-            As :meth:`release`.
         """
         given = mechanism._as_rows(rows)
         if not isinstance(given, np.ndarray) or given.ndim != 2 or given.shape[1] != mechanism.domain.n_features:
@@ -174,7 +153,7 @@ class FieldKey:
         coarse = inside.rows
         # With an epsilon per distance, a grid would increase the distance of values near a threshold.
         if coarse.dtype.kind == "f" and mechanism.guarantee().unit != "distance":
-            shifts = self.personal(f"grid of {self.steps}", ids).uniform(coarse.shape)
+            shifts = self._personal(f"grid of {self.steps}", ids).uniform(coarse.shape)
             with np.errstate(all="ignore"):
                 coarse = _on_grid(mechanism.domain, coarse, shifts, self.steps)
         # A code in another integer type, and a number in single precision, is the same value.
@@ -186,19 +165,8 @@ class FieldKey:
         nonces = _nonces(self.key.subkey("skldp nonce", law), people, values)
         return KeyedRows(coarse, RowNoise(self.key.subkey("skldp noise", law), nonces), inside.n_moved)
 
-    def personal(self, purpose: str, ids: Sequence[int | str]) -> RowNoise:
-        """Return noise that depends on the person and this field, not on the value.
-
-        Parameters
-        ----------
-        purpose : str
-        ids : sequence of int or str, shape (n,)
-
-        Returns
-        -------
-        RowNoise
-            Noise of n rows.
-        """
+    def _personal(self, purpose: str, ids: Sequence[int | str]) -> RowNoise:
+        """Return noise of rows that depends on the person and this field, not on the value."""
         what = joined(_VERSION, *map(_as_bytes, (purpose, self.field)))
         nonces = _nonces(self.key.subkey("skldp person", what), _people(ids), [b""] * len(ids))
         return RowNoise(self.key.subkey("skldp personal", what), nonces)

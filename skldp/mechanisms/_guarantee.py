@@ -11,23 +11,15 @@ from skldp._checks import check_between, check_choice
 from skldp._tables import as_frame, html_table
 from skldp.laws._odds import product_above, sum_above
 
+# Name of the figure that is the delta of a published calibration.
+PUBLISHED_DELTA = "delta as published"
+
 
 @dataclass(frozen=True)
 class GuaranteeStep:
     """One entry of a guarantee: a release, or the reason why the guarantee is infinite.
 
-    Attributes
-    ----------
-    name : str
-        Step of a pipeline, by its name in ``get_params``, or column of a table.
-    epsilon : float
-        Natural log.
-    delta : float
-    unit : {"record", "label", "distance"}
-    stated : float or None
-        Requested epsilon.
-    basis : str
-        Exact, the theorem, or the reason why nothing is protected.
+    `name` is that of a step of a pipeline, as in ``get_params``, or of a column; the rest is as in PrivacyGuarantee.
     """
 
     name: str

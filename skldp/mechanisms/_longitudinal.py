@@ -82,7 +82,8 @@ def longitudinal_categories(
     """
     check_integer("n_classes", n_classes, least=2, most=2**20)
     check_choice("method", method, ("hashing", "sue", "krr"))
-    _check_epsilons(lifetime_epsilon, report_epsilon)
+    check_epsilon(lifetime_epsilon)
+    check_epsilon(report_epsilon)
     n = int(n_classes)
     if method == "sue":
         first = UnaryEncoding(lifetime_epsilon, n, "sue").other_count
@@ -126,7 +127,8 @@ def longitudinal_mean(lifetime_epsilon: float, report_epsilon: float) -> Longitu
     >>> round(longitudinal_mean(2.0, 1.0).epsilon_of_values(100), 6)
     4.0
     """
-    _check_epsilons(lifetime_epsilon, report_epsilon)
+    check_epsilon(lifetime_epsilon)
+    check_epsilon(report_epsilon)
     first = RandomizedResponse(lifetime_epsilon, 2).other_count
     return LongitudinalMeanLaw(first, _second_count(first, 2, 1, lifetime_epsilon, report_epsilon))
 
@@ -177,16 +179,12 @@ def longitudinal_histogram(
     """
     check_integer("n_buckets", n_buckets, least=2, most=4096)
     check_integer("n_chosen", n_chosen, least=1, most=n_buckets)
-    _check_epsilons(lifetime_epsilon, report_epsilon)
+    check_epsilon(lifetime_epsilon)
+    check_epsilon(report_epsilon)
     n_differing = min(int(n_chosen), 2)
     first = least_count(lifetime_epsilon / n_differing)
     second = _second_count(first, 2, n_differing, lifetime_epsilon, report_epsilon)
     return LongitudinalHistogramLaw(int(n_buckets), int(n_chosen), first, second)
-
-
-def _check_epsilons(lifetime_epsilon: float, report_epsilon: float) -> None:
-    check_epsilon(lifetime_epsilon)
-    check_epsilon(report_epsilon)
 
 
 def _second_count(

@@ -334,11 +334,9 @@ class RowNoise(Noise):
 
 
 def bernoulli(noise: "Noise", count: int, out: np.ndarray, words: npt.NDArray[np.uint16]) -> None:
-    """Write True with probability exactly ``count / 2**64``, and False otherwise, from about 16 random bits each.
+    """Write True with probability exactly ``count / 2**64``, and False otherwise, to `out` of shape (n, k).
 
     The leading 16 bits of a 64-bit draw decide all but one in 65,536; only for those are the other 48 drawn.
-
-    Shapes: out (n, k).
     """
     leading, rest = np.uint16(count >> 48), np.uint64(count & (2**48 - 1))
     draws = noise.fill(words)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from itertools import accumulate
+from itertools import accumulate, compress
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -49,32 +49,17 @@ _PARTS = (0.375, 0.5, 0.625, 0.6875, 0.75, 0.875, 1.0)
 
 @dataclass(frozen=True)
 class NumberOrMissing(RowMechanism):
-    r"""Mechanism of one number within bounds that may be missing, released as a number or as missing.
+    r"""Mechanism of one number within bounds that may be missing, which is NaN.
 
-    Parameters
-    ----------
-    values : OrMissing
-        The domain. Rows hold NaN where the number is missing.
-    unit : UnitMechanism
-        M, of one number in [-1, 1].
-    told_count : int
-        Number of 2^64 draws that answer "missing" for a missing number.
-    hidden_count : int
-        Number of 2^64 draws that answer "missing" for a number; at least 1 and below `told_count`.
-    stated : float
-        The epsilon that was asked for.
-
-    Notes
-    -----
-    Let p and q be the probabilities of the answer "missing" for a missing and for a present number. Any other answer is
-    :math:`M(x)`, or :math:`M(0)`, that of the middle of the bounds, for a missing one. The worst-case loss is the
-    largest of
+    `unit` is M, the mechanism of one number. Let p and q be the probabilities of the answer "missing" for a missing and
+    for a present number, `told_count` and `hidden_count` out of 2^64. Any other answer is :math:`M(x)`, or :math:`M(0)`
+    for a missing one. The worst-case loss is the largest of
 
     .. math:: \ln \frac pq, \quad \ln \frac{1 - q}{1 - p} + \max_{x, z} \ln \frac{P(M(x) = z)}{P(M(0) = z)},
               \quad \varepsilon_M,
 
-    and the first two are made equal to epsilon. If M has two answers and all of epsilon, this is randomized response
-    with three answers. Released distances from the middle are unbiased after division by 1 - q.
+    and the first two are made equal to epsilon. Released distances from the middle are unbiased after division by 1 -
+    q.
     """
 
     values: OrMissing
@@ -140,9 +125,6 @@ class NumberOrMissing(RowMechanism):
         p, q, middle = self.told_probability, self.hidden_probability, self.values.middle
         number = middle + np.where(missing, 0.0, released - middle) / (1 - q)
         return np.column_stack([number, unbiased_share(missing.astype(np.float64), p, q)])
-
-    def _encode(self, rows: np.ndarray, out: np.ndarray, workspace: Workspace) -> None:
-        out[...] = rows
 
     def _draw(self, rows: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
         missing = np.isnan(rows)
@@ -234,11 +216,18 @@ def share_out(epsilon: float, weights: Sequence[float]) -> tuple[float, ...]:
     return tuple(map(round_down, exact))
 
 
-def sampled_shares(epsilon: float, weights: Sequence[float], n_sampled: int | None) -> tuple[float, ...]:
-    """Split an epsilon over all columns by weights, or equally over the `n_sampled` of a row."""
-    if n_sampled is None:
+def sampled_shares(
+    epsilon: float, domains: Sequence[Domain], weights: Sequence[float], n_sampled: int | None
+) -> tuple[float, ...]:
+    """Split an epsilon over the columns by weights, or equally over the `n_sampled` of a row."""
+    if n_sampled is not None:
+        return (split_epsilon(epsilon, n_sampled),) * len(domains)
+    # A column with one possible value spends nothing, whatever its epsilon.
+    several = [n_categories(domain) != 1 for domain in domains]
+    if not any(several):
         return share_out(epsilon, weights)
-    return (split_epsilon(epsilon, n_sampled),) * len(weights)
+    shares = iter(share_out(epsilon, list(compress(weights, several))))
+    return tuple(next(shares) if one else float(epsilon) for one in several)
 
 
 def least_variance_weights(
@@ -246,9 +235,7 @@ def least_variance_weights(
 ) -> list[float]:
     r"""Return the weights by which :func:`share_out` makes the sum of the columns' variances least.
 
-    The variances are those of an estimate from one person in the worst case: of a number in half-widths of its bounds,
-    of a category's frequency averaged over the categories, and the sum of both for a number that may be missing. At the
-    minimum all columns have the same slope :math:`-V_j'(\varepsilon_j)`, which is found on a grid of epsilons.
+    At the minimum all columns have the same slope :math:`-V_j'(\varepsilon_j)`, which is found on a grid of epsilons.
     """
     check_epsilon(epsilon)
     columns = [
@@ -314,12 +301,9 @@ _OF_PEOPLE = 1 / 3
 def automatic_n_asked(domains: Sequence[Domain], epsilon: float, mechanism: str | tuple[str, ...] = "best") -> int:
     r"""Return how many columns to ask of each person for the least sum of predicted variances.
 
-    A mean or a share of one of m columns is estimated from s / m of the people, each at :math:`\varepsilon / s`:
-
     .. math:: \frac ms \sum_j \bigl(V_j(\varepsilon / s) + W_j\bigr)
 
-    with the worst-case variance V of a release and the variance W between people of uniform values. A column of one
-    category is not counted. Equal sums take the smaller s.
+    with the worst-case variance V of a release and the variance W between people of uniform values.
     """
     check_epsilon(epsilon)
     named = zip(domains, _by_column(mechanism, domains), strict=True)
@@ -478,8 +462,6 @@ class CategoricalRecord(_Record):
     """Columns of categories, released one-hot, with one budget for the record in equal shares.
 
     With `n_sampled`, the bits of columns that were not chosen are -1.
-
-    A :class:`MixedRecord` instead takes an epsilon for each column and writes randomized response as codes.
     """
 
     # Several columns of a block stay in the cache together.
@@ -544,28 +526,10 @@ class CategoricalRecord(_Record):
 class MixedRecord(_Record):
     """Record of numbers and categories, each column released by its own mechanism and epsilon.
 
-    Parameters
-    ----------
-    columns : Columns
-        Single columns: Interval, Integers, one of these OrMissing, Categories, or Codes of one column. Rows hold
-        numbers, NaN for a missing one, and codes of categories.
-    epsilons : tuple of float
-        Natural-log budget of each column; a record spends their sum. A column of a single category spends nothing.
-    mechanism : str or tuple of str, default="best"
-        A name applies to all numbers; ``"best"`` has the least worst-case variance at each epsilon. Categories are then
-        released by randomized response, as codes. A tuple names the mechanism of each column, for categories one of
-        ``CATEGORICAL_MECHANISMS`` or ``"best"``; all but ``"krr"`` release a bit for each category.
-    n_sampled : int, default=None
-        Number of columns that each row releases; None is all. They are chosen uniformly among those with more than one
-        value, and independently of the values. Codes and bits of the others are -1, their numbers minus infinity. A row
-        spends at most the sum of the `n_sampled` largest epsilons.
-
-    Attributes
-    ----------
-    parts : tuple of RowMechanism
-        The mechanism of each column.
-    places : tuple of slice
-        Columns of the release that belong to each column of the record.
+    The name of a mechanism applies to all numbers, and categories are then released by randomized response, as codes. A
+    tuple names that of each column; mechanisms of categories other than ``"krr"`` release a bit for each category. A
+    column of a single category spends nothing. With `n_sampled`, codes and bits of columns that were not chosen are -1,
+    and numbers minus infinity.
     """
 
     columns: Columns
@@ -612,7 +576,7 @@ class MixedRecord(_Record):
         return PrivacyGuarantee(
             self._spent(self.exact_epsilons),
             per_feature=max(self.exact_epsilons),
-            stated=self._spent(self.epsilons),
+            stated=self._spent([self.epsilons[j] for j in self.sampled_from] or self.epsilons),
             basis=(self._sample or f"sum over {len(self.epsilons)} columns: ") + by_column,
             # The steps of a sample do not add up to what a row spends.
             parts=steps if self.n_sampled is None else (),

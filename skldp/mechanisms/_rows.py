@@ -74,8 +74,8 @@ class Release(NamedTuple):
 class RowMechanism(ABC):
     """Mechanism that releases every row independently. Subclasses are frozen dataclasses.
 
-    A subclass defines `domain`, `n_outputs` and `guarantee`, and two hooks, ``_encode`` and ``_draw``, which take one
-    block of rows within the domain at a time.
+    A subclass defines `domain`, `n_outputs` and `guarantee`, and the hook ``_draw``, which takes one block of rows
+    within the domain at a time. Its hook ``_encode`` writes the rows themselves unless it is overridden.
 
     Attributes
     ----------
@@ -131,6 +131,14 @@ class RowMechanism(ABC):
             If the mechanism has no such law.
         """
         raise ValueError(f"A mechanism of unbounded noise or a single answer has no integer law; got {self!r}.")
+
+    @property
+    def device_law(self) -> IntegerLaw:
+        """The law that a device samples: `integer_law`, or for PrivUnit the one of about its variance.
+
+        Raises ValueError as `integer_law`.
+        """
+        return self.integer_law
 
     @property
     def code_counts(self) -> tuple[int, int, int]:
@@ -209,9 +217,9 @@ class RowMechanism(ABC):
         """Return the type of a release of rows of a type."""
         return dtype if self.released_dtype is None else self.released_dtype
 
-    @abstractmethod
     def _encode(self, rows: np.ndarray, out: np.ndarray, workspace: Workspace) -> None:
-        """Write the noise-free encoding of a block of rows to `out`."""
+        """Write the noise-free encoding of a block of rows to `out`: by default the rows."""
+        out[...] = rows
 
     @abstractmethod
     def _draw(self, rows: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
@@ -278,7 +286,7 @@ class RowMechanism(ABC):
 class SampledFeatures(RowMechanism):
     r"""Base class of the mechanisms that release `n_sampled` of a row's features, sampled for each row.
 
-    A subclass is a frozen dataclass with a field `n_sampled` and the hooks ``_draw_features`` and ``_encode``. Features
+    A subclass is a frozen dataclass with a field `n_sampled` and the hook ``_draw_features``. Features
     that are not sampled are released as the `center`; sampled ones are scaled away from it, which keeps the mean:
 
     .. math:: z_j = c_j + \frac{d}{k} (M(x_j) - c_j) \text{ where j is chosen, else } z_j = c_j.

@@ -36,9 +36,9 @@ def compare_mechanisms(
 ) -> "MechanismComparison":
     """Run :func:`~skldp.privacy_utility_curve` for every mechanism, and the baselines once.
 
-    `names` are keys of ``FEATURE_MECHANISMS``, of the ``PRIVATE_MODELS`` of the task or of ``TABLE_MECHANISMS``, or
-    "none" for features that are not private. `skip_unfit` leaves out mechanisms that cannot be fitted. `progress` is
-    called as ``progress(name, done, total)`` after each fit.
+    `names` are keys of ``FEATURE_MECHANISMS`` or of the ``PRIVATE_MODELS`` of the task, or "none" for features that are
+    not private. `skip_unfit` leaves out mechanisms that cannot be fitted. `progress` is called as
+    ``progress(name, done, total)`` after each fit.
     """
     names = list(names)
     if not names:
@@ -98,16 +98,6 @@ def compare_mechanisms(
     return MechanismComparison(data, settings, n_clipped, curves, left_out)
 
 
-def _notes_on_table(data: StudyData) -> list[str]:
-    """Return notes on the categories of a table and on its missing values."""
-    found = (
-        f"The categories of {', '.join(data.found)} come from the file, and no epsilon covers that: declare "
-        "them by --schema unless they are public."
-    )
-    filled = f"{data.n_filled:,} missing values are the middle of the bounds, or a category of their own."
-    return [line for line, applies in ((found, data.found), (filled, data.n_filled)) if applies]
-
-
 @dataclass(frozen=True)
 class MechanismComparison(ResultTable):
     """Curves of all mechanisms on the same baselines.
@@ -133,8 +123,9 @@ class MechanismComparison(ResultTable):
         return [one for one, following in pairwise([*stated, math.inf]) if following > one * _TOLERANCE]
 
     def to_dict(self) -> dict[str, np.ndarray]:
-        """Return all curves as one dict of arrays, the first column the name of the mechanism."""
-        return stacked("mechanism", self.curves)
+        """Return all curves as one dict of arrays, the first columns the names of the data and of the mechanism."""
+        columns = stacked("mechanism", self.curves)
+        return {"data": np.full(len(columns["mechanism"]), self.data.name)} | columns
 
     def ranking(self, budget: float) -> list[tuple[str, CurvePoint]]:
         """Return the best point of each mechanism with an exact epsilon of at most `budget`, the best score first."""
@@ -154,53 +145,76 @@ class MechanismComparison(ResultTable):
             if any(point.exact_epsilon > point.stated_epsilon * _TOLERANCE for point in curve)
         ]
 
+    def headline(self) -> list[str]:
+        """Describe the data, and name the best mechanism within a small exact epsilon."""
+        data = self.data
+        target = "a numeric target" if data.task == "regression" else f"{len(data.classes)} classes"
+        about = f"{data.name}: {len(data.X):,} rows, {data.X.shape[1]} features, {target}."
+        return [about, self._best(HEADLINE_EPSILON)]
+
+    def notes(self) -> list[str]:
+        """Return what a reader of the scores must know, one sentence a line."""
+        data = self.data
+        columns = f" ({', '.join(data.columns_clipped()[:4])})" if data.of_column else ""
+        lines = [
+            f"{self.n_clipped:,} values were clipped to the {data.bounds_source}{columns}.",
+            f"{data.n_targets_clipped:,} values of the target were clipped for training.",
+            f"The categories of {', '.join(data.found)} come from the file, and no epsilon covers that: declare them "
+            "by --schema unless they are public.",
+            f"{data.n_filled:,} missing values are the middle of the bounds, or a category of their own.",
+        ]
+        present = self.n_clipped, data.n_targets_clipped, data.found, data.n_filled
+        lines = [line for line, applies in zip(lines, present, strict=True) if applies]
+        lines += self._too_few()
+        if self.settings.labels == "none" and data.task == "classification":
+            lines.append("Training labels are not private.")
+        if "none" in self.curves:
+            lines.append("With none the features are not private: its epsilons count only the label.")
+        lines += [f"{name} was left out: {reason}" for name, reason in self.left_out.items()]
+        if self.settings.seed is not None:
+            lines.append(f"The noise comes from seed {self.settings.seed}: no privacy against anyone who knows it.")
+        return lines
+
     def caption(self) -> list[str]:
         """Describe the study, one sentence a line."""
         data, settings = self.data, self.settings
-        n_rows, n_features = data.X.shape
-        regression = data.task == "regression"
-        columns = ", ".join(data.columns_clipped()[:4]) if data.of_column else ""
         lines = [
-            f"{data.name}: {n_rows:,} rows, {n_features} features, "
-            f"{'a numeric target' if regression else f'{len(data.classes)} classes'}; "
-            f"{settings.folds} folds x {settings.repeats} releases.",
-            f"Features are scaled to [-1, 1] by their {data.bounds_source}; {self.n_clipped:,} values were clipped"
-            f"{f' ({columns})' if self.n_clipped and columns else ''}.",
-            *_notes_on_table(data),
-            "Training rows are released; test rows are not.",
+            *self.headline(),
+            *self.notes(),
+            f"{settings.folds} folds x {settings.repeats} releases; features are scaled to [-1, 1] by their "
+            f"{data.bounds_source}. Training rows are released; test rows are not.",
         ]
-        if regression:
-            low, high = data.target_bounds or (0.0, 0.0)
+        if data.target_bounds is not None:
+            low, high = data.target_bounds
             lines.append(
-                f"The declared bounds of the target are {low:g} and {high:g}; {data.n_targets_clipped:,} values were "
-                "clipped for training. On rows released with their target the model is ridge regression."
+                f"The declared bounds of the target are {low:g} and {high:g}. On rows released with their target the "
+                "model is ridge regression."
             )
         else:
-            lines += [
-                f"On released, standardized rows the model is logistic regression with C = 1/{n_features}.",
-                "Training labels are not private."
-                if settings.labels == "none"
-                else f"Training labels are randomized by {settings.labels} at the epsilon of the features; both "
-                "epsilons are sums.",
-            ]
-        lines += self._on_models()
+            lines.append(
+                f"On released, standardized rows the model is logistic regression with C = 1/{data.X.shape[1]}."
+            )
+            if settings.labels != "none":
+                lines.append(f"Labels are randomized by {settings.labels} at the epsilon of the features; both add up.")
+        if models := self._models():
+            lines.append(
+                f"{', '.join(models)}: no rows are released; each person answers one question of the model, at the "
+                "epsilon of the complete record with its target."
+            )
         if any(name in METRIC_MECHANISMS for name in self.curves):
             lines.append("Guarantees per unit of distance are counted over the diameter of the bounds.")
-        if "none" in self.curves:
-            lines.append("With none the features are not private: its epsilons count only the label.")
-        lines.append("Exact is the worst-case loss of one complete record. Only exact is a guarantee.")
-        lines += [f"{name} was left out: {reason}" for name, reason in self.left_out.items()]
-        if settings.seed is not None:
-            lines.append(f"The noise comes from seed {settings.seed}: no privacy against anyone who knows it.")
-        return [*lines, self._within(HEADLINE_EPSILON)]
+        return [*lines, "Exact is the worst-case loss of one complete record. Only exact is a guarantee."]
 
-    def _within(self, budget: float) -> str:
+    def _best(self, budget: float) -> str:
         """Return a sentence on the best mechanism within a budget, or on the smallest exact epsilon."""
+        first = self.first
         if ranking := self.ranking(budget):
             name, point = ranking[0]
+            kept, most = point.score_mean - first.majority_mean, first.clean_mean - first.majority_mean
+            learnt = f", {max(kept / most, 0.0):.0%} of what is learnt without privacy" if kept <= most > 0 else ""
             return (
-                f"Best at an exact epsilon of at most {budget:g}: {name}, {point.score_mean:.3f} "
-                f"at {point.exact_epsilon:.4g}."
+                f"Best at an exact epsilon of at most {budget:g}: {name}, {first.scoring} {point.score_mean:.3f} "
+                f"at {point.exact_epsilon:.4g}{learnt}."
             )
         private = [(curve, name) for name, curve in self.curves.items() if name != "none"]
         if not private:
@@ -211,23 +225,21 @@ class MechanismComparison(ResultTable):
             "mechanisms named -exact keep the stated epsilon."
         )
 
-    def _on_models(self) -> list[str]:
-        """Describe the models that learn without released rows."""
-        data, settings = self.data, self.settings
-        models = [name for name in self.curves if name in PRIVATE_MODELS[data.task]]
-        if not models:
-            return []
-        lines = [
-            f"{', '.join(models)}: no rows are released; each person answers one question of the model, at the epsilon "
-            "of the complete record with its target."
-        ]
-        n_people = len(data.X) - math.ceil(len(data.X) / settings.folds)
-        contrasts = 1 if data.task == "regression" else len(data.classes) - 1
-        needed = {e: n_people_needed(data.X.shape[1], e) * contrasts for e in settings.budgets(models[0], data)}
+    def _models(self) -> list[str]:
+        """Return the mechanisms that are models, which learn without released rows."""
+        return [name for name in self.curves if name in PRIVATE_MODELS[self.data.task]]
+
+    def _too_few(self) -> list[str]:
+        """Say at which epsilons the people are too few for linear and logistic models."""
+        models, folds = [name for name in self._models() if name != "discriminant"], self.settings.folds
+        n_people = len(self.data.X) - math.ceil(len(self.data.X) / folds)
+        contrasts = 1 if self.data.task == "regression" else len(self.data.classes) - 1
+        epsilons = self.settings.budgets(models[0], self.data) if models else ()
+        needed = {epsilon: n_people_needed(self.data.X.shape[1], epsilon) * contrasts for epsilon in epsilons}
         few = [f"{epsilon:g} ({people:,} are needed)" for epsilon, people in needed.items() if people > n_people]
-        if few and any(name.startswith(("linear", "logistic")) for name in models):
-            lines.append(
-                f"The {n_people:,} people of a fold are too few for linear and logistic models at epsilon "
-                f"{', '.join(few)}: there they predict the mean or the class shares."
-            )
-        return lines
+        if not few:
+            return []
+        return [
+            f"The {n_people:,} people of a fold are too few for linear and logistic models at epsilon "
+            f"{', '.join(few)}: there they predict the mean or the class shares."
+        ]

@@ -86,9 +86,9 @@ def privacy_utility_curve(
         Sequence of one point per epsilon, with ``to_frame()``, ``to_dict()`` and ``to_csv(path)``.
 
         - A point has `epsilon` (the value that was set), `stated_epsilon` (sum over the private steps), `exact_epsilon`
-          (worst-case loss of the complete estimator in nats, infinite if a part is not private), `delta`, `score_mean`,
-          `score_std` and `score_worst` over all folds and repeats, `fit_time` and `score_time` (seconds, mean of a
-          fold) and `n_fits`.
+          (worst-case loss of the complete estimator in nats, infinite if a part is not private), `delta`, `score_mean`
+          and `score_std` over all folds and repeats, `fit_time` and `score_time` (seconds, mean of a fold) and
+          `n_fits`.
         - The curve has `points`, `param_names`, `scoring`, `guarantees` (name and guarantee of each private step, for
           every point), and the baselines `majority_mean` and `majority_std` (most frequent class, or the mean),
           `clean_mean` and `clean_std` (without privacy, NaN if left out).
@@ -244,7 +244,6 @@ def _point(epsilon: float, outcomes: "list[_Outcome]") -> CurvePoint:
         fit_time=float(np.mean([outcome.fit_time for outcome in outcomes])),
         score_time=float(np.mean([outcome.score_time for outcome in outcomes])),
         n_fits=len(outcomes),
-        score_worst=min(outcome.score for outcome in outcomes),
     )
 
 

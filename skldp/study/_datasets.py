@@ -39,8 +39,8 @@ TASKS = ("classification", "regression")
 
 
 def _load_friedman() -> Bunch:
-    """Return Friedman's first regression problem: 50,000 simulated rows, 5 of 10 features informative."""
-    X, y = make_friedman1(50_000, noise=1.0, random_state=0)
+    """Return Friedman's first regression problem: 20,000 simulated rows, 5 of 10 features informative."""
+    X, y = make_friedman1(20_000, noise=1.0, random_state=0)
     return Bunch(data=X, target=y, feature_names=[f"x{i}" for i in range(X.shape[1])])
 
 
@@ -119,13 +119,14 @@ def load_study_data(
     missing: str = "refuse",
     separator: str | None = None,
     encoding: str = "utf-8",
+    target_transform: str = "none",
 ) -> StudyData:
     """Load and check the data of a study.
 
     Parameters
     ----------
     source : str or Path
-        "digits", "wine", "diabetes", "friedman" (50,000 rows that
+        "digits", "wine", "diabetes", "friedman" (20,000 rows that
         :func:`sklearn.datasets.make_friedman1` makes up), or a CSV (.csv, .tsv, also with .gz), Parquet or Arrow
         file. Unordered categories become one feature each; ordered ones, or two, become a single feature.
     target : str, default=None
@@ -153,6 +154,8 @@ def load_study_data(
         Of a CSV file; None is a comma, and in .tsv files a tabulator.
     encoding : str, default="utf-8"
         Of a CSV file.
+    target_transform : {"none", "log"}, default="none"
+        ``"log"`` takes the natural logarithm of a target of numbers and of its bounds, which must be above 0.
 
     Returns
     -------
@@ -163,7 +166,7 @@ def load_study_data(
     Raises
     ------
     ValueError
-        If an argument is missing or cannot be used, in one line.
+        If arguments are missing or cannot be used, in one line.
     ImportError
         If a table is asked for and pandas, or for Parquet and Arrow pyarrow, is missing.
 
@@ -174,73 +177,96 @@ def load_study_data(
     >>> digits.X.shape, float(digits.low[0]), float(digits.high[0])
     ((1797, 64), 0.0, 16.0)
     """
-    if task not in ("auto", *TASKS):
-        raise StudyInputError(f"The task must be one of auto, {', '.join(TASKS)}; got {task!r}.")
-    if missing not in ("refuse", "fill"):
-        raise StudyInputError(f"missing must be refuse or fill; got {missing!r}.")
+    for name, given, known in (
+        ("The task", task, ("auto", *TASKS)),
+        ("missing", missing, ("refuse", "fill")),
+        ("--target-transform", target_transform, ("none", "log")),
+    ):
+        if given not in known:
+            raise StudyInputError(f"{name} must be one of {', '.join(known)}; got {given!r}.")
     path, by_column = Path(source), read_study_schema(schema)
-    bundled = str(source) in BUNDLED
-    if bundled and (columns is not None or by_column or separator is not None):
-        raise StudyInputError(f"--columns, --schema and --sep are for tables, {TABLE_FILES}; got {source}.")
-    if not bundled and not is_table_file(path):
-        raise StudyInputError(f"Data must be one of {', '.join(BUNDLED)} or a {TABLE_FILES} file; got {path}.")
-    published = published_target = frame = None
-    of_target = by_column.pop(str(target), None)
-    if bundled:
-        loader, published, published_target = BUNDLED[str(source)]
+    problems: list[str] = []
+    if str(source) in BUNDLED:
+        if columns is not None or by_column or separator is not None:
+            raise StudyInputError(f"--columns, --schema and --sep are for tables, {TABLE_FILES}; got {source}.")
+        if target is not None:
+            raise StudyInputError(f"--target is for files; {source} has its own; got {target!r}.")
+        loader, published, of_target = BUNDLED[str(source)]
         bunch = loader()
         name, X, y = str(source), bunch.data, bunch.target
         names = [str(feature) for feature in bunch.feature_names]
-        if target is not None:
-            raise StudyInputError(f"--target is for files; {source} has its own; got {target!r}.")
+        found_bounds = published if bounds is None else bounds
     else:
-        name = path.name
+        if not is_table_file(path):
+            raise StudyInputError(f"Data must be one of {', '.join(BUNDLED)} or a {TABLE_FILES} file; got {path}.")
+        of_schema = by_column.pop(str(target), None)
         wanted = None if columns is None or target is None else [*columns, str(target)]
-        frame = read_table(path, columns=wanted, separator=separator, encoding=encoding)
+        name, frame = path.name, read_table(path, columns=wanted, separator=separator, encoding=encoding)
         y, frame = _split(name, frame, target)
-        declared, found = table_columns(name, frame, by_column, fill=missing == "fill")
+        declared, found, problems = table_columns(name, frame, by_column, fill=missing == "fill")
         names = [column for column, own in declared.items() if own is None]
-    if len(y) < folds:
-        raise StudyInputError(f"{name} has {len(y)} rows, fewer than the {folds} folds.")
-    regression = (_recognised(y) if task == "auto" else task) == TASKS[1]
-    y = _numbers(name, y) if regression else _checked_classes(name, y, folds)
-    if target_bounds is not None and not regression:
-        raise StudyInputError(f"--target-bounds are for a target of numbers; that of {name} holds classes.")
-    if names and bounds is None and published is None:
-        only = "" if frame is None or len(names) == frame.shape[1] else f" for {some_names(names)}"
-        raise StudyInputError(
-            f"{name} needs --bounds low,high, or a CSV file of column,low,high{only}: bounds are "
-            "declared from public knowledge and never learnt from the data."
-        )
-    low, high = _bounds(published if bounds is None else bounds, names) if names else (np.empty(0), np.empty(0))
-    about: dict[str, Any] = {
-        "bounds_source": "published bounds" if bounds is None and published is not None else "declared bounds"
-    }
-    if regression:
-        declared_target = _declared_target(str(target), target_bounds, bounds, of_target)
-        about["target_bounds"] = _bounds_of_target(
-            name, published_target if declared_target is None else declared_target
-        )
-    if bundled:
-        return StudyData(name, X, y, tuple(names), low, high, **about)
+        of_target, found_bounds = _target_in_schema(str(target), bounds, of_schema), bounds
+        if names and bounds is None:
+            only = "" if len(names) == frame.shape[1] else f" for {some_names(names)}"
+            problems.append(
+                f"{name} needs --bounds low,high, or a CSV file of column,low,high{only}: bounds are declared from "
+                "public knowledge and never learnt from the data."
+            )
+    of_target = of_target if target_bounds is None else target_bounds
+    try:
+        y, ends = _target(name, y, task, folds, of_target, target_transform, target_bounds is not None)
+    except StudyInputError as error:
+        problems.append(str(error))
+    if problems:
+        # All at once: each run of a large file takes long.
+        raise StudyInputError(" ".join(problems))
+    low, high = _bounds(found_bounds, names) if names else (np.empty(0), np.empty(0))
+    if str(source) in BUNDLED:
+        source_of_bounds = "published bounds" if bounds is None else "declared bounds"
+        return StudyData(name, X, y, tuple(names), low, high, source_of_bounds, ends)
     numbers = dict(zip(names, map(Interval, low.tolist(), high.tolist()), strict=True))
     filling: Any = "middle" if missing == "fill" else None
     columns_of_file = {own: column or declared_column(own, numbers[own], filling) for own, column in declared.items()}
     features = features_of(name, frame, columns_of_file)
-    return StudyData(name=name, y=y, found=found, **features._asdict(), **about)
+    own: dict[str, Any] = features._asdict()
+    return StudyData(name=name, y=y, found=found, **own, bounds_source="declared bounds", target_bounds=ends)
 
 
-def _declared_target(target: str, given: Any, bounds: Any, of_schema: Any) -> Any:
-    """Return the declared bounds of a target of numbers, or None."""
-    if given is not None:
-        return given
-    if of_schema is not None:
-        try:
-            domain = read_schema({target: of_schema}, [target], [None])[0][0].domain
-        except ValueError as error:
-            raise StudyInputError(first_line(error)) from None
-        return None if isinstance(domain, Categories) else (float(domain.low), float(domain.high))
-    return _bounds_in_file(Path(bounds)).get(target) if _is_table(bounds) else None
+def _target(
+    name: str, y: np.ndarray, task: str, folds: int, bounds: Any, transform: str, given: bool
+) -> tuple[np.ndarray, tuple[float, float] | None]:
+    """Return the target and, of a regression, its bounds."""
+    if len(y) < folds:
+        raise StudyInputError(f"{name} has {len(y)} rows, fewer than the {folds} folds.")
+    if (_recognised(y) if task == "auto" else task) == TASKS[0]:
+        if given or transform != "none":
+            what = "--target-bounds" if given else "--target-transform"
+            raise StudyInputError(f"{what} is for a target of numbers; that of {name} holds classes.")
+        return _checked_classes(name, y, folds), None
+    y = _numbers(name, y)
+    if bounds is None:
+        raise StudyInputError(
+            f"The target of {name} holds numbers: a regression, which needs --target-bounds low,high, declared from "
+            "public knowledge and never learnt from the data (--task classification, if they are classes)."
+        )
+    low, high = (float(end[0]) for end in _bounds(bounds, ["target"]))
+    if transform == "none":
+        return y, (low, high)
+    if low <= 0:
+        raise StudyInputError(f"--target-transform log needs target bounds above 0; got {low:g} and {high:g}.")
+    # A target of at most 0 is below its bounds, and is clipped later.
+    return np.log(np.where(y > 0, y, low / 2)), (float(np.log(low)), float(np.log(high)))
+
+
+def _target_in_schema(target: str, bounds: Any, of_schema: Any) -> Any:
+    """Return the bounds of a target of numbers in a schema, or in a file of bounds, or None."""
+    if of_schema is None:
+        return _bounds_in_file(Path(bounds)).get(target) if _is_table(bounds) else None
+    try:
+        domain = read_schema({target: of_schema}, [target], [None])[0][0].domain
+    except ValueError as error:
+        raise StudyInputError(first_line(error)) from None
+    return None if isinstance(domain, Categories) else (float(domain.low), float(domain.high))
 
 
 def _split(name: str, frame: Any, target: Any) -> tuple[np.ndarray, Any]:
@@ -282,16 +308,6 @@ def _numbers(name: str, y: np.ndarray) -> np.ndarray:
     if len(np.unique(y)) < 2:
         raise StudyInputError(f"The target of {name} holds one number only.")
     return y.astype(np.float64)
-
-
-def _bounds_of_target(name: str, bounds: Any) -> tuple[float, float]:
-    if bounds is None:
-        raise StudyInputError(
-            f"The target of {name} holds numbers: a regression, which needs --target-bounds low,high, declared from "
-            "public knowledge and never learnt from the data (--task classification, if they are classes)."
-        )
-    low, high = _bounds(bounds, ["target"])
-    return float(low[0]), float(high[0])
 
 
 def _checked_classes(name: str, y: np.ndarray, folds: int) -> np.ndarray:

@@ -1,18 +1,14 @@
-"""Declared tables, and encoders of their columns as features in [-1, 1] without any data."""
+"""Declared columns of a table and of its target."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.compose import ColumnTransformer
-from sklearn.impute import SimpleImputer
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
 from skldp.domains._columns import Categories, Columns
 from skldp.domains._declared_columns import CategoryColumn, DeclaredColumn, NumberColumn
-from skldp.estimators._bounds_scaler import BoundsScaler
+from skldp.estimators._column_encoder import ColumnEncoder
 from skldp.estimators._schema import read_schema, schema_by_column
 
 
@@ -66,7 +62,7 @@ class DeclaredTable:
     @property
     def n_features(self) -> int:
         """The number of features of the encoder."""
-        return sum(_width(column) for column in self.columns.values())
+        return len(self.encoder().get_feature_names_out())
 
     @property
     def bounds(self) -> Any:
@@ -91,39 +87,6 @@ class DeclaredTable:
         """Whether all columns are numbers without missing values."""
         return not self.categories and not any(c.missing != "refuse" or c.is_date for c in self.numbers.values())
 
-    @property
-    def not_encoded(self) -> list[str]:
-        """The columns that scikit-learn's encoders cannot read, with an error that would show a value."""
-        return [
-            str(name) for name, c in self.columns.items() if c.missing == "category" or (c.values is None and c.is_date)
-        ]
-
-    def encoder(self) -> Any:
-        """Make an encoder: numbers and ordered categories from -1 to 1, other categories one-hot."""
-        if self.needs_no_encoder:
-            return BoundsScaler(self.bounds)
-        parts = [(str(name), _encoder_of(column), [name]) for name, column in self.columns.items()]
-        return ColumnTransformer(parts, verbose_feature_names_out=False)
-
-
-def _width(column: DeclaredColumn) -> int:
-    return 1 if column.values is None or _is_one_number(column) else len(column.values)
-
-
-def _is_one_number(column: CategoryColumn) -> bool:
-    """Return whether categories are two, or ordered, so that their code is enough."""
-    return (column.ordered and column.missing == "refuse") or len(column.values) <= 2
-
-
-def _encoder_of(column: DeclaredColumn) -> Any:
-    if isinstance(column, CategoryColumn):
-        values = list(column.domain.values)
-        if not _is_one_number(column):
-            return OneHotEncoder(categories=[values], handle_unknown="ignore", sparse_output=False)
-        places = OrdinalEncoder(categories=[values], handle_unknown="use_encoded_value", unknown_value=-1)
-        return make_pipeline(places, BoundsScaler((0, max(1, len(values) - 1))))
-    scaler = BoundsScaler((column.low, column.high))
-    if column.missing == "refuse":
-        return scaler
-    middle = SimpleImputer(strategy="constant", fill_value=column.center, keep_empty_features=True)
-    return make_pipeline(middle, scaler)
+    def encoder(self) -> ColumnEncoder:
+        """Make the encoder of the columns, which learns nothing."""
+        return ColumnEncoder(self.columns)

@@ -1,6 +1,5 @@
 """Federated learning by FedSGD with local privacy: Algorithm 1 of the BitRand paper."""
 
-import math
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -416,24 +415,3 @@ class FederatedRun:
     shuffled: PrivacyGuarantee | None
     closed_form_epsilon: float
     seconds: float
-
-
-def summary_of_runs(runs: Sequence[FederatedRun]) -> dict[str, Any]:
-    """Return the epsilons of the worst of some like trainings, and the means and deviations of their scores."""
-    # The guarantees differ between runs if a mechanism draws its sensitivity at random: report the worst.
-    worst = max(runs, key=lambda run: run.guarantee.epsilon)
-    accuracies, areas = [run.accuracy for run in runs], [run.auc for run in runs]
-    return {
-        "published_epsilon": worst.published_epsilon,
-        "exact_epsilon": worst.guarantee.epsilon,
-        "delta": worst.guarantee.delta,
-        "shuffled_epsilon": math.nan if worst.shuffled is None else worst.shuffled.epsilon,
-        "shuffled_delta": math.nan if worst.shuffled is None else worst.shuffled.delta,
-        "closed_form_epsilon": worst.closed_form_epsilon,
-        "accuracy_mean": float(np.mean(accuracies)),
-        "accuracy_std": float(np.std(accuracies)),
-        "auc_mean": float(np.mean(areas)),
-        "auc_std": float(np.std(areas)),
-        "n_runs": len(runs),
-        "seconds": float(np.sum([run.seconds for run in runs])),
-    }

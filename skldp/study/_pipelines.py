@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import partial
-from itertools import groupby
 from typing import Any, Self
 
 import numpy as np
@@ -27,7 +26,6 @@ from skldp.estimators._private_discriminant import PrivateDiscriminant
 from skldp.estimators._private_linear import PrivateLinearRegression
 from skldp.estimators._private_logistic import PrivateLogisticRegression
 from skldp.estimators._random_projection import RandomProjectionPrivatizer
-from skldp.estimators._table_encoding import TABLE_MECHANISMS, EncodedTablePrivatizer
 from skldp.estimators._validation import check_bounds, input_names, validate_finite
 from skldp.estimators._vector import MultivariateLaplacePrivatizer, PrivUnitTransformer
 from skldp.mechanisms._guarantee import PrivacyGuarantee
@@ -59,12 +57,12 @@ FEATURE_MECHANISMS: dict[str, tuple[type, dict[str, Any]]] = {
     # Directions of rows, from the middle of the bounds; a study of a regression declares a norm.
     "privunit": (PrivUnitTransformer, {}),
     "privunit-projected": (RandomProjectionPrivatizer, {"noise": "privunit", "sensitivity": "orthonormal"}),
-    # The epsilon of these two is per unit of distance, and plain over a declared radius.
+    # The epsilon of these three is per unit of distance, and plain over a declared radius.
     "multivariate-laplace": (MultivariateLaplacePrivatizer, {}),
-    # The published sensitivity fails with a probability over the matrix; this one holds for every two vectors.
-    "random-projection": (RandomProjectionPrivatizer, {"sensitivity": "spectral"}),
+    "random-projection": (RandomProjectionPrivatizer, {}),
+    "random-projection-exact": (RandomProjectionPrivatizer, {"sensitivity": "spectral"}),
 }
-METRIC_MECHANISMS = ("multivariate-laplace", "random-projection")
+METRIC_MECHANISMS = ("multivariate-laplace", "random-projection", "random-projection-exact")
 # For each task the models that learn from releases made for them, with their parameters.
 PRIVATE_MODELS: dict[str, dict[str, tuple[type, dict[str, Any]]]] = {
     "regression": {
@@ -171,14 +169,6 @@ def _release(name: str, data: StudyData, settings: ComparisonSettings) -> list[t
     """Return the steps that release rows; none if rows are not private."""
     if name == "none":
         return []
-    if name in TABLE_MECHANISMS:
-        widths = [len(list(of_one)) for _, of_one in groupby(data.of_column)]
-        if max(widths, default=1) == 1:
-            raise StudyInputError(f"{name} releases the columns of a table with categories, at least three; got none.")
-        # The target of a regression is the last column.
-        widths += [1] * (data.task == "regression")
-        release = EncodedTablePrivatizer(widths=widths, **TABLE_MECHANISMS[name])
-        return [("features", release.set_params(transform_noise=False))]
     options: dict[str, Any] = {"transform_noise": False, "n_bits": settings.bits}
     if data.task == "regression":
         # A direction would divide the target, which is in the row, by the norm of the row.

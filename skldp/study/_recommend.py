@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
@@ -34,9 +35,11 @@ from skldp.study._declared_table import DeclaredTable
 
 # Variance of a number that is uniform between -1 and 1.
 _VARIANCE = 1 / 3
-# Sufficiency from which noise costs a fit at most a thirtieth of the variance. A model with exact questions is then
-# worth the people that its scale and its products cost.
-_AMPLE = 30.0
+# Share of the needed people that the assumption of a discriminant, classes which differ in their means alone, costs.
+# On simulated tables of 3 to 30 columns, logistic regression is the better model from about 20 times its people on.
+_OF_ASSUMPTION = 0.05
+# Public rows whose benefit is described.
+_PUBLIC_ROWS = 200
 # Integers up to this bound are exact as doubles.
 _MOST = 10**12
 
@@ -111,8 +114,8 @@ def recommend(
         With `options`, the recommended one first, `reason`, `measure`, `task`, `epsilon` and `n_people`, and
         `estimator`, a clone of the recommended one, ready for a table with the declared columns (behind encoders that
         learn nothing). An option has `name`, `estimator`, `n_needed` (number of people before anything is learnt, for
-        models) and `figure`, its value of the measure: ``"sufficiency"``, of which more is better, or ``"noise over
-        signal"`` or ``"standard error"``, of which less is better.
+        models) and `figure`, its value of the measure, of which less is better: ``"predicted loss"`` of a model,
+        ``"noise over signal"`` or ``"standard error"``.
 
     Raises
     ------
@@ -129,11 +132,9 @@ def recommend(
     Nothing is tuned on any table. For :math:`d` encoded features (one for each category; one for two or ordered
     categories):
 
-    - models: the sufficiency :math:`J = n / (v D^2)` of :func:`skldp.learning.sufficiency`, divided by the number of
-      classes minus one; about one over the share of the variance that privacy takes from a fit. At least 8 is needed,
-      and some people for each number. For classes, logistic regression is recommended from 30 on; below it the
-      discriminant, whose one question has :math:`(K - 1) d` numbers instead of products, and which needs a sufficiency
-      of 0.5.
+    - models: the number of people before anything is learnt, over :math:`n`; each protocol computes it from the noise
+      of its releases (see :func:`skldp.learning.n_people_needed`). The discriminant has 0.05 in addition, for its
+      assumption that classes differ in their means alone.
     - releases: the variance of the noise in a feature over that of the signal, 1/3 of a number: for PrivUnit of a
       vector of norm at most :math:`\sqrt d` the mean over the bounds; for single values :math:`V / (1/3)` by their
       worst-case variance; for a category of k by randomized response :math:`1 / (p - q)^2 - 1`.
@@ -148,10 +149,10 @@ def recommend(
     >>> advice = recommend(people, "classification", epsilon=2.0, n_people=50_000, target="sick")
     >>> print(advice)
     classification, epsilon 2, 50,000 people
-                               sufficiency  people needed
-    PrivateLogisticRegression     1.42e+03            282
-    PrivateDiscriminant           9.11e+03              3
-    The sufficiency is large enough for logistic regression, which is not approximate.
+                               predicted loss  people needed
+    PrivateLogisticRegression         0.00564            282
+    PrivateDiscriminant                0.0501              3
+    The discriminant is predicted to be better with fewer than 5,580 people.
     >>> advice.estimator[-1].epsilon
     2.0
     """
@@ -189,19 +190,17 @@ class _Request:
         """Return the recommendation of the first option."""
         return Recommendation(self.task, self.epsilon, self.n, measure, tuple(options), reason)
 
-    def model(self, name: str, estimator: Any, protocol: Protocol) -> RecommendedOption:
+    def model(self, name: str, estimator: Any, protocol: Protocol, of_assumption: float = 0.0) -> RecommendedOption:
         """Return the option of a model on the encoded table."""
-        if self.table.not_encoded:
-            raise ValueError(
-                "Models take numbers, and categories that are never missing; convert dates to numbers of days. "
-                f"Columns of other kinds: {', '.join(self.table.not_encoded[:4])}."
-            )
-        pipeline = make_pipeline(self.table.encoder(), estimator)
-        return RecommendedOption(name, protocol.sufficiency, protocol.n_needed, pipeline)
+        figure = protocol.n_needed / self.n + of_assumption
+        return RecommendedOption(name, figure, protocol.n_needed, make_pipeline(self.table.encoder(), estimator))
 
-    def too_few(self, options: Sequence[RecommendedOption]) -> str:
+    def of_models(self, options: Sequence[RecommendedOption], reason: str) -> Recommendation:
+        """Return the recommendation of the model with the least predicted loss."""
         needed = min(option.n_needed or 0 for option in options)
-        return f"Too few people for so many features: a model needs at least {needed:,}."
+        if needed > self.n:
+            reason = f"Too few people for so many features: a model needs at least {needed:,}."
+        return self.answer("predicted loss", sorted(options, key=lambda option: option.figure), reason)
 
 
 def _regression(request: _Request) -> Recommendation:
@@ -219,7 +218,7 @@ def _regression(request: _Request) -> Recommendation:
     ]
     share = min(1, 1 / in_rounds.sufficiency)
     reason = f"Privacy takes about {share:.2g} of the variance that a fit without it explains."
-    return request.answer("sufficiency", options, reason if in_rounds.is_enough else request.too_few(options))
+    return request.of_models(options, reason)
 
 
 def _classification(request: _Request) -> Recommendation:
@@ -230,18 +229,30 @@ def _classification(request: _Request) -> Recommendation:
     box: dict[str, Any] = {"epsilon": request.epsilon, "low": [-1.0] * d, "high": [1.0] * d}
     of_rows = ClassificationProtocol(d, request.n, len(listed), **box)
     of_tensor = DiscriminantProtocol(d, request.n, len(listed), **box)
-    logistic, discriminant = (
-        request.model(model.__name__, model(request.epsilon, classes=listed), protocol)
-        for model, protocol in ((PrivateLogisticRegression, of_rows), (PrivateDiscriminant, of_tensor))
+    options = [
+        request.model(model.__name__, model(request.epsilon, classes=listed), protocol, of_assumption)
+        for model, protocol, of_assumption in (
+            (PrivateLogisticRegression, of_rows, 0.0),
+            (PrivateDiscriminant, of_tensor, _OF_ASSUMPTION),
+        )
+    ]
+    equal = math.ceil((of_rows.n_needed - of_tensor.n_needed) / _OF_ASSUMPTION)
+    reason = f"The discriminant is predicted to be better with fewer than {equal:,} people."
+    return request.of_models(options, reason + _with_public_rows(of_tensor, len(listed), box))
+
+
+def _with_public_rows(private: DiscriminantProtocol, n_classes: int, box: Mapping[str, Any]) -> str:
+    """Return a sentence on what public rows add, if their variances fall as one over their rank."""
+    d, n_rows = private.n_features, _PUBLIC_ROWS
+    axes = np.eye(d)[np.arange(n_rows) % d] / np.sqrt(1.0 + np.arange(n_rows) % d)[:, None]
+    rows = axes * np.where(np.arange(n_rows) // d % 2, -1.0, 1.0)[:, None]
+    public = DiscriminantProtocol(d, private.n_people, n_classes, public=rows, **box)
+    if public.n_needed >= private.n_needed:
+        return ""
+    return (
+        f" With {n_rows} public rows like those of the people, PrivateDiscriminant(public=rows) needs about "
+        f"{public.n_needed:,} people instead of {private.n_needed:,}."
     )
-    if of_rows.is_enough and of_rows.sufficiency >= _AMPLE:
-        reason = "The sufficiency is large enough for logistic regression, which is not approximate."
-        return request.answer("sufficiency", [logistic, discriminant], reason)
-    options = [discriminant, logistic]
-    if not of_tensor.is_enough:
-        return request.answer("sufficiency", options, request.too_few(options))
-    ample = math.ceil(request.n * _AMPLE / of_rows.sufficiency)
-    return request.answer("sufficiency", options, f"Logistic regression is recommended from {ample:,} people on.")
 
 
 def _releases(request: _Request) -> Recommendation:
@@ -253,20 +264,19 @@ def _releases(request: _Request) -> Recommendation:
     ]
     privatizer = TablePrivatizer(epsilon, schema=table.schema)
     options = [RecommendedOption("TablePrivatizer", sum(variances) / len(variances), None, privatizer)]
-    if not table.not_encoded:
-        d = table.n_features
-        _, mechanism, n_sampled = best_mechanism(epsilon, d)
-        one_by_one = worst_sampled_variance(mechanism, d, n_sampled) / _VARIANCE
-        numeric = make_pipeline(table.encoder(), NumericPrivatizer(epsilon, mechanism="best"))
-        options.append(RecommendedOption("NumericPrivatizer, best", one_by_one, None, numeric))
-        if d > 1:
-            # A direction would lose the scale of the columns, which models need.
-            vectors = PrivUnitTransformer(epsilon, norm=math.sqrt(d))
-            bounded = table.needs_no_encoder
-            release = vectors.set_params(bounds=table.bounds) if bounded else make_pipeline(table.encoder(), vectors)
-            along, across = PrivUnitBall(d, epsilon, math.sqrt(d)).second_moments()
-            figure = along - across - 1 + across * d / _VARIANCE
-            options.append(RecommendedOption("PrivUnitTransformer", figure, None, release))
+    d = table.n_features
+    _, mechanism, n_sampled = best_mechanism(epsilon, d)
+    one_by_one = worst_sampled_variance(mechanism, d, n_sampled) / _VARIANCE
+    numeric = make_pipeline(table.encoder(), NumericPrivatizer(epsilon, mechanism="best"))
+    options.append(RecommendedOption("NumericPrivatizer, best", one_by_one, None, numeric))
+    if d > 1:
+        # A direction would lose the scale of the columns, which models need.
+        vectors = PrivUnitTransformer(epsilon, norm=math.sqrt(d))
+        bounded = table.needs_no_encoder
+        release = vectors.set_params(bounds=table.bounds) if bounded else make_pipeline(table.encoder(), vectors)
+        along, across = PrivUnitBall(d, epsilon, math.sqrt(d)).second_moments()
+        figure = along - across - 1 + across * d / _VARIANCE
+        options.append(RecommendedOption("PrivUnitTransformer", figure, None, release))
     options.sort(key=lambda option: option.figure)
     reason = "Models that release for themselves (task='regression', 'classification') learn more from the same people."
     return request.answer("noise over signal", options, reason)
@@ -304,7 +314,11 @@ def _means(request: _Request) -> Recommendation:
     release = TablePrivatizer(epsilon, schema=table.schema, n_sampled_features="auto")
     options.append(RecommendedOption(_named("TablePrivatizer", m, s), error, None, release))
     options.sort(key=lambda option: option.figure)
-    return request.answer("standard error", options, "Upper bound, in units of half the width of a column's bounds.")
+    reason = (
+        "Upper bound, in units of half the width of a column's bounds. Answers of few values give means alone; "
+        "TablePrivatizer(mechanism='square_wave') gives variances and histograms as well."
+    )
+    return request.answer("standard error", options, reason)
 
 
 def _frequencies(request: _Request) -> Recommendation:
@@ -312,7 +326,7 @@ def _frequencies(request: _Request) -> Recommendation:
     several = {name: column for name, column in table.categories.items() if len(column.values) > 1}
     if not several:
         raise ValueError("Frequencies need a column with at least two categories; the schema has none.")
-    if table.numbers or table.not_encoded:
+    if table.numbers or any(column.missing == "category" for column in table.categories.values()):
         m, s = _sample(list(table.columns.values()), request.epsilon, "best")
         release = TablePrivatizer(
             request.epsilon, schema=table.schema, category_mechanism="best", n_sampled_features="auto"

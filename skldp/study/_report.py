@@ -13,7 +13,7 @@ import numpy as np
 
 from skldp._tables import require
 from skldp.collection._page import render_template
-from skldp.study._comparison import MechanismComparison
+from skldp.study._comparison import HEADLINE_EPSILON, MechanismComparison
 from skldp.study._displays import PrivacyUtilityDisplay, draw_epsilon_axis
 from skldp.study._results import CurvePoint, PrivacyUtilityCurve
 
@@ -34,30 +34,47 @@ class TextTable:
     note: str = ""
 
 
-def ranking(comparison: MechanismComparison, *, within: float = math.inf) -> TextTable:
-    """Return the best mean score of each mechanism within each exact epsilon."""
-    first, budgets = comparison.first, [budget for budget in comparison.stated_budgets() if budget <= within]
+def ranking(comparison: MechanismComparison) -> TextTable:
+    """Return the best mean score of each mechanism within each exact epsilon, the best mechanism first.
+
+    Mechanisms whose exact epsilon exceeds the stated one come below, with their exact epsilons.
+    """
+    first, budgets = comparison.first, comparison.stated_budgets()
     places = [dict(comparison.ranking(budget)) for budget in budgets]
+    weaker = comparison.weaker_than_stated()
     scores = {
-        name: [place[name].score_mean if name in place else -math.inf for place in places] for name in comparison.curves
+        name: [place[name].score_mean if name in place else -math.inf for place in places]
+        for name in comparison.curves
+        if name not in weaker
     }
-    names = sorted(scores, key=lambda name: scores[name][::-1], reverse=True)
-    if math.isfinite(within):
-        names = [name for name in names if any(map(math.isfinite, scores[name]))]
-    best = [next(iter(place), None) for place in places]
-    rows = [
+    # The column of the headline decides, then larger epsilons.
+    judged = sum(budget <= HEADLINE_EPSILON * (1 + 1e-6) for budget in budgets) - 1
+    names = sorted(scores, key=lambda name: scores[name][judged:] + scores[name][judged - 1 :: -1], reverse=True)
+    rows = [[name, *map(_score, scores[name])] for name in names]
+    ends = {len(rows) - 1}
+    for name in weaker:
+        stated = {round(point.stated_epsilon, 6): point for point in comparison.curves[name]}
+        found = [stated.get(round(budget, 6)) for budget in budgets]
+        rows.append([f"{name} as published", *(_score(point.score_mean) if point else "–" for point in found)])
+        rows.append(["  at an exact ε of", *(_exact(point.exact_epsilon) if point else "" for point in found)])
+        ends.add(len(rows) - 1)
+    rows += [
         ["without privacy", *[_score(first.clean_mean)] * len(budgets)],
         [_baseline(comparison), *[_score(first.majority_mean)] * len(budgets)],
-        *([name, *map(_score, scores[name])] for name in names),
     ]
+    best = [max(scores, key=lambda name: scores[name][column], default=None) for column in range(len(budgets))]
     return TextTable(
-        f"Mean {first.scoring} within an exact epsilon" + (f" of at most {within:g}" if math.isfinite(within) else ""),
-        ("mechanism", *(f"ε ≤ {budget:g}" for budget in budgets)),
+        f"{first.scoring} at an exact ε of at most",
+        ("", *(f"{budget:g}" for budget in budgets)),
         rows,
-        frozenset((2 + names.index(name), 1 + column) for column, name in enumerate(best) if name is not None),
-        frozenset({1}),
-        f"Best mean {first.scoring} of each mechanism among its points with an exact epsilon of at most that of the "
-        "column (bold: best of all; –: no such point). Differences below the standard deviations are noise.",
+        frozenset(
+            (names.index(name), 1 + column)
+            for column, name in enumerate(best)
+            if name is not None and math.isfinite(scores[name][column])
+        ),
+        frozenset(ends),
+        f"Means over {first[0].n_fits} fits of each mechanism's best point (bold: best of all; –: no such point). "
+        f"Their standard deviations are up to {max(p.score_std for c in comparison.curves.values() for p in c):.2g}.",
     )
 
 
@@ -106,11 +123,10 @@ def guarantee_tables(comparison: MechanismComparison) -> list[TextTable]:
 
 
 def _point(point: CurvePoint) -> list[str]:
-    exact = point.exact_epsilon
     return [
         f"{point.epsilon:g}",
         f"{point.stated_epsilon:g}",
-        f"{exact:,.4g}" if exact < 1000 else f"{exact:,.0f}",
+        _exact(point.exact_epsilon),
         f"{point.delta:.3g}" if point.delta else "",
         _spread(point.score_mean, point.score_std),
         f"{point.fit_time:.2f}",
@@ -118,12 +134,17 @@ def _point(point: CurvePoint) -> list[str]:
     ]
 
 
+def _exact(epsilon: float) -> str:
+    return f"{epsilon:,.4g}" if epsilon < 1000 else f"{epsilon:,.0f}"
+
+
 def _baseline(comparison: MechanismComparison) -> str:
     return "the mean" if comparison.data.task == "regression" else "majority"
 
 
 def _score(value: float) -> str:
-    return f"{value:.3f}" if math.isfinite(value) else "–"
+    # Adding 0 removes the sign of a negative zero.
+    return f"{round(value, 3) + 0.0:.3f}" if math.isfinite(value) else "–"
 
 
 def _spread(mean: float, std: float) -> str:
@@ -136,44 +157,30 @@ def panel_names(curves: dict[str, Any]) -> list[list[str]]:
     return [names.tolist() for names in np.array_split(list(curves), n_panels)]
 
 
-def plot_comparison(comparison: MechanismComparison) -> Any:
-    """Draw all curves over the exact and the stated epsilon, in a new figure without a window.
+def plot_comparisons(*comparisons: MechanismComparison) -> Any:
+    """Draw the curves of all data sets over the exact epsilon, in a new figure without a window.
 
-    With many mechanisms there are several panels, each with the curves of the others in grey.
+    With many mechanisms a data set has several panels, each with the curves of the others in grey.
     """
-    panels = panel_names(comparison.curves)
-    single = len(panels) == 1
-    # The two axes are side by side if there is one panel, else one above the other.
-    shape, size = ((1, 2), (11, 4.6)) if single else ((2, len(panels)), (4.6 * len(panels), 9))
-    figure = require("matplotlib.figure").Figure(figsize=size, layout="constrained")
-    grid = figure.subplots(*shape, sharey=True, squeeze=False).reshape(2, -1)
-    for row, axis in zip(grid, ("exact", "stated"), strict=True):
-        for ax, names in zip(row, panels, strict=True):
-            plot_panel(ax, comparison.curves, names, axis)
-    for ax in [ax for ax in figure.axes if not ax.get_subplotspec().is_first_col()]:
-        ax.set_ylabel("")
-    for ax, below in zip(*grid, strict=True):
-        # Both rows show the same lines; a legend seldom fits inside.
-        ax.get_legend().remove()
-        place = {"loc": "best"} if single else {"loc": "upper center", "bbox_to_anchor": (0.5, -0.17), "ncols": 2}
-        below.legend(**place, fontsize=8.5)
-    # Dollar signs in the name of a file must not be parsed as a formula.
-    figure.suptitle(f"{comparison.data.name}: cost of privacy", parse_math=False)
+    panels = [(one, names) for one in comparisons for names in panel_names(one.curves)]
+    figure = require("matplotlib.figure").Figure(figsize=(5.5 * len(panels), 5.5), layout="constrained")
+    for ax, (comparison, names) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
+        plot_panel(ax, comparison.curves, names)
+        # Dollar signs in the name of a file must not be parsed as a formula.
+        ax.set_title(f"{comparison.data.name}: cost of privacy", parse_math=False)
+        ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2, fontsize=8.5)
     return figure
 
 
-def plot_panel(ax: Any, curves: dict[str, PrivacyUtilityCurve], names: list[str], epsilon_axis: str) -> None:
+def plot_panel(ax: Any, curves: dict[str, PrivacyUtilityCurve], names: list[str]) -> None:
     """Draw some curves into a panel, and the others in grey."""
     background: dict[str, Any] = {"color": "0.75", "lw": 0.8, "marker": "", "label": "_background", "zorder": 1}
     for name, curve in curves.items():
         if name not in names:
-            PrivacyUtilityDisplay.from_frame(
-                curve, epsilon_axis=epsilon_axis, ax=ax, baselines=False, **background
-            ).band_.remove()
+            PrivacyUtilityDisplay.from_frame(curve, ax=ax, baselines=False, **background).band_.remove()
     for place, name in enumerate(names):
         display = PrivacyUtilityDisplay.from_frame(
             curves[name],
-            epsilon_axis=epsilon_axis,
             name=name,
             ax=ax,
             baselines=name == names[-1],
@@ -191,39 +198,46 @@ _SVG = {"svg.fonttype": "none", "font.family": "sans-serif"}
 _NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 
 
-def html_report(comparison: MechanismComparison, *, command: str | None = None) -> str:
-    """Return a study as one HTML document that shows its `command`; every text is escaped."""
+def html_report(*comparisons: MechanismComparison, command: str | None = None) -> str:
+    """Return studies as one HTML document that shows their `command`; every text is escaped."""
     versions = [f"{name} {import_module(name).__version__}" for name in ("skldp", "sklearn", "numpy", "scipy")]
+    studies = [
+        {
+            "name": comparison.data.name,
+            "caption": comparison.caption(),
+            "ranking": ranking(comparison),
+            "weaker": comparison.weaker_than_stated(),
+            "panels": _pictures(comparison),
+            "points": points(comparison, title="Every mechanism at every epsilon"),
+            "guarantees": guarantee_tables(comparison),
+        }
+        for comparison in comparisons
+    ]
     return render_template(
         "skldp.study",
         "_report.html.jinja",
-        title=f"{comparison.data.name}: cost of privacy",
-        caption=comparison.caption(),
-        ranking=ranking(comparison),
-        weaker=comparison.weaker_than_stated(),
-        pictures={f"Score over the {axis} epsilon": _pictures(comparison, axis) for axis in ("exact", "stated")},
-        points=points(comparison, title="Every mechanism at every epsilon"),
-        guarantees=guarantee_tables(comparison),
+        title=f"{', '.join(comparison.data.name for comparison in comparisons)}: cost of privacy",
+        studies=studies,
         command=command,
         versions=[*versions, f"Python {platform.python_version()}"],
     )
 
 
-def _pictures(comparison: MechanismComparison, axis: str) -> list[dict[str, str]]:
+def _pictures(comparison: MechanismComparison) -> list[dict[str, str]]:
     """Return a figure for each panel; narrow pages stack them."""
     matplotlib, markup = require("matplotlib"), require("markupsafe").Markup
     pictures = []
     for names in panel_names(comparison.curves):
         file = StringIO()
         # The salt makes the ids of SVG parts equal in every run and distinct between the figures of a page.
-        with matplotlib.rc_context(_SVG | {"svg.hashsalt": f"{axis} {names}"}):
+        with matplotlib.rc_context(_SVG | {"svg.hashsalt": f"{comparison.data.name} {names}"}):
             figure = require("matplotlib.figure").Figure(figsize=(4.6, 4.4), layout="constrained")
             ax = figure.add_subplot()
-            plot_panel(ax, comparison.curves, names, axis)
+            plot_panel(ax, comparison.curves, names)
             ax.get_legend().remove()
             figure.legend(loc="outside lower center", ncols=2, fontsize=8.5)
             figure.savefig(file, format="svg", transparent=True, metadata=_NO_METADATA)
-        about = f"{comparison.first.scoring} over the {axis} epsilon ({', '.join(names)})"
+        about = f"{comparison.first.scoring} over the exact epsilon ({', '.join(names)})"
         # Remove the prolog, and ids that all figures share and nothing refers to. matplotlib escapes every text.
         svg = re.sub(r' id="[\w.]+_\d+"', "", file.getvalue()[file.getvalue().index("<svg") :])
         pictures.append({"about": about, "svg": markup(svg)})

@@ -1,9 +1,8 @@
 """Tables of results as columns, DataFrames and CSV files."""
 
 import csv
-import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from os import PathLike
 from typing import Any
@@ -32,11 +31,16 @@ class ResultTable(ABC):
 
     def to_csv(self, path: str | PathLike[str]) -> None:
         """Write the table as CSV, with a header row."""
-        columns = self.to_dict()
-        with open(path, "w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow(columns)
-            writer.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
+        write_csv(path, [self])
+
+
+def write_csv(path: str | PathLike[str], tables: Sequence[ResultTable]) -> None:
+    """Write tables with the same columns as one CSV file."""
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(tables[0].to_dict())
+        for table in tables:
+            writer.writerows(zip(*(column.tolist() for column in table.to_dict().values()), strict=True))
 
 
 def _cell(value: Any) -> str:
@@ -73,7 +77,6 @@ class CurvePoint:
     fit_time: float
     score_time: float
     n_fits: int
-    score_worst: float = math.nan
 
 
 @dataclass(frozen=True)

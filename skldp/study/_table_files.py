@@ -16,6 +16,7 @@ from skldp._reading import is_missing
 from skldp._tables import require
 from skldp.domains._columns import Categories
 from skldp.domains._declared_columns import DeclaredColumn
+from skldp.estimators._column_encoder import encoded, encoded_names
 from skldp.estimators._schema import columns_of, declared_column, read_schema, schema_by_column
 
 # Endings of table files, for errors and help texts.
@@ -243,6 +244,8 @@ def _with_text_names(frame: Any) -> Any:
 
 # A column of more different texts holds names or comments, not categories.
 _MOST_CATEGORIES = 50
+# Columns that are named in an error.
+_MOST_NAMED = 4
 _DECLARE = "declare it in --schema, or leave it out by --columns"
 
 
@@ -281,8 +284,8 @@ def read_study_schema(schema: Any) -> dict[str, Any]:
 
 def table_columns(
     file: str, frame: Any, schema: Mapping[str, Any], *, fill: bool
-) -> tuple[dict[str, DeclaredColumn | None], tuple[str, ...]]:
-    """Return the columns of a table, None for numbers without bounds, and those whose categories were found in it."""
+) -> tuple[dict[str, DeclaredColumn | None], tuple[str, ...], list[str]]:
+    """Return the columns of a table, None for numbers without bounds, those with found categories, and problems."""
     unknown = [name for name in schema if name not in frame.columns]
     if unknown:
         beside = ", ".join(map(repr, unknown[:4]))
@@ -296,7 +299,8 @@ def table_columns(
         raise StudyInputError(first_line(error)) from None
     declared: dict[str, DeclaredColumn | None] = dict.fromkeys(map(str, frame.columns))
     declared |= dict(zip(of_schema, columns, strict=True))
-    found = list(learnt)
+    found: list[str] = list(learnt)
+    refused: list[str] = []
     pd = require("pandas")
     for name in frame.columns:
         given, where = frame[name], f"Column {name!r} of {file}"
@@ -306,10 +310,8 @@ def table_columns(
             found.append(name)
         column = declared[name]
         if missing.any() and not fill and (column is None or column.missing == "refuse"):
-            raise StudyInputError(
-                f"{where} has {np.count_nonzero(missing):,} missing values, the first in {first_row(missing)}: fill "
-                "them by --missing fill, or declare them in --schema."
-            )
+            what = f"column {name!r} has" if refused else f"{where} has"
+            refused.append(f"{what} {np.count_nonzero(missing):,} missing values, the first in {first_row(missing)}")
         if column is None:
             values = pd.to_numeric(given, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
             infinite = np.isinf(values)
@@ -319,25 +321,30 @@ def table_columns(
         elif missing.any() and column.missing == "refuse":
             missing_as = "middle" if column.values is None else "category"
             declared[name] = declared_column(name, column.domain, missing_as, is_date=column.is_date)
-    return declared, tuple(found)
+    more = [f"and {len(refused) - _MOST_NAMED} more columns"] if len(refused) > _MOST_NAMED else []
+    listed = "; ".join([*refused[:_MOST_NAMED], *more])
+    problems = [f"{listed}: fill them by --missing fill, or declare them in --schema."] if refused else []
+    return declared, tuple(found), problems
 
 
 def features_of(file: str, frame: Any, declared: Mapping[str, DeclaredColumn]) -> Features:
     """Encode a table by its declared columns."""
     blocks, n_filled = [], 0
-    for (name, column), values in zip(declared.items(), columns_of(frame), strict=True):
+    for column, values in zip(declared.values(), columns_of(frame), strict=True):
         try:
             numbers = column.as_numbers(values, first_row=1)
         except ValueError as error:
             raise StudyInputError(f"{file}: {first_line(error)}") from None
         n_filled += sum(map(is_missing, values.tolist())) if values.dtype.kind == "O" else int((values != values).sum())
-        blocks.append(_block(name, column, numbers))
+        blocks.append(encoded(column, numbers))
+    names = {name: encoded_names(column, name) for name, column in declared.items()}
+    widths = [len(own) for own in names.values()]
     return Features(
-        np.column_stack([block[0] for block in blocks]),
-        tuple(feature for block in blocks for feature in block[1]),
-        np.concatenate([np.full(len(block[1]), block[2]) for block in blocks]),
-        np.concatenate([np.full(len(block[1]), block[3]) for block in blocks]),
-        tuple(name for name, block in zip(declared, blocks, strict=True) for _ in block[1]),
+        np.column_stack([block for block, _, _ in blocks]),
+        tuple(feature for own in names.values() for feature in own),
+        np.repeat([low for _, low, _ in blocks], widths),
+        np.repeat([high for _, _, high in blocks], widths),
+        tuple(name for name, own in names.items() for _ in own),
         n_filled,
     )
 
@@ -375,24 +382,6 @@ def _categories(where: str, given: Any) -> Categories:
     except (ValueError, TypeError):
         # The error of Categories may show a category, which is a cell.
         raise StudyInputError(f"{where} must hold texts, numbers or booleans.") from None
-
-
-def _block(name: str, column: DeclaredColumn, numbers: np.ndarray) -> tuple[np.ndarray, list[str], float, float]:
-    """Return the features of a column with their names and bounds."""
-    domain, values = column.domain, column.values or ()
-    if not isinstance(domain, Categories):
-        low, high, names = float(domain.low), float(domain.high), column.feature_names(name)
-        if len(names) == 1:
-            return numbers[:, None], names, low, high
-        # Both features lie between the bounds of the number.
-        missing = np.isnan(numbers)
-        both = np.column_stack([np.where(missing, low / 2 + high / 2, numbers), np.where(missing, high, low)])
-        return both, names, low, high
-    if len(values) <= 2 or (domain.ordered and column.missing == "refuse"):
-        # A single category has only code 0.
-        return numbers[:, None], [name], 0.0, float(max(len(values) - 1, 1))
-    indicators = (numbers[:, None] == np.arange(len(values))).astype(np.float64)
-    return indicators, column.feature_names(name), 0.0, 1.0
 
 
 def first_line(error: Exception) -> str:

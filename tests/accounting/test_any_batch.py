@@ -44,7 +44,7 @@ LAYOUTS = {
 def law_of(query, rows, people):
     """Return every log-likelihood and one answer of each person, drawn with that person's own noise."""
     likelihoods = [query.log_likelihood(output, rows) for output in range(query.n_outputs)]
-    return np.stack(likelihoods).T, query.sample(rows, KEY.personal("noise", people.tolist()))
+    return np.stack(likelihoods).T, query.sample(rows, KEY._personal("noise", people.tolist()))
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

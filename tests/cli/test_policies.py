@@ -1,13 +1,14 @@
 """Policies and releases on the command line: what is written, and what is not where something is refused."""
 
+import csv
 import gzip
 import json
+import re
 
 import pytest
 
 from skldp import Policy
 from skldp.client import CategoryField, NumberField
-from skldp.collection._report_tables import columns_of_batch, report_schema
 from skldp.mechanisms import Duchi, RandomizedResponse, longitudinal_mean
 
 pytest.importorskip("rich")
@@ -47,9 +48,9 @@ def policy(run, tmp_path):
 
 def answers_of(policy, path):
     table = pq.read_table(path) if path.suffix == ".parquet" else pa.ipc.open_file(path).read_all()
-    assert table.schema.equals(report_schema(policy), check_metadata=True)
-    assert sum(len(columns_of_batch(policy, batch)[0].ids) for batch in table.to_batches()) == table.num_rows
-    return {name: table[name].to_pylist() for name in policy.names}
+    assert table.column_names == ["skldp_report"]
+    answers = [policy.read(report).answers for report in table["skldp_report"].to_pylist()]
+    return {name: [one[name] for one in answers] for name in policy.names}
 
 
 def test_a_policy_of_two_steps_shows_what_a_lifetime_costs_and_is_checked_by_that(run, tmp_path):
@@ -174,12 +175,14 @@ def coded(values, unknown=None):
     ],
 )
 def test_cells_of_a_text_file_are_the_values_that_they_are_written_for(run, tmp_path, values, cells):
-    coded(values).save(tmp_path / "coded.json")
+    policy = coded(values)
+    policy.save(tmp_path / "coded.json")
     (tmp_path / "t.csv").write_text("code,x\n" + "".join(f"{cell},x\n" for cell in cells))
     assert run("release", "coded.json", "t.csv", "-o", "r.arrow")[0] == 0
     with pa.ipc.open_file(str(tmp_path / "r.arrow")) as file:
-        # At epsilon 60 an answer is the code.
-        assert file.read_all()["code"].to_pylist() == [0, 1, 2, 1, 1]
+        reports = file.read_all()["skldp_report"].to_pylist()
+    # At epsilon 60 an answer is the code.
+    assert [policy.read(report).answers["code"] for report in reports] == [0, 1, 2, 1, 1]
 
 
 def test_a_text_file_whose_cells_are_two_values_is_refused_before_anything_is_written(run, tmp_path):
@@ -298,7 +301,11 @@ def test_reports_are_collected_from_several_files(fixed_noise, run, policy, tmp_
     for part in ("mean of age", "shares of city", "Wrote page.html.", "Wrote rows.csv."):
         assert part in said
     assert "a survey" in (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert len((tmp_path / "rows.csv").read_text().splitlines()) == 8
+    with (tmp_path / "rows.csv").open(newline="", encoding="utf-8") as file:
+        rows = {(row["what"], row["value"]): row for row in csv.DictReader(file)}
+    assert {"mean of age", "mean of since"} <= {what.split(" (raw")[0] for what, _ in rows}
+    # No report of a person, whose numbers may lie far outside the bounds.
+    assert {row["reports"] for row in rows.values()} == {"7"}
     for name in ("somebody", "another"):
         assert name not in said
 
@@ -337,6 +344,18 @@ def test_what_cannot_be_seen_is_escaped_on_a_terminal(run, tmp_path):
     code, said, wrong = run("policy", "show", "no\x1b[2Ksuch\u202e.json")
     assert (code, said) == (2, "")
     assert wrong == "skldp: There is no file no\\x1b[2Ksuch\\u202e.json.\n"
+
+
+def test_what_cannot_be_estimated_later_is_said_before(run, tmp_path):
+    (tmp_path / "schema.json").write_text(json.dumps(SCHEMA))
+    new = ("policy", "new", "schema.json", "--purpose", "x", "--epsilon", 2, "-o", "made.json")
+    said = run(*new)[1]
+    assert re.search(r"answers about [^;]*age[^;]* give means alone; --mechanism square_wave gives", said)
+    assert "variance" not in run("policy", "show", "made.json")[1]
+    assert "means alone" not in run(*new, "--mechanism", "square_wave")[1]
+    monitored = " ".join(run("policy", "show", "made.json")[1].split())
+    assert "variance" in monitored
+    assert "histogram" in monitored
 
 
 def test_a_plan_says_what_a_survey_will_be_worth(run, policy):

@@ -6,8 +6,18 @@ import struct
 from pathlib import Path
 
 import skldp
-from skldp.client import CategoryColumn, CategoryField, NumberColumn, NumberField, NumbersField, PairField, Policy
+from skldp.client import (
+    CategoryColumn,
+    CategoryField,
+    NumberColumn,
+    NumberField,
+    NumbersField,
+    PairField,
+    Policy,
+    VectorField,
+)
 from skldp.laws._categories import HadamardLaw, HashingLaw, ResponseLaw, SubsetLaw
+from skldp.laws._closest_law import ClosestLaw
 from skldp.laws._numbers import BinsLaw, BitsLaw, KnotsLaw, SampledLaw, ThreeAnswersLaw, TwoAnswersLaw
 from skldp.mechanisms import (
     Duchi,
@@ -114,6 +124,22 @@ PAIRS = Policy(
     ),
     n_sampled=1,
 )
+#: Of integers that are written here; the directions of a seed are few.
+OF_TWO = ClosestLaw(n_values=2, square_radius=2, n_directions=16, n_close=6, miss_count=2**62)
+CLOSEST = Policy(
+    "test vectors: vectors, and nobody's data",
+    (
+        VectorField("update", ClosestLaw(5, 1, n_directions=32, n_close=9, miss_count=2**62), 2.5),
+        VectorField("direction", ClosestLaw(3, 0, n_directions=16, n_close=1, miss_count=2**61)),
+        NumbersField("box", columns("t", 2), OF_TWO),
+        NumbersField("chosen", columns("u", 3), SampledLaw(n_values=3, n_sampled=2, of_sampled=OF_TWO)),
+    ),
+)
+CLOSEST_RECORDS = [
+    {"update": [0.5, -1.5, 0.0, 0.25, 1.0], "direction": [3, -4, 12], "t0": 0.5, "t1": -2.0, "u0": 1.0, "u2": 3.0},
+    {"update": [1e300, -1e300, 5e299, 0.0, 1.0], "direction": [0, 0, 0], "t0": -1.0, "t1": 0.0, "u1": 0.3},
+    {"direction": [1e-320, 0.0, -1e-320]},
+]
 PAIR_RECORDS = [{"age": 55, "city": "Ulm", "pay": 1.7}, {"age": 100, "pay": -1.0}]
 
 
@@ -215,7 +241,7 @@ def reports(policy, records, first=0, bytes_of=random_bytes, each=20):
     return {"policy": json.loads(policy.to_json()), "vectors": made}
 
 
-def vectors(policy=POLICY, waves=WAVES, edges=EDGES, sampled=SAMPLED, pairs=PAIRS):
+def vectors(policy=POLICY, waves=WAVES, edges=EDGES, sampled=SAMPLED, pairs=PAIRS, closest=CLOSEST):
     first = len(RECORDS) + len(WAVE_RECORDS)
     after = first + len(EDGE_RECORDS)
     return reports(policy, RECORDS) | {
@@ -223,6 +249,7 @@ def vectors(policy=POLICY, waves=WAVES, edges=EDGES, sampled=SAMPLED, pairs=PAIR
         "edges": reports(edges, EDGE_RECORDS, first, edge_bytes, len(EDGE_WORDS)),
         "sampled": reports(sampled, SAMPLED_RECORDS, after),
         "pairs": reports(pairs, PAIR_RECORDS, after + len(SAMPLED_RECORDS)),
+        "closest": reports(closest, CLOSEST_RECORDS, after + len(SAMPLED_RECORDS) + len(PAIR_RECORDS), each=8),
     }
 
 

@@ -5,6 +5,7 @@ import hashlib
 import json
 import math
 import re
+import statistics
 import zlib
 
 
@@ -50,11 +51,13 @@ def n_answers(law):
             return 2 ** own["n_values"]
         case "sampled":
             return math.comb(own["n_values"], own["n_sampled"]) * of_chosen(law)
-    return n_answers_of_two_steps(law, own)
+    return n_answers_of_others(law, own)
 
 
-def n_answers_of_two_steps(law, own):
+def n_answers_of_others(law, own):
     match law["law"]:
+        case "closest":
+            return 2**64 * own["n_directions"]
         case "longitudinal_bits":
             return 2 ** own["n_codes"]
         case "longitudinal_hashing":
@@ -73,7 +76,7 @@ def digits(law):
 
 def of_chosen(law):
     one = law["of_sampled"]
-    return n_answers(one) if one["law"] == "signs" else n_answers(one) ** int(law["n_sampled"])
+    return n_answers(one) if one["law"] in ("signs", "closest") else n_answers(one) ** int(law["n_sampled"])
 
 
 def agreeing(d):
@@ -117,9 +120,12 @@ def epsilon_of_several(law):
         case "signs":
             c, t = agreeing(own["n_values"]), own["agreeing_count"]
             return math.log(t * (2 ** own["n_values"] - c) / ((2**64 - t) * c))
+        case "closest":
+            n, k, miss = own["n_directions"], own["n_close"], own["miss_count"]
+            return math.log((2**64 - miss) * (n - k) / (miss * k))
         case "sampled":
             one = law["of_sampled"]
-            return epsilon(one) * (1 if one["law"] == "signs" else own["n_sampled"])
+            return epsilon(one) * (1 if one["law"] in ("signs", "closest") else own["n_sampled"])
     own, other = chain(law, [chances(law, "first_count"), chances(law, "second_count")])
     return differing(law) * (math.log(own) - math.log(other))
 
@@ -172,6 +178,8 @@ def given_to_the_law(field, record):
     if field["type"] in ("numbers", "pair"):
         return [given_to_the_law(column, record) for column in field["columns"]]
     value = record.get(field["name"])
+    if field["type"] == "vector":
+        return clipped(field, [0.0] * int(field["law"]["n_values"]) if value is None else list(map(float, value)))
     if field["type"] == "category":
         places = {kind_and_value(one): place for place, one in enumerate(field["values"])}
         return places.get(kind_and_value(value), places[kind_and_value(field["unknown"])])
@@ -184,6 +192,46 @@ def given_to_the_law(field, record):
     value = min(max(float(value), low), high)
     x = (value - (low / 2 + high / 2)) / (high / 2 - low / 2)
     return min(max(x, -1.0), 1.0)
+
+
+def clipped(field, vector):
+    top = max(map(abs, vector))
+    if top == 0:
+        return vector
+    scaled = [one / top for one in vector]
+    norm = math.sqrt(math.fsum(one * one for one in scaled))
+    if field["bound"] is not None and norm * top < float(field["bound"]):
+        return [one / float(field["bound"]) for one in vector]
+    return [one / norm for one in scaled]
+
+
+def direction(seed, number, d):
+    """The whole numbers of a direction."""
+    digest = hashlib.shake_128(seed.to_bytes(8, "big") + number.to_bytes(8, "big")).digest(4 * d)
+    made = []
+    for place in range(0, 4 * d, 4):
+        u = int.from_bytes(digest[place : place + 4], "big")
+        t = u // 2
+        b = t.bit_length()
+        q = (math.floor((2 * t + 1) * 2.0 ** (10 - b)) + 0.5) * 2.0 ** (b - 43)
+        z = round(-(2.0**16) * statistics.NormalDist().inv_cdf(q))
+        made.append(-z if u % 2 else z)
+    return made
+
+
+def draw_closest(law, x, words):
+    own = integers(law)
+    r, n, k = own["square_radius"], own["n_directions"], own["n_close"]
+    seed, w = next(words), next(words)
+    rank = below(k, words) if w >= own["miss_count"] else k + below(n - k, words)
+    unit = [round(one * (2**24 / math.sqrt(r if r else 1))) for one in x]
+    if r:
+        unit.append(math.isqrt(max(2**48 - sum(one * one for one in unit), 0)))
+    far = {}
+    for i in range(n):
+        g = direction(seed, i, len(unit))
+        far[i] = -sum(one * two for one, two in zip(g, unit, strict=True)) / math.sqrt(sum(one * one for one in g))
+    return seed * n + sorted(far, key=far.get)[rank]
 
 
 def below(n, words):
@@ -213,8 +261,8 @@ def draw_of_several(law, x, words):
         chosen = subset(own["n_values"], own["n_sampled"], words)
         answer = sum(math.comb(place, i + 1) for i, place in enumerate(chosen))
         one = law["of_sampled"]
-        if one["law"] == "signs":
-            return answer * n_answers(one) + draw_of_several(one, [x[place] for place in chosen], words)
+        if one["law"] in ("signs", "closest"):
+            return answer * n_answers(one) + draw(one, [x[place] for place in chosen], words)
         for place in chosen:
             answer = answer * n_answers(one) + draw(one, x[place], words)
         return answer
@@ -317,6 +365,7 @@ def draw(law, x, words):
         return draw_of_two_steps(law, x, words)
     drawn_by = {
         "signs": draw_of_several,
+        "closest": draw_closest,
         "sampled": draw_of_several,
         "subset": draw_of_codes,
         "local_hashing": draw_of_codes,

@@ -111,9 +111,10 @@ def test_epsilon_is_never_below_the_sum():
         ({"fields__0__steps": 7}, "`steps` must be None under the memo rule"),
         ({"delta": "1e-06"}, "in the canonical form"),
         ({"version": 1}, "must be a document of version 2"),
-        ({"version": 4}, "must be a document of version 2 or 3"),
-        ({"version": 3}, "of version 3 if it has n_sampled or pairs, and of"),
-        ({"n_sampled": "1"}, "of version 3 if it has n_sampled or pairs, and of"),
+        ({"version": 4}, "the first that knows its fields and laws, 2; got 4"),
+        ({"version": 5}, "must be a document of version 2 or 3 or 4"),
+        ({"version": 3}, "must be the first that knows its fields and laws"),
+        ({"n_sampled": "1"}, "must be the first that knows its fields and laws"),
         ({"version": 3, "n_sampled": "6"}, "n_sampled, of 6 fields, must be a whole number from 1 to 5"),
         ({"version": 3, "n_sampled": "1"}, "stated epsilons of a policy must be those of its integers"),
         ({"version": "2"}, "must be a document of version 2"),
@@ -164,15 +165,7 @@ def test_a_forged_policy_is_refused_though_its_digest_fits(changes, rule):
         {"expires": "2027-1-31T00:00:00Z"},
         {"memo": []},
         {"asked": []},
-        {"asked": None},
-        {"asked": {}},
-        {"asked": "x"},
-        {"asked": [[]]},
-        {"asked": [{}]},
-        {"asked": [{"estimator": "", "epsilon": "1", "mechanism": "m", "n_fields": "1"}]},
-        {"asked": [{"estimator": "e", "epsilon": "1x", "mechanism": "m", "n_fields": "1"}]},
-        {"asked": [{"estimator": "e", "epsilon": "1", "mechanism": "m", "n_fields": "01"}]},
-        {"asked": [{"estimator": "e", "epsilon": "1", "mechanism": "m", "n_fields": "1", "numbers": ["1"] * 1025}]},
+        {"asked": [{"estimator": "e", "epsilon": "1", "mechanism": "m", "n_fields": "1"}]},
     ],
     ids=str,
 )
@@ -184,8 +177,7 @@ def test_what_the_published_schema_refuses_is_refused(changes):
 
 
 def test_what_is_written_fits_the_published_schema():
-    asked = {"estimator": "e", "epsilon": "1e-05", "mechanism": "m", "n_fields": "1", "numbers": ["0.5"], "name": "x"}
-    for policy in (POLICY, Policy("x" * 1000, (city(),), "0999-01-31T00:00:00Z", [asked])):
+    for policy in (POLICY, Policy("x" * 1000, (city(),), "0999-01-31T00:00:00Z")):
         document = json.loads(policy.to_json())
         assert fits(document, SCHEMA, SCHEMA)
         assert Policy.from_json(policy.to_json()) == policy

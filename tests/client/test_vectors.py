@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from client import second_client
+from client.make_vectors import CLOSEST as MADE_CLOSEST
 from client.make_vectors import EDGES as MADE_EDGES
 from client.make_vectors import PAIRS as MADE_PAIRS
 from client.make_vectors import POLICY as MADE
@@ -19,14 +20,16 @@ PUBLISHED = json.loads(VECTORS.read_text(encoding="utf-8"))
 POLICY = Policy.from_json(json.dumps(PUBLISHED["policy"]))
 TWO_STEPS = PUBLISHED["two_steps"]
 WAVES = Policy.from_json(json.dumps(TWO_STEPS["policy"]))
-PARTS = [PUBLISHED, TWO_STEPS, PUBLISHED["edges"], PUBLISHED["sampled"], PUBLISHED["pairs"]]
+PARTS = [PUBLISHED, TWO_STEPS, PUBLISHED["edges"], PUBLISHED["sampled"], PUBLISHED["pairs"], PUBLISHED["closest"]]
 EDGES = Policy.from_json(json.dumps(PUBLISHED["edges"]["policy"]))
 PAIRS = Policy.from_json(json.dumps(PUBLISHED["pairs"]["policy"]))
+CLOSEST = Policy.from_json(json.dumps(PUBLISHED["closest"]["policy"]))
 SAMPLED = Policy.from_json(json.dumps(PUBLISHED["sampled"]["policy"]))
 
 
 def test_what_is_published_is_what_the_package_gives():
-    assert vectors(POLICY, WAVES, EDGES, SAMPLED, PAIRS) == PUBLISHED
+    assert vectors(POLICY, WAVES, EDGES, SAMPLED, PAIRS, CLOSEST) == PUBLISHED
+    assert CLOSEST == MADE_CLOSEST
     assert PAIRS == MADE_PAIRS
     assert EDGES == MADE_EDGES
     assert SAMPLED == MADE_SAMPLED
@@ -43,7 +46,7 @@ def test_the_integers_are_those_that_the_package_makes():
     assert MADE.epsilon == pytest.approx(POLICY.epsilon, rel=1e-12)
 
 
-@pytest.mark.parametrize("published", PARTS, ids=["one step", "two steps", "edges", "sampled", "pairs"])
+@pytest.mark.parametrize("published", PARTS, ids=["one step", "two steps", "edges", "sampled", "pairs", "closest"])
 def test_a_second_client_gives_the_same_reports(published):
     for one in published["vectors"]:
         assert report(published["policy"], one["record"], bytes.fromhex(one["random_bytes"])).hex() == one["report"]
@@ -90,6 +93,16 @@ def test_a_second_client_gives_the_same_reports(published):
         ("(1 + own) / 2 * (g - 1)", "(1 + own) / 2 * g"),
         ("code = code * g + b +", "code = g * b + code +"),
         ("b = min(math.floor(p), g - 2)", "b = min(round(p), g - 2)"),
+        ("norm * top < float", "norm < float"),
+        ("if top == 0:", "if False:"),
+        ("hashlib.shake_128(seed.to_bytes(8", "hashlib.shake_128(seed.to_bytes(9"),
+        ("2.0 ** (b - 43)", "2.0 ** (b - 44)"),
+        ("-z if u % 2 else z", "z"),
+        ("unit.append(math.isqrt(", "unit.append(-math.isqrt("),
+        ("2**24 / math.sqrt(r if r else 1)", "2**24"),
+        (" / math.sqrt(sum(one * one for one in g))", ""),
+        ("seed * n + sorted(far", "seed + 2**64 * sorted(far"),
+        ("rank = below(k, words) if w >=", "rank = below(k, words) if w <"),
     ],
 )
 def test_a_misreading_meets_another_report(rule, misreading):
@@ -124,12 +137,16 @@ def test_vectors_reach_both_parts_of_every_law():
     assert min(map(len, (seen["bins"], seen["knots"], seen["signs"]))) >= 3
     assert len(seen["binary"]) >= 4
     (chosen,) = (field for field in POLICY.fields if field.name == "chosen")
-    told = [frozenset(name for name, value in chosen.values(answer).items() if value) for answer in seen["chosen"]]
+    told = [frozenset(i for i, value in enumerate(chosen.law.values(answer)) if value) for answer in seen["chosen"]]
     assert len(set(told)) == 6
     assert len(seen["chosen signs"]) > 20
 
 
-@pytest.mark.parametrize("policy", [PUBLISHED["policy"], PUBLISHED["edges"]["policy"]], ids=["one step", "edges"])
+@pytest.mark.parametrize(
+    "policy",
+    [PUBLISHED["policy"], PUBLISHED["edges"]["policy"], PUBLISHED["closest"]["policy"]],
+    ids=["one step", "edges", "closest"],
+)
 def test_a_second_client_computes_the_epsilon_that_is_claimed(policy):
     assert check_digest(policy)
     for field in policy["fields"]:

@@ -90,7 +90,8 @@ def parts_of_law(law):
 
 def test_every_law_of_documents_is_tested_here():
     tested = set().union(*map(parts_of_law, UNIT_LAWS + CODE_LAWS + GROUP_LAWS))
-    assert tested == set(LAWS)
+    # Seeds of directions cannot be listed: tests/mechanisms/test_closest_law.py.
+    assert tested | {"closest"} == set(LAWS)
 
 
 # The chances of all answers, from the integers and the definition of each law.
@@ -295,17 +296,13 @@ LATTICES = [law for law in UNIT_LAWS if isinstance(law, LatticeLaw | MixtureLaw)
 
 
 @pytest.mark.parametrize("law", [*LATTICES, UNIT_LAWS[-1]], ids=str)
-def test_histograms_and_cumulative_shares_are_without_bias(law, chances_of_numbers):
+def test_histograms_are_without_bias(law, chances_of_numbers):
     field = NumberField("x", 0.0, 1.0, law)
     bins = bins_of(field, 8, N)
     for name, v in NUMBERS.items():
         truth = np.histogram(v, bins.edges)[0] / len(v)
-        for scores, true in (
-            (bins.scores, truth),
-            (bins.cumulative, np.cumsum(truth)[:-1]),
-        ):
-            values, squares_of = scores.sums(answers_of(law), chances_of_numbers[law, name])
-            check(values, true, squares_of, name)
+        values, squares_of = bins.scores.sums(answers_of(law), chances_of_numbers[law, name])
+        check(values, truth, squares_of, name)
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 12.0])

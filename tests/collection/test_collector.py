@@ -1,8 +1,10 @@
 """The collector: each report counts once, nobody else's counts, and estimates are those of plain formulas."""
 
+import datetime
 import itertools
 import pickle
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -14,6 +16,7 @@ from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField,
 from skldp.client._report_bytes import pack
 from skldp.collection._report_files import read_batch
 from skldp.collection._report_tables import batch_of_reports
+from skldp.collection._survey_fields import mean_of
 from skldp.laws._numbers import SampledLaw
 from skldp.learning._survey_estimates import made_consistent
 from skldp.mechanisms import Duchi, LocalHashing, Piecewise, RandomizedResponse, SquareWave, longitudinal_histogram
@@ -74,7 +77,6 @@ def everything(made):
         made.mean("age"),
         made.mean("pay", by="city", where={"age": (20, 60)}),
         made.variance("pay"),
-        made.correlation("age", "pay"),
         made.frequencies("city", consistent="likelihood"),
         made.frequencies("shop", consistent="project"),
         made.histogram("age"),
@@ -194,7 +196,7 @@ def test_files_of_reports(reports, collector, tmp_path, monkeypatch, n_at_a_time
 def test_files_of_arrow(reports, collector, tmp_path, form):
     pa = pytest.importorskip("pyarrow")
     pq = pytest.importorskip("pyarrow.parquet")
-    batches = [batch_of_reports(POLICY, reports[:250]), batch_of_reports(POLICY, reports[250:])]
+    batches = [batch_of_reports(reports[:250]), batch_of_reports(reports[250:])]
     path = str(tmp_path / "reports")
     if form == "parquet":
         pq.write_table(pa.Table.from_batches(batches), path)
@@ -225,7 +227,7 @@ def test_a_file_that_pyarrow_cannot_go_on_with_counts_once_as_broken(reports, tm
     pa = pytest.importorskip("pyarrow")
 
     def ended(policy, path):
-        yield from read_batch(policy, batch_of_reports(POLICY, reports[:5]))
+        yield from read_batch(policy, batch_of_reports(reports[:5]))
         raise getattr(pa, name)("a length of petabytes")
 
     monkeypatch.setattr("skldp.collection._report_files._read_arrow", ended)
@@ -308,7 +310,7 @@ def test_a_filter_that_leaves_nobody_says_that_it_knows_nothing(collector):
     assert (found.low[2], found.high[2]) == (-np.inf, np.inf)
 
 
-def test_variances_and_correlations_are_those_of_moments(collector):
+def test_variances_are_those_of_moments(collector):
     frame = collector.to_frame()
     age, pay = ((frame[name].to_numpy() - low) / low for name, low in (("age", 50.0), ("pay", 5.0)))
 
@@ -321,10 +323,6 @@ def test_variances_and_correlations_are_those_of_moments(collector):
         moments.append(of_square(mechanism, y).mean() - y.mean() ** 2 + y.var() / 600)
     assert collector.variance("age").values == pytest.approx([moments[0] * 50**2], rel=1e-6)
     assert collector.variance("pay").values == pytest.approx([moments[1] * 5**2], rel=1e-6)
-    covariance = (age * pay).mean() - age.mean() * pay.mean()
-    found = collector.correlation("age", "pay")
-    assert found.values == pytest.approx([covariance / np.sqrt(moments[0] * moments[1])], rel=1e-6)
-    assert -1 <= found.low[0] <= found.high[0] <= 1
 
 
 def test_frequencies_are_those_of_the_inverted_response(collector):
@@ -364,11 +362,10 @@ def test_an_interval_is_widened_to_hold_a_consistent_share(collector):
         np.testing.assert_array_equal(found.high, np.maximum(np.clip(raw.high, 0, 1), shares))
 
 
-def test_shares_of_bins_sum_to_one_and_are_the_steps_of_the_cumulative_ones(collector):
+def test_shares_of_bins_sum_to_one(collector):
     for bins in (4, [0, 10, 30, 100], [10, 30], None):
         shares = collector.histogram("age", bins=bins)
         assert shares.values.sum() == pytest.approx(1, abs=1e-9)
-        assert collector.cumulative("age", bins=bins).values == pytest.approx(np.cumsum(shares.values)[:-1], abs=1e-9)
     assert collector.histogram("age", bins=[10, 30]).labels == ("[0, 10)", "[10, 30)", "[30, 100]")
     assert collector.histogram("kids").labels == ("0", "1", "2", "3", "4", "5")
     assert collector.histogram("yes").values == pytest.approx(
@@ -600,7 +597,6 @@ def test_no_forged_reports_move_nothing_and_too_many_anything(collector):
         (lambda c: c.frequencies("age"), "needs a category"),
         (lambda c: c.mean("age", by="age"), "must be different fields"),
         (lambda c: c.mean("age", by="city", where={"city": "Bonn"}), "must be different fields"),
-        (lambda c: c.correlation("age", "age"), "must be different fields"),
         (lambda c: c.mean("age", where={"city": "Berlin"}), "must be one of the values"),
         (lambda c: c.mean("age", where={"city": []}), "must have a value"),
         (lambda c: c.mean("age", where={"pay": 3}), "must be \\(low, high\\)"),
@@ -667,3 +663,65 @@ def test_estimates_are_shown_as_tables(collector):
     assert found._repr_html_().count("<tr>") == 4
     filtered = collector.mean("age", where={"pay": (0, 5), "city": "Bonn"})
     assert filtered.title == "mean of age where pay and city, 600 reports, 95% intervals"
+
+
+def test_dates_are_shown_as_dates_and_frames_have_them():
+    rng = np.random.default_rng(0)
+    day = NumberField("day", 18_262, 20_088, SquareWave(4.0).integer_law, whole=True, is_date=True)
+    policy = Policy("a test", (day, CategoryField("city", ("Bonn", "Ulm"), RandomizedResponse(1.0, 2).integer_law)))
+    made = Collector(policy)
+    for _ in range(400):
+        made.add(policy.vector({"day": "2022-07-02", "city": "Ulm"}, rng.bytes(8 * 50)))
+    mean = made.mean("day")
+    [shown] = mean.to_dict()["estimate"]
+    assert abs((shown - datetime.date(2022, 7, 2)).days) < 200
+    assert str(shown) in repr(mean)
+    assert "2020-01-01" in made.histogram("day", bins=2).labels[0]
+    frame = made.quantiles("day").to_frame()
+    assert list(frame) == ["estimate", "std err", "low", "high"]
+    assert all(isinstance(one, datetime.date) for one in frame["estimate"])
+    assert made.frequencies("city").to_frame().index.tolist() == ["Bonn", "Ulm"]
+    unknown = replace(mean, low=np.array([-np.inf]), high=np.array([np.nan]))
+    assert unknown.to_dict()["low"] == unknown.to_dict()["high"] == [None]
+
+
+def test_a_mean_that_noise_moves_beyond_the_bounds_is_said_to_be_raw():
+    law = Duchi(0.1).integer_law
+    policy = Policy("a test", (NumberField("pay", 0, 10, law),))
+    rng, made = np.random.default_rng(0), Collector(policy)
+    answers = [policy.vector({"pay": 10}, rng.bytes(8 * 50)) for _ in range(50)]
+    for one in answers:
+        made.add(one)
+    found = made.mean("pay")
+    inside = 0 <= found.values[0] <= 10
+    assert found.what == "mean of pay" + ("" if inside else " (raw: noise exceeds 0 to 10)")
+    column = NumberColumn("pay", 0, 10)
+    for value, what in ((-0.1, "m (raw: noise exceeds 0 to 10)"), (10.1, "m (raw: noise exceeds 0 to 10)"), (5, "m")):
+        assert mean_of(column, replace(found, what="m", values=np.array([float(value)]))).what == what
+    assert mean_of(column, replace(found, what="m", values=np.array([np.nan]))).what == "m"
+
+
+def test_a_page_says_what_a_missing_value_counts_as(reports, collector):
+    pytest.importorskip("jinja2")
+    page = collector.page()
+    for field in collector.policy.fields:
+        stand_in = field.unknown if isinstance(field, CategoryField) else field.as_texts()[2]
+        assert re.search(rf"A missing (or undeclared )?value of {field.name} counts as {stand_in}\.", page)
+
+
+@pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
+def test_narrow_bounds_ask_whether_a_number_is_above_a_threshold():
+    """The share below it follows from the mean, at the whole epsilon of one bit."""
+    place, width = 0.069, 1e-6
+    policy = Policy("above", (NumberField("pay", place - width, place + width, Duchi(1.0).integer_law),))
+    assert policy.fields[0].encode_all({"pay": [-5.0, 0.068, 0.07, 1e6]}, True) == [-1.0, -1.0, 1.0, 1.0]
+    collector, rng = Collector(policy), np.random.default_rng(8)
+    pay = rng.exponential(0.1, 6_000)
+    for one in pay:
+        collector.add(policy.vector({"pay": one}, rng.bytes(64)))
+    found = collector.mean("pay")
+    low, share, high = (float((1 - (end[0] - place) / width) / 2) for end in (found.high, found.values, found.low))
+    law = Duchi(1.0)
+    error = np.sqrt(float(law.variance(1.0)) + 1) / 2 / np.sqrt(6_000)
+    assert abs(share - (1 - np.exp(-0.69))) < 5 * error
+    assert (high - low) / (2 * 1.96 * error) == pytest.approx(1, abs=0.05)

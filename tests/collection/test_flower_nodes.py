@@ -24,7 +24,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from skldp.client import DeviceLedger
+from skldp.client import DeviceLedger, Policy, VectorField
 from skldp.learning import Report
 from skldp.learning._discriminant import DiscriminantProtocol
 
@@ -89,6 +89,54 @@ def protocol(context):
 client = flower_client_app(people, purpose="a test")
 server = flower_server_app(protocol, FOLDER / "state.json", least_nodes=2, timeout={timeout})
 '''
+UPDATES = """
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+from flwr.app import ArrayRecord, Message, MetricRecord, RecordDict
+from flwr.clientapp import ClientApp
+from flwr.serverapp import ServerApp
+
+from skldp.client import DeviceLedger, Policy, flower_mod
+
+FOLDER = Path({folder!r})
+
+
+def ledger(context):
+    return DeviceLedger(FOLDER / f"{{context.node_config['part']}}.sqlite", lifetime_epsilon=100.0)
+
+
+client = ClientApp(mods=[flower_mod(Policy.load(FOLDER / "policy.json"), ledger)])
+
+
+def answer(message, context):
+    first, second = message.content["model"].to_numpy_ndarrays()
+    part = int(context.node_config["part"])
+    model = ArrayRecord([first + np.float32(0.25) * (1 - 2 * part), second])
+    return Message(RecordDict({{"model": model, "metrics": MetricRecord({{"loss": 0.123}})}}), reply_to=message)
+
+
+client.train()(answer)
+client.evaluate()(answer)
+server = ServerApp()
+
+
+@server.main()
+def main(grid, context):
+    while len(nodes := list(grid.get_node_ids())) < 2:
+        time.sleep(0.5)
+    found = []
+    for kind in ("train", "evaluate"):
+        model = ArrayRecord([np.zeros((3, 2), np.float32), np.ones(2)])
+        messages = [Message(RecordDict({{"model": model}}), dst_node_id=n, message_type=kind) for n in nodes]
+        for reply in grid.send_and_receive(messages, timeout={timeout}):
+            records = {{name: dict(record) for name, record in reply.content.items()}}
+            found.append([kind, {{name: {{k: v.hex() for k, v in one.items()}} for name, one in records.items()}}])
+    (FOLDER / "replies.part").write_text(json.dumps(found))
+    (FOLDER / "replies.part").rename(FOLDER / "replies.json")
+"""
 SETTINGS = """
 [project]
 name = "rounds"
@@ -106,6 +154,15 @@ flwr-version-target = "1.41.0"
 serverapp = "rounds.app:server"
 clientapp = "rounds.app:client"
 """
+
+
+def write_app(folder, source):
+    app = folder / "app"
+    (app / "rounds").mkdir(parents=True)
+    (app / "pyproject.toml").write_text(SETTINGS)
+    (app / "LICENSE").write_text("None.")
+    (app / "rounds/__init__.py").write_text("")
+    (app / "rounds/app.py").write_text(source)
 
 
 def free_port():
@@ -223,20 +280,15 @@ def test_rounds_over_flower_with_a_node_that_is_killed_and_comes_back(flower, tm
     X = np.clip(rng.normal(np.where(y, 0.5, -0.5)[:, None], 0.1, (N, 2)), -1, 1)
     np.save(tmp_path / "X.npy", X)
     np.save(tmp_path / "y.npy", y)
-    app = tmp_path / "app"
-    (app / "rounds").mkdir(parents=True)
-    (app / "pyproject.toml").write_text(SETTINGS)
-    (app / "LICENSE").write_text("None.")
-    (app / "rounds/__init__.py").write_text("")
     settings = {"folder": str(tmp_path), "n": N, "epsilon": EPSILON, "timeout": TIMEOUT}
-    (app / "rounds/app.py").write_text(APP.format(**settings))
+    write_app(tmp_path, APP.format(**settings))
 
     flower.link()
     flower.node(0)
     flower.node(1)
     # The first of the second node's people who is asked does not live to answer.
     (tmp_path / "kill").touch()
-    flower.start("run", "flwr", "run", str(app), "here")
+    flower.start("run", "flwr", "run", str(tmp_path / "app"), "here")
     flower.until((tmp_path / "killed").exists)
     flower.kill("node1")
     flower.node(1)
@@ -268,3 +320,30 @@ def test_rounds_over_flower_with_a_node_that_is_killed_and_comes_back(flower, tm
     for cohort in cohorts:
         again.next(cohort)
     assert json.loads(again.to_json()) == json.loads(state.read_text())
+
+
+def test_updates_of_any_model_pass_as_reports_alone(flower, tmp_path):
+    """Through Flower's own messages: two nodes train a model of two arrays, and a server asks for metrics as well."""
+    policy = Policy("train a model", (VectorField.privunit("update", 8, 20.0, bound=1.0),))
+    policy.save(tmp_path / "policy.json")
+    write_app(tmp_path, UPDATES.format(folder=str(tmp_path), timeout=TIMEOUT))
+    flower.link()
+    flower.node(0)
+    flower.node(1)
+    flower.start("run", "flwr", "run", str(tmp_path / "app"), "here")
+    flower.until((tmp_path / "replies.json").exists)
+    replies = json.loads((tmp_path / "replies.json").read_text())
+    assert [(kind, list(one)) for kind, one in replies] == [("train", ["skldp"])] * 2 + [("evaluate", [])] * 2
+    law = policy.fields[0].law
+    wanted = np.append(np.full(6, 0.25), [0.0, 0.0])
+    found = []
+    for _, one in replies[:2]:
+        assert list(one["skldp"]) == ["report"]
+        answer = policy.read(bytes.fromhex(one["skldp"]["report"])).answers["update"]
+        found.append(float(np.array(law.values(answer)) @ wanted / (wanted @ wanted)))
+    # At an epsilon of 20 a release is nearly the vector, whose direction is opposite on the second node.
+    low, high = sorted(found)
+    assert low < -0.4
+    assert high > 0.4
+    spent = [DeviceLedger(tmp_path / f"{part}.sqlite", lifetime_epsilon=100.0).spent for part in (0, 1)]
+    assert spent == pytest.approx([20.0, 20.0])

@@ -2,6 +2,7 @@
 
 import json
 from itertools import product
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -354,11 +355,22 @@ def test_a_hostile_task_is_refused(names):
         PrefixTask.from_json(changed(text, **names))
 
 
-def test_a_task_claims_the_epsilon_that_its_integers_give(tmp_path):
+def test_a_task_claims_the_epsilon_that_its_integers_give():
     task = PrefixTask(CODES, 2, GOOD)
-    task.save(tmp_path / "task.json")
-    assert PrefixTask.load(tmp_path / "task.json") == task
     given = json.loads(task.to_json())
     given["policy"]["epsilon"] = "0.5"
     with pytest.raises(ValueError, match="sha256"):
         PrefixTask.from_json(canonical_text(given))
+
+
+@pytest.mark.parametrize(("kept", "n_candidates"), [(4, 40), (4, 256), (40, 2_560)])
+def test_groups_have_the_sizes_with_which_each_cut_is_passed_alike(kept, n_candidates):
+    """One standard error above a cut that noise passes as often as a round allows, for each round."""
+    hitters = small(n_kept=kept, n_candidates=n_candidates)
+    shares = hitters.group_shares
+    assert len(shares) == len(hitters.lengths)
+    assert sum(shares) == pytest.approx(1)
+    firsts = [2 ** hitters.lengths[0], *(kept * 2 ** int(step) for step in np.diff(hitters.lengths))]
+    allowed = [*(kept / n for n in firsts[:-1]), 1e-6 / firsts[-1]]
+    cuts = [1 + max(0.0, -NormalDist().inv_cdf(min(one, 0.5))) for one in allowed]
+    np.testing.assert_allclose(np.sqrt(shares) / np.sqrt(shares[-1]), np.array(cuts) / cuts[-1])

@@ -175,8 +175,6 @@ def test_a_policy_of_pairs_is_one_document():
     rows = {"age": [1.0, 99.0], "city": ["Bonn", None], "sex": ["f", "m"]}
     assert all(len(POLICY.read(one).answers) == 1 for one in POLICY.release_table(rows))
     assert Policy.from_json(permanent.to_json()) == permanent
-    with pytest.raises(ValueError, match="states no parameters of an estimator"):
-        POLICY.to_estimator()
 
 
 SCHEMA = {
@@ -272,3 +270,11 @@ def test_what_pairs_do_not_tell_is_refused(call, match):
     collector = collected(POLICY, population(60))
     with pytest.raises(ValueError, match=match):
         call(collector)
+
+
+def test_a_few_equal_answers_have_consistent_tables():
+    # At this epsilon every answer is the person's own: each pair has equal answers, of variance 0.
+    policy = Policy("x", (pair(CITY, SEX, 60.0), pair(SEX, AGE, 60.0)), n_sampled=1)
+    made = collected(policy, {"age": np.zeros(20), "city": np.zeros(20, int), "sex": np.ones(20, int)})
+    found = made.table("city", "sex", consistent="project")
+    assert found.values[found.labels.index("Bonn: m")] == pytest.approx(1, abs=1e-6)

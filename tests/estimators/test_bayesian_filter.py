@@ -531,3 +531,11 @@ def test_a_classifier_of_more_classes_is_asked_for_the_class(fixed_noise):
         assert np.isnan(refused.estimates).all()
         assert np.isnan(refused.mean).all()
         assert (other.predict(people[:9], ids=range(9)) == other.prior_).all()
+
+
+def test_the_fitted_model_takes_a_frame_without_a_warning():
+    frame = pd.DataFrame(np.random.default_rng(0).uniform(-1, 1, (20, 2)), columns=["a", "b"])
+    asked = BayesianFilter(LinearRegression(), total_epsilon=1.0, bounds=(-1, 1), output_bounds=(-2, 2))
+    model = asked.fit(frame, frame["a"]).estimator_
+    assert model.predict(frame).shape == (20,)
+    assert list(model.feature_names_in_) == ["a", "b"]

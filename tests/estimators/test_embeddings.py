@@ -128,6 +128,7 @@ def test_names_are_kept():
         assert list(privatizer.set_output(transform="pandas").fit_transform(frame)) == ["a", "b", "c"]
 
 
+@pytest.mark.filterwarnings("ignore:RandomProjectionPrivatizer states delta")
 @pytest.mark.parametrize("cls", [MultivariateLaplacePrivatizer, RandomProjectionPrivatizer])
 def test_rows_normalised_to_the_radius_are_not_counted_as_outside(cls):
     X = rows(500, 384, np.float32)

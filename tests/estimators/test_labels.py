@@ -23,7 +23,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from skldp.estimators import _base as base
 from skldp.estimators._composition import privacy_guarantee
 from skldp.estimators._label_private import LabelSampler
-from skldp.estimators._label_vectors import LabelLaplaceVector
+from skldp.estimators._label_vectors import LabelLaplaceVector, LabelMatrixRR
 from skldp.estimators._labels import LabelLaplace, LabelRR
 from skldp.exceptions import LearntDomainWarning, SeededNoiseWarning
 
@@ -301,3 +301,9 @@ def test_a_sampler_works_in_an_imbalanced_learn_pipeline_and_its_grid_search(fix
 def test_a_sampler_without_a_mechanism_learns_the_classes():
     with pytest.warns(LearntDomainWarning, match=r"LabelRR\(classes="):
         assert LabelSampler().fit([[0.0], [1.0]], [0, 1]).privacy_guarantee_.stated == 1.0
+
+
+@pytest.mark.parametrize("cls", [LabelRR, LabelLaplace, LabelLaplaceVector, LabelMatrixRR])
+def test_an_unknown_parameter_names_the_class(cls):
+    with pytest.raises(TypeError, match=rf"^{cls.__name__} has no parameter 'foo'"):
+        cls(1.0, foo=1)

@@ -1,4 +1,5 @@
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -7,10 +8,13 @@ from scipy import sparse, stats
 from sklearn.base import clone
 
 from skldp.estimators._random_projection import RandomProjectionPrivatizer
-from skldp.exceptions import OutOfDomainWarning
+from skldp.exceptions import OutOfDomainWarning, PrivacyGuaranteeWarning
 from skldp.mechanisms.vector import _projection as module
 
-pytestmark = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning"),
+    pytest.mark.filterwarnings("ignore:RandomProjectionPrivatizer states delta"),
+]
 
 
 def rows(n=60, d=120, dtype=np.float64):
@@ -114,6 +118,17 @@ def test_names_and_frames():
     assert list(privatizer.set_output(transform="pandas").transform(rows(d=3))) == expected
     assert isinstance(privatizer.transform(rows(d=3)), pandas.DataFrame)
     assert isinstance(privatizer.set_output(transform="polars").transform(rows(d=3)), polars.DataFrame)
+
+
+def test_a_delta_above_the_stated_one_is_warned_of_with_both_figures():
+    with pytest.warns(PrivacyGuaranteeWarning, match=r"states delta 1e-06, .* proved is .*spectral") as seen:
+        proved = RandomProjectionPrivatizer().fit(rows()).privacy_guarantee_.delta
+    assert proved > 1e-6
+    assert f"{proved:.4g}" in str(seen[0].message)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for options in {"sensitivity": "spectral"}, {"sensitivity": "union", "vocabulary_size": 2, "delta": 0.5}:
+            RandomProjectionPrivatizer(**options).fit(rows())
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])

@@ -43,8 +43,8 @@ pytestmark = [pytest.mark.filterwarnings(f"ignore::{w.__module__}.{w.__name__}")
 
 
 @pytest.mark.parametrize("cls", ALL, ids=lambda cls: cls.__name__)
-def test_has_at_most_three_bases_of_this_package(cls):
-    assert sum(base.__module__.startswith("skldp.") for base in cls.__mro__[1:]) <= 3
+def test_has_at_most_four_bases_of_this_package(cls):
+    assert sum(base.__module__.startswith("skldp.") for base in cls.__mro__[1:]) <= 4
 
 
 def rows(n=40, d=3, dtype=np.float64):
@@ -183,8 +183,10 @@ def test_the_guarantee_is_exact_or_warned_of(cls):
     warned = [str(one.message) for one in issued if one.category is PrivacyGuaranteeWarning]
     assert guarantee.stated == 1.5
     assert not guarantee.seeded
-    assert (guarantee.epsilon <= 1.5) == (not warned)
-    assert all("1.5" in text and f"{guarantee.epsilon:.4g}" in text for text in warned)
+    published_delta = dict(guarantee.figures).get("delta as published", guarantee.delta)
+    assert (guarantee.epsilon <= 1.5 and guarantee.delta <= published_delta) == (not warned)
+    proved = guarantee.epsilon if guarantee.epsilon > 1.5 else guarantee.delta
+    assert all(f"{proved:.4g}" in text for text in warned)
 
 
 @each_transformer

@@ -17,7 +17,9 @@ from sklearn.preprocessing import (
 from sklearn.utils import all_estimators
 
 from skldp import BoundsScaler
+from skldp.domains._declared_columns import CategoryColumn, NumberColumn
 from skldp.estimators import _public_steps as public_steps
+from skldp.estimators._column_encoder import ColumnEncoder
 from skldp.estimators._public_steps import PublicEffect, effect_of_public, ignores_labels
 
 HUGE = np.finfo(np.float64).max
@@ -32,6 +34,8 @@ STEPS = [
     (Normalizer(norm="max"), NUMBERS),
     (OneHotEncoder(handle_unknown="ignore", sparse_output=False, **LEVELS), WORDS),
     (OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1, **LEVELS), WORDS),
+    (ColumnEncoder({0: NumberColumn("a", 0, 9), 2: NumberColumn("b", -1, 1, missing="category")}), NUMBERS),
+    (ColumnEncoder({0: CategoryColumn("a", ("a", "b")), 1: CategoryColumn("b", (1, 2, None))}), WORDS),
     (SimpleImputer(strategy="constant", keep_empty_features=True), np.where(NUMBERS == 2.5, np.nan, NUMBERS)),
 ]
 

@@ -1,7 +1,7 @@
 """What public estimators share: the rule of their names, and the text of the parameters that mean the same.
 
 scikit-learn has no public tool that puts one text into several docstrings: its own classes repeat it, and a test
-compares them. So does this one, which keeps docstrings whole for whoever reads the source, and under ``python -OO``.
+compares them. So does this one; a docstring may refer to that of another class instead.
 """
 
 import inspect
@@ -61,13 +61,17 @@ OF_ITS_OWN = {
 
 
 def documented(cls):
-    """The section Parameters of a class: types and texts by name, in order."""
+    """The section Parameters of a class: types and texts by name, in order; those of the class that it refers to."""
     section = re.search(r"^Parameters\n-+\n(.*?)\n(?=^\w[\w ]*\n---|\Z)", inspect.getdoc(cls), re.S | re.M).group(1)
     found = {}
     for entry in re.split(r"\n(?=\S)", section):
         head, *text = entry.split("\n")
         names, _, kind = head.partition(" : ")
-        found |= dict.fromkeys(names.split(", "), (kind, " ".join(" ".join(text).split())))
+        text = " ".join(" ".join(text).split())
+        for each in names.split(", "):
+            found[each] = (kind, text)
+            if sibling := re.match(r"As for :class:`(\w+)`", text):
+                found[each] = documented(ESTIMATORS[sibling[1]])[each]
     return found
 
 

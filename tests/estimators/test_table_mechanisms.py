@@ -230,9 +230,10 @@ def test_estimates_have_no_bias(mechanism):
 def test_a_policy_of_each_comes_back(mechanism):
     table = TablePrivatizer(3.0, schema=OF_WORDS, category_mechanism={"city": mechanism}).fit(WORDS)
     policy = Policy.from_estimator(table, purpose="tests")
-    again = Policy.from_json(policy.to_json()).to_estimator()
-    assert Policy.from_estimator(again.fit(WORDS), purpose="tests").fields == policy.fields
-    assert type(again.mechanisms_["city"]) is type(table.mechanisms_["city"])
+    again = Policy.from_json(policy.to_json())
+    assert again.fields == policy.fields
+    laws = {field.name: field.law for field in again.fields}
+    assert laws["city"] == table.mechanism_.parts[list(laws).index("city")].integer_law
 
 
 @pytest.mark.parametrize(

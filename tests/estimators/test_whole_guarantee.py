@@ -184,7 +184,7 @@ COMPOSITIONS = {
         "features are not randomised",
     ),
     "a cache": (make_pipeline(private(), StandardScaler(), memory="CACHE"), None, INF, "memory"),
-    "distances": (make_pipeline(MultivariateLaplacePrivatizer(3.0)), None, 3, "real numbers"),
+    "distances": (make_pipeline(MultivariateLaplacePrivatizer(3.0)), None, 3, "rounded to a lattice"),
     "distances of columns": (ColumnTransformer([("a", MultivariateLaplacePrivatizer(3.0), [0, 2])]), None, 3, ""),
     "distances stretched": (make_pipeline(Normalizer(), MultivariateLaplacePrivatizer(3.0)), None, INF, "stretch"),
     "distances within a radius": (

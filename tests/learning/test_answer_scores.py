@@ -184,7 +184,7 @@ def test_sums_are_those_of_scores():
     cases = [(code_scores(one.integer_law), one.integer_law.n_answers) for one in CODES]
     cases.append((number_parts(law, np.linspace(-1, 1, 5)), law.n_answers))
     ramps = Ramps(law.lattice, np.array([-0.5, 0.2, 0.7]), np.full(3, 0.1), law.lattice_count / 2**64)
-    cases += [(StepScores(ramps, cumulative=cumulative), law.n_answers) for cumulative in (False, True)]
+    cases += [(StepScores(ramps), law.n_answers)]
     for parts, n_answers in cases:
         answers = rng.integers(0, n_answers, 50).astype(np.uint8 if n_answers <= 256 else np.uint16)
         scores = np.array([parts.scores(answers, part) for part in range(parts.n_parts)])

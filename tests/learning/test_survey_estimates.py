@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom
 
 from skldp.learning._answer_scores import Scores, code_scores
-from skldp.learning._survey_estimates import Sums, correlation, quantile_estimate, quotients, variance
+from skldp.learning._survey_estimates import Sums, quantile_estimate, quotients, variance
 from skldp.mechanisms import RandomizedResponse
 from skldp.mechanisms.categorical._unary import UnaryEncoding
 from skldp.mechanisms.numeric._distribution import DistributionEstimate
@@ -57,27 +57,22 @@ def test_an_interval_of_other_scores_holds_their_mean_even_where_few_are_all_ali
         assert binom.pmf(hits, n, share)[(found.low <= share) & (share <= found.high)].sum() > 0.9
 
 
-def test_two_equal_reports_tell_no_variance_and_no_correlation():
+def test_two_equal_reports_tell_no_variance():
     number, everyone = scores([1, 1], 3), Scores(np.ones(2), 1.0, 1.0)
     square = Scores(np.array([1.5, 1.5]), 0.0, 9.0)
     found = variance(number, square, everyone, 0.95, "")
     assert found.high - found.low > 9
-    found = correlation((number, square), (number, square), everyone, 0.95, "")
-    assert (found.low[0], found.high[0]) == (-1, 1)
 
 
 @pytest.mark.parametrize("weights", [np.full(40, -1), 2 * HALF - 1, np.where(np.arange(40) < 25, -1, 1)])
 def test_where_fewer_than_nobody_is_left_nothing_is_known(weights):
-    one, two, left = scores(np.sin(range(40)), 3), scores(np.cos(range(40)), 3), scores(weights, 1)
+    one, left = scores(np.sin(range(40)), 3), scores(weights, 1)
     for found in (
         quotients(Sums.of(one, left), 40, 0.95, "", ("",)),
         variance(one, square_of(one), left, 0.95, ""),
     ):
         assert math.isnan(found.values[0])
         assert (found.low[0], found.high[0]) == (-math.inf, math.inf)
-    found = correlation((one, square_of(one)), (two, square_of(two)), left, 0.95, "")
-    assert math.isnan(found.values[0])
-    assert (found.low[0], found.high[0]) == (-1, 1)
 
 
 def test_a_variance_of_few_who_may_be_nobody_has_no_bounds():

@@ -405,3 +405,11 @@ def test_mechanisms_of_the_same_law_are_equal():
     assert one == other
     assert hash(one) == hash(other)
     assert one != bitrand(2.5, box(4), calibration="exact")
+
+
+@pytest.mark.parametrize("make", [latent, ome])
+@pytest.mark.parametrize("calibration", ["published", "exact"])
+def test_an_alpha_is_checked_although_laws_are_kept(make, calibration):
+    make(1.0, box(3), calibration=calibration, alpha=1.0)
+    with pytest.raises(ValueError, match="alpha must be a finite number"):
+        make(1.0, box(3), calibration=calibration, alpha=True)

@@ -14,7 +14,7 @@ from skldp.mechanisms.bits._flip_laws import (
     BitLaw,
     bitrand_law,
     latent_corrected_ratio,
-    latent_law,
+    latent_laws,
     log_alpha_bound,
     ome_corrected_ratio,
     ome_laws,
@@ -69,7 +69,7 @@ def test_alpha_above_theorem_2_is_refused_with_the_bound():
 @given(st.floats(1e-6, 5), st.floats(0.01, 100))
 def test_latent_and_ome_follow_their_equations(budget, alpha):
     zero = 1 / (1 + alpha * math.exp(budget))
-    latent = latent_law(budget, 3, alpha)
+    (latent,) = latent_laws(budget, 3, alpha)
     np.testing.assert_allclose(latent.ones, [[zero] * 3, [1 / (1 + alpha)] * 3], rtol=1e-12)
     even, odd = alpha / (1 + alpha), 1 / (1 + alpha**3)
     first, second = ome_laws(budget, 3, alpha)

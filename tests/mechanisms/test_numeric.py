@@ -14,9 +14,9 @@ from skldp.mechanisms.numeric._bounded_features import (
     JOINT_MECHANISMS,
     NUMERIC_MECHANISMS,
     BoundedFeatures,
-    automatic_n_sampled,
     best_mechanism,
     make_mechanism,
+    mean_sampled_variance,
     number_of_sampled_features,
     worst_sampled_variance,
 )
@@ -137,13 +137,36 @@ def test_by_name_refuses():
 
 
 def test_number_of_sampled_features():
-    assert [automatic_n_sampled(eps, 10) for eps in (0.1, 2.49, 2.5, 5.0, 24.9, 1e9)] == [1, 1, 1, 2, 9, 10]
+    chosen = [number_of_sampled_features("auto", "piecewise", eps, 10) for eps in (1e-6, 2.5, 4.0, 5.0, 7.0, 24.9, 1e9)]
+    assert chosen == [1, 1, 2, 2, 3, 10, 10]
     assert number_of_sampled_features("all", "hybrid", 1.0, 10) == 10
     assert number_of_sampled_features("auto", "duchi_vector", 1.0, 10) == 10
     assert number_of_sampled_features(np.int64(3), "gaussian", 1.0, 10) == 3
     for bad in (0, 11, -1, True, 2.0, "some", None):
         with pytest.raises(ValueError, match=r"n_sampled_features, .* must be"):
             number_of_sampled_features(bad, "hybrid", 1.0, 10)
+
+
+@pytest.mark.parametrize("name", [one for one in NUMERIC_MECHANISMS if one not in (*JOINT_MECHANISMS, "points")])
+def test_another_number_of_sampled_features_has_no_smaller_variance(name):
+    """The error of the choice over the least error of all choices was up to 1.25 by Equation 12 alone."""
+    for epsilon in (0.5, 2.4, 3.3, 4.0, 6.0, 7.0, 8.0, 10.0):
+        for d in (2, 5, 20):
+            errors = [worst_sampled_variance(make_mechanism(name, epsilon, k), d, k) for k in range(1, d + 1)]
+            chosen = number_of_sampled_features("auto", name, epsilon, d)
+            assert errors[chosen - 1] <= min(errors) * 1.05
+
+
+def test_the_number_of_sampled_features_follows_the_objective():
+    """A law is chosen by the error under the prior, here of numbers at the ends, where sampling costs the most."""
+    for prior in ((), (1.0,), (1.0, *[0.0] * 20, 1.0), (0.0, 0.0, 1.0, 0.0, 0.0)):
+        k = number_of_sampled_features("auto", "points", 4.0, 3, prior)
+        laws = {n: make_mechanism("points", 4.0, n, prior=prior) for n in (1, 2, 3)}
+        if prior:
+            errors = [mean_sampled_variance(law, 3, n, prior) for n, law in laws.items()]
+        else:
+            errors = [worst_sampled_variance(law, 3, n) for n, law in laws.items()]
+        assert errors[k - 1] == min(errors)
 
 
 @pytest.mark.parametrize("n_sampled", ["auto", "all", 2])

@@ -347,7 +347,7 @@ def test_guarantees_of_the_four_sensitivities():
         # Two opposite words are as far apart as the bound says, and rounding must not bring it below.
         declared = ProjectedRelease(gaussian, 2.0, vocabulary=np.stack([word, -word])).guarantee().diameter
         assert Fraction(declared) ** 2 >= sum((2 * Fraction(x)) ** 2 for x in word.tolist())
-    assert "multivariate Laplace in real numbers" in gordon.guarantee().basis
+    assert "multivariate Laplace, rounded to a lattice, of rows projected" in gordon.guarantee().basis
     unit = ProjectedRelease(RandomProjection(80, 20, kind="sparse"), 2.0, noise="privunit").guarantee()
     assert (unit.unit, unit.delta) == ("record", 0.0)
     assert 2.0 * (1 - 1e-9) < unit.epsilon <= 2.0

@@ -171,8 +171,20 @@ def test_numbers_of_columns_are_resolved():
     assert resolve("auto", domains, 1.0, "best") == 1
     with pytest.raises(ValueError, match="n_sampled_features, if not 'auto' or 'all', must be"):
         resolve(4, domains, 1.0, "best")
-    assert sampled_shares(2.0, [1, 1, 2], None) == (0.5, 0.5, 1.0)
-    assert sampled_shares(2.0, [1, 1, 1], 2) == (1.0, 1.0, 1.0)
+    numbers = [Interval(0, 1)] * 3
+    assert sampled_shares(2.0, numbers, [1, 1, 2], None) == (0.5, 0.5, 1.0)
+    assert sampled_shares(2.0, numbers, [1, 1, 1], 2) == (1.0, 1.0, 1.0)
+
+
+def test_a_column_with_one_value_takes_no_share():
+    domains = [Interval(0, 1), Categories((7,)), Categories((1, 2))]
+    shares = sampled_shares(2.0, domains, [1, 5, 1], None)
+    assert (shares[0], shares[2]) == (1.0, 1.0)
+    guarantee = MixedRecord(Columns.of(dict(zip("abc", domains, strict=True))), shares).guarantee()
+    assert guarantee.stated == 2.0
+    assert 1.999 < guarantee.epsilon <= 2.0
+    alone = sampled_shares(2.0, [Categories((7,))], [1], None)
+    assert MixedRecord(Columns.of({"b": Categories((7,))}), alone).guarantee().stated == 2.0
 
 
 @pytest.mark.parametrize("n_people", [4, 6, 9])

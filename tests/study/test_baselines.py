@@ -181,7 +181,6 @@ def test_curves_over_epsilon_of_the_models_need_no_clean_estimator():
     model = PrivateLogisticRegression(bounds=(0, 10), classes=["low", "high"])
     curve = privacy_utility_curve(model, X, LABELS, epsilons=[6.0], cv=2)
     assert curve.clean_mean > curve[0].score_mean > curve.majority_mean
-    assert curve[0].score_worst <= curve[0].score_mean
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,4 @@
 import csv
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -63,29 +62,37 @@ def test_features_that_are_not_private_are_no_mechanism_within_a_budget():
     assert any("only the label" in line for line in found.caption())
 
 
-def test_table_puts_the_best_at_the_largest_budget_first():
+def test_table_puts_the_best_within_a_small_epsilon_first():
     comparison = small_comparison()
     table = ranking(comparison)
-    assert table.headings == ("mechanism", "ε ≤ 4", "ε ≤ 40")
-    assert [row[0] for row in table.rows[:2]] == ["without privacy", "majority"]
-    rows = table.rows[2:]
-    last = [-math.inf if row[-1] == "–" else float(row[-1]) for row in rows]
-    assert last == sorted(last, reverse=True)
-    assert (2, 2) in table.bold
+    assert table.headings == ("", "4", "40")
+    names = [row[0] for row in table.rows]
+    assert names[0] == comparison.ranking(4.0)[0][0]
+    assert names[-4:] == ["bitrand as published", "  at an exact ε of", "without privacy", "majority"]
+    kept = [name for name in NAMES if name != "bitrand"]
+    assert sorted(names[:-4]) == sorted(kept)
+    first = [float(row[1]) for row in table.rows[: len(kept)]]
+    assert first == sorted(first, reverse=True)
     assert len(table.bold) == 2
     for i, j in table.bold:
         best = comparison.ranking((4.0, 40.0)[j - 1])[0]
         assert (table.rows[i][0], table.rows[i][j]) == (best[0], f"{best[1].score_mean:.3f}")
-    assert ["bitrand", "–", "–"] in rows
+    published = comparison.curves["bitrand"]
+    assert table.rows[-4][1:] == [f"{point.score_mean:.3f}" for point in published]
+    assert all(float(cell.replace(",", "")) > 4 for cell in table.rows[-3][1:])
+    assert table.ends == {len(kept) - 1, len(kept) + 1}
 
 
-def test_what_is_within_a_small_epsilon_stands_alone():
-    table = ranking(small_comparison(), within=4.0)
-    assert table.headings == ("mechanism", "ε ≤ 4")
-    names = [row[0] for row in table.rows[2:]]
-    assert sorted(names) == sorted(name for name in NAMES if name != "bitrand")
-    assert all(row[1] != "–" for row in table.rows)
-    assert table.bold == {(2, 1)}
+def test_a_small_epsilon_decides_the_order_where_there_is_one():
+    curves = small_comparison().curves
+    of = {name: curves[name] for name in ("duchi", "privunit")}
+    swapped = {
+        name: replace(curve, points=tuple(replace(p, score_mean=s) for p, s in zip(curve, scores, strict=True)))
+        for (name, curve), scores in zip(of.items(), [(0.4, 0.9), (0.5, 0.6)], strict=True)
+    }
+    table = ranking(replace(small_comparison(), curves=swapped))
+    assert [row[0] for row in table.rows[:2]] == ["privunit", "duchi"]
+    assert table.bold == {(0, 1), (1, 2)}
 
 
 def test_all_points_stand_in_one_table_and_in_one_file(tmp_path):
@@ -183,7 +190,7 @@ def test_a_regression_releases_the_target_with_its_row():
         compare_mechanisms(data, ["none"], QUICK)
     with pytest.raises(StudyInputError, match="must be one of"):
         compare_mechanisms(data, ["logistic-rounds"], QUICK)
-    assert [row[0] for row in ranking(found).rows[:2]] == ["without privacy", "the mean"]
+    assert [row[0] for row in ranking(found).rows[-2:]] == ["without privacy", "the mean"]
 
 
 def test_at_which_epsilons_people_are_too_few_is_told_once():
@@ -197,17 +204,20 @@ def test_at_which_epsilons_people_are_too_few_is_told_once():
     ]
 
 
-def test_the_caption_ends_with_what_is_best_where_people_are_protected():
+def test_the_headline_names_what_is_best_where_people_are_protected():
     data = load_study_data("digits")
     found = compare_mechanisms(data, ["bitrand", "bitrand-exact"], replace(QUICK, epsilons=(2.0, 100.0)))
     [(name, point)] = found.ranking(4.0)
     assert name == "bitrand-exact"
-    assert found.caption()[-1] == (
-        f"Best at an exact epsilon of at most 4: bitrand-exact, {point.score_mean:.3f} at {point.exact_epsilon:.4g}."
-    )
+    share = max(0, point.score_mean - found.first.majority_mean) / (found.first.clean_mean - found.first.majority_mean)
+    assert found.headline() == [
+        "digits: 1,797 rows, 64 features, 10 classes.",
+        f"Best at an exact epsilon of at most 4: bitrand-exact, accuracy {point.score_mean:.3f} at "
+        f"{point.exact_epsilon:.4g}, {share:.0%} of what is learnt without privacy.",
+    ]
     published = compare_mechanisms(data, ["bitrand"], QUICK)
     least = min(point.exact_epsilon for point in published.curves["bitrand"])
-    assert published.caption()[-1] == (
+    assert published.headline()[-1] == (
         f"No exact epsilon is at most 4; the smallest is {least:.4g}, of bitrand. Set smaller --epsilons; mechanisms "
         "named -exact keep the stated epsilon."
     )
@@ -220,10 +230,10 @@ def test_the_caption_ends_with_what_is_best_where_people_are_protected():
         ({"labels": "none", "epsilons": (9.0,)}, "9"),
     ],
 )
-def test_caption_names_the_smallest_exact_epsilon(more, least):
+def test_the_headline_names_the_smallest_exact_epsilon(more, least):
     settings = replace(QUICK, **({"epsilons": (4.0,)} | more))
     found = compare_mechanisms(load_study_data("wine"), ["duchi", "bitrand"], settings)
-    assert found.caption()[-1] == (
+    assert found.headline()[-1] == (
         f"No exact epsilon is at most 4; the smallest is {least}, of duchi. Set smaller --epsilons; mechanisms named "
         "-exact keep the stated epsilon."
     )
@@ -231,4 +241,4 @@ def test_caption_names_the_smallest_exact_epsilon(more, least):
 
 def test_a_study_of_labels_alone_says_that_features_are_not_private():
     found = compare_mechanisms(load_study_data("wine"), ["none"], QUICK)
-    assert found.caption()[-1] == "No exact epsilon is at most 4: the features are not private."
+    assert found.headline()[-1] == "No exact epsilon is at most 4: the features are not private."

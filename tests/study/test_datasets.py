@@ -153,6 +153,39 @@ def test_a_target_of_numbers_is_a_regression(write):
     assert load_study_data("digits").target_bounds is None
 
 
+def test_all_that_is_missing_is_said_at_once(write):
+    path = write(
+        "age,town,height,cost\n" + "".join(f"{i or ''},{'ab'[i % 2] if i > 2 else ''},1.7,{i / 2}\n" for i in range(8))
+    )
+    with pytest.raises(StudyInputError) as caught:
+        load_study_data(path, target="cost")
+    said = str(caught.value)
+    assert "'age' of people.csv has 1 missing values, the first in row 1; column 'town' has 3 missing" in said
+    assert "needs --bounds low,high" in said
+    assert "for age, height" in said
+    assert "needs --target-bounds" in said
+    assert "\n" not in said
+
+
+def test_a_target_may_be_studied_on_a_log_scale(write):
+    path = write("age,cost\n" + "".join(f"{i},{cost}\n" for i, cost in enumerate((-1, 0, 1, 10, 100, 1000, 5, 7.5))))
+    data = load_study_data(path, target="cost", bounds="0,9", target_bounds="1,100", target_transform="log")
+    assert data.target_bounds == (0.0, np.log(100))
+    # Two below the bounds and one above.
+    assert data.n_targets_clipped == 3
+    np.testing.assert_array_equal(data.y[2:], np.log([1, 10, 100, 1000, 5, 7.5]))
+    for given, message in (
+        ({"target_bounds": "0,9"}, "needs target bounds above 0; got 0 and 9"),
+        ({"target_transform": "exp"}, "must be one of none, log"),
+        ({"target_bounds": None}, "needs --target-bounds"),
+    ):
+        options = {"bounds": "0,9", "target_transform": "log"} | given
+        with pytest.raises(StudyInputError, match=message):
+            load_study_data(path, target="cost", **options)
+    with pytest.raises(StudyInputError, match="--target-transform is for a target of numbers"):
+        load_study_data("digits", target_transform="log")
+
+
 def test_many_whole_numbers_are_no_classes_but_what_one_says_counts(write):
     for n_values, task in ((20, "classification"), (21, "regression")):
         path = write("age,level\n" + "".join(f"{i % 9},{i % n_values}\n" for i in range(84)))

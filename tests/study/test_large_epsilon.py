@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from skldp.estimators._table_encoding import TABLE_MECHANISMS
 from skldp.study._comparison import compare_mechanisms
 from skldp.study._datasets import StudyData
 from skldp.study._pipelines import (
@@ -24,28 +23,20 @@ LINE = ROWS @ [2.0, -1.0, 0.5]
 TARGET = np.clip(3 + LINE + RNG.normal(0, 0.3, N), -2, 8)
 # In a classification, PrivUnit releases directions: the class depends on the direction of a row.
 CLASSES = np.where(LINE + RNG.normal(0, 0.3, N) * np.linalg.norm(ROWS, axis=1) > 0, "high", "low")
-CATEGORY = RNG.integers(3, size=N)
-TABLE = np.column_stack([ROWS[:, 0], 2 * np.eye(3)[CATEGORY] - 1])
-OF_TABLE = np.where(ROWS[:, 0] + CATEGORY + RNG.normal(0, 0.3, N) > 1, "high", "low")
 
 
-def data(X, y, of_column=(), **options):
+def data(X, y, **options):
     ends = -np.ones(X.shape[1]), np.ones(X.shape[1])
     names = tuple(map(str, range(X.shape[1])))
-    return StudyData("made up", X, y, names, *ends, "declared bounds", of_column=of_column, **options)
+    return StudyData("made up", X, y, names, *ends, "declared bounds", **options)
 
 
 REGRESSION = data(ROWS, TARGET, target_bounds=(-2.0, 8.0))
 CLASSIFICATION = data(ROWS, CLASSES)
-IN_COLUMNS = ("number", "category", "category", "category")
-IN_A_TABLE = data(TABLE, OF_TABLE, IN_COLUMNS)
-NUMBER_IN_A_TABLE = data(TABLE, ROWS[:, 0] + CATEGORY, IN_COLUMNS, target_bounds=(-1.0, 3.0))
 BASELINES = {
     "numbers": (REGRESSION, "none", [*FEATURE_MECHANISMS, *PRIVATE_MODELS["regression"]]),
     "classes": (CLASSIFICATION, "label-rr", [*FEATURE_MECHANISMS, *PRIVATE_MODELS["classification"]]),
     **{f"classes, {label}": (CLASSIFICATION, label, ["none"]) for label in LABEL_MECHANISMS},
-    "classes in a table": (IN_A_TABLE, "label-rr", [*TABLE_MECHANISMS]),
-    "numbers in a table": (NUMBER_IN_A_TABLE, "none", [*TABLE_MECHANISMS]),
 }
 
 
@@ -59,15 +50,13 @@ NOISE_STAYS = {
     "latent-exact": "a bit of 1 stays with probability 1 / (1 + alpha)",
     "ome": "a bit of 1 stays with probability 1 / 2 at alpha = 1",
     "ome-exact": "a bit of 1 stays with probability 1 / 2 at alpha = 1",
-    "table-oue": "the bit of the category is 1 with probability 1 / 2",
-    "table-hadamard": "each answer stands for half of the categories",
 }
-NO_TARGET_COLUMN = ("privunit-projected", "random-projection")
+NO_TARGET_COLUMN = ("privunit-projected", "random-projection", "random-projection-exact")
 
 
-def release_of(study, name):
+def release_of(name):
     settings = ComparisonSettings((EPSILON,), labels="none", seed=0)
-    return study_pipeline(name, study, settings)[0].set_params(features__epsilon=EPSILON)[:1]
+    return study_pipeline(name, CLASSIFICATION, settings)[0].set_params(features__epsilon=EPSILON)[:1]
 
 
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.PrivacyGuaranteeWarning")
@@ -90,14 +79,12 @@ def test_baselines_reach_the_clean_score(compared):
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.PrivacyGuaranteeWarning")
 @pytest.mark.parametrize("name", NOISE_STAYS)
 def test_noise_stays_at_every_epsilon(name):
-    study = IN_A_TABLE if name in TABLE_MECHANISMS else CLASSIFICATION
-    released = release_of(study, name).fit_transform(np.repeat(study.X[:1], 2_000, axis=0))
+    released = release_of(name).fit_transform(np.repeat(CLASSIFICATION.X[:1], 2_000, axis=0))
     assert np.std(np.asarray(released), axis=0).max() > 0.15
 
 
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.PrivacyGuaranteeWarning")
-@pytest.mark.parametrize("name", sorted({*FEATURE_MECHANISMS, *TABLE_MECHANISMS} - {*NOISE_STAYS}))
+@pytest.mark.parametrize("name", sorted({*FEATURE_MECHANISMS} - {*NOISE_STAYS}))
 def test_noise_vanishes_where_nothing_is_said(name):
-    study = IN_A_TABLE if name in TABLE_MECHANISMS else CLASSIFICATION
-    released = release_of(study, name).fit_transform(np.repeat(study.X[:1], 2_000, axis=0))
+    released = release_of(name).fit_transform(np.repeat(CLASSIFICATION.X[:1], 2_000, axis=0))
     assert np.std(np.asarray(released), axis=0).max() < 0.1

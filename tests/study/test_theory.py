@@ -23,7 +23,7 @@ from skldp.domains._domain import Box
 from skldp.mechanisms.bits._bit_flip import BitFlip
 from skldp.mechanisms.bits._calibration import exact_bitrand_law
 from skldp.mechanisms.bits._fixed_point import FixedPoint
-from skldp.mechanisms.bits._flip_laws import latent_law, ome_laws
+from skldp.mechanisms.bits._flip_laws import latent_laws, ome_laws
 from skldp.mechanisms.numeric._duchi import Duchi
 
 EPSILONS = [0.1, 1.0, 2.0]
@@ -121,7 +121,7 @@ def test_theorem_3_needs_a_lower_limit_of_beta(n_classes, beta):
 
 def test_ratios_of_latent_and_ome_grow_with_the_share_of_a_bit():
     """From 7/8 and 1/2 for a small share towards 1."""
-    for laws, limit in ((lambda s: (latent_law(s, 10, 7.0),), 0.875), (lambda s: ome_laws(s, 10, 1.0), 0.5)):
+    for laws, limit in ((lambda s: latent_laws(s, 10, 7.0), 0.875), (lambda s: ome_laws(s, 10, 1.0), 0.5)):
         ratios = [exact_epsilon(laws(share), 2) / (20 * share) for share in (1e-4, 0.1, 1.0, 10.0)]
         assert ratios[0] == pytest.approx(limit, rel=1e-4)
         assert (np.diff(ratios) > 0).all()
@@ -137,7 +137,7 @@ def test_the_exact_law_has_the_least_error_at_its_exact_level():
 
 
 def test_errors_weigh_zeros_and_ones_alike():
-    latent = error_probabilities((latent_law(1 / 40, 4, 7.0),))
+    latent = error_probabilities(latent_laws(1 / 40, 4, 7.0))
     np.testing.assert_allclose(latent, (7 / 8 + 1 / (1 + 7 * math.exp(1 / 40))) / 2, rtol=1e-12)
     ome = error_probabilities(ome_laws(1 / 40, 4, 1.0)[:1])
     np.testing.assert_allclose(ome, (1 / 2 + 1 / (1 + math.exp(1 / 40))) / 2, rtol=1e-12)

@@ -9,7 +9,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from skldp._arrays import Bools, Floats, Ints, Positions
+from skldp._arrays import Bools, Ints, Positions
+from skldp.accounting._class_query import ClassQuery
 from skldp.accounting._decide import Workers
 from skldp.accounting._query import Query, ReleaseQuery
 from skldp.accounting._regression_query import RegressionQuery
@@ -19,52 +20,76 @@ from skldp.accounting.ledger._records import Identity, canonical_ids, check_key,
 from skldp.accounting.losses._region import Bounds, Region, region_of
 from skldp.domains._domain import Box
 from skldp.mechanisms._noise import Noise, noise_from
+from skldp.mechanisms._record import CategoricalRecord
 from skldp.mechanisms._rows import RowMechanism
+from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 from skldp.mechanisms.numeric._duchi import Duchi
+
+# Name of an attribute, or names of the features that declare it.
+Part = str | Sequence[str]
 
 
 @dataclass(frozen=True)
 class FeatureQuestion:
-    """Query for one feature of a record."""
+    """Query for a number, or for the category of a one-hot block, of a record."""
 
-    query: RegressionQuery
-    column: int
+    query: RegressionQuery | ClassQuery
+    columns: list[int]
     region: Region
 
     @classmethod
     def of(
-        cls, mechanism: RowMechanism, part: str, features: Sequence[str] | None, bounds: Bounds | None
+        cls, mechanism: RowMechanism, part: Part, features: Sequence[str] | None, bounds: Bounds | None
     ) -> "FeatureQuestion | None":
-        """Return the query equivalent to Duchi's mechanism for one number; None for other mechanisms."""
+        """Return the query equivalent to a release of features by one name or several; None if it names no feature."""
         law = mechanism.mechanism if isinstance(mechanism, BoundedFeatures) else mechanism
         domain = mechanism.domain if isinstance(mechanism, RowMechanism) else None
-        if not isinstance(law, Duchi) or not isinstance(domain, Box) or domain.n_features != 1:
+        is_number = isinstance(law, Duchi) and isinstance(domain, Box) and domain.n_features == 1
+        if not is_number and not isinstance(part, list | tuple):
             return None
-        if bounds is None or features is None or list(features).count(part) != 1:
+        names = list(part) if isinstance(part, list | tuple) else [str(part)]
+        known = [] if features is None else list(features)
+        if bounds is None or any(known.count(name) != 1 for name in names):
             raise ValueError(
-                "part must be one of the declared features to charge a number by its released values; "
-                f"got part={part!r} and the features {features!r}. "
-                "Call PrivacyLedger.declare(bounds=..., features=[...]) first."
+                "part must be one of the declared features, or all of a one-hot block; got "
+                f"{part!r} and the features {features!r}. Call PrivacyLedger.declare(bounds=..., features=[...]) first."
             )
-        region, column = region_of(bounds, n_features=len(features)), list(features).index(part)
-        if region.in_block[column] or len(region.limits):
+        region, columns = region_of(bounds, n_features=len(known)), [known.index(name) for name in names]
+        if isinstance(law, Duchi) and isinstance(domain, Box) and len(names) == 1:
+            return cls(_number(law, names[0], domain, region, columns[0]), columns, region)
+        law = law.parts[0] if isinstance(law, CategoricalRecord) and len(law.parts) == 1 else law
+        own = [range(block.columns.start, block.columns.stop) for block in region.blocks if not block.at_most_one]
+        if not isinstance(law, RandomizedResponse) or columns not in map(list, own) or len(region.limits):
             raise ValueError(
-                f"The feature {part!r} must not be in a one-hot block or an inequality, since its value alone cannot "
-                "be clipped to the domain. Release the full record, or release the feature without part."
+                "part must be the features of a one-hot block of a domain without inequalities, in their order, for a "
+                f"release by randomized response; got part={part!r} and {type(mechanism).__name__}."
             )
-        (low,), (high,) = domain.low, domain.high
-        inside = low <= region.box[0, column] and region.box[1, column] <= high
-        kind: Literal["linear", "truncated"] = "linear" if inside else "truncated"
-        coef = np.eye(len(features))[column]
-        return cls(RegressionQuery(kind, coef, 0.0, (low, high), law.exact_epsilon), column, region)
+        query = ClassQuery(np.eye(len(known))[columns], np.zeros(len(columns)), law.epsilon)
+        if query.mechanism.code_counts != law.code_counts:
+            raise ValueError(f"There must be a class for each of the {len(columns)} features; got {law.n_classes}.")
+        return cls(query, columns, region)
 
-    def release(self, values: npt.NDArray[Any], noise: Noise) -> tuple[Floats, Ints]:
-        """Draw answers; return the values released by Duchi's mechanism, shape (n,), and the recorded outputs."""
+    def release(self, values: npt.NDArray[Any], noise: Noise) -> tuple[npt.NDArray[Any], Ints]:
+        """Draw answers; return the released values or codes, shape (n,), and the recorded outputs."""
+        is_code = isinstance(self.query, ClassQuery)
         records = np.zeros((len(values), self.region.box.shape[1]))
-        records[:, self.column] = values
-        answers = self.query.sample(self.region.move(records), noise).astype(np.int64)
-        return self.query.estimate(answers), answers
+        records[:, self.columns] = values[:, None] == np.arange(len(self.columns)) if is_code else values[:, None]
+        answers = self.query.sample(records if is_code else self.region.move(records), noise).astype(np.int64)
+        return answers if is_code else self.query.estimate(answers), answers
+
+
+def _number(law: Duchi, part: str, domain: Box, region: Region, column: int) -> RegressionQuery:
+    """Return the query with the law of Duchi's mechanism for one number."""
+    if region.in_block[column] or len(region.limits):
+        raise ValueError(
+            f"The feature {part!r} must not be in a one-hot block or an inequality, since its value alone cannot "
+            "be clipped to the domain. Release the full record, or release the feature without part."
+        )
+    (low,), (high,) = domain.low, domain.high
+    inside = low <= region.box[0, column] and region.box[1, column] <= high
+    kind: Literal["linear", "truncated"] = "linear" if inside else "truncated"
+    return RegressionQuery(kind, np.eye(region.box.shape[1])[column], 0.0, (low, high), law.exact_epsilon)
 
 
 @dataclass(frozen=True)
@@ -123,7 +148,7 @@ def release(
     ids: Iterable[Any] | None,
     groups: Iterable[Any] | None,
     *,
-    part: str | None,
+    part: Part | None,
     all_or_none: bool,
     workers: Workers,
     idempotency_key: str | None,
@@ -135,8 +160,9 @@ def release(
     feature = None
     if part is not None:
         feature = FeatureQuestion.of(mechanism, part, ledger.features, ledger.bounds)
+    name: Any = part
     if feature is None:
-        _check_charge(ledger, ReleaseQuery.of(mechanism, part=part))
+        _check_charge(ledger, ReleaseQuery.of(mechanism, part=name))
     # Nothing may fail after budgets are charged.
     mechanism.encode(rows)
     given = mechanism._as_rows(rows)
@@ -172,7 +198,7 @@ def release(
         key = idempotency_key if idempotency_key is None or not number else f"{idempotency_key} {number}"
         own = [people[place] for place in places[:, 0]]
         rows_each = places.shape[1]
-        query = ReleaseQuery.of(mechanism, n_rows=rows_each, part=part) if feature is None else feature.query
+        query = ReleaseQuery.of(mechanism, n_rows=rows_each, part=name) if feature is None else feature.query
         call = Call.make(
             query,
             own,

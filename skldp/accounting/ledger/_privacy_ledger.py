@@ -278,7 +278,7 @@ class PrivacyLedger(LedgerReader):
         ids: Iterable[Any] | None = None,
         *,
         groups: Iterable[Any] | None = None,
-        part: str | None = None,
+        part: str | Sequence[str] | None = None,
         all_or_none: bool = False,
         workers: Workers = map,
         idempotency_key: str | None = None,
@@ -301,18 +301,16 @@ class PrivacyLedger(LedgerReader):
         groups : iterable of int or str, shape (n_rows,), default=None
             Id of each row's person, if people may have several rows. Each row is charged. A person's rows are all
             released or all refused.
-        part : str, default=None
+        part : str or sequence of str, default=None
             Name of a fixed attribute, such as ``"employment"``, with :class:`~skldp.mechanisms.RandomizedResponse`, or
             with the ``mechanism_`` of a :class:`~skldp.CategoricalPrivatizer` of one column by ``"sue"`` or ``"oue"``.
             Releases of one part are counted together by their outputs, so opposite outputs cost little. With
             :class:`~skldp.mechanisms.Duchi` for one number, the name of a declared feature. The release is then
-            counted as a query for that feature, with all other answers about the record. A person's value of a part
-            must not change.
-        all_or_none : bool, default=False
-            Whether to release nothing if any person must be refused. With `groups`, all people must then have the same
-            number of rows.
-        workers : map-like callable, default=map
-            Function that maps the searches over histories, in order.
+            counted as a query for that feature, with all other answers about the record. So is a release by
+            randomized response whose part is the list of the declared features of a one-hot block. A person's value of
+            a part must not change.
+        all_or_none, workers
+            As in :meth:`PrivacyLedger.answer`. With `groups`, `all_or_none` needs people with equal numbers of rows.
         idempotency_key : str, default=None
             Secret name of this call, as in :meth:`PrivacyLedger.answer`. A retry returns the same released rows,
             without a draw or a second cost, whatever the given rows. The ledger stores them encrypted under the key,
@@ -343,7 +341,7 @@ class PrivacyLedger(LedgerReader):
         well. A retry with the key returns the lost rows and continues. Erased rows are not returned.
 
         The realized loss of a history with releases is the sum of the loss of its other answers, the full charge of
-        each release and the realized loss of each part.
+        each release and the realized loss of each part. Parts that are declared features count as answers.
 
         Examples
         --------

@@ -360,20 +360,7 @@ class LedgerReader:
 
     @retry_on_conflict
     def report(self, *, verify: bool = False, workers: Workers = map) -> dict[str, Any]:
-        """Return settings, counts, and quantiles of losses and remaining budgets, as plain data.
-
-        Parameters
-        ----------
-        verify : bool, default=False
-            Whether to verify the ledger as well.
-        workers : map-like callable, default=map
-            As in :func:`ledger_report`.
-
-        Returns
-        -------
-        dict
-            Same as :func:`ledger_report`.
-        """
+        """Return settings, counts, and quantiles of losses and remaining budgets, as :func:`ledger_report` does."""
         self._store.check_open()
         checked = asdict(self.verify(workers)) if verify else None
         try:

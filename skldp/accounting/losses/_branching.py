@@ -70,18 +70,10 @@ def box_bounds(problem: SigmoidSum, center: Floats, radius: Floats) -> tuple[Flo
     """
     middle = center @ problem.weights.T + problem.offset
     spread = radius @ np.abs(problem.weights).T
-    low, high = middle - spread, middle + spread
-    slope = problem.envelope_slope(low, high, middle)
-    intercept = problem.conjugate(slope, low, high)
+    slope, intercept, share = problem.majorants(middle - spread, middle + spread)
     tilt = (slope * problem.count) @ problem.weights
     bounds = (intercept + slope * middle) @ problem.count + (np.abs(tilt) * radius).sum(axis=1) + problem.slack(slope)
     peaks = center + np.where(tilt >= 0, radius, -radius)
-    gap = problem.count * (intercept + slope * middle - problem.value(middle))
-    chord = problem.count * np.maximum(
-        np.abs(intercept + slope * low - problem.value(low)), np.abs(intercept + slope * high - problem.value(high))
-    )
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = np.where(spread > 0, np.maximum(gap, chord) / spread**2, 0.0)
     looseness = (share @ problem.weights**2) * radius**2
     return bounds, peaks, looseness
 

@@ -106,6 +106,7 @@ def _decided(
     fits, exceeds = np.zeros(len(counts), dtype=bool), np.zeros(len(counts), dtype=bool)
     bounds = np.full(len(counts), np.inf)
     active = np.arange(len(counts))
+    ends = law.box[:1], law.box[1:], *law.ranges(law.box[:1], law.box[1:])
     # All ascents start in the middle, with one row of arguments.
     points = np.zeros((1, problem.weights.shape[1]))
     lost = np.zeros(n_histories, dtype=bool)
@@ -118,7 +119,10 @@ def _decided(
         seem = np.flatnonzero(uppers + depths[active] + slack[active] + MARGIN <= epsilon)
         if len(seem):
             rows = active[seem]
-            bounds[rows] = _proved(law, counts[rows], each if len(each) == 1 else each[seem]) + depths[rows]
+            # The independent check proves this from one slope per answer.
+            bounds[rows] = (
+                leaf_bounds(law, 1, counts[rows], each if len(each) == 1 else each[seem], *ends) + depths[rows]
+            )
             fits[rows] = bounds[rows] + MARGIN <= epsilon
         exceeds[active] = values + depths[active] - slack[active] > epsilon
         lost |= exceeds.reshape(len(more), n_histories).any(axis=0)
@@ -133,12 +137,6 @@ def _decided(
     decided = [False if no else (True if yes else None) for no, yes in zip(lost, fit_all, strict=True)]
     fit_all &= np.all(slack.reshape(len(more), n_histories) <= MARGIN, axis=0)
     return decided, np.where(fit_all, bounds.reshape(len(more), n_histories), np.inf).T
-
-
-def _proved(law: AnswerLaw, counts: Floats, slopes: Floats) -> Floats:
-    """Return the bound on each sum's maximum that the independent check proves from one slope per answer."""
-    low, high = law.box[:1], law.box[1:]
-    return leaf_bounds(law, 1, counts, slopes, low, high, *law.ranges(low, high))
 
 
 class _AnswerTable(ABC):

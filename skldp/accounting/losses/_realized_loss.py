@@ -11,8 +11,9 @@ every machine.
 """
 
 import math
+import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -36,6 +37,7 @@ from skldp.accounting.losses._certificate import (
     peaks_at_vertices,
     vertex_maximum,
 )
+from skldp.accounting.losses._joint import JointRegion
 from skldp.accounting.losses._region import Bounds, Region, middle_and_half, region_of
 from skldp.accounting.losses._region_search import RegionSearch
 from skldp.accounting.losses._relaxation import DualBranching
@@ -52,6 +54,8 @@ _FEW_ANSWERS = 3
 _FIRST_BOX_NODES = 10_000
 _MAX_BOX_NODES = 200_000
 _MAX_DUAL_NODES = 20_000
+# The gap that is left after so many steps is that of the inequalities. A linear program's cost grows with its entries.
+_JOINT_STEPS, _FEWEST_JOINT_STEPS, _JOINT_ENTRIES = 32, 4, 3000
 _N_SCATTERED = 512
 _N_CLIMBS = 8
 _MAX_CLIMB_STEPS = 20
@@ -102,10 +106,9 @@ def realized_loss(
     -----
     The order of the answers does not matter. `upper` is valid whether or not the search converged.
 
-    Regressions are bounded jointly. The answers to each class query, to each softmax query and about each named part,
-    and every other release, are bounded separately and added, even if they depend on the same columns. The sum is never
+    All answers are bounded jointly, or class and softmax queries by themselves if the sum is less. A named part and
+    every other release are bounded separately and added, even if they depend on the same columns. The sum is never
     below the joint loss, since the maximum of a product is at most the product of the maxima, and likewise for minima.
-    It is larger if answers of different groups favor different records.
 
     References
     ----------
@@ -145,25 +148,33 @@ def realized_loss(
             realized_loss(queries[part], outputs[part], bounds=bounds, domain=domain, tol=tol / len(ends))
             for part in ends
         ]
-        return _grouped(parts)
+        upper = math.nextafter(math.fsum(part.upper for part in parts), math.inf) if parts else 0.0
+        groups = LossBounds(0.0, upper, None, None, not parts, "the sum of the groups' bounds")
+        return parts[0] if len(parts) == 1 else groups
     pairs = list(zip(queries, outputs, strict=True))
     others = [(query, output) for query, output in pairs if not isinstance(query, ClassQuery | SoftmaxQuery)]
+    if domain is not None or (len(others) == len(pairs) and any(isinstance(query, FiniteQuery) for query in queries)):
+        return _loss_over_points(queries, outputs, domain)
     if len(others) < len(pairs):
         own = loss_of_classes((query, output) for query, output in pairs if isinstance(query, ClassQuery))
         shares = _loss_of_shares([(query, output) for query, output in pairs if isinstance(query, SoftmaxQuery)], tol)
         own = math.nextafter(own + shares, math.inf) if shares else own
         left = None if threshold is None else max(threshold - own, 0.0)
         asked, given = [query for query, _ in others], [output for _, output in others]
-        rest = realized_loss(asked, given, bounds=bounds, domain=domain, tol=tol, threshold=left)
-        return _with_classes(rest, own, tol)
-    known = [query for query in queries if isinstance(query, RegressionQuery | FiniteQuery)]
-    if domain is not None or any(isinstance(query, FiniteQuery) for query in known):
-        return _loss_over_points(known, outputs, domain)
+        rest = realized_loss(asked, given, bounds=bounds, tol=tol, threshold=left)
+        lower, upper = max(0.0, rest.lower - own), math.nextafter(rest.upper + own, math.inf)
+        reason = "questions about classes were bounded on their own"
+        added = LossBounds(lower, upper, rest.x_high, rest.x_low, upper - lower <= tol, reason)
+        is_decided = threshold is not None and not added.lower <= threshold < added.upper
+        return added if bounds is None or is_decided else _jointly(added, pairs, bounds, tol, threshold)
     if not queries:
         return LossBounds(0.0, 0.0, None, None, True, "nothing was answered")
     if bounds is None:
         raise ValueError("Regression queries need the bounds of x, or a finite domain; got neither.")
-    region = region_of(bounds, n_features=_common_features(queries))
+    sizes = {query.n_features for query in queries if isinstance(query, RegressionQuery)}
+    if len(sizes) != 1:
+        raise ValueError(f"All queries must have the same number of features; got {sorted(sizes)}.")
+    region = region_of(bounds, n_features=sizes.pop())
     return _loss_over_box([q for q in queries if isinstance(q, RegressionQuery)], outputs, region, tol, threshold)
 
 
@@ -221,9 +232,7 @@ def _with_releases(
     )
 
 
-def _loss_over_points(
-    queries: Sequence[RegressionQuery | FiniteQuery], outputs: Sequence[int], domain: Any
-) -> "LossBounds":
+def _loss_over_points(queries: Sequence[Query], outputs: Sequence[int], domain: Any) -> "LossBounds":
     """Bound the loss over a finite domain by evaluating every point."""
     points = None if domain is None else np.asarray(domain, dtype=np.float64)
     if points is not None and (points.ndim != 2 or not len(points)):
@@ -245,15 +254,45 @@ def _loss_over_points(
             error += 2.0**-44
         elif points is None:
             raise ValueError("Regression queries with finite queries need domain, the points; got domain=None.")
-        elif isinstance(query, RegressionQuery):
+        elif not isinstance(query, ReleaseQuery):
             total += query.log_likelihood(int(output), points)
-            error += sampled_law([query], [int(output)], np.stack([points.min(axis=0), points.max(axis=0)])).allowance
+            # A class's probabilities are integers.
+            error += 2.0**-44
+            if isinstance(query, RegressionQuery):
+                box = np.stack([points.min(axis=0), points.max(axis=0)])
+                error += sampled_law([query], [int(output)], box).allowance
+            elif isinstance(query, SoftmaxQuery):
+                error += query.rounding + sampled_law([query.share], [int(output)], np.array([[0.0], [1.0]])).allowance
     # The error of a sum of n terms is at most n roundings of its magnitude.
     error += 2.0**-52 * len(queries) * float(np.abs(total).max(initial=0.0))
     high, low = int(total.argmax()), int(total.argmin())
     loss = float(total[high] - total[low])
     x_high, x_low = (None, None) if points is None else (points[high], points[low])
     return LossBounds(max(0.0, loss - 2 * error), loss + 2 * error, x_high, x_low, True, "every point was looked at")
+
+
+def _jointly(
+    added: "LossBounds", answers: Sequence[tuple[Any, int]], bounds: Bounds, tol: float, threshold: float | None
+) -> "LossBounds":
+    """Bound the loss of answers about classes jointly with the others, if that is less than their sum."""
+    if any(isinstance(query, FiniteQuery) for query, _ in answers) or len({query.key for query, _ in answers}) == 1:
+        return added
+    inner = region_of(bounds, n_features=answers[0][0].n_features)
+    middle, half = middle_and_half(inner.box)
+    points = scattered(_N_SCATTERED, len(half))
+    points = inner.move(middle + half * np.concatenate([points, np.sign(points)]))
+    known = _loss_over_points([query for query, _ in answers], [output for _, output in answers], points)
+    region = JointRegion.of(answers, inner)
+    if region is None or (threshold is not None and known.lower > threshold):
+        return replace(added, lower=max(added.lower, known.lower), x_high=known.x_high, x_low=known.x_low)
+    asked, given = map(list, zip(*region.answers, strict=True))
+    left = None if threshold is None else max(threshold - region.slack, 0.0)
+    found = _loss_over_box(asked, given, region, tol, left)
+    lower, upper = found.lower - region.slack, math.nextafter(found.upper + region.slack, math.inf)
+    best = known if known.lower > lower or found.x_high is None or found.x_low is None else found
+    high, low = (None if end is None else end[: len(half)] for end in (best.x_high, best.x_low))
+    lower, upper = max(added.lower, known.lower, lower), min(added.upper, upper)
+    return LossBounds(lower, upper, high, low, upper - lower <= tol, found.reason)
 
 
 def _loss_over_box(
@@ -281,7 +320,11 @@ def _loss_over_box(
     high, low = (_Search(law, sign) if inner is None else RegionSearch(law, sign) for sign in (1, -1))
     if threshold is None or ceiling > threshold:
         # A search counts rounding four times per side, which limits its accuracy.
-        _refine(high, low, max(tol, 8 * law.allowance), at_most, above)
+        most_steps = sys.maxsize
+        if isinstance(region, JointRegion):
+            steps = max(_FEWEST_JOINT_STEPS, _JOINT_ENTRIES // max(1, region.coef.size))
+            most_steps = min(steps if (~region.integer).sum() > _FEW_FEATURES else _JOINT_STEPS, _JOINT_STEPS)
+        _refine(high, low, max(tol, 8 * law.allowance), at_most, above, most_steps)
     is_open = threshold is None or high.lower + low.lower <= threshold < ceiling
     # A loss above the threshold needs no proof of its upper bound.
     proofs = ([high.proof], [low.proof]) if is_open else ([], [])
@@ -302,13 +345,20 @@ def _loss_over_box(
 
 
 def _refine(
-    high: "_Search | RegionSearch", low: "_Search | RegionSearch", tol: float, at_most: float, above: float
+    high: "_Search | RegionSearch",
+    low: "_Search | RegionSearch",
+    tol: float,
+    at_most: float,
+    above: float,
+    most_steps: int,
 ) -> None:
     """Refine both searches until their sum is known within tol, at most `at_most`, or above `above`.
 
     The side with the larger gap goes first, and proves only as much as the other side leaves open.
     """
-    while high.lower + low.lower <= above:
+    for _ in range(most_steps):
+        if high.lower + low.lower > above:
+            return
         enough = max(at_most, high.lower + low.lower + tol)
         sides = [(one, other) for one, other in ((high, low), (low, high)) if not one.is_exhausted]
         if high.upper + low.upper <= enough or not sides:
@@ -323,13 +373,6 @@ def _check_outputs(queries: Sequence[Query], outputs: Sequence[int]) -> None:
             raise ValueError(f"An output must be an integer from 0 to {query.n_outputs - 1}; got {output!r}.")
 
 
-def _common_features(queries: Sequence[Query]) -> int:
-    sizes = {query.n_features for query in queries if isinstance(query, RegressionQuery)}
-    if len(sizes) != 1:
-        raise ValueError(f"All queries must have the same number of features; got {sorted(sizes)}.")
-    return sizes.pop()
-
-
 def _loss_of_shares(answers: Sequence[tuple[SoftmaxQuery, int]], tol: float) -> float:
     """Bound the loss of softmax queries, each over all probabilities from 0 to 1."""
     parts: list[float] = []
@@ -340,21 +383,6 @@ def _loss_of_shares(answers: Sequence[tuple[SoftmaxQuery, int]], tol: float) -> 
         own = math.nextafter(own + 2 * len(outputs) * query.rounding, math.inf)
         parts.append(min(own, nats_above(len(outputs) * int(charge_of(query)))))
     return math.nextafter(math.fsum(parts), math.inf) if parts else 0.0
-
-
-def _with_classes(rest: "LossBounds", own: float, tol: float) -> "LossBounds":
-    """Add the loss bound of class queries to the loss of all other answers."""
-    upper = math.nextafter(rest.upper + own, math.inf) if own else rest.upper
-    lower = max(0.0, rest.lower - own)
-    reason = "questions about classes were bounded on their own" if own else rest.reason
-    return LossBounds(lower, upper, rest.x_high, rest.x_low, upper - lower <= tol, reason)
-
-
-def _grouped(parts: Sequence["LossBounds"]) -> "LossBounds":
-    if len(parts) == 1:
-        return parts[0]
-    upper = math.nextafter(math.fsum(part.upper for part in parts), math.inf) if parts else 0.0
-    return LossBounds(0.0, upper, None, None, not parts, "the sum of the groups' bounds")
 
 
 @dataclass(frozen=True)

@@ -91,21 +91,10 @@ class RegionParts:
         law, sign, problem, region = self.law, self.sign, self.problem, self.region
         least, most = law.ranges(low, high)
         least, most = (least, most) if sign > 0 else (-most, -least)
-        middle, spread = (least + most) / 2, (most - least) / 2
-        slope = problem.envelope_slope(least, most, middle)
-        height = problem.conjugate(slope, least, most)
+        slope, height, share = problem.majorants(least, most)
         weighted = sign * slope * problem.count
         rest = region.largest_priced(weighted @ law.coef, np.tile(self.prices, (len(low), 1)), low, high)
         bounds = height @ problem.count + weighted @ law.offset + rest + problem.slack(slope)
-        gap = np.maximum(
-            np.abs(height + slope * middle - problem.value(middle)),
-            np.maximum(
-                np.abs(height + slope * least - problem.value(least)),
-                np.abs(height + slope * most - problem.value(most)),
-            ),
-        )
-        with np.errstate(divide="ignore", invalid="ignore"):
-            share = np.where(spread > 0, problem.count * gap / spread**2, 0.0)
         looseness = np.where(high > low, (share @ law.coef**2) * ((high - low) / 2) ** 2 + 1e-300, -1.0)
         return bounds, looseness.argmax(axis=1)
 

@@ -207,6 +207,15 @@ class SigmoidSum(PerAnswer):
         # Both slopes at a kink are tangents with different bounds, so rounding must not choose between them.
         return np.where((at <= tangent + self.error) & (run > 0), chord, self.slope(at))
 
+    def majorants(self, low: Floats, high: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return the slope of each majorant in the middle, its conjugate, and its looseness over the squared range."""
+        middle, spread = (low + high) / 2, (high - low) / 2
+        slope = self.envelope_slope(low, high, middle)
+        height = self.conjugate(slope, low, high)
+        gaps = [np.abs(height + slope * at - self.value(at)) for at in (middle, low, high)]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return slope, height, np.where(spread > 0, self.count * np.max(gaps, axis=0) / spread**2, 0.0)
+
     def tangent_point(self, low: Floats, high: Floats) -> Floats:
         """Return the tangent point of the majorant's straight piece from (low, g(low))."""
         last = high if self.flipped else np.where(self.logistic, high, np.minimum(high, 1.0))

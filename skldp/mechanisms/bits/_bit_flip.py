@@ -4,16 +4,15 @@ A number becomes a fixed-point code, every bit of the code is randomized indepen
 bits of one number are drawn together, from one short random word, with exactly the law of the guarantee.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from skldp._arrays import Floats, Ints
-from skldp._checks import check_choice, check_epsilon, check_integer
+from skldp._checks import check_choice, check_epsilon, check_integer, check_positive
 from skldp.domains._domain import Box
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
@@ -43,7 +42,7 @@ from skldp.mechanisms.bits._flip_laws import (
     BitLaw,
     bitrand_law,
     latent_corrected_ratio,
-    latent_law,
+    latent_laws,
     ome_corrected_ratio,
     ome_laws,
 )
@@ -142,13 +141,13 @@ def latent(
     (0.876, 'corrected (Theorem 5)', 4.614)
     """
     box, encoding, n_sampled = _setting(epsilon, bounds, n_bits, n_integer_bits, calibration, n_sampled_features)
+    check_positive("alpha", alpha)
+    if calibration == "exact":
+        laws = exact_published_laws(latent_laws, alpha, epsilon, encoding, box, n_sampled)
+        return BitFlip(encoding, laws, box, debias, epsilon, n_sampled=n_sampled)
     budget = epsilon / (n_sampled * n_bits)
-
-    def laws(share: float) -> tuple[BitLaw, ...]:
-        return (latent_law(share, n_bits, alpha),)
-
     figures = (("corrected (Theorem 5)", latent_corrected_ratio(budget, alpha) * epsilon),)
-    return _two_sided(epsilon, box, encoding, n_sampled, calibration, debias, laws, figures)
+    return BitFlip(encoding, latent_laws(budget, n_bits, alpha), box, debias, epsilon, figures, n_sampled=n_sampled)
 
 
 def ome(
@@ -176,32 +175,14 @@ def ome(
     ('6.903e+04', [('corrected as printed (Theorem 6)', '-4.6e+06'), ('its magnitude', '4.6e+06')])
     """
     box, encoding, n_sampled = _setting(epsilon, bounds, n_bits, n_integer_bits, calibration, n_sampled_features)
-
-    def laws(share: float) -> tuple[BitLaw, ...]:
-        return ome_laws(share, n_bits, alpha)
-
+    check_positive("alpha", alpha)
+    if calibration == "exact":
+        laws = exact_published_laws(ome_laws, alpha, epsilon, encoding, box, n_sampled)
+        return BitFlip(encoding, laws, box, debias, epsilon, n_sampled=n_sampled)
     corrected = ome_corrected_ratio(epsilon, n_sampled * n_bits, alpha) * epsilon
     figures = (("corrected as printed (Theorem 6)", corrected), ("its magnitude", abs(corrected)))
-    return _two_sided(epsilon, box, encoding, n_sampled, calibration, debias, laws, figures)
-
-
-def _two_sided(
-    epsilon: float,
-    box: Box,
-    encoding: FixedPoint,
-    n_sampled: int,
-    calibration: str,
-    debias: bool,
-    laws: Callable[[float], tuple[BitLaw, ...]],
-    figures: tuple[tuple[str, float], ...],
-) -> "BitFlip":
-    """Make a release whose laws depend on the share of one bit; `figures` belong to the published share."""
-    if calibration == "published":
-        chosen = laws(epsilon / (n_sampled * encoding.n_bits))
-    else:
-        chosen = exact_published_laws(laws, epsilon, encoding.reachable(*box.ends), n_sampled, encoding.n_bits)
-        figures = ()
-    return BitFlip(encoding, chosen, box, debias, epsilon, figures, n_sampled=n_sampled)
+    laws = ome_laws(epsilon / (n_sampled * n_bits), n_bits, alpha)
+    return BitFlip(encoding, laws, box, debias, epsilon, figures, n_sampled=n_sampled)
 
 
 def _setting(
@@ -225,26 +206,9 @@ def _setting(
 
 @dataclass(frozen=True)
 class BitFlip(BitFeatures):
-    r"""Randomized response on every bit of fixed-point codes.
+    """Randomized response on every bit of fixed-point codes, made by :func:`bitrand`, :func:`latent` and :func:`ome`.
 
-    :func:`bitrand`, :func:`latent` and :func:`ome` make the published and the exactly calibrated ones.
-
-    Parameters
-    ----------
-    encoding : FixedPoint
-    laws : tuple of BitLaw
-        Feature j follows ``laws[j % len(laws)]``.
-    bounds : Box
-        Declared domain; other values are clipped to it.
-    debias : bool, default=False
-        Whether the mean of the output is the encoded value.
-    stated : float, default=None
-        Requested epsilon.
-    figures : tuple of (str, float)
-        Figures of the guarantee.
-    n_sampled : int
-        Number of features released per record, sampled for each record independently of the data. The others are
-        released as 0, and the sampled ones times n_features / n_sampled.
+    Feature j follows ``laws[j % len(laws)]``. With `debias` the mean of the output is the encoded value.
     """
 
     encoding: FixedPoint
@@ -253,10 +217,6 @@ class BitFlip(BitFeatures):
     debias: bool = False
     stated: float | None = None
     figures: tuple[tuple[str, float], ...] = ()
-
-    # Each step over a block is long enough for other threads to run meanwhile; the working arrays, nine bytes a number
-    # (13 with compiled steps), still stay in a third-level cache.
-    block_cells: ClassVar[int] = 262_144
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq
 
 from skldp._arrays import Bools, Floats, Words
+from skldp.domains._domain import Box
 from skldp.mechanisms.bits._fixed_point import FixedPoint, code_moments, fixed_point_decoder, plain_bits
 from skldp.mechanisms.bits._flip_laws import LARGEST_LOSS, BitLaw, optimal_losses, symmetric_law
 
@@ -121,12 +122,9 @@ def exact_bitrand_law(epsilon: float, encoding: FixedPoint, reachable: Words, n_
 
 
 def least_error_sample(epsilon: float, encoding: FixedPoint, low: Floats, high: Floats) -> int:
-    r"""Return the number of features to release per record that predicts the values best.
+    """Return the number of features to release per record that predicts the values best.
 
-    Shapes: low, high (n_features,).
-
-    Theorem 4's error cannot choose: features that are not released have the least error as zeros, which favors few, and
-    the largest as fair coins, which favors all. It is the error of the number itself, not of what can be learnt.
+    Theorem 4's error cannot choose: it is the error of the number itself, not of what can be learnt.
     """
     n_features = len(low)
     counts = _counting_bits(encoding, encoding.reachable(low, high))
@@ -149,23 +147,27 @@ def least_error_sample(epsilon: float, encoding: FixedPoint, low: Floats, high: 
     return least_integer(error, n_features)
 
 
+@lru_cache(maxsize=64)
 def exact_published_laws(
-    make_laws: Callable[[float], Sequence[BitLaw]], epsilon: float, reachable: Words, n_sampled: int, n_bits: int
+    make_laws: Callable[[float, int, float], tuple[BitLaw, ...]],
+    alpha: float,
+    epsilon: float,
+    encoding: FixedPoint,
+    bounds: Box,
+    n_sampled: int,
 ) -> tuple[BitLaw, ...]:
-    """Choose the one free number of LATENT or OME, the share of one bit, so that the exact loss is `epsilon`.
-
-    Shapes: reachable (n_features, 2, 2).
-    """
+    """Choose the one free number of LATENT or OME, the share of one bit, so that the exact loss is `epsilon`."""
+    n_bits, reachable = encoding.n_bits, encoding.reachable(*bounds.ends)
 
     @cache
     def loss(share: float) -> float:
-        return record_loss(feature_losses(make_laws(share), reachable), n_sampled)
+        return record_loss(feature_losses(make_laws(share, n_bits, alpha), reachable), n_sampled)
 
     least = loss(0.0)
     if least > epsilon:
         raise ValueError(f"epsilon must be at least {least:.4g} with this alpha, else use alpha=1; got {epsilon!r}.")
     share = _largest_argument(loss, epsilon, epsilon / (n_sampled * n_bits), 2.0 * LARGEST_LOSS)
-    return tuple(make_laws(share))
+    return make_laws(share, n_bits, alpha)
 
 
 def _optimal_law(budget: float, encoding: FixedPoint, counts: Bools) -> BitLaw:

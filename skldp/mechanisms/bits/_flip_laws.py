@@ -58,25 +58,22 @@ def bitrand_law(epsilon: float, n_features: int, n_bits: int, alpha: float | Non
     return symmetric_law(-(log_alpha + epsilon * np.arange(n_bits) / n_bits))
 
 
-def latent_law(budget: float, n_bits: int, alpha: float) -> "BitLaw":
-    r"""Return LATENT's law.
+def latent_laws(budget: float, n_bits: int, alpha: float) -> tuple["BitLaw", ...]:
+    r"""Return LATENT's law, for all features.
 
     .. math:: P(1 \to 1) = \frac{1}{1 + \alpha},\qquad P(0 \to 1) = \frac{1}{1 + \alpha e^s}
 
     BitRand, Equation 27 and Theorem 5.
     """
     log_alpha = _log_alpha(alpha)
-    return BitLaw(
-        from_one=flip_threshold(np.full(n_bits, log_alpha)),
-        from_zero=flip_threshold(np.full(n_bits, log_alpha + budget)),
-    )
+    from_one, from_zero = (flip_threshold(np.full(n_bits, odds)) for odds in (log_alpha, log_alpha + budget))
+    return (BitLaw(from_one, from_zero),)
 
 
 def ome_laws(budget: float, n_bits: int, alpha: float) -> tuple["BitLaw", ...]:
     r"""Return OME's law, for features at even and at odd places.
 
-    The parity that counts is that of a bit's place among all bits of the record, so with an odd number of bits every
-    other feature begins with an odd bit: there are two laws then, and one otherwise.
+    The parity is that of a bit's place among all bits of the record: with an odd number of bits there are two laws.
 
     .. math:: P(1 \to 1) = \frac{\alpha}{1 + \alpha} \text{ (even)},\; \frac{1}{1 + \alpha^3} \text{ (odd)},\qquad
               P(0 \to 1) = \frac{1}{1 + \alpha e^s}
@@ -94,28 +91,19 @@ def ome_laws(budget: float, n_bits: int, alpha: float) -> tuple["BitLaw", ...]:
 
 
 def latent_corrected_ratio(budget: float, alpha: float) -> float:
-    r"""Return the paper's corrected epsilon of LATENT over the stated one.
+    r"""Return the paper's corrected epsilon of LATENT over the stated one (Theorem 5).
 
     .. math:: \frac{\varepsilon_{corrected}}{\varepsilon} = \frac{(1 + \alpha)(1 + \alpha e^s)}{\alpha (1 + e^s)}
-
-    This is not the epsilon of LATENT in the standard definition, which lies below the stated epsilon.
-
-    BitRand, Theorem 5.
     """
     log_alpha = _log_alpha(alpha)
     return (1 + alpha) / alpha * math.exp(_log1p_exp(log_alpha + budget) - _log1p_exp(budget))
 
 
 def ome_corrected_ratio(epsilon: float, n_total_bits: int, alpha: float) -> float:
-    r"""Return the paper's corrected epsilon of OME over the stated one, with the sign as printed.
+    r"""Return the paper's corrected epsilon of OME over the stated one, with the sign as printed (Theorem 6).
 
     .. math:: \varepsilon_{corrected} = \Bigl(\frac{r l}{Q_1} - \frac{r l}{Q_2}\Bigr) \ln \alpha
               + \frac{\varepsilon}{2 Q_1} + \frac{\varepsilon}{2 Q_2}
-
-    With :math:`Q_1` and :math:`Q_2` as printed this is negative where alpha > 1, which no privacy loss can be. The
-    paper plots its magnitude.
-
-    BitRand, Theorem 6.
     """
     log_alpha, budget = _log_alpha(alpha), epsilon / n_total_bits
     even, odd, zero = (_expit(x) for x in (log_alpha, -3 * log_alpha, -(log_alpha + budget)))
@@ -126,11 +114,7 @@ def ome_corrected_ratio(epsilon: float, n_total_bits: int, alpha: float) -> floa
 
 
 def optimal_losses(budget: float, sensitivities: Sequence[float] | Floats) -> Floats:
-    r"""Split a budget over bits so that the expected error is least.
-
-    Shapes: sensitivities (n,); returns (n,).
-
-    The expected error :math:`\sum_i q_i \Delta_i` is convex in the losses, and its minimum is
+    r"""Split a budget over bits so that the expected error :math:`\sum_i q_i \Delta_i` is least.
 
     .. math:: q_i = \tfrac12 \Bigl(1 - \sqrt{1 - 4 \lambda / \Delta_i}\Bigr) \text{ where } \Delta_i > 4 \lambda,
               \quad \tfrac12 \text{ elsewhere}
@@ -158,13 +142,10 @@ def optimal_losses(budget: float, sensitivities: Sequence[float] | Floats) -> Fl
 
 @dataclass(frozen=True, eq=False)
 class BitLaw:
-    """Law of independent bits, the most significant first.
+    """Law of independent bits, the most significant first, by uint64 numbers of shape (n_bits,).
 
-    Parameters
-    ----------
-    from_one, from_zero : ndarray of uint64, shape (n_bits,)
-        A bit is released as 1 with probability ``from_one / 2**64`` if it is 1 and ``from_zero / 2**64`` if it is 0.
-        Never 0: every output is reachable from every input.
+    A bit is released as 1 with probability ``from_one / 2**64`` if it is 1 and ``from_zero / 2**64`` if it is 0, never
+    0.
     """
 
     from_one: Words
@@ -207,10 +188,9 @@ class BitLaw:
 
     @property
     def losses(self) -> Floats:
-        """Privacy loss of each bit, natural log, shape (n_bits, 2, 2).
+        """Privacy loss of each bit, natural log, shape (n_bits, 2, 2), rounded up.
 
-        ``[i, b, c]`` is the largest log-likelihood ratio of an output bit between inputs b and c, computed from the
-        integers and rounded up.
+        ``[i, b, c]`` is the largest log-likelihood ratio of an output bit between inputs b and c.
         """
         ones = _log_ratio(self.from_one, self.from_zero)
         zeros = _log_ratio(~self.from_one + np.uint64(1), ~self.from_zero + np.uint64(1))

@@ -73,8 +73,7 @@ def _invert_residual(
 ) -> int:
     """Write masks to the places `left`, and the numbers of draws at a boundary to `tied`; say how many these are.
 
-    The random words `drawn` become points of the residual law; `undecided` marks entries of the guide table in which
-    one mask follows another.
+    The words `drawn` become points of the residual law; `undecided` marks entries of the guide with more than one mask.
     """
     n_tied = 0
     for k in range(drawn.size):
@@ -184,10 +183,7 @@ class Residual(NamedTuple):
     after_word: np.uint64
 
     def invert(self, words: np.ndarray, drawn: Words, left: np.ndarray, masks: np.ndarray) -> np.ndarray:
-        """Fill ``masks[left]`` by first words and random bits, and give the numbers of the draws that are tied.
-
-        The random words `drawn` become points of the law.
-        """
+        """Fill ``masks[left]`` by first words and random bits, and return the numbers of the draws that are tied."""
         drawn >>= np.uint64(64) - self.after_word
         drawn |= (words[left] - self.first).astype(np.uint64) << self.after_word
         found = self.guide.take((drawn >> self.after_guide).astype(np.intp))

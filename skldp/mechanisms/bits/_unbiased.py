@@ -34,14 +34,10 @@ _MOST_MAGNITUDE_BITS = 52
 def worst_variance(losses: npt.ArrayLike, n_features: int = 1, n_sampled: int = 1) -> float:
     r"""Return the largest variance of the unbiased number over [-1, 1].
 
-    Shapes: losses (1 + J,).
-
     With :math:`w_i = 2^{J - i} / (2^J - 1)` and x rounded at random to the neighbouring magnitudes,
 
     .. math:: \operatorname{Var}(x) = \frac{r}{k} \coth^2 \tfrac{c_0}{2} \Bigl(\mathbb{E}[\text{mag}^2 \mid x]
               + \sum_i \frac{w_i^2}{4 \sinh^2(c_i / 2)}\Bigr) - x^2
-
-    whose maximum lies in the outermost cell of the grid (at x = 0 where J = 0).
     """
     sign, *magnitude = np.asarray(losses, dtype=np.float64)
     scale = n_features / n_sampled / math.tanh(sign / 2) ** 2
@@ -147,8 +143,6 @@ class UnbiasedBitFlip(BitFeatures):
     bounds: Box
     stated: float | None = None
 
-    # See BitFlip.
-    block_cells: ClassVar[int] = 262_144
     has_bounds: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -201,10 +195,6 @@ class UnbiasedBitFlip(BitFeatures):
     def integer_law(self) -> IntegerLaw:
         """The law of a released feature's bits, or of all features where some are sampled."""
         return sampled_law(self.n_outputs, self.n_sampled, BitsLaw(tuple(np.asarray(self.law.from_zero).tolist())))
-
-    def _encode(self, rows: np.ndarray, out: np.ndarray, workspace: Workspace) -> None:
-        # The mean of a release: the values, within the domain.
-        np.copyto(out, rows)
 
     def _draw_features(
         self, values: np.ndarray, features: Ints | None, noise: Noise, out: np.ndarray, workspace: Workspace

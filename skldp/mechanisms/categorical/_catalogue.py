@@ -31,16 +31,10 @@ def make_categorical_mechanism(name: str, epsilon: float, n_classes: int) -> One
 
 
 def best_categorical_mechanism(epsilon: float, n_classes: int) -> tuple[str, OneHotMechanism]:
-    r"""Return the mechanism with the shortest report among those of nearly the least worst-case variance.
+    """Return the mechanism with the shortest report among those of nearly the least worst-case variance.
 
     The variance of an unbiased frequency, averaged over the categories, is the same for all populations. Subset
-    selection has the least (Ye and Barg). The shortest report (`report_bits`) within 1.05 times of it wins: randomized
-    response for few categories, local hashing for many, with reports logarithmic in their number, subset selection in
-    between, and Hadamard response of one block at small epsilon.
-
-    Wang, Blocki, Li and Jha, "Locally differentially private protocols for frequency estimation", USENIX Security
-    2017, Section 4.5; Ye and Barg, "Optimal schemes for discrete distribution estimation under locally differential
-    privacy", IEEE Transactions on Information Theory 2018.
+    selection has the least (Ye and Barg, 2018).
     """
     made = {name: make(epsilon, n_classes) for name, make in _ONE_HOT.items()}
     most = _TOLERANCE * min(mechanism.worst_case_variance for mechanism in made.values())

@@ -11,10 +11,11 @@ import numpy.typing as npt
 from skldp._arrays import Bools, Floats, Ints
 from skldp.laws._categories import HadamardLaw
 from skldp.laws._integers import IntegerLaw
-from skldp.laws._odds import TWO_64, check_representable, least_count, log_ratio
+from skldp.laws._odds import TWO_64
 from skldp.mechanisms._noise import Noise, bernoulli
 from skldp.mechanisms._rows import Workspace
 from skldp.mechanisms.categorical._frequency import FrequencyEstimate, ReportMechanism
+from skldp.mechanisms.categorical._randomized_response import FavouringMechanism
 from skldp.mechanisms.categorical._unary import OneHotOfLaw
 
 # A larger epsilon would give more blocks than categories.
@@ -22,7 +23,7 @@ _LARGEST_EPSILON = 40.0
 
 
 @dataclass(frozen=True)
-class HadamardResponse(ReportMechanism):
+class HadamardResponse(FavouringMechanism, ReportMechanism):
     r"""Hadamard response: about as many reports as categories, half a block of which are a category's own.
 
     There are B blocks of b reports, K = B b in all, both powers of two. Category x belongs to the row
@@ -30,27 +31,15 @@ class HadamardResponse(ReportMechanism):
     :math:`\lfloor x / (b - 1) \rfloor`. Its own are the b / 2 reports of its block where :math:`H_{r y} = 1`; each of
     them is :math:`e^\varepsilon` times as likely as each other report of all K:
 
-    .. math:: b = 2^{\lceil \log_2 (k / B + 1) \rceil}, \quad
-              p = \frac{e^\varepsilon b / 2}{e^\varepsilon b / 2 + K - b / 2}, \quad
+    .. math:: p = \frac{e^\varepsilon b / 2}{e^\varepsilon b / 2 + K - b / 2}, \quad
               \hat f_x = \frac{1}{n \gamma} \sum_{y \text{ in the block of } x} H_{r y}, \quad
               \gamma = p - \frac{(1 - p) b / 2}{K - b / 2}
 
-    1 - p is rounded up to an integer out of 2^64. The mean sign of a report is 0 for any other category, so that the
-    estimate is unbiased; one fast transform gives the sums of signs for all categories. The law is the paper's, with
-    other numbers of blocks and rows. B is the power of two of least variance up to the paper's
-    :math:`2^{\lceil \log_2 \min(e^\varepsilon, 2 k) \rceil - 1}`, which at epsilon 1 is 2, where 1 is better. A report
-    takes fewer bits than in local hashing and has a larger variance.
+    1 - p is rounded up to an integer out of 2^64. B is the power of two of least variance up to the paper's.
 
     Acharya, Sun and Zhang, "Hadamard response: estimating distributions privately, efficiently, and with little
     communication", AISTATS 2019, Sections 3 and 5.
     """
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.n_classes > 1:
-            own, others = self.block_size // 2, self.n_reports - self.block_size // 2
-            largest = (others * TWO_64 - 1) // self.n_reports
-            check_representable(self.epsilon, self.exact_epsilon, log_ratio((TWO_64 - largest) * others, largest * own))
 
     @cached_property
     def n_blocks(self) -> int:
@@ -76,25 +65,9 @@ class HadamardResponse(ReportMechanism):
         """Number K of different reports; 1 for a single category."""
         return self.n_blocks * self.block_size if self.n_classes > 1 else 1
 
-    @cached_property
-    def miss_count(self) -> int:
-        """Number of 2^64 draws that release none of the category's own reports; 0 for a single category."""
-        if self.n_classes == 1:
-            return 0
-        others = self.n_reports - self.block_size // 2
-        return least_count(self.epsilon, others, n_own=self.block_size // 2, n_counted=others)
-
     @property
-    def own_count(self) -> int:
-        """Number of 2^64 draws that release one of the category's own reports; all of them for a single category."""
-        return TWO_64 - self.miss_count
-
-    @cached_property
-    def exact_epsilon(self) -> float:
-        """The exact worst-case log-likelihood ratio of what is sampled, rounded up."""
-        own, others = self.block_size // 2, self.n_reports - self.block_size // 2
-        held, missed = self.own_count * others, self.miss_count * own
-        return log_ratio(held, missed) if held > missed > 0 else 0.0
+    def _sizes(self) -> tuple[int, int]:
+        return self.block_size // 2, self.n_reports - self.block_size // 2
 
     def _integer_law(self) -> IntegerLaw:
         return HadamardLaw(self.n_classes, self.n_blocks, self.block_size, self.miss_count)

@@ -71,11 +71,9 @@ def label_laplace_keep_count(epsilon: float, n_classes: int) -> int:
 
 @dataclass(frozen=True)
 class LabelLaplaceMechanism(GeneralizedRandomizedResponse):
-    r"""Arg max of the one-hot label with Laplace noise, sampled from its exact law.
+    """Arg max of the one-hot label with Laplace noise, sampled from its exact law.
 
-    By symmetry every class but the true one is equally likely: the release is k-ary randomized response at a smaller
-    epsilon, which the guarantee gives beside the stated one. No floating-point noise is drawn, so that low bits cannot
-    leak.
+    By symmetry every class but the true one is equally likely: k-ary randomized response at a smaller epsilon.
     """
 
     _basis = "exact, of the arg max of the noisy one-hot label, from the 64-bit integer probabilities"
@@ -87,13 +85,10 @@ class LabelLaplaceMechanism(GeneralizedRandomizedResponse):
 
 @dataclass(frozen=True)
 class RandomizedResponseWithPrior(CodeMechanism):
-    r"""Randomized response over the most likely classes of a public prior.
+    """Randomized response over the k* most likely classes of a public prior; any other class is a uniform one of them.
 
-    The k* most likely classes are released by k*-ary randomized response, any other class as a uniform one of them.
-    With k* = 1 the answer is constant, at epsilon 0.
-
-    Ghazi, Golowich, Kumar, Manurangsi and Zhang, "Deep learning with label differential privacy", NeurIPS 2021,
-    Algorithm 2 (RRWithPrior).
+    With k* = 1 the answer is constant, at epsilon 0. Ghazi, Golowich, Kumar, Manurangsi and Zhang, "Deep learning with
+    label differential privacy", NeurIPS 2021, Algorithm 2 (RRWithPrior).
     """
 
     epsilon: float
@@ -190,15 +185,9 @@ def as_priors(probabilities: npt.ArrayLike) -> Floats:
 
 @dataclass(frozen=True)
 class RowPriorResponse:
-    r"""Randomized response with one public prior for each row (RRWithPrior).
+    """Randomized response with one public prior for each row, as :class:`RandomizedResponseWithPrior`.
 
-    The possible answers follow from a row's prior and epsilon alone, as in :class:`RandomizedResponseWithPrior`.
-
-    A prior must not depend on the label that is released with it; public features and releases of other people may
-    determine it.
-
-    Ghazi, Golowich, Kumar, Manurangsi and Zhang, "Deep learning with label differential privacy", NeurIPS 2021,
-    Algorithms 2 and 3.
+    A prior must not depend on the label that is released with it. Ghazi et al., NeurIPS 2021, Algorithms 2 and 3.
     """
 
     epsilon: float
@@ -242,13 +231,8 @@ class RowPriorResponse:
 class LabelLaplaceVectorMechanism(CategoryMechanism):
     r"""A one-hot label with discrete Laplace noise of scale :math:`2 / \varepsilon` on every entry.
 
-    Rows of one code, shape (n, 1), are released as C noisy numbers with the mean of the one-hot label.
-
     Two labels differ by 1 in two entries, together as much as the ends of [-1, 1]. Lattice, scale and exact epsilon are
-    therefore those of :class:`Laplace`, and the exact epsilon is attained. 0 and 1 are lattice points.
-
-    Phan, Thai, Hu, Jin, Sun and Dou, "Scalable differential privacy with certified robustness in adversarial learning",
-    ICML 2020, as the BitRand paper describes it (Section 7): noise across the C classes of a label.
+    therefore those of :class:`Laplace`, and the exact epsilon is attained.
     """
 
     released_dtype: ClassVar[np.dtype] = np.dtype(np.float64)

@@ -233,11 +233,9 @@ def linear_hashes(n_classes: int, g: int) -> "LinearHashes":
 class LinearHashes:
     r"""Sums over what reports of linear hash functions support, by Fourier transforms.
 
-    With :math:`\hat f` the transform of the shares over the digits of the categories, the sums over the categories of
-    each bucket y by a hash function a are the transform over :math:`\omega` of :math:`\hat f(\omega a)`. A multiple
-    c a with the bucket c y supports the same categories, so that one function of each line is enough, and the lines
-    hold every frequency once. If the categories fill a small part of their digits, those of each highest digit have
-    transforms of their own.
+    With :math:`\hat f` the transform of the shares over the digits of the categories, the sums of each bucket by a hash
+    function a are the transform over :math:`\omega` of :math:`\hat f(\omega a)`. A multiple c a with the bucket c y
+    supports the same categories, so one function of each line is enough.
     """
 
     def __init__(self, n_classes: int, g: int) -> None:

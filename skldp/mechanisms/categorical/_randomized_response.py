@@ -107,6 +107,44 @@ class CategoryMechanism(RowMechanism):
 
 
 @dataclass(frozen=True)
+class FavouringMechanism(CategoryMechanism):
+    """Base class of mechanisms with a set of answers for each category, which are likelier than the others.
+
+    A draw answers uniformly from the category's own answers or from the others.
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.n_classes > 1:
+            own, others = self._sizes
+            largest = (others * TWO_64 - 1) // (own + others)
+            check_representable(self.epsilon, self.exact_epsilon, log_ratio((TWO_64 - largest) * others, largest * own))
+
+    @property
+    @abstractmethod
+    def _sizes(self) -> tuple[int, int]:
+        """Numbers of own answers and of others, up to a common factor."""
+
+    @cached_property
+    def miss_count(self) -> int:
+        """Number of 2^64 draws that answer with one of the others; 0 for a single category."""
+        own, others = self._sizes
+        return least_count(self.epsilon, others, n_own=own, n_counted=others) if self.n_classes > 1 else 0
+
+    @property
+    def own_count(self) -> int:
+        """Number of 2^64 draws that answer with one of the category's own; all of them for a single category."""
+        return TWO_64 - self.miss_count
+
+    @cached_property
+    def exact_epsilon(self) -> float:
+        """The exact worst-case log-likelihood ratio of what is sampled, rounded up."""
+        own, others = self._sizes
+        held, missed = self.own_count * others, self.miss_count * own
+        return log_ratio(held, missed) if held > missed > 0 else 0.0
+
+
+@dataclass(frozen=True)
 class CodeMechanism(RowMechanism):
     """Base class of mechanisms of rows of one code, shape (n, 1), that release int64 codes."""
 
@@ -127,22 +165,7 @@ class CodeMechanism(RowMechanism):
         """Return the probabilities that the true code and that any single other code is released."""
 
     def original_second_moment(self, second_moment: Floats, mean: Floats) -> Floats:
-        """Return the mean square of the true code, from that of the released one.
-
-        Parameters
-        ----------
-        second_moment : ndarray of shape (1, 1)
-        mean : ndarray of shape (1,)
-
-        Returns
-        -------
-        ndarray of shape (1, 1)
-
-        Raises
-        ------
-        ValueError
-            If some code is never released.
-        """
+        """Return the mean square of the true code, from that of the released one."""
         (n,) = self.domain.sizes
         p, q = self.support_probabilities()
         return (second_moment - q * ((n - 1) * n * (2 * n - 1) // 6)) / (p - q)
@@ -150,9 +173,6 @@ class CodeMechanism(RowMechanism):
     def output_law(self, codes: npt.ArrayLike) -> Floats:
         """Return the law of the released code for each true code: one row of probabilities each."""
         return np.asarray(self.flip_matrix[self._inside(codes)])
-
-    def _encode(self, rows: np.ndarray, out: np.ndarray, workspace: Workspace) -> None:
-        out[...] = rows
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from skldp.laws._odds import TWO_64, check_representable, least_count, log_ratio
 from skldp.mechanisms._noise import Noise, bernoulli
 from skldp.mechanisms._rows import Workspace
 from skldp.mechanisms.categorical._frequency import ReportMechanism, mean_variance
-from skldp.mechanisms.categorical._randomized_response import CategoryMechanism, RandomizedResponse
+from skldp.mechanisms.categorical._randomized_response import CategoryMechanism, FavouringMechanism, RandomizedResponse
 
 
 @dataclass(frozen=True)
@@ -81,16 +81,13 @@ class OneHotMechanism(CategoryMechanism):
 class UnaryEncoding(OneHotMechanism):
     r"""Unary encoding: one bit per category, each flipped independently, symmetric (SUE, RAPPOR) or optimized (OUE).
 
-    The bit of the true category is 1 with probability p, any other bit with probability q:
+    The bit of the true category is 1 with probability p, any other bit with q, rounded up to an integer out of 2^64:
 
     .. math:: \text{SUE: } p = \frac{e^{\varepsilon/2}}{e^{\varepsilon/2} + 1},\ q = 1 - p; \qquad
               \text{OUE: } p = \frac12,\ q = \frac{1}{e^\varepsilon + 1}; \qquad
               e^\varepsilon = \frac{p (1 - q)}{(1 - p) q}
 
-    q is rounded up to an integer out of 2^64.
-
-    Wang, Blocki, Li and Jha, "Locally differentially private protocols for frequency estimation", USENIX Security
-    2017, Sections 4.2 and 4.3; Erlingsson, Pihur and Korolova, "RAPPOR", CCS 2014.
+    Wang, Blocki, Li and Jha, "Locally differentially private protocols for frequency estimation", USENIX Security 2017.
     """
 
     variant: Literal["sue", "oue"] = "oue"
@@ -221,10 +218,10 @@ class OneHotRandomizedResponse(OneHotOfLaw):
 
 
 def original_second_moment_of(columns: Sequence[OneHotMechanism], second_moment: Floats, mean: Floats) -> Floats:
-    r"""Convert the moments of released bits to those of the one-hot encoding.
+    """Convert the moments of released bits to those of the one-hot encoding.
 
     A bit has the mean :math:`q + (p - q) x` given the true one x, and bits of different columns are independent given
-    the record. In one column exactly one bit is 1, so that products are 0 and squares are the bits.
+    the record. In one column, products are 0 and squares are the bits.
     """
     q = np.repeat([column.q for column in columns], [column.n_classes for column in columns])
     gain = np.repeat([column.p - column.q for column in columns], [column.n_classes for column in columns])
@@ -238,33 +235,23 @@ def original_second_moment_of(columns: Sequence[OneHotMechanism], second_moment:
 
 
 @dataclass(frozen=True)
-class SubsetSelection(OneHotMechanism):
+class SubsetSelection(FavouringMechanism, OneHotMechanism):
     r"""Subset selection: a set of fixed size that contains the true category more often than any other one.
 
     A set of w categories holds the true one with probability p; all sets with it are equally likely, and all sets
     without it. Any single other category is in the set with probability q:
 
     .. math:: w = \max\Bigl(1, \Bigl[\frac{k}{e^\varepsilon + 1}\Bigr]\Bigr), \quad
-              p = \frac{e^\varepsilon w}{e^\varepsilon w + k - w}, \quad q = \frac{w - p}{k - 1}, \quad
-              e^\varepsilon = \frac{p (k - w)}{(1 - p) w}
+              p = \frac{e^\varepsilon w}{e^\varepsilon w + k - w}, \quad q = \frac{w - p}{k - 1}
 
-    The papers take the better of the two integers next to :math:`k / (e^\varepsilon + 1)`; this is the nearest one. 1 -
-    p is rounded up to an integer out of 2^64. At w = 1 this is k-ary randomized response.
+    1 - p is rounded up to an integer out of 2^64. At w = 1 this is k-ary randomized response.
 
     Ye and Barg, "Optimal schemes for discrete distribution estimation under locally differential privacy", IEEE
-    Transactions on Information Theory 2018; Wang et al., "Mutual information optimally local private
-    discrete distribution estimation", arXiv:1607.08025, 2016.
+    Transactions on Information Theory 2018.
     """
 
     # Each member costs a few calls, which more rows share.
     block_cells: ClassVar[int] = 1 << 21
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.n_classes > 1:
-            own, others = self.set_size, self.n_classes - self.set_size
-            largest = (others * TWO_64 - 1) // self.n_classes
-            check_representable(self.epsilon, self.exact_epsilon, log_ratio((TWO_64 - largest) * others, largest * own))
 
     @property
     def report_bits(self) -> int:
@@ -278,16 +265,10 @@ class SubsetSelection(OneHotMechanism):
         odds = math.exp(-self.epsilon)
         return max(1, round(self.n_classes * odds / (1 + odds)))
 
-    @cached_property
-    def miss_count(self) -> int:
-        """Number of 2^64 draws that release a set without the true category; 0 for a single category."""
-        others = self.n_classes - self.set_size
-        return least_count(self.epsilon, others, n_own=self.set_size, n_counted=others) if others else 0
-
     @property
-    def own_count(self) -> int:
-        """Number of 2^64 draws that release a set with the true category; all of them for a single category."""
-        return TWO_64 - self.miss_count
+    def _sizes(self) -> tuple[int, int]:
+        # (k - w) / w times as many sets lack the true category as hold it.
+        return self.set_size, self.n_classes - self.set_size
 
     def _integer_law(self) -> IntegerLaw:
         return SubsetLaw(self.n_classes, self.set_size, self.miss_count)
@@ -303,13 +284,6 @@ class SubsetSelection(OneHotMechanism):
         if self.n_classes == 1:
             return 0.0
         return float(Fraction(self.set_size * TWO_64 - self.own_count, (self.n_classes - 1) * TWO_64))
-
-    @cached_property
-    def exact_epsilon(self) -> float:
-        """The exact worst-case log-likelihood ratio of what is sampled, rounded up."""
-        # (k - w) / w times as many sets lack the true category as hold it.
-        held, missed = self.own_count * (self.n_classes - self.set_size), self.miss_count * self.set_size
-        return log_ratio(held, missed) if held > missed else 0.0
 
     def log_likelihood(self, released: npt.ArrayLike, codes: npt.ArrayLike) -> Floats:
         """Return the natural log of the probability of each released row of bits given each true code."""

@@ -19,23 +19,15 @@ from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._rows import SampledFeatures, Workspace
 from skldp.mechanisms.numeric._additive import Gaussian, Laplace
-from skldp.mechanisms.numeric._duchi import MOST_VALUES, Duchi, DuchiVector, ThreeOutputs
+from skldp.mechanisms.numeric._duchi import Duchi, DuchiVector, ThreeOutputs
 from skldp.mechanisms.numeric._piecewise import Hybrid, HybridThreeOutputs, Piecewise, SquareWave
 from skldp.mechanisms.numeric._points import Points
 from skldp.mechanisms.numeric._privunit_box import PrivUnitBox
-from skldp.mechanisms.numeric._unit_interval import LEAST_EPSILON, UnitMechanism
+from skldp.mechanisms.numeric._unit_interval import LEAST_EPSILON, MOST_VALUES, UnitMechanism
 
 # Rows stay in single precision if centres are at most this many half-widths, and half-widths are in this range.
 _NEAR = 4.0
 _SINGLE_RADII = (1e-30, 1e30)
-
-
-def automatic_n_sampled(epsilon: float, n_features: int) -> int:
-    """Choose how many of the features to release: one for each 2.5 of epsilon, at least one and at most all.
-
-    Wang et al., "Collecting and analyzing multidimensional data with local differential privacy", ICDE 2019, Eq. 12.
-    """
-    return max(1, int(min(n_features, epsilon // 2.5)))
 
 
 def worst_sampled_variance(mechanism: UnitMechanism, n_features: int, n_sampled: int) -> float:
@@ -124,6 +116,11 @@ class BoundedFeatures(SampledFeatures):
         return sampled_law(self.n_outputs, self.n_sampled, self.mechanism.integer_law)
 
     @property
+    def device_law(self) -> IntegerLaw:
+        """As `integer_law`, of the mechanism's `device_law`."""
+        return sampled_law(self.n_outputs, self.n_sampled, self.mechanism.device_law)
+
+    @property
     def zcdp(self) -> Fraction | None:
         r"""The :math:`\rho` of one row: the sum over its releases."""
         of_one = self.mechanism.zcdp
@@ -143,9 +140,6 @@ class BoundedFeatures(SampledFeatures):
         """Return float32 if the rows have it and the mechanism and the bounds lose no precision."""
         single = dtype == np.float32 and self.mechanism.takes_singles and self._fit_singles
         return np.dtype(np.float32 if single else np.float64)
-
-    def _encode(self, rows: np.ndarray, out: np.ndarray, workspace: Workspace) -> None:
-        out[...] = rows
 
     def _draw_features(
         self, values: np.ndarray, features: Ints | None, noise: Noise, out: np.ndarray, workspace: Workspace
@@ -192,21 +186,31 @@ JOINT_MECHANISMS = ("duchi_vector", "gaussian", "privunit")
 NUMERIC_MECHANISMS = (*_ALONE, *JOINT_MECHANISMS)
 
 
-def number_of_sampled_features(n_sampled: Any, mechanism: str, epsilon: float, n_features: int) -> int:
+def number_of_sampled_features(
+    n_sampled: Any, mechanism: str, epsilon: float, n_features: int, prior: tuple[float, ...] = ()
+) -> int:
     """Resolve ``"auto"``, ``"all"`` or a number into how many features are released.
 
-    ``"auto"`` is :func:`~skldp.mechanisms.numeric._bounded_features.automatic_n_sampled` for mechanisms that release
-    each feature alone, and all of them for those that release features together.
+    ``"auto"`` is all of them for mechanisms that release features together. For others it is one for each 2.5 of
+    epsilon (Wang et al., "Collecting and analyzing multidimensional data with local differential privacy", ICDE 2019,
+    Equation 12) or one more, whichever has the smaller variance; at least one and at most all.
     """
     if isinstance(n_sampled, str) and n_sampled in ("auto", "all"):
         if n_sampled == "all" or mechanism in JOINT_MECHANISMS:
             return n_features
-        return automatic_n_sampled(epsilon, n_features)
+        few = max(1, int(min(n_features, epsilon // 2.5)))
+        # At an epsilon below 1 for each, fewer features are better.
+        if few == n_features or epsilon < few + 1:
+            return few
+        made = {k: make_mechanism(mechanism, epsilon, k, prior=prior) for k in (few, few + 1)}
+        return min(made, key=lambda k: _error(made[k], n_features, k, prior))
     check_integer("n_sampled_features, if not 'auto' or 'all',", n_sampled, least=1, most=n_features)
     return int(n_sampled)
 
 
-def make_mechanism(name: str, epsilon: float, n_released: int = 1, delta: float = 0.0) -> UnitMechanism:
+def make_mechanism(
+    name: str, epsilon: float, n_released: int = 1, delta: float = 0.0, prior: tuple[float, ...] = ()
+) -> UnitMechanism:
     """Make the mechanism that releases a number of values in [-1, 1] within one epsilon."""
     check_choice("mechanism", name, NUMERIC_MECHANISMS)
     if name == "gaussian":
@@ -218,7 +222,8 @@ def make_mechanism(name: str, epsilon: float, n_released: int = 1, delta: float 
     if 0 < epsilon / n_released < LEAST_EPSILON:
         least = f"{LEAST_EPSILON * n_released:.3g}"
         raise ValueError(f"epsilon must be at least {least}, since {n_released} values share it; got {epsilon!r}.")
-    return _ALONE[name](split_epsilon(float(epsilon), n_released))
+    of_one = split_epsilon(float(epsilon), n_released)
+    return Points(of_one, prior) if name == "points" else _ALONE[name](of_one)
 
 
 def best_mechanism(
@@ -232,25 +237,27 @@ def best_mechanism(
 ) -> tuple[str, UnitMechanism, int]:
     """Return the mechanism with the least worst-case variance of a feature, or mean variance under a prior.
 
-    The law on points is a candidate if asked for: it is the best of one number, but its answers identify neither the
-    squares of numbers nor their distribution.
+    The answers of the law on points identify neither squares nor distributions, so it is a candidate only if asked for.
     """
     best = None
     for name in NUMERIC_MECHANISMS:
         if name == "ldp_fl" or (name == "gaussian" and delta == 0) or (name == "points" and not with_points):
             continue
-        n_released = number_of_sampled_features(n_sampled, name, epsilon, n_features)
+        n_released = number_of_sampled_features(n_sampled, name, epsilon, n_features, prior)
         fits = {"duchi_vector": n_released <= MOST_VALUES, "privunit": 2 <= n_released <= MOST_VALUES}
         if not fits.get(name, True):
             continue
-        mechanism = make_mechanism(name, epsilon, n_released, delta if name == "gaussian" else 0.0)
-        if name == "points" and prior:
-            mechanism = Points(mechanism.epsilon, prior)
-        variance = worst_sampled_variance(mechanism, n_features, n_released)
-        if prior:
-            variance = mean_sampled_variance(mechanism, n_features, n_released, prior)
+        mechanism = make_mechanism(name, epsilon, n_released, delta if name == "gaussian" else 0.0, prior)
+        variance = _error(mechanism, n_features, n_released, prior)
         # Equal laws may differ in the last digits: the simpler one, which comes first, keeps its place.
         if best is None or variance < best[0] * (1 - 1e-9):
             best = variance, name, mechanism, n_released
     assert best is not None
     return best[1:]
+
+
+def _error(mechanism: UnitMechanism, n_features: int, n_sampled: int, prior: tuple[float, ...]) -> float:
+    """Return the worst-case variance of a feature, or its mean under a prior."""
+    if prior:
+        return mean_sampled_variance(mechanism, n_features, n_sampled, prior)
+    return worst_sampled_variance(mechanism, n_features, n_sampled)

@@ -80,14 +80,12 @@ def quantile_knots(law: LatticeLaw, n: float) -> Floats:
 
 
 class Ramps:
-    r"""Unbiased scores of the shares of numbers below places, from cells of a lattice: one for each of several ramps.
-
-    Shapes: `tops` (n_ramps,); `width` (n_ramps,); `levels` (3, n_ramps).
+    """Unbiased scores of the shares of numbers below places, from cells of a lattice: one for each of several ramps.
 
     The inner interval, m cells from the number's start on, has left the w cells of a ramp when the number passes that.
     The cells of the ramp and all those a multiple of m before it are therefore w inner cells for numbers below it, and
-    none for those above; those a multiple of m after it the other way round. Each gives the share without bias,
-    for any numbers. The score is their mean with the least variance for a uniform answer.
+    none for those above; those a multiple of m after it the other way round. The score is the mean of both with the
+    least variance for a uniform answer.
     """
 
     def __init__(self, law: LatticeLaw, tops: Floats, width: Floats, share: float) -> None:
@@ -125,14 +123,10 @@ class Ramps:
 
 
 def lattice_response(law: LatticeLaw, knots: Floats, *, spread: bool = False) -> tuple[Ints, Floats]:
-    r"""Return the chance of groups of cells for numbers at knots, or spread evenly over the bins around them.
+    """Return the chance of groups of cells for numbers at knots, or spread evenly over the bins around them.
 
-    Shapes: knots (n_knots,); returns starts (n_groups + 1,), response (n_knots, n_groups).
-
-    If the inner interval of m cells starts at s, the first u cells have :math:`w u + Q \min(\max(u - s, 0), m)` of T
-    words. Groups begin where the inner interval of a knot
-    begins or ends. With a large epsilon, m cells are fewer than lie between knots: numbers between two knots answer as
-    neither does, and must be spread.
+    Groups begin where the inner interval of a knot begins or ends. With a large epsilon it is shorter than the distance
+    of two knots: numbers between them answer as neither does, and must be spread.
     """
     ends = _edges_around(knots) if spread else knots
     begin = ends * law.reach + (law.n_cells - law.n_inner) // 2
@@ -150,13 +144,9 @@ def lattice_response(law: LatticeLaw, knots: Floats, *, spread: bool = False) ->
 
 
 def likeliest_shares(counts: Floats, response: Floats) -> Floats:
-    r"""Return the shares of inputs under which the answers are likeliest, by expectation and maximization.
+    """Return the shares of inputs under which the answers are likeliest, by expectation and maximization.
 
-    Shapes: counts (n_answers,), response (n_inputs, n_answers); returns (n_inputs,).
-
-    Li, Wang, Lopuhaä-Zwakenberg, Li and Škoric, "Estimating numerical distributions under local differential privacy",
-    SIGMOD 2020, Section 5.4, without its smoothing, whose bias does not vanish, and with the rule to stop of
-    :func:`ascend`.
+    Li et al., SIGMOD 2020, Section 5.4, without its smoothing, whose bias does not vanish.
     """
     given = np.flatnonzero(counts > 0)
     chances = response[:, given]
@@ -172,16 +162,12 @@ def ascend(
     *,
     part: float = 1 / 8,
 ) -> Floats:
-    r"""Maximize the likelihood of shares by expectation and maximization, for a response given by its two products.
+    """Maximize the likelihood of shares by expectation and maximization, for a response given by its two products.
 
-    Shapes: counts (n_given,); start (n_inputs,), positive, even by default; returns (n_inputs,).
-
-    Two steps of it are extrapolated along their difference, by their length over its change; an extrapolation that is
-    less likely than they are is dropped, and inputs that it would take below 0 keep a part of their share.
-
-    For n answers, no shares have a log-likelihood above the present one by more than n times the excess over 1 of the
-    largest factor of the next step. The log-likelihood of the truth is about half the number of inputs below the
-    maximum; steps end where at most a part of that is left, an eighth by default, or after 20,000.
+    Two steps are extrapolated along their difference, by their length over its change; an extrapolation that is less
+    likely is dropped. For n answers, no shares have a log-likelihood above the present one by more than n times the
+    excess over 1 of the largest factor of the next step. Steps end where at most `part` of half the number of inputs is
+    left.
 
     Lindsay, "The geometry of mixture likelihoods: a general theory", Annals of Statistics 1983, Theorem 4.1; Varadhan
     and Roland, "Simple and globally convergent methods for accelerating the convergence of any EM algorithm",

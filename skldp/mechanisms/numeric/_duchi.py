@@ -10,13 +10,10 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from skldp._arrays import Bools, Floats, Ints, Words
-from skldp._checks import check_integer
 from skldp.laws._numbers import SignsLaw, ThreeAnswersLaw, TwoAnswersLaw
 from skldp.laws._odds import TWO_64, floor_to_double, log_ratio
 from skldp.mechanisms._noise import Noise
-from skldp.mechanisms.numeric._unit_interval import UnitMechanism, calibration_epsilon, worst_quadratic
-
-MOST_VALUES = 100_000
+from skldp.mechanisms.numeric._unit_interval import JointMechanism, UnitMechanism, calibration_epsilon, worst_quadratic
 
 # Up to here a threshold's first 16 bits, rounded, are still a signed 16-bit integer.
 _LARGEST_FIRST = 2.0**15 - 2
@@ -124,7 +121,7 @@ class Duchi(UnitMechanism):
 
 
 @dataclass(frozen=True)
-class DuchiVector(UnitMechanism):
+class DuchiVector(JointMechanism):
     r"""Duchi's mechanism of several numbers in [-1, 1], released as one vector of signs times a constant.
 
     Parameters
@@ -165,17 +162,6 @@ class DuchiVector(UnitMechanism):
     >>> round(DuchiVector(1.0, 768).worst_variance)
     5503
     """
-
-    n_values: int
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_integer("n_values", self.n_values, least=1, most=MOST_VALUES)
-
-    @property
-    def n_outputs(self) -> int:
-        """The number of values d."""
-        return int(self.n_values)
 
     @cached_property
     def agreeing_share(self) -> Fraction:
@@ -309,8 +295,6 @@ class ThreeOutputs(UnitMechanism):
     .. math::
         P(0) &= a - a (1 - 1/E) |x|, \quad C = \frac{E (E + 1)}{(E - 1)(E - a)}, \\
         P(\text{wrong sign}) &= \tfrac{1 - a}{2} - \Bigl(\tfrac{1 - a}{2} - \tfrac{E - a}{E (E + 1)}\Bigr) |x|.
-
-    Both are sampled as integers out of :math:`2^{64}` that fall linearly in abs(x) by slopes a double holds exactly.
 
     Zhao et al., "Local differential privacy based federated learning for Internet of Things", 2020.
     """

@@ -445,10 +445,7 @@ class Hybrid(_Mixture):
 
 @dataclass(frozen=True)
 class HybridThreeOutputs(_Mixture):
-    r"""HM-TP: PM-SUB or Three-Outputs, in the proportion that makes the worst variance least.
-
-    The variance is the mean of the two. Its maximum over x is convex in the proportion, and minimised numerically; up
-    to an epsilon of about 0.610986 the best proportion of PM-SUB is 0.
+    """HM-TP: PM-SUB or Three-Outputs, in the proportion that makes the worst variance least.
 
     Zhao et al., "Local differential privacy based federated learning for Internet of Things", 2020.
     """

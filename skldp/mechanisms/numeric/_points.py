@@ -32,7 +32,7 @@ _Floats = npt.NDArray[np.float64]
 _FEW_EPSILON, _MOST_EPSILON = 0.25, 8.0
 _MOST_BINS = 64
 # Numbers of points and of places on the grid of answers, and its end over that of Duchi's answers, by largest epsilon.
-_SIZES = ((2.5, 24, 65, 1.5), (5.0, 32, 65, 1.2), (6.5, 48, 97, 1.2), (_MOST_EPSILON, 64, 129, 1.2))
+_SIZES = ((2.5, 24, 65, 1.5), (4.0, 32, 65, 1.2), (6.5, 96, 65, 1.2), (_MOST_EPSILON, 112, 73, 1.05))
 # Parts of epsilon left for rounding, each tried if the one before is too small; the chance from which an answer is one;
 # and the least chance in the second solution.
 _MARGINS, _SEEN, _LEAST = (2.0**-21, 2.0**-17, 2.0**-12), 1e-6, 1e-6
@@ -40,36 +40,10 @@ _MARGINS, _SEEN, _LEAST = (2.0**-21, 2.0**-17, 2.0**-12), 1e-6, 1e-6
 
 @dataclass(frozen=True)
 class Points(UnitMechanism):
-    r"""The best law of one number: rounded to points, with answers from a linear program.
+    """The best law of one number: rounded to points, with answers from a linear program.
 
-    Parameters
-    ----------
-    epsilon : float
-        Natural log, at least 1e-6; values above 8 count as 8. Below 0.25 the law is Duchi's.
-    prior : tuple of float, default=()
-        Weights of equal bins of [-1, 1], whose mean squared error is the least; without them the worst case is. A law
-        is the same on both sides of 0, so a prior counts as its mean with its mirror image.
-
-    Raises
-    ------
-    ValueError
-        If `epsilon` is not a finite number of at least 1e-6, or the prior no weights of at most 64 bins.
-
-    Notes
-    -----
-    A number takes one random word for its rounding to a point and one for the answer; see the module for the program.
-    Sums and means of the integers are exact, so that the mean of the answers is x up to the rounding of x to 2^-53.
-
-    References
-    ----------
-    Kairouz, Oh and Viswanath, "Extremal mechanisms for local differential privacy", JMLR 2016, on laws by linear
-    programming.
-
-    Examples
-    --------
-    >>> from skldp.mechanisms.numeric._points import Points
-    >>> round(Points(2.0).worst_variance, 3)
-    0.867
+    Epsilon is at most 8, and below 0.25 the law is Duchi's. A prior has weights of equal bins of [-1, 1], and counts as
+    its mean with its mirror image; without it the worst case is least. Sums and means of the integers are exact.
     """
 
     prior: tuple[float, ...] = ()

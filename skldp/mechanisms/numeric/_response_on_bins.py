@@ -56,10 +56,7 @@ def best_bins(epsilon: float, prior: tuple[float, ...] | None) -> AnswerBins:
     .. math:: \frac{E[(y - a_j)^2 (e^{-\varepsilon} + (1 - e^{-\varepsilon}) 1\{y \in B_j\})]}
               {1 + (k - 1) e^{-\varepsilon}}
 
-    so that the best answer of a bin depends on this bin alone, and so does its part of the loss.
-
-    Ghazi, Kamath, Kumar, Leeman, Manurangsi, Varadarajan and Zhang, "Regression with label differential privacy", ICLR
-    2023, Theorem 1 and Algorithm 2.
+    Each answer therefore depends on its bin alone. Ghazi et al., ICLR 2023, Theorem 1 and Algorithm 2.
     """
     zeroth, first, second, edges = _moments(refined_prior(prior))
     other = math.exp(-epsilon)
@@ -85,19 +82,15 @@ def best_bins(epsilon: float, prior: tuple[float, ...] | None) -> AnswerBins:
 def best_knots(epsilon: float, prior: tuple[float, ...] | None) -> AnswerBins:
     r"""Return the knots of unbiased randomized response with the least variance.
 
-    A number between two knots is rounded to either without bias; the knot is released by randomized response
-    that keeps it with probability p and gives each other one with q. Answers :math:`a_j = (v_j - q S) / (p - q)`, with
-    S the sum of the knots, then are unbiased. With w_j the probability of knot j under the prior and its rounding,
+    Randomized response keeps a knot with probability p and gives each other one with q. Answers :math:`a_j = (v_j - q
+    S) / (p - q)`, with S the sum of the knots, are unbiased. With w_j the probability of knot j,
 
     .. math:: (p - q)^2 E[a^2] = \sum_j (q + (p - q) w_j) v_j^2 - q^2 S^2 - 2 q (p - q) E[y] S
 
-    where :math:`-S^2 = \min_\lambda \lambda^2 - 2 \lambda S`: for each :math:`\lambda` this is a sum over neighbouring
-    knots, of which dynamic programming finds the best. The two minimisations alternate from several starts.
-
-    Badanidiyuru, Ghazi, Kamath, Kumar, Leeman, Manurangsi, Varadarajan and Zhang, "Optimal unbiased randomizers for
-    regression with label differential privacy", NeurIPS 2023: the best of all unbiased laws, by linear programming.
-    This family, whose law is known to the last bit for every number and not for a grid of them alone, has at most
-    about a seventh more variance.
+    where :math:`-S^2 = \min_\lambda \lambda^2 - 2 \lambda S`. For each :math:`\lambda` dynamic programming finds the
+    best knots; the two minimisations alternate from several starts. The best of all unbiased laws has at most about a
+    seventh less variance: Badanidiyuru et al., "Optimal unbiased randomizers for regression with label differential
+    privacy", NeurIPS 2023.
     """
     mass = refined_prior(prior)
     zeroth, first, second, edges = _moments(mass)
@@ -171,40 +164,14 @@ _MOST_PARTS = 1024
 
 @dataclass(frozen=True)
 class ResponseOnBins(RowMechanism):
-    r"""Randomized response on bins: one number within bounds, released as the answer of its bin or of another one.
+    """Randomized response on bins: one number within bounds, released as the answer of its bin or of another one.
 
-    Parameters
-    ----------
-    epsilon : float
-        Natural-log budget of one answer.
-    low, high : float
-        Bounds of the number, finite and ``low < high``.
-    prior : tuple of float, default=None
-        Public probabilities of equal parts of the bounds, at most 1,024 of them, which sum to 1. None is uniform.
-    unbiased : bool, default=False
-        False: least expected square error under the prior, as published. True: the mean of the answers is the number,
-        for every number.
+    With ``unbiased=True`` the number is first rounded at random to one of its two neighbours among k knots, which keeps
+    its mean. Steps before the randomized response cannot increase the ratio of two probabilities, so epsilon is that of
+    the response. `prior` has public probabilities of at most 1,024 equal parts of the bounds; None is uniform.
 
-    Attributes
-    ----------
-    answers : ndarray of shape (n_answers,)
-        Possible releases, ascending; outside the bounds if unbiased.
-    expected_loss : float
-        Mean square error of an answer under the prior.
-
-    Notes
-    -----
-    The bin of a number, among k, is released by randomized response, and the answer is a function of the bin. With
-    ``unbiased=True`` the number is first rounded at random to one of its two neighbours among k knots, which keeps its
-    mean. Steps before the randomized response cannot increase the ratio of two probabilities, so that
-    epsilon is that of the response, from its integers.
-
-    References
-    ----------
     Ghazi, Kamath, Kumar, Leeman, Manurangsi, Varadarajan and Zhang, "Regression with label differential privacy", ICLR
-    2023, Theorem 1: no mechanism of this epsilon has a smaller expected square error. Badanidiyuru, Ghazi, Kamath,
-    Kumar, Leeman, Manurangsi, Varadarajan and Zhang, "Optimal unbiased randomizers for regression with label
-    differential privacy", NeurIPS 2023, for why a model that is trained on answers wants them unbiased.
+    2023, Theorem 1: no mechanism of this epsilon has a smaller expected square error.
     """
 
     epsilon: float
@@ -320,9 +287,6 @@ class ResponseOnBins(RowMechanism):
         knots = self.places
         return lower, np.clip((values - knots[lower]) / (knots[lower + 1] - knots[lower]), 0.0, 1.0)
 
-    def _encode(self, rows: np.ndarray, out: np.ndarray, workspace: Workspace) -> None:
-        out[...] = rows
-
     def _draw(self, rows: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
         codes, share = self._place_and_share(rows)
         if self.unbiased:
@@ -334,13 +298,7 @@ class ResponseOnBins(RowMechanism):
 
 @dataclass(frozen=True)
 class PriorQuestion(RowMechanism):
-    """Optimized unary encoding of a number: a noisy bit for each of equal parts of the bounds.
-
-    Ghazi, Kamath, Kumar, Leeman, Manurangsi, Varadarajan and Zhang, "Regression with label differential privacy", ICLR
-    2023, Section 3.2, where a trusted server adds Laplace noise to a histogram; here each person randomizes. Wang,
-    Blocki, Li and Jha, "Locally differentially private protocols for frequency estimation", USENIX Security 2017, for
-    the bits.
-    """
+    """Optimized unary encoding of a number: a noisy bit for each of equal parts of the bounds."""
 
     epsilon: float
     low: float = field(repr=False)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._arrays import Floats, as_numbers
-from skldp._checks import check_epsilon
+from skldp._checks import check_epsilon, check_integer
 from skldp.domains._domain import Box
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
@@ -23,6 +23,8 @@ from skldp.mechanisms._rows import RowMechanism, Workspace
 LEAST_EPSILON = 1e-6
 # Beyond it, exp(-epsilon) is too coarse as an integer fraction of 2^64, and such an event is never seen.
 LARGEST_EPSILON = 24.0
+# Most values that are released together.
+MOST_VALUES = 100_000
 # Relative margin for the rounding of integers and exponentials in double precision.
 _MARGIN = 2.0**-24
 
@@ -118,35 +120,16 @@ class UnitMechanism(RowMechanism):
         return original
 
     def original_squares(self, squares: Floats) -> Floats:
-        r"""Convert the mean of released squares to that of the squares of the values.
+        """Convert the mean of released squares to that of the squares of the values, or raise ValueError.
 
-        Parameters
-        ----------
-        squares : ndarray of float64
-
-        Returns
-        -------
-        ndarray of the same shape
-            Unbiased up to the rounding to a lattice.
-
-        Raises
-        ------
-        ValueError
-            If the mean of a released square does not depend on :math:`x^2`, or on :math:`|x|` as well.
-
-        Notes
-        -----
-        With a variance of :math:`c_0 + c_1 |x| + c_2 x^2`, the mean of a released square is
-        :math:`c_0 + c_1 |x| + (1 + c_2) x^2`, from which :math:`x^2` follows if :math:`c_1 = 0` and :math:`c_2 > -1`.
+        With a variance of :math:`c_0 + c_1 |x| + c_2 x^2`, the mean of a released square is :math:`c_0 + c_1 |x| + (1 +
+        c_2) x^2`, from which :math:`x^2` follows if :math:`c_1 = 0` and :math:`c_2 > -1`.
         """
         constant, linear, square = self.variance_coefficients
         if linear or square <= -1:
             why = "depends on abs(x) as well" if linear else "is the same for all numbers"
             raise ValueError(f"{self!r} does not identify the squares of values: the mean of a released square {why}.")
         return (squares - constant) / (1 + square)
-
-    def _encode(self, rows: np.ndarray, out: np.ndarray, workspace: Workspace) -> None:
-        out[...] = rows
 
     def _draw(self, rows: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
         x = np.ascontiguousarray(rows, dtype=rows.dtype if self.takes_singles else np.float64)
@@ -162,3 +145,20 @@ class UnitMechanism(RowMechanism):
     @abstractmethod
     def _mean(self, x: float) -> Fraction:
         """Return the exact mean of the released law."""
+
+
+@dataclass(frozen=True)
+class JointMechanism(UnitMechanism):
+    """Base class of mechanisms that release `n_values` numbers together; the least number is `_fewest`."""
+
+    n_values: int
+    _fewest: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_integer("n_values", self.n_values, least=self._fewest, most=MOST_VALUES)
+
+    @property
+    def n_outputs(self) -> int:
+        """The number of values d."""
+        return int(self.n_values)

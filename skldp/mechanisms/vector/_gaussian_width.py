@@ -27,13 +27,7 @@ _ROUNDING = 2.0**-40
 
 
 def default_width(d: int) -> float:
-    r"""Return :math:`\sqrt{\log_2 d}`, which the paper's experiments take for any set of embeddings.
-
-    The paper prints :math:`\sqrt{\log d}`. Base 2 is what its dimensions come out with: 50, 100 and 198 for d = 300,
-    delta = 1e-6 and beta = 0.93, 0.66 and 0.468. It is a convention, not a bound on the width of anything.
-
-    Feyisetan and Kasiviswanathan, "Private release of text embedding vectors", 2021, Section 5.
-    """
+    r"""Return :math:`\sqrt{\log_2 d}`, the convention of the paper's Section 5 (printed without base 2)."""
     check_dimension(d, least=1)
     return math.sqrt(math.log2(d))
 
@@ -143,7 +137,7 @@ def finite_set_width(points: npt.ArrayLike, *, n_draws: int = 1_000, seed: int =
     array = np.asarray(points, dtype=np.float64)
     if array.ndim != 2 or not array.size or not np.isfinite(array).all():
         raise ValueError(f"points must be a finite array of two dimensions; got shape {array.shape}.")
-    check_dimension(n_draws, least=2)
+    check_integer("n_draws", n_draws, least=2)
     stream = public_stream(seed)
     suprema = np.empty(n_draws)
     step = max(1, (1 << 22) // max(array.shape))
@@ -332,10 +326,8 @@ def noise_norm_quantile(epsilon: float, m: int, beta: float, probability: float)
 
     Parameters
     ----------
-    epsilon : float
-    m : int
-    beta : float
-    probability : float
+    epsilon, m, beta, probability
+        As in :func:`noise_norm_bound`.
 
     Returns
     -------
@@ -444,7 +436,7 @@ def _tails(
 ) -> tuple[float, float, float]:
     """Return the largest norm of n noises, and the least and largest squared stretch of lengths, but for delta."""
     _check(epsilon, m, beta, delta)
-    check_dimension(n, least=1)
+    check_integer("n", n, least=1)
     check_positive("tau", tau)
     tail = delta / (4 * max(1, n_lengths))
     noise = noise_norm_quantile(epsilon, m, beta, delta / (2 * n))

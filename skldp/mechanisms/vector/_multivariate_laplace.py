@@ -1,13 +1,13 @@
-r"""Uniform directions from noise, the public grid of released vectors, and the multivariate Laplace mechanism.
+r"""Normal numbers, the public grid of released vectors, spherical caps, and the multivariate Laplace mechanism.
 
-The continuous laws of :mod:`skldp.mechanisms.vector` hold for real numbers. The low bits of floats can identify an
-input (Mironov, CCS 2012). Every released vector is therefore rounded to multiples of a power of two that depends on
-public parameters alone. Rounding is post-processing, so that it cannot weaken the real-valued law, and it removes the
-low bits in which the arithmetic of one input differs from that of another.
+The low bits of floats can identify an input (Mironov, CCS 2012). Every released vector is therefore rounded to
+multiples of a power of two that depends on public parameters alone. Rounding is post-processing: it cannot weaken the
+law of the real numbers, and it removes the bits in which the arithmetic of one input differs from that of another.
 """
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, cast
 
@@ -22,6 +22,7 @@ from skldp.domains._norms import nearest_rows, scaled_norms
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise, as_uniform
 from skldp.mechanisms._rows import RowMechanism, Workspace
+from skldp.mechanisms.vector._laplace_lattice import noisy_points
 
 # 14 of the bits of a float32 resolve one standard deviation of a coordinate; 9 are left for its tails.
 _GRID_BITS = 14
@@ -92,21 +93,6 @@ def unit_rows(values: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
     return out
 
 
-def directions(noise: Noise, lengths: Floats, d: int, workspace: Workspace) -> Floats:
-    """Return vectors of given lengths in uniform directions of d dimensions.
-
-    Shapes: lengths (n,); returns (n, d).
-    """
-    n = len(lengths)
-    points, norms = gaussian_rows(noise, (n, d), workspace)
-    # A Gaussian vector of exactly 0 has no direction.
-    while not norms.all():
-        zero = np.flatnonzero(norms == 0)
-        points[zero], norms[zero] = gaussian_rows(noise.at(zero, n), (zero.size, d), Workspace())
-    points *= (lengths / norms)[:, None]
-    return points
-
-
 def gaussian_rows(noise: Noise, shape: tuple[int, int], workspace: Workspace) -> tuple[Floats, Floats]:
     """Draw rows of normal numbers, in the precision that their dimension needs, and return their norms too."""
     dtype = np.float64 if shape[1] < _FLOAT64_BELOW else np.float32
@@ -120,14 +106,8 @@ def public_step(spread: float) -> float:
     return math.ldexp(1.0, math.frexp(spread)[1] - 1 - _GRID_BITS)
 
 
-def to_grid(values: np.ndarray, step: float) -> np.ndarray:
-    """Round an array, in place, to multiples of a power of two, and return it."""
-    values *= values.dtype.type(1 / step)
-    return round_steps(values, step)
-
-
 def round_steps(values: np.ndarray, step: float) -> np.ndarray:
-    """Round an array in place, like :func:`to_grid`, that is in units of the step already."""
+    """Round an array in units of the step, in place, to multiples of it, and return it."""
     np.rint(values, out=values)
     values *= values.dtype.type(step)
     values += values.dtype.type(0)
@@ -135,14 +115,12 @@ def round_steps(values: np.ndarray, step: float) -> np.ndarray:
 
 
 def cap_probability(height: float, d: int) -> float:
-    r"""Return the probability that a uniform point of the unit sphere lies within :math:`height` of one pole's top.
+    r"""Return the probability that a uniform point of the unit sphere lies within a height of one pole's top.
 
     .. math:: c = \tfrac12 I_{1 - \gamma^2}\bigl(\tfrac{d-1}{2}, \tfrac12\bigr), \quad \gamma = 1 - h
 
-    computed near the equator from the power series of :math:`\tfrac12 - c` and elsewhere from the continued fraction of
-    the incomplete beta function. Against 40 digits it is off by at most 9e-13 up to d = 4,096, 1.2e-12 at 100,000 and
-    1.6e-11 at 1,000,000. ``scipy.special.betainc(a, a, h / 2)`` is as good from scipy 1.12 on; before, it is off by
-    1.6e-10 and 1.8e-9 there, above the margin in the guarantee of :class:`PrivUnit`.
+    Against 40 digits it is off by at most 1.6e-11 up to d = 1,000,000; ``scipy.special.betainc`` is so from scipy 1.12
+    on.
     """
     if d < 2:
         raise ValueError(f"d must be at least 2; got {d!r}.")
@@ -219,46 +197,6 @@ def _continued_fraction(a: float, x: float) -> float:
     return total
 
 
-# Marsaglia and Tsang's constant: below 1 - 0.0331 x^4 no logarithm is needed to accept.
-_SQUEEZE = 0.0331
-
-
-def gamma_variates(noise: Noise, shape: float, n: int) -> Floats:
-    r"""Independent draws of the Gamma law of scale 1, by rejection in double precision.
-
-    Shapes: returns (n,).
-
-    With :math:`a` the shape, :math:`b = a - 1/3`, x standard normal, U uniform and :math:`v = (1 + x / \sqrt{9 b})^3`,
-    the number :math:`b v` is kept where
-
-    .. math:: v > 0, \qquad \ln U < \frac{x^2}{2} + b (1 - v + \ln v),
-
-    and then follows the law exactly. More than 95% are kept, and a number costs a fraction of inverting the
-    distribution function.
-
-    Marsaglia and Tsang, "A simple method for generating gamma variables", ACM Transactions on Mathematical Software,
-    2000.
-    """
-    if not 1 <= shape < math.inf:
-        raise ValueError(f"shape must be a finite number >= 1; got {shape!r}.")
-    b = shape - 1 / 3
-    drawn = np.empty(n)
-    waiting = np.arange(n)
-    while waiting.size:
-        stream = noise.at(waiting, n)
-        x = gaussians(stream, (waiting.size, 1), np.float64)[:, 0]
-        v = (1 + x / math.sqrt(9 * b)) ** 3
-        uniform = stream.uniform(waiting.size)
-        square = x * x
-        keep = (uniform < 1 - _SQUEEZE * square * square) & (v > 0)
-        unsure = np.flatnonzero((v > 0) & ~keep)
-        cube = v[unsure]
-        keep[unsure] = np.log(uniform[unsure]) < square[unsure] / 2 + b * (1 - cube + np.log(cube))
-        drawn[waiting[keep]] = b * v[keep]
-        waiting = waiting[~keep]
-    return drawn
-
-
 @dataclass(frozen=True)
 class MultivariateLaplace(RowMechanism):
     r"""Multivariate Laplace mechanism, with noise of density proportional to :math:`e^{-\varepsilon \|z\| / \Delta}`.
@@ -293,11 +231,10 @@ class MultivariateLaplace(RowMechanism):
     .. math:: w = x + \kappa, \qquad \|\kappa\| \sim \Gamma(d, \Delta / \varepsilon),
 
     in a uniform direction; :math:`\varepsilon` per unit of distance by the triangle inequality, and
-    :math:`(d + 1) \Delta^2 / \varepsilon^2` is the variance of a coordinate. That is the law of real numbers. Floats
-    are drawn (the direction in single precision from 16 dimensions on), added in double precision whatever the rows
-    come in, and the sum is rounded to a grid that depends on d, epsilon and the sensitivity alone; where a coordinate
-    is some 2^53 grid steps or more, its own low bits are coarser than the grid and are not hidden by it: declare a
-    `radius`.
+    :math:`(d + 1) \Delta^2 / \varepsilon^2` is the variance of a coordinate. The release is the nearest point of a
+    lattice that depends on d, epsilon and the sensitivity alone. It is the point of the real numbers: where the bits
+    that were drawn, or floats, leave it open, more bits are drawn and the computation is repeated in more digits. A
+    release therefore has exactly the probability of its cell under the density, and rounding cannot weaken the law.
 
     References
     ----------
@@ -309,7 +246,7 @@ class MultivariateLaplace(RowMechanism):
     --------
     >>> from skldp.mechanisms import MultivariateLaplace
     >>> print(MultivariateLaplace(300, epsilon=5.0, radius=1.0).guarantee())
-    epsilon 5 per unit of distance (stated 5, over the declared diameter 10); multivariate Laplace in real numbers
+    epsilon 5 per unit of distance (stated 5, over the declared diameter 10); multivariate Laplace, rounded to a lattice
     """
 
     n_features: int
@@ -344,12 +281,8 @@ class MultivariateLaplace(RowMechanism):
         """Return the guarantee per unit of distance; the diameter is twice a declared radius."""
         diameter = None if self.radius is None else 2 * self.radius
         epsilon = float(self.epsilon)
-        basis = "multivariate Laplace in real numbers"
+        basis = "multivariate Laplace, rounded to a lattice"
         return PrivacyGuarantee(epsilon, unit="distance", stated=epsilon, diameter=diameter, basis=basis)
-
-    def radii(self, noise: Noise, n: int) -> Floats:
-        """Return norms of `n` draws of the noise."""
-        return gamma_variates(noise, self.n_features, n) * (self.sensitivity / self.epsilon)
 
     def bias(self, values: np.ndarray) -> np.ndarray:
         """Return the mean noisy row minus the row: zero within the radius."""
@@ -382,9 +315,8 @@ class MultivariateLaplace(RowMechanism):
         out[...] = rows if self.vocabulary is None else self.vocabulary[nearest_rows(rows, self.vocabulary)]
 
     def _draw(self, rows: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
-        noisy = directions(noise, self.radii(noise, len(rows)), self.n_features, workspace)
-        noisy += rows
         # Overflow is released as infinity.
-        out[...] = to_grid(noisy, self.step)
+        scale = Fraction(self.sensitivity) / Fraction(self.epsilon)
+        out[...] = noisy_points(rows.astype(np.float64), noise, scale, self.step)
         if self.vocabulary is not None:
             out[...] = self.vocabulary[nearest_rows(out, self.vocabulary)]

@@ -16,7 +16,7 @@ from skldp.domains._domain import Anywhere, Ball, FiniteSet, own_vectors
 from skldp.domains._norms import row_norms
 from skldp.domains._sparse_rows import SparseRows
 from skldp.laws._odds import round_up
-from skldp.mechanisms._guarantee import PrivacyGuarantee
+from skldp.mechanisms._guarantee import PUBLISHED_DELTA, PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._rows import Release, RowMechanism, Workspace
 from skldp.mechanisms.vector._gaussian_width import default_width, gordon_delta, union_delta
@@ -33,45 +33,9 @@ _BLOCK_ROWS = 1024
 
 @dataclass(frozen=True)
 class ProjectedRelease(RowMechanism):
-    r"""Release of rows, dense or sparse (CSR), after projection by a public Phi.
+    """Release of rows after projection by a public Phi; RandomProjectionPrivatizer describes the parameters.
 
-    Parameters
-    ----------
-    projection : RandomProjection
-    epsilon : float
-        Per unit of distance of the inputs with Laplace noise, per record with PrivUnit (natural log).
-    sensitivity : {"gordon", "spectral", "orthonormal", "vocabulary", "union", "sparse"}, default="gordon"
-        Source of the bound on the stretch of a distance; see :attr:`stretch`.
-    noise : {"laplace", "privunit"}, default="laplace"
-    beta : float, default=0.9
-    width : float, default=None
-        Gaussian width that ``"gordon"`` relies on; None is the paper's convention.
-    stated_delta : float, default=None
-        Requested delta, shown beside the proved one. With ``"sparse"`` and a Gaussian Phi it is proved.
-    radius : float, default=None
-        Largest norm of the inputs; longer ones are scaled to it.
-    vocabulary : ndarray of shape (n_words, n_features), default=None
-        Public vectors that contain all inputs; others are moved to the nearest.
-    vocabulary_size : int, default=0
-        Number of vectors for ``"union"``: at least 2, and at least the rows of `vocabulary`, if given.
-    max_nonzeros : int, default=None
-        Largest number of non-zero values of a row, for ``"sparse"``; the smallest of more become 0.
-
-    Attributes
-    ----------
-    inner : MultivariateLaplace, PrivUnit or PrivUnitBall
-        The release of the projected rows.
-
-    Notes
-    -----
-    .. math:: w = \Phi x + \kappa, \qquad \|\kappa\| \sim \Gamma(m, \Delta / \varepsilon)
-
-    for real numbers. :math:`\Phi x` is computed in the precision of the rows and is off by the rounding of that: about
-    1e-7 of the norms in single precision, which is added to every distance.
-
-    References
-    ----------
-    Feyisetan and Kasiviswanathan, "Private release of text embedding vectors", 2021, Algorithm 1.
+    The product with Phi is computed in the precision of the rows, and its rounding is added to every distance.
     """
 
     projection: RandomProjection
@@ -152,13 +116,9 @@ class ProjectedRelease(RowMechanism):
 
     @cached_property
     def stretch(self) -> float:
-        r"""The sensitivity :math:`\Delta`: no distance within the declared domain grows by more than this factor.
+        """The sensitivity: no distance within the declared domain grows by more than this factor.
 
-        ``"gordon"``: :math:`1 + \beta`, by a theorem that may fail with the probability :attr:`delta`. ``"spectral"``
-        and ``"orthonormal"``: the largest singular value of the Phi that was drawn, rounded up (with orthonormal rows
-        it is :math:`\sqrt{d / m}` but for their rounding to single precision). ``"vocabulary"``: the largest factor
-        over all pairs of the vocabulary. ``"sparse"``: for differences of two rows of `max_nonzeros`, by the columns of
-        a sparse or polynomial Phi, or by a union bound over the places of their values that may fail with `delta`.
+        ``"gordon"`` and ``"union"`` may fail with the probability `delta`, and so may ``"sparse"`` with a Gaussian Phi.
         """
         if self.max_nonzeros is not None:
             return self.projection.sparse_bound(2 * int(self.max_nonzeros), float(self.stated_delta or 0))
@@ -199,7 +159,7 @@ class ProjectedRelease(RowMechanism):
                 f"the directions of their differences have a Gaussian width of at most {self._width:.3g}"
             )
             if self.stated_delta is not None:
-                figures.append(("delta as published", float(self.stated_delta)))
+                figures.append((PUBLISHED_DELTA, float(self.stated_delta)))
             if self.projection.n_features * self.projection.n_components**2 <= _GRAM_WORK:
                 spectral = self.projection.spectral_bound()
                 exact = round_up(Fraction(epsilon) * Fraction(spectral) / Fraction(self.stretch))
@@ -226,7 +186,7 @@ class ProjectedRelease(RowMechanism):
             unit="distance",
             stated=epsilon,
             diameter=self._diameter,
-            basis=f"multivariate Laplace in real numbers; {basis}",
+            basis=f"multivariate Laplace, rounded to a lattice, of rows projected in floating point; {basis}",
             figures=tuple(figures),
         )
 

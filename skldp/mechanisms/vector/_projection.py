@@ -209,29 +209,15 @@ _PAIR_SLACK = 1e-5
 
 @dataclass(frozen=True)
 class RandomProjection:
-    r"""Public random matrix Phi of shape (m, d), determined by its seed.
+    r"""Public random matrix Phi of shape (m, d), determined by its seed, in single precision.
 
-    Parameters
-    ----------
-    n_features : int
-        d.
-    n_components : int
-        m, at most d.
-    seed : int, default=0
-    kind : {"gaussian", "sparse", "polynomial", "orthonormal"}, default="gaussian"
-        - ``"gaussian"``: independent entries from :math:`N(0, 1 / m)`;
-        - ``"sparse"``: in every column :math:`s = \lceil \sqrt m \rceil` entries :math:`\pm 1 / \sqrt s`, one in
-          each of s bands of rows (Kane and Nelson's block construction);
-        - ``"polynomial"``: such columns, of which no two share many rows (DeVore's construction, with random signs);
-          m is the square of a prime;
-        - ``"orthonormal"``: orthonormal rows, scaled by :math:`\sqrt{d / m}`.
+    - ``"gaussian"``: independent entries from :math:`N(0, 1 / m)`;
+    - ``"sparse"``: in every column :math:`s = \lceil \sqrt m \rceil` entries :math:`\pm 1 / \sqrt s`, one in each of s
+      bands of rows (Kane and Nelson's block construction);
+    - ``"polynomial"``: such columns, of which no two share many rows (DeVore's construction, with random signs);
+    - ``"orthonormal"``: orthonormal rows, scaled by :math:`\sqrt{d / m}`.
 
-    Notes
-    -----
-    Phi has single-precision numbers, drawn in blocks of 4,096 columns, each from its own stream. Up to 2^25 numbers are
-    kept (also in double precision, once such rows are projected). A larger Gaussian Phi is drawn again at every use, in
-    blocks, which costs about 5 ns per number. A sparse or polynomial Phi is always kept, at one or two bytes per
-    non-zero (four if m is above 32,768).
+    A Gaussian Phi of more than 2^25 numbers is drawn again at every use, in blocks of columns with their own streams.
     """
 
     n_features: int
