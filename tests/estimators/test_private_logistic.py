@@ -46,7 +46,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWar
         PrivateLogisticRegression(),
         PrivateLogisticRegression(100.0, seed=0),
         PrivateLogisticRegression(8.0, protocol="once", class_weight="balanced", seed=0),
-        PrivateLogisticRegression(100.0, protocol="once", alpha=0.0, seed=0),
+        PrivateLogisticRegression(100.0, protocol="once", seed=0),
         PrivateLogisticRegression(100.0, fit_intercept=False, seed=0),
     ],
     expected_failed_checks=expected_failures,
@@ -116,7 +116,7 @@ def test_more_people_by_partial_fit():
     with pytest.warns(OutOfDomainWarning, match="1 of 15 values"):
         model.partial_fit(rows, LABELS[:3])
     assert not hasattr(PrivateLogisticRegression(), "partial_fit")
-    model.set_params(alpha=1.0)
+    model.set_params(class_weight="balanced")
     with pytest.raises(ChangedAfterFitError):
         model.partial_fit(X, LABELS)
     few = PrivateLogisticRegression(1.0, protocol="once", seed=0)
@@ -153,8 +153,6 @@ def test_weights_of_classes_go_by_name():
         {"bounds": (1, -1)},
         {"classes": ["low", "low"]},
         {"protocol": "twice"},
-        {"alpha": -1.0},
-        {"alpha": True},
         {"fit_intercept": "no"},
         {"class_weight": "equal"},
         {"seed": -1},

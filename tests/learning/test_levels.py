@@ -1,10 +1,13 @@
 """Levels of norms: their law, and the radius that follows from reported shares."""
 
+import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
+from skldp.laws._odds import TWO_64
 from skldp.learning import Report, Task
 from skldp.learning._levels import NormLevels, pooled
 from skldp.learning._tasks import N_LEVELS, levels_error, levels_mechanism
@@ -39,6 +42,56 @@ def test_rounding_keeps_the_mean_logarithm(norm):
     level = min(N_LEVELS - 1, -math.log2(max(norm, 1e-300)))
     assert np.count_nonzero(shares > 1e-6) <= 2
     assert shares @ np.arange(N_LEVELS) == pytest.approx(level, abs=5 / math.sqrt(n))
+
+
+def codes_of(norm, uniform, monkeypatch):
+    """The codes that a norm is rounded to for these numbers between 0 and 1, by the code that releases them."""
+    # At this epsilon the code is released as it is.
+    asked = task(32.0)
+    with monkeypatch.context() as patch:
+        patch.setattr(Noise, "uniform", lambda self, shape: np.reshape(uniform, shape))
+        answers = asked.answers(np.zeros((len(uniform), 1)), np.full(len(uniform), norm), seeded())
+    assert (answers.sum(axis=1) == 1).all()
+    return answers.argmax(axis=1)
+
+
+@pytest.mark.parametrize("level", range(N_LEVELS))
+def test_a_norm_at_a_level_has_no_other(level, monkeypatch):
+    """The attack: the largest uniform number, which added to a level is rounded to the next one. The last has none."""
+    ends = [2.0**-53, 0.5, 1 - 2.0**-53]
+    assert codes_of(2.0**-level, ends, monkeypatch).tolist() == [level] * 3
+    if level == N_LEVELS - 1:
+        assert codes_of(0.0, ends, monkeypatch).tolist() == [level] * 3
+    else:
+        # The chance of the next level is the fraction: counted over a lattice of uniform numbers.
+        lattice = (np.arange(64) + 0.5) / 64
+        for part in (0.25, 0.5, 0.75):
+            codes = codes_of(2.0 ** -(level + part), lattice, monkeypatch)
+            assert set(codes) == {level, level + 1}
+            assert np.mean(codes == level + 1) == part
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 0.3, 1.0, 4.0, 31.9, 1e6])
+def test_a_release_has_the_law_of_its_level_within_the_guarantee(epsilon, monkeypatch):
+    """Every set of levels under every two of five records, in whole numbers."""
+    law, w = levels_mechanism(epsilon).integer_law, levels_mechanism(epsilon).set_size
+    lattice = (np.arange(64) + 0.5) / 64
+    chances = []
+    for norm in (1.0, 0.8, 2.0**-7, 2.0**-18.5, 0.0):
+        codes, counts = np.unique(codes_of(norm, lattice, monkeypatch), return_counts=True)
+        chances.append({int(code): Fraction(int(n), 64) for code, n in zip(codes, counts, strict=True)})
+    near = sorted(set().union(*chances))
+    # Sets with a code, and those without it, are as likely as any other such set.
+    held = Fraction(TWO_64 - law.miss_count, TWO_64 * math.comb(N_LEVELS - 1, w - 1))
+    missed = Fraction(law.miss_count, TWO_64 * math.comb(N_LEVELS - 1, w))
+    worst = Fraction(1)
+    for inside in itertools.chain.from_iterable(itertools.combinations(near, n) for n in range(len(near) + 1)):
+        if 0 <= w - len(inside) <= N_LEVELS - len(near):
+            laws = [sum(n * (held if code in inside else missed) for code, n in one.items()) for one in chances]
+            worst = max(worst, max(laws) / min(laws))
+    # In whole numbers the logarithm loses nothing near 1.
+    loss = math.log1p(worst - 1) if worst < 2 else math.log(worst)
+    assert 0.999 * min(epsilon, 32.0) < loss <= task(epsilon).guarantee().epsilon <= epsilon
 
 
 def test_shares_are_unbiased_with_the_stated_error():

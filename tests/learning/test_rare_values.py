@@ -51,7 +51,7 @@ CASES = [(name, kind) for name in ("ones", "exponential", "shifted") for kind in
 # Products of records ten times as long as usual ones need more people than gradients.
 @pytest.mark.parametrize(("name", "kind"), [*CASES, ("far", "rounds")])
 def test_the_bias_of_clipping_vanishes(name, kind):
-    # With radii from a geometric mean of norms the model predicted the mode, whatever the number of people.
+    # With radii from a mean of logarithms of norms the model predicted the mode, whatever the number of people.
     X, y = point_masses(name, 200_000)
     protocol = RegressionProtocol(3, len(X), epsilon=8.0, low=[-1] * 4, high=[1] * 4, kind=kind)
     simulate(protocol, X, y, noise_from(0))

@@ -14,6 +14,7 @@ from skldp.exceptions import BudgetExhaustedError
 from skldp.learning import Person, Report, Task
 from skldp.learning._vectors import contrasts, symmetric_matrix
 from skldp.mechanisms import Noise, noise_from
+from skldp.mechanisms.categorical._unary import SubsetSelection
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 
 RNG = np.random.default_rng(0)
@@ -22,8 +23,8 @@ BOUNDS = {"low": (-1.0, 0.0, 0.0), "high": (3.0, 2.0, 10.0)}
 MATRIX = ((0.5, 1.0, 0.0, 0.25), (0.0, 0.0, -2.0, 1.0), (0.1, 0.2, 0.3, 0.4))
 
 
-def task(form="linear", answer="vector", radius=4.0, least=0.0, epsilon=2.0, matrix=MATRIX):
-    return Task(epsilon, **BOUNDS, form=form, matrix=matrix, answer=answer, radius=radius, least=least)
+def task(form="linear", answer="vector", radius=4.0, epsilon=2.0, matrix=MATRIX):
+    return Task(epsilon, **BOUNDS, form=form, matrix=matrix, answer=answer, radius=radius)
 
 
 def naive(form):
@@ -50,10 +51,8 @@ def test_vectors_are_what_a_task_says(form):
     inside = asked._box.clip(np.column_stack([X, Y])).rows
     np.testing.assert_allclose(asked._rows(inside) * asked.radius, naive(form), rtol=0, atol=1e-12)
     norms = np.linalg.norm(naive(form), axis=1)
-    of_norms = task(form, "log_norm", least=0.5)
-    logs = np.log(np.clip(norms, 0.5, 4.0))
-    expected = 2 * (logs - math.log(0.5)) / (math.log(4.0) - math.log(0.5)) - 1
-    np.testing.assert_allclose(of_norms._rows(inside)[:, 0], expected, rtol=0, atol=1e-12)
+    expected = [min(max(math.log2(4.0 / norm), 0.0), 19.0) for norm in norms]
+    np.testing.assert_allclose(task(form, "levels")._rows(inside)[:, 0], expected, rtol=0, atol=1e-12)
 
 
 CLASS_MATRIX = (*MATRIX[:2], (0.3, 1.0, 0.0, 0.0), (0.0, 0.0, 0.5, 0.0), (0.0, -1.0, 1.0, 0.0))
@@ -61,7 +60,7 @@ CLASS_BOUNDS = {"low": (-1.0, 0.0, 0.0), "high": (3.0, 2.0, 2.0)}
 
 
 def about_classes(answer="vector", matrix=CLASS_MATRIX, n_classes=3, **changes):
-    settings = CLASS_BOUNDS | {"epsilon": 2.0, "form": "class_gradient", "radius": 4.0, "least": 0.0} | changes
+    settings = CLASS_BOUNDS | {"epsilon": 2.0, "form": "class_gradient", "radius": 4.0} | changes
     return Task(matrix=matrix, answer=answer, n_classes=n_classes, **settings)
 
 
@@ -90,7 +89,7 @@ def test_class_gradients_are_those_of_the_log_likelihood():
 @pytest.mark.parametrize("n_classes", [2, 3, 10])
 def test_every_class_is_told_from_its_code(n_classes):
     matrix = ((1.0, 0.0, 0.0), *((0.0,) * 3,) * n_classes)
-    asked = Task(1.0, (0, 0), (1, n_classes - 1), "class_gradient", matrix, "log_norm", 2.0, 0.1, n_classes)
+    asked = Task(1.0, (0, 0), (1, n_classes - 1), "class_gradient", matrix, "levels", 2.0, n_classes)
     inside = asked._box.clip(np.column_stack([np.zeros(n_classes), np.arange(n_classes)])).rows
     gradients = asked._vectors(inside)
     expected = (np.eye(n_classes) - 1 / n_classes) @ contrasts(n_classes)
@@ -127,10 +126,13 @@ def test_products_have_the_square_of_the_norm_and_come_back_as_a_matrix():
     np.testing.assert_allclose(symmetric_matrix(products[0], 3), np.outer(u[0], u[0]), atol=1e-12)
 
 
-@pytest.mark.parametrize(("form", "answer", "least"), [("products", "vector", 0.0), ("gradient", "log_norm", 0.1)])
+@pytest.mark.parametrize(
+    ("form", "answer"), [("products", "vector"), ("gradient", "levels"), ("class_gradient", "levels")]
+)
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
-def test_reports_are_the_same_to_the_bit_in_any_order(form, answer, least, epsilon):
-    asked = task(form, answer, least=least, epsilon=epsilon)
+def test_reports_are_the_same_to_the_bit_in_any_order(form, answer, epsilon):
+    make = about_classes if form == "class_gradient" else task
+    asked = make(form=form, answer=answer, epsilon=epsilon)
     reports = [
         asked.release(X[i : i + 50], Y[i : i + 50], Noise(bytes([i]) * 32, secure=False)) for i in range(0, 250, 50)
     ]
@@ -153,6 +155,16 @@ def test_a_report_is_the_sum_of_what_each_released():
     np.testing.assert_allclose(asked.mean(report), released.mean(axis=0) * asked.radius)
 
 
+def test_a_report_of_levels_counts_the_sets_with_each_level():
+    asked = task("products", "levels")
+    report = asked.release(X, Y, Noise(b"k" * 32, secure=False))
+    rounding, stream = Noise(b"k" * 32, secure=False).split([slice(None)])[0].spawn(2)
+    levels = asked.encode(X, Y)
+    codes = np.where(rounding.uniform(levels.shape) < np.ceil(levels) - levels, np.floor(levels), np.ceil(levels))
+    released = SubsetSelection(2.0, 20).release(codes.astype(int), stream).rows
+    assert report.sums == tuple(map(int, released.sum(axis=0)))
+
+
 def test_threads_change_nothing(monkeypatch):
     monkeypatch.setattr("skldp.learning._tasks._CELLS", 60)
     asked = task("products")
@@ -164,10 +176,10 @@ def test_threads_change_nothing(monkeypatch):
 
 
 @pytest.mark.parametrize("epsilon", [0.7, 3.0])
-@pytest.mark.parametrize(("answer", "least"), [("vector", 0.0), ("log_norm", 0.05), ("number", 0.0)])
-def test_means_are_unbiased(answer, least, epsilon):
+@pytest.mark.parametrize("answer", ["vector", "levels", "number"])
+def test_means_are_unbiased(answer, epsilon):
     matrix = MATRIX if answer != "number" else MATRIX[:1]
-    asked = task("linear", answer, least=least, epsilon=epsilon, matrix=matrix)
+    asked = task("linear", answer, epsilon=epsilon, matrix=matrix)
     n = 40_000
     report = asked.release(np.tile(X[:1], (n, 1)), np.tile(Y[:1], n), Noise(bytes(32), secure=False))
     u = naive("linear")[0]
@@ -178,15 +190,20 @@ def test_means_are_unbiased(answer, least, epsilon):
     elif answer == "number":
         assert abs(mean[0] - u[0]) < 5.5 * 4.0 * math.sqrt(asked._mechanism.worst_variance / n)
     else:
-        width = math.log(4.0 / 0.05)
-        error = 5.5 * width / 2 * math.sqrt(asked._mechanism.worst_variance / n)
-        assert abs(math.log(mean[0]) - math.log(np.linalg.norm(u))) < error
+        level = math.log2(4.0 / np.linalg.norm(u))
+        # The shares of the two neighbours are the chances of rounding to them.
+        expected = np.maximum(1 - np.abs(np.arange(20) - level), 0)
+        mechanism = SubsetSelection(epsilon, 20)
+        chances = mechanism.q + (mechanism.p - mechanism.q) * expected
+        errors = np.sqrt(chances * (1 - chances) / n) / (mechanism.p - mechanism.q)
+        assert (np.abs(mean - expected) < 5.5 * errors).all()
+        assert asked.standard_error(n) == pytest.approx(errors[expected == 0].max())
 
 
 @pytest.mark.parametrize("epsilon", [1e-4, 0.3, 1.0, 1.29, 1.31, 7.0, 30.0])
-@pytest.mark.parametrize(("answer", "least"), [("vector", 0.0), ("log_norm", 0.05)])
-def test_a_release_costs_no_more_than_its_task_says(epsilon, answer, least):
-    cost = task("gradient", answer, least=least, epsilon=epsilon).guarantee().epsilon
+@pytest.mark.parametrize("answer", ["vector", "levels"])
+def test_a_release_costs_no_more_than_its_task_says(epsilon, answer):
+    cost = task("gradient", answer, epsilon=epsilon).guarantee().epsilon
     assert cost <= epsilon
     assert cost == pytest.approx(min(epsilon, 30.0), rel=1e-3) or epsilon > 24
 
@@ -203,8 +220,8 @@ def packed(rows):
 def test_a_document_is_written_and_named_as_it_is_described():
     asked = task("gradient", radius=4.5)
     content = {
-        "answer": "vector", "epsilon": 2.0, "form": "gradient", "high": [3.0, 2.0, 10.0], "least": 0.0,
-        "low": [-1.0, 0.0, 0.0], "matrix": packed(MATRIX), "n_classes": 0, "radius": 4.5, "skldp": "task", "version": 2,
+        "answer": "vector", "epsilon": 2.0, "form": "gradient", "high": [3.0, 2.0, 10.0], "low": [-1.0, 0.0, 0.0],
+        "matrix": packed(MATRIX), "n_classes": 0, "radius": 4.5, "skldp": "task", "version": 3,
     }  # fmt: skip
     text = json.dumps(content, separators=(",", ":"))
     assert asked.to_json() == text
@@ -230,8 +247,11 @@ HOSTILE = [
     "[" * 100_000,
     as_text(version=1),
     as_text(version=1, matrix=MATRIX),
-    as_text(version=3),
-    as_text(version=2.0),
+    as_text(version=2),
+    # A version 2 document has the field.
+    as_text(version=2, least=0.0),
+    as_text(version=4),
+    as_text(version=3.0),
     # Of these two, a reader may take the first and another one the last.
     as_text().replace('"epsilon": 2.0', '"epsilon": 2.0, "epsilon": 1.0'),
     as_text(skldp="report"),
@@ -248,9 +268,16 @@ HOSTILE = [
     as_text(radius=0.0),
     as_text(radius=1e-40),
     as_text(radius=math.inf),
-    as_text(least=0.5),
+    as_text(least=0.0),
+    as_text(answer="levels", least=0.5),
     as_text(answer="log_norm"),
-    as_text(answer="log_norm", least=1e-300),
+    as_text(answer="levels", radius=0.0),
+    as_text(answer="levels", radius=-4.0),
+    as_text(answer="levels", radius=math.nan),
+    as_text(answer="levels", epsilon=1e-9),
+    as_text(answer="levels", epsilon=1e7),
+    as_text(answer=["levels"]),
+    as_text(answer="levels", matrix=packed([[1.0, 2.0, 3.0, math.nan]] * 3)),
     as_text(answer="rows"),
     as_text(form="raw"),
     as_text(form=["linear"]),
@@ -302,10 +329,10 @@ def test_a_person_answers_once_and_within_their_limit():
 @pytest.mark.parametrize("matrix", [((1e30,) * 4,) * 3, ((0.0,) * 4,) * 3, ((1e-300,) * 4,) * 3])
 @pytest.mark.parametrize("form", ["linear", "squares", "products", "gradient"])
 @pytest.mark.parametrize(
-    ("answer", "radius", "least"), [("vector", 1e-29, 0.0), ("vector", 1e29, 0.0), ("log_norm", 1.0, 0.1)]
+    ("answer", "radius"), [("vector", 1e-29), ("vector", 1e29), ("levels", 1e-29), ("levels", 1.0), ("levels", 1e29)]
 )
-def test_after_the_first_look_a_task_is_answered_whatever_the_record(matrix, form, answer, radius, least):
-    asked = task(form, answer, radius, least, matrix=matrix)
+def test_after_the_first_look_a_task_is_answered_whatever_the_record(matrix, form, answer, radius):
+    asked = task(form, answer, radius, matrix=matrix)
     for y in (0.0, 10.0, -1e300, 5.0):
         report = asked.release([[1e300, -1e300]], [y], noise_from())
         asked.check(report)
