@@ -217,7 +217,8 @@ class ClassificationProtocol(LinearProtocol):
 
     def _whitened_model(self, rows: Floats) -> Floats:
         """Return the current model as functionals of whitened terms."""
-        return np.array(self._state["beta"]) @ np.linalg.inv(rows)
+        result: Floats = np.array(self._state["beta"]) @ np.linalg.inv(rows)
+        return result
 
     def _learn(self, value: Floats, noise: float, radius: float) -> None:
         """Add a reported gradient, and update the model."""
@@ -229,10 +230,10 @@ class ClassificationProtocol(LinearProtocol):
         shares, all_contrasts = np.array(state["shares"]), contrasts(self.n_classes)
         # Contrasts that are independent where nothing but the shares is known.
         turned = np.linalg.eigh(all_contrasts.T @ (np.diag(shares) - np.outer(shares, shares)) @ all_contrasts)[1]
-        values, noises, models = (np.array(one) for one in zip(*state["gradients"], strict=True))
+        values, noises, asked_at = (np.array(one) for one in zip(*state["gradients"], strict=True))
         moments, unknown, _ = self._expected_moments(rows)
         reports = MultinomialGradients(
-            rows, moments, unknown, turned.T @ values, noises, turned.T @ models, likelihood, turned
+            rows, moments, unknown, turned.T @ values, noises, turned.T @ asked_at, likelihood, turned
         )
         base = np.zeros((self.n_classes - 1, self.n_terms))
         if self.fit_intercept:
@@ -256,7 +257,7 @@ class ClassificationProtocol(LinearProtocol):
         return known, unknown
 
 
-class _Shares(Step):
+class _Shares(Step[ClassificationProtocol]):
     """Shares of the classes, which are the model without slopes."""
 
     def task(self, protocol: ClassificationProtocol, name: str) -> Task:
@@ -281,7 +282,7 @@ class _Shares(Step):
             state["beta"] = beta.tolist()
 
 
-class _ClassGradient(Levels):
+class _ClassGradient(Levels[ClassificationProtocol]):
     """Gradient at the current model, and before it the levels of the norms of the whitened terms."""
 
     def functionals(self, protocol: ClassificationProtocol) -> tuple[Floats, str]:

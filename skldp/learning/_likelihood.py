@@ -31,7 +31,7 @@ def _standard_normal(n_features: int) -> Floats:
     """Return normal numbers of half of the people, with second moments of exactly 1 if there are enough people."""
     normal = special.ndtri(public_stream(0).uniform((_N_PEOPLE // 2, n_features)))
     if 4 * n_features > _N_PEOPLE:
-        return normal
+        return np.asarray(normal)
     result: Floats = np.linalg.solve(np.linalg.cholesky(normal.T @ normal / len(normal)), normal.T).T
     return result
 
@@ -98,7 +98,7 @@ class Likelihood:
         """Return the norms of the contrasts of residuals for each person and class, shape (n, n_classes)."""
         probabilities = self._probabilities(model)
         squares = (probabilities**2).sum(axis=1)[:, None] + 1 - 2 * probabilities
-        return np.sqrt(np.maximum(squares, 0))
+        return np.asarray(np.sqrt(np.maximum(squares, 0)))
 
     def residuals(self, model: Floats, shares: Floats) -> tuple[Floats, Floats]:
         """Return sizes of residuals and their probabilities, half by the model and half by the shares of the classes.
@@ -108,7 +108,8 @@ class Likelihood:
         weights = (self._probabilities(model) + shares) / (2 * len(self._terms))
         places = np.rint(-4 * np.log2(np.maximum(self.sizes(model), _LEAST) / math.sqrt(2)))
         at = np.clip(places, 0, len(_SIZES) - 1).astype(np.intp)
-        return _SIZES, np.bincount(at.ravel(), weights.ravel(), minlength=len(_SIZES))
+        chances = np.bincount(at.ravel(), weights.ravel(), minlength=len(_SIZES))
+        return _SIZES, chances.astype(np.float64)
 
     def _probabilities(self, model: Floats) -> Floats:
         result: Floats = special.softmax(self._terms @ (self._contrasts @ model).T, axis=1)

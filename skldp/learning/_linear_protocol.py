@@ -2,7 +2,7 @@ r"""Steps that regression and classification share: centres, widths and products
 
 import math
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ from skldp.learning._tasks import Task
 from skldp.learning._vectors import n_products, symmetric_matrix
 
 Floats = npt.NDArray[np.float64]
+P = TypeVar("P", bound="LinearProtocol")
 
 # Fractions of people who report the features' levels and centre.
 _CENTER_LEVELS, _CENTER_SHARE, _WIDTH_LEVELS = 0.02, 0.05, 0.03
@@ -44,7 +45,7 @@ class LinearProtocol(Protocol):
     Subclasses add steps for the target, and what a gradient says about the model.
     """
 
-    steps: ClassVar[dict[str, "Step"]]
+    steps: ClassVar[dict[str, "Step[Any]"]]
     fit_intercept: bool
     _least_per_number = LEAST_PER_NUMBER
 
@@ -186,33 +187,33 @@ def _spread(squares: Floats, noise: Floats) -> float:
     return float(squares.mean() - _SURELY * math.sqrt(4 / squares.size) * noise.mean())
 
 
-class Step(ABC):
+class Step(ABC, Generic[P]):
     """Step of the protocol: the task that it publishes, and what its report changes."""
 
     @abstractmethod
-    def task(self, protocol: Any, name: str) -> Task:
+    def task(self, protocol: P, name: str) -> Task:
         """Return the task, a function of the public state."""
 
     @abstractmethod
-    def update(self, protocol: Any, task: Task, report: Report) -> None:
+    def update(self, protocol: P, task: Task, report: Report) -> None:
         """Update the public state."""
 
 
-class Levels(Step):
+class Levels(Step[P]):
     """Levels of the norm of a question's vectors."""
 
     def __init__(self, question: str) -> None:
         self._question = question
 
-    def task(self, protocol: Any, name: str) -> Task:
+    def task(self, protocol: P, name: str) -> Task:
         functionals, form = self.functionals(protocol)
         return protocol._make_task(functionals, form, "levels")
 
-    def functionals(self, protocol: Any) -> tuple[Floats, str]:
+    def functionals(self, protocol: P) -> tuple[Floats, str]:
         """Return the functionals and the form of the question."""
         return np.eye(protocol.n_features + 2)[1:-1], "linear"
 
-    def update(self, protocol: Any, task: Task, report: Report) -> None:
+    def update(self, protocol: P, task: Task, report: Report) -> None:
         # Only gradients are asked for again and again, in the same units.
         protocol._add_levels(self._question, task, report, to_earlier=self._question == "gradient")
         if self._question == "width":
@@ -221,15 +222,15 @@ class Levels(Step):
             protocol._state["width"] = max(1e-6, levels.scale / math.sqrt(protocol.n_features))
 
 
-class Center(Step):
+class Center(Step[LinearProtocol]):
     """Means of the features."""
 
-    def task(self, protocol: Any, name: str) -> Task:
+    def task(self, protocol: LinearProtocol, name: str) -> Task:
         noise = protocol._noise_of(max(2, protocol.n_features), name)
         radius = self.levels(protocol).radius_of_moments(noise)
         return protocol._make_task(np.eye(protocol.n_features + 2)[1:-1], "linear", "vector", radius)
 
-    def update(self, protocol: Any, task: Task, report: Report) -> None:
+    def update(self, protocol: LinearProtocol, task: Task, report: Report) -> None:
         state, shortened = protocol._state, self.levels(protocol).shortened(task.radius)
         mean = task.mean(report)[: protocol.n_features] / shortened
         error = task.standard_error(report.n_people) / shortened
@@ -241,19 +242,19 @@ class Center(Step):
         state["center_error"] = float(error**2 * np.mean(np.maximum(kept, 0.3)))
 
     @staticmethod
-    def levels(protocol: Any) -> NormLevels:
+    def levels(protocol: LinearProtocol) -> NormLevels:
         """Return the distribution of the norms."""
         reach = float(np.linalg.norm(protocol._reach[:-1]))
         return protocol._levels_of("center", EXPECTED_DEVIATION * reach, protocol.n_features)
 
 
-class Products(Levels):
+class Products(Levels[P]):
     """Products of the terms, which whiten them."""
 
-    def functionals(self, protocol: Any) -> tuple[Floats, str]:
+    def functionals(self, protocol: P) -> tuple[Floats, str]:
         return protocol._rows() @ protocol._terms(), "products"
 
-    def task(self, protocol: Any, name: str) -> Task:
+    def task(self, protocol: P, name: str) -> Task:
         functionals, form = self.functionals(protocol)
         if name != self._question:
             return protocol._make_task(functionals, form, "levels")
@@ -261,7 +262,7 @@ class Products(Levels):
         noise = protocol._noise_of(n_products(len(functionals)), name, protocol.n_terms)
         return protocol._make_task(functionals, form, "vector", self.levels(protocol).radius_of_moments(noise))
 
-    def update(self, protocol: Any, task: Task, report: Report) -> None:
+    def update(self, protocol: P, task: Task, report: Report) -> None:
         if task.answer == "levels":
             super().update(protocol, task, report)
             return
@@ -280,15 +281,15 @@ class Products(Levels):
         self.use(protocol, products, math.sqrt(error**2 / 2 + sampled), shortened)
         protocol._whiten()
 
-    def use(self, protocol: Any, products: Floats, noise: float, shortened: float) -> None:
+    def use(self, protocol: P, products: Floats, noise: float, shortened: float) -> None:
         """Use products with the residual, where there are any."""
 
-    def levels(self, protocol: Any) -> NormLevels:
+    def levels(self, protocol: P) -> NormLevels:
         """Return the distribution of the norms."""
         return protocol._levels_of("products", 1.0 * protocol.n_terms)
 
 
-STEPS_OF_FEATURES: dict[str, Step] = {
+STEPS_OF_FEATURES: dict[str, Step[Any]] = {
     "center_levels": Levels("center"),
     "center": Center(),
     "width_levels": Levels("width"),

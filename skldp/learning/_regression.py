@@ -218,15 +218,15 @@ class RegressionProtocol(LinearProtocol):
         for (row, n_reports), cohorts in groupby(state["gradients"], key=lambda one: one[:2]):
             rows = np.array(state["rows"][row])
             moments, unknown, _ = self._expected_moments(rows, n_reports)
-            values, noises, models = (np.array(one) for one in zip(*(told[2:] for told in cohorts), strict=True))
-            values = values + models @ np.linalg.inv(rows) @ moments
-            reports.append(LinearGradients(rows, moments, unknown, values[:, None], noises, models[:, None]))
+            values, noises, asked_at = (np.array(one) for one in zip(*(told[2:] for told in cohorts), strict=True))
+            values = values + asked_at @ np.linalg.inv(rows) @ moments
+            reports.append(LinearGradients(rows, moments, unknown, values[:, None], noises, asked_at[:, None]))
         models = None if state["models"] is None else np.array(state["models"])
         found = posterior(reports, *self._prior(), np.zeros((1, self.n_terms)), models)
         state["beta"], state["models"] = found.mean[0].tolist(), found.models.tolist()
 
 
-class _TargetMean(Step):
+class _TargetMean(Step[RegressionProtocol]):
     """Mean of the target's distance from its centre."""
 
     def task(self, protocol: RegressionProtocol, name: str) -> Task:
@@ -256,7 +256,7 @@ class _TargetMean(Step):
         return protocol._levels_of("target", EXPECTED_DEVIATION * float(protocol._reach[-1]))
 
 
-class _TargetLevels(Levels):
+class _TargetLevels(Levels[RegressionProtocol]):
     """Levels of the target's distance from its centre."""
 
     def functionals(self, protocol: RegressionProtocol) -> tuple[Floats, str]:
@@ -267,7 +267,7 @@ class _TargetLevels(Levels):
         protocol._state["deviation"] = max(1e-6, _TargetMean.levels(protocol).scale)
 
 
-class _ProductsWithResidual(Products):
+class _ProductsWithResidual(Products[RegressionProtocol]):
     """Products of the terms and the residual."""
 
     def functionals(self, protocol: RegressionProtocol) -> tuple[Floats, str]:
@@ -286,7 +286,7 @@ class _ProductsWithResidual(Products):
         return math.sqrt(protocol.n_terms / 2) / float(protocol._state["deviation"])
 
 
-class _GradientStep(Levels):
+class _GradientStep(Levels[RegressionProtocol]):
     """Gradient at the current model."""
 
     def functionals(self, protocol: RegressionProtocol) -> tuple[Floats, str]:
