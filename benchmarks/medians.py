@@ -15,7 +15,8 @@ import numpy as np
 
 from skldp import Collector
 from skldp.client import NumberField, Policy
-from skldp.collection._report_tables import ReportColumns, answer_bytes, batch_of_columns
+from skldp.collection._report_files import Found
+from skldp.collection._report_tables import ReportColumns, answer_bytes
 from skldp.exceptions import SeededNoiseWarning
 from skldp.mechanisms import noise_from
 from skldp.mechanisms.numeric._duchi import Duchi
@@ -46,7 +47,7 @@ def quantiles(values, epsilon, levels, seed):
     answers = np.rint((released - first) / step).astype(f"u{answer_bytes(law.n_answers)}")
     ids = np.random.default_rng([seed, 7]).integers(0, 256, (len(values), 16)).astype(np.uint8)
     collector = Collector(policy)
-    collector.add_batch(batch_of_columns(policy, ReportColumns(ids, (answers,))))
+    collector._take(Found(ReportColumns(ids, (answers,)), 0, 0))
     return collector.quantiles("x", levels)
 
 
