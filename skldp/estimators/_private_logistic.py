@@ -230,8 +230,7 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         If False, the log odds are 0 where all features are 0.
     class_weight : None, "balanced" or dict, default=None
         Factors of the odds by class; 1 for a class without one. They change the intercepts only, as weights in the
-        likelihood do if the model holds. ``"balanced"`` is the inverse share of each class, for which 5% of the people
-        report instead of for the model.
+        likelihood do if the model holds. ``"balanced"`` is the inverse of the reported share of each class.
     seed : None, int, Generator or RandomState, default=None
         None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
     n_jobs : int, default=None
@@ -270,11 +269,12 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
 
     Notes
     -----
-    `fit` simulates a :class:`~skldp.learning.ClassificationProtocol` on the rows: a first cohort reports products of
-    features, the others report gradients of the likelihood at the current model, which a Kalman filter combines by
-    their known noise. Nothing is learnt if the ``sufficiency`` of `protocol_`, that of a regression divided by the
-    number of classes less one, is below 8. Records of people are clipped to `bounds`; rows to predict are not. There is
-    no `sample_weight`, because a weight would reveal information about a person.
+    `fit` simulates a :class:`~skldp.learning.ClassificationProtocol` on the rows: first cohorts report the shares of
+    the classes, the centre and the second moments of the features; the others report gradients of the likelihood at
+    the current model. One update combines all gradients by their known noise. The slopes are 0 if the ``sufficiency``
+    of `protocol_`, that of a regression divided by the number of classes less one, is below 3. Records of people are
+    clipped to `bounds`; rows to predict are not. There is no `sample_weight`, because a weight would reveal information
+    about a person.
 
     References
     ----------
