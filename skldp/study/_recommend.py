@@ -36,8 +36,8 @@ from skldp.study._declared_table import DeclaredTable
 # Variance of a number that is uniform between -1 and 1.
 _VARIANCE = 1 / 3
 # Share of the needed people that the assumption of a discriminant, classes which differ in their means alone, costs.
-# On simulated tables of 3 to 30 columns, logistic regression is the better model from about 20 times its people on.
-_OF_ASSUMPTION = 0.05
+# On simulated tables of 3 to 30 columns, logistic regression is the better model from about 50 times its people on.
+_OF_ASSUMPTION = 0.02
 # Public rows whose benefit is described.
 _PUBLIC_ROWS = 200
 # Integers up to this bound are exact as doubles.
@@ -133,7 +133,7 @@ def recommend(
     categories):
 
     - models: the number of people before anything is learnt, over :math:`n`; each protocol computes it from the noise
-      of its releases (see :func:`skldp.learning.n_people_needed`). The discriminant has 0.05 in addition, for its
+      of its releases (see :func:`skldp.learning.n_people_needed`). The discriminant has 0.02 in addition, for its
       assumption that classes differ in their means alone.
     - releases: the variance of the noise in a feature over that of the signal, 1/3 of a number: for PrivUnit of a
       vector of norm at most :math:`\sqrt d` the mean over the bounds; for single values :math:`V / (1/3)` by their
@@ -150,9 +150,9 @@ def recommend(
     >>> print(advice)
     classification, epsilon 2, 50,000 people
                                predicted loss  people needed
-    PrivateLogisticRegression         0.00564            282
-    PrivateDiscriminant                0.0501              3
-    The discriminant is predicted to be better with fewer than 5,580 people.
+    PrivateLogisticRegression         0.00212            106
+    PrivateDiscriminant                0.0201              3
+    The discriminant is predicted to be better with fewer than 5,150 people.
     >>> advice.estimator[-1].epsilon
     2.0
     """
