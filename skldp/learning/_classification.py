@@ -27,8 +27,8 @@ _SHARES_SHARE, _SHARES_MOST, _TERM_LEVELS = 0.06, 0.3, 0.03
 _N_COHORTS = 20
 # Fraction of the gradient cohorts of "once" that fix the model at which the others are asked.
 _FIRST_MODEL = 0.35
-# Prior variance of the contrasts of the log odds, and prior standard deviation of what half the width of a column adds.
-_LOG_ODDS, _OF_COLUMN = 4.0, 5.0
+# Prior variance of the contrasts of the log odds.
+_LOG_ODDS = 4.0
 
 
 @dataclass(frozen=True)
@@ -44,13 +44,10 @@ class MultinomialGradients(Gradients):
     slope_error: ClassVar[float] = 0.5
 
     def at_zero(self, model: Floats) -> Floats:
-        return self.turned.T @ self.likelihood.at_zero(self._whitened(model))
+        return self.turned.T @ self.likelihood.at_zero(self.turned @ model)
 
     def slopes(self, model: Floats) -> Floats:
-        return self.likelihood.curvature(self._whitened(model), self.turned)
-
-    def _whitened(self, model: Floats) -> Floats:
-        return self.turned @ model @ np.linalg.inv(self.rows)
+        return self.likelihood.curvature(self.turned @ model, self.turned)
 
 
 class ClassificationProtocol(LinearProtocol):
@@ -232,28 +229,32 @@ class ClassificationProtocol(LinearProtocol):
         turned = np.linalg.eigh(all_contrasts.T @ (np.diag(shares) - np.outer(shares, shares)) @ all_contrasts)[1]
         values, noises, asked_at = (np.array(one) for one in zip(*state["gradients"], strict=True))
         moments, unknown, _ = self._expected_moments(rows)
+        # The model is a functional of the whitened terms: all gradients are about the same ones.
+        whitened = np.eye(self.n_terms), turned.T @ asked_at @ np.linalg.inv(rows)
         reports = MultinomialGradients(
-            rows, moments, unknown, turned.T @ values, noises, turned.T @ asked_at, likelihood, turned
+            whitened[0], moments, unknown, turned.T @ values, noises, whitened[1], likelihood, turned
         )
         base = np.zeros((self.n_classes - 1, self.n_terms))
         if self.fit_intercept:
-            base[:, 0] = turned.T @ all_contrasts.T @ np.log(shares)
+            base[:, 0] = turned.T @ all_contrasts.T @ np.log(shares) / rows[0, 0]
         models = None if state["models"] is None else np.array(state["models"])
-        found = posterior([reports], *self._prior(turned), base, models)
-        state["beta"], state["models"] = (turned @ found.mean).tolist(), found.models.tolist()
+        found = posterior([reports], *self._prior(turned, rows), base, models)
+        state["beta"], state["models"] = (turned @ found.mean @ rows).tolist(), found.models.tolist()
 
-    def _prior(self, turned: Floats) -> tuple[Floats, Floats]:
+    def _prior(self, turned: Floats, rows: Floats) -> tuple[Floats, Floats]:
         """Return the variances of the prior of the contrasts, known ones and those of an unknown scale.
 
-        Shapes: turned (n_classes - 1, n_classes - 1), the contrasts; both results (n_classes - 1, n_terms). Without
-        slopes the constant is the logarithm of the shares; with slopes it differs.
+        Shapes: turned (n_classes - 1, n_classes - 1), the contrasts; rows (n_terms, n_terms), the whitened terms; both
+        results (n_classes - 1, n_terms). Without slopes the constant is the logarithm of the shares; with slopes it
+        differs.
         """
         state = self._state
         known = np.zeros((self.n_classes - 1, self.n_terms))
-        unknown = np.full_like(known, 1 / (1 / _OF_COLUMN**2 + self.n_terms * state["width"] ** 2 / _LOG_ODDS))
+        unknown = np.full_like(known, _LOG_ODDS / self.n_terms)
         if self.fit_intercept:
             known[:, 0] = np.diag(turned.T @ np.array(state["shares_error"]) @ turned)
             unknown[:, 0] = _LOG_ODDS * (1 + min(1.0, state["center_error"] / state["width"] ** 2))
+            known[:, 0], unknown[:, 0] = known[:, 0] / rows[0, 0] ** 2, unknown[:, 0] / rows[0, 0] ** 2
         return known, unknown
 
 

@@ -301,7 +301,7 @@ class Task:
             rounding, noise = noise.spawn(2)
             # A level plus a uniform number may round to the next integer, above the last level.
             up = rounding.uniform(encoded.shape) >= 1 - encoded % 1
-            encoded = np.floor(encoded).astype(np.int64) + up
+            return np.asarray(self._mechanism.release(np.floor(encoded).astype(np.int64) + up, noise).rows)
         return np.asarray(self._mechanism.release(encoded, noise).rows)
 
     def encode(self, X: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
