@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from skldp.learning._levels import NormLevels
 from skldp.learning._posterior import Moments, combine_moments, positive_means, positive_part
-from skldp.learning._protocol import LEAST_PER_NUMBER, Protocol, split_evenly
+from skldp.learning._protocol import LEAST_PER_NUMBER, Protocol, split_evenly, sufficiency
 from skldp.learning._reports import Report
 from skldp.learning._tasks import Task
 from skldp.learning._vectors import n_products, symmetric_matrix
@@ -91,7 +91,8 @@ class LinearProtocol(Protocol):
             shares = [("center_levels", _CENTER_LEVELS), ("center", _CENTER_SHARE), *shares]
         steps = [(name, int(share * n_people)) for name, share in shares]
         left = n_people - sum(people for _, people in steps)
-        enough = self.sufficiency
+        # Products are of the features alone, however many classes there are.
+        enough = sufficiency(self._n_learning, self.n_features, self.epsilon)
         share = 1.0 if all_products else _PRODUCTS_SHARE * enough / (enough + _PRODUCTS_HALF)
         for people in split_evenly(int(share * left), _N_STAGES):
             if self._n_multiplied > 1 and (all_products or people >= _LEAST_COHORT):
