@@ -303,3 +303,18 @@ def test_the_constant_starts_from_the_shares_of_few_people():
     change *= np.hypot(task.standard_error(report.n_people), np.sqrt(1 / (2 * report.n_people)))
     np.testing.assert_allclose(np.array(learnt._state["beta"])[:, 0], helmert.T @ np.log(shares))
     np.testing.assert_allclose(learnt._state["shares_error"], change @ change)
+
+
+def test_what_clipping_takes_is_added_again():
+    """A mean clipped gradient of people as the model expects them says that the model is right."""
+    learnt = protocol(4_000, epsilon=1.0, kind="rounds")
+    learnt._state["beta"] = [[-1.0, 0.5, 0.0, 0.2], [2.0, 0.0, 1.0, 0.0]]
+    rows = learnt._rows()
+    likelihood, model = learnt._likelihood(rows), learnt._whitened_model(rows)
+    lost, shown = likelihood.clipped(model, 0.3)
+    assert np.abs(lost).max() > 0.01
+    learnt._keep_rows()
+    learnt._learn(lost, 0.1, 0.3)
+    kept, noise, _ = learnt._state["gradients"][-1]
+    np.testing.assert_allclose(kept, likelihood.at_zero(model), atol=1e-12)
+    assert noise == pytest.approx(0.1 / shown)

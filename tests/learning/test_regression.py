@@ -8,6 +8,7 @@ import pytest
 
 from skldp.learning import Person, RegressionProtocol, Report, Task, n_people_needed, sufficiency
 from skldp.learning import _protocol as module
+from skldp.learning._linear_protocol import _spread as spread
 from skldp.learning._person import simulate
 from skldp.learning._posterior import Moments, combine_moments
 from skldp.mechanisms import Noise, noise_from
@@ -404,3 +405,12 @@ def test_no_record_exceeds_the_top_level():
             task = learnt._task_of(name)
             assert np.linalg.norm(task._vectors(corners), axis=1).max() <= 1 + 1e-9
             assert np.log2(task.radius).is_integer()
+
+
+def test_moments_spread_only_where_noise_alone_would_not():
+    rng = np.random.default_rng(0)
+    noise = np.full(45, 0.4)
+    found = [spread(noise * rng.chisquare(1, 45) - noise, noise) for _ in range(2_000)]
+    # Two standard errors under the noise alone, of squares that are skewed.
+    assert np.mean(np.array(found) > 0) < 0.06
+    assert spread(noise * 5 - noise, noise) > 0.4
