@@ -27,6 +27,7 @@ from skldp.cli._options import (
 )
 from skldp.client import CategoryColumn, CategoryField, NumberColumn, NumbersField, PairField, Policy, VectorField
 from skldp.client._fields import AnyField
+from skldp.client._text_field import TextField
 from skldp.collection._batches import check_secret, released_batch
 from skldp.collection._collector import Collector
 from skldp.collection._report_tables import report_schema
@@ -211,6 +212,9 @@ def _values(field: AnyField) -> str:
         return " with ".join(
             f"{_quoted(one.name)} {_shown(one) if one.values is not None else _bounds(one)}" for one in field.columns
         )
+    if isinstance(field, TextField):
+        own = field.law
+        return f"text in {own.n_bits} bits of {own.n_hashes} hashes, {own.n_cohorts} cohorts; missing is the empty text"
     if isinstance(field, VectorField):
         what = "its direction" if field.bound is None else f"clipped to a norm of {field.bound!r}"
         return f"{field.law.n_values} numbers, {what}; missing counts as zeros"

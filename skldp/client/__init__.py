@@ -12,6 +12,7 @@ from skldp.laws._release_key import ReleaseKey
 if _typing.TYPE_CHECKING:
     from skldp.client._flower_mod import flower_mod
     from skldp.client._prefixes import PrefixDomain, PrefixTask
+    from skldp.client._text_field import TextField
     from skldp.client._vector_field import VectorField
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "PrefixDomain",
     "PrefixTask",
     "ReleaseKey",
+    "TextField",
     "VectorField",
     "flower_mod",
 ]
@@ -36,6 +38,7 @@ __all__ = [
 _LAZY = {
     "PrefixDomain": "_prefixes",
     "PrefixTask": "_prefixes",
+    "TextField": "_text_field",
     "VectorField": "_vector_field",
     "flower_mod": "_flower_mod",
 }

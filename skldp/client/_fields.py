@@ -11,6 +11,7 @@ from skldp.domains._declared_columns import CategoryColumn, NumberColumn
 from skldp.laws._integers import CodeLaw, GroupLaw, TwoStepLaw, UnitLaw, law_from_dict
 
 if TYPE_CHECKING:
+    from skldp.client._text_field import TextField
     from skldp.client._vector_field import VectorField
 
 MOST_NAME = 200
@@ -367,7 +368,7 @@ def _knot(place: float, n: int, words: Iterator[int]) -> int:
     return below + (next(words) < int((position - below) * 2.0**64))
 
 
-AnyField: TypeAlias = "NumberField | NumbersField | CategoryField | PairField | VectorField"
+AnyField: TypeAlias = "NumberField | NumbersField | CategoryField | PairField | VectorField | TextField"
 
 
 def field_from_dict(given: dict[str, Any]) -> AnyField:
@@ -381,6 +382,10 @@ def field_from_dict(given: dict[str, Any]) -> AnyField:
         from skldp.client._vector_field import VectorField
 
         return VectorField(given["name"], law, None if given["bound"] is None else float(given["bound"]))
+    if given["type"] == "text":
+        from skldp.client._text_field import TextField
+
+        return TextField(given["name"], law)
     steps = int(given["steps"]) if "steps" in given else None
     if given["type"] == "pair":
         pair = tuple(map(_column_from_dict, given["columns"]))

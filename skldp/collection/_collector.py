@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from skldp._checks import check_fraction
 from skldp._value_labels import value_labels
-from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField, PairField, VectorField
+from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField, PairField, TextField, VectorField
 from skldp.client._fields import AnyField
 from skldp.collection._joint_tables import JointTables
 from skldp.collection._likeliest import likeliest_codes
@@ -19,6 +19,7 @@ from skldp.collection._page import notebook_view, page_of
 from skldp.collection._report_files import ReportStore
 from skldp.collection._report_tables import asked_of, frame_of
 from skldp.collection._survey_fields import bins_of, distribution_of, mean_of, parts_of, weights_of
+from skldp.collection._text_shares import text_shares
 from skldp.learning._answer_scores import (
     PartScores,
     Scores,
@@ -159,16 +160,22 @@ class Collector(ReportStore):
         self,
         field: str,
         *,
+        candidates: Sequence[str] | None = None,
         consistent: _Consistent = None,
         by: str | None = None,
         where: Mapping[str, Any] | None = None,
         level: float = 0.95,
     ) -> SurveyEstimate:
-        """Estimate the shares of categories.
+        """Estimate the shares of categories, or of candidate texts.
 
         Parameters
         ----------
         field : str
+        candidates : list of str, default=None
+            Texts to look for, for a field of texts, which takes no `consistent`, `by` and `where`. The last estimate is
+            the share of all other texts. Shares are nonnegative least squares of the unbiased bits (RAPPOR, Section 4),
+            biased upwards near 0; errors and intervals are those of least squares, with the residuals that noise does
+            not explain.
         consistent : {"project", "likelihood"}, default=None
             None is unbiased: shares may be below 0, and need not sum to 1. ``"project"`` takes the nearest distribution
             (Norm-Sub), which is biased and far more precise with many rare categories. ``"likelihood"`` takes the
@@ -189,6 +196,17 @@ class Collector(ReportStore):
         ValueError
             As of :meth:`mean`.
         """
+        text = next((one for one in self.policy.fields if isinstance(one, TextField) and one.name == field), None)
+        if (text is None) is not (candidates is None):
+            rule = "must be None unless a field has texts" if text is None else "must be a list of texts to look for"
+            raise ValueError(f"candidates {rule}; got {type(candidates).__name__} for {field!r}.")
+        if text is not None:
+            if consistent is not None or by is not None or where:
+                raise ValueError("Texts take neither `consistent` nor `by` and `where`; got one.")
+            check_fraction("level", level)
+            of = self._among(field)
+            of._check_number_of_reports()
+            return replace(text_shares(text, of._answers[field], candidates, level), answered=of._answered)
         if self._is_paired(field):
             if consistent is not None:
                 raise ValueError("consistent must be None for a column of pairs; use `table`.")
@@ -363,6 +381,9 @@ class Collector(ReportStore):
             return [(self.frequencies(field.name, consistent="project"), True)]
         if isinstance(field, NumbersField):
             return [(one, False) for one in self._group_means(field)]
+        if isinstance(field, TextField):
+            # Its candidates are not part of a policy.
+            return []
         if isinstance(field, VectorField):
             return [(self.mean(field.name), False)]
         if isinstance(field, PairField):
@@ -420,6 +441,8 @@ class Collector(ReportStore):
         found = fields.get(name)
         if self._is_paired(name) or isinstance(found, PairField):
             raise ValueError(f"Use `table`, `mean` or `frequencies` with the columns of pairs; got {name!r}.")
+        if isinstance(found, TextField):
+            raise ValueError(f"Use `frequencies` with candidates for texts; got {name!r}.")
         if found is None or isinstance(found, NumbersField | VectorField):
             if name in self.policy.names:
                 raise ValueError(f"Use `mean`: {name!r} has one of several numbers of one law.")

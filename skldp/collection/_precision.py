@@ -1,6 +1,7 @@
 """Precision of a survey before anybody is asked: expected standard errors and intervals, from the laws alone."""
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -10,7 +11,7 @@ from scipy import special
 
 from skldp._checks import check_fraction, check_integer, check_positive
 from skldp._texts import escaped
-from skldp.client import CategoryField, NumbersField, PairField, Policy, VectorField
+from skldp.client import CategoryField, NumbersField, PairField, Policy, TextField, VectorField
 from skldp.client._fields import AnyField
 from skldp.laws._closest_law import ClosestLaw
 from skldp.laws._integers import GroupLaw, UnitLaw
@@ -95,15 +96,9 @@ def people_needed(policy: Policy, field: str, half_width: float, *, by: str | No
     def is_enough(n: int) -> bool:
         return _planned(policy, named[field], group, n, level, "").half_width <= half_width
 
-    enough = 2
-    while not is_enough(enough):
-        enough *= 2
-        if enough > _MOST_PEOPLE:
-            raise ValueError(f"half_width must be reached by {_MOST_PEOPLE:,} people; got {half_width!r}.")
-    few = enough // 2
-    while enough - few > 1:
-        middle = (few + enough) // 2
-        few, enough = (few, middle) if is_enough(middle) else (middle, enough)
+    enough = bisect_left(range(_MOST_PEOPLE + 1), True, lo=2, key=is_enough)
+    if enough > _MOST_PEOPLE:
+        raise ValueError(f"half_width must be reached by {_MOST_PEOPLE:,} people; got {half_width!r}.")
     return enough
 
 
@@ -153,7 +148,7 @@ def _scores(field: AnyField) -> Iterator[_Score]:
         law = field.law
         square = (law.largest**2 - (law.across if law.square_radius else 0.0)) / law.n_values
         yield _Score(f"mean of {field.name}", field.name, 0.0, square, field.bound or 1.0)
-    elif not isinstance(field.law, BinsLaw | LongitudinalHistogramLaw):
+    elif not isinstance(field, TextField) and not isinstance(field.law, BinsLaw | LongitudinalHistogramLaw):
         yield _Score(f"mean of {field.name}", field.name, 0.0, _square_of_number(field.law), field.radius)
 
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from skldp._tables import as_frame, require
 from skldp._value_labels import value_labels
-from skldp.client import NumberField, NumbersField, PairField, Policy, PolicyReport, VectorField
+from skldp.client import NumberField, NumbersField, PairField, Policy, PolicyReport, TextField, VectorField
 from skldp.laws._categories import ResponseLaw, SubsetLaw, UnaryLaw
 from skldp.laws._longitudinal_laws import LongitudinalBitsLaw, LongitudinalResponseLaw
 from skldp.learning._answer_scores import bits, each, whole_answers
@@ -96,7 +96,7 @@ def frame_of(policy: Policy, columns: ReportColumns) -> Any:
             different, place = whole_answers(answers)
             values = field.law.rows(different)[place] * (field.bound or 1.0)
             data += [(f"{field.name}[{i}]", one) for i, one in enumerate(values.T)]
-        elif isinstance(field, PairField):
+        elif isinstance(field, PairField | TextField):
             different, place = whole_answers(answers)
             # Integers of bits may be of any size.
             data.append((field.name, np.array(different, dtype=object)[place]))

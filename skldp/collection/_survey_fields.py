@@ -12,7 +12,7 @@ import numpy.typing as npt
 from skldp._checks import is_integer, is_number
 from skldp._reading import CodeReader, Unread
 from skldp._value_labels import value_labels
-from skldp.client import CategoryColumn, CategoryField, NumberColumn, NumberField, PairField
+from skldp.client import CategoryColumn, CategoryField, NumberColumn, NumberField, PairField, TextField
 from skldp.client._fields import AnyField
 from skldp.laws._longitudinal_laws import LongitudinalHistogramLaw
 from skldp.learning._answer_scores import (
@@ -157,7 +157,7 @@ def _bins_of_buckets(field: NumberField, edges: _Floats, bins: int | Sequence[fl
 
 def estimates_of(field: AnyField) -> str:
     """Return the names of the estimates that the law of a field identifies."""
-    if isinstance(field, CategoryField):
+    if isinstance(field, CategoryField | TextField):
         return "frequencies"
     if isinstance(field, PairField):
         return "table"

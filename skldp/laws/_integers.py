@@ -255,6 +255,7 @@ LAWS = {
     "longitudinal_hashing": ("_longitudinal_laws", "LongitudinalHashingLaw"),
     "longitudinal_mean": ("_longitudinal_laws", "LongitudinalMeanLaw"),
     "longitudinal_histogram": ("_longitudinal_laws", "LongitudinalHistogramLaw"),
+    "longitudinal_bloom": ("_longitudinal_laws", "BloomLaw"),
 }
 
 

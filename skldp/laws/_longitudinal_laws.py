@@ -4,6 +4,7 @@ Both steps are randomized response over g answers; a bit is the case g = 2. Ever
 `first_count` of 2^64 words in the permanent step, and `second_count` in the step of a report.
 """
 
+import hashlib
 import math
 from abc import abstractmethod
 from collections.abc import Iterator
@@ -14,7 +15,15 @@ from typing import ClassVar
 
 from skldp._checks import check_integer
 from skldp.laws._categories import MOST_BITS, MOST_CODES, HashingLaw, ResponseLaw
-from skldp.laws._integers import CodeLaw, TwoStepLaw, UnitLaw, rank_of_subset, subset_of_rank, uniform_subset
+from skldp.laws._integers import (
+    CodeLaw,
+    TwoStepLaw,
+    UnitLaw,
+    rank_of_subset,
+    subset_of_rank,
+    uniform_below,
+    uniform_subset,
+)
 from skldp.laws._odds import TWO_64, log_ratio, round_up
 
 
@@ -118,6 +127,14 @@ class _BitsTwice(_ResponseTwice):
 
     n_each = 2
 
+    def keep(self, seen: int, choice: int, words: Iterator[int]) -> int:
+        """Draw the permanent bits from one word per bit."""
+        return self._flipped(seen, self.first_count, words)
+
+    def report(self, kept: int, choice: int, words: Iterator[int]) -> int:
+        """Draw a report of the permanent bits from one word per bit, and prefix the choice."""
+        return (choice << self.n_randomized) + self._flipped(kept, self.second_count, words)
+
     def _flipped(self, code: int, count: int, words: Iterator[int]) -> int:
         """Flip the bits of a code with one word per bit, highest bit first."""
         flips = 0
@@ -180,11 +197,7 @@ class LongitudinalBitsLaw(_BitsTwice, CodeLaw):
 
     def keep(self, seen: int, choice: int, words: Iterator[int]) -> int:
         """Draw the permanent bits from one word per bit."""
-        return self._flipped(1 << self.n_codes - 1 - seen, self.first_count, words)
-
-    def report(self, kept: int, choice: int, words: Iterator[int]) -> int:
-        """Draw a report of the permanent bits from one word per bit."""
-        return self._flipped(kept, self.second_count, words)
+        return super().keep(1 << self.n_codes - 1 - seen, choice, words)
 
 
 @dataclass(frozen=True)
@@ -305,14 +318,6 @@ class LongitudinalHistogramLaw(_BitsTwice, UnitLaw):
         own = self.bucket(value)
         return sum(1 << self.n_chosen - 1 - place for place, bucket in enumerate(self._chosen(choice)) if bucket == own)
 
-    def keep(self, seen: int, choice: int, words: Iterator[int]) -> int:
-        """Draw the permanent bits from one word per bit."""
-        return self._flipped(seen, self.first_count, words)
-
-    def report(self, kept: int, choice: int, words: Iterator[int]) -> int:
-        """Draw a report of the permanent bits from one word per bit, and prefix the buckets."""
-        return (choice << self.n_chosen) + self._flipped(kept, self.second_count, words)
-
     def bucket(self, value: float) -> int:
         """Return the bucket of a number in [-1, 1]."""
         return min(int((1 + value) / 2 * self.n_buckets), self.n_buckets - 1)
@@ -335,3 +340,58 @@ class LongitudinalHistogramLaw(_BitsTwice, UnitLaw):
 
     def _chosen(self, choice: int) -> list[int]:
         return subset_of_rank(self.n_buckets, self.n_chosen, choice)
+
+
+@dataclass(frozen=True)
+class BloomLaw(_BitsTwice):
+    """Law of the Bloom filter of a text in a cohort, whose bits are flipped permanently and in every report (RAPPOR).
+
+    Every person draws a cohort once, which has `n_hashes` hash functions of its own. The answer is the cohort, followed
+    by the bits, the first the highest.
+    """
+
+    name: ClassVar[str] = "longitudinal_bloom"
+    version: ClassVar[int] = 5
+    n_cohorts: int
+    n_bits: int
+    n_hashes: int
+    first_count: int
+    second_count: int
+
+    def _check(self) -> None:
+        n_hashes, k = self.n_hashes, self.n_bits
+        if not (1 <= self.n_cohorts <= 2**16 and 2 <= k <= MOST_BITS and 1 <= n_hashes <= min(k, 64)):
+            self._refuse(f"have 1 to 2^16 cohorts, 2 to {MOST_BITS} bits, and 1 to 64 hashes, no more than bits")
+        super()._check()
+
+    @property
+    def n_answers(self) -> int:
+        """Number of pairs of a cohort and a row of bits."""
+        return self.n_cohorts << self.n_bits
+
+    @property
+    def n_differing(self) -> int:
+        """Largest number of bits that differ between two filters."""
+        return min(2 * self.n_hashes, self.n_bits)
+
+    @property
+    def n_randomized(self) -> int:
+        """Number of bits."""
+        return self.n_bits
+
+    @property
+    def most_kept(self) -> int:
+        """Number of filters of a cohort, each with one permanent row of bits."""
+        return sum(math.comb(self.n_bits, held) for held in range(1, self.n_hashes + 1))
+
+    def choose(self, words: Iterator[int]) -> int:
+        """Draw the cohort."""
+        return uniform_below(self.n_cohorts, words)
+
+    def see(self, value: str, choice: int) -> int:
+        """Return the bits of a text in a cohort."""
+        text, bits = value.encode(), 0
+        for number in range(self.n_hashes):
+            digest = hashlib.sha256(choice.to_bytes(4, "big") + number.to_bytes(4, "big") + text).digest()
+            bits |= 1 << self.n_bits - 1 - int.from_bytes(digest[:8], "big") % self.n_bits
+        return bits

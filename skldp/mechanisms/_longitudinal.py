@@ -3,7 +3,7 @@ r"""Calibration of the laws of several waves: a permanent answer, randomized aga
 Equal permanent answers reveal that a value did not change. The second step hides this, at the cost of noisier reports.
 """
 
-import math
+from bisect import bisect_left
 from typing import Literal
 
 from skldp._checks import check_choice, check_epsilon, check_integer
@@ -19,9 +19,6 @@ from skldp.laws._odds import TWO_64, least_count, log_ratio
 from skldp.mechanisms.categorical._local_hashing import LocalHashing
 from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
 from skldp.mechanisms.categorical._unary import UnaryEncoding
-
-# The second step at this epsilon changes next to nothing.
-_LARGEST_EPSILON = 44.0
 
 
 def longitudinal_categories(
@@ -179,33 +176,30 @@ def longitudinal_histogram(
     """
     check_integer("n_buckets", n_buckets, least=2, most=4096)
     check_integer("n_chosen", n_chosen, least=1, most=n_buckets)
+    counts = counts_of_bits(lifetime_epsilon, report_epsilon, min(int(n_chosen), 2))
+    return LongitudinalHistogramLaw(int(n_buckets), int(n_chosen), *counts)
+
+
+def counts_of_bits(lifetime_epsilon: float, report_epsilon: float, n_differing: int) -> tuple[int, int]:
+    """Return the integers of both steps for bits, of which up to `n_differing` differ between two values."""
     check_epsilon(lifetime_epsilon)
     check_epsilon(report_epsilon)
-    n_differing = min(int(n_chosen), 2)
     first = least_count(lifetime_epsilon / n_differing)
-    second = _second_count(first, 2, n_differing, lifetime_epsilon, report_epsilon)
-    return LongitudinalHistogramLaw(int(n_buckets), int(n_chosen), first, second)
+    return first, _second_count(first, 2, n_differing, lifetime_epsilon, report_epsilon)
 
 
 def _second_count(
     first_count: int, n_answers: int, n_differing: int, lifetime_epsilon: float, report_epsilon: float
 ) -> int:
-    """Return the integer of the second step that makes a report spend `report_epsilon` and not more."""
+    """Return the smallest integer of the second step for which a report spends at most `report_epsilon`."""
     g, first = n_answers, (TWO_64 - (n_answers - 1) * first_count, first_count)
     if not report_epsilon < log_ratio(first[0] ** n_differing, first[1] ** n_differing):
         both = f"{report_epsilon!r} and {lifetime_epsilon!r}"
         raise ValueError(f"`report_epsilon` must be smaller than `lifetime_epsilon`; got {both}.")
-    p, q = first[0] / TWO_64, first[1] / TWO_64
-    odds = math.exp(report_epsilon / n_differing)
-    # Solved for the odds of the second step, which diverge where hardly anything is left to it.
-    left = p - odds * q
-    epsilon = math.log((odds * (p + (g - 2) * q) - (g - 1) * q) / left) if left > 2.0**-50 else _LARGEST_EPSILON
-    lower = 2.0**-44
-    while True:
-        law = RandomizedResponse(epsilon, g)
-        own, other = both_steps(first, (law.keep_count, law.other_count), g)
-        if log_ratio(own**n_differing, other**n_differing) <= report_epsilon:
-            return law.other_count
-        # Rounding exceeds `report_epsilon` by a few ulps, or by more where that is close to `lifetime_epsilon`.
-        epsilon *= 1 - lower
-        lower = min(2 * lower, 0.5)
+
+    def is_enough(other: int) -> bool:
+        own, another = both_steps(first, (TWO_64 - (g - 1) * other, other), g)
+        return log_ratio(own**n_differing, another**n_differing) <= report_epsilon
+
+    counts = range(1, (TWO_64 - 1) // g + 1)
+    return counts[bisect_left(counts, True, key=is_enough)]

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from skldp import Policy
-from skldp.client import CategoryField, NumberField
+from skldp.client import CategoryField, NumberField, TextField
 from skldp.mechanisms import Duchi, RandomizedResponse, longitudinal_mean
 
 pytest.importorskip("rich")
@@ -61,6 +61,14 @@ def test_a_policy_of_two_steps_shows_what_a_lifetime_costs_and_is_checked_by_tha
     assert "epsilon 2 of all reports together" in shown
     assert run("policy", "check", "weekly.json", "--most", "2")[0] == 0
     assert run("policy", "check", "weekly.json", "--most", "1.5")[0] == 2
+
+
+def test_a_policy_of_texts_shows_its_filters(run, tmp_path):
+    Policy("words", (TextField.rappor("word", 4.0, 2.0),), memo="permanent").save(tmp_path / "words.json")
+    code, shown, _ = run("policy", "show", "words.json")
+    assert code == 0
+    assert "text in 32 bits of 2 hashes, 64 cohorts; missing is the empty text" in " ".join(shown.split())
+    assert "frequencies" in shown
 
 
 def test_a_policy_is_made_shown_and_checked(run, policy, tmp_path):

@@ -14,6 +14,7 @@ from skldp.client import (
     NumbersField,
     PairField,
     Policy,
+    TextField,
     VectorField,
 )
 from skldp.laws._categories import HadamardLaw, HashingLaw, ResponseLaw, SubsetLaw
@@ -140,6 +141,20 @@ CLOSEST_RECORDS = [
     {"update": [1e300, -1e300, 5e299, 0.0, 1.0], "direction": [0, 0, 0], "t0": -1.0, "t1": 0.0, "u1": 0.3},
     {"direction": [1e-320, 0.0, -1e-320]},
 ]
+#: Texts that are normalized, cut, empty and missing; one law has more hash functions than a filter has pairs of bits.
+TEXTS = Policy(
+    "test vectors: texts, and nobody's data",
+    (
+        TextField.rappor("word", 4.0, 2.0, n_bits=16, n_hashes=2, n_cohorts=6),
+        TextField.rappor("few bits", 2.0, 1.0, n_bits=5, n_hashes=3, n_cohorts=300),
+    ),
+    memo="permanent",
+)
+TEXT_RECORDS = [
+    {"word": "Cafe\u0301", "few bits": "\u1e9b\u0323"},
+    {"word": "\U0001f600", "few bits": ""},
+    {"word": None, "few bits": "ab" * 500 + "c"},
+]
 PAIR_RECORDS = [{"age": 55, "city": "Ulm", "pay": 1.7}, {"age": 100, "pay": -1.0}]
 
 
@@ -241,15 +256,17 @@ def reports(policy, records, first=0, bytes_of=random_bytes, each=20):
     return {"policy": json.loads(policy.to_json()), "vectors": made}
 
 
-def vectors(policy=POLICY, waves=WAVES, edges=EDGES, sampled=SAMPLED, pairs=PAIRS, closest=CLOSEST):
+def vectors(policy=POLICY, waves=WAVES, edges=EDGES, sampled=SAMPLED, pairs=PAIRS, closest=CLOSEST, texts=TEXTS):
     first = len(RECORDS) + len(WAVE_RECORDS)
     after = first + len(EDGE_RECORDS)
+    last = after + len(SAMPLED_RECORDS) + len(PAIR_RECORDS)
     return reports(policy, RECORDS) | {
         "two_steps": reports(waves, WAVE_RECORDS, len(RECORDS)),
         "edges": reports(edges, EDGE_RECORDS, first, edge_bytes, len(EDGE_WORDS)),
         "sampled": reports(sampled, SAMPLED_RECORDS, after),
         "pairs": reports(pairs, PAIR_RECORDS, after + len(SAMPLED_RECORDS)),
-        "closest": reports(closest, CLOSEST_RECORDS, after + len(SAMPLED_RECORDS) + len(PAIR_RECORDS), each=8),
+        "closest": reports(closest, CLOSEST_RECORDS, last, each=8),
+        "texts": reports(texts, TEXT_RECORDS, last + len(CLOSEST_RECORDS), each=12),
     }
 
 

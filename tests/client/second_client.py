@@ -6,6 +6,7 @@ import json
 import math
 import re
 import statistics
+import unicodedata
 import zlib
 
 
@@ -62,6 +63,8 @@ def n_answers_of_others(law, own):
             return 2 ** own["n_codes"]
         case "longitudinal_hashing":
             return own["n_buckets"] * (own["n_buckets"] ** digits(law) - 1)
+        case "longitudinal_bloom":
+            return own["n_cohorts"] * 2 ** own["n_bits"]
         case "longitudinal_histogram":
             return math.comb(own["n_buckets"], own["n_chosen"]) * 2 ** own["n_chosen"]
     return among(law)
@@ -139,6 +142,8 @@ def among(law):
 def differing(law):
     """m."""
     own = integers(law)
+    if law["law"] == "longitudinal_bloom":
+        return min(2 * own["n_hashes"], own["n_bits"])
     return {"longitudinal_bits": 2, "longitudinal_histogram": min(2, own.get("n_chosen", 2))}.get(law["law"], 1)
 
 
@@ -180,6 +185,8 @@ def given_to_the_law(field, record):
     value = record.get(field["name"])
     if field["type"] == "vector":
         return clipped(field, [0.0] * int(field["law"]["n_values"]) if value is None else list(map(float, value)))
+    if field["type"] == "text":
+        return unicodedata.normalize("NFC", (value or "")[:1000])
     if field["type"] == "category":
         places = {kind_and_value(one): place for place, one in enumerate(field["values"])}
         return places.get(kind_and_value(value), places[kind_and_value(field["unknown"])])
@@ -351,6 +358,11 @@ def draw_of_two_steps(law, x, words):
             return a * g + response("second_count", response("first_count", bucket))
         case "longitudinal_bits":
             chosen, bits = 0, [int(place == x) for place in range(own["n_codes"])]
+        case "longitudinal_bloom":
+            chosen, bits = below(own["n_cohorts"], words), [0] * own["n_bits"]
+            for i in range(own["n_hashes"]):
+                given = chosen.to_bytes(4, "big") + i.to_bytes(4, "big") + x.encode("utf-8")
+                bits[int.from_bytes(hashlib.sha256(given).digest()[:8], "big") % own["n_bits"]] = 1
         case "longitudinal_histogram":
             b = own["n_buckets"]
             buckets = subset(b, own["n_chosen"], words)

@@ -10,6 +10,7 @@ from client.make_vectors import EDGES as MADE_EDGES
 from client.make_vectors import PAIRS as MADE_PAIRS
 from client.make_vectors import POLICY as MADE
 from client.make_vectors import SAMPLED as MADE_SAMPLED
+from client.make_vectors import TEXTS as MADE_TEXTS
 from client.make_vectors import VECTORS, vectors
 from client.make_vectors import WAVES as MADE_WAVES
 from client.second_client import check_digest, epsilon, lifetime_epsilon, report
@@ -20,15 +21,25 @@ PUBLISHED = json.loads(VECTORS.read_text(encoding="utf-8"))
 POLICY = Policy.from_json(json.dumps(PUBLISHED["policy"]))
 TWO_STEPS = PUBLISHED["two_steps"]
 WAVES = Policy.from_json(json.dumps(TWO_STEPS["policy"]))
-PARTS = [PUBLISHED, TWO_STEPS, PUBLISHED["edges"], PUBLISHED["sampled"], PUBLISHED["pairs"], PUBLISHED["closest"]]
+PARTS = [
+    PUBLISHED,
+    TWO_STEPS,
+    PUBLISHED["edges"],
+    PUBLISHED["sampled"],
+    PUBLISHED["pairs"],
+    PUBLISHED["closest"],
+    PUBLISHED["texts"],
+]
 EDGES = Policy.from_json(json.dumps(PUBLISHED["edges"]["policy"]))
 PAIRS = Policy.from_json(json.dumps(PUBLISHED["pairs"]["policy"]))
 CLOSEST = Policy.from_json(json.dumps(PUBLISHED["closest"]["policy"]))
+TEXTS = Policy.from_json(json.dumps(PUBLISHED["texts"]["policy"]))
 SAMPLED = Policy.from_json(json.dumps(PUBLISHED["sampled"]["policy"]))
 
 
 def test_what_is_published_is_what_the_package_gives():
-    assert vectors(POLICY, WAVES, EDGES, SAMPLED, PAIRS, CLOSEST) == PUBLISHED
+    assert vectors(POLICY, WAVES, EDGES, SAMPLED, PAIRS, CLOSEST, TEXTS) == PUBLISHED
+    assert TEXTS == MADE_TEXTS
     assert CLOSEST == MADE_CLOSEST
     assert PAIRS == MADE_PAIRS
     assert EDGES == MADE_EDGES
@@ -46,7 +57,9 @@ def test_the_integers_are_those_that_the_package_makes():
     assert MADE.epsilon == pytest.approx(POLICY.epsilon, rel=1e-12)
 
 
-@pytest.mark.parametrize("published", PARTS, ids=["one step", "two steps", "edges", "sampled", "pairs", "closest"])
+@pytest.mark.parametrize(
+    "published", PARTS, ids=["one step", "two steps", "edges", "sampled", "pairs", "closest", "texts"]
+)
 def test_a_second_client_gives_the_same_reports(published):
     for one in published["vectors"]:
         assert report(published["policy"], one["record"], bytes.fromhex(one["random_bytes"])).hex() == one["report"]
@@ -103,6 +116,13 @@ def test_a_second_client_gives_the_same_reports(published):
         (" / math.sqrt(sum(one * one for one in g))", ""),
         ("seed * n + sorted(far", "seed + 2**64 * sorted(far"),
         ("rank = below(k, words) if w >=", "rank = below(k, words) if w <"),
+        ('normalize("NFC"', 'normalize("NFD"'),
+        ('normalize("NFC"', 'normalize("NFKC"'),
+        ("[:1000])", "[:1001])"),
+        ('given = chosen.to_bytes(4, "big")', 'given = chosen.to_bytes(4, "little")'),
+        ('+ i.to_bytes(4, "big")', '+ (i + 1).to_bytes(4, "big")'),
+        ('x.encode("utf-8")', 'x.encode("utf-16-le")'),
+        ('digest()[:8], "big") %', 'digest()[:4], "big") %'),
     ],
 )
 def test_a_misreading_meets_another_report(rule, misreading):
@@ -154,8 +174,9 @@ def test_a_second_client_computes_the_epsilon_that_is_claimed(policy):
     assert sum(float(field["epsilon"]) for field in policy["fields"]) == pytest.approx(float(policy["epsilon"]))
 
 
-def test_a_second_client_computes_both_epsilons_of_two_steps():
-    policy = TWO_STEPS["policy"]
+@pytest.mark.parametrize("part", ["two_steps", "texts"])
+def test_a_second_client_computes_both_epsilons_of_two_steps(part):
+    policy = PUBLISHED[part]["policy"]
     assert check_digest(policy)
     for field in policy["fields"]:
         assert epsilon(field["law"]) == pytest.approx(float(field["epsilon"]), rel=1e-12)

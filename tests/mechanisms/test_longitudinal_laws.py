@@ -1,8 +1,11 @@
 """Laws of two steps by their integers: the chance of every answer through the steps themselves, and its epsilon."""
 
+import hashlib
 import itertools
 import math
+import struct
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -12,6 +15,7 @@ from mechanisms.test_integer_laws import runs
 from skldp.collection._likeliest import likeliest_codes
 from skldp.laws._integers import law_from_dict, secure_words
 from skldp.laws._longitudinal_laws import (
+    BloomLaw,
     LongitudinalBitsLaw,
     LongitudinalHashingLaw,
     LongitudinalHistogramLaw,
@@ -22,6 +26,7 @@ from skldp.laws._numbers import SampledLaw
 from skldp.learning._answer_scores import code_scores, numbers
 from skldp.learning._bucket_scores import BucketScores
 from skldp.mechanisms import longitudinal_categories, longitudinal_histogram, longitudinal_mean
+from skldp.mechanisms._longitudinal import counts_of_bits
 
 T = 2**64
 CODES = [
@@ -37,6 +42,14 @@ NUMBERS = [
     LongitudinalHistogramLaw(4, 1, T // 5, T // 3),
     LongitudinalHistogramLaw(4, 2, T // 5, T // 3),
     LongitudinalHistogramLaw(3, 3, T // 5, T // 7),
+]
+# Of these many texts, two have filters that differ in as many bits as any can.
+TEXTS = [f"text {i}" for i in range(60)]
+BLOOM = [
+    BloomLaw(3, 4, 1, T // 5, T // 3),
+    BloomLaw(2, 5, 2, T // 5, T // 3),
+    BloomLaw(2, 3, 2, T // 7, T // 4),
+    BloomLaw(1, 3, 3, T // 7, T // 4),
 ]
 
 
@@ -54,6 +67,8 @@ def chances_of(step, count, n_bits):
 def n_bits_of(law):
     if isinstance(law, LongitudinalBitsLaw):
         return law.n_codes
+    if isinstance(law, BloomLaw):
+        return law.n_bits
     return law.n_chosen if isinstance(law, LongitudinalHistogramLaw) else None
 
 
@@ -92,13 +107,15 @@ def choices(law):
         assert len(each) == math.comb(n, d) == law.n_answers >> d
         assert len(set(each.values())) == 1
         return sorted(each)
+    if isinstance(law, BloomLaw):
+        return [law.choose(iter([word])) for word in range(law.n_cohorts)]
     return [0]
 
 
 def values(law):
     if law in CODES:
         return range(law.n_codes)
-    return [-1.0, -0.5 + 1e-9, 0.0, 0.25, 1.0]
+    return TEXTS if isinstance(law, BloomLaw) else [-1.0, -0.5 + 1e-9, 0.0, 0.25, 1.0]
 
 
 def seen_by(law, choice):
@@ -108,7 +125,7 @@ def seen_by(law, choice):
     return {law.see(value, choice) for value in values(law)}
 
 
-@pytest.mark.parametrize("law", [*CODES, *NUMBERS], ids=str)
+@pytest.mark.parametrize("law", [*CODES, *NUMBERS, *BLOOM], ids=str)
 def test_both_epsilons_are_those_of_the_chances_of_all_answers(law):
     first, both = [], []
     for choice in choices(law):
@@ -164,7 +181,7 @@ def test_a_change_that_is_seen_of_one_alone_tells_them_apart_though_both_changed
     )
 
 
-@pytest.mark.parametrize("law", [*CODES, *NUMBERS], ids=str)
+@pytest.mark.parametrize("law", [*CODES, *NUMBERS, *BLOOM], ids=str)
 def test_a_draw_is_a_choice_and_both_steps_and_a_law_is_its_integers(law):
     random = np.random.default_rng(3)
     for value in values(law):
@@ -381,3 +398,29 @@ def test_integers_of_no_such_law_are_refused(kind, integers, rule):
 
 def test_a_law_draws_from_secure_words_as_well():
     assert {CODES[2].is_answer(CODES[2].draw(1, secure_words())) for _ in range(20)} == {True}
+
+
+@pytest.mark.parametrize("law", BLOOM, ids=str)
+def test_a_filter_has_the_places_of_the_digests_and_no_more_answers_than_are_counted(law):
+    for cohort in range(law.n_cohorts):
+        filters = {law.see(text, cohort) for text in TEXTS}
+        assert len(filters) <= law.most_kept
+        for text in TEXTS:
+            heads = [cohort.to_bytes(4, "big") + i.to_bytes(4, "big") for i in range(law.n_hashes)]
+            digests = [hashlib.sha256(head + text.encode()).digest() for head in heads]
+            places = {struct.unpack(">Q", digest[:8])[0] % law.n_bits for digest in digests}
+            assert law.see(text, cohort) == sum(2 ** (law.n_bits - 1 - place) for place in places)
+
+
+def test_all_filters_of_few_bits_are_counted():
+    law = BloomLaw(1, 4, 2, T // 5, T // 3)
+    assert len({law.see(f"{i}", 0) for i in range(500)}) == law.most_kept == 4 + 6
+    assert law.epsilon_of_values(1000) == pytest.approx(10 * law.lifetime_epsilon)
+    assert law.epsilon_of_reports(1) == pytest.approx(4 * math.log((T - law.second_count) / law.second_count))
+
+
+@pytest.mark.parametrize(("lifetime", "report", "n"), [(2.0, 1.0, 4), (8.0, 7.999, 4), (0.1, 1e-3, 2), (50.0, 4.0, 32)])
+def test_the_second_count_is_the_smallest_within_epsilon(lifetime, report, n):
+    first, second = counts_of_bits(lifetime, report, n)
+    law = BloomLaw(1, 64, n // 2, first, second)
+    assert law.epsilon <= report < replace(law, second_count=second - 1).epsilon

@@ -1,0 +1,96 @@
+"""Field for a text that nobody can list, released as a Bloom filter."""
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from skldp._checks import check_integer
+from skldp.client._fields import Field, check_text
+from skldp.laws._categories import MOST_BITS
+from skldp.laws._longitudinal_laws import BloomLaw
+
+_MOST_LETTERS = 1000
+
+
+@dataclass(frozen=True)
+class TextField(Field):
+    """Field for a text, such as a word or an address, which is released as a Bloom filter (RAPPOR).
+
+    Parameters
+    ----------
+    name : str
+    law : BloomLaw
+        See :meth:`rappor`.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+
+    Notes
+    -----
+    Texts are equal if their first 1,000 characters are equal after normalization to NFC; what follows is not read. An
+    absent text or None is the empty text. A value of another type raises ValueError before anything is charged, since
+    it is an error of the program that made it.
+
+    References
+    ----------
+    Erlingsson, Pihur and Korolova, "RAPPOR", CCS 2014, Sections 2 and 3.
+
+    Examples
+    --------
+    >>> from skldp.client import Policy, TextField
+    >>> policy = Policy("first words", (TextField.rappor("word", 4.0, 2.0),), memo="permanent")
+    >>> round(policy.epsilon, 6), policy.n_bytes
+    (2.0, 34)
+    """
+
+    name: str
+    law: BloomLaw
+
+    def __post_init__(self) -> None:
+        check_text("The name of a field", self.name)
+        if not isinstance(self.law, BloomLaw):
+            raise ValueError(f"The law of a text must be 'longitudinal_bloom'; got {self.law!r}.")
+
+    @classmethod
+    def rappor(
+        cls,
+        name: str,
+        lifetime_epsilon: float,
+        report_epsilon: float,
+        *,
+        n_bits: int = 32,
+        n_hashes: int = 2,
+        n_cohorts: int = 64,
+    ) -> Self:
+        """Make the field at the epsilons of all reports of one text and of one report.
+
+        Cohorts have different hash functions. Filters differ in up to ``2 * n_hashes`` bits, which share the epsilons.
+        """
+        from skldp.mechanisms._longitudinal import counts_of_bits
+
+        check_integer("n_bits", n_bits, least=2, most=MOST_BITS)
+        check_integer("n_hashes", n_hashes, least=1, most=min(64, n_bits))
+        check_integer("n_cohorts", n_cohorts, least=1, most=2**16)
+        counts = counts_of_bits(lifetime_epsilon, report_epsilon, min(2 * int(n_hashes), int(n_bits)))
+        return cls(name, BloomLaw(int(n_cohorts), int(n_bits), int(n_hashes), *counts))
+
+    def encode(self, value: Any) -> str:
+        """Return the normalized text."""
+        if value is None:
+            return ""
+        if not isinstance(value, str):
+            raise ValueError(f"{self.name!r} must be a text; got {type(value).__name__}.")
+        # A cut and a replacement are no errors: whether a device reports must not depend on the text.
+        units = value[:_MOST_LETTERS].encode("utf-16-le", "surrogatepass")
+        return unicodedata.normalize("NFC", units.decode("utf-16-le", "replace"))
+
+    def encode_all(self, columns: Mapping[str, Any], refuse_unknown: bool, **reading: Any) -> Sequence[str]:
+        """Return the normalized texts of the rows."""
+        return list(map(self.encode, columns[self.name]))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the field as a dict of its document."""
+        return {"name": self.name, "type": "text"} | self._law_and_epsilons()
