@@ -5,7 +5,7 @@ from skldp.study import _pipelines as catalogue
 
 @pytest.mark.slow
 def test_every_mechanism_of_the_catalogue_stands(run, fixed_noise):
-    code, out, err = run("audit", "--trials", "2000", "--confidence", "0.999999")
+    code, out, err = run("audit", "--trials", "4000", "--confidence", "0.999999")
     assert (code, err) == (0, "")
     names = [line.split(":")[0] for line in out.splitlines()]
     assert names == [*catalogue.FEATURE_MECHANISMS, *catalogue.LABEL_MECHANISMS]
