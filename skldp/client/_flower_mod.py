@@ -30,8 +30,8 @@ def flower_mod(policy: Policy, ledger: Callable[[Any], DeviceLedger]) -> Callabl
     Raises
     ------
     ValueError
-        If the policy has other fields. From the mod: if the arrays of the answer are not those of the task, or are not
-        finite; nothing is charged or sent then.
+        If the policy has other fields. From the mod: if the arrays of the answer have other names or shapes than those
+        of the task; nothing is charged or sent then.
     BudgetExhaustedError
         From the mod, if the account does not admit the report.
 
@@ -59,7 +59,9 @@ def flower_mod(policy: Policy, ledger: Callable[[Any], DeviceLedger]) -> Callabl
             after = _arrays(call_next(message, context))
             if {key: one.shape for key, one in before.items()} != {key: one.shape for key, one in after.items()}:
                 raise ValueError("The arrays of an answer must have the names and shapes of the task's; got others.")
-            update = [np.ravel(after[key] - one) for key, one in before.items()]
+            # An update that is not finite is reported as zeros, without a warning.
+            with np.errstate(invalid="ignore", over="ignore"):
+                update = [np.ravel(after[key] - one) for key, one in before.items()]
             report = policy.release({name: np.concatenate([*update, np.empty(0)])}, ledger=ledger(context))
             content["skldp"] = flower.ConfigRecord({"report": report})
         return flower.Message(content, reply_to=message)

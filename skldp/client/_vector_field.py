@@ -33,9 +33,9 @@ class VectorField(Field):
 
     Notes
     -----
-    A record has one value of this name: a sequence or array of finite numbers. An absent vector or None is the zero
-    vector. Vectors of another length, and numbers that are not finite, raise ValueError before anything is charged,
-    since they are errors of the program that made them.
+    A record has one value of this name: a sequence or array of numbers. An absent vector, None, or a vector with a
+    number that is not finite is the zero vector, so that no report is missing because of its values. Vectors of another
+    length raise ValueError before anything is charged, since they are errors of the program that made them.
 
     Examples
     --------
@@ -95,11 +95,10 @@ class VectorField(Field):
             # Rows of different lengths; the error of another library may show a value.
             given = np.empty(0)
         is_fit = given.ndim == 2 and given.shape[1] == self.law.n_values and given.dtype.kind in "fiu"
-        if not is_fit or not np.isfinite(given).all():
-            raise ValueError(
-                f"{self.name!r} must be vectors of {self.law.n_values} finite numbers; got {kind_of(given)}."
-            )
-        return [_clipped(row, self.bound) for row in given.astype(np.float64)]
+        if not is_fit:
+            raise ValueError(f"{self.name!r} must be vectors of {self.law.n_values} numbers; got {kind_of(given)}.")
+        with np.errstate(over="ignore"):
+            return [_clipped(row, self.bound) for row in given.astype(np.float64)]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the field as a dict of its document."""
@@ -108,10 +107,10 @@ class VectorField(Field):
 
 
 def _clipped(vector: npt.NDArray[np.float64], bound: float | None) -> npt.NDArray[np.float64]:
-    """Return a vector in units of the bound, shortened to it, or a direction."""
+    """Return a vector in units of the bound, shortened to it, or a direction; zeros if a number is not finite."""
     top = float(np.abs(vector).max())
-    if top == 0:
-        return vector
+    if top == 0 or not math.isfinite(top):
+        return np.zeros_like(vector)
     # Squares of scaled numbers do not overflow; fsum is exact in any order, for other clients.
     scaled = vector / top
     norm = math.sqrt(math.fsum((scaled * scaled).tolist()))

@@ -230,10 +230,8 @@ class ClassificationProtocol(LinearProtocol):
         values, noises, asked_at = (np.array(one) for one in zip(*state["gradients"], strict=True))
         moments, unknown, _ = self._expected_moments(rows)
         # The model is a functional of the whitened terms: all gradients are about the same ones.
-        whitened = np.eye(self.n_terms), turned.T @ asked_at @ np.linalg.inv(rows)
-        reports = MultinomialGradients(
-            whitened[0], moments, unknown, turned.T @ values, noises, whitened[1], likelihood, turned
-        )
+        at, own = turned.T @ asked_at @ np.linalg.inv(rows), np.eye(self.n_terms)
+        reports = MultinomialGradients(own, moments, unknown, turned.T @ values, noises, at, likelihood, turned)
         base = np.zeros((self.n_classes - 1, self.n_terms))
         if self.fit_intercept:
             base[:, 0] = turned.T @ all_contrasts.T @ np.log(shares) / rows[0, 0]

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp.learning._levels import NormLevels
-from skldp.learning._posterior import Moments, combine_moments, positive_means, positive_part
+from skldp.learning._posterior import Moments, combine_moments, kept_fractions, positive_means, positive_part
 from skldp.learning._protocol import LEAST_PER_NUMBER, Protocol, split_evenly, sufficiency
 from skldp.learning._reports import Report
 from skldp.learning._tasks import Task
@@ -134,13 +134,13 @@ class LinearProtocol(Protocol):
         """Return the second moments of functionals of the terms, from reports and what is expected before."""
         state, start = self._state, slice(int(self.fit_intercept), None)
         rows_of_prior = np.eye(self.n_terms) / state["width"]
-        reports = [Moments(*map(np.array, told)) for told in state["moments"][:n_reports]]
+        reports = [Moments(*map(np.array, one)) for one in state["moments"][:n_reports]]
         correlation, square = _CORRELATION, _SQUARE
         if reports:
             # The spread of what was reported about what is expected.
-            told = combine_moments(rows_of_prior, reports)
-            noise = told.variances[start, start]
-            about = (told.values - np.eye(self.n_terms))[start, start] ** 2 - noise
+            reported = combine_moments(rows_of_prior, reports)
+            noise = reported.variances[start, start]
+            about = (reported.values - np.eye(self.n_terms))[start, start] ** 2 - noise
             diagonal = np.eye(len(about), dtype=bool)
             square = max(square, _spread(about[diagonal], noise[diagonal]))
             correlation = (
@@ -217,10 +217,16 @@ class Levels(Step[P]):
     def update(self, protocol: P, task: Task, report: Report) -> None:
         # Only gradients are asked for again and again, in the same units.
         protocol._add_levels(self._question, task, report, to_earlier=self._question == "gradient")
-        if self._question == "width":
-            reach = float(np.linalg.norm(protocol._reach[:-1]))
-            levels = protocol._levels_of("width", EXPECTED_DEVIATION * reach, protocol.n_features)
-            protocol._state["width"] = max(1e-6, levels.scale / math.sqrt(protocol.n_features))
+
+
+class Width(Levels[P]):
+    """Levels of the norm of the centred features, which give their scale."""
+
+    def update(self, protocol: P, task: Task, report: Report) -> None:
+        super().update(protocol, task, report)
+        reach = float(np.linalg.norm(protocol._reach[:-1]))
+        levels = protocol._levels_of("width", EXPECTED_DEVIATION * reach, protocol.n_features)
+        protocol._state["width"] = max(1e-6, levels.scale / math.sqrt(protocol.n_features))
 
 
 class Center(Step[LinearProtocol]):
@@ -236,7 +242,7 @@ class Center(Step[LinearProtocol]):
         mean = task.mean(report)[: protocol.n_features] / shortened
         error = task.standard_error(report.n_people) / shortened
         # The middle of the bounds stays the centre while the noise exceeds the mean.
-        kept = np.maximum(0, 1 - (error / np.where(mean == 0, error, mean)) ** 2)
+        kept = kept_fractions(mean, error)
         center = np.array(state["center"])
         center[:-1] = np.clip(center[:-1] + kept * mean, -1, 1)
         state["center"] = center.tolist()
@@ -273,12 +279,10 @@ class Products(Levels[P]):
         error = task.standard_error(report.n_people)
         sampled = task.radius**2 / (task.n_outputs * report.n_people)
         protocol._keep_rows()
-        told = [
-            protocol._rows().tolist(),
-            (products[:n_terms, :n_terms] / shortened).tolist(),
-            np.full((n_terms, n_terms), (error**2 + sampled) / shortened**2).tolist(),
-        ]
-        state["moments"] = [*state["moments"], told]
+        moments = products[:n_terms, :n_terms] / shortened
+        variances = np.full_like(moments, (error**2 + sampled) / shortened**2)
+        reported = [protocol._rows().tolist(), moments.tolist(), variances.tolist()]
+        state["moments"] = [*state["moments"], reported]
         self.use(protocol, products, math.sqrt(error**2 / 2 + sampled), shortened)
         protocol._whiten()
 
@@ -293,7 +297,7 @@ class Products(Levels[P]):
 STEPS_OF_FEATURES: dict[str, Step[Any]] = {
     "center_levels": Levels("center"),
     "center": Center(),
-    "width_levels": Levels("width"),
+    "width_levels": Width("width"),
     "products_levels": Products("products"),
     "products": Products("products"),
 }

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from skldp._checks import is_integer
 from skldp.learning._levels import NormLevels
 from skldp.learning._moment_estimates import MomentEstimates, estimates_of
-from skldp.learning._posterior import combine_reports
+from skldp.learning._posterior import combine_reports, kept_fractions
 from skldp.learning._protocol import (
     Protocol,
     nearest_positive,
@@ -257,10 +257,10 @@ class MomentsProtocol(Protocol):
 
     def _take_center(self, task: Task, report: Report) -> None:
         shortened = self._levels_of_records().shortened(task.radius)
-        mean, error = task.mean(report)[: self.n_coordinates] / shortened, task.standard_error(report.n_people)
+        mean, error = task.mean(report)[: self.n_coordinates], task.standard_error(report.n_people)
         # The middle of the bounds stays the centre while the noise exceeds the mean.
-        kept = np.maximum(0, 1 - (error / np.where(mean == 0, error, mean)) ** 2)
-        self._state["center"] = (np.array(self._state["center"]) + mean * kept).tolist()
+        moved = mean * kept_fractions(mean, error) / shortened
+        self._state["center"] = (np.array(self._state["center"]) + moved).tolist()
 
     def _take(self, name: str, task: Task, report: Report) -> None:
         if task.answer != "levels":
@@ -303,7 +303,7 @@ class MomentsProtocol(Protocol):
         floor = values + max(_FLOOR * edge, least)
         whitening = np.array(state["whitening"])
         # Centres below their noise are set to 0.
-        kept = np.maximum(0, 1 - variances[0, 1:] / np.maximum(mean**2, variances[0, 1:]))
+        kept = kept_fractions(mean, np.sqrt(variances[0, 1:]))
         state["center"] = (np.array(state["center"]) + np.linalg.solve(whitening.T, mean * kept)).tolist()
         state["whitening"] = (whitening @ vectors / np.sqrt(floor)).tolist()
         state["remembered"] = ((values + max(_REMEMBERED_FLOOR * edge, least)) / floor).tolist()

@@ -107,6 +107,13 @@ def positive_means(values: Floats, error: float) -> Floats:
     return np.maximum(result, 0)
 
 
+def kept_fractions(means: Floats, errors: Floats | float) -> Floats:
+    """Return the fraction of each mean that is kept: 0 for those below their error."""
+    squares = means**2
+    result: Floats = 1 - np.minimum(1, np.square(errors) / np.maximum(squares, np.finfo(float).tiny))
+    return result
+
+
 def posterior(
     reports: Sequence[Gradients], known: Floats, unknown: Floats, base: Floats, models: Floats | None
 ) -> Posterior:

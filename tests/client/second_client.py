@@ -203,8 +203,8 @@ def given_to_the_law(field, record):
 
 def clipped(field, vector):
     top = max(map(abs, vector))
-    if top == 0:
-        return vector
+    if top == 0 or not all(map(math.isfinite, vector)):
+        return [0.0] * len(vector)
     scaled = [one / top for one in vector]
     norm = math.sqrt(math.fsum(one * one for one in scaled))
     if field["bound"] is not None and norm * top < float(field["bound"]):
