@@ -28,7 +28,7 @@ def suspicion():
 
 
 def suspicion_of_one_in_a_thousand():
-    """How far a release can raise a suspicion of one in a thousand."""
+    """Return the largest probability after a release of what had one in a thousand before."""
     rows = [[f"{epsilon:g}", f"{1 / (1 + 999 * math.exp(-epsilon)):.1%}"] for epsilon in (0.5, 1, 2, 5, 10)]
     return ["epsilon", "at most"], rows
 

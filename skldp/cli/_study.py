@@ -39,7 +39,7 @@ _ALL, _FEW_FOLDS, _FOLDS = Names("all"), 3, 5
 _FIRST_DATA = ("friedman", "digits")
 # Releases of rows beside the models: two that keep what they state, and the published one.
 _RELEASES = ("privunit", "bitrand-exact", "bitrand")
-# Of a complete record: the features and the label of a classification have half each.
+# Epsilon of the features; a classification releases the label at the same epsilon again.
 _EPSILONS = {"regression": Epsilons("1,2,4,8"), "classification": Epsilons("0.5,1,2,4")}
 _MODELS = ", ".join(dict.fromkeys(name for models in PRIVATE_MODELS.values() for name in models))
 

@@ -32,7 +32,7 @@ class Field(ABC):
     name: str
     law: Any
     steps: int | None = None
-    # Whether the memo rule "permanent" can repeat answers to equal values.
+    # The memo rule "permanent" can repeat answers to equal values.
     has_fixed_answers: ClassVar[bool] = True
 
     @property
@@ -141,7 +141,7 @@ class NumberField(NumberColumn, Field):
 
     @cached_property
     def needs_steps(self) -> bool:
-        """Whether the field has fractional numbers, each of which would be a separate value."""
+        """Return whether the field has fractional numbers, each of which would be a separate value."""
         return self.steps is None and not self.whole and self.two_steps is None
 
     def encode_all(self, columns: Mapping[str, Any], refuse_unknown: bool, **reading: Any) -> Sequence[float]:
@@ -164,7 +164,7 @@ class SeveralColumns(Field):
 
     @cached_property
     def needs_steps(self) -> bool:
-        """Whether the field has fractional numbers, each of which would be a separate value."""
+        """Return whether the field has fractional numbers, each of which would be a separate value."""
         return self.steps is None and not all(isinstance(one, CategoryColumn) or one.whole for one in self.columns)
 
     @property

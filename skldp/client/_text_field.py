@@ -1,4 +1,4 @@
-"""Field for a text that nobody can list, released as a Bloom filter."""
+"""Field for a text outside any list, released as a Bloom filter."""
 
 import unicodedata
 from collections.abc import Mapping, Sequence

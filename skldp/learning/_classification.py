@@ -260,18 +260,13 @@ class _Shares(Step[ClassificationProtocol]):
     """Shares of the classes, which are the model without slopes."""
 
     def task(self, protocol: ClassificationProtocol, name: str) -> Task:
-        n_classes = protocol.n_classes
-        functionals = np.zeros((1 + n_classes, protocol.n_features + 2))
-        functionals[0, 0] = 1.0
-        most = math.sqrt(1 - 1 / n_classes)
-        return protocol._make_task(functionals, "class_gradient", "vector", most, n_classes)
+        return protocol._task_of_shares(protocol.n_classes)
 
     def update(self, protocol: ClassificationProtocol, task: Task, report: Report) -> None:
         state, all_contrasts = protocol._state, contrasts(protocol.n_classes)
-        reported = all_contrasts @ task.mean(report).reshape(protocol.n_classes - 1, -1)[:, 0]
-        sampled = 1 / (protocol.n_classes * report.n_people)
-        error = math.sqrt(task.standard_error(report.n_people) ** 2 + sampled)
-        shares = positive_means(1 / protocol.n_classes + reported, error)
+        reported, variance = protocol._reported_shares(task, report)
+        error = math.sqrt(variance)
+        shares = positive_means(reported, error)
         shares /= shares.sum()
         of_logs = error * all_contrasts.T / shares @ all_contrasts
         state["shares"], state["shares_error"] = shares.tolist(), (of_logs @ of_logs).tolist()

@@ -217,9 +217,7 @@ class DiscriminantProtocol(Protocol):
         d, n_classes, along = self.n_features, self.n_classes, self._along()
         question = name.removesuffix("_levels")
         if question == "shares":
-            functionals = np.zeros((1 + n_classes, d + 2))
-            functionals[0, 0] = 1.0
-            return self._make_task(functionals, "class_gradient", "vector", math.sqrt(1 - 1 / n_classes), n_classes)
+            return self._task_of_shares(n_classes)
         functionals = self._contrast() @ along if question == "offset" else along
         form = "products" if question == "products" else "linear"
         if name != question:
@@ -254,11 +252,8 @@ class DiscriminantProtocol(Protocol):
         return radius * float(sizes.max()), levels.shortened(radius)
 
     def _take_shares(self, task: Task, report: Report) -> None:
-        n_classes = self.n_classes
-        told = task.mean(report).reshape(n_classes - 1, -1)[:, 0]
-        # Variance of the release and of the sample.
-        noise = (n_classes - 1) * (task.standard_error(report.n_people) ** 2 + 1 / (n_classes * report.n_people))
-        self._state["shares"] = clear_shares(1 / n_classes + contrasts(n_classes) @ told, noise).tolist()
+        reported, variance = self._reported_shares(task, report)
+        self._state["shares"] = clear_shares(reported, (self.n_classes - 1) * variance).tolist()
 
     def _take(self, name: str, task: Task, report: Report) -> None:
         if task.answer == "levels":

@@ -109,8 +109,8 @@ def positive_means(values: Floats, error: float) -> Floats:
 
 def kept_fractions(means: Floats, errors: Floats | float) -> Floats:
     """Return the fraction of each mean that is kept: 0 for those below their error."""
-    squares = means**2
-    result: Floats = 1 - np.minimum(1, np.square(errors) / np.maximum(squares, np.finfo(float).tiny))
+    noise = np.square(errors)
+    result: Floats = 1 - noise / np.maximum(np.maximum(means**2, noise), np.finfo(float).tiny)
     return result
 
 

@@ -21,6 +21,7 @@ from skldp.learning._tasks import (
     levels_mechanism,
     noise_variance,
 )
+from skldp.learning._vectors import contrasts
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 
@@ -327,6 +328,19 @@ class Protocol(ABC):
             most = radius = 2.0 ** math.ceil(math.log2(most))
         bounds = self._box.low, self._box.high
         return Task(self.epsilon, *bounds, form, matrix, answer, min(radius, most), n_classes=n_classes)
+
+    def _task_of_shares(self, n_classes: int) -> Task:
+        """Return the task about the contrasts of the class."""
+        functionals = np.zeros((1 + n_classes, self.n_features + 2))
+        functionals[0, 0] = 1.0
+        return self._make_task(functionals, "class_gradient", "vector", math.sqrt(1 - 1 / n_classes), n_classes)
+
+    @staticmethod
+    def _reported_shares(task: Task, report: Report) -> tuple[npt.NDArray[np.float64], float]:
+        """Return the reported shares of the classes, and the variance of the release and of the sample."""
+        k = task.n_classes
+        shares = 1 / k + contrasts(k) @ task.mean(report).reshape(k - 1, -1)[:, 0]
+        return shares, task.standard_error(report.n_people) ** 2 + 1 / (k * report.n_people)
 
     def _matrix(self, functionals: npt.NDArray[np.float64]) -> tuple[tuple[float, ...], ...]:
         """Return the task's matrix of functionals of (1, centred record)."""

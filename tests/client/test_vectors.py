@@ -107,7 +107,7 @@ def test_a_second_client_gives_the_same_reports(published):
         ("code = code * g + b +", "code = g * b + code +"),
         ("b = min(math.floor(p), g - 2)", "b = min(round(p), g - 2)"),
         ("norm * top < float", "norm < float"),
-        ("if top == 0:", "if False:"),
+        ("if top == 0 or not all(", "if not all("),
         ("hashlib.shake_128(seed.to_bytes(8", "hashlib.shake_128(seed.to_bytes(9"),
         ("2.0 ** (b - 43)", "2.0 ** (b - 44)"),
         ("-z if u % 2 else z", "z"),
