@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skldp.estimators._base import LocalTransformer
 from skldp.estimators._validation import NumberRange, Seed, StrOptions, as_table
-from skldp.mechanisms.vector._gaussian_width import projected_dimension
+from skldp.mechanisms.vector._projected_dimension import projected_dimension
 from skldp.mechanisms.vector._projected_release import SENSITIVITIES, ProjectedRelease
 from skldp.mechanisms.vector._projection import RandomProjection, square_of_prime
 
@@ -31,10 +31,7 @@ class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransform
     beta : float, default=0.9
         Distortion of distances, in (0, 1). Larger means fewer dimensions and less noise.
     n_components : "auto" or int, default="auto"
-        Number of dimensions m. ``"auto"`` follows from `beta`, `delta` and `gaussian_width`.
-    gaussian_width : "auto" or float, default="auto"
-        Gaussian width of the set of vectors, from public knowledge, as by :func:`~skldp.mechanisms.sparse_width`.
-        ``"auto"`` is the paper's :math:`\sqrt{\log_2 d}`.
+        Number of dimensions m. ``"auto"`` follows from `beta` and `delta`.
     sensitivity : {"gordon", "spectral", "orthonormal", "vocabulary", "union", "sparse"}, default="gordon"
         Bound on the stretch of a distance by Phi, which scales the Laplace noise:
 
@@ -105,7 +102,8 @@ class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransform
     Notes
     -----
     .. math:: w = \Phi x + \kappa, \quad p(\kappa) \propto e^{-\varepsilon \|\kappa\| / \Delta}, \quad
-              m = \operatorname{round}\Bigl(\frac{(\omega + \sqrt{\ln(1 / \delta)})^2}{\beta^2}\Bigr)
+              m = \operatorname{round}\Bigl(\frac{(\omega + \sqrt{\ln(1 / \delta)})^2}{\beta^2}\Bigr),
+              \quad \omega = \sqrt{\log_2 d}
 
     The paper's Lemma 4 applies Gordon's theorem to the set of differences; it holds for the set of their directions,
     whose width is :math:`\sqrt d` for every open set of vectors. With m as above the theorem's failure probability is
@@ -153,7 +151,6 @@ class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransform
         "delta": [NumberRange(Real, 0, 1, closed="neither")],
         "beta": [NumberRange(Real, 0, 1, closed="neither")],
         "n_components": [StrOptions({"auto"}), NumberRange(Integral, 1, None, closed="left")],
-        "gaussian_width": [StrOptions({"auto"}), NumberRange(Real, 0, None, closed="left")],
         "sensitivity": [StrOptions(set(SENSITIVITIES))],
         "noise": [StrOptions({"laplace", "privunit"})],
         "projection": [StrOptions({"gaussian", "sparse", "polynomial"})],
@@ -171,7 +168,6 @@ class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransform
         delta: float = 1e-6,
         beta: float = 0.9,
         n_components: int | Literal["auto"] = "auto",
-        gaussian_width: float | Literal["auto"] = "auto",
         sensitivity: str = "gordon",
         noise: Literal["laplace", "privunit"] = "laplace",
         projection: str = "gaussian",
@@ -188,7 +184,6 @@ class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransform
         self.delta = delta
         self.beta = beta
         self.n_components = n_components
-        self.gaussian_width = gaussian_width
         self.sensitivity = sensitivity
         self.noise = noise
         self.projection = projection
@@ -211,10 +206,9 @@ class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransform
 
     def _make_mechanism(self, X):
         n_features = X.shape[1]
-        width = None if isinstance(self.gaussian_width, str) else float(self.gaussian_width)
         m = self.n_components
         if isinstance(m, str):
-            m = projected_dimension(n_features, self.beta, self.delta, width)
+            m = projected_dimension(n_features, self.beta, self.delta)
             if self.projection == "polynomial" and self.sensitivity != "orthonormal":
                 m = square_of_prime(m, n_features)
         kind = "orthonormal" if self.sensitivity == "orthonormal" else self.projection
@@ -227,7 +221,6 @@ class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransform
             sensitivity=self.sensitivity,
             noise=self.noise,
             beta=float(self.beta),
-            width=width,
             stated_delta=float(self.delta),
             radius=None if self.radius is None else float(self.radius),
             vocabulary=vocabulary,

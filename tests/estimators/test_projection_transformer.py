@@ -152,7 +152,6 @@ def test_refuses_sparse_rows_with_explicit_nan(bad):
         ({"n_components": 121}, "n_components must be a whole number from 1 to"),
         ({"n_components": 0}, "n_components"),
         ({"n_components": 1, "noise": "privunit"}, "dimension"),
-        ({"gaussian_width": -1.0}, "gaussian_width"),
         ({"sensitivity": "jl"}, "sensitivity"),
         ({"noise": "gaussian"}, "noise"),
         ({"projection": "sparse"}, "kind 'gaussian'"),

@@ -126,7 +126,6 @@ def test_refuses_other_input(cls, X):
         skldp.MultivariateLaplacePrivatizer(radius=True),
         skldp.RandomProjectionPrivatizer(radius=True),
         skldp.RandomProjectionPrivatizer(n_components=True),
-        skldp.RandomProjectionPrivatizer(gaussian_width=True),
         skldp.RandomProjectionPrivatizer(projection_seed=True),
         skldp.NumericPrivatizer(delta=False),
         skldp.NumericPrivatizer(n_sampled_features=True),

@@ -19,9 +19,9 @@ from skldp.laws._odds import round_up
 from skldp.mechanisms._guarantee import PUBLISHED_DELTA, PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._rows import Release, RowMechanism, Workspace
-from skldp.mechanisms.vector._gaussian_width import default_width, gordon_delta, union_delta
 from skldp.mechanisms.vector._multivariate_laplace import MultivariateLaplace
 from skldp.mechanisms.vector._privunit import PrivUnit, PrivUnitBall
+from skldp.mechanisms.vector._projected_dimension import default_width, gordon_delta, union_delta
 from skldp.mechanisms.vector._projection import RandomProjection
 
 SENSITIVITIES = ("gordon", "spectral", "orthonormal", "vocabulary", "union", "sparse")
@@ -43,7 +43,6 @@ class ProjectedRelease(RowMechanism):
     sensitivity: str = "gordon"
     noise: str = "laplace"
     beta: float = 0.9
-    width: float | None = None
     stated_delta: float | None = None
     radius: float | None = None
     vocabulary: np.ndarray | None = None
@@ -260,7 +259,7 @@ class ProjectedRelease(RowMechanism):
 
     @property
     def _width(self) -> float:
-        return default_width(self.projection.n_features) if self.width is None else float(self.width)
+        return default_width(self.projection.n_features)
 
     @property
     def _diameter(self) -> float | None:

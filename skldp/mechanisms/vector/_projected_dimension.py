@@ -1,0 +1,148 @@
+"""Dimensions of random projections, and the probability that one of them stretches a distance too far."""
+
+import math
+import sys
+
+import numpy as np
+from scipy import special
+
+from skldp._checks import check_dimension, check_fraction, check_integer, check_positive
+
+# Bound on the relative error of sums of positive terms and of their logarithms.
+_ROUNDING = 2.0**-40
+
+
+def default_width(d: int) -> float:
+    r"""Return :math:`\sqrt{\log_2 d}`, the convention of the paper's Section 5 (printed without base 2)."""
+    check_dimension(d, least=1)
+    return math.sqrt(math.log2(d))
+
+
+def projected_dimension(d: int, beta: float, delta: float, width: float | None = None) -> int:
+    r"""Return the number of dimensions m to project to.
+
+    Parameters
+    ----------
+    d : int
+        Number of features.
+    beta : float
+        Distortion, in (0, 1).
+    delta : float
+        In (0, 1).
+    width : float, default=None
+        Gaussian width of the vectors; None is ``default_width``.
+
+    Returns
+    -------
+    int
+        From 1 to d.
+
+    Notes
+    -----
+    .. math:: m = \operatorname{round}\Bigl(\frac{(\omega + \sqrt{\ln(1 / \delta)})^2}{\beta^2}\Bigr)
+
+    The paper's :math:`\Omega(\cdot)` hides a constant; 1 gives its own dimensions.
+
+    References
+    ----------
+    Feyisetan and Kasiviswanathan, "Private release of text embedding vectors", 2021, Algorithm 1.
+
+    Examples
+    --------
+    >>> from skldp.mechanisms import projected_dimension
+    >>> [projected_dimension(300, beta, 1e-6) for beta in (0.93, 0.66, 0.468)]
+    [50, 100, 198]
+    """
+    check_dimension(d, least=1)
+    check_fraction("beta", beta)
+    check_fraction("delta", delta)
+    width = default_width(d) if width is None else width
+    if not 0 <= width < math.inf:
+        raise ValueError(f"The Gaussian width must be a finite number >= 0; got {width!r}.")
+    return int(min(max(round((width + math.sqrt(-math.log(delta))) ** 2 / beta**2), 1), d))
+
+
+def gordon_delta(m: int, beta: float, width: float) -> float:
+    r"""Return the probability, over the draw of a Gaussian Phi, of a stretch above 1 + beta.
+
+    Parameters
+    ----------
+    m : int
+    beta : float
+    width : float
+        Gaussian width of the set of DIRECTIONS of the differences of two records.
+
+    Returns
+    -------
+    float
+        An upper bound; 1 where the theorem says nothing.
+
+    Notes
+    -----
+    Gordon's inequality and Gaussian concentration give
+
+    .. math:: P\Bigl(\sup_{u \in S} \|\Phi u\| > 1 + \beta\Bigr) \le e^{-(\beta \sqrt m - \omega(S))^2 / 2},
+
+    so that m of :func:`projected_dimension` has the failure probability :math:`\sqrt\delta`, not :math:`\delta`.
+    Lemma 4 of the paper takes for S the set of differences itself. The width of their directions can be much larger:
+    for vectors in an open set, however small, S is the whole sphere and its width about :math:`\sqrt d`.
+
+    Examples
+    --------
+    >>> from skldp.mechanisms import gordon_delta
+    >>> round(gordon_delta(50, 0.93, 2.87), 5)
+    0.00104
+    """
+    margin = beta * math.sqrt(m) - width
+    return math.exp(-margin * margin / 2) if margin > 0 else 1.0
+
+
+def union_delta(m: int, beta: float, n_vectors: int) -> float:
+    r"""Return the probability, over the draw of a Gaussian Phi, of too large a stretch within a finite set.
+
+    Parameters
+    ----------
+    m : int
+        Rows of Phi.
+    beta : float
+        The largest allowed stretch is 1 + beta.
+    n_vectors : int
+        Number of vectors, chosen independently of Phi. At least 2.
+
+    Returns
+    -------
+    float
+        An upper bound, rounded up; 1 where it says nothing.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+
+    Notes
+    -----
+    For one unit vector, :math:`m \|\Phi u\|^2` is a chi-square variable of m degrees of freedom. All pairs together:
+
+    .. math:: \delta \le \binom{n}{2} P(\chi^2_m > m (1 + \beta)^2), \qquad
+              P(\chi^2_{2 k} > 2 t) = e^{-t} \sum_{j < k} \frac{t^j}{j!}
+
+    Odd m has the tail of m + 1 degrees of freedom at :math:`m (1 + \beta)^2`, which is larger. This needs no width, and
+    nothing of Gordon's theorem.
+
+    Examples
+    --------
+    >>> from skldp.mechanisms import union_delta
+    >>> f"{union_delta(50, 0.93, 3_143):.1e}"
+    '7.0e-11'
+    """
+    check_dimension(m, least=1)
+    check_integer("n_vectors", n_vectors, least=2)
+    check_positive("beta", beta)
+    t, k = m * (1 + beta) ** 2 / 2, (m + 1) // 2
+    logs = np.arange(k) * math.log(t) - special.gammaln(np.arange(1, k + 1))
+    most = float(logs.max())
+    pairs = math.log(n_vectors) + math.log(n_vectors - 1) - math.log(2)
+    # Every term of the exponent is off by a few units in its own last place.
+    slack = _ROUNDING * (1 + t + float(np.abs(logs).max()) + k * abs(math.log(t)) + pairs)
+    exponent = pairs - t + most + math.log(float(np.exp(logs - most).sum())) + slack
+    return min(1.0, max(math.exp(min(exponent, 0.0)), sys.float_info.min))
