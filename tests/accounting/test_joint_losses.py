@@ -130,6 +130,19 @@ def test_the_mixed_history_lies_between_the_truth_and_the_sum():
     assert np.median(gain) > 0.5
 
 
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 10.0, 20.0, 25.0, 30.0])
+def test_attack_the_certificate_covers_the_integers_of_a_large_epsilon(epsilon):
+    """The linear query of a class has fewer integers than k-ary response: 1.2e-6 too little at an epsilon of 30."""
+    one, other = (ClassQuery(sign * np.eye(3), np.zeros(3), epsilon) for sign in (1, -1))
+    asked, outputs = [one, other, RegressionQuery("linear", [1.0, 0.0, 0.0], 0.0, (-1, 1), 0.5)], [0, 1, 1]
+    truth = grid_truth(asked, outputs, np.array([[1.0, -1.0, 0.0], [-1.0, 1.0, 1.0]]))
+    found = realized_loss(asked, outputs, bounds=(-1, 1))
+    assert found.lower <= truth + 1e-12
+    # Logarithms of the grid are off by a few ulps.
+    assert truth <= found.upper + 2.0**-48 * (1 + epsilon)
+    assert found.upper <= added_up(asked, outputs, bounds=(-1, 1)).upper
+
+
 def test_all_answers_about_one_model_are_those_of_a_point_of_the_simplex():
     """Every probability is called large: by itself each can be, together they cannot."""
     coef = 30 * np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]])

@@ -229,6 +229,6 @@ def _as_regression(
         coef[models[_content(query)].shares.start + query.position] = 1.0
         return RegressionQuery("linear", coef, 0.0, (0.0, 1.0), query.epsilon), output, query.rounding
     coef[(models[_content(query)].codes if columns is None else columns).start + output] = 1.0
-    # The integers of both laws give the log-ratio within a few roundings.
-    error = 2.0**-44 * (2 + query.exact_epsilon)
-    return RegressionQuery("linear", coef, 0.0, (0.0, 1.0), query.exact_epsilon), 1, error
+    share = RegressionQuery("linear", coef, 0.0, (0.0, 1.0), query.exact_epsilon)
+    # The integers of the two laws have log-ratios that differ by up to e^epsilon / 2^64, and logarithms by a few ulps.
+    return share, 1, query.exact_epsilon - share.exact_epsilon + 2.0**-44 * (2 + query.exact_epsilon)
