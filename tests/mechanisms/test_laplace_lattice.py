@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import integrate
+from laws import THRESHOLD, chi_square_pvalue
+from scipy import integrate, stats
 
 from skldp.mechanisms import MultivariateLaplace
 from skldp.mechanisms._noise import Noise
@@ -177,3 +178,41 @@ def test_a_row_keeps_its_low_bits_to_itself(d):
         np.testing.assert_array_equal(released, expected)
         assert (released / mechanism.step == np.rint(released / mechanism.step)).all()
     assert mechanism.release(np.full((1, d), 1e308), noise(3)).rows.tolist() == [[math.inf] * d]
+
+
+@pytest.mark.parametrize(("sensitivity", "epsilon"), [(1e-310, 1.0), (1.0, 1.7e308), (1.0, 5e-324), (1.7e308, 1e-3)])
+def test_attack_a_lattice_too_fine_or_coarse_for_floats_shows_zeros_as_nan(sensitivity, epsilon):
+    """Before: with a subnormal step, 0 was released as NaN and 5e-324 as infinity, without noise."""
+    with pytest.raises(ValueError, match="sensitivity / epsilon must be from 2"):
+        MultivariateLaplace(2, epsilon, sensitivity=sensitivity)
+
+
+@pytest.mark.parametrize("exponent", [-900, 0, 900])
+def test_small_and_large_rows_have_the_noise_of_others_at_the_ends_of_the_scale(exponent):
+    mechanism = MultivariateLaplace(2, 1.0, sensitivity=2.0**exponent)
+    rows = np.array([[x, -x] for x in (0.0, 5e-324, 1e-310, 2.0**exponent)])
+    released = np.concatenate([mechanism.release(row[None], noise(9)).rows for row in rows])
+    assert np.isfinite(released).all()
+    assert (released[0] != 0).all()
+    if exponent >= 0:
+        np.testing.assert_array_equal(released[:3], np.tile(released[0], (3, 1)))
+
+
+@pytest.mark.parametrize("rest", [0.0, 0.3, 0.5])
+@pytest.mark.parametrize("scale", [0.2, 1.0, 7.0])
+def test_the_sampler_draws_the_cells_of_rows_on_and_off_the_lattice(rest, scale):
+    """Cells of one dimension against their mass, and the loss of two rows against their distance."""
+    n = 200_000
+    points = lattice.noisy_points(np.full((n, 1), rest), noise(11), Fraction(scale), 1.0)[:, 0]
+    cells = np.arange(-100, 101)
+
+    def mass(center):
+        ends = np.append(cells - 0.5, cells[-1] + 0.5)
+        return np.diff(stats.laplace(center, scale).cdf(ends))
+
+    kept = mass(rest) * n > 20
+    counts = (points[:, None] == cells[kept]).sum(axis=0)
+    expected = np.append(mass(rest)[kept], 1 - mass(rest)[kept].sum())
+    assert chi_square_pvalue(np.append(counts, n - counts.sum()), expected) > THRESHOLD
+    loss = np.abs(np.log(mass(rest)[kept] / mass(rest - 0.75)[kept])).max()
+    assert loss == pytest.approx(0.75 / scale, rel=1e-9)

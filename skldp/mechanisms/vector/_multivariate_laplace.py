@@ -262,6 +262,12 @@ class MultivariateLaplace(RowMechanism):
         check_dimension(self.n_features, least=1)
         check_positive("epsilon", self.epsilon)
         check_positive("sensitivity", self.sensitivity)
+        if not 2.0**-900 <= self.sensitivity / self.epsilon <= 2.0**900:
+            # Rows in units of the lattice would overflow to NaN, which no noise hides.
+            raise ValueError(
+                "sensitivity / epsilon must be from 2^-900 to 2^900; "
+                f"got sensitivity={self.sensitivity!r} and epsilon={self.epsilon!r}."
+            )
         if self.radius is not None:
             check_positive("radius", self.radius)
         if self.vocabulary is not None:
@@ -315,7 +321,6 @@ class MultivariateLaplace(RowMechanism):
         out[...] = rows if self.vocabulary is None else self.vocabulary[nearest_rows(rows, self.vocabulary)]
 
     def _draw(self, rows: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
-        # Overflow is released as infinity.
         scale = Fraction(self.sensitivity) / Fraction(self.epsilon)
         out[...] = noisy_points(rows.astype(np.float64), noise, scale, self.step)
         if self.vocabulary is not None:
