@@ -58,7 +58,7 @@ def models(draw, n_features, most=3.0):
     coef = [draw(st.lists(number, min_size=n_features, max_size=n_features)) for _ in range(n_classes)]
     intercept = draw(st.lists(number, min_size=n_classes, max_size=n_classes))
     positions = draw(st.lists(st.integers(0, n_classes - 1), min_size=1, max_size=2))
-    epsilon = draw(st.floats(0.05, 4))
+    epsilon = draw(st.one_of(st.floats(0.05, 4), st.sampled_from([0.01, 20.0])))
     return [SoftmaxQuery(coef, intercept, one, epsilon) for one in positions] + [ClassQuery(coef, intercept, epsilon)]
 
 
@@ -196,6 +196,31 @@ def test_a_filter_admits_what_opposed_answers_leave():
             for query in asked:
                 person.record(query, 1)
             assert person.admits(ClassQuery(coef, np.zeros(3), 0.2)) is taken
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_attack_no_choice_of_questions_by_earlier_answers_goes_beyond_the_budget(seed):
+    """The collector asks the most revealing admitted question, also again, and the answers are the worst ones."""
+    rng, budget = np.random.default_rng(seed), (0.3, 1.0, 2.0)[seed % 3]
+    pool = [linear(rng.uniform(-1, 1, 4), 0.4), linear(rng.uniform(-1, 1, 4), 0.1), JOB]
+    for scale in (1, 100):
+        coef = scale * rng.normal(size=(3, 4))
+        pool += [ClassQuery(coef, rng.normal(size=3), 0.5), SoftmaxQuery(coef, np.zeros(3), 1, 0.1)]
+    person, asked, outputs = BayesianPrivacyFilter(budget, bounds=PEOPLE), [], []
+    for _ in range(8):
+        admitted = [query for query in pool if person.admits(query)]
+        worst = [
+            (grid_truth([*asked, query], [*outputs, output], RECORDS), place, output)
+            for place, query in enumerate(admitted)
+            for output in range(query.n_outputs)
+        ]
+        if not worst:
+            break
+        _, place, output = max(worst)
+        person.record(admitted[place], output)
+        asked, outputs = [*asked, admitted[place]], [*outputs, output]
+        assert grid_truth(asked, outputs, RECORDS) <= budget + 1e-12
+    assert grid_truth(asked, outputs, RECORDS) > budget / 2
 
 
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
