@@ -27,8 +27,10 @@ def test_every_row_is_whole(rows):
         assert row["state"] in STATES, row
         assert row["place"], row
         assert row["claim"], row
-        assert row["where"] or row["state"] == "not run", row
-        assert row["what came out"] or row["state"] in ("implemented", "holds"), row
+        assert row["what came out"], row
+        # A name of skldp or a page is not enough: a row is judged by a test or a script.
+        run = [one for one in row["where"].split(";") if one.strip().startswith(("tests/", "examples/", "benchmarks/"))]
+        assert run or row["state"] == "not run", row
     assert max(Counter((row["paper"], row["place"], row["claim"]) for row in rows).values()) == 1
 
 

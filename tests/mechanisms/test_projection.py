@@ -245,6 +245,8 @@ def test_widths():
     assert l1_ball_width(10**6, 3.0) == pytest.approx(3 * l1_ball_width(10**6))
     assert l1_ball_width(10**6) <= math.sqrt(2 * math.log(2e6))
     assert simplex_width(1) == pytest.approx(0, abs=1e-9)
+    # The paper says that a set of p points has a squared width of at most ln p: 6.9.
+    assert simplex_width(1_000) ** 2 == pytest.approx(10.507, abs=1e-3)
     assert sparse_width(1_000, 10) == math.sqrt(10 * math.log(100))
     assert sparse_width(5, 5) == 0
 

@@ -119,6 +119,20 @@ def test_theorem_3_needs_a_lower_limit_of_beta(n_classes, beta):
         assert exact == pytest.approx(5.0)
 
 
+def test_no_event_of_probability_delta_need_hold_all_of_the_loss():
+    """Definition 4.7 of the realized loss, and Definition 1 of the embeddings' second form, are only sufficient.
+
+    A coin of epsilon 1.1 is (1, 0.071)-private, but any event outside of which the loss is within 1 is certain.
+    """
+    coin = np.array([math.exp(1.1), 1.0]) / (1 + math.exp(1.1))
+    other = coin[::-1]
+    delta = np.maximum(coin - math.e * other, 0).sum()
+    assert delta == pytest.approx(0.0714, abs=1e-4)
+    events = [list(event) for n in range(3) for event in itertools.combinations(range(2), n)]
+    enough = [event for event in events if (np.abs(np.log(coin / other))[np.setdiff1d([0, 1], event)] <= 1).all()]
+    assert enough == [[0, 1]]
+
+
 def test_ratios_of_latent_and_ome_grow_with_the_share_of_a_bit():
     """From 7/8 and 1/2 for a small share towards 1."""
     for laws, limit in ((lambda s: latent_laws(s, 10, 7.0), 0.875), (lambda s: ome_laws(s, 10, 1.0), 0.5)):
