@@ -40,7 +40,7 @@ class PlantedUnit:
     target : ndarray of shape (n_features,)
         Values of 1 and -1.
     others : ndarray of shape (n_others, n_features)
-        The client's other records, released anew in every call.
+        The client's other records, released anew for each client.
     threshold : float
         The planted unit is active where the mean of ``target * released`` is above it.
     """
@@ -54,9 +54,9 @@ class PlantedUnit:
 
     def gradients(self, rows):
         """Release the clients' records and return each client's gradient, of shape (n_clients, n_parameters)."""
-        released = self.fitted.transform(np.concatenate([rows, self.others]))
-        own, others = released[: len(rows), None], released[len(rows) :]
-        records = np.concatenate([own, np.broadcast_to(others, (len(rows), *others.shape))], axis=1)
+        released = self.fitted.transform(np.concatenate([rows, np.tile(self.others, (len(rows), 1))]))
+        own, others = released[: len(rows), None], released[len(rows) :].reshape(len(rows), *self.others.shape)
+        records = np.concatenate([own, others], axis=1)
         records = np.concatenate([records, np.ones((*records.shape[:2], 1))], axis=2)
         n = records.shape[1]
         labels = np.broadcast_to([0.0, 1.0], (*records.shape[:2], 2))
@@ -106,7 +106,7 @@ def attack(name, epsilon, *, n_features=64, n_records=1, n_trials=20_000, confid
         warnings.simplefilter("ignore", PrivacyGuaranteeWarning)
         fitted = MECHANISMS[name](epsilon).fit(target[None])
     # The server knows the law: few releases of other records are to activate the unit. A record alone always does.
-    guesses = fitted.transform(rng.uniform(-1, 1, (5_000, n_features))) @ target / n_features
+    guesses = fitted.transform(rng.uniform(-1, 1, (100_000, n_features))) @ target / n_features
     threshold = np.quantile(guesses, 0.999) if n_records > 1 else -1e6
     release = PlantedUnit(fitted, target, others, threshold)
     settings = {"n_trials": n_trials, "confidence": confidence, "rows_per_call": 5_000, "seed": seed}
@@ -118,7 +118,7 @@ def attack(name, epsilon, *, n_features=64, n_records=1, n_trials=20_000, confid
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--epsilons", type=float, nargs="+", default=[1.0, 2.0, 4.0, 6.0, 8.0, 10.0])
+    parser.add_argument("--epsilons", type=float, nargs="+", default=list(map(float, range(1, 11))))
     parser.add_argument("--records", type=int, nargs="+", default=[1, 10])
     parser.add_argument("--features", type=int, default=64)
     parser.add_argument("--trials", type=int, default=800_000)

@@ -253,25 +253,19 @@ class SoftmaxQuery(_LinearClasses):
 
     Parameters
     ----------
-    coef : array-like of shape (n_classes, n_features)
-        Coefficients :math:`\theta_c` of each class.
-    intercept : array-like of shape (n_classes,)
-        Intercept :math:`\gamma_c` of each class.
+    coef, intercept, epsilon
+        As in :class:`ClassQuery`.
     position : int
         Position of the class, from 0.
-    epsilon : float
-        Privacy budget of one answer in nats, above 0 and at most 30.
 
     Attributes
     ----------
-    n_features : int
-        Number of features.
+    n_features, key
+        As in :class:`ClassQuery`.
     n_outputs : int
         Number of outputs, 2.
     output_bounds, output_values : tuple of two floats
         Range of the probability and values of the outputs, (0, 1).
-    key : str
-        SHA-256 of the content. Queries with equal keys are the same release.
 
     Raises
     ------

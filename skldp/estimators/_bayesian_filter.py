@@ -90,9 +90,6 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
         Rule of accounting if `ledger` is None; a ledger has its own.
     tol : float, default=1e-3
         Certified gap to aim at if `ledger` is None; a ledger has its own.
-    on_refusal : {"prior", "nan", "raise"}, default="prior"
-        What `predict` gives for people who are refused: ``prior_``; NaN; or a
-        :class:`~skldp.exceptions.BudgetExhaustedError` before any answer.
     seed : None, int, Generator or RandomState, default=None
         None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
         An int gives noise that depends on it and on the query.
@@ -176,7 +173,7 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
     """
 
     # `_check_same_ledger` checks the ledger.
-    _may_change = frozenset({"ledger", "n_jobs", "on_refusal", "verbose"})
+    _may_change = frozenset({"ledger", "n_jobs", "verbose"})
 
     _parameter_constraints: dict = {
         "estimator": [object],
@@ -189,7 +186,6 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
         "ids": [None, str, NumberRange(Integral, 0, None, closed="left")],
         "rule": [StrOptions(set(RULES) - {"approximate"})],
         "tol": EPSILON,
-        "on_refusal": [StrOptions({"prior", "nan", "raise"})],
         "verbose": ["boolean"],
         **NOISE_PARAMETERS,
     }
@@ -207,7 +203,6 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
         ids: str | None = None,
         rule: str = "bayesian",
         tol: float = 1e-3,
-        on_refusal: str = "prior",
         seed: Seed = None,
         n_jobs: int | None = None,
         verbose: bool = False,
@@ -222,7 +217,6 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
         self.ids = ids
         self.rule = rule
         self.tol = tol
-        self.on_refusal = on_refusal
         self.seed = seed
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -316,7 +310,7 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
         BudgetExhaustedWarning
             If all are refused, with the reason.
         """
-        result = self._ask(X, ids, repeat=repeat, all_or_none=False, key=idempotency_key)
+        result = self._ask(X, ids, repeat=repeat, key=idempotency_key)
         if result.ids and not result.accepted.any():
             warn_of_nobody(self.query_, self.ledger_.epsilon, len(result.ids))
         return result
@@ -335,14 +329,12 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
         Returns
         -------
         y : ndarray of float64, shape (n_samples,) or (n_samples, n_classes)
-            Far outside `output_bounds` for small `epsilon`; `on_refusal` for people who are refused. For more than two
+            Far outside `output_bounds` for small `epsilon`; ``prior_`` for people who are refused. For more than two
             classes, the estimated indicator of each.
         """
-        result = self._ask(X, ids, repeat=False, all_or_none=self.on_refusal == "raise")
-        if self.on_refusal == "prior":
-            accepted = result.accepted if result.estimates.ndim == 1 else result.accepted[:, None]
-            return np.where(accepted, result.estimates, self.prior_)
-        return result.estimates
+        result = self._ask(X, ids, repeat=False)
+        accepted = result.accepted if result.estimates.ndim == 1 else result.accepted[:, None]
+        return np.where(accepted, result.estimates, self.prior_)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, ids: Any = None) -> float:
         """Ask the people in X, and return the coefficient of determination of the estimates.
@@ -358,8 +350,7 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
         Returns
         -------
         float
-            R², often negative, since one person's estimate is mostly noise. With ``on_refusal="nan"``, of those who
-            answered; NaN for fewer than two.
+            R², often negative, since one person's estimate is mostly noise.
         """
         check_is_fitted(self)
         # Refuse y before any answer is drawn.
@@ -370,14 +361,7 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
         if sample_weight is not None:
             sample_weight = as_numbers(column_or_1d(sample_weight, warn=True), "sample_weight")
             check_finite(self, sample_weight, "sample_weight")
-        predicted = self.predict(X, ids=ids)
-        if self.on_refusal == "nan":
-            answered = ~np.isnan(predicted.reshape(len(predicted), -1)).any(axis=1)
-            if np.count_nonzero(answered) < 2:
-                return np.nan
-            predicted, y = predicted[answered], y[answered]
-            sample_weight = None if sample_weight is None else sample_weight[answered]
-        return r2_score(y, predicted, sample_weight=sample_weight)
+        return r2_score(y, self.predict(X, ids=ids), sample_weight=sample_weight)
 
     def preview(self, ids: Any, *, repeat: bool = False) -> QueryPreview:
         """Predict who would answer, at what cost and with what error. Nothing is asked or recorded.
@@ -441,7 +425,7 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
             )
         return QueryPreview(found.accepted, found.recorded, found.costs, remaining, error)
 
-    def _ask(self, X, ids, *, repeat, all_or_none, key=None):
+    def _ask(self, X, ids, *, repeat, key=None):
         # Refusals come before the first look at a value. After validation, only the answers depend on values.
         self._check_unchanged()
         self._check_same_ledger()
@@ -464,7 +448,7 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
             X = X if self._missing is None else np.where(np.isnan(X), self._missing, X)
             check_finite(self, X)
             people = self._own_ledgers().row_identities(X) if people is None else people
-            call = Call.make(self.query_, people, repeat=repeat, all_or_none=all_or_none, key=key, settings=settings)
+            call = Call.make(self.query_, people, repeat=repeat, key=key, settings=settings)
             answers = answer(
                 self.ledger_,
                 call,

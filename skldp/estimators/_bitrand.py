@@ -211,30 +211,17 @@ class OMETransformer(BitFlipTransformer):
 
     Parameters
     ----------
-    epsilon : float, default=1.0
-        Budget (natural log) of one record, all its features together.
-    n_bits, n_integer_bits, bounds
-        As for :class:`BitRandTransformer`.
-    calibration : {"published", "exact"}, default="published"
-        "exact" chooses the share of one bit so that the exact worst-case loss is `epsilon`, with `alpha` kept.
+    epsilon, n_bits, n_integer_bits, bounds, calibration
+        As for :class:`LatentTransformer`.
     alpha : float, default=None
         The paper's parameter, > 0. None is 1.
-    n_sampled_features : int, "auto", "all" or None, default=None
-        Features released per record, scaled up to keep the mean; the others become 0. Anything but an int
-        releases every one.
-    debias : bool, default=False
-        Decode without bias, at the price of a larger variance.
-    transform_noise, seed, n_jobs, ledger
-        As for :class:`BitRandTransformer`.
+    n_sampled_features, debias, transform_noise, seed, n_jobs, ledger
+        As for :class:`LatentTransformer`.
 
     Attributes
     ----------
-    privacy_guarantee_ : PrivacyGuarantee
-        Exact guarantee of a release, beside the stated one and the BitRand paper's corrected figure.
-    bounds_ : tuple of ndarray of shape (n_features,)
-    mechanism_ : BitFlip
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
+    privacy_guarantee_, bounds_, mechanism_, n_features_in_, feature_names_in_
+        As for :class:`LatentTransformer`.
 
     See Also
     --------

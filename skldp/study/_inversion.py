@@ -87,7 +87,6 @@ def audit_inversion(
     n_trials: int = 10_000,
     confidence: float = 0.95,
     decoder: Any = None,
-    n_train: int = _TRAINING,
     attacks: Mapping[str, Callable[[np.ndarray], npt.ArrayLike]] | None = None,
     seed: Any = None,
 ) -> InversionResult:
@@ -108,10 +107,8 @@ def audit_inversion(
     confidence : float, default=0.95
         Joint confidence of all intervals.
     decoder : classifier, default=None
-        Cloned and trained on releases that the attacker makes. None takes the nearest mean release of a candidate,
+        Cloned and trained on 20 further releases of each candidate. None takes the nearest mean release of a candidate,
         under the covariance of the noise.
-    n_train : int, default=20
-        Number of releases of each candidate in the decoder's training set, separate from the audited trials.
     attacks : dict of str to callable, default=None
         Further attacks by name: functions from outputs, shape (n_trials, n_outputs), to indices of
         candidates, shape (n_trials,).
@@ -164,7 +161,6 @@ def audit_inversion(
     (4, 0.7112, True)
     """
     check_integer("n_trials", n_trials, least=1)
-    check_integer("n_train", n_train, least=2)
     check_fraction("confidence", confidence)
     known = _as_candidates(candidates)
     guarantee = getattr(release, "privacy_guarantee_", None)
@@ -181,7 +177,7 @@ def audit_inversion(
         return checked_outputs(call, _rows_at(known, places))
 
     outputs = released(chosen)
-    training = np.repeat(np.arange(len(known)), n_train)
+    training = np.repeat(np.arange(len(known)), _TRAINING)
     training_outputs = released(training)
     guesses = dict(_own_attacks(release, known, outputs))
     guesses["decoder"] = _decoded(decoder, training_outputs, training, outputs)

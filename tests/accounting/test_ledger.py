@@ -168,15 +168,6 @@ def test_decisions_do_not_wait_for_values(place):
     assert drawn == [[0, 1], [1]]
 
 
-def test_all_or_none(place):
-    ledger = PrivacyLedger(0.5, bounds=(-1, 1), path=place, rule="basic")
-    ledger.answer(linear(1), ["a"], outputs_of(1))
-    with pytest.raises(BudgetExhaustedError, match="1 of 2 people lack the budget"):
-        ledger.answer(linear(2), ["a", "b"], outputs_of(1), all_or_none=True)
-    assert ledger.history("b") == []
-    assert ledger.answer(linear(1), ["a", "b"], outputs_of(0), all_or_none=True).outputs.tolist() == [1, 0]
-
-
 def test_nobody_is_asked_twice_in_a_call():
     ledger = PrivacyLedger(1.0, bounds=(-1, 1))
     with pytest.raises(ValueError, match=r"contain each id only once; got one id twice, at positions 1 and 2"):

@@ -66,7 +66,6 @@ def test_a_refusal_is_told_again(place):
         {"ids": ["a", "c"]},
         {"ids": ["b", "a"]},
         {"repeat": True},
-        {"all_or_none": True},
     ],
 )
 def test_a_key_is_that_of_one_call(place, change):

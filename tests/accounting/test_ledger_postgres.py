@@ -56,7 +56,6 @@ def test_a_connection_that_is_lost_in_a_call_is_made_again(postgres_url, monkeyp
 
 READINGS = {
     "realized_loss": lambda ledger: ledger.realized_loss(iter(["a", "b"])).round(6).tolist(),
-    "zcdp": lambda ledger: ledger.zcdp(iter(["a", "b"])).round(6).tolist(),
     "history": lambda ledger: [entry["output"] for entry in ledger.history("a")],
     "would_answer": lambda ledger: ledger.would_answer(linear(2), iter(["a"])).accepted.tolist(),
     "was_asked": lambda ledger: ledger.was_asked(linear(1)),

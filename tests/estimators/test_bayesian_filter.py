@@ -25,7 +25,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from skldp.accounting import PrivacyLedger
 from skldp.estimators._bayesian_filter import BayesianFilter
 from skldp.exceptions import (
-    BudgetExhaustedError,
     BudgetExhaustedWarning,
     LedgerError,
     OutOfDomainWarning,
@@ -99,24 +98,6 @@ def test_people_are_refused_when_their_budget_is_used_and_predictions_fall_back(
     assert (predicted[:20] == second.prior_).all()
     assert (predicted[20:] == result.estimates[20:]).all()
     assert second.prior_ == pytest.approx(PUBLIC[:, 1].mean())
-    assert np.isnan(second.set_params(on_refusal="nan").predict(PEOPLE, ids=range(30))[:20]).all()
-    with pytest.raises(BudgetExhaustedError, match="1 of 2 people"):
-        second.set_params(on_refusal="raise").predict(PEOPLE[:2], ids=[0, 99])
-    assert ledger.history(99) == []
-
-
-def test_a_score_without_the_refused_is_that_of_those_who_answered():
-    ledger = PrivacyLedger(1.0, bounds=(0, 1), rule="basic")
-    first, second = (fitted(slopes, epsilon=0.6, ledger=ledger) for slopes in ([1.0, 0.0], [0.0, 1.0]))
-    first.query(PEOPLE[:20], ids=range(20))
-    second.set_params(on_refusal="nan")
-    y, weight = PEOPLE[:, 1], np.arange(1.0, 31.0)
-    score = second.score(PEOPLE, y, sample_weight=weight, ids=range(30))
-    predicted = second.predict(PEOPLE, ids=range(30))
-    assert score == r2_score(y[20:], predicted[20:], sample_weight=weight[20:])
-    assert second.score(PEOPLE[20:], y[20:], ids=range(20, 30)) == r2_score(y[20:], predicted[20:])
-    for some in (slice(0, 20), slice(19, 21)):
-        assert np.isnan(second.score(PEOPLE[some], y[some], ids=range(30)[some]))
 
 
 def test_nobody_left_has_no_mean():
@@ -415,7 +396,6 @@ def test_seeded_noise_repeats_and_differs_between_queries():
         ({"total_epsilon": True}, ValueError),
         ({"tol": 0.0}, ValueError),
         ({"rule": "renyi"}, ValueError),
-        ({"on_refusal": "mean"}, ValueError),
         ({"ledger": "a.ledger"}, ValueError),
         ({"bounds": (1, 0)}, ValueError),
         ({"bounds": ([0, 0, 0], [1, 1, 1])}, ValueError),
@@ -510,7 +490,7 @@ def test_a_classifier_of_more_classes_is_asked_for_the_class(fixed_noise):
     names = np.array(["a", "b", "c"])
     labels = names[np.digitize(public @ [1.0, 1.0], [0.8, 1.2])]
     with PrivacyLedger(3.0, bounds=(0, 1)) as ledger:
-        survey = BayesianFilter(LogisticRegression(C=100.0), epsilon=2.0, ledger=ledger, on_refusal="nan")
+        survey = BayesianFilter(LogisticRegression(C=100.0), epsilon=2.0, ledger=ledger)
         survey.fit(public, labels)
         assert survey.prior_ == pytest.approx((survey.estimator_.predict(public)[:, None] == names).mean(axis=0))
         result = survey.query(people, ids=range(6000))
@@ -525,7 +505,7 @@ def test_a_classifier_of_more_classes_is_asked_for_the_class(fixed_noise):
             r2_score((truth[:, None] == names).astype(float), result.estimates)
         )
         assert survey.preview(range(6000)).recorded.all()
-        other = clone(survey).set_params(epsilon=1.9, on_refusal="prior").fit(public, labels)
+        other = clone(survey).set_params(epsilon=1.9).fit(public, labels)
         with pytest.warns(BudgetExhaustedWarning):
             refused = other.query(people[:9], ids=range(9))
         assert np.isnan(refused.estimates).all()

@@ -150,7 +150,7 @@ def test_the_decoder_learns_from_other_releases_than_it_is_tried_on():
 def test_own_decoders_and_attacks_are_tried_as_well():
     result = audit_inversion(
         lambda rows: rows[:, 0], WORDS, decoder=GaussianNB(),
-        attacks={"first": lambda outputs: np.zeros(len(outputs), int)}, n_trials=500, n_train=3, seed=0,
+        attacks={"first": lambda outputs: np.zeros(len(outputs), int)}, n_trials=500, seed=0,
     )  # fmt: skip
     shares = {attack.name: attack.recovered for attack in result.attacks}
     assert shares["decoder"] > 0.9
@@ -194,7 +194,6 @@ def test_infinite_releases_are_decoded():
     ("changes", "rule"),
     [
         ({"n_trials": 0}, "n_trials must be a whole number of at least 1"),
-        ({"n_train": 1}, "n_train must be a whole number of at least 2"),
         ({"confidence": 1.0}, "confidence must lie inside"),
         ({"candidates": WORDS[:1]}, "candidates must be at least two"),
         ({"candidates": WORDS[[0, 1, 0]]}, "candidates must all be different"),

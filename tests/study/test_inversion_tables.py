@@ -200,7 +200,7 @@ def test_categories_that_were_learnt_have_no_bound():
 def test_many_records_have_the_bound_of_the_whole_epsilon():
     rows = pd.DataFrame({"age": np.linspace(0, 100, 2_001)})
     table = TablePrivatizer(2.0, schema={"age": (0, 100)}).fit(rows)
-    result = audit_table(table, rows, n_trials=50, n_train=2)
+    result = audit_table(table, rows, n_trials=50)
     assert result.bound == inversion_bound(table.privacy_guarantee_.epsilon, len(rows))
 
 

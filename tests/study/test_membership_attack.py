@@ -55,6 +55,21 @@ def test_attack_the_server_reads_the_one_record_that_activates_its_unit():
     assert unit(np.concatenate([member, -member])).tolist() == [0.5, -2.0]
 
 
+def test_every_client_releases_its_own_other_records():
+    """Attack: one release of the others for all clients of a call, so that trials depend on each other."""
+
+    class Numbered(Open):
+        def transform(self, rows):
+            return rows + np.arange(len(rows))[:, None]
+
+    others = np.zeros((3, 2))
+    unit = PlantedUnit(Numbered(), np.ones(2), others, threshold=-1e6)
+    sent = unit.gradients(np.zeros((5, 2)))
+    # The mean of a client's four records: its own, released as the client's number, and three others.
+    own = [[client, *range(5 + 3 * client, 8 + 3 * client)] for client in range(5)]
+    np.testing.assert_allclose(sent[:, 0] / sent[:, 2], np.mean(own, axis=1), rtol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("name", "epsilon", "above_stated"),
     [

@@ -124,7 +124,7 @@ class Call:
         people: list[Identity],
         *,
         repeat: bool,
-        all_or_none: bool,
+        all_or_none: bool = False,
         key: str | None = None,
         kept: KeptRows | None = None,
         contents: Any = None,

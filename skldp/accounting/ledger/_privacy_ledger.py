@@ -211,7 +211,6 @@ class PrivacyLedger(LedgerReader):
         draw: Draw,
         *,
         repeat: bool = False,
-        all_or_none: bool = False,
         workers: Workers = map,
         idempotency_key: str | None = None,
         declare: dict[str, Any] | None = None,
@@ -231,8 +230,6 @@ class PrivacyLedger(LedgerReader):
             any values, since an error would be an uncharged answer. ``query.sample`` never fails.
         repeat : bool, default=False
             Whether to draw a new answer, at its full cost, even if one is recorded.
-        all_or_none : bool, default=False
-            Whether to ask no one if any person must be refused.
         workers : map-like callable, default=map
             Function that maps the searches over histories in order, such as the ``map`` of a
             :class:`~concurrent.futures.ProcessPoolExecutor`.
@@ -251,8 +248,6 @@ class PrivacyLedger(LedgerReader):
         ------
         ValueError
             If the query is invalid, an id occurs twice, or the key is too short.
-        BudgetExhaustedError
-            With `all_or_none`, if any person must be refused.
         LedgerError
             If the answers could not be committed, the ids differ in type from those in the ledger, the key belongs to
             another call, or other settings are declared. Nothing is returned then.
@@ -265,7 +260,6 @@ class PrivacyLedger(LedgerReader):
             query,
             distinct_ids(ids),
             repeat=repeat,
-            all_or_none=all_or_none,
             key=idempotency_key,
             settings=self._new_settings(settings),
         )
@@ -309,8 +303,11 @@ class PrivacyLedger(LedgerReader):
             counted as a query for that feature, with all other answers about the record. So is a release by
             randomized response whose part is the list of the declared features of a one-hot block. A person's value of
             a part must not change.
-        all_or_none, workers
-            As in :meth:`PrivacyLedger.answer`. With `groups`, `all_or_none` needs people with equal numbers of rows.
+        all_or_none : bool, default=False
+            Whether to release nothing if any person must be refused. With `groups`, all people must then have equal
+            numbers of rows.
+        workers
+            As in :meth:`PrivacyLedger.answer`.
         idempotency_key : str, default=None
             Secret name of this call, as in :meth:`PrivacyLedger.answer`. A retry returns the same released rows,
             without a draw or a second cost, whatever the given rows. The ledger stores them encrypted under the key,

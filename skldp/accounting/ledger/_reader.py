@@ -256,43 +256,6 @@ class LedgerReader:
         """
         return np.maximum(self.epsilon - self.realized_loss(ids), 0.0)
 
-    def zcdp(self, ids: Iterable[Any]) -> Floats:
-        r"""Return the sum of the :math:`\rho` (zCDP) of each person's answers and releases.
-
-        A Gaussian release has :math:`\rho = \Delta^2 / (2 \sigma^2)`, computed from its integers. Other releases and
-        answers have :math:`\rho = \varepsilon^2 / 2`. Each is rounded up. With ``rule="approximate"``, a person may
-        answer while :math:`\rho + 2 \sqrt{\rho \ln(1/\delta)}` is at most epsilon. The sum can be carried over to
-        another zCDP accountant with any rule.
-
-        Parameters
-        ----------
-        ids : iterable of int or str
-
-        Returns
-        -------
-        ndarray of shape (n_ids,)
-            Sums of rho, rounded up; 0 for people without a record.
-
-        References
-        ----------
-        M. Bun and T. Steinke, "Concentrated Differential Privacy", TCC 2016, Lemma 2.3 and Proposition 1.4.
-
-        Examples
-        --------
-        >>> from skldp.accounting import PrivacyLedger
-        >>> from skldp.mechanisms import RandomizedResponse
-        >>> ledger = PrivacyLedger(1.0)
-        >>> accepted = ledger.release(RandomizedResponse(0.5, n_classes=3), [[1]], ids=["ann"]).accepted
-        >>> ledger.zcdp(["ann", "bob"]).round(6)
-        array([0.125, 0.   ])
-        """
-        return self._zcdp_of(canonical_ids(ids))
-
-    @retry_on_conflict
-    def _zcdp_of(self, people: list[Identity]) -> Floats:
-        with self._transaction():
-            return self._cache.zcdp_of(self._cache.numbers(people))
-
     @retry_on_conflict
     def history(self, person: Any) -> list[dict[str, Any]]:
         """Return one person's answers in chronological order.
