@@ -77,6 +77,8 @@ def leaf(folder):
         data = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(data, dict) or not {"users", "num_samples", "user_data"} <= data.keys():
             raise ValueError(f"{path.name} must be LEAF's: an object of users, num_samples and user_data.")
+        if not len(data["users"]) == len(data["num_samples"]) or not data["user_data"].keys() >= set(data["users"]):
+            raise ValueError(f"{path.name} must have num_samples and user_data for each of its users.")
         for user, size in zip(data["users"], data["num_samples"], strict=True):
             own = data["user_data"][user]
             if not len(own["x"]) == len(own["y"]) == size:
@@ -86,12 +88,15 @@ def leaf(folder):
             users += [user] * size
     if not rows:
         raise ValueError("The folder must hold LEAF's files *.json; got none with data.")
+    if len({*map(len, rows)}) != 1:
+        raise ValueError("All x of LEAF's files must have as many numbers.")
     return np.array(rows), np.array(classes), np.array(users)
 
 
 def celeba_attributes(path):
     """Return the names of the images, those of the 40 attributes, and a table of 0 and 1, of list_attr_celeba.txt."""
-    count, names, *lines = Path(path).read_text(encoding="utf-8").splitlines()
+    count, names, *lines = [*Path(path).read_text(encoding="utf-8").splitlines(), "", ""]
+    lines = lines[:-2]
     attributes, table = names.split(), [line.split() for line in lines]
     same = count.strip() == str(len(table)) and len(attributes) == 40
     if not same or not all(len(row) == 41 and {*row[1:]} <= {"1", "-1"} for row in table):
@@ -151,14 +156,17 @@ def health_table(folder, name):
     for row in rows:
         if name == "heart":
             # Table I's signs are those of a healthy heart: the diagnosis is 0.
-            people.append((row[0], row[1], row[3], "0", float(row[13]) == 0))
+            people.append((row[0], row[1], row[3], "0", row[13] == "0"))
         elif name == "diabetes":
             people.append((row[7], "0", row[2], row[5], row[8]))
         elif name == "stroke" and row[9] != "N/A" and row[1] in ("Male", "Female"):
             people.append((row[2], row[1] == "Male", "0", row[9], row[11]))
         elif name == "sleep":
             people.append((row[2], row[1] == "Male", row[9].partition("/")[0], "0", row[4]))
-    table = np.array(people, dtype=float)
+    try:
+        table = np.array(people, dtype=float).reshape(-1, 5)
+    except ValueError:
+        raise ValueError(f"{path.name} must have numbers for age, blood pressure, BMI and the target.") from None
     return table[:, :4], table[:, 4]
 
 

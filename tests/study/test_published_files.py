@@ -44,6 +44,15 @@ def test_leafs_users_keep_their_rows_together(tmp_path):
     write(tmp_path / "all_data_0.json", json.dumps(data | {"num_samples": [2, 2]}))
     with pytest.raises(ValueError, match="as many x and y for each user as num_samples says"):
         leaf(tmp_path)
+    write(tmp_path / "all_data_0.json", json.dumps(data | {"users": ["f1", "f3"]}))
+    with pytest.raises(ValueError, match="num_samples and user_data for each of its users"):
+        leaf(tmp_path)
+    write(
+        tmp_path / "all_data_0.json",
+        json.dumps(data | {"user_data": data["user_data"] | {"f1": {"x": [[0.5]], "y": [1]}}}),
+    )
+    with pytest.raises(ValueError, match="must have as many numbers"):
+        leaf(tmp_path)
     write(tmp_path / "all_data_0.json", "[]")
     with pytest.raises(ValueError, match=r"all_data_0\.json must be LEAF's"):
         leaf(tmp_path)
@@ -60,6 +69,10 @@ def test_celebas_attributes_are_forty_of_each_image(tmp_path):
     assert table.tolist() == [[0, 1] * 20, [1] * 40]
     for count, line in (("3", lines[0]), ("2", lines[0].replace("-1", "0")), ("2", lines[0] + " 1")):
         write(path, "\n".join([count, " ".join(names), line, lines[1]]))
+        with pytest.raises(ValueError, match=r"list_attr_celeba.txt must have the number of images"):
+            celeba_attributes(path)
+    for text in ("", "0", "\n".join(["2", " ".join(names)])):
+        write(path, text)
         with pytest.raises(ValueError, match=r"list_attr_celeba.txt must have the number of images"):
             celeba_attributes(path)
 
@@ -110,6 +123,15 @@ def test_health_tables_give_age_sex_blood_pressure_and_bmi(name, tmp_path):
     people, target = health_table(tmp_path, name)
     np.testing.assert_array_equal(people, EXPECTED[name][0])
     np.testing.assert_array_equal(target, EXPECTED[name][1])
+    write(
+        path,
+        TABLES[name].replace(
+            *{"heart": ("63", "sixty"), "stroke": ("67", "x"), "diabetes": ("72", "x")}.get(name, ("126", "x"))
+        ),
+    )
+    with pytest.raises(ValueError, match=f"{path.name} must have numbers") as caught:
+        health_table(tmp_path, name)
+    assert "x'" not in str(caught.value)
     head, *rows = TABLES[name].splitlines()
     for other in ("", "a,b\n1,2\n", "\n".join([head, *rows, rows[-1] + ",0"])):
         write(path, other)
