@@ -174,8 +174,8 @@ class Collector(ReportStore):
         candidates : list of str, default=None
             Texts to look for, for a field of texts, which takes no `consistent`, `by` and `where`. The last estimate is
             the share of all other texts. Shares are nonnegative least squares of the unbiased bits (RAPPOR, Section 4),
-            biased upwards near 0; errors and intervals are those of least squares, with the residuals that noise does
-            not explain.
+            biased upwards near 0, which a long list takes from the last one; errors and intervals are those of least
+            squares, with the residuals that noise does not explain.
         consistent : {"project", "likelihood"}, default=None
             None is unbiased: shares may be below 0, and need not sum to 1. ``"project"`` takes the nearest distribution
             (Norm-Sub), which is biased and far more precise with many rare categories. ``"likelihood"`` takes the

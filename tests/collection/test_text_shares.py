@@ -188,3 +188,18 @@ def test_a_collector_estimates_texts_beside_other_fields(tmp_path):
         Collector(policy).frequencies("word", candidates=["a"])
     assert "word" in collector.page()
     assert collector.to_frame()["word"].notna().sum() == found.n
+
+
+def test_a_long_list_of_absent_texts_takes_from_the_others_but_not_from_their_interval():
+    """Attack: 60 candidates that no one has, for a share of others that is 0 although a fifth is not listed."""
+    values, held = [], []
+    for seed in range(20):
+        texts = [f"{seed} {i}" for i in range(3)]
+        answers = simulated(FIELD, texts, [0.5, 0.3, 0.2], 3_000, np.random.default_rng([seed, 5]))
+        found = text_shares(FIELD, answers, [*texts[:2], *(f"{seed} absent {i}" for i in range(60))], 0.95)
+        values.append(found.values[[0, 1, -1]])
+        held.append(found.low[-1] <= 0.2 <= found.high[-1])
+    assert sum(held) >= binom.ppf(1e-6, 20, 0.95)
+    frequent = np.array(values)[:, :2] - [0.5, 0.3]
+    assert (np.abs(frequent.mean(axis=0)) < 0.02).all()
+    assert np.mean(values, axis=0)[-1] < 0.1
