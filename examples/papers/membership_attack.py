@@ -6,7 +6,7 @@ point to the target. The gradient of its weights, over that of its bias, is the 
 The client releases its records once, computes the gradient on the releases, and sends it as it is: Algorithm 1 of the
 BitRand paper. How well the server tells the target from the opposite record bounds epsilon from below.
 
-    python examples/papers/membership_attack.py                    # a table; about ten minutes
+    python examples/papers/membership_attack.py                    # a table; about half an hour
     python examples/papers/membership_attack.py --trials 20000     # certifies up to 6.5
 """
 
