@@ -143,6 +143,36 @@ def test_attack_the_certificate_covers_the_integers_of_a_large_epsilon(epsilon):
     assert found.upper <= added_up(asked, outputs, bounds=(-1, 1)).upper
 
 
+def log_of_integers(query, output, records):
+    """Log-likelihood by the integers that are sampled, but for a constant."""
+    if isinstance(query, ClassQuery):
+        law = query.mechanism
+        return np.log(np.where(query.classes(records) == output, law.keep_count / 2**63, law.other_count / 2**63))
+    linear = isinstance(query, RegressionQuery)
+    thresholds = query.thresholds(records) if linear else query.share.thresholds(query.unit_response(records)[:, None])
+    return np.array([math.log((int(one) if output else 2**64 - int(one)) / 2**63) for one in thresholds])
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 20.0, 30.0])
+@pytest.mark.parametrize("seed", range(5))
+def test_attack_no_records_differ_by_more_in_the_sampled_integers(seed, epsilon):
+    rng = np.random.default_rng(seed)
+    coef, slopes = rng.normal(size=(3, 2)) * (1, 30)[seed % 2], rng.normal(size=2)
+    reach = float(np.abs(slopes).sum())
+    asked = [
+        ClassQuery(coef, np.zeros(3), epsilon),
+        SoftmaxQuery(coef, np.zeros(3), 1, epsilon),
+        RegressionQuery("linear", slopes, 0.0, (-reach, reach), epsilon),
+        RegressionQuery("logistic", 20 * slopes, 0.0, (0, 1), 1.0),
+    ][: 2 + seed % 3]
+    outputs = [int(rng.integers(query.n_outputs)) for query in asked]
+    found = realized_loss(asked, outputs, bounds=(-1, 1))
+    corners = np.array(list(itertools.product([-1.0, 1.0], repeat=2)))
+    records = np.concatenate([rng.uniform(-1, 1, (300, 2)), corners, [found.x_high, found.x_low]])
+    truth = np.ptp(sum(log_of_integers(query, one, records) for query, one in zip(asked, outputs, strict=True)))
+    assert found.lower - 1e-9 <= truth <= found.upper + 2.0**-48 * (1 + found.upper)
+
+
 def test_all_answers_about_one_model_are_those_of_a_point_of_the_simplex():
     """Every probability is called large: by itself each can be, together they cannot."""
     coef = 30 * np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]])
