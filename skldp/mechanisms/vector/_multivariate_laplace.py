@@ -208,7 +208,7 @@ class MultivariateLaplace(RowMechanism):
     epsilon : float
         Budget per unit of Euclidean distance between two inputs (natural log).
     sensitivity : float, default=1.0
-        :math:`\Delta`, the distance here per unit of distance of the inputs.
+        :math:`\Delta`, the distance here per unit of distance of the inputs; from 2^-900 to 2^900 times epsilon.
     radius : float, default=None
         Largest norm of the inputs; longer rows are scaled to it.
     vocabulary : ndarray of shape (n_words, n_features), default=None
