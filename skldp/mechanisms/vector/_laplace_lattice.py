@@ -55,7 +55,7 @@ def noisy_points(rows: Floats, noise: Noise, scale: Fraction, step: float) -> Fl
     words = noise.words((n, n_words(d)))
     with np.errstate(all="ignore"):
         noises, errors = _noise(as_uniform(words), d, float(in_steps), _FLOATS)
-        # Exact, as is the difference: noise is added to what is left of a row beyond its own lattice point.
+        # Exact but for underflow: noise is added to what is left of a row beyond its own lattice point.
         own = rows * (1 / step)
         base = np.rint(own)
         rest = np.where(np.isfinite(base), own - base, 0.0)
