@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from skldp.learning._posterior import positive_means
 from skldp.learning._tasks import N_LEVELS
 
-# Number of standard errors by which a share of people must differ from the reference to replace it. Smaller: noise is
+# Number of standard errors by which shares of people must differ from the reference to replace it. Smaller: noise is
 # taken for a tail, and radii become too wide. Larger: rare records are seen later.
 _DETECTED = 4.0
 # Standard deviation of the logarithm of the reference's scale about the expected one, before anybody is asked. Smaller:
@@ -51,8 +52,8 @@ class NormLevels:
     Shapes: `shares` (N_LEVELS,).
 
     The shares of a chi distribution, whose scale has a log-normal prior about `expected`, are replaced by the
-    reported ones where the two differ significantly. So radii follow light tails while people are few, and any
-    distribution when they are many.
+    reported ones at levels down to which the two differ significantly in sum. So radii follow light tails while people
+    are few, and any distribution when they are many.
 
     Notes
     -----
@@ -95,9 +96,10 @@ class NormLevels:
     def _distribution(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """Shares of all levels, and what significantly exceeds the reference."""
         reference = self._weights @ self._references
-        # The sampling error under the reference: one's own would hide rare records.
-        errors = np.sqrt(self.error**2 + np.maximum(reference, 1 / self.n_people) / self.n_people)
-        differs = np.abs(self.shares - reference) > _DETECTED * errors
+        # Compare all shares down to each level. Their own sampling error would hide rare records.
+        beyond, levels = np.cumsum(reference), np.arange(1, N_LEVELS + 1)
+        errors = np.sqrt(levels * self.error**2 + np.maximum(beyond, 1 / self.n_people) / self.n_people)
+        differs = np.abs(np.cumsum(self.shares) - beyond) > _DETECTED * errors
         shares = np.where(differs, np.maximum(self.shares, 0), reference)
         excess = np.where(differs, np.maximum(self.shares - reference, 0), 0)
         # Impossible reports may leave nobody at any level.
@@ -109,6 +111,14 @@ class NormLevels:
         """Root mean square of the norms."""
         of_reference = float(np.exp(self._weights @ np.log(_SCALES))) * self.top
         return float(np.sqrt(of_reference**2 + self._distribution[1] @ self._levels**2))
+
+    @property
+    def scale_with_hidden(self) -> float:
+        """Root mean square of the norms, with the expected squares of the people whom noise may hide."""
+        reference = self._weights @ self._references
+        errors = np.sqrt(self.error**2 + np.maximum(reference, 1 / self.n_people) / self.n_people)
+        hidden = positive_means(self.shares - reference, errors)
+        return float(np.hypot(self.scale, np.sqrt(hidden @ self._levels**2)))
 
     @property
     def detectable(self) -> float:
@@ -133,9 +143,9 @@ class NormLevels:
         """Return the best radius of gradients for the noise that a radius of 1 has."""
         return self._best(noise, _OF_REFERENCE, self.kept)
 
-    def radius_of_moments(self, noise: float) -> float:
+    def radius_of_moments(self, noise: float, of_reference: float = _OF_REFERENCE_OF_MOMENTS) -> float:
         """Return the best radius of vectors whose mean is itself the estimate."""
-        return self._best(noise, _OF_REFERENCE_OF_MOMENTS, self.shortened)
+        return self._best(noise, of_reference, self.shortened)
 
     def clipping_of_residuals(
         self, noise: float, sizes: npt.NDArray[np.float64], chances: npt.NDArray[np.float64]

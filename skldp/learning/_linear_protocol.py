@@ -8,7 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp.learning._levels import NormLevels
-from skldp.learning._posterior import Moments, combine_moments, kept_fractions, positive_means, positive_part
+from skldp.learning._posterior import (
+    Moments,
+    combine_moments,
+    kept_fractions,
+    positive_means,
+    positive_part,
+    with_least_variances,
+)
 from skldp.learning._protocol import LEAST_PER_NUMBER, Protocol, split_evenly, sufficiency
 from skldp.learning._reports import Report
 from skldp.learning._tasks import Task
@@ -34,7 +41,7 @@ _CORRELATION, _SQUARE = 0.02, 0.25
 # Number of standard errors by which reported moments must spread more than the noise to replace that prior.
 _SURELY = 2.0
 # Smallest variance of a feature in the whitening, in units of their mean: bounds the leverage of rare values.
-_LEAST_VARIANCE = 0.3
+LEAST_VARIANCE = 0.3
 # Weight of the constant in the gradients of d features, in units of sqrt(d + 1).
 _CONSTANT = 0.3
 
@@ -170,11 +177,9 @@ class LinearProtocol(Protocol):
         change = np.eye(self.n_terms)
         means = moments[0, 1:] / moments[0, 0] if constants else np.zeros(self.n_features)
         spread = moments[constants:, constants:] - np.outer(means, means) * (moments[0, 0] if constants else 0)
-        # Floor the variances of the columns, not of the directions.
-        back = np.linalg.inv(rows[constants:, constants:])
-        variances = np.diag(back @ spread @ back.T)
-        floor = np.maximum(0, _LEAST_VARIANCE * variances.mean() - variances)
-        spread = spread + rows[constants:, constants:] * floor @ rows[constants:, constants:].T
+        features = rows[constants:, constants:]
+        back = np.linalg.inv(features)
+        spread = with_least_variances(spread, features, LEAST_VARIANCE * np.trace(back @ spread @ back.T) / len(back))
         values, vectors = np.linalg.eigh(spread)
         whitening = (vectors / np.sqrt(np.maximum(positive_means(values, edge / 2), 1e-9))).T
         change[constants:, constants:] = whitening

@@ -9,8 +9,9 @@ import numpy.typing as npt
 
 from skldp._checks import is_integer
 from skldp.learning._levels import NormLevels
+from skldp.learning._linear_protocol import LEAST_VARIANCE
 from skldp.learning._moment_estimates import MomentEstimates, estimates_of
-from skldp.learning._posterior import combine_reports, kept_fractions
+from skldp.learning._posterior import combine_reports, kept_fractions, with_least_variances
 from skldp.learning._protocol import (
     Protocol,
     nearest_positive,
@@ -27,11 +28,10 @@ _EARLY_SHARES, _STAGE_SUFFICIENCY, _COLUMN_SHARE = (0.1, 0.15, 0.15), 3.0, 0.06
 _CENTER_LEVELS_SHARE, _CENTER_SHARE, _LEVELS_SHARE = 0.02, 0.06, 0.06
 # Smallest eigenvalues of the whitening and of remembered variances, in units of the largest noise eigenvalue.
 _FLOOR, _REMEMBERED_FLOOR = 0.5, 0.2
-# Truncation bias of the last task in units of one standard error, small enough for intervals. It needs a noise of a
-# whitened square below this limit at the typical radius.
-_CUT_OFF, _MOST_NOISE = 0.4, 0.15
-# Expected deviation of a column, in half widths of its bounds; smallest told one: what lies in the lowest level is 0.
-_EXPECTED_DEVIATION, _LEAST_DEVIATION = 1 / 3, 1e-5
+# Largest noise of a whitened square, at the typical radius, with which errors are stated.
+_MOST_NOISE = 0.15
+# Expected deviation of a column, in half widths of its bounds.
+_EXPECTED_DEVIATION = 1 / 3
 
 
 class MomentsProtocol(Protocol):
@@ -64,10 +64,11 @@ class MomentsProtocol(Protocol):
 
     Notes
     -----
-    What lies beyond the radius of the last task is shortened to it, which biases what is learnt. The radius follows
-    from a private tail of the records' norms: what it cuts off the squares of all directions together is, for a tail
-    like that of a logarithmic normal law, at most 0.4 of one's standard error, which counts it, in whatever direction.
-    Where noise leaves no room for that, radii are tight and errors are not told.
+    Products longer than the radius of the last task are shortened to it, which biases their mean. The radius follows
+    from reported levels of the norms: it minimises the noise together with the bound of that bias, which standard
+    errors include. Where noise is too large, radii are tight and no errors are stated. No column is whitened by less
+    than about half of its reported deviation: otherwise values that few people have would be cut off, their column's
+    variance would be underestimated, and the next whitening would enlarge them further.
 
     Examples
     --------
@@ -130,12 +131,15 @@ class MomentsProtocol(Protocol):
         """Current estimates, in the units of the declared bounds."""
         state = self._state
         last = state["last"]
-        told = None
-        if last is not None and self._steps[-1][0] == "products":
-            told = Task.from_json(last["task"]), Report.from_json(last["report"])
-        # Spread of a squared norm beyond that of a normal law.
+        told, cut = None, 0.0
         k = self.n_coordinates
-        kurtosis = max(0.0, self._levels_of("products", 1.0 + k).kurtosis * k / (k + 2) - 1)
+        levels = self._levels_of("products", 1.0 + k)
+        if last is not None and self._steps[-1][0] == "products":
+            task, report = told = Task.from_json(last["task"]), Report.from_json(last["report"])
+            # The usual tail is in all directions, and what exceeds it may be in one.
+            cut = levels.bias(task.radius, 1 / math.sqrt(k)) / task.standard_error(report.n_people)
+        # Spread of a squared norm beyond that of a normal law.
+        kurtosis = max(0.0, levels.kurtosis * k / (k + 2) - 1)
         return estimates_of(
             *self._to_columns(),
             center=np.array(state["center"]),
@@ -143,7 +147,7 @@ class MomentsProtocol(Protocol):
             remembered=np.array(state["remembered"]),
             told=told,
             kurtosis=kurtosis,
-            cut=_CUT_OFF,
+            cut=cut,
             errors=self.tells_errors,
         )
 
@@ -252,8 +256,8 @@ class MomentsProtocol(Protocol):
         levels, noise = self._levels_of("products", 1.0 + k), self._noise(n_people)
         if self._state["step"] < len(self._steps) - 1 or not self.tells_errors:
             return levels.radius_of_moments(noise * math.sqrt(k))
-        # The square of a standard normal number has variance 2.
-        return levels.radius_within(_CUT_OFF, noise, math.sqrt(2 / n_people))
+        # Nothing corrects what the last task shortens.
+        return levels.radius_of_moments(noise * math.sqrt(k), 1.0)
 
     def _take_center(self, task: Task, report: Report) -> None:
         shortened = self._levels_of_records().shortened(task.radius)
@@ -268,7 +272,7 @@ class MomentsProtocol(Protocol):
             return
         self._add_levels(name.removesuffix("_levels"), task, report)
         if name == "column_levels":
-            self._add_column(max(_LEAST_DEVIATION, self._levels_of("column", _EXPECTED_DEVIATION).scale))
+            self._add_column(self._levels_of("column", _EXPECTED_DEVIATION).scale_with_hidden)
 
     def _miss_column_levels(self) -> None:
         self._add_column(_EXPECTED_DEVIATION)
@@ -276,10 +280,12 @@ class MomentsProtocol(Protocol):
     def _add_column(self, scale: float) -> None:
         state = self._state
         state["columns"] = [*state["columns"], scale]
-        # A contrast of K equally frequent classes has variance 1 / K.
-        of_blocks = [1 / math.sqrt(len(block)) for block in self.blocks for _ in block[1:]]
         if len(state["columns"]) == len(self._free):
-            state["whitening"] = np.diag(1 / np.array(state["columns"] + of_blocks)).tolist()
+            state["whitening"] = np.diag(1 / np.array(state["columns"] + self._deviations_of_blocks())).tolist()
+
+    def _deviations_of_blocks(self) -> list[float]:
+        """Return the deviations of contrasts of equally frequent classes."""
+        return [1 / math.sqrt(len(block)) for block in self.blocks for _ in block[1:]]
 
     def _take_products(self, task: Task, report: Report) -> None:
         state, k = self._state, self.n_coordinates
@@ -297,7 +303,9 @@ class MomentsProtocol(Protocol):
         moments, variances = combine_reports(functionals, state["told"])
         mean = moments[0, 1:]
         edge = math.sqrt(np.mean(variances) * 2 * k)
-        values, vectors = np.linalg.eigh(nearest_positive(moments[1:, 1:] - np.outer(mean, mean)))
+        covariance = nearest_positive(moments[1:, 1:] - np.outer(mean, mean))
+        least = LEAST_VARIANCE * np.square(state["columns"] + self._deviations_of_blocks())
+        values, vectors = np.linalg.eigh(with_least_variances(covariance, functionals[1:, 1:], least))
         # Drop eigenvalues below the rounding of the largest one.
         least = 1e-12 * max(1.0, values[-1])
         floor = values + max(_FLOOR * edge, least)

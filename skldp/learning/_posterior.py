@@ -99,7 +99,18 @@ def positive_part(matrix: Floats, error: float) -> Floats:
     return result
 
 
-def positive_means(values: Floats, error: float) -> Floats:
+def with_least_variances(covariance: Floats, rows: Floats, least: Floats | float) -> Floats:
+    """Raise the variances of columns to a least one, in the covariance of functionals of them: it bounds leverage.
+
+    Shapes: covariance, rows (n_columns, n_columns), least (n_columns,).
+    """
+    back = np.linalg.inv(rows)
+    raised = np.maximum(0, least - np.einsum("ij,jk,ik->i", back, covariance, back))
+    result: Floats = covariance + rows * raised @ rows.T
+    return result
+
+
+def positive_means(values: Floats, error: Floats | float) -> Floats:
     """Return the means of normal variables with these means and this error, given that they are positive."""
     # The mean goes to 0 as the value falls below the error.
     ratios = np.maximum(values / error, -30.0)

@@ -185,3 +185,18 @@ def test_reports_are_pooled_at_the_same_norms(shift):
         expected[min(max(level + shift, 0), N_LEVELS - 1)] += 30 * share
     np.testing.assert_allclose(both["shares"], expected / 40)
     assert both["people"] == 40
+
+
+def test_a_tail_over_several_levels_is_seen():
+    """One percent of people far out, on so many levels that none of them stands out."""
+    rng = np.random.default_rng(1)
+    norms = np.where(rng.random(1_100) < 0.01, rng.uniform(0.02, 1, 1_100), 0.004)
+    assert told(norms, 8.0, expected=0.005).bias(0.01) > 0.3 * mean_beyond(norms, 0.01)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.01])
+def test_people_whom_noise_hides_count_in_the_scale(share):
+    norms = np.where(np.arange(200) < 200 * share, 1.0, 0.0)
+    levels = told(norms, 4.0)
+    assert levels.scale_with_hidden > math.sqrt(0.01) / 2
+    assert levels.scale < levels.scale_with_hidden < 1

@@ -1,6 +1,7 @@
 """Mean and covariance from one release a person: what is learnt, its errors, and public documents."""
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -333,3 +334,26 @@ def test_intervals_cover(epsilon):
     assert (covered > 0.905).all()
     assert (stats.binom.sf(np.nansum(hits, axis=0) - 1, n_told, 0.975) > 1e-6).all()
     assert covered.mean() < 0.975
+
+
+@pytest.mark.parametrize("epsilon", [4.0, 8.0])
+@pytest.mark.parametrize("share", [0.01, 0.02, 0.04])
+def test_a_rare_value_does_not_enlarge_the_errors_of_other_columns(share, epsilon):
+    # Clipped, its variance was underestimated, and each whitening enlarged it: errors reached a million deviations.
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (20_000, 4))
+    X[:, 0] = np.where(rng.random(20_000) < share, 1, -1)
+    found = learnt(X, epsilon=epsilon).estimates
+    assert (np.abs(found.location - X.mean(axis=0)) < X.std(axis=0)).all()
+    assert (np.abs(found.location - X.mean(axis=0)) < 4.5 * found.location_error).all()
+
+
+def test_what_the_last_radius_may_cut_off_is_part_of_the_errors():
+    X = rare("ones", 20_000)
+    found = MomentsProtocol(3, 20_000, epsilon=8.0, low=[-1] * 3, high=[1] * 3)
+    simulate(found, X, np.zeros(20_000), seeded(1))
+    law, levels = found.estimates.law, found._levels_of("products", 4.0)
+    assert law.cut * law.task.standard_error(law.n_people) == pytest.approx(
+        levels.bias(law.task.radius, 1 / math.sqrt(3)), rel=1e-6
+    )
+    assert law.cut > 0
