@@ -341,7 +341,7 @@ def test_intervals_cover(epsilon):
 def test_a_rare_value_does_not_enlarge_the_errors_of_other_columns(share, epsilon):
     # Clipped, its variance was underestimated, and each whitening enlarged it: errors reached a million deviations.
     rng = np.random.default_rng(0)
-    X = rng.uniform(-1, 1, (20_000, 4))
+    X = rng.uniform(-1, 1, (20_000, 3))
     X[:, 0] = np.where(rng.random(20_000) < share, 1, -1)
     found = learnt(X, epsilon=epsilon).estimates
     assert (np.abs(found.location - X.mean(axis=0)) < X.std(axis=0)).all()
