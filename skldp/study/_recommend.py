@@ -67,8 +67,8 @@ class Recommendation:
 
     @property
     def estimator(self) -> Any:
-        """Clone of the recommended estimator."""
-        return clone(self.options[0].estimator)
+        """Recommended estimator."""
+        return self.options[0].estimator
 
     def __str__(self) -> str:
         with_people = any(option.n_needed for option in self.options)
@@ -112,7 +112,7 @@ def recommend(
     -------
     advice : Recommendation
         With `options`, the recommended one first, `reason`, `measure`, `task`, `epsilon` and `n_people`, and
-        `estimator`, a clone of the recommended one, ready for a table with the declared columns (behind encoders that
+        `estimator`, the recommended one, ready for a table with the declared columns (behind encoders that
         learn nothing). An option has `name`, `estimator`, `n_needed` (number of people before anything is learnt, for
         models) and `figure`, its value of the measure, of which less is better: ``"predicted loss"`` of a model,
         ``"noise over signal"`` or ``"standard error"``.

@@ -106,7 +106,7 @@ def test_what_declares_no_columns_makes_no_policy(run, tmp_path, arguments):
 
 @pytest.mark.parametrize("ending", [".csv", ".tsv", ".csv.gz", ".parquet", ".arrow"])
 @pytest.mark.parametrize("output", ["reports.arrow", "reports.parquet"])
-def test_every_kind_of_table_becomes_the_same_reports(fixed_noise, run, policy, tmp_path, ending, output):
+def test_every_kind_of_table_becomes_the_same_reports(fixed_noise, run, policy, tmp_path, monkeypatch, ending, output):
     path = tmp_path / f"people{ending}"
     text = "\n".join(ROWS) + "\n"
     if ending == ".csv.gz":
@@ -129,7 +129,8 @@ def test_every_kind_of_table_becomes_the_same_reports(fixed_noise, run, policy, 
         else:
             with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
                 writer.write_table(table)
-    code, said, wrong = run("release", "policy.json", path.name, "-o", output, "--chunk", 2)
+    monkeypatch.setattr("skldp.cli._policies.CHUNK", 2)
+    code, said, wrong = run("release", "policy.json", path.name, "-o", output)
     assert (code, wrong) == (0, "")
     assert said == f"Released 3 records at epsilon {policy.epsilon:.6g} each: {output}.\n"
     answers = answers_of(policy, tmp_path / output)
@@ -154,9 +155,10 @@ def test_every_kind_of_table_becomes_the_same_reports(fixed_noise, run, policy, 
         ("secret,12,Ulm,2021-03-01,1.5,true", "Column 'plan' must hold only the declared"),
     ],
 )
-def test_a_refused_value_leaves_no_file_and_is_not_shown(run, policy, tmp_path, row, rule):
+def test_a_refused_value_leaves_no_file_and_is_not_shown(run, policy, tmp_path, monkeypatch, row, rule):
     (tmp_path / "people.csv").write_text("\n".join([*ROWS, row]) + "\n")
-    code, said, wrong = run("release", "policy.json", "people.csv", "-o", "reports.arrow", "--chunk", 1)
+    monkeypatch.setattr("skldp.cli._policies.CHUNK", 1)
+    code, said, wrong = run("release", "policy.json", "people.csv", "-o", "reports.arrow")
     assert (code, said) == (2, "")
     assert rule in wrong
     for value in row.split(",")[1:]:
@@ -216,7 +218,8 @@ class TestASecret:
         assert (tmp_path / "release.key").stat().st_mode & 0o777 == 0o600
         return Policy.load(tmp_path / "kept.json")
 
-    def test_the_same_people_are_the_same_reports(self, run, kept, tmp_path):
+    def test_the_same_people_are_the_same_reports(self, run, kept, tmp_path, monkeypatch):
+        monkeypatch.setattr("skldp.cli._policies.CHUNK", 7)
         frame = pytest.importorskip("pandas").DataFrame(
             {"person": range(40), "age": [i * 2.5 for i in range(40)], "city": ["Ulm", "NA"] * 20}
         )
@@ -224,7 +227,7 @@ class TestASecret:
         frame[::-1].to_parquet(tmp_path / "two.parquet")
         own = ("--secret", "release.key", "--ids", "person")
         for table, output in (("one.csv", "one.arrow"), ("two.parquet", "two.arrow")):
-            code, said, wrong = run("release", "kept.json", table, "-o", output, *own, "--chunk", 7)
+            code, said, wrong = run("release", "kept.json", table, "-o", output, *own)
             assert (code, wrong) == (0, "")
             assert said.startswith("Released 40 records at epsilon 1 each")
         code, said, _ = run("collect", "kept.json", "one.arrow", "two.arrow")
@@ -257,10 +260,11 @@ class TestASecret:
         assert complaint in wrong
         assert not (tmp_path / "reports.arrow").exists()
 
-    def test_ids_of_several_rows_are_told(self, run, kept, tmp_path):
+    def test_ids_of_several_rows_are_told(self, run, kept, tmp_path, monkeypatch):
         (tmp_path / "people.csv").write_text("person,age,city\na,1,Ulm\nb,2,Ulm\na,3,Ulm\n")
         for columns, chunk, told in (("person", 7, True), ("person", 2, False), ("age", 7, False)):
-            own = ("--secret", "release.key", "--ids", columns, "--chunk", chunk)
+            monkeypatch.setattr("skldp.cli._policies.CHUNK", chunk)
+            own = ("--secret", "release.key", "--ids", columns)
             code, said, _ = run("release", "kept.json", "people.csv", "-o", "reports.arrow", *own)
             assert (code, "ids occur in several rows" in said) == (0, told)
 
