@@ -5,8 +5,8 @@ Linear models that learn, and how many they ask
 
 Released rows carry little information: at a protective epsilon, an ordinary regression on them predicts the mean.
 :class:`~skldp.PrivateLinearRegression` and :class:`~skldp.PrivateLogisticRegression` ask each person one question
-instead, made for the model, at the same exact epsilon of the same whole record, its target included. This example shows
-how many people they need.
+instead, made for the model, at the same exact epsilon of the same record with its target. This example shows how many
+people they need.
 """
 
 # %%

@@ -59,7 +59,7 @@ def new(
         str, typer.Option(help="Number of columns that each person is asked, chosen at random, or 'auto' or 'all'.")
     ] = "all",
     pairs: Annotated[
-        bool, typer.Option("--pairs", help="Ask each person one pair of columns, at the whole epsilon, for tables.")
+        bool, typer.Option("--pairs", help="Ask each person one pair of columns, at all of epsilon, for tables.")
     ] = False,
     unit: Annotated[
         list[str] | None, typer.Option(help="Unit of a number, for display: age=years. May be given several times.")

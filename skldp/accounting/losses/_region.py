@@ -197,7 +197,7 @@ class Region:
 
     @cached_property
     def is_box(self) -> bool:
-        """Whether the region is a plain box."""
+        """True if the region is a plain box."""
         return not self.integer.any() and not len(self.limits)
 
     @cached_property
@@ -210,12 +210,12 @@ class Region:
 
     @cached_property
     def is_finite(self) -> bool:
-        """Whether the region has finitely many points."""
+        """True if the region has finitely many points."""
         return bool((self.integer | (self.box[0] == self.box[1])).all())
 
     @cached_property
     def is_curbed(self) -> bool:
-        """Whether an inequality between continuous columns adds vertices."""
+        """True if an inequality between continuous columns adds vertices."""
         return bool(self.coef[:, ~self.integer & (self.box[0] < self.box[1])].any())
 
     def n_points(self, used: Bools) -> int:
