@@ -37,7 +37,7 @@ from skldp.estimators._schema import read_schema, schema_by_column
 from skldp.estimators._table import TablePrivatizer
 from skldp.laws._release_key import ReleaseKey
 from skldp.learning._survey_estimates import SurveyEstimate
-from skldp.study._table_files import CHUNK, is_text_file, table_chunks
+from skldp.study._table_files import is_text_file, table_chunks
 
 policy = typer.Typer()
 
@@ -280,7 +280,7 @@ def release(
     key = None if secret is None else ReleaseKey.from_file(secret)
     check_secret(policy, key, ids)
     wanted = policy.names if ids is None else [*policy.names, ids]
-    chunks = table_chunks(table, columns=wanted, separator=sep, encoding=encoding, n_rows=CHUNK, as_texts=True)
+    chunks = table_chunks(table, columns=wanted, separator=sep, encoding=encoding, as_texts=True)
     options: dict[str, Any] = {"text": is_text_file(table), "handle_unknown": "policy" if count_unknown else "error"}
     n, repeated = 0, False
     with progress_bar(Console()) as progress, _written(output, report_schema()) as write:

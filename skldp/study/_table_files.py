@@ -24,7 +24,7 @@ TABLE_FILES = ".csv, .tsv (both also with .gz), .parquet or .arrow"
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _OF_ARROW = (".parquet", ".arrow", ".feather")
 # A chunk of 100 columns has about 50 MB.
-CHUNK = 65_536
+_CHUNK = 65_536
 _NAMELESS = "\0"
 
 
@@ -45,7 +45,7 @@ def table_chunks(
     columns: Iterable[str] | None = None,
     separator: str | None = None,
     encoding: str = "utf-8",
-    n_rows: int | None = CHUNK,
+    n_rows: int | None = _CHUNK,
     as_texts: bool = False,
 ) -> Iterator[Any]:
     """Yield a table in chunks, one of which is in memory at a time; None for `n_rows` is all rows."""
@@ -212,7 +212,7 @@ def _read_arrow(path: Path, wanted: list[str] | None, n_rows: int | None) -> Ite
 def _open_parquet(path: Path, n_rows: int | None) -> tuple[Any, Callable[[list[str]], Iterable[Any]]]:
     """Return the schema of a file, and the reader of batches of some columns."""
     file = require("pyarrow.parquet", extra="arrow").ParquetFile(path)
-    return file.schema_arrow, lambda names: file.iter_batches(batch_size=n_rows or CHUNK, columns=names)
+    return file.schema_arrow, lambda names: file.iter_batches(batch_size=n_rows or _CHUNK, columns=names)
 
 
 def _open_arrow(path: Path) -> tuple[Any, Callable[[list[str]], Iterable[Any]]]:

@@ -43,7 +43,9 @@ def checked_box(bounds: Any, *, n_features: int | None = None) -> Floats:
         low, high = bounds
         low, high = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"bounds must be numbers (low, high); got {bounds!r}.") from None
+        raise ValueError(
+            f"bounds must be (low, high), two numbers or two lists of one number per column; got {bounds!r}."
+        ) from None
     if n_features is None:
         n_features = max(1, low.size, high.size)
     for side in (low, high):
