@@ -92,8 +92,8 @@ if pima.is_file():
     survey = BayesianFilter(FrozenEstimator(model), epsilon=1.0, bounds=(low, high)).fit(patients, sick)
     result = survey.query(patients, ids=range(len(patients)))
     risk = model.predict_proba(np.clip(patients, low, high))[:, 1].mean()
-    found = f"estimate {result.mean:.3f}, error {result.standard_error:.3f}"
-    print(f"mean risk of {len(patients)} patients: {risk:.3f}, {found}")
+    estimate = f"estimate {result.mean:.3f}, error {result.standard_error:.3f}"
+    print(f"mean risk of {len(patients)} patients: {risk:.3f}, {estimate}")
 
 # %%
 # Picture.
