@@ -3,7 +3,7 @@ What can be learnt from released embeddings at an honest epsilon
 ================================================================
 
 Everyone releases one sentence embedding under plain local differential privacy; a classifier is trained on the released
-vectors and tested on clean ones. The table compares mechanisms at the same EXACT epsilon of a whole vector. The second
+vectors and tested on clean ones. The table compares mechanisms at the same exact epsilon of a vector. The second
 table releases the labels as well, out of the same budget.
 
 PrivUnit's noise is known: its covariance is public. ``NoiseAwareDiscriminant`` is linear discriminant analysis
@@ -78,7 +78,7 @@ def discriminant(privatizer, public=None):
 
 
 # %%
-# The mechanisms at a budget for the whole vector. Unit vectors are at most 2 apart, so metric mechanisms get half the
+# The mechanisms at a budget for the vector. Unit vectors are at most 2 apart, so metric mechanisms get half the
 # budget per unit of distance. BitRand as published needs its own line, since its exact epsilon is in the thousands.
 
 
@@ -108,7 +108,7 @@ def cases(epsilon, d, m, seed):
 
 
 def exact_epsilon(guarantee):
-    """Plain epsilon of a whole vector, without delta."""
+    """Plain epsilon of a complete vector, without delta."""
     without_delta = dict(guarantee.figures).get("for every two vectors, without delta")
     if guarantee.unit == "distance" and without_delta is not None:
         return without_delta * guarantee.diameter
@@ -136,8 +136,8 @@ def noisy_means(mechanism, X, y, test, y_test, seed):
 
 
 # %%
-# Labels as well. One way splits the budget: k-ary randomized response for the label, and the membership weights undo
-# it. The other releases both as ONE vector with the whole budget: the tensor product of the embedding with a corner of
+# Labels as well. One method splits the budget: k-ary randomized response for the label, and the membership weights undo
+# it. The other releases both as ONE vector with all of the budget: the tensor product of the embedding with a corner of
 # the regular simplex that represents the label. Its mean contains the contrasts of the class means, so the label costs
 # only the larger dimension, and less with public vectors, which show the few directions that matter.
 
@@ -169,7 +169,7 @@ def picture(found, clean):
     for name, points in found.items():
         axis.plot(*zip(*points, strict=True), marker="o", label=name)
     axis.axhline(clean, color="k", linestyle="--", label="without noise")
-    axis.set(xscale="log", xlabel="exact epsilon of a whole vector", ylabel="accuracy on clean vectors")
+    axis.set(xscale="log", xlabel="exact epsilon of a complete vector", ylabel="accuracy on clean vectors")
     figure.legend(loc="outside right upper", fontsize="small")
     if "SKLDP_FIGURES" in os.environ:
         figure.savefig(Path(os.environ["SKLDP_FIGURES"]) / "embeddings_frontier.png", dpi=100)

@@ -5,7 +5,7 @@ Federated learning, honestly counted
 
 The BitRand paper trains a model over many clients by FedSGD (its Algorithm 1) and compares four ways to protect them:
 release the features once, release every gradient with a share of the budget, release every gradient behind an
-anonymiser, and release the labels. Its Figs. 8 and 15 to 21 plot the accuracy over the epsilon of each way's own
+anonymiser, and release the labels. Its Figs. 8 and 15 to 21 plot the accuracy over the epsilon of each method's own
 accounting. Here every training is plotted twice: over that epsilon and over the exact one.
 """
 
@@ -169,7 +169,7 @@ for title, table in tables.items():
 # accumulate over coordinates, as in the paper's own Table 2, and OME at an alpha of 100, whose flips do not depend on
 # epsilon; at the alpha of 1 that the paper runs it is near chance.
 #
-# Below, over the exact epsilon, all three of these stand where nobody is protected. At a guarantee that means
+# Below, over the exact epsilon, all three of these stand where no person is protected. At a guarantee that means
 # something, BitRand with the exact calibration is the same kind of mechanism as the numeric ones: level with them on
 # digits, above them on the embeddings, whose values are small beside their bounds and whose signs say much. LATENT is
 # private as published, and near chance. Released gradients need many clients to be of use: near chance on digits up to

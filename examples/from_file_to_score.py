@@ -73,9 +73,9 @@ def diabetes(path, epsilon):
 
 
 def customers(path, epsilon):
-    people = pd.read_csv(path, parse_dates=["since"]).fillna({"city": "not told"})
+    people = pd.read_csv(path, parse_dates=["since"]).fillna({"city": "not stated"})
     people["since"] = (people["since"] - pd.Timestamp("2020-01-01")).dt.days
-    cities = ["Bonn", "Kiel", "Ulm", "not told"]
+    cities = ["Bonn", "Kiel", "Ulm", "not stated"]
     one_hot = OneHotEncoder(categories=[cities], handle_unknown="ignore", sparse_output=False)
     numbers = make_column_transformer((one_hot, ["city"]), ("passthrough", ["age", "since"]))
     asked = PrivateLogisticRegression(epsilon, bounds=(0, [1, 1, 1, 1, 100, 1_826]), classes=[False, True])
@@ -134,7 +134,7 @@ def write_files(folder):
 # The scores
 # ----------
 # Training data are noisy; test rows stay with their people. Epsilon covers the features of a penguin, the target of a
-# tip or a patient, and the whole record of a customer. At epsilon 64 little noise is left, so the score is close to
+# tip or a patient, and the complete record of a customer. At epsilon 64 little noise is left, so the score is close to
 # that without privacy.
 
 if __name__ == "__main__":

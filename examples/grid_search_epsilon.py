@@ -8,7 +8,7 @@ A grid search with scikit-learn's default `refit` takes the best score, which is
 
 # %%
 # The digits have 64 features from 0 to 16, as the description of the data says. ``calibration="exact"`` makes the
-# epsilon of a whole record equal to the searched one, and ``debias=True`` makes the release unbiased. Test rows stay
+# epsilon of a complete record equal to the searched one, and ``debias=True`` makes the release unbiased. Test rows stay
 # with their people, so they are encoded without noise. Labels have a fixed budget.
 
 import matplotlib.pyplot as plt

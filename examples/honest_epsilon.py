@@ -73,16 +73,16 @@ panels = {
     "accuracy": {"a model that asks": classifier_that_asks, "a model on released records": classifier_on_records},
 }
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
-for axis, (score, ways) in zip(axes, panels.items(), strict=True):
-    for colour, (name, way) in zip(("tab:blue", "tab:orange"), ways.items(), strict=True):
-        scores = np.array([[way(epsilon) for _ in range(RUNS)] for epsilon in EPSILONS])
+for axis, (score, methods) in zip(axes, panels.items(), strict=True):
+    for colour, (name, method) in zip(("tab:blue", "tab:orange"), methods.items(), strict=True):
+        scores = np.array([[method(epsilon) for _ in range(RUNS)] for epsilon in EPSILONS])
         axis.plot(EPSILONS, scores.mean(axis=1), "o-", color=colour, label=name)
         axis.fill_between(EPSILONS, scores.min(axis=1), scores.max(axis=1), color=colour, alpha=0.2, linewidth=0)
         for epsilon, each in zip(EPSILONS, scores, strict=True):
             print(f"{score:<9} epsilon {epsilon:3}  {name:<28} {each.mean():.3f}, worst {each.min():.3f}")
     axis.axhline(clean[score], color="black", linestyle="--", linewidth=1, label="without privacy")
     axis.axvspan(EPSILONS[0], 4, color="tab:green", alpha=0.07, linewidth=0)
-    axis.set(xscale="log", xticks=EPSILONS, xticklabels=EPSILONS, xlabel="exact epsilon of the whole record")
+    axis.set(xscale="log", xticks=EPSILONS, xticklabels=EPSILONS, xlabel="exact epsilon of the complete record")
     axis.set(ylabel=score, ylim=(-0.1 if score == "R2" else 0.28, 1), title="a number" if score == "R2" else "a class")
     axis.minorticks_off()
 axes[1].legend(loc="lower right", fontsize="small")

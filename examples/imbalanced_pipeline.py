@@ -49,7 +49,7 @@ plt.show()
 print(pipeline[0].privacy_guarantee_)
 
 # %%
-# The guarantee of the whole pipeline is infinite, because a sampler may duplicate a record. It is finite if the labels
+# The guarantee of the pipeline is infinite, because a sampler may duplicate a record. It is finite if the labels
 # are released once, before the pipeline.
 released_once = LabelPrivateClassifier(without, label_mechanism=LabelRR(epsilon=4.0, classes=[0, 1]))
 print(privacy_guarantee(released_once.fit(X_train, y_train)))

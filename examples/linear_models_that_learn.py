@@ -5,8 +5,8 @@ Linear models that learn, and how many they ask
 
 Released rows carry little information: at a protective epsilon, an ordinary regression on them predicts the mean.
 :class:`~skldp.PrivateLinearRegression` and :class:`~skldp.PrivateLogisticRegression` ask each person one question
-instead, made for the model, at the same exact epsilon of the same whole record, its target included. This example shows
-how many people they need.
+instead, made for the model, at the same exact epsilon of the same record with its target. This example shows how many
+people they need.
 """
 
 # %%
@@ -26,11 +26,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_diabetes, make_friedman1
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import LearningCurveDisplay, ShuffleSplit
 
 from skldp import NumericPrivatizer, PrivateLinearRegression, PrivateLogisticRegression
 from skldp.exceptions import OutOfDomainWarning, SeededNoiseWarning, TooFewPeopleWarning
 from skldp.learning import ClassificationProtocol, sufficiency
-from skldp.study import PrivateLearningCurveDisplay, ReleasedRowsRegressor, private_learning_curve
+from skldp.study import ReleasedRowsRegressor
 
 for category in (OutOfDomainWarning, SeededNoiseWarning):
     warnings.simplefilter("ignore", category)
@@ -90,20 +91,23 @@ for name, (X, y, declared) in tables.items():
 # %%
 # How many people
 # ---------------
-# The learning curve over the number of people, and the number that a wanted score takes.
+# scikit-learn draws the learning curve of each epsilon. The models warn where the people are too few, which the figure
+# shows.
 
 figure, axes = plt.subplots(1, len(tables), figsize=(6 * len(tables), 4.5), squeeze=False, layout="constrained")
 for ax, (name, (X, y, declared)) in zip(axes[0], tables.items(), strict=True):
-    curve = private_learning_curve(
-        PrivateLinearRegression(**declared), X, y, epsilons=EPSILONS, n_repeats=N_SEEDS, seed=0
-    )
-    PrivateLearningCurveDisplay.from_frame(curve, ax=ax)
-    ax.set_ylim(-0.1, 1)
-    ax.set_ylabel("R2")
-    wanted = 0.95 * curve.curves[-1].clean_mean
-    needed = ", ".join(f"{people:,} at epsilon {epsilon:g}" for epsilon, people in curve.people_needed(wanted).items())
-    ax.set_title(name)
-    print(f"{name}: R2 {wanted:.3f} takes {needed}")
+    models = {f"epsilon {epsilon:g}": PrivateLinearRegression(epsilon, seed=0, **declared) for epsilon in EPSILONS}
+    models["without privacy"] = LinearRegression()
+    splits = {"cv": ShuffleSplit(N_SEEDS, test_size=0.25, random_state=0), "train_sizes": np.geomspace(1 / 16, 1, 5)}
+    for label, model in models.items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TooFewPeopleWarning)
+            drawn = LearningCurveDisplay.from_estimator(model, X, y, score_type="test", ax=ax, **splits)
+        drawn.lines_[0].set_label(label)
+    ax.set(xscale="log", xlabel="people", ylabel="R2", ylim=(-0.1, 1), title=name)
+    ax.set_xticks(drawn.train_sizes, labels=[f"{n:,}" for n in drawn.train_sizes])
+    ax.minorticks_off()
+    ax.legend()
 
 # %%
 # One number predicts the loss

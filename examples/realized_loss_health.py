@@ -80,7 +80,7 @@ uppers = np.array([loss.upper for loss in found.values()])
 print(f"all 16 in {seconds:.1f} s of processor time; worst {uppers.max():.4f} of 4, median {np.median(uppers):.4f}")
 
 # %%
-# Table I's row of diabetes is scikit-learn's logistic regression, as it comes, of the whole Pima table: there are women
+# Table I's row of diabetes is scikit-learn's logistic regression, as it comes, of all rows of the Pima table: women
 # only, so that sex is left out. The same people answer it here, each once; blood pressures of 0 are moved to 50.
 pima = Path(os.environ.get("SKLDP_DATA", "")) / "pima-indians-diabetes.csv"
 if pima.is_file():
@@ -90,9 +90,10 @@ if pima.is_file():
     print("age, blood pressure, BMI:", model.coef_[0].round(4), "intercept:", model.intercept_.round(4))
     low, high = [10, 50, 10], [100, 200, 50]
     survey = BayesianFilter(FrozenEstimator(model), epsilon=1.0, bounds=(low, high)).fit(patients, sick)
-    told = survey.query(patients, ids=range(len(patients)))
+    result = survey.query(patients, ids=range(len(patients)))
     risk = model.predict_proba(np.clip(patients, low, high))[:, 1].mean()
-    print(f"mean risk of {len(patients)} patients: {risk:.3f}, told {told.mean:.3f}, error {told.standard_error:.3f}")
+    estimate = f"estimate {result.mean:.3f}, error {result.standard_error:.3f}"
+    print(f"mean risk of {len(patients)} patients: {risk:.3f}, {estimate}")
 
 # %%
 # Picture.

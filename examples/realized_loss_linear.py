@@ -52,7 +52,7 @@ def ask_until_refused(run):
     """How many answers each budget allows, and the answers that the largest one allows."""
     rng = np.random.default_rng(run)
     with warnings.catch_warnings():
-        # Repeatable noise is what a study wants, and nobody's data are at stake.
+        # Repeatable noise is what a study wants, and no person's data are at stake.
         warnings.simplefilter("ignore", SeededNoiseWarning)
         noise = noise_from(run)
     query, history, accepted = random_query(rng), [], []

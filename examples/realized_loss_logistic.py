@@ -49,7 +49,7 @@ def ask_until_refused(run, reading):
     """How many answers each budget allows, the answers to the largest, and the seconds of the slowest decision."""
     rng = np.random.default_rng(run)
     with warnings.catch_warnings():
-        # Repeatable noise is what a study wants, and nobody's data are at stake.
+        # Repeatable noise is what a study wants, and no person's data are at stake.
         warnings.simplefilter("ignore", SeededNoiseWarning)
         noise = noise_from(run)
     query, history, accepted, slowest = random_query(rng, reading), [], [], 0.0

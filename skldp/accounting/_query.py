@@ -129,7 +129,7 @@ class ReleaseQuery(KeyedQuery):
 
     @property
     def is_erasure(self) -> bool:
-        """Whether this release replaces erased answers."""
+        """True if this release replaces erased answers."""
         return self.mechanism == _ERASED
 
     @cached_property

@@ -59,7 +59,7 @@ def new(
         str, typer.Option(help="Number of columns that each person is asked, chosen at random, or 'auto' or 'all'.")
     ] = "all",
     pairs: Annotated[
-        bool, typer.Option("--pairs", help="Ask each person one pair of columns, at the whole epsilon, for tables.")
+        bool, typer.Option("--pairs", help="Ask each person one pair of columns, at all of epsilon, for tables.")
     ] = False,
     unit: Annotated[
         list[str] | None, typer.Option(help="Unit of a number, for display: age=years. May be given several times.")
@@ -270,7 +270,6 @@ def release(
         bool,
         typer.Option("--count-unknown", help="Replace undeclared categories as the policy says, instead of an error."),
     ] = False,
-    chunk: Annotated[int, typer.Option(help="Rows that are in memory at a time.", min=1)] = 65_536,
 ) -> None:
     """Release a table: one report for each row, without columns that the policy does not name.
 
@@ -281,7 +280,7 @@ def release(
     key = None if secret is None else ReleaseKey.from_file(secret)
     check_secret(policy, key, ids)
     wanted = policy.names if ids is None else [*policy.names, ids]
-    chunks = table_chunks(table, columns=wanted, separator=sep, encoding=encoding, n_rows=chunk, as_texts=True)
+    chunks = table_chunks(table, columns=wanted, separator=sep, encoding=encoding, as_texts=True)
     options: dict[str, Any] = {"text": is_text_file(table), "handle_unknown": "policy" if count_unknown else "error"}
     n, repeated = 0, False
     with progress_bar(Console()) as progress, _written(output, report_schema()) as write:

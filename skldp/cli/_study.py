@@ -150,7 +150,9 @@ def study(
         _print(console, one.headline())
         console.print(rich_table(table.title, table.headings, table.rows, table.bold, table.ends))
         _print(console, [*one.notes(), ""])
-    _print(console, [f"Wrote {', '.join(written[:-1])} and {written[-1]}.", f"Next: {_next(data, report_path)}"])
+    _print(console, [f"Wrote {', '.join(written[:-1])} and {written[-1]}."])
+    # A command that is copied must not be broken into lines.
+    console.print(printable(f"Next: {_next(data, report_path, context.obj)}"), markup=False, soft_wrap=True)
 
 
 def _move(progress: Progress, bar: TaskID, name: str, done: int, total: int) -> None:
@@ -161,10 +163,10 @@ def _print(console: Console, lines: list[str]) -> None:
     console.print("\n".join(map(printable, lines)), markup=False, highlight=False)
 
 
-def _next(data: str | None, report_path: Path | None) -> str:
+def _next(data: str | None, report_path: Path | None, command: str) -> str:
     """Return the command to try next."""
     if data is None:
         return "skldp study people.csv --target sick --bounds 0,120 (a file of your own)"
     if report_path is None:
-        return "the same with --report study.html, for every point and guarantee"
-    return "skldp guarantee NAME, for the guarantee of a mechanism at any size"
+        return f"{command} --report study.html"
+    return "skldp guarantee NAME --epsilon 1 --features 64 (a mechanism at any size)"

@@ -57,7 +57,7 @@ class Field(ABC):
 
     @property
     def needs_steps(self) -> bool:
-        """Whether permanent answers require `steps`, since the field has fractional numbers."""
+        """True if permanent answers require `steps`, since the field has fractional numbers."""
         return False
 
     @property

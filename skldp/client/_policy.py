@@ -275,7 +275,7 @@ class Policy:
 
     @cached_property
     def has_waves(self) -> bool:
-        """Whether a law has two steps, so that reports come in waves."""
+        """True if a law has two steps, so that reports come in waves."""
         return any(one.two_steps is not None for one in self.fields)
 
     @property

@@ -77,7 +77,7 @@ class PrefixDomain:
 
     @property
     def is_codes(self) -> bool:
-        """Whether words are the binary digits of integers."""
+        """True if words are the binary digits of integers."""
         return self.fixed and self.symbols == "01"
 
     def prefix(self, value: Any, length: int) -> str | None:

@@ -113,7 +113,7 @@ class ReleaseKey:
 
     @property
     def travels(self) -> bool:
-        """Whether another process can load the secret, so that the key may be pickled."""
+        """True if another process can load the secret, so that the key may be pickled."""
         return self._source is not None
 
     def subkey(self, purpose: str, *parts: bytes) -> bytes:

@@ -1,35 +1,29 @@
 """Cost of privacy on data: score curves over epsilon, recommendations, audits and federated learning."""
 
 from skldp.study._audit import audit_epsilon, trials_needed
-from skldp.study._audited_pairs import audit_estimator, audit_task, candidate_pairs, worst_records
+from skldp.study._audited_pairs import audit_estimator
 from skldp.study._choice import plan_questions, smallest_epsilon, with_exact_epsilon
 from skldp.study._curve import privacy_utility_curve
 from skldp.study._datasets import load_study_data
-from skldp.study._displays import PrivacyLossDisplay, PrivacyUtilityDisplay, PrivateLearningCurveDisplay
+from skldp.study._displays import PrivacyLossDisplay, PrivacyUtilityDisplay
 from skldp.study._federated_learning import federated_learning
 from skldp.study._inversion import audit_inversion
-from skldp.study._learning_curve import private_learning_curve
 from skldp.study._pipelines import ReleasedRowsRegressor
 from skldp.study._recommend import recommend
 
 __all__ = [
     "PrivacyLossDisplay",
     "PrivacyUtilityDisplay",
-    "PrivateLearningCurveDisplay",
     "ReleasedRowsRegressor",
     "audit_epsilon",
     "audit_estimator",
     "audit_inversion",
-    "audit_task",
-    "candidate_pairs",
     "federated_learning",
     "load_study_data",
     "plan_questions",
     "privacy_utility_curve",
-    "private_learning_curve",
     "recommend",
     "smallest_epsilon",
     "trials_needed",
     "with_exact_epsilon",
-    "worst_records",
 ]

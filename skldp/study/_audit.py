@@ -384,7 +384,7 @@ class AuditResult:
 
     @property
     def refutes_claim(self) -> bool:
-        """Whether the bound is above the claimed epsilon."""
+        """True if the bound is above the claimed epsilon."""
         return self.claimed is not None and self.epsilon_lower > self.claimed
 
     def against(self, epsilon: float) -> "AuditResult":

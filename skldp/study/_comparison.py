@@ -230,7 +230,7 @@ class MechanismComparison(ResultTable):
         return [name for name in self.curves if name in PRIVATE_MODELS[self.data.task]]
 
     def _too_few(self) -> list[str]:
-        """Say at which epsilons the people are too few for linear and logistic models."""
+        """Return a sentence on the epsilons at which the people are too few for linear and logistic models."""
         models, folds = [name for name in self._models() if name != "discriminant"], self.settings.folds
         n_people = len(self.data.X) - math.ceil(len(self.data.X) / folds)
         contrasts = 1 if self.data.task == "regression" else len(self.data.classes) - 1

@@ -126,7 +126,7 @@ def privacy_utility_curve(
     names = [param_name] if isinstance(param_name, str) else list(param_name)
     epsilons = list(epsilons)
     _check_parameters(estimator, names, epsilons, n_repeats)
-    seeded = warn_if_seeded(estimator, seed)
+    seeded = _warn_if_seeded(estimator, seed)
     if isinstance(scoring, str):
         check_scorer(scoring)
     score_name = _score_name(estimator, scoring)
@@ -155,7 +155,7 @@ def privacy_utility_curve(
     return PrivacyUtilityCurve(points, tuple(names), score_name, *baselines, guarantees)
 
 
-def warn_if_seeded(estimator: Any, seed: int | None) -> bool:
+def _warn_if_seeded(estimator: Any, seed: int | None) -> bool:
     """Return whether the noise of a study is seeded, and warn the caller's caller if it is."""
     if seed is not None:
         warnings.warn("seed makes every release of this study repeatable.", SeededNoiseWarning, stacklevel=3)

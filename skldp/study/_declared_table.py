@@ -84,7 +84,7 @@ class DeclaredTable:
 
     @property
     def needs_no_encoder(self) -> bool:
-        """Whether all columns are numbers without missing values."""
+        """True if all columns are numbers without missing values."""
         return not self.categories and not any(c.missing != "refuse" or c.is_date for c in self.numbers.values())
 
     def encoder(self) -> ColumnEncoder:

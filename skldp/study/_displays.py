@@ -1,4 +1,4 @@
-"""Figures of scores over epsilon or the number of people, and of one person's privacy loss."""
+"""Figures of scores over epsilon, and of one person's privacy loss."""
 
 from typing import Any, Self
 
@@ -33,16 +33,6 @@ def _axes(ax: Any) -> tuple[Any, Any]:
     """Return the given axes or those of a new figure, and their figure."""
     ax = require("matplotlib.pyplot").subplots()[1] if ax is None else ax
     return ax, ax.figure
-
-
-def _draw_scores(ax: Any, x: np.ndarray, mean: np.ndarray, std: np.ndarray, style: dict[str, Any]) -> tuple[Any, Any]:
-    """Draw mean scores with a band of one standard deviation."""
-    (line,) = ax.plot(x, mean, **({"marker": "o"} | style))
-    return line, ax.fill_between(x, mean - std, mean + std, alpha=0.2, color=line.get_color(), lw=0)
-
-
-def _score_name(table: dict[str, np.ndarray]) -> str:
-    return str(table["scoring"][0]) if "scoring" in table else "score"
 
 
 class PrivacyUtilityDisplay:
@@ -128,7 +118,9 @@ class PrivacyUtilityDisplay:
         epsilon, mean, std = (table[name][order] for name in (column, "score_mean", "score_std"))
 
         self.ax_, self.figure_ = _axes(ax)
-        self.line_, self.band_ = _draw_scores(self.ax_, epsilon, mean, std, {"label": self.name} | line_kwargs)
+        (self.line_,) = self.ax_.plot(epsilon, mean, **({"marker": "o", "label": self.name} | line_kwargs))
+        color = self.line_.get_color()
+        self.band_ = self.ax_.fill_between(epsilon, mean - std, mean + std, alpha=0.2, color=color, lw=0)
         self.baselines_ = [
             # Adding 0 removes the sign of a negative zero.
             self.ax_.axhline(table[key][0], ls=style, label=f"{name} ({table[key][0].round(3) + 0.0:g})", **_GREY)
@@ -136,77 +128,9 @@ class PrivacyUtilityDisplay:
             if baselines and key in table and np.isfinite(table[key][0])
         ]
         draw_epsilon_axis(self.ax_)
-        self.ax_.set(xlabel=label, ylabel=_score_name(table))
+        self.ax_.set(xlabel=label, ylabel=str(table["scoring"][0]) if "scoring" in table else "score")
         if self.ax_.get_legend_handles_labels()[1]:
             self.ax_.legend(loc="best")
-        return self
-
-
-class PrivateLearningCurveDisplay:
-    """Figure of a score over the number of people, one line for each epsilon.
-
-    Use :meth:`from_frame`.
-
-    Parameters
-    ----------
-    frame : PrivateLearningCurve, DataFrame or dict of arrays
-        Result of :func:`~skldp.study.private_learning_curve`, or its columns; those of the baselines may be missing.
-    name : str, default=None
-        Name of the estimator in the legend.
-
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
-    lines_ : list of Line2D
-        Mean scores, in the order of epsilon.
-    bands_ : list of PolyCollection
-        One standard deviation around them.
-    baselines_ : list of Line2D
-        Scores without privacy, and of a constant prediction, if drawn.
-
-    Examples
-    --------
-    >>> from skldp.study import PrivateLearningCurveDisplay
-    >>> curve = {"n_people": [100, 200], "epsilon": [1.0, 1.0], "score_mean": [0.3, 0.6], "score_std": [0.1, 0.1]}
-    >>> PrivateLearningCurveDisplay.from_frame(curve).lines_[0].get_ydata().tolist()
-    [0.3, 0.6]
-    """
-
-    def __init__(self, frame: Any, *, name: str | None = None) -> None:
-        self.frame = frame
-        self.name = name
-
-    @classmethod
-    def from_frame(cls, frame: Any, *, name: str | None = None, **plot_kwargs: Any) -> Self:
-        """Draw a result; parameters as in the class and in :meth:`plot`."""
-        return cls(frame, name=name).plot(**plot_kwargs)
-
-    def plot(self, *, ax: Any = None, baselines: bool = True, **line_kwargs: Any) -> Self:
-        """Draw into `ax` or a new figure; parameters as in :meth:`~skldp.PrivacyUtilityDisplay.plot`."""
-        table = columns_of(self.frame)
-        self.ax_, self.figure_ = _axes(ax)
-        self.lines_, self.bands_, self.baselines_ = [], [], []
-        prefix = "" if self.name is None else f"{self.name}, "
-        order = np.argsort(table["n_people"], kind="stable")
-        for epsilon in np.unique(table["epsilon"]):
-            chosen = order[table["epsilon"][order] == epsilon]
-            n, mean, std = (table[column][chosen] for column in ("n_people", "score_mean", "score_std"))
-            style = {"ms": 4, "label": f"{prefix}epsilon {epsilon:g}"} | line_kwargs
-            line, band = _draw_scores(self.ax_, n, mean, std, style)
-            self.lines_.append(line)
-            self.bands_.append(band)
-        # The baselines are the same at every epsilon.
-        chosen = order[table["epsilon"][order] == table["epsilon"][0]]
-        for column, label, dashes in _BASELINES:
-            if baselines and column in table and np.isfinite(table[column][chosen]).any():
-                n, score = table["n_people"][chosen], table[column][chosen]
-                self.baselines_ += self.ax_.plot(n, score, ls=dashes, label=label, **_GREY)
-        self.ax_.set(xscale="log", xlabel="Number of people", ylabel=_score_name(table))
-        sizes = np.unique(table["n_people"])
-        self.ax_.set_xticks(sizes, labels=[f"{int(n):,}" for n in sizes])
-        self.ax_.minorticks_off()
-        self.ax_.legend(loc="best")
         return self
 
 

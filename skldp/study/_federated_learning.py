@@ -75,7 +75,7 @@ def federated_learning(
         Number of rounds in which clients send a gradient.
     n_sampled_clients : int, default=None
         Number of clients that take part in a round; None is all. With an anonymiser they are drawn at random in each
-        round, otherwise in turn from a random order: nobody is asked more often than needed.
+        round, otherwise in turn from a random order: no client is asked more often than needed.
     local_steps : int, default=1
         Number of steps that a client makes on its own data in a round. It sends the sum of their gradients.
     model : {"softmax", "linear", "network"}, default="softmax"

@@ -198,7 +198,7 @@ def count_gradients(
     if once.delta or once.unit == "distance":
         return counted
     n_sampled = n_clients if n_sampled is None else n_sampled
-    # All numbers of a round share one draw of clients, so that it amplifies only what is mixed as a whole.
+    # All numbers of a round share one draw of clients, so that it amplifies only what is mixed together.
     out_of = None if release.one_by_one else n_clients
     mixed = replace(shuffled(release.law, n_sampled, delta, rounds=times, out_of=out_of), seeded=once.seeded)
     try:

@@ -67,7 +67,7 @@ class InversionResult:
 
     @property
     def refutes_claim(self) -> bool:
-        """Whether the lower bound of an attack is above the bound of the guarantee."""
+        """True if the lower bound of an attack is above the bound of the guarantee."""
         return any(attack.low > self.bound for attack in self.attacks)
 
     def __str__(self) -> str:

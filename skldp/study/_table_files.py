@@ -246,7 +246,8 @@ def _with_text_names(frame: Any) -> Any:
 _MOST_CATEGORIES = 50
 # Columns that are named in an error.
 _MOST_NAMED = 4
-_DECLARE = "declare it in --schema, or leave it out by --columns"
+_DECLARE = "declare it in --schema{}, or leave it out by --columns"
+_AS_DATES = ' as {"type": "dates", "low": "2020-01-01", "high": "2024-12-31"}'
 
 
 class Features(NamedTuple):
@@ -301,13 +302,20 @@ def table_columns(
     declared |= dict(zip(of_schema, columns, strict=True))
     found: list[str] = list(learnt)
     refused: list[str] = []
+    problems: list[str] = []
     pd = require("pandas")
     for name in frame.columns:
         given, where = frame[name], f"Column {name!r} of {file}"
         missing = np.asarray(given.isna(), dtype=bool)
         if name not in schema and not _holds_numbers(given):
-            declared[name] = declared_column(name, _categories(where, given))
             found.append(name)
+            try:
+                declared[name] = declared_column(name, _categories(where, given))
+            except StudyInputError as error:
+                problems.append(str(error))
+                # It is no column of numbers, which would need bounds.
+                del declared[name]
+                continue
         column = declared[name]
         if missing.any() and not fill and (column is None or column.missing == "refuse"):
             what = f"column {name!r} has" if refused else f"{where} has"
@@ -323,7 +331,8 @@ def table_columns(
             declared[name] = declared_column(name, column.domain, missing_as, is_date=column.is_date)
     more = [f"and {len(refused) - _MOST_NAMED} more columns"] if len(refused) > _MOST_NAMED else []
     listed = "; ".join([*refused[:_MOST_NAMED], *more])
-    problems = [f"{listed}: fill them by --missing fill, or declare them in --schema."] if refused else []
+    if refused:
+        problems.append(f"{listed}: fill them by --missing fill, or declare them in --schema.")
     return declared, tuple(found), problems
 
 
@@ -359,10 +368,21 @@ def _holds_numbers(given: Any) -> bool:
     return bool(types.is_numeric_dtype(given) and not types.is_complex_dtype(given))
 
 
+def _is_dates(given: Any) -> bool:
+    """Return whether a column holds dates, or texts such as 2020-01-31."""
+    pd = require("pandas")
+    if pd.api.types.is_datetime64_any_dtype(given):
+        return True
+    texts = given.dropna().tolist()
+    return bool(texts) and all(isinstance(one, str) and re.fullmatch(r"\d{4}-\d\d-\d\d", one) for one in texts)
+
+
 def _categories(where: str, given: Any) -> Categories:
     """Return the categories found in a column of text."""
     pd = require("pandas")
     ordered = False
+    if _is_dates(given):
+        raise StudyInputError(f"{where} holds dates: {_DECLARE.format(_AS_DATES)}.")
     if isinstance(given.dtype, pd.CategoricalDtype):
         values, ordered = given.cat.categories.tolist(), bool(given.cat.ordered)
     else:
@@ -372,11 +392,11 @@ def _categories(where: str, given: Any) -> Categories:
         unreadable = ~numbers & given.notna()
         if not values or numbers.any():
             row = f", first in {first_row(unreadable)}" if unreadable.any() else ""
-            raise StudyInputError(f"{where} is not numeric{row}: {_DECLARE}.")
+            raise StudyInputError(f"{where} is not numeric{row}: {_DECLARE.format('')}.")
         values.sort(key=str)
     if not 1 < len(values) <= _MOST_CATEGORIES:
         count = "one category only" if len(values) == 1 else f"{len(values):,} different texts"
-        raise StudyInputError(f"{where} holds {count}: {_DECLARE}.")
+        raise StudyInputError(f"{where} holds {count}: {_DECLARE.format('')}.")
     try:
         return Categories(tuple(values), ordered)
     except (ValueError, TypeError):

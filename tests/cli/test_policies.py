@@ -4,12 +4,14 @@ import csv
 import gzip
 import json
 import re
+from functools import partial
 
 import pytest
 
 from skldp import Policy
 from skldp.client import CategoryField, NumberField, TextField
 from skldp.mechanisms import Duchi, RandomizedResponse, longitudinal_mean
+from skldp.study._table_files import table_chunks
 
 pytest.importorskip("rich")
 pytest.importorskip("typer")
@@ -31,6 +33,14 @@ ROWS = [
 ]
 # So large that every answer is the value's.
 EPSILON = 300
+
+
+@pytest.fixture
+def rows_per_chunk(monkeypatch):
+    def set_rows(n_rows):
+        monkeypatch.setattr("skldp.cli._policies.table_chunks", partial(table_chunks, n_rows=n_rows))
+
+    return set_rows
 
 
 @pytest.fixture
@@ -106,7 +116,9 @@ def test_what_declares_no_columns_makes_no_policy(run, tmp_path, arguments):
 
 @pytest.mark.parametrize("ending", [".csv", ".tsv", ".csv.gz", ".parquet", ".arrow"])
 @pytest.mark.parametrize("output", ["reports.arrow", "reports.parquet"])
-def test_every_kind_of_table_becomes_the_same_reports(fixed_noise, run, policy, tmp_path, ending, output):
+def test_every_kind_of_table_becomes_the_same_reports(
+    fixed_noise, run, policy, tmp_path, rows_per_chunk, ending, output
+):
     path = tmp_path / f"people{ending}"
     text = "\n".join(ROWS) + "\n"
     if ending == ".csv.gz":
@@ -129,7 +141,8 @@ def test_every_kind_of_table_becomes_the_same_reports(fixed_noise, run, policy, 
         else:
             with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
                 writer.write_table(table)
-    code, said, wrong = run("release", "policy.json", path.name, "-o", output, "--chunk", 2)
+    rows_per_chunk(2)
+    code, said, wrong = run("release", "policy.json", path.name, "-o", output)
     assert (code, wrong) == (0, "")
     assert said == f"Released 3 records at epsilon {policy.epsilon:.6g} each: {output}.\n"
     answers = answers_of(policy, tmp_path / output)
@@ -154,9 +167,10 @@ def test_every_kind_of_table_becomes_the_same_reports(fixed_noise, run, policy, 
         ("secret,12,Ulm,2021-03-01,1.5,true", "Column 'plan' must hold only the declared"),
     ],
 )
-def test_a_refused_value_leaves_no_file_and_is_not_shown(run, policy, tmp_path, row, rule):
+def test_a_refused_value_leaves_no_file_and_is_not_shown(run, policy, tmp_path, rows_per_chunk, row, rule):
     (tmp_path / "people.csv").write_text("\n".join([*ROWS, row]) + "\n")
-    code, said, wrong = run("release", "policy.json", "people.csv", "-o", "reports.arrow", "--chunk", 1)
+    rows_per_chunk(1)
+    code, said, wrong = run("release", "policy.json", "people.csv", "-o", "reports.arrow")
     assert (code, said) == (2, "")
     assert rule in wrong
     for value in row.split(",")[1:]:
@@ -216,7 +230,8 @@ class TestASecret:
         assert (tmp_path / "release.key").stat().st_mode & 0o777 == 0o600
         return Policy.load(tmp_path / "kept.json")
 
-    def test_the_same_people_are_the_same_reports(self, run, kept, tmp_path):
+    def test_the_same_people_are_the_same_reports(self, run, kept, tmp_path, rows_per_chunk):
+        rows_per_chunk(7)
         frame = pytest.importorskip("pandas").DataFrame(
             {"person": range(40), "age": [i * 2.5 for i in range(40)], "city": ["Ulm", "NA"] * 20}
         )
@@ -224,7 +239,7 @@ class TestASecret:
         frame[::-1].to_parquet(tmp_path / "two.parquet")
         own = ("--secret", "release.key", "--ids", "person")
         for table, output in (("one.csv", "one.arrow"), ("two.parquet", "two.arrow")):
-            code, said, wrong = run("release", "kept.json", table, "-o", output, *own, "--chunk", 7)
+            code, said, wrong = run("release", "kept.json", table, "-o", output, *own)
             assert (code, wrong) == (0, "")
             assert said.startswith("Released 40 records at epsilon 1 each")
         code, said, _ = run("collect", "kept.json", "one.arrow", "two.arrow")
@@ -257,10 +272,11 @@ class TestASecret:
         assert complaint in wrong
         assert not (tmp_path / "reports.arrow").exists()
 
-    def test_ids_of_several_rows_are_told(self, run, kept, tmp_path):
+    def test_ids_of_several_rows_are_told(self, run, kept, tmp_path, rows_per_chunk):
         (tmp_path / "people.csv").write_text("person,age,city\na,1,Ulm\nb,2,Ulm\na,3,Ulm\n")
         for columns, chunk, told in (("person", 7, True), ("person", 2, False), ("age", 7, False)):
-            own = ("--secret", "release.key", "--ids", columns, "--chunk", chunk)
+            rows_per_chunk(chunk)
+            own = ("--secret", "release.key", "--ids", columns)
             code, said, _ = run("release", "kept.json", "people.csv", "-o", "reports.arrow", *own)
             assert (code, "ids occur in several rows" in said) == (0, told)
 

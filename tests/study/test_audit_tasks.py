@@ -6,12 +6,13 @@ import math
 
 import numpy as np
 import pytest
+from task_attack import audit_task, worst_records
 
 from skldp.learning import ClassificationProtocol, MomentsProtocol, RegressionProtocol, Task
 from skldp.learning._discriminant import DiscriminantProtocol
 from skldp.mechanisms import Noise, noise_from
 from skldp.mechanisms.vector._privunit import PrivUnitBall
-from skldp.study import audit_epsilon, audit_task, worst_records
+from skldp.study import audit_epsilon
 
 CONFIDENCE = 1 - 1e-6
 N = 6_000

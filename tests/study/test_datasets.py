@@ -68,6 +68,14 @@ BAD_CSV = {
         "age,name,sick\n" + "".join(f"20,person {i},{'no' if i % 2 else 'yes'}\n" for i in range(51)),
         "Column 'name' of people.csv holds 51 different texts",
     ),
+    "dates": (
+        "age,since,sick\n20,2020-01-31,no\n30,2021-12-01,yes\n",
+        'Column \'since\' of people.csv holds dates: declare it in --schema as {"type": "dates", "low": "2020-01-01", ',
+    ),
+    "all at once": (
+        "age,since,pay,sick\n20,2020-01-31,1,no\n30,2021-12-01,,yes\n",
+        "'since' of people.csv holds dates.*Column 'pay' of people.csv has 1 missing values, the first in row 2",
+    ),
     "empty file": ("", "people.csv is empty"),
     "only a header": ("age,sick\n", "has no rows"),
     "no such target": ("age,ill\n1,0\n2,1\n", r"--target must be a column of people.csv \(age, ill\); got 'sick'"),

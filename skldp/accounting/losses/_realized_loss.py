@@ -456,7 +456,7 @@ class _Search:
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether the maximum is known or a limit of nodes was reached."""
+        """True if the maximum is known or a limit of nodes was reached."""
         return not self._methods or self.upper <= self.lower
 
     def step(self, goal: float) -> None:

@@ -43,7 +43,9 @@ def checked_box(bounds: Any, *, n_features: int | None = None) -> Floats:
         low, high = bounds
         low, high = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"bounds must be numbers (low, high); got {bounds!r}.") from None
+        raise ValueError(
+            f"bounds must be (low, high), two numbers or two lists of one number per column; got {bounds!r}."
+        ) from None
     if n_features is None:
         n_features = max(1, low.size, high.size)
     for side in (low, high):
@@ -197,7 +199,7 @@ class Region:
 
     @cached_property
     def is_box(self) -> bool:
-        """Whether the region is a plain box."""
+        """True if the region is a plain box."""
         return not self.integer.any() and not len(self.limits)
 
     @cached_property
@@ -210,12 +212,12 @@ class Region:
 
     @cached_property
     def is_finite(self) -> bool:
-        """Whether the region has finitely many points."""
+        """True if the region has finitely many points."""
         return bool((self.integer | (self.box[0] == self.box[1])).all())
 
     @cached_property
     def is_curbed(self) -> bool:
-        """Whether an inequality between continuous columns adds vertices."""
+        """True if an inequality between continuous columns adds vertices."""
         return bool(self.coef[:, ~self.integer & (self.box[0] < self.box[1])].any())
 
     def n_points(self, used: Bools) -> int:

@@ -100,7 +100,7 @@ class RegionBranching:
 
     @property
     def is_done(self) -> bool:
-        """Whether no node can be cut, or the limit of nodes was reached."""
+        """True if no node can be cut, or the limit of nodes was reached."""
         return not self._heap or self._n_nodes >= self._max_nodes
 
     def step(self, goal: float) -> None:

@@ -46,7 +46,7 @@ class RegionParts:
 
     @property
     def is_done(self) -> bool:
-        """Whether no part can exceed the value at `point`."""
+        """True if no part can exceed the value at `point`."""
         return not self._heap or -self._heap[0][0] <= self.lower
 
     def step(self) -> None:

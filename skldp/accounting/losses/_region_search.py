@@ -67,7 +67,7 @@ class RegionSearch:
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether the maximum is known or every limit was reached."""
+        """True if the maximum is known or every limit was reached."""
         return self.is_easy or not self._methods or self.upper <= self.lower
 
     @property

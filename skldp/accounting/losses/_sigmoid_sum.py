@@ -69,7 +69,7 @@ class SigmoidSum(PerAnswer):
 
     @cached_property
     def _is_convex(self) -> Bools:
-        """Whether the log-likelihood of a curved ramp is convex between its kinks."""
+        """True if the log-likelihood of a curved ramp is convex between its kinks."""
         return self.smallest * np.expm1(self.growth) > self.reach
 
     @cached_property
@@ -120,7 +120,7 @@ class SigmoidSum(PerAnswer):
 
     @cached_property
     def is_concave(self) -> bool:
-        """Whether every g is concave over the box, up to the rounding that the allowance covers."""
+        """True if every g is concave over the box, up to the rounding that the allowance covers."""
         smooth_ramp = (self.low >= -self.error) & (self.high <= 1 + self.error) & (not self.flipped) & ~self._is_convex
         return bool(np.where(self.logistic, self.low >= self.bend, smooth_ramp).all())
 

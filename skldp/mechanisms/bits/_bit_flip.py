@@ -241,7 +241,7 @@ class BitFlip(BitFeatures):
 
     @property
     def runs_compiled(self) -> bool:
-        """Whether large releases run compiled throughout, so that threads run in parallel."""
+        """True if large releases run compiled throughout, so that threads run in parallel."""
         whole = self.n_sampled == self.n_outputs and not self.debias
         return whole and bool(self._short_types) and self._within_reach and loops_for(self.block_cells) is not None
 
@@ -279,7 +279,7 @@ class BitFlip(BitFeatures):
 
     @property
     def _within_reach(self) -> bool:
-        """Whether compiled loops can encode every number of the domain."""
+        """True if compiled loops can encode every number of the domain."""
         return self._extent < _REACH * self.encoding.step
 
     def _encode(self, rows: np.ndarray, out: np.ndarray, workspace: Workspace) -> None:

@@ -173,7 +173,7 @@ class BitLaw:
 
     @property
     def symmetric(self) -> bool:
-        """Whether every bit flips from 0 to 1 as often as back."""
+        """True if every bit flips from 0 to 1 as often as back."""
         return bool((self.from_one == ~self.from_zero + np.uint64(1)).all())
 
     @property

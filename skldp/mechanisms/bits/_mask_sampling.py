@@ -142,7 +142,7 @@ def compiled_loops() -> Loops | None:
     except Exception:
         # A broken numba, or one that does not fit the installed numpy, fails in many ways; fall back to numpy.
         return None
-    if numba.config.DISABLE_JIT:
+    if getattr(numba.config, "DISABLE_JIT", False):
         return None
     try:
         return _compile(numba.njit, cache=True)

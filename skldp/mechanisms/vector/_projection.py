@@ -242,12 +242,12 @@ class RandomProjection:
 
     @property
     def kept(self) -> bool:
-        """Whether the matrix is held in memory."""
+        """True if the matrix is held in memory."""
         return self.has_sparse_columns or self.n_features * self.n_components <= _KEPT
 
     @property
     def has_sparse_columns(self) -> bool:
-        """Whether the columns are held as the places of their few entries."""
+        """True if the columns are held as the places of their few entries."""
         return self.kind in ("sparse", "polynomial")
 
     @property
