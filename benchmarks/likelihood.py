@@ -11,8 +11,8 @@ import time
 
 import numpy as np
 
+from skldp.collection._answer_scores import code_scores
 from skldp.collection._likeliest import likeliest_codes
-from skldp.learning._answer_scores import code_scores
 from skldp.mechanisms import RandomizedResponse, noise_from
 from skldp.mechanisms.categorical._frequency import project_onto_simplex
 from skldp.mechanisms.categorical._hadamard import HadamardResponse
