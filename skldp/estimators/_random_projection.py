@@ -33,8 +33,8 @@ class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransform
     n_components : "auto" or int, default="auto"
         Number of dimensions m. ``"auto"`` follows from `beta`, `delta` and `gaussian_width`.
     gaussian_width : "auto" or float, default="auto"
-        Gaussian width of the set of vectors, from public knowledge, as by :func:`~skldp.mechanisms.sparse_width`.
-        ``"auto"`` is the paper's :math:`\sqrt{\log_2 d}`.
+        Gaussian width of the set of vectors, from public knowledge. ``"auto"`` is the paper's
+        :math:`\sqrt{\log_2 d}`.
     sensitivity : {"gordon", "spectral", "orthonormal", "vocabulary", "union", "sparse"}, default="gordon"
         Bound on the stretch of a distance by Phi, which scales the Laplace noise:
 

@@ -15,17 +15,8 @@ from skldp.mechanisms.numeric._additive import Gaussian, Laplace
 from skldp.mechanisms.numeric._duchi import Duchi, DuchiVector
 from skldp.mechanisms.numeric._piecewise import Hybrid, Piecewise, SquareWave
 from skldp.mechanisms.vector._gaussian_width import (
-    distance_bound,
-    finite_set_width,
     gordon_delta,
-    inner_product_bound,
-    l1_ball_width,
-    linear_model_bound,
-    noise_norm_bound,
-    noise_norm_quantile,
     projected_dimension,
-    simplex_width,
-    sparse_width,
     union_delta,
 )
 from skldp.mechanisms.vector._multivariate_laplace import MultivariateLaplace
@@ -58,23 +49,14 @@ __all__ = [
     "SampledFeatures",
     "SquareWave",
     "bitrand",
-    "distance_bound",
     "estimate_frequencies",
-    "finite_set_width",
     "gordon_delta",
-    "inner_product_bound",
-    "l1_ball_width",
     "latent",
-    "linear_model_bound",
     "longitudinal_categories",
     "longitudinal_histogram",
     "longitudinal_mean",
     "noise_from",
-    "noise_norm_bound",
-    "noise_norm_quantile",
     "ome",
     "projected_dimension",
-    "simplex_width",
-    "sparse_width",
     "union_delta",
 ]

@@ -8,25 +8,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from laws import THRESHOLD, chi_square_pvalue, ks_pvalue
-from scipy import sparse, stats
-
-from skldp.mechanisms._noise import Noise
-from skldp.mechanisms.vector import _projection as module
-from skldp.mechanisms.vector._gaussian_width import (
-    default_width,
+from projection_bounds import (
     distance_bound,
     finite_set_width,
-    gordon_delta,
     inner_product_bound,
     l1_ball_width,
     linear_model_bound,
     noise_norm_bound,
     noise_norm_quantile,
-    projected_dimension,
     simplex_width,
     sparse_width,
-    union_delta,
 )
+from scipy import sparse, stats
+
+from skldp.mechanisms._noise import Noise
+from skldp.mechanisms.vector import _projection as module
+from skldp.mechanisms.vector._gaussian_width import default_width, gordon_delta, projected_dimension, union_delta
 from skldp.mechanisms.vector._projected_release import ProjectedRelease
 from skldp.mechanisms.vector._projection import RandomProjection
 
