@@ -5,7 +5,7 @@ of square waves of all people. "pilot": a tenth of the people answer a square wa
 above its median, and the slope is that of the wave's distribution. "groups": the first of six groups answers a square
 wave. Each later one answers whether a number is above one of two thresholds around the median so far, half of the group
 each, by randomized response. A line is fitted to the shares of all groups by least squares, and without the first ones
-while it does not fit them (chi-square at one in a hundred); the median is where it is one half.
+while it does not fit them (chi-square at one in a thousand); the median is where it is one half.
 
 Figures are mean squared errors, with their standard errors, over the bound of any protocol at this epsilon: the
 variance of one randomized bit of all people at the true median, if the density there were known. With heaps there is no
@@ -27,9 +27,9 @@ from skldp.mechanisms.numeric._duchi import Duchi
 from skldp.mechanisms.numeric._piecewise import SquareWave
 
 # Of the people, for the square wave and for each pair of thresholds.
-PARTS = 0.04, 0.04, 0.08, 0.16, 0.28, 0.4
+PARTS = 0.03, 0.03, 0.06, 0.12, 0.24, 0.52
 # Thresholds are three standard errors from the median so far. The first groups are left out until a line fits.
-REACH, FITS = 3.0, 0.99
+REACH, FITS = 3.0, 0.999
 # Of these, errors are compared with a pilot's.
 HEAPED = "tenths", "percent", "one value"
 

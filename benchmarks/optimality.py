@@ -8,6 +8,7 @@ what is measured; the page on optimality shows those lines. Tests run all cases 
 
 import argparse
 import math
+import textwrap
 import warnings
 from dataclasses import dataclass
 
@@ -159,7 +160,7 @@ MEASURED = likeliest_shares, ranges_of, hitters, medians_of
 
 def show(section, *sizes):
     """Print a section's cases, each reason once; raise ValueError for a ratio above 1.05 without one."""
-    print(section.__doc__)
+    print(textwrap.fill(section.__doc__, 96))
     reasons = []
     for case in section(*sizes):
         if case.ratio > MOST and not case.reason:
@@ -168,7 +169,7 @@ def show(section, *sizes):
         print(f"  {case.name:52}{case.ratio:8.3f}{spread}", flush=True)
         reasons += [case.reason] if case.ratio > MOST and case.reason not in reasons else []
     for reason in reasons:
-        print(f"  Above {MOST:g}: {reason}.")
+        print(textwrap.fill(f"Above {MOST:g}: {reason}.", 96, initial_indent="  ", subsequent_indent="  "))
 
 
 def main(arguments=None):
