@@ -15,7 +15,7 @@ from theory_figures import bit_flips, corrected_ratios
 from skldp import BitRandTransformer, LabelLaplace
 from skldp.exceptions import PrivacyGuaranteeWarning
 from skldp.mechanisms import FixedPoint, gordon_delta, projected_dimension
-from skldp.mechanisms.vector._gaussian_width import default_width
+from skldp.mechanisms.vector._projected_dimension import default_width
 
 
 def suspicion():

@@ -14,13 +14,9 @@ from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
 from skldp.mechanisms.numeric._additive import Gaussian, Laplace
 from skldp.mechanisms.numeric._duchi import Duchi, DuchiVector
 from skldp.mechanisms.numeric._piecewise import Hybrid, Piecewise, SquareWave
-from skldp.mechanisms.vector._gaussian_width import (
-    gordon_delta,
-    projected_dimension,
-    union_delta,
-)
 from skldp.mechanisms.vector._multivariate_laplace import MultivariateLaplace
 from skldp.mechanisms.vector._privunit import PrivUnit
+from skldp.mechanisms.vector._projected_dimension import gordon_delta, projected_dimension, union_delta
 
 __all__ = [
     "Categories",

@@ -23,7 +23,7 @@ from scipy import sparse, stats
 
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms.vector import _projection as module
-from skldp.mechanisms.vector._gaussian_width import default_width, gordon_delta, projected_dimension, union_delta
+from skldp.mechanisms.vector._projected_dimension import default_width, gordon_delta, projected_dimension, union_delta
 from skldp.mechanisms.vector._projected_release import ProjectedRelease
 from skldp.mechanisms.vector._projection import RandomProjection
 

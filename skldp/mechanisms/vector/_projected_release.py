@@ -19,9 +19,9 @@ from skldp.laws._odds import round_up
 from skldp.mechanisms._guarantee import PUBLISHED_DELTA, PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._rows import Release, RowMechanism, Workspace
-from skldp.mechanisms.vector._gaussian_width import default_width, gordon_delta, union_delta
 from skldp.mechanisms.vector._multivariate_laplace import MultivariateLaplace
 from skldp.mechanisms.vector._privunit import PrivUnit, PrivUnitBall
+from skldp.mechanisms.vector._projected_dimension import default_width, gordon_delta, union_delta
 from skldp.mechanisms.vector._projection import RandomProjection
 
 SENSITIVITIES = ("gordon", "spectral", "orthonormal", "vocabulary", "union", "sparse")

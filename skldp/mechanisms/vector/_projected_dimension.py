@@ -54,7 +54,7 @@ def projected_dimension(d: int, beta: float, delta: float, width: float | None =
 
     Examples
     --------
-    >>> from skldp.mechanisms.vector._gaussian_width import projected_dimension
+    >>> from skldp.mechanisms.vector._projected_dimension import projected_dimension
     >>> [projected_dimension(300, beta, 1e-6) for beta in (0.93, 0.66, 0.468)]
     [50, 100, 198]
     """
@@ -94,7 +94,7 @@ def gordon_delta(m: int, beta: float, width: float) -> float:
 
     Examples
     --------
-    >>> from skldp.mechanisms.vector._gaussian_width import gordon_delta
+    >>> from skldp.mechanisms.vector._projected_dimension import gordon_delta
     >>> round(gordon_delta(50, 0.93, 2.87), 5)
     0.00104
     """
