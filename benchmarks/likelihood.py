@@ -11,8 +11,8 @@ import time
 
 import numpy as np
 
+from skldp.collection._answer_scores import code_scores
 from skldp.collection._likeliest import likeliest_codes
-from skldp.learning._answer_scores import code_scores
 from skldp.mechanisms import RandomizedResponse, noise_from
 from skldp.mechanisms.categorical._frequency import project_onto_simplex
 from skldp.mechanisms.categorical._hadamard import HadamardResponse
@@ -37,6 +37,25 @@ def reports(mechanism, codes, seed):
     return np.concatenate(parts)
 
 
+def measured(n, k, epsilon, kind, runs, shuffled=False):
+    """Squared errors of projected and of likeliest shares, and the seconds of the latter: one row a run."""
+    law, found = (mechanism := kind(epsilon, k)).integer_law, []
+    for seed in range(runs):
+        rng = np.random.default_rng([k, seed])
+        population = 1 / np.arange(1, k + 1)
+        if shuffled:
+            rng.shuffle(population)
+        codes = rng.choice(k, n, p=population / population.sum())
+        truth = np.bincount(codes, minlength=k) / n
+        answers = reports(mechanism, codes, seed)
+        raw = code_scores(law).sums(answers, np.ones(n))[0] / n
+        projected = ((project_onto_simplex(raw[None])[0] - truth) ** 2).sum()
+        begun = time.process_time()
+        likeliest = ((likeliest_codes(law, answers) - truth) ** 2).sum()
+        found.append((projected, likeliest, time.process_time() - begun))
+    return np.array(found)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--people", type=int, nargs="+", default=[100_000, 1_000_000])
@@ -52,20 +71,7 @@ def main():
     for n, k, epsilon, kind in itertools.product(asked.people, asked.categories, asked.epsilon, KINDS):
         if asked.only not in kind.__name__ or (kind in KINDS[3:] and k > MOST_BITS):
             continue
-        law, found = (mechanism := kind(epsilon, k)).integer_law, []
-        for seed in range(asked.runs):
-            rng = np.random.default_rng([k, seed])
-            population = 1 / np.arange(1, k + 1)
-            if asked.shuffled:
-                rng.shuffle(population)
-            codes = rng.choice(k, n, p=population / population.sum())
-            truth = np.bincount(codes, minlength=k) / n
-            answers = reports(mechanism, codes, seed)
-            raw = code_scores(law).sums(answers, np.ones(n))[0] / n
-            projected = ((project_onto_simplex(raw[None])[0] - truth) ** 2).sum()
-            begun = time.process_time()
-            likeliest = ((likeliest_codes(law, answers) - truth) ** 2).sum()
-            found.append((projected, likeliest, time.process_time() - begun))
+        found = measured(n, k, epsilon, kind, asked.runs, asked.shuffled)
         projected, likeliest, took = np.mean(found, axis=0)
         line = f"{kind.__name__:20}{n:10,}{k:11,}{epsilon:8g}{projected:11.3g}{likeliest:11.3g}"
         print(f"{line}{likeliest / projected:7.2f}{took:9.2f}", flush=True)

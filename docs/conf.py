@@ -8,6 +8,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 # Tables and figures of the papers.
 sys.path.insert(1, str(Path(__file__).parents[1] / "examples" / "papers"))
+# Tables of the page on optimality.
+sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 
 from sphinx.errors import ExtensionError
 from sphinx.pycode import ModuleAnalyzer

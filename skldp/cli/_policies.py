@@ -31,12 +31,12 @@ from skldp.client._text_field import TextField
 from skldp.collection._batches import check_secret, released_batch
 from skldp.collection._collector import Collector
 from skldp.collection._report_tables import report_schema
+from skldp.collection._survey_estimates import SurveyEstimate
 from skldp.collection._survey_fields import estimates_of
 from skldp.estimators._ledgers import joblib_workers
 from skldp.estimators._schema import read_schema, schema_by_column
 from skldp.estimators._table import TablePrivatizer
 from skldp.laws._release_key import ReleaseKey
-from skldp.learning._survey_estimates import SurveyEstimate
 from skldp.study._table_files import is_text_file, table_chunks
 
 policy = typer.Typer()

@@ -13,14 +13,7 @@ from skldp._checks import check_fraction
 from skldp._value_labels import value_labels
 from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField, PairField, TextField, VectorField
 from skldp.client._fields import AnyField
-from skldp.collection._joint_tables import JointTables
-from skldp.collection._likeliest import likeliest_codes
-from skldp.collection._page import notebook_view, page_of
-from skldp.collection._report_files import ReportStore
-from skldp.collection._report_tables import asked_of, frame_of
-from skldp.collection._survey_fields import bins_of, distribution_of, mean_of, parts_of, weights_of
-from skldp.collection._text_shares import text_shares
-from skldp.learning._answer_scores import (
+from skldp.collection._answer_scores import (
     PartScores,
     Scores,
     code_scores,
@@ -29,7 +22,12 @@ from skldp.learning._answer_scores import (
     numbers,
     squares,
 )
-from skldp.learning._survey_estimates import (
+from skldp.collection._joint_tables import JointTables
+from skldp.collection._likeliest import likeliest_codes
+from skldp.collection._page import notebook_view, page_of
+from skldp.collection._report_files import ReportStore
+from skldp.collection._report_tables import asked_of, frame_of
+from skldp.collection._survey_estimates import (
     Sums,
     SurveyEstimate,
     joined,
@@ -38,6 +36,8 @@ from skldp.learning._survey_estimates import (
     quotients,
     variance,
 )
+from skldp.collection._survey_fields import bins_of, distribution_of, mean_of, parts_of, weights_of
+from skldp.collection._text_shares import text_shares
 from skldp.mechanisms.categorical._frequency import project_onto_simplex
 
 _Consistent = Literal["project", "likelihood"] | None

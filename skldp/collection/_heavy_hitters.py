@@ -8,10 +8,10 @@ from scipy.stats import binom, norm
 from skldp._checks import check_epsilon, check_fraction, check_integer
 from skldp.client import CategoryField, Policy, PrefixDomain, PrefixTask
 from skldp.client._prefixes import PREFIX
+from skldp.collection._answer_scores import SupportScores, code_scores
 from skldp.collection._collector import Collector
+from skldp.collection._survey_estimates import SurveyEstimate
 from skldp.laws._integers import CodeLaw
-from skldp.learning._answer_scores import SupportScores, code_scores
-from skldp.learning._survey_estimates import SurveyEstimate
 from skldp.mechanisms import LocalHashing
 from skldp.mechanisms.categorical._unary import OneHotRandomizedResponse
 

@@ -9,7 +9,7 @@ from skldp._tables import html_table, require
 from skldp._texts import escaped
 from skldp.client import CategoryColumn, NumberColumn, NumberField, Policy
 from skldp.client._fields import AnyField
-from skldp.learning._survey_estimates import SurveyEstimate
+from skldp.collection._survey_estimates import SurveyEstimate
 
 # A chart of more bars is not legible.
 _MOST_BARS = 40

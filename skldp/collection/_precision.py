@@ -13,6 +13,7 @@ from skldp._checks import check_fraction, check_integer, check_positive
 from skldp._texts import escaped
 from skldp.client import CategoryField, NumbersField, PairField, Policy, TextField, VectorField
 from skldp.client._fields import AnyField
+from skldp.collection._answer_scores import SupportScores, code_scores
 from skldp.laws._closest_law import ClosestLaw
 from skldp.laws._integers import GroupLaw, UnitLaw
 from skldp.laws._longitudinal_laws import LongitudinalHistogramLaw, LongitudinalMeanLaw
@@ -28,7 +29,6 @@ from skldp.laws._numbers import (
 )
 from skldp.laws._odds import TWO_64
 from skldp.laws._points_law import PointsLaw
-from skldp.learning._answer_scores import SupportScores, code_scores
 from skldp.mechanisms.numeric._piecewise import lattice_variance
 
 _MOST_PEOPLE = 10**12

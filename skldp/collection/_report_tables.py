@@ -9,9 +9,9 @@ import numpy.typing as npt
 from skldp._tables import as_frame, require
 from skldp._value_labels import value_labels
 from skldp.client import NumberField, NumbersField, PairField, Policy, PolicyReport, TextField, VectorField
+from skldp.collection._answer_scores import bits, each, whole_answers
 from skldp.laws._categories import ResponseLaw, SubsetLaw, UnaryLaw
 from skldp.laws._longitudinal_laws import LongitudinalBitsLaw, LongitudinalResponseLaw
-from skldp.learning._answer_scores import bits, each, whole_answers
 
 
 class ReportColumns(NamedTuple):

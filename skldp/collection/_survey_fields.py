@@ -14,8 +14,7 @@ from skldp._reading import CodeReader, Unread
 from skldp._value_labels import value_labels
 from skldp.client import CategoryColumn, CategoryField, NumberColumn, NumberField, PairField, TextField
 from skldp.client._fields import AnyField
-from skldp.laws._longitudinal_laws import LongitudinalHistogramLaw
-from skldp.learning._answer_scores import (
+from skldp.collection._answer_scores import (
     Answers,
     CellScores,
     PartScores,
@@ -25,8 +24,9 @@ from skldp.learning._answer_scores import (
     lattice_of,
     number_parts,
 )
-from skldp.learning._bucket_scores import BucketScores
-from skldp.learning._survey_estimates import SurveyEstimate
+from skldp.collection._bucket_scores import BucketScores
+from skldp.collection._survey_estimates import SurveyEstimate
+from skldp.laws._longitudinal_laws import LongitudinalHistogramLaw
 from skldp.mechanisms.numeric._distribution import (
     DistributionEstimate,
     Ramps,

@@ -13,9 +13,9 @@ from scipy.linalg import solve_triangular
 from scipy.optimize import nnls
 
 from skldp.client import TextField
+from skldp.collection._answer_scores import bits
+from skldp.collection._survey_estimates import Sums, SurveyEstimate, made_consistent, quotients
 from skldp.laws._longitudinal_laws import BloomLaw
-from skldp.learning._answer_scores import bits
-from skldp.learning._survey_estimates import Sums, SurveyEstimate, made_consistent, quotients
 
 _Floats = npt.NDArray[np.float64]
 # Entries of X, and bits of reports, that are in memory at once.

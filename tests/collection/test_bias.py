@@ -8,11 +8,11 @@ import pytest
 from scipy.stats import beta, norm
 
 from skldp.client import NumberField
+from skldp.collection._answer_scores import code_scores, grouped_number, numbers, squares
+from skldp.collection._survey_estimates import quantile_estimate
 from skldp.collection._survey_fields import bins_of, distribution_of
 from skldp.laws._integers import LAWS, CodeLaw, GroupLaw, UnitLaw
 from skldp.laws._numbers import LatticeLaw, MixtureLaw, SampledLaw
-from skldp.learning._answer_scores import code_scores, grouped_number, numbers, squares
-from skldp.learning._survey_estimates import quantile_estimate
 from skldp.mechanisms import (
     DuchiVector,
     Hybrid,

@@ -5,7 +5,7 @@ import pytest
 
 from skldp import Collector
 from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField, Policy
-from skldp.learning._answer_scores import code_scores
+from skldp.collection._answer_scores import code_scores
 from skldp.mechanisms import DuchiVector, Hybrid, LocalHashing, bitrand
 from skldp.mechanisms.categorical._hadamard import HadamardResponse
 from skldp.mechanisms.categorical._unary import SubsetSelection

@@ -16,9 +16,9 @@ from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField,
 from skldp.client._report_bytes import pack
 from skldp.collection._report_files import read_batch
 from skldp.collection._report_tables import batch_of_reports
+from skldp.collection._survey_estimates import made_consistent
 from skldp.collection._survey_fields import mean_of
 from skldp.laws._numbers import SampledLaw
-from skldp.learning._survey_estimates import made_consistent
 from skldp.mechanisms import Duchi, LocalHashing, Piecewise, RandomizedResponse, SquareWave, longitudinal_histogram
 from skldp.mechanisms.categorical._hadamard import HadamardResponse
 from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from skldp.collection import _likeliest
+from skldp.collection._answer_scores import code_scores
 from skldp.collection._likeliest import _products, likeliest_codes
-from skldp.learning._answer_scores import code_scores
 from skldp.mechanisms import LocalHashing, RandomizedResponse, noise_from
 from skldp.mechanisms.categorical._frequency import project_onto_simplex
 from skldp.mechanisms.categorical._hadamard import HadamardResponse

@@ -6,7 +6,7 @@ from scipy.special import betaincinv
 
 from skldp import Collector, NumericPrivatizer, PrivUnitTransformer
 from skldp.client import CategoryField, NumbersField, Policy, VectorField
-from skldp.learning._survey_estimates import Sums, quotients
+from skldp.collection._survey_estimates import Sums, quotients
 from skldp.mechanisms import RandomizedResponse
 
 N_SURVEYS = 2000

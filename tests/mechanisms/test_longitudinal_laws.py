@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 from mechanisms.test_integer_laws import runs
 
+from skldp.collection._answer_scores import code_scores, numbers
+from skldp.collection._bucket_scores import BucketScores
 from skldp.collection._likeliest import likeliest_codes
 from skldp.laws._integers import law_from_dict, secure_words
 from skldp.laws._longitudinal_laws import (
@@ -23,8 +25,6 @@ from skldp.laws._longitudinal_laws import (
     LongitudinalResponseLaw,
 )
 from skldp.laws._numbers import SampledLaw
-from skldp.learning._answer_scores import code_scores, numbers
-from skldp.learning._bucket_scores import BucketScores
 from skldp.mechanisms import longitudinal_categories, longitudinal_histogram, longitudinal_mean
 from skldp.mechanisms._longitudinal import counts_of_bits
 

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from skldp.mechanisms import Piecewise, SquareWave
-from skldp.mechanisms._noise import Noise
 from skldp.mechanisms.numeric._bounded_features import make_mechanism
 from skldp.mechanisms.numeric._distribution import (
     DistributionEstimate,
@@ -19,10 +18,6 @@ from skldp.mechanisms.numeric._distribution import (
 )
 
 EPSILONS = (0.1, 0.5, 1.0, 3.0, 8.0)
-
-
-def released(law, x, seed):
-    return law.release(np.asarray(x).reshape(-1, 1), Noise(seed.to_bytes(32, "big"), secure=False)).rows
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
@@ -114,18 +109,6 @@ def test_the_likeliest_shares_are_those_of_a_search():
         assert (found >= 0).all()
 
 
-@pytest.mark.parametrize("n_bins", [None, 32])
-def test_a_distribution_is_found(n_bins):
-    rng = np.random.default_rng(3)
-    x = 2 * rng.beta(5, 2, 100_000) - 1
-    law = SquareWave(2.0)
-    found = law.estimate_distribution(released(law, x, 4), n_bins=n_bins)
-    true = np.histogram(x, found.edges)[0] / len(x)
-    assert found.n == len(x)
-    assert np.abs(np.cumsum(found.shares - true)).max() < 0.04
-    assert found.quantile([0.1, 0.5, 0.9]) == pytest.approx(np.quantile(x, [0.1, 0.5, 0.9]), abs=0.05)
-
-
 @pytest.mark.parametrize(("epsilon", "n"), [(1.0, 1_000_000), (1.0, 20_000), (0.1, 1_000_000), (4.0, 600), (8.0, 100)])
 def test_knots_and_ramps_follow_from_the_number_of_answers_and_epsilon(epsilon, n):
     """The distance of knots is a fifth of the standard error of a share, and a ramp is narrower."""
@@ -150,14 +133,3 @@ def test_quantiles_are_the_inverse_of_the_cumulative_shares():
     assert found.cumulative([-1.0, 0.5, 1.5, 3.0, 9.0]).tolist() == [0.0, 0.25, 0.5, 0.75, 1.0]
     with pytest.raises(ValueError, match="levels must be from 0 to 1"):
         found.quantile([0.5, np.nan])
-
-
-@pytest.mark.parametrize("wrong", [[], [0.1234], [1e6], [np.nan]])
-def test_what_was_not_released_is_refused(wrong):
-    with pytest.raises(ValueError, match="must be what this mechanism releases"):
-        SquareWave(1.0).estimate_distribution(wrong)
-
-
-def test_bins_are_few_enough():
-    with pytest.raises(ValueError, match="n_bins"):
-        SquareWave(1.0).estimate_distribution([0.0], n_bins=1)

@@ -11,18 +11,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq, minimize_scalar
 
-from skldp._arrays import Floats, Ints, as_numbers
+from skldp._arrays import Floats, Ints
 from skldp._checks import check_choice, check_integer
 from skldp.laws._integers import UnitLaw
 from skldp.laws._numbers import LatticeLaw, MixtureLaw
 from skldp.laws._odds import TWO_64, log_ratio
 from skldp.mechanisms._noise import Noise
-from skldp.mechanisms.numeric._distribution import (
-    DistributionEstimate,
-    lattice_response,
-    likeliest_shares,
-    quantile_knots,
-)
 from skldp.mechanisms.numeric._duchi import Duchi, ThreeOutputs
 from skldp.mechanisms.numeric._unit_interval import UnitMechanism, calibration_epsilon, unit_values, worst_quadratic
 
@@ -242,6 +236,7 @@ class SquareWave(Piecewise):
     See Also
     --------
     Piecewise : The family.
+    skldp.Collector : Histograms and quantiles of the released numbers.
 
     Notes
     -----
@@ -262,48 +257,12 @@ class SquareWave(Piecewise):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from skldp.mechanisms import SquareWave, noise_from
-    >>> law = SquareWave(2.0)
-    >>> released = law.release(np.full((1000, 1), 0.5), noise_from()).rows
-    >>> found = law.estimate_distribution(released, n_bins=16)
-    >>> found.shares.shape, round(float(found.shares.sum()), 9), bool(-1 <= found.quantile(0.5) <= 1)
-    ((16,), 1.0, True)
+    >>> from skldp.mechanisms import SquareWave
+    >>> round(SquareWave(2.0).worst_variance, 3)
+    1.509
     """
 
     variant: str = field(default="square_wave", init=False, repr=False)
-
-    def estimate_distribution(self, released: npt.ArrayLike, *, n_bins: int | None = None) -> DistributionEstimate:
-        """Estimate the distribution of the numbers by maximum likelihood.
-
-        Parameters
-        ----------
-        released : array-like
-            Released numbers, at least one.
-        n_bins : int, default=None
-            From 2 to 1,024. None depends on epsilon and the number of answers, so that bias vanishes as these grow.
-
-        Returns
-        -------
-        DistributionEstimate
-            Distribution on [-1, 1].
-
-        Raises
-        ------
-        ValueError
-            If there are no numbers, or numbers that this mechanism does not release.
-        """
-        law = self.integer_law
-        cells = as_numbers(released, dtype=np.float64).reshape(-1) / self.step + law.n_cells // 2
-        if not cells.size or not ((cells >= 0) & (cells < law.n_cells) & (cells == np.floor(cells))).all():
-            raise ValueError("released must be what this mechanism releases, and at least one; got something else.")
-        knots = quantile_knots(law, cells.size)
-        if n_bins is not None:
-            check_integer("n_bins", n_bins, least=2, most=1024)
-            knots = np.linspace(-1.0, 1.0, int(n_bins))
-        starts, response = lattice_response(law, knots, spread=True)
-        counts = np.histogram(cells, starts)[0].astype(np.float64)
-        return DistributionEstimate.around(knots, likeliest_shares(counts, response), cells.size)
 
 
 _ROOT = 405 * math.sqrt(241)

@@ -3,8 +3,8 @@
 import numpy as np
 import numpy.typing as npt
 
+from skldp.collection._answer_scores import Answers, Floats, PartScores, whole_answers
 from skldp.laws._longitudinal_laws import LongitudinalHistogramLaw
-from skldp.learning._answer_scores import Answers, Floats, PartScores, whole_answers
 
 
 class BucketScores(PartScores):

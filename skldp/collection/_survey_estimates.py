@@ -13,7 +13,7 @@ from scipy.stats import beta
 from skldp._tables import as_frame, in_html
 from skldp._texts import escaped
 from skldp._value_labels import number_label
-from skldp.learning._answer_scores import Scores
+from skldp.collection._answer_scores import Scores
 from skldp.mechanisms.numeric._distribution import DistributionEstimate
 
 _Floats = npt.NDArray[np.float64]

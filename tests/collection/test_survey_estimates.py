@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from skldp.learning._answer_scores import Scores, code_scores
-from skldp.learning._survey_estimates import Sums, quantile_estimate, quotients, variance
+from skldp.collection._answer_scores import Scores, code_scores
+from skldp.collection._survey_estimates import Sums, quantile_estimate, quotients, variance
 from skldp.mechanisms import RandomizedResponse
 from skldp.mechanisms.categorical._unary import UnaryEncoding
 from skldp.mechanisms.numeric._distribution import DistributionEstimate

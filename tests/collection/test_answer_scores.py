@@ -5,10 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from skldp.laws._categories import ResponseLaw
-from skldp.laws._integers import UnitLaw
-from skldp.laws._numbers import BinsLaw, BitsLaw, KnotsLaw, MixtureLaw, SampledLaw, TwoAnswersLaw
-from skldp.learning._answer_scores import (
+from skldp.collection._answer_scores import (
     Scores,
     StepScores,
     code_scores,
@@ -17,6 +14,9 @@ from skldp.learning._answer_scores import (
     numbers,
     squares,
 )
+from skldp.laws._categories import ResponseLaw
+from skldp.laws._integers import UnitLaw
+from skldp.laws._numbers import BinsLaw, BitsLaw, KnotsLaw, MixtureLaw, SampledLaw, TwoAnswersLaw
 from skldp.mechanisms import Duchi, DuchiVector, Hybrid, LocalHashing, Piecewise, RandomizedResponse, SquareWave
 from skldp.mechanisms.categorical._hadamard import HadamardResponse
 from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
