@@ -58,10 +58,12 @@ class PrivateMoments(GuaranteeMixin, BaseEstimator):
     raw_covariance_ : ndarray of shape (n_features, n_features)
         Unbiased, from the last cohort alone. Noise may cause negative eigenvalues.
     location_error_ : ndarray of shape (n_features,)
-        Standard errors of `location_`, from the noise and the sampling of people. NaN if noise is so large that the
-        truncation of records biases the means.
+        Standard errors of `location_`: noise, sampling of people, and the bound of the bias of clipping. NaN if there
+        are too few people for products.
     covariance_error_ : ndarray of shape (n_features, n_features)
         Standard errors of `raw_covariance_`, likewise.
+    undetected_share_ : float
+        Share of people far outside the rest who may go unseen. Errors hold if there are fewer.
     protocol_ : MomentsProtocol
         Its public state at the end, with the task that stays open.
     privacy_guarantee_ : PrivacyGuarantee
@@ -89,11 +91,9 @@ class PrivateMoments(GuaranteeMixin, BaseEstimator):
 
     Notes
     -----
-    `fit` simulates a :class:`~skldp.learning.MomentsProtocol`. For :math:`D` columns, standard errors are known from a
-    :func:`~skldp.learning.sufficiency` :math:`n / (v D^2)` of about 50. A 95% interval is the estimate and 1.96
-    standard errors on both sides. It refers to people whose whitened record lies within the radius of the last task;
-    the truncation of longer records is small compared to the error if norms have at most the tail of a log-normal law.
-    Noise hides a few extreme records, such as typing errors: choose bounds that exclude them.
+    `fit` simulates a :class:`~skldp.learning.MomentsProtocol`. A 95% interval is the estimate and 1.96
+    standard errors on both sides. Noise hides a few extreme records, such as typing errors: choose bounds that exclude
+    them.
 
     References
     ----------
@@ -260,3 +260,4 @@ class PrivateMoments(GuaranteeMixin, BaseEstimator):
         self.location_, self.covariance_ = estimates.location, estimates.covariance
         self.raw_covariance_ = estimates.raw_covariance
         self.location_error_, self.covariance_error_ = estimates.location_error, estimates.covariance_error
+        self.undetected_share_ = self.protocol_.undetected_share

@@ -122,7 +122,7 @@ class MomentEstimates:
     changes : ndarray of shape (n_features, n_coordinates)
         How the columns follow from the coordinates that were released.
     law : ReleasedProducts or None
-        How the products of the coordinates scatter; None where noise leaves no errors to tell.
+        How the products of the coordinates scatter; None without reports of them.
     expected : ReleasedProducts or None
         The same by what the tasks before told alone. It says where intervals are told: a rule that looked at the last
         task's noise would tell those that it made look good.
@@ -137,7 +137,7 @@ class MomentEstimates:
 
     @property
     def location_error(self) -> npt.NDArray[np.float64]:
-        """Standard errors of the means, shape (n_features,); NaN if the noise hides them."""
+        """Standard errors of the means, shape (n_features,); NaN without reports of products."""
         if self.law is None:
             return np.full(len(self.location), np.nan)
         one, columns = self._functionals
@@ -145,7 +145,7 @@ class MomentEstimates:
 
     @property
     def covariance_error(self) -> npt.NDArray[np.float64]:
-        """Standard errors of `raw_covariance`, shape (n_features, n_features); NaN if the noise hides them."""
+        """Standard errors of `raw_covariance`, shape (n_features, n_features); NaN without reports of products."""
         if self.law is None:
             return np.full(self.covariance.shape, np.nan)
         _, columns = self._functionals
@@ -276,7 +276,6 @@ def estimates_of(
     told: tuple[Task, Report] | None,
     kurtosis: float,
     cut: float,
-    errors: bool,
 ) -> MomentEstimates:
     """Return mean and covariance from the report of the last task, or from earlier tasks.
 
@@ -308,7 +307,7 @@ def estimates_of(
     location = at_zero + changes @ (center + unwhitened @ mean)
     scales = changes @ unwhitened
     raw, best = (_symmetric(scales @ one @ scales.T) for one in (raw, best))
-    return MomentEstimates(location, raw, best, changes, law if errors else None, expected if errors else None)
+    return MomentEstimates(location, raw, best, changes, law, expected)
 
 
 def _symmetric(matrix: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -28,8 +28,6 @@ _EARLY_SHARES, _STAGE_SUFFICIENCY, _COLUMN_SHARE = (0.1, 0.15, 0.15), 3.0, 0.06
 _CENTER_LEVELS_SHARE, _CENTER_SHARE, _LEVELS_SHARE = 0.02, 0.06, 0.06
 # Smallest eigenvalues of the whitening and of remembered variances, in units of the largest noise eigenvalue.
 _FLOOR, _REMEMBERED_FLOOR = 0.5, 0.2
-# Largest noise of a whitened square, at the typical radius, with which errors are stated.
-_MOST_NOISE = 0.15
 # Expected deviation of a column, in half widths of its bounds.
 _EXPECTED_DEVIATION = 1 / 3
 
@@ -66,7 +64,7 @@ class MomentsProtocol(Protocol):
     -----
     Products longer than the radius of the last task are shortened to it, which biases their mean. The radius follows
     from reported levels of the norms: it minimises the noise together with the bound of that bias, which standard
-    errors include. Where noise is too large, radii are tight and no errors are stated. No column is whitened by less
+    errors include. No column is whitened by less
     than about half of its reported deviation: otherwise values that few people have would be cut off, their column's
     variance would be underestimated, and the next whitening would enlarge them further.
 
@@ -133,11 +131,10 @@ class MomentsProtocol(Protocol):
         last = state["last"]
         told, cut = None, 0.0
         k = self.n_coordinates
-        levels = self._levels_of("products", 1.0 + k)
+        levels = self._levels_of_products()
         if last is not None and self._steps[-1][0] == "products":
             task, report = told = Task.from_json(last["task"]), Report.from_json(last["report"])
-            # The usual tail is in all directions, and what exceeds it may be in one.
-            cut = levels.bias(task.radius, 1 / math.sqrt(k)) / task.standard_error(report.n_people)
+            cut = levels.bias(task.radius, self._of_usual_tail) / task.standard_error(report.n_people)
         # Spread of a squared norm beyond that of a normal law.
         kurtosis = max(0.0, levels.kurtosis * k / (k + 2) - 1)
         return estimates_of(
@@ -148,7 +145,6 @@ class MomentsProtocol(Protocol):
             told=told,
             kurtosis=kurtosis,
             cut=cut,
-            errors=self.tells_errors,
         )
 
     @property
@@ -241,10 +237,13 @@ class MomentsProtocol(Protocol):
         return self._levels_of("center", _EXPECTED_DEVIATION * math.sqrt(k), k)
 
     @property
-    def tells_errors(self) -> bool:
-        """Whether the last task has enough people for a radius with little truncation."""
-        name, wanted = self._steps[-1]
-        return name == "products" and self._noise(wanted) * (1 + self.n_coordinates) <= _MOST_NOISE
+    def undetected_share(self) -> float:
+        """Largest share of people with products beyond the last radius who may go unseen."""
+        return self._levels_of_products().detectable
+
+    def _levels_of_products(self) -> NormLevels:
+        """Return the distribution of the norms of the products."""
+        return self._levels_of("products", 1.0 + self.n_coordinates)
 
     def _noise(self, n_people: int) -> float:
         """Error of a whitened square, in units of the radius."""
@@ -253,11 +252,16 @@ class MomentsProtocol(Protocol):
     def _radius(self) -> float:
         """Radius of the open step's products."""
         n_people, k = self._steps[self._state["step"]][1], self.n_coordinates
-        levels, noise = self._levels_of("products", 1.0 + k), self._noise(n_people)
-        if self._state["step"] < len(self._steps) - 1 or not self.tells_errors:
-            return levels.radius_of_moments(noise * math.sqrt(k))
+        levels, noise = self._levels_of_products(), self._noise(n_people) * math.sqrt(k)
+        if self._state["step"] < len(self._steps) - 1:
+            return levels.radius_of_moments(noise)
         # Nothing corrects what the last task shortens.
-        return levels.radius_of_moments(noise * math.sqrt(k), 1.0)
+        return levels.radius_of_moments(noise, self._of_usual_tail)
+
+    @property
+    def _of_usual_tail(self) -> float:
+        """Fraction of the bias of a usual tail in one direction: such a tail is in all of them, a rare value in one."""
+        return 1 / math.sqrt(self.n_coordinates)
 
     def _take_center(self, task: Task, report: Report) -> None:
         shortened = self._levels_of_records().shortened(task.radius)
