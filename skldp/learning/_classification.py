@@ -11,9 +11,9 @@ import numpy.typing as npt
 from skldp._checks import check_integer, is_number
 from skldp.learning._levels import NormLevels
 from skldp.learning._likelihood import Likelihood, normal_people
-from skldp.learning._linear_protocol import STEPS_OF_FEATURES, Levels, LinearProtocol, Step
+from skldp.learning._linear_protocol import STEPS_OF_FEATURES, LinearProtocol
 from skldp.learning._posterior import Gradients, positive_means, posterior
-from skldp.learning._protocol import split_evenly
+from skldp.learning._protocol import Question, Step, split_evenly
 from skldp.learning._reports import Report
 from skldp.learning._tasks import Task
 from skldp.learning._vectors import contrasts
@@ -276,29 +276,31 @@ class _Shares(Step[ClassificationProtocol]):
             state["beta"] = beta.tolist()
 
 
-class _ClassGradient(Levels[ClassificationProtocol]):
+class _ClassGradient(Question[ClassificationProtocol]):
     """Gradient at the current model, and before it the levels of the norms of the whitened terms."""
 
     def functionals(self, protocol: ClassificationProtocol) -> tuple[Floats, str]:
         return protocol._rows() @ protocol._terms(), "linear"
 
     def task(self, protocol: ClassificationProtocol, name: str) -> Task:
-        terms, form = self.functionals(protocol)
-        if name != self._question:
-            return protocol._make_task(terms, form, "levels")
-        functionals = np.vstack([terms, protocol._logits() @ protocol._terms()])
-        rows, n_classes = protocol._rows(), protocol.n_classes
-        noise = protocol._noise_of(max(2, protocol.n_terms * (n_classes - 1)), name)
+        if name != self._name:
+            return super().task(protocol, name)
+        functionals = np.vstack([self.functionals(protocol)[0], protocol._logits() @ protocol._terms()])
+        return protocol._make_task(functionals, "class_gradient", "vector", self.radius(protocol), protocol.n_classes)
+
+    def radius(self, protocol: ClassificationProtocol) -> float:
+        rows = protocol._rows()
+        noise = protocol._noise_of(max(2, protocol.n_terms * (protocol.n_classes - 1)), "gradient")
         likelihood, model = protocol._likelihood(rows), protocol._whitened_model(rows)
         sizes, chances = likelihood.residuals(model, np.array(protocol._state["shares"]))
-        radius, _ = self._levels(protocol).clipping_of_residuals(noise, sizes, chances)
-        return protocol._make_task(functionals, "class_gradient", "vector", radius, n_classes)
+        return self._levels(protocol).clipping_of_residuals(noise, sizes, chances)[0]
 
-    def update(self, protocol: ClassificationProtocol, task: Task, report: Report) -> None:
+    def learn_levels(self, protocol: ClassificationProtocol, task: Task, report: Report) -> None:
         protocol._keep_rows()
-        if task.answer == "levels":
-            super().update(protocol, task, report)
-            return
+        protocol._add_levels("gradient", task, report, to_earlier=True)
+
+    def learn(self, protocol: ClassificationProtocol, task: Task, report: Report) -> None:
+        protocol._keep_rows()
         value = task.mean(report).reshape(protocol.n_classes - 1, -1)[:, : protocol.n_terms]
         sampled = min(self._levels(protocol).scale, task.radius) ** 2 / (value.size * report.n_people)
         noise = math.sqrt(task.standard_error(report.n_people) ** 2 + sampled)

@@ -17,7 +17,7 @@ from skldp.learning._linear_rule import (
     self_trained,
     shrunk_covariance,
 )
-from skldp.learning._protocol import Protocol, nearest_positive
+from skldp.learning._protocol import Protocol, Question, Step, nearest_positive
 from skldp.learning._reports import Report
 from skldp.learning._tasks import N_LEVELS, Task, noise_variance
 from skldp.learning._vectors import contrasts, n_products, symmetric_matrix
@@ -213,24 +213,6 @@ class DiscriminantProtocol(Protocol):
         nothing = np.zeros(len(axes))
         return np.column_stack([nothing, axes, nothing])
 
-    def _task_of(self, name: str) -> Task:
-        d, n_classes, along = self.n_features, self.n_classes, self._along()
-        question = name.removesuffix("_levels")
-        if question == "shares":
-            return self._task_of_shares(n_classes)
-        functionals = self._contrast() @ along if question == "offset" else along
-        form = "products" if question == "products" else "linear"
-        if name != question:
-            return self._make_task(functionals, form, "levels")
-        if name == "tensor":
-            logits = np.zeros((n_classes, d + 2))
-            logits[:, 0] = np.log(self._state["shares"])
-            radius, _ = self._clipping_of_tensor()
-            return self._make_task(np.vstack([along, logits]), "class_gradient", "vector", radius, n_classes)
-        length = n_products(d) if form == "products" else max(2, len(functionals))
-        radius = self._levels_about(name).radius_of_moments(self._noise_of(length, name))
-        return self._make_task(functionals, form, "vector", radius)
-
     def _levels_about(self, question: str) -> NormLevels:
         """Return the distribution of the norms of a question's vectors."""
         if question == "spread" and self._known_levels is not None and question not in self._state["levels"]:
@@ -250,45 +232,6 @@ class DiscriminantProtocol(Protocol):
         levels = self._levels_about("spread")
         radius = levels.radius_of_moments(noise)
         return radius * float(sizes.max()), levels.shortened(radius)
-
-    def _take_shares(self, task: Task, report: Report) -> None:
-        reported, variance = self._reported_shares(task, report)
-        self._state["shares"] = clear_shares(reported, (self.n_classes - 1) * variance).tolist()
-
-    def _take(self, name: str, task: Task, report: Report) -> None:
-        if task.answer == "levels":
-            self._add_levels(name.removesuffix("_levels"), task, report)
-        else:
-            super()._take(name, task, report)
-
-    def _take_center(self, task: Task, report: Report) -> None:
-        shortened = self._levels_about("center").shortened(task.radius)
-        told, error = task.mean(report)[: self.n_features] / shortened, task.standard_error(report.n_people) / shortened
-        # The class has no centre.
-        moved = np.append(likeliest_numbers(told, error), 0.0)
-        self._state["center"] = (np.array(self._state["center"]) + moved).tolist()
-
-    def _take_products(self, task: Task, report: Report) -> None:
-        state, d = self._state, self.n_features
-        shortened = self._levels_about("products").shortened(task.radius)
-        edge = task.standard_error(report.n_people) * math.sqrt(2 * d) / shortened
-        values, vectors = np.linalg.eigh(nearest_positive(symmetric_matrix(task.mean(report) / shortened, d)))
-        floor = values + max(_FLOOR * edge, 1e-12 * max(1.0, values[-1]))
-        state["axes"] = (np.array(state["axes"]) @ vectors / np.sqrt(floor)).tolist()
-        state["variances"] = (values / floor).tolist()
-
-    def _take_tensor(self, task: Task, report: Report) -> None:
-        left = self._clipping_of_tensor()[1]
-        mean = task.mean(report).reshape(self.n_classes - 1, -1)[:, : self._state["told"]] / left
-        self._state["tensor"], self._state["error"] = mean.tolist(), task.standard_error(report.n_people) / left
-
-    def _take_offset(self, task: Task, report: Report) -> None:
-        """Keep the error of the centre in the directions of the tensor."""
-        shortened = self._levels_about("offset").shortened(task.radius)
-        told, error = task.mean(report)[: self.n_classes - 1], task.standard_error(report.n_people)
-        size = float(told @ told)
-        kept = max(0.0, 1 - len(told) * error**2 / size) / shortened if size > 0 else 0.0
-        self._state["offset"] = np.linalg.lstsq(self._contrast(), kept * told, rcond=None)[0].tolist()
 
     def _contrast(self) -> npt.NDArray[np.float64]:
         """Return the mean tensor as a matrix of norm 1, or 0 without reports."""
@@ -332,3 +275,96 @@ class DiscriminantProtocol(Protocol):
             square = self._levels_about("spread").scale ** 2
             within = np.full(k, max(square - float(between), square / 4) / k)
         return *linear_rule(means, noise, within, shares), axes
+
+
+class _Shares(Step[DiscriminantProtocol]):
+    """Shares of the classes."""
+
+    def task(self, protocol: DiscriminantProtocol, name: str) -> Task:
+        return protocol._task_of_shares(protocol.n_classes)
+
+    def update(self, protocol: DiscriminantProtocol, task: Task, report: Report) -> None:
+        reported, variance = protocol._reported_shares(task, report)
+        protocol._state["shares"] = clear_shares(reported, (protocol.n_classes - 1) * variance).tolist()
+
+
+class _Spread(Question[DiscriminantProtocol]):
+    """Levels of the norm of the vectors."""
+
+    def functionals(self, protocol: DiscriminantProtocol) -> tuple[npt.NDArray[np.float64], str]:
+        return protocol._along(), "linear"
+
+    def radius(self, protocol: DiscriminantProtocol) -> float:
+        functionals, form = self.functionals(protocol)
+        length = n_products(len(functionals)) if form == "products" else max(2, len(functionals))
+        return protocol._levels_about(self._name).radius_of_moments(protocol._noise_of(length, self._name))
+
+
+class _Center(_Spread):
+    """Means of the features."""
+
+    def learn(self, protocol: DiscriminantProtocol, task: Task, report: Report) -> None:
+        shortened = protocol._levels_about("center").shortened(task.radius)
+        means, error = task.mean(report)[: protocol.n_features] / shortened, task.standard_error(report.n_people)
+        # The class has no centre.
+        moved = np.append(likeliest_numbers(means, error / shortened), 0.0)
+        protocol._state["center"] = (np.array(protocol._state["center"]) + moved).tolist()
+
+
+class _Products(_Spread):
+    """Products of the features, which whiten them."""
+
+    def functionals(self, protocol: DiscriminantProtocol) -> tuple[npt.NDArray[np.float64], str]:
+        return protocol._along(), "products"
+
+    def learn(self, protocol: DiscriminantProtocol, task: Task, report: Report) -> None:
+        state, d = protocol._state, protocol.n_features
+        shortened = protocol._levels_about("products").shortened(task.radius)
+        edge = task.standard_error(report.n_people) * math.sqrt(2 * d) / shortened
+        values, vectors = np.linalg.eigh(nearest_positive(symmetric_matrix(task.mean(report) / shortened, d)))
+        floor = values + max(_FLOOR * edge, 1e-12 * max(1.0, values[-1]))
+        state["axes"] = (np.array(state["axes"]) @ vectors / np.sqrt(floor)).tolist()
+        state["variances"] = (values / floor).tolist()
+
+
+class _Tensor(Step[DiscriminantProtocol]):
+    """Contrasts of the class times the vector."""
+
+    def task(self, protocol: DiscriminantProtocol, name: str) -> Task:
+        logits = np.zeros((protocol.n_classes, protocol.n_features + 2))
+        logits[:, 0] = np.log(protocol._state["shares"])
+        radius, _ = protocol._clipping_of_tensor()
+        functionals = np.vstack([protocol._along(), logits])
+        return protocol._make_task(functionals, "class_gradient", "vector", radius, protocol.n_classes)
+
+    def update(self, protocol: DiscriminantProtocol, task: Task, report: Report) -> None:
+        state, left = protocol._state, protocol._clipping_of_tensor()[1]
+        mean = task.mean(report).reshape(protocol.n_classes - 1, -1)[:, : state["told"]] / left
+        state["tensor"], state["error"] = mean.tolist(), task.standard_error(report.n_people) / left
+
+
+class _Offset(_Spread):
+    """Error of the centre in the directions of the tensor."""
+
+    def functionals(self, protocol: DiscriminantProtocol) -> tuple[npt.NDArray[np.float64], str]:
+        return protocol._contrast() @ protocol._along(), "linear"
+
+    def learn(self, protocol: DiscriminantProtocol, task: Task, report: Report) -> None:
+        shortened = protocol._levels_about("offset").shortened(task.radius)
+        means, error = task.mean(report)[: protocol.n_classes - 1], task.standard_error(report.n_people)
+        size = float(means @ means)
+        kept = max(0.0, 1 - len(means) * error**2 / size) / shortened if size > 0 else 0.0
+        protocol._state["offset"] = np.linalg.lstsq(protocol._contrast(), kept * means, rcond=None)[0].tolist()
+
+
+DiscriminantProtocol.steps = {
+    "shares": _Shares(),
+    "center_levels": _Center("center"),
+    "center": _Center("center"),
+    "products_levels": _Products("products"),
+    "products": _Products("products"),
+    "spread_levels": _Spread("spread"),
+    "tensor": _Tensor(),
+    "offset_levels": _Offset("offset"),
+    "offset": _Offset("offset"),
+}

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from skldp.learning._levels import NormLevels
 from skldp.learning._posterior import combine_reports
-from skldp.learning._protocol import Protocol, split_evenly
+from skldp.learning._protocol import Question, Step, split_evenly
 from skldp.learning._regression import RegressionProtocol
 from skldp.learning._reports import Report
 from skldp.learning._tasks import Task, noise_variance
@@ -42,7 +42,6 @@ _HIDES = 0.1
 # Largest mean truncation: of a gradient in standard errors of the noise, of products in the largest noise eigenvalue.
 _GRADIENT_CUT, _GRAM_CUT = 0.05, 0.3
 # Steps besides those of the model.
-_QUESTIONS = {"sizes", "gram_levels", "gram", "first_levels", "first", "second"}
 
 
 class InferenceProtocol(RegressionProtocol):
@@ -204,24 +203,10 @@ class InferenceProtocol(RegressionProtocol):
         lengths = super()._vector_lengths()
         return lengths | {n_products(self._n_terms)} if self.asks_for_errors else lengths
 
-    def _task_of(self, name: str) -> Task:
-        return self._task_of_errors(name) if name in _QUESTIONS else super()._task_of(name)
-
-    def _task_of_errors(self, name: str) -> Task:
-        """Return the task of a step that the model does not need."""
-        state, answer = self._state, "levels" if name.endswith("_levels") else "vector"
-        functionals = np.array(state["scaling"]).T @ self._terms()
-        if name == "sizes":
-            # No truncation: a too small estimate would stretch the scale.
-            return self._make_task(functionals, "squares", answer)
-        if name.startswith("gram"):
-            return self._make_task(functionals, "products", answer, self._gram_radius())
-        beta = state["start"] if name == "second" and state["start"] is not None else state["beta"]
-        residual = np.eye(self.n_features + 2)[-1] - np.array(beta) @ self._terms()
-        people = max(1, sum(wanted for other, wanted in self._steps if other in ("first", "second")))
-        noise = math.sqrt(noise_variance(self._n_terms, self.epsilon) / people)
-        radius = self._levels_of("first", self._expected_norm).radius_within(_GRADIENT_CUT, noise, 0.0)
-        return self._make_task(np.vstack([functionals, residual]), "gradient", answer, radius)
+    def _scaled_terms(self) -> npt.NDArray[np.float64]:
+        """Return the functionals of the scaled terms."""
+        result: npt.NDArray[np.float64] = np.array(self._state["scaling"]).T @ self._terms()
+        return result
 
     @property
     def _expected_norm(self) -> float:
@@ -230,57 +215,107 @@ class InferenceProtocol(RegressionProtocol):
     def _gram_levels(self) -> NormLevels:
         return self._levels_of("gram", float(self._n_terms))
 
-    def _gram_radius(self) -> float:
-        """Return the radius of products."""
-        noise = gram_edge(1.0, self._n_terms, self.epsilon, max(1, self._people_of("gram") // _N_GRAMS))
-        radius = self._gram_levels().radius_within(_GRAM_CUT, noise, 0.0)
-        return min(radius, _MOST_NOISE / noise * math.sqrt(_N_GRAMS))
-
     @property
     def undetected_share(self) -> float:
         """Largest share of people beyond the radii who may go unseen."""
         levels = [self._gram_levels(), self._levels_of("first", self._expected_norm)]
         return max(one.detectable for one in levels)
 
-    def _take(self, name: str, task: Task, report: Report) -> None:
-        if name not in _QUESTIONS:
-            super()._take(name, task, report)
-        elif task.answer == "levels":
-            self._add_levels(name.removesuffix("_levels"), task, report)
-        else:
-            Protocol._take(self, name, task, report)
 
-    def _miss_gram_levels(self) -> None:
-        # Without reports the value is unbounded.
-        self._state["terms_cut"] = sys.float_info.max
+class _Sizes(Step[InferenceProtocol]):
+    """Squares of the terms, which scale them."""
 
-    def _take_sizes(self, task: Task, report: Report) -> None:
+    def task(self, protocol: InferenceProtocol, name: str) -> Task:
+        # No truncation: a too small estimate would stretch the scale.
+        return protocol._make_task(protocol._scaled_terms(), "squares", "vector")
+
+    def update(self, protocol: InferenceProtocol, task: Task, report: Report) -> None:
         # A hidden size is taken to be as large as the noise.
         squares = np.maximum(task.mean(report), 2 * task.standard_error(report.n_people))
-        self._state["scaling"] = np.diag(1 / np.sqrt(squares)).tolist()
+        protocol._state["scaling"] = np.diag(1 / np.sqrt(squares)).tolist()
 
-    def _take_gram(self, task: Task, report: Report) -> None:
-        state, scaling = self._state, np.array(self._state["scaling"])
-        state["terms_cut"] += self._gram_levels().bias(task.radius) / _N_GRAMS
-        moments = symmetric_matrix(task.mean(report), self._n_terms)
+
+class _Gram(Question[InferenceProtocol]):
+    """Products of the scaled terms, which scale those of the next step."""
+
+    def functionals(self, protocol: InferenceProtocol) -> tuple[npt.NDArray[np.float64], str]:
+        return protocol._scaled_terms(), "products"
+
+    def radius(self, protocol: InferenceProtocol) -> float:
+        people = max(1, protocol._people_of("gram") // _N_GRAMS)
+        noise = gram_edge(1.0, protocol._n_terms, protocol.epsilon, people)
+        radius = protocol._gram_levels().radius_within(_GRAM_CUT, noise, 0.0)
+        return min(radius, _MOST_NOISE / noise * math.sqrt(_N_GRAMS))
+
+    def learn(self, protocol: InferenceProtocol, task: Task, report: Report) -> None:
+        state, scaling = protocol._state, np.array(protocol._state["scaling"])
+        state["terms_cut"] += protocol._gram_levels().bias(task.radius) / _N_GRAMS
+        moments = symmetric_matrix(task.mean(report), protocol._n_terms)
         told = [scaling.T.tolist(), moments.tolist(), task.standard_error(report.n_people)]
         state["grams"] = [*state["grams"], told]
-        moments, variances = self._gram()
+        moments, variances = protocol._gram()
         values, vectors = np.linalg.eigh(moments)
         # Directions that do not stand out are scaled by the noise.
         state["scaling"] = (scaling @ vectors / np.sqrt(np.maximum(values, 0) + semicircle(variances))).tolist()
 
-    def _take_first(self, task: Task, report: Report) -> None:
-        state = self._state
+
+class _GramLevels(_Gram):
+    """Levels of the products."""
+
+    def miss(self, protocol: InferenceProtocol) -> None:
+        # Without reports the value is unbounded.
+        protocol._state["terms_cut"] = sys.float_info.max
+
+
+class _First(Question[InferenceProtocol]):
+    """Gradients at the model, whose Newton step is the start of the second ones."""
+
+    def functionals(self, protocol: InferenceProtocol) -> tuple[npt.NDArray[np.float64], str]:
+        residual = np.eye(protocol.n_features + 2)[-1] - np.array(self._model(protocol)) @ protocol._terms()
+        return np.vstack([protocol._scaled_terms(), residual]), "gradient"
+
+    def radius(self, protocol: InferenceProtocol) -> float:
+        people = max(1, protocol._people_of("first") + protocol._people_of("second"))
+        noise = math.sqrt(noise_variance(protocol._n_terms, protocol.epsilon) / people)
+        levels = protocol._levels_of("first", protocol._expected_norm)
+        return levels.radius_within(_GRADIENT_CUT, noise, 0.0)
+
+    def learn(self, protocol: InferenceProtocol, task: Task, report: Report) -> None:
+        state = protocol._state
         state["first"] = told = scatter(state["first"], task.mean(report), report.n_people)
         if state["grams"]:
-            inverse, _ = inverse_where_known(*self._gram())
+            inverse, _ = inverse_where_known(*protocol._gram())
             step = np.array(state["scaling"]) @ inverse @ np.array(told["sum"]) / told["people"]
             state["start"] = (np.array(state["beta"]) + step).tolist()
 
-    def _take_second(self, task: Task, report: Report) -> None:
-        if self._state["start"] is not None:
-            self._state["second"] = scatter(self._state["second"], task.mean(report), report.n_people)
+    @staticmethod
+    def _model(protocol: InferenceProtocol) -> list[float]:
+        model: list[float] = protocol._state["beta"]
+        return model
+
+
+class _Second(_First):
+    """Gradients one Newton step further."""
+
+    def learn(self, protocol: InferenceProtocol, task: Task, report: Report) -> None:
+        state = protocol._state
+        if state["start"] is not None:
+            state["second"] = scatter(state["second"], task.mean(report), report.n_people)
+
+    @staticmethod
+    def _model(protocol: InferenceProtocol) -> list[float]:
+        model: list[float] = protocol._state["start"] or protocol._state["beta"]
+        return model
+
+
+InferenceProtocol.steps = RegressionProtocol.steps | {
+    "sizes": _Sizes(),
+    "gram_levels": _GramLevels("gram"),
+    "gram": _Gram("gram"),
+    "first_levels": _First("first"),
+    "first": _First("first"),
+    "second": _Second("second"),
+}
 
 
 def n_people_for_intervals(protocol: InferenceProtocol) -> int | None:

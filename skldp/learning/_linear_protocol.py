@@ -1,8 +1,7 @@
 r"""Steps that regression and classification share: centres, widths and products of the features."""
 
 import math
-from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +15,7 @@ from skldp.learning._posterior import (
     positive_part,
     with_least_variances,
 )
-from skldp.learning._protocol import LEAST_PER_NUMBER, Protocol, split_evenly, sufficiency
+from skldp.learning._protocol import LEAST_PER_NUMBER, Protocol, Question, Step, split_evenly, sufficiency
 from skldp.learning._reports import Report
 from skldp.learning._tasks import Task
 from skldp.learning._vectors import n_products, symmetric_matrix
@@ -52,7 +51,6 @@ class LinearProtocol(Protocol):
     Subclasses add steps for the target, and what a gradient says about the model.
     """
 
-    steps: ClassVar[dict[str, "Step[Any]"]]
     fit_intercept: bool
     _least_per_number = LEAST_PER_NUMBER
 
@@ -106,12 +104,6 @@ class LinearProtocol(Protocol):
                 n_levels = int(LEVELS_SHARE * people)
                 steps += [("products_levels", n_levels), ("products", people - n_levels)]
         return steps
-
-    def _task_of(self, name: str) -> Task:
-        return self.steps[name].task(self, name)
-
-    def _take(self, name: str, task: Task, report: Report) -> None:
-        self.steps[name].update(self, task, report)
 
     @property
     def _reach(self) -> Floats:
@@ -193,56 +185,16 @@ def _spread(squares: Floats, noise: Floats) -> float:
     return float(squares.mean() - _SURELY * math.sqrt(4 / squares.size) * noise.mean())
 
 
-class Step(ABC, Generic[P]):
-    """Step of the protocol: the task that it publishes, and what its report changes."""
-
-    @abstractmethod
-    def task(self, protocol: P, name: str) -> Task:
-        """Return the task, a function of the public state."""
-
-    @abstractmethod
-    def update(self, protocol: P, task: Task, report: Report) -> None:
-        """Update the public state."""
-
-
-class Levels(Step[P]):
-    """Levels of the norm of a question's vectors."""
-
-    def __init__(self, question: str) -> None:
-        self._question = question
-
-    def task(self, protocol: P, name: str) -> Task:
-        functionals, form = self.functionals(protocol)
-        return protocol._make_task(functionals, form, "levels")
-
-    def functionals(self, protocol: P) -> tuple[Floats, str]:
-        """Return the functionals and the form of the question."""
-        return np.eye(protocol.n_features + 2)[1:-1], "linear"
-
-    def update(self, protocol: P, task: Task, report: Report) -> None:
-        # Only gradients are asked for again and again, in the same units.
-        protocol._add_levels(self._question, task, report, to_earlier=self._question == "gradient")
-
-
-class Width(Levels[P]):
-    """Levels of the norm of the centred features, which give their scale."""
-
-    def update(self, protocol: P, task: Task, report: Report) -> None:
-        super().update(protocol, task, report)
-        reach = float(np.linalg.norm(protocol._reach[:-1]))
-        levels = protocol._levels_of("width", EXPECTED_DEVIATION * reach, protocol.n_features)
-        protocol._state["width"] = max(1e-6, levels.scale / math.sqrt(protocol.n_features))
-
-
-class Center(Step[LinearProtocol]):
+class Center(Question[LinearProtocol]):
     """Means of the features."""
 
-    def task(self, protocol: LinearProtocol, name: str) -> Task:
-        noise = protocol._noise_of(max(2, protocol.n_features), name)
-        radius = self.levels(protocol).radius_of_moments(noise)
-        return protocol._make_task(np.eye(protocol.n_features + 2)[1:-1], "linear", "vector", radius)
+    def functionals(self, protocol: LinearProtocol) -> tuple[Floats, str]:
+        return np.eye(protocol.n_features + 2)[1:-1], "linear"
 
-    def update(self, protocol: LinearProtocol, task: Task, report: Report) -> None:
+    def radius(self, protocol: LinearProtocol) -> float:
+        return self.levels(protocol).radius_of_moments(protocol._noise_of(max(2, protocol.n_features), "center"))
+
+    def learn(self, protocol: LinearProtocol, task: Task, report: Report) -> None:
         state, shortened = protocol._state, self.levels(protocol).shortened(task.radius)
         mean = task.mean(report)[: protocol.n_features] / shortened
         error = task.standard_error(report.n_people) / shortened
@@ -253,31 +205,32 @@ class Center(Step[LinearProtocol]):
         state["center"] = center.tolist()
         state["center_error"] = float(error**2 * np.mean(np.maximum(kept, 0.3)))
 
-    @staticmethod
-    def levels(protocol: LinearProtocol) -> NormLevels:
+    def levels(self, protocol: LinearProtocol) -> NormLevels:
         """Return the distribution of the norms."""
         reach = float(np.linalg.norm(protocol._reach[:-1]))
-        return protocol._levels_of("center", EXPECTED_DEVIATION * reach, protocol.n_features)
+        return protocol._levels_of(self._name, EXPECTED_DEVIATION * reach, protocol.n_features)
 
 
-class Products(Levels[P]):
+class Width(Center):
+    """Levels of the norm of the centred features, which give their scale."""
+
+    def learn_levels(self, protocol: LinearProtocol, task: Task, report: Report) -> None:
+        super().learn_levels(protocol, task, report)
+        protocol._state["width"] = max(1e-6, self.levels(protocol).scale / math.sqrt(protocol.n_features))
+
+
+class Products(Question[P]):
     """Products of the terms, which whiten them."""
 
     def functionals(self, protocol: P) -> tuple[Floats, str]:
         return protocol._rows() @ protocol._terms(), "products"
 
-    def task(self, protocol: P, name: str) -> Task:
-        functionals, form = self.functionals(protocol)
-        if name != self._question:
-            return protocol._make_task(functionals, form, "levels")
+    def radius(self, protocol: P) -> float:
         # Noise counts where it meets the terms, and clipping in whatever direction.
-        noise = protocol._noise_of(n_products(len(functionals)), name, protocol.n_terms)
-        return protocol._make_task(functionals, form, "vector", self.levels(protocol).radius_of_moments(noise))
+        noise = protocol._noise_of(n_products(protocol._n_multiplied), "products", protocol.n_terms)
+        return self.levels(protocol).radius_of_moments(noise)
 
-    def update(self, protocol: P, task: Task, report: Report) -> None:
-        if task.answer == "levels":
-            super().update(protocol, task, report)
-            return
+    def learn(self, protocol: P, task: Task, report: Report) -> None:
         state, n_terms = protocol._state, protocol.n_terms
         shortened = self.levels(protocol).shortened(task.radius)
         products = symmetric_matrix(task.mean(report), len(task.matrix))
@@ -300,8 +253,8 @@ class Products(Levels[P]):
 
 
 STEPS_OF_FEATURES: dict[str, Step[Any]] = {
-    "center_levels": Levels("center"),
-    "center": Center(),
+    "center_levels": Center("center"),
+    "center": Center("center"),
     "width_levels": Width("width"),
     "products_levels": Products("products"),
     "products": Products("products"),

@@ -12,10 +12,7 @@ from skldp.learning._levels import NormLevels
 from skldp.learning._linear_protocol import LEAST_VARIANCE
 from skldp.learning._moment_estimates import MomentEstimates, estimates_of
 from skldp.learning._posterior import combine_reports, kept_fractions, with_least_variances
-from skldp.learning._protocol import (
-    Protocol,
-    nearest_positive,
-)
+from skldp.learning._protocol import Protocol, Question, nearest_positive
 from skldp.learning._protocol import sufficiency as sufficiency_of
 from skldp.learning._reports import Report
 from skldp.learning._tasks import Task, noise_variance
@@ -214,23 +211,6 @@ class MomentsProtocol(Protocol):
         result[1:, 0] = -result[1:, 1:] @ np.array(self._state["center"])
         return result
 
-    def _task_of(self, name: str) -> Task:
-        state, k = self._state, self.n_coordinates
-        if name == "column_levels":
-            j = len(state["columns"])
-            functionals = np.eye(k + 1)[[1 + j]]
-            functionals[0, 0] = -state["center"][j]
-            return self._make_task(functionals, "linear", "levels")
-        question = name.removesuffix("_levels")
-        functionals, form = (np.eye(k + 1)[1:], "linear") if question == "center" else (self._whitened(), "products")
-        if name != question:
-            return self._make_task(functionals, form, "levels")
-        if name == "center":
-            radius = self._levels_of_records().radius_of_moments(self._noise_of(max(2, k), name))
-        else:
-            radius = self._radius()
-        return self._make_task(functionals, form, "vector", radius)
-
     def _levels_of_records(self) -> NormLevels:
         """Return the distribution of the norms of records."""
         k = self.n_coordinates
@@ -249,37 +229,10 @@ class MomentsProtocol(Protocol):
         """Error of a whitened square, in units of the radius."""
         return math.sqrt(noise_variance(n_products(self.n_coordinates + 1), self.epsilon) / max(1, n_people))
 
-    def _radius(self) -> float:
-        """Radius of the open step's products."""
-        n_people, k = self._steps[self._state["step"]][1], self.n_coordinates
-        levels, noise = self._levels_of_products(), self._noise(n_people) * math.sqrt(k)
-        if self._state["step"] < len(self._steps) - 1:
-            return levels.radius_of_moments(noise)
-        # Nothing corrects what the last task shortens.
-        return levels.radius_of_moments(noise, self._of_usual_tail)
-
     @property
     def _of_usual_tail(self) -> float:
         """Fraction of the bias of a usual tail in one direction: such a tail is in all of them, a rare value in one."""
         return 1 / math.sqrt(self.n_coordinates)
-
-    def _take_center(self, task: Task, report: Report) -> None:
-        shortened = self._levels_of_records().shortened(task.radius)
-        mean, error = task.mean(report)[: self.n_coordinates], task.standard_error(report.n_people)
-        # The middle of the bounds stays the centre while the noise exceeds the mean.
-        moved = mean * kept_fractions(mean, error) / shortened
-        self._state["center"] = (np.array(self._state["center"]) + moved).tolist()
-
-    def _take(self, name: str, task: Task, report: Report) -> None:
-        if task.answer != "levels":
-            super()._take(name, task, report)
-            return
-        self._add_levels(name.removesuffix("_levels"), task, report)
-        if name == "column_levels":
-            self._add_column(self._levels_of("column", _EXPECTED_DEVIATION).scale_with_hidden)
-
-    def _miss_column_levels(self) -> None:
-        self._add_column(_EXPECTED_DEVIATION)
 
     def _add_column(self, scale: float) -> None:
         state = self._state
@@ -291,12 +244,63 @@ class MomentsProtocol(Protocol):
         """Return the deviations of contrasts of equally frequent classes."""
         return [1 / math.sqrt(len(block)) for block in self.blocks for _ in block[1:]]
 
-    def _take_products(self, task: Task, report: Report) -> None:
-        state, k = self._state, self.n_coordinates
-        if state["step"] == len(self._steps) - 1:
+
+class _Center(Question[MomentsProtocol]):
+    """Means of the coordinates."""
+
+    def functionals(self, protocol: MomentsProtocol) -> tuple[npt.NDArray[np.float64], str]:
+        return np.eye(protocol.n_coordinates + 1)[1:], "linear"
+
+    def radius(self, protocol: MomentsProtocol) -> float:
+        noise = protocol._noise_of(max(2, protocol.n_coordinates), "center")
+        return protocol._levels_of_records().radius_of_moments(noise)
+
+    def learn(self, protocol: MomentsProtocol, task: Task, report: Report) -> None:
+        shortened = protocol._levels_of_records().shortened(task.radius)
+        mean, error = task.mean(report)[: protocol.n_coordinates], task.standard_error(report.n_people)
+        # The middle of the bounds stays the centre while the noise exceeds the mean.
+        moved = mean * kept_fractions(mean, error) / shortened
+        protocol._state["center"] = (np.array(protocol._state["center"]) + moved).tolist()
+
+
+class _Column(Question[MomentsProtocol]):
+    """Levels of one column's distance from its centre, which give its scale."""
+
+    def functionals(self, protocol: MomentsProtocol) -> tuple[npt.NDArray[np.float64], str]:
+        j = len(protocol._state["columns"])
+        functionals = np.eye(protocol.n_coordinates + 1)[[1 + j]]
+        functionals[0, 0] = -protocol._state["center"][j]
+        return functionals, "linear"
+
+    def learn_levels(self, protocol: MomentsProtocol, task: Task, report: Report) -> None:
+        super().learn_levels(protocol, task, report)
+        protocol._add_column(protocol._levels_of("column", _EXPECTED_DEVIATION).scale_with_hidden)
+
+    def miss(self, protocol: MomentsProtocol) -> None:
+        protocol._add_column(_EXPECTED_DEVIATION)
+
+
+class _Products(Question[MomentsProtocol]):
+    """Products of the constant and the whitened coordinates, which whiten those of the next step."""
+
+    def functionals(self, protocol: MomentsProtocol) -> tuple[npt.NDArray[np.float64], str]:
+        return protocol._whitened(), "products"
+
+    def radius(self, protocol: MomentsProtocol) -> float:
+        step = protocol._state["step"]
+        noise = protocol._noise(protocol._steps[step][1]) * math.sqrt(protocol.n_coordinates)
+        levels = protocol._levels_of_products()
+        if step < len(protocol._steps) - 1:
+            return levels.radius_of_moments(noise)
+        # Nothing corrects what the last task shortens.
+        return levels.radius_of_moments(noise, protocol._of_usual_tail)
+
+    def learn(self, protocol: MomentsProtocol, task: Task, report: Report) -> None:
+        state, k = protocol._state, protocol.n_coordinates
+        if state["step"] == len(protocol._steps) - 1:
             # Later reports to this task are added to its sum.
             return
-        functionals = self._whitened()
+        functionals = protocol._whitened()
         moments = symmetric_matrix(task.mean(report), k + 1)
         # The constant has no error.
         moments[0, 0] = 1.0
@@ -308,7 +312,7 @@ class MomentsProtocol(Protocol):
         mean = moments[0, 1:]
         edge = math.sqrt(np.mean(variances) * 2 * k)
         covariance = nearest_positive(moments[1:, 1:] - np.outer(mean, mean))
-        least = LEAST_VARIANCE * np.square(state["columns"] + self._deviations_of_blocks())
+        least = LEAST_VARIANCE * np.square(state["columns"] + protocol._deviations_of_blocks())
         values, vectors = np.linalg.eigh(with_least_variances(covariance, functionals[1:, 1:], least))
         # Drop eigenvalues below the rounding of the largest one.
         least = 1e-12 * max(1.0, values[-1])
@@ -319,6 +323,15 @@ class MomentsProtocol(Protocol):
         state["center"] = (np.array(state["center"]) + np.linalg.solve(whitening.T, mean * kept)).tolist()
         state["whitening"] = (whitening @ vectors / np.sqrt(floor)).tolist()
         state["remembered"] = ((values + max(_REMEMBERED_FLOOR * edge, least)) / floor).tolist()
+
+
+MomentsProtocol.steps = {
+    "center_levels": _Center("center"),
+    "center": _Center("center"),
+    "column_levels": _Column("column"),
+    "products_levels": _Products("products"),
+    "products": _Products("products"),
+}
 
 
 def _checked(

@@ -4,7 +4,7 @@ import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import Any, Self
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,7 @@ LEAST_SUFFICIENCY = 3.0
 LEAST_PER_NUMBER = 5
 # Smallest radius of a task.
 _LEAST_RADIUS = 1e-12
+P = TypeVar("P", bound="Protocol")
 
 
 def sufficiency(n_people: int, n_features: int, epsilon: float) -> float:
@@ -79,11 +80,11 @@ class Protocol(ABC):
 
     Shapes: `low, high` (n_features + 1,).
 
-    Everything in ``_state`` is made of public documents alone: numbers and lists that JSON holds to the bit. For a step
-    called *name* there is a hook ``_take_name(task, report)``, and where it matters that nobody answered it,
-    ``_miss_name()``.
+    Everything in ``_state`` is made of public documents alone: numbers and lists that JSON holds to the bit.
     """
 
+    # Steps by name.
+    steps: "ClassVar[dict[str, Step[Any]]]"
     # Name of the last step that stays open for more people, and the state that later steps add.
     _stays_open = ""
     _told_later: tuple[str, ...] = ()
@@ -197,8 +198,8 @@ class Protocol(ABC):
                 self._take(name, task, total)
                 if name == self._stays_open and name not in dict(self._steps[self._state["step"] + 1 :]):
                     self._state["last"] = {"task": task.to_json(), "report": total.to_json(), "before": before}
-            elif hasattr(self, f"_miss_{name}"):
-                getattr(self, f"_miss_{name}")()
+            else:
+                self.steps[name].miss(self)
             self._state["step"] += 1
             return self.task
         except BaseException:
@@ -266,9 +267,13 @@ class Protocol(ABC):
         protocol._state = state
         return protocol
 
+    def _task_of(self, name: str) -> Task:
+        """Return the task of a step."""
+        return self.steps[name].task(self, name)
+
     def _take(self, name: str, task: Task, report: Report) -> None:
         """Update the state from the report of a step."""
-        getattr(self, f"_take_{name}")(task, report)
+        self.steps[name].update(self, task, report)
 
     def _task_of_a_number(self) -> Task:
         """Return the functional of the target."""
@@ -353,12 +358,57 @@ class Protocol(ABC):
         """Return the constructor arguments, for JSON."""
 
     @abstractmethod
-    def _task_of(self, name: str) -> Task:
-        """Return the task of a step."""
-
-    @abstractmethod
     def _vector_lengths(self) -> set[int]:
         """Return the radius of released vectors."""
+
+
+class Step(ABC, Generic[P]):
+    """Step of a protocol: the task that it publishes, and what its report changes."""
+
+    @abstractmethod
+    def task(self, protocol: P, name: str) -> Task:
+        """Return the task, a function of the public state."""
+
+    @abstractmethod
+    def update(self, protocol: P, task: Task, report: Report) -> None:
+        """Update the public state."""
+
+    def miss(self, protocol: P) -> None:
+        """Update the public state if there is no report."""
+
+
+class Question(Step[P]):
+    """Vectors whose mean people report, in earlier steps the levels of their norm.
+
+    Steps of both kinds have the same object. The one that asks for vectors has its name.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    @abstractmethod
+    def functionals(self, protocol: P) -> tuple[npt.NDArray[np.float64], str]:
+        """Return the functionals and the form of the vectors."""
+
+    def radius(self, protocol: P) -> float:
+        """Return the radius of the vectors."""
+        raise NotImplementedError
+
+    def learn(self, protocol: P, task: Task, report: Report) -> None:
+        """Update the public state from vectors."""
+
+    def learn_levels(self, protocol: P, task: Task, report: Report) -> None:
+        """Update the public state from levels."""
+        protocol._add_levels(self._name, task, report)
+
+    def task(self, protocol: P, name: str) -> Task:
+        functionals, form = self.functionals(protocol)
+        if name != self._name:
+            return protocol._make_task(functionals, form, "levels")
+        return protocol._make_task(functionals, form, "vector", self.radius(protocol))
+
+    def update(self, protocol: P, task: Task, report: Report) -> None:
+        (self.learn_levels if task.answer == "levels" else self.learn)(protocol, task, report)
 
 
 def split_evenly(n: int, n_parts: int) -> list[int]:

@@ -12,13 +12,11 @@ from skldp.learning._linear_protocol import (
     EXPECTED_DEVIATION,
     LEVELS_SHARE,
     STEPS_OF_FEATURES,
-    Levels,
     LinearProtocol,
     Products,
-    Step,
 )
 from skldp.learning._posterior import Gradients, posterior
-from skldp.learning._protocol import split_evenly
+from skldp.learning._protocol import Question, Step, split_evenly
 from skldp.learning._reports import Report
 from skldp.learning._tasks import Task, number_variance
 
@@ -256,14 +254,14 @@ class _TargetMean(Step[RegressionProtocol]):
         return protocol._levels_of("target", EXPECTED_DEVIATION * float(protocol._reach[-1]))
 
 
-class _TargetLevels(Levels[RegressionProtocol]):
+class _TargetLevels(Question[RegressionProtocol]):
     """Levels of the target's distance from its centre."""
 
     def functionals(self, protocol: RegressionProtocol) -> tuple[Floats, str]:
         return np.eye(protocol.n_features + 2)[-1:], "linear"
 
-    def update(self, protocol: RegressionProtocol, task: Task, report: Report) -> None:
-        super().update(protocol, task, report)
+    def learn_levels(self, protocol: RegressionProtocol, task: Task, report: Report) -> None:
+        super().learn_levels(protocol, task, report)
         protocol._state["deviation"] = max(1e-6, _TargetMean.levels(protocol).scale)
 
 
@@ -286,23 +284,21 @@ class _ProductsWithResidual(Products[RegressionProtocol]):
         return math.sqrt(protocol.n_terms / 2) / float(protocol._state["deviation"])
 
 
-class _GradientStep(Levels[RegressionProtocol]):
+class _Gradient(Question[RegressionProtocol]):
     """Gradient at the current model."""
 
     def functionals(self, protocol: RegressionProtocol) -> tuple[Floats, str]:
         return np.vstack([protocol._rows() @ protocol._terms(), protocol._residual()]), "gradient"
 
-    def task(self, protocol: RegressionProtocol, name: str) -> Task:
-        functionals, form = self.functionals(protocol)
-        if name != self._question:
-            return protocol._make_task(functionals, form, "levels")
-        noise = protocol._noise_of(max(2, protocol.n_terms), name)
-        return protocol._make_task(functionals, form, "vector", self._levels(protocol).radius_of_gradients(noise))
+    def radius(self, protocol: RegressionProtocol) -> float:
+        noise = protocol._noise_of(max(2, protocol.n_terms), "gradient")
+        return self._levels(protocol).radius_of_gradients(noise)
 
-    def update(self, protocol: RegressionProtocol, task: Task, report: Report) -> None:
-        if task.answer == "levels":
-            super().update(protocol, task, report)
-            return
+    def learn_levels(self, protocol: RegressionProtocol, task: Task, report: Report) -> None:
+        # Gradients have the same units in all cohorts.
+        protocol._add_levels("gradient", task, report, to_earlier=True)
+
+    def learn(self, protocol: RegressionProtocol, task: Task, report: Report) -> None:
         levels = self._levels(protocol)
         sampled = min(levels.scale, task.radius) ** 2 / (protocol.n_terms * report.n_people)
         noise = math.sqrt(task.standard_error(report.n_people) ** 2 + sampled)
@@ -320,6 +316,6 @@ RegressionProtocol.steps = STEPS_OF_FEATURES | {
     "target_levels": _TargetLevels("target"),
     "products_levels": _ProductsWithResidual("products"),
     "products": _ProductsWithResidual("products"),
-    "gradient_levels": _GradientStep("gradient"),
-    "gradient": _GradientStep("gradient"),
+    "gradient_levels": _Gradient("gradient"),
+    "gradient": _Gradient("gradient"),
 }
