@@ -75,7 +75,7 @@ FREE = {
     "a large ball": skldp.PrivUnitTransformer(norm=1e300),
     "metric": skldp.MultivariateLaplacePrivatizer(),
     "metric in a ball": skldp.MultivariateLaplacePrivatizer(radius=1.0),
-    "metric, tiny": skldp.MultivariateLaplacePrivatizer(1e300, radius=1e-300),
+    "metric, tiny": skldp.MultivariateLaplacePrivatizer(1e250, radius=1e-250),
     "metric, words": skldp.MultivariateLaplacePrivatizer(vocabulary=np.eye(3)),
     "projection": skldp.RandomProjectionPrivatizer(n_components=2),
     "projection of a ball": skldp.RandomProjectionPrivatizer(n_components=2, radius=1.0),
