@@ -11,7 +11,7 @@ import numpy.typing as npt
 from skldp._checks import check_integer, is_number
 from skldp.learning._levels import NormLevels
 from skldp.learning._likelihood import Likelihood, normal_people
-from skldp.learning._linear_protocol import STEPS_OF_FEATURES, LinearProtocol
+from skldp.learning._linear_protocol import OUTCOME_MOST, OUTCOME_SHARE, STEPS_OF_FEATURES, LinearProtocol
 from skldp.learning._posterior import Gradients, positive_means, posterior
 from skldp.learning._protocol import Question, Step, split_evenly
 from skldp.learning._reports import Report
@@ -20,9 +20,8 @@ from skldp.learning._vectors import contrasts
 
 Floats = npt.NDArray[np.float64]
 
-# Fractions of people who report class shares, and the levels of the whitened terms. Where little besides the shares can
-# be learnt, more people report them.
-_SHARES_SHARE, _SHARES_MOST, _TERM_LEVELS = 0.06, 0.3, 0.03
+# Fraction of people who report the levels of the whitened terms.
+_TERM_LEVELS = 0.03
 # Cohorts of gradients.
 _N_COHORTS = 20
 # Fraction of the gradient cohorts of "once" that fix the model at which the others are asked.
@@ -199,7 +198,7 @@ class ClassificationProtocol(LinearProtocol):
         n = self.n_people
         if not self.is_enough:
             return [("shares", n)]
-        share = _SHARES_SHARE + _SHARES_MOST / (1 + self.sufficiency)
+        share = OUTCOME_SHARE + OUTCOME_MOST / (1 + self.sufficiency)
         steps = [("shares", int(share * n))] if self.fit_intercept else []
         steps += self._plan_of_features(n - sum(people for _, people in steps))
         steps.append(("gradient_levels", int(_TERM_LEVELS * n)))

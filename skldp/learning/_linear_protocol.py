@@ -23,6 +23,9 @@ from skldp.learning._vectors import n_products, symmetric_matrix
 Floats = npt.NDArray[np.float64]
 P = TypeVar("P", bound="LinearProtocol")
 
+# Fraction of people who report the target's mean or the shares of classes. Where little besides can be learnt, more of
+# them do: `OUTCOME_MOST` at a sufficiency of 0.
+OUTCOME_SHARE, OUTCOME_MOST = 0.06, 0.9
 # Fractions of people who report the features' levels and centre.
 _CENTER_LEVELS, _CENTER_SHARE, _WIDTH_LEVELS = 0.02, 0.05, 0.03
 # Fraction of a cohort that reports levels.

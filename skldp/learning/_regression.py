@@ -11,6 +11,8 @@ from skldp.learning._levels import NormLevels
 from skldp.learning._linear_protocol import (
     EXPECTED_DEVIATION,
     LEVELS_SHARE,
+    OUTCOME_MOST,
+    OUTCOME_SHARE,
     STEPS_OF_FEATURES,
     LinearProtocol,
     Products,
@@ -22,8 +24,8 @@ from skldp.learning._tasks import Task, number_variance
 
 Floats = npt.NDArray[np.float64]
 
-# Fractions of people. Where little besides the target's mean can be learnt, more of them report it.
-_TARGET_SHARE, _TARGET_MOST, _TARGET_LEVELS, _GRADIENT_LEVELS = 0.06, 0.9, 0.05, 0.03
+# Fractions of people who report levels of the target, and of gradients.
+_TARGET_LEVELS, _GRADIENT_LEVELS = 0.05, 0.03
 # Cohorts of gradients.
 _N_COHORTS = 20
 # Smallest fraction of an error that clipped gradients are taken to show.
@@ -160,7 +162,7 @@ class RegressionProtocol(LinearProtocol):
             return self._plan_of_target(n, 1.0) if self.fit_intercept else [("target_levels", n)]
         steps = [("target_levels", int(_TARGET_LEVELS * n))]
         if self.fit_intercept:
-            steps = self._plan_of_target(n, _TARGET_SHARE + _TARGET_MOST / (1 + enough))
+            steps = self._plan_of_target(n, OUTCOME_SHARE + OUTCOME_MOST / (1 + enough))
         # A gradient of one term has no direction.
         once = self.kind == "once" or self.n_terms < 2
         steps += self._plan_of_features(n - sum(people for _, people in steps), all_products=once)

@@ -123,7 +123,7 @@ def test_balanced_classes_are_equally_frequent(kind):
     assert shares.min() < 0.1
     # What everybody counts for, with one over the share of their class as a weight.
     weighted = np.mean(probabilities * (1 / shares)[y.astype(int), None], axis=0) / 3
-    np.testing.assert_allclose(weighted, 1 / 3, atol=0.05)
+    np.testing.assert_allclose(weighted, 1 / 3, atol=0.06)
 
 
 @pytest.mark.parametrize(
