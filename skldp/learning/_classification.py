@@ -110,6 +110,8 @@ class ClassificationProtocol(LinearProtocol):
     True
     """
 
+    _arguments = ("n_features", "n_people", "n_classes", "epsilon", "kind", "fit_intercept", "class_weight")
+
     def __init__(
         self,
         n_features: int,
@@ -174,20 +176,6 @@ class ClassificationProtocol(LinearProtocol):
     def _logits(self) -> Floats:
         result: Floats = contrasts(self.n_classes) @ np.array(self._state["beta"])
         return result
-
-    def _settings(self) -> dict[str, Any]:
-        return {
-            "n_features": self.n_features,
-            "n_people": self.n_people,
-            "n_classes": self.n_classes,
-            "epsilon": self.epsilon,
-            # Recompute the bounds of the target from the number of classes.
-            "low": self._box.low[:-1],
-            "high": self._box.high[:-1],
-            "kind": self.kind,
-            "fit_intercept": self.fit_intercept,
-            "class_weight": self.class_weight,
-        }
 
     def _vector_lengths(self) -> set[int]:
         n_contrasts = self.n_classes - 1

@@ -63,6 +63,8 @@ class DiscriminantProtocol(Protocol):
     _stays_open = "tensor"
     _told_later = ("levels", "offset")
 
+    _arguments = ("n_features", "n_people", "n_classes", "epsilon", "in_ball")
+
     def __init__(
         self,
         n_features: int,
@@ -163,17 +165,7 @@ class DiscriminantProtocol(Protocol):
         return result
 
     def _settings(self) -> dict[str, Any]:
-        return {
-            "n_features": self.n_features,
-            "n_people": self.n_people,
-            "n_classes": self.n_classes,
-            "epsilon": self.epsilon,
-            # Recompute the bounds of the target from the number of classes.
-            "low": self._box.low[:-1],
-            "high": self._box.high[:-1],
-            "in_ball": self.in_ball,
-            "public": None if self._public is None else self._public.tolist(),
-        }
+        return super()._settings() | {"public": None if self._public is None else self._public.tolist()}
 
     def _vector_lengths(self) -> set[int]:
         lengths = {max(2, self.n_features), max(2, self.n_classes - 1), self._tensor_length}

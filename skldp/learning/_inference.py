@@ -2,7 +2,7 @@
 
 import math
 import sys
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -62,27 +62,9 @@ class InferenceProtocol(RegressionProtocol):
     second moments of some direction do not stand out of the noise. :attr:`refusal` says so.
     """
 
-    def __init__(
-        self,
-        n_features: int,
-        n_people: int,
-        *,
-        epsilon: float,
-        low: npt.ArrayLike,
-        high: npt.ArrayLike,
-        kind: Literal["rounds", "once"] = "rounds",
-        fit_intercept: bool = True,
-    ) -> None:
+    def __init__(self, n_features: int, n_people: int, **settings: Any) -> None:
         self._n_model = n_people
-        super().__init__(
-            n_features,
-            n_people,
-            epsilon=epsilon,
-            low=low,
-            high=high,
-            kind=kind,
-            fit_intercept=fit_intercept,
-        )
+        super().__init__(n_features, n_people, **settings)
         self._state |= {
             "scaling": np.eye(self._n_terms).tolist(),
             "grams": [],

@@ -23,8 +23,6 @@ _LOG_SPREAD = 0.7
 _OF_REFERENCE = 0.02
 # The same for moments, whose directions noise hides at wider radii.
 _OF_REFERENCE_OF_MOMENTS = 0.04
-# The same for residuals of classes, which are skewed.
-_OF_RESIDUALS = 0.02
 # Scales of the reference, relative to the top of the levels, four for each factor of two.
 _SCALES = 2.0 ** (-np.arange(-4, 4 * N_LEVELS + 1) / 4)
 # Most degrees of freedom of a reference: features may be correlated.
@@ -158,7 +156,7 @@ class NormLevels:
         shares, excess = (np.outer(chances, one).ravel() for one in self._distribution)
         radii = self.top * sizes.max() * 2.0 ** (-np.arange(4 * N_LEVELS - 3) / 4)
         beyond = np.maximum(norms - radii[:, None], 0)
-        bias = np.hypot(_OF_RESIDUALS * (beyond @ shares), beyond @ excess)
+        bias = np.hypot(_OF_REFERENCE * (beyond @ shares), beyond @ excess)
         information = norms**2 * shares
         shown = np.minimum(1, radii[:, None] / norms) @ information / information.sum()
         best = int(np.argmin(np.hypot(noise * radii, bias) / shown))

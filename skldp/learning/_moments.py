@@ -79,6 +79,7 @@ class MomentsProtocol(Protocol):
     True
     """
 
+    _arguments = ("n_features", "n_people", "epsilon", "blocks")
     least_sufficiency = 8.0
 
     def __init__(
@@ -150,16 +151,6 @@ class MomentsProtocol(Protocol):
         last = self._state["last"]
         before = self.n_people - (0 if last is None else self._steps[-1][1])
         return before + (0 if last is None else Report.from_json(last["report"]).n_people)
-
-    def _settings(self) -> dict[str, Any]:
-        return {
-            "n_features": self.n_features,
-            "n_people": self.n_people,
-            "epsilon": self.epsilon,
-            "low": self._box.low[:-1],
-            "high": self._box.high[:-1],
-            "blocks": self.blocks,
-        }
 
     def _vector_lengths(self) -> set[int]:
         lengths = {max(2, self.n_coordinates)}

@@ -85,6 +85,9 @@ class Protocol(ABC):
 
     # Steps by name.
     steps: "ClassVar[dict[str, Step[Any]]]"
+    # Arguments of the constructor besides the bounds, and whether these have the target's.
+    _arguments: ClassVar[tuple[str, ...]]
+    _bounds_target = False
     # Name of the last step that stays open for more people, and the state that later steps add.
     _stays_open = ""
     _told_later: tuple[str, ...] = ()
@@ -353,9 +356,11 @@ class Protocol(ABC):
         matrix[:, 0] -= functionals[:, 1:] @ np.array(self._state["center"])
         return tuple(map(tuple, matrix.tolist()))
 
-    @abstractmethod
     def _settings(self) -> dict[str, Any]:
         """Return the constructor arguments, for JSON."""
+        low, high = self._box.low, self._box.high
+        bounds = {"low": low, "high": high} if self._bounds_target else {"low": low[:-1], "high": high[:-1]}
+        return {name: getattr(self, name) for name in self._arguments} | bounds
 
     @abstractmethod
     def _vector_lengths(self) -> set[int]:

@@ -2,7 +2,7 @@ r"""Protocol of least squares, one release per person; its states are public JSO
 
 import math
 from itertools import groupby
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -99,6 +99,9 @@ class RegressionProtocol(LinearProtocol):
     (4000, True)
     """
 
+    _arguments = ("n_features", "n_people", "epsilon", "kind", "fit_intercept")
+    _bounds_target = True
+
     def __init__(
         self,
         n_features: int,
@@ -136,17 +139,6 @@ class RegressionProtocol(LinearProtocol):
         beta, center = np.array(self._state["beta"]), np.array(self._state["center"])
         at_origin = center[-1] + beta[0] - beta[1:] @ (center[:-1] + self._box.center[:-1] / self._box.radius[:-1])
         return float(self._box.center[-1] + self._box.radius[-1] * at_origin)
-
-    def _settings(self) -> dict[str, Any]:
-        return {
-            "n_features": self.n_features,
-            "n_people": self.n_people,
-            "epsilon": self.epsilon,
-            "low": self._box.low,
-            "high": self._box.high,
-            "kind": self.kind,
-            "fit_intercept": self.fit_intercept,
-        }
 
     @property
     def _n_multiplied(self) -> int:
