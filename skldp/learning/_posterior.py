@@ -162,7 +162,7 @@ def _under_prior(reports: Sequence[Gradients], prior: Floats, base: Floats, befo
     Shapes: prior, base, before (n_outcomes, n_terms).
     """
     n_outcomes, n_terms = base.shape
-    precision, weighted, log = np.zeros((n_outcomes, n_terms, n_terms)), np.zeros_like(base), 0.0
+    precision, weighted = np.zeros((n_outcomes, n_terms, n_terms)), np.zeros_like(base)
     means = []
     for report in reports:
         inverse = np.linalg.inv(report.rows).T
@@ -178,19 +178,25 @@ def _under_prior(reports: Sequence[Gradients], prior: Floats, base: Floats, befo
             weights[k], centers[k] = (1 / errors).sum(), report.values[:, k].T @ (1 / errors)
             precision[k] += weights[k] * design.T @ design
             weighted[k] += design.T @ (values / errors[:, None]).sum(axis=0)
-            log -= float(n_terms * np.log(errors).sum() + ((values**2).sum(axis=1) / errors).sum()) / 2
         means.append((report, weights, centers / weights[:, None]))
+
+    def of_prior(model: Floats) -> float:
+        return float(((model - base) ** 2 / np.where(prior > 0, prior, 1.0)).sum())
 
     def misfit(model: Floats) -> float:
         of_reports = sum(weights @ ((mean - report.at_zero(model)) ** 2).sum(axis=1) for report, weights, mean in means)
-        away = model - base
-        return float(of_reports + (away**2 / np.where(prior > 0, prior, 1.0)).sum())
+        return float(of_reports) + of_prior(model)
 
     gain = np.eye(n_terms) + prior[:, :, None] * precision
     moved = np.linalg.solve(gain, (prior * weighted)[:, :, None])[:, :, 0]
-    log += float((weighted * moved).sum() - np.linalg.slogdet(gain)[1].sum()) / 2
     # Gradients are linear near the estimate only: a step that fits worse is halved.
     start, step = np.where(prior > 0, before, base), 1.0
     while step > _LEAST_STEP and misfit(start + step * (base + moved - start)) > misfit(start):
         step /= 2
-    return start + step * (base + moved - start), log
+    found = start + step * (base + moved - start)
+    # The errors of second moments depend on the model, and noise does not: it alone says how probable the reports are.
+    log = -of_prior(found) - float(np.linalg.slogdet(gain)[1].sum())
+    for report in reports:
+        squares = ((report.values - report.at_zero(found)) ** 2).sum(axis=(1, 2))
+        log -= float((squares / report.noises**2).sum())
+    return found, log / 2
