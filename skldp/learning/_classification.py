@@ -26,7 +26,7 @@ _TERM_LEVELS = 0.03
 _N_COHORTS = 20
 # Fraction of the gradient cohorts of "once" that fix the model at which the others are asked.
 _FIRST_MODEL = 0.35
-# Prior variance of the contrasts of the log odds.
+# Prior variance of the contrasts of the log odds, over people and over half of a feature's bounds.
 _LOG_ODDS = 4.0
 
 
@@ -230,12 +230,14 @@ class ClassificationProtocol(LinearProtocol):
         """Return the variances of the prior of the contrasts, known ones and those of an unknown scale.
 
         Shapes: turned (n_classes - 1, n_classes - 1), the contrasts; rows (n_terms, n_terms), the whitened terms; both
-        results (n_classes - 1, n_terms). Without slopes the constant is the logarithm of the shares; with slopes it
-        differs.
+        results (n_classes - 1, n_terms). Noise may hide people far from the rest: the log odds at the bounds count as
+        well as those of the reported moments. Without slopes the constant is the logarithm of the shares; with slopes
+        it differs.
         """
         state = self._state
         known = np.zeros((self.n_classes - 1, self.n_terms))
-        unknown = np.full_like(known, _LOG_ODDS / self.n_terms)
+        squares = (rows[:, -self.n_features :] ** 2).mean(axis=1)
+        unknown = known + _LOG_ODDS / (self.n_terms + squares)
         if self.fit_intercept:
             known[:, 0] = np.diag(turned.T @ np.array(state["shares_error"]) @ turned)
             unknown[:, 0] = _LOG_ODDS * (1 + min(1.0, state["center_error"] / state["width"] ** 2))

@@ -264,7 +264,9 @@ class DiscriminantProtocol(Protocol):
             axes, means, noise, within = axes @ turn, means @ turn, noise @ turn**2, np.ones(k)
         else:
             between = shares @ (means**2 - noise).sum(axis=1)
-            square = self._levels_about("spread").scale ** 2
+            levels = self._levels_about("spread")
+            # People whom noise may hide make rows vary as much as expected, at most.
+            square = max(levels.scale, min(levels.scale_with_hidden, levels.expected)) ** 2
             within = np.full(k, max(square - float(between), square / 4) / k)
         return *linear_rule(means, noise, within, shares), axes
 

@@ -106,7 +106,7 @@ class MomentsProtocol(Protocol):
             "center": [0.0] * k,
             "levels": {},
             "columns": [],
-            "whitening": np.eye(k).tolist(),
+            "whitening": np.diag(1 / np.array([1.0] * len(self._free) + self._deviations_of_blocks())).tolist(),
             "remembered": [1.0] * k,
             "told": [],
             "last": None,
@@ -161,7 +161,7 @@ class MomentsProtocol(Protocol):
         if enough < self.least_sufficiency:
             return [("center_levels", n // 5), ("center", n - n // 5)]
         steps = [("center_levels", int(_CENTER_LEVELS_SHARE * n)), ("center", int(_CENTER_SHARE * n))]
-        steps += [("column_levels", int(_COLUMN_SHARE * n / len(self._free)))] * len(self._free)
+        steps += [("column_levels", int(_COLUMN_SHARE * n / len(self._free))) for _ in self._free]
         for share in _EARLY_SHARES:
             if enough * share >= _STAGE_SUFFICIENCY:
                 n_scale = int(_LEVELS_SHARE * share * n)

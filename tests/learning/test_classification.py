@@ -318,3 +318,15 @@ def test_what_clipping_takes_is_added_again():
     kept, noise, _ = learnt._state["gradients"][-1]
     np.testing.assert_allclose(kept, likelihood.at_zero(model), atol=1e-12)
     assert noise == pytest.approx(0.1 / shown)
+
+
+@KINDS
+@pytest.mark.parametrize("seed", [7, 9, 10])
+def test_a_hidden_rare_value_moves_no_prediction_far(kind, seed):
+    rng = np.random.default_rng(seed)
+    X = (rng.random((11_000, 1)) < 0.04).astype(float)
+    y = (rng.random(11_000) < special.expit(2 * X[:, 0] - 1)).astype(float)
+    learnt = ClassificationProtocol(1, 8_000, 2, epsilon=4.0, low=[-1], high=[1], kind=kind)
+    simulate(learnt, X[:8_000], y[:8_000], seeded(seed))
+    shares = np.array([1 - y.mean(), y.mean()])
+    assert log_loss(learnt, X[8_000:], y[8_000:]) < 0.02 - np.log(shares[y[8_000:].astype(int)]).mean()

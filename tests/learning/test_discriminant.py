@@ -273,3 +273,16 @@ def test_members_are_unbiased():
     np.testing.assert_allclose(flips @ unbiased_members(np.arange(3), flips), np.eye(3), atol=1e-12)
     with pytest.raises(ValueError, match="tell every class"):
         unbiased_members(np.arange(2), np.full((2, 2), 0.5))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_hidden_rare_value_moves_no_prediction_far(seed):
+    rng = np.random.default_rng(seed)
+    X = np.where(rng.random((11_000, 1)) < 0.05, rng.exponential(0.3, (11_000, 1)), 0)
+    y = (rng.random(11_000) < 1 / (1 + np.exp(1 - 2 * X[:, 0]))).astype(float)
+    learnt = DiscriminantProtocol(1, 8_000, 2, epsilon=4.0, low=[-1], high=[1])
+    simulate(learnt, X[:8_000], y[:8_000], seeded(seed))
+    scores = X[8_000:] @ np.diff(learnt.coefficients, axis=0).T + np.diff(learnt.intercepts)
+    loss = np.logaddexp(0, scores[:, 0] * (1 - 2 * y[8_000:])).mean()
+    share = y.mean()
+    assert loss < 0.02 - share * np.log(share) - (1 - share) * np.log(1 - share)

@@ -356,3 +356,15 @@ def test_what_the_last_radius_may_cut_off_is_part_of_the_errors():
         levels.bias(law.task.radius, 1 / math.sqrt(3)), rel=1e-6
     )
     assert law.cut > 0
+
+
+@pytest.mark.parametrize("n_people", [5, 50_000])
+def test_all_columns_may_be_of_blocks(n_people):
+    X = np.eye(3)[np.random.default_rng(0).choice(3, n_people, p=[0.5, 0.3, 0.2])]
+    protocol = MomentsProtocol(3, n_people, epsilon=4.0, low=[0] * 3, high=[1] * 3, blocks=[[0, 1, 2]])
+    simulate(protocol, X, np.zeros(n_people), seeded())
+    estimates = protocol.estimates
+    assert np.isclose(estimates.location.sum(), 1)
+    # Without reports of products, equally frequent classes are assumed.
+    truth = np.cov(X.T) if protocol.is_enough else (np.eye(3) - 1 / 3) / 3
+    np.testing.assert_allclose(estimates.covariance, truth, atol=0.02)
