@@ -9,6 +9,7 @@ import numpy.typing as npt
 from skldp._arrays import as_numbers, kind_of
 from skldp._checks import check_integer
 from skldp.learning._levels import NormLevels, shares_of_levels
+from skldp.learning._linear_protocol import EXPECTED_DEVIATION
 from skldp.learning._linear_rule import (
     clear_shares,
     likeliest_numbers,
@@ -34,8 +35,6 @@ _LEAST_CENTER_SHARE, _MOST_CENTER_SHARE, _LASTING_ERROR = 0.02, 0.25, 0.6
 _FLOOR = 0.5
 # Products are asked for from this sufficiency of a regression on, in units of its terms.
 _PRODUCTS_PAY = 100.0
-# Expected deviation of a feature, in half widths of its bounds.
-_EXPECTED_DEVIATION = 1 / 3
 # Smallest eigenvalue of public vectors that counts as a direction.
 _NOTHING = 1e-9
 # Error of shares of levels that are public.
@@ -212,7 +211,7 @@ class DiscriminantProtocol(Protocol):
         if question == "offset":
             return self._levels_of(question, self._levels_about("spread").scale / math.sqrt(self._state["told"]))
         is_white = question == "spread" and self._state["variances"] is not None
-        expected = math.sqrt(self.n_features) * (1.0 if is_white else _EXPECTED_DEVIATION)
+        expected = math.sqrt(self.n_features) * (1.0 if is_white else EXPECTED_DEVIATION)
         return self._levels_of(question, expected**2 if question == "products" else expected, self._state["told"])
 
     def _clipping_of_tensor(self) -> tuple[float, float]:

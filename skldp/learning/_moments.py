@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from skldp._checks import is_integer
 from skldp.learning._levels import NormLevels
-from skldp.learning._linear_protocol import LEAST_VARIANCE
+from skldp.learning._linear_protocol import EXPECTED_DEVIATION, LEAST_VARIANCE
 from skldp.learning._moment_estimates import MomentEstimates, estimates_of
 from skldp.learning._posterior import combine_reports, kept_fractions, with_least_variances
 from skldp.learning._protocol import Protocol, Question, nearest_positive
@@ -25,8 +25,6 @@ _EARLY_SHARES, _STAGE_SUFFICIENCY, _COLUMN_SHARE = (0.1, 0.15, 0.15), 3.0, 0.06
 _CENTER_LEVELS_SHARE, _CENTER_SHARE, _LEVELS_SHARE = 0.02, 0.06, 0.06
 # Smallest eigenvalues of the whitening and of remembered variances, in units of the largest noise eigenvalue.
 _FLOOR, _REMEMBERED_FLOOR = 0.5, 0.2
-# Expected deviation of a column, in half widths of its bounds.
-_EXPECTED_DEVIATION = 1 / 3
 
 
 class MomentsProtocol(Protocol):
@@ -145,13 +143,6 @@ class MomentsProtocol(Protocol):
             cut=cut,
         )
 
-    @property
-    def n_answered(self) -> int:
-        """Number of people who answered, those added later to the last task included."""
-        last = self._state["last"]
-        before = self.n_people - (0 if last is None else self._steps[-1][1])
-        return before + (0 if last is None else Report.from_json(last["report"]).n_people)
-
     def _vector_lengths(self) -> set[int]:
         lengths = {max(2, self.n_coordinates)}
         return lengths | {n_products(self.n_coordinates + 1) for name, _ in self._steps if name == "products"}
@@ -205,7 +196,7 @@ class MomentsProtocol(Protocol):
     def _levels_of_records(self) -> NormLevels:
         """Return the distribution of the norms of records."""
         k = self.n_coordinates
-        return self._levels_of("center", _EXPECTED_DEVIATION * math.sqrt(k), k)
+        return self._levels_of("center", EXPECTED_DEVIATION * math.sqrt(k), k)
 
     @property
     def undetected_share(self) -> float:
@@ -265,10 +256,10 @@ class _Column(Question[MomentsProtocol]):
 
     def learn_levels(self, protocol: MomentsProtocol, task: Task, report: Report) -> None:
         super().learn_levels(protocol, task, report)
-        protocol._add_column(protocol._levels_of("column", _EXPECTED_DEVIATION).scale_with_hidden)
+        protocol._add_column(protocol._levels_of("column", EXPECTED_DEVIATION).scale_with_hidden)
 
     def miss(self, protocol: MomentsProtocol) -> None:
-        protocol._add_column(_EXPECTED_DEVIATION)
+        protocol._add_column(EXPECTED_DEVIATION)
 
 
 class _Products(Question[MomentsProtocol]):

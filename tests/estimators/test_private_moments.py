@@ -74,7 +74,6 @@ def test_columns_have_names_and_one_hot_blocks():
     fit = moments.regress("size", on=["red", "green", "blue"])
     assert fit.predict(np.eye(3))[2] == pytest.approx(0.5, abs=0.1)
     moments.partial_fit(table)
-    assert moments.protocol_.n_answered > 1.5 * N
     with pytest.raises(ValueError, match="'white'"):
         moments.regress("white")
 
