@@ -324,7 +324,7 @@ def _checked_weights(given: Any, n_classes: int) -> str | tuple[float, ...] | No
     if isinstance(given, str) and given == "balanced":
         return given
     if (
-        isinstance(given, str)
+        np.ndim(given) != 1
         or len(given) != n_classes
         or not all(is_number(one) and 1e-30 <= one <= 1e30 for one in given)
     ):

@@ -95,7 +95,7 @@ class InferenceProtocol(RegressionProtocol):
 
     @property
     def asks_for_errors(self) -> bool:
-        """Whether there are enough people for errors; otherwise all of them fit the model."""
+        """True if there are enough people for errors; otherwise all of them fit the model."""
         return self._n_model < self.n_people
 
     @property
@@ -105,7 +105,7 @@ class InferenceProtocol(RegressionProtocol):
         if not self.asks_for_errors:
             needed = n_people_for_intervals(self)
             rule = "more than one term" if needed is None else f"at least {needed:,} people"
-            return f"It takes {rule} for errors to be told at epsilon {self.epsilon:.4g}. Got {self.n_people:,} people."
+            return f"It takes {rule} for standard errors at epsilon {self.epsilon:.4g}. Got {self.n_people:,} people."
         if any(one is None or one["cohorts"] < 2 for one in told):
             return "At least two of the cohorts of each of the last two tasks must have answered. Got fewer."
         if self._state["terms_cut"] > _MOST_CUT:
@@ -220,7 +220,7 @@ class InferenceProtocol(RegressionProtocol):
         residual = np.eye(self.n_features + 2)[-1] - np.array(beta) @ self._terms()
         people = max(1, sum(wanted for other, wanted in self._steps if other in ("first", "second")))
         noise = math.sqrt(noise_variance(self._n_terms, self.epsilon) / people)
-        radius = self._levels_of("first", self._expected_norm).radius_within(_GRADIENT_CUT, noise, 0.0)
+        radius = self._levels_of("first", self._expected_norm).radius_within(_GRADIENT_CUT, noise)
         return self._make_task(np.vstack([functionals, residual]), "gradient", answer, radius)
 
     @property
@@ -233,7 +233,7 @@ class InferenceProtocol(RegressionProtocol):
     def _gram_radius(self) -> float:
         """Return the radius of products."""
         noise = gram_edge(1.0, self._n_terms, self.epsilon, max(1, self._people_of("gram") // _N_GRAMS))
-        radius = self._gram_levels().radius_within(_GRAM_CUT, noise, 0.0)
+        radius = self._gram_levels().radius_within(_GRAM_CUT, noise)
         return min(radius, _MOST_NOISE / noise * math.sqrt(_N_GRAMS))
 
     @property

@@ -80,13 +80,13 @@ class Protocol(ABC):
     Shapes: `low, high` (n_features + 1,).
 
     Everything in ``_state`` is made of public documents alone: numbers and lists that JSON holds to the bit. For a step
-    called *name* there is a hook ``_take_name(task, report)``, and where it matters that nobody answered it,
+    called *name* there is a hook ``_take_name(task, report)``, and where a missing report matters,
     ``_miss_name()``.
     """
 
     # Name of the last step that stays open for more people, and the state that later steps add.
     _stays_open = ""
-    _told_later: tuple[str, ...] = ()
+    _later_state: tuple[str, ...] = ()
     # Smallest sufficiency, and number of people for each number, for a model that depends on the record.
     least_sufficiency = LEAST_SUFFICIENCY
     _least_per_number = 0
@@ -127,7 +127,7 @@ class Protocol(ABC):
 
     @property
     def is_enough(self) -> bool:
-        """Whether there are at least `n_needed` people."""
+        """True if there are at least `n_needed` people."""
         people = self.n_people >= self._least_per_number * (self.n_features + 1)
         return people and self.sufficiency >= self.least_sufficiency
 
@@ -137,7 +137,7 @@ class Protocol(ABC):
         Raises
         ------
         ValueError
-            If it was answered: nobody may be asked twice.
+            If it was answered: each person reports once.
         """
         task = self.task
         if task is None or self._state["step"]:
@@ -162,7 +162,7 @@ class Protocol(ABC):
         Parameters
         ----------
         reports : Report, or iterable of Report, or None
-            Of the open task, in any order. None, or no report, if nobody answered: then the step teaches nothing.
+            Of the open task, in any order. None, or no report, without answers: the step then changes no estimate.
 
         Returns
         -------
@@ -177,7 +177,7 @@ class Protocol(ABC):
 
         Notes
         -----
-        A report holds no names: one that is handed in twice counts twice, which only the number of people shows.
+        A report holds no names: a repeated report counts twice, which only the number of people shows.
         """
         task = self.task
         if task is None:
@@ -220,7 +220,7 @@ class Protocol(ABC):
         task = self.frozen_task
         if task is None:
             raise ValueError("Only a protocol of the kind 'once' whose tasks were all answered takes more answers.")
-        last, later = self._state["last"], {name: self._state[name] for name in self._told_later}
+        last, later = self._state["last"], {name: self._state[name] for name in self._later_state}
         several = [reports] if isinstance(reports, Report) else list(reports)
         for report in several:
             task.check(report)
@@ -358,7 +358,7 @@ class Protocol(ABC):
 
     @abstractmethod
     def _vector_lengths(self) -> set[int]:
-        """Return the radius of released vectors."""
+        """Return the lengths of the vectors that people may release."""
 
 
 def split_evenly(n: int, n_parts: int) -> list[int]:

@@ -132,6 +132,7 @@ def test_balanced_classes_are_equally_frequent(kind):
         ({"kind": "twice"}, "kind"),
         ({"class_weight": "equal"}, "class_weight"),
         ({"class_weight": [1.0, 2.0]}, "class_weight"),
+        ({"class_weight": 5}, "class_weight"),
         ({"class_weight": [1.0, 2.0, 0.0]}, "class_weight"),
         ({"class_weight": [1.0, 2.0, np.nan]}, "class_weight"),
         ({"class_weight": [1.0, 2.0, 3.0], "fit_intercept": False}, "class_weight"),
