@@ -74,13 +74,6 @@ class ClassificationProtocol(LinearProtocol):
     class_weight : None, "balanced", or sequence of float, default=None
         Factors of the odds of the classes. ``"balanced"`` makes all classes equally frequent, by their reported shares.
 
-    Attributes
-    ----------
-    task : Task or None
-        The open task; None at the end.
-    n_wanted : int
-        Number of people to ask for it.
-
     Notes
     -----
     The shares of the classes are the model without slopes. Levels of the norms decide all radii (``NormLevels``). A
@@ -313,7 +306,7 @@ def _checked_weights(given: Any, n_classes: int) -> str | tuple[float, ...] | No
     if isinstance(given, str) and given == "balanced":
         return given
     if (
-        isinstance(given, str)
+        np.ndim(given) != 1
         or len(given) != n_classes
         or not all(is_number(one) and 1e-30 <= one <= 1e30 for one in given)
     ):

@@ -53,14 +53,13 @@ class DiscriminantProtocol(Protocol):
     Nearly everybody releases the tensor of a vector u and what their class differs by from the classes' shares. Its
     mean is :math:`\pi_k (\mu_k - \mu)` for every class k: K - 1 times as many numbers as u has, at the whole epsilon,
     whatever the number of classes. u is the record less its centre; with public vectors, in their main directions, each
-    divided by the square root of its standard deviation, halfway between telling what differs most and telling all
-    alike.
+    divided by the square root of its standard deviation, halfway between the raw and the whitened vector.
     """
 
     # Below this sufficiency the noise of the tensor exceeds its signal.
     least_sufficiency = 0.5
     _stays_open = "tensor"
-    _told_later = ("levels", "offset")
+    _later_state = ("levels", "offset")
 
     _arguments = ("n_features", "n_people", "n_classes", "epsilon", "in_ball")
 

@@ -45,7 +45,7 @@ def least_squares_of_releases(
     whatever the mechanism: a sandwich.
 
     Where the corrected variance of a direction is less than five standard errors above 0, noise hides it. It is then
-    raised to that, which shrinks the coefficients, and no error is told.
+    raised to that, which shrinks the coefficients, and has no standard error.
 
     References
     ----------

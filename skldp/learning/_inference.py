@@ -76,7 +76,7 @@ class InferenceProtocol(RegressionProtocol):
 
     @property
     def asks_for_errors(self) -> bool:
-        """Whether there are enough people for errors; otherwise all of them fit the model."""
+        """True if there are enough people for errors; otherwise all of them fit the model."""
         return self._n_model < self.n_people
 
     @property
@@ -86,7 +86,7 @@ class InferenceProtocol(RegressionProtocol):
         if not self.asks_for_errors:
             needed = n_people_for_intervals(self)
             rule = "more than one term" if needed is None else f"at least {needed:,} people"
-            return f"It takes {rule} for errors to be told at epsilon {self.epsilon:.4g}. Got {self.n_people:,} people."
+            return f"It takes {rule} for standard errors at epsilon {self.epsilon:.4g}. Got {self.n_people:,} people."
         if any(one is None or one["cohorts"] < 2 for one in told):
             return "At least two of the cohorts of each of the last two tasks must have answered. Got fewer."
         if self._state["terms_cut"] > _MOST_CUT:
@@ -226,7 +226,7 @@ class _Gram(Question[InferenceProtocol]):
     def radius(self, protocol: InferenceProtocol) -> float:
         people = max(1, protocol._people_of("gram") // _N_GRAMS)
         noise = gram_edge(1.0, protocol._n_terms, protocol.epsilon, people)
-        radius = protocol._gram_levels().radius_within(_GRAM_CUT, noise, 0.0)
+        radius = protocol._gram_levels().radius_within(_GRAM_CUT, noise)
         return min(radius, _MOST_NOISE / noise * math.sqrt(_N_GRAMS))
 
     def learn(self, protocol: InferenceProtocol, task: Task, report: Report) -> None:
@@ -260,7 +260,7 @@ class _First(Question[InferenceProtocol]):
         people = max(1, protocol._people_of("first") + protocol._people_of("second"))
         noise = math.sqrt(noise_variance(protocol._n_terms, protocol.epsilon) / people)
         levels = protocol._levels_of("first", protocol._expected_norm)
-        return levels.radius_within(_GRADIENT_CUT, noise, 0.0)
+        return levels.radius_within(_GRADIENT_CUT, noise)
 
     def learn(self, protocol: InferenceProtocol, task: Task, report: Report) -> None:
         state = protocol._state

@@ -100,7 +100,7 @@ class NormLevels:
         differs = np.abs(np.cumsum(self.shares) - beyond) > _DETECTED * errors
         shares = np.where(differs, np.maximum(self.shares, 0), reference)
         excess = np.where(differs, np.maximum(self.shares - reference, 0), 0)
-        # Impossible reports may leave nobody at any level.
+        # Impossible reports may leave all levels empty.
         total = shares.sum()
         return (shares / total, excess / total) if total > 0 else (reference, excess)
 
@@ -162,10 +162,10 @@ class NormLevels:
         best = int(np.argmin(np.hypot(noise * radii, bias) / shown))
         return float(radii[best]), float(shown[best])
 
-    def radius_within(self, share: float, noise: float, sampling: float) -> float:
+    def radius_within(self, share: float, noise: float) -> float:
         """Return the smallest radius whose bias is at most a fraction of the error, the top if there is none."""
         radii = self.top * 2.0 ** (-np.arange(4 * N_LEVELS - 3) / 4)
-        within = [r for r in radii if self.bias(r) <= share * np.hypot(noise * r, sampling)]
+        within = [r for r in radii if self.bias(r) <= share * noise * r]
         return float(min(within, default=self.top))
 
     @property

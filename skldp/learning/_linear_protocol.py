@@ -148,7 +148,7 @@ class LinearProtocol(Protocol):
             correlation = (
                 max(correlation, _spread(about[~diagonal], noise[~diagonal])) if len(about) > 1 else correlation
             )
-        variances = np.full((self.n_terms,) * 2, correlation) + (square - correlation) * np.eye(self.n_terms)
+        variances = np.where(np.eye(self.n_terms, dtype=bool), square, correlation)
         expected = np.eye(self.n_terms)
         if self.fit_intercept:
             rows_of_prior[0, 0] = 1.0

@@ -54,13 +54,13 @@ def linear_rule(means: _Array, noise: _Array, within: _Array, shares: _Array) ->
     return scale * about, scale * offsets + np.log(shares)
 
 
-def clear_shares(told: _Array, noise: float) -> _Array:
+def clear_shares(reported: _Array, noise: float) -> _Array:
     """Return class shares, shrunk to equal ones as far as the noise requires.
 
-    Shapes: told (n_classes,); returns (n_classes,).
+    Shapes: reported (n_classes,); returns (n_classes,).
     """
-    n_classes = len(told)
-    away = told - 1 / n_classes
+    n_classes = len(reported)
+    away = reported - 1 / n_classes
     degrees = n_classes - 1
     kept = _kept(float(away @ away), noise, degrees)
     least = np.clip(math.sqrt(noise / degrees), _LEAST_SHARE / n_classes, _MOST_OF_NOISE / n_classes)
@@ -85,21 +85,21 @@ def self_trained(
 
     Notes
     -----
-    Each pass gives the points to classes and takes the mean of what they say and what was told, both weighted by their
-    precision, and of one point at the centre, as which a class without points counts.
+    Each pass assigns the points to classes. A class mean is the average of its points, its reported mean and one point
+    at the centre, weighted by precision.
     """
     (n_classes, k), r = means.shape, points.shape[1]
-    weight_told = np.zeros((n_classes, r))
-    weight_told[:, :k] = 1 / noise
-    told = np.zeros((n_classes, r))
-    told[:, :k] = means * weight_told[:, :k]
+    weight_reported = np.zeros((n_classes, r))
+    weight_reported[:, :k] = 1 / noise
+    reported = np.zeros((n_classes, r))
+    reported[:, :k] = means * weight_reported[:, :k]
     within = _within(means, noise, variances[:k], shares)
     weights, intercepts = linear_rule(means, noise, within, shares)
     scores = points[:, :k] @ weights.T + intercepts
     for _ in range(_PASSES):
         members = np.eye(n_classes)[scores.argmax(axis=1)]
-        weight = (1 + members.sum(axis=0))[:, None] / variances + weight_told
-        everywhere, left = (members.T @ points / variances + told) / weight, 1 / weight
+        weight = (1 + members.sum(axis=0))[:, None] / variances + weight_reported
+        everywhere, left = (members.T @ points / variances + reported) / weight, 1 / weight
         within = _within(everywhere, left, variances, shares)
         weights, intercepts = linear_rule(everywhere, left, within, shares)
         scores = points @ weights.T + intercepts
@@ -146,21 +146,21 @@ def shrunk_covariance(rows: _Array) -> _Array:
     return result
 
 
-def likeliest_numbers(told: _Array, error: float) -> _Array:
+def likeliest_numbers(reported: _Array, error: float) -> _Array:
     """Return posterior means of numbers in [-1, 1] with normal errors, under their maximum-likelihood prior.
 
-    Shapes: told (n,); returns (n,).
+    Shapes: reported (n,); returns (n,).
 
     References
     ----------
     Kiefer and Wolfowitz, 1956; Jiang and Zhang, "General maximum likelihood empirical Bayes estimation of normal
     means", 2009.
     """
-    inside = np.clip(told, -1, 1)
+    inside = np.clip(reported, -1, 1)
     if error < _SMALL:
         return inside
     grid = np.linspace(-1, 1, 2 * math.ceil(2 / min(error, 0.1)) + 1)
-    exponents = -0.5 * ((told[:, None] - grid) / error) ** 2
+    exponents = -0.5 * ((reported[:, None] - grid) / error) ** 2
     likelihood = np.exp(exponents - exponents.max(axis=1, keepdims=True))
     law = np.full(len(grid), 1 / len(grid))
     for _ in range(_ITERATIONS):

@@ -117,15 +117,15 @@ class MomentEstimates:
     raw_covariance : ndarray of shape (n_features, n_features)
         Unbiased, of the last task alone, and where noise is large with negative eigenvalues.
     covariance : ndarray of shape (n_features, n_features)
-        The same with negative eigenvalues raised to 0, averaged with what the tasks before told: that counts as much as
+        The same with negative eigenvalues raised to 0, averaged with the earlier reports, which count as much as
         the noise. But for the directions that one-hot blocks do not have, its eigenvalues are above 0.
     changes : ndarray of shape (n_features, n_coordinates)
         How the columns follow from the coordinates that were released.
     law : ReleasedProducts or None
         How the products of the coordinates scatter; None without reports of them.
     expected : ReleasedProducts or None
-        The same by what the tasks before told alone. It says where intervals are told: a rule that looked at the last
-        task's noise would tell those that it made look good.
+        The same from earlier reports alone. It decides which intervals are given: a rule that depended on the last
+        task's noise would select those in which the noise is small by chance.
     """
 
     location: npt.NDArray[np.float64]
@@ -163,7 +163,7 @@ class MomentEstimates:
         Returns
         -------
         Correlations
-            Of `raw_covariance`. There is no interval where, by what the tasks before told, the standard error of one of
+            Of `raw_covariance`. There is no interval where, by the earlier reports, the standard error of one of
             the two variances is above a quarter of it, nor where noise leaves errors unknown.
         """
         check_fraction("level", level)

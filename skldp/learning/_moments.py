@@ -48,13 +48,6 @@ class MomentsProtocol(Protocol):
         Columns that are one category's one-hot code: of each block exactly one is 1 and the others are 0. Their bounds
         must be 0 and 1. A block of C columns then counts as C - 1, of a norm below 1.
 
-    Attributes
-    ----------
-    task : Task or None
-        The task that is open; None when all is done.
-    n_wanted : int
-        How many people are to be asked it.
-
     Notes
     -----
     Products longer than the radius of the last task are shortened to it, which biases their mean. The radius follows

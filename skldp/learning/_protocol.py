@@ -90,7 +90,7 @@ class Protocol(ABC):
     _bounds_target = False
     # Name of the last step that stays open for more people, and the state that later steps add.
     _stays_open = ""
-    _told_later: tuple[str, ...] = ()
+    _later_state: tuple[str, ...] = ()
     # Smallest sufficiency, and number of people for each number, for a model that depends on the record.
     least_sufficiency = LEAST_SUFFICIENCY
     _least_per_number = 0
@@ -131,7 +131,7 @@ class Protocol(ABC):
 
     @property
     def is_enough(self) -> bool:
-        """Whether there are at least `n_needed` people."""
+        """True if there are at least `n_needed` people."""
         people = self.n_people >= self._least_per_number * (self.n_features + 1)
         return people and self.sufficiency >= self.least_sufficiency
 
@@ -141,7 +141,7 @@ class Protocol(ABC):
         Raises
         ------
         ValueError
-            If it was answered: nobody may be asked twice.
+            If it was answered: each person reports once.
         """
         task = self.task
         if task is None or self._state["step"]:
@@ -150,7 +150,7 @@ class Protocol(ABC):
 
     @property
     def task(self) -> Task | None:
-        """Open task, a function of the public state."""
+        """Open task, a function of the public state; None at the end."""
         step = self._state["step"]
         return None if step == len(self._steps) else self._task_of(self._steps[step][0])
 
@@ -166,7 +166,7 @@ class Protocol(ABC):
         Parameters
         ----------
         reports : Report, or iterable of Report, or None
-            Of the open task, in any order. None, or no report, if nobody answered: then the step teaches nothing.
+            Of the open task, in any order. None, or no report, without answers: the step then changes no estimate.
 
         Returns
         -------
@@ -181,7 +181,7 @@ class Protocol(ABC):
 
         Notes
         -----
-        A report holds no names: one that is handed in twice counts twice, which only the number of people shows.
+        A report holds no names: a repeated report counts twice, which only the number of people shows.
         """
         task = self.task
         if task is None:
@@ -224,7 +224,7 @@ class Protocol(ABC):
         task = self.frozen_task
         if task is None:
             raise ValueError("Only a protocol of the kind 'once' whose tasks were all answered takes more answers.")
-        last, later = self._state["last"], {name: self._state[name] for name in self._told_later}
+        last, later = self._state["last"], {name: self._state[name] for name in self._later_state}
         several = [reports] if isinstance(reports, Report) else list(reports)
         for report in several:
             task.check(report)
@@ -364,7 +364,7 @@ class Protocol(ABC):
 
     @abstractmethod
     def _vector_lengths(self) -> set[int]:
-        """Return the radius of released vectors."""
+        """Return the lengths of the vectors that people may release."""
 
 
 class Step(ABC, Generic[P]):

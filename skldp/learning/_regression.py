@@ -62,13 +62,6 @@ class RegressionProtocol(LinearProtocol):
         :meth:`add` takes more answers to it at any time. ``"rounds"`` goes on with gradients at the current model.
     fit_intercept : bool, default=True
 
-    Attributes
-    ----------
-    task : Task or None
-        The open task; None at the end.
-    n_wanted : int
-        Number of people to ask for it.
-
     Notes
     -----
     There are four kinds of questions: the mean of a number or vector, products of the terms and the residual, a

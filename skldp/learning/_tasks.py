@@ -1,7 +1,7 @@
 r"""Tasks: public JSON documents that define what each person releases, and how reports are summed.
 
-A :class:`Task` says what a person releases: a function of their record, the mechanism and its epsilon. Everything in it
-is public, and nothing in it is trusted: it is read on a person's own device, from a stranger. A :class:`Report` is the
+A :class:`Task` says what a person releases: a function of their record, the mechanism and its epsilon. A device
+treats it as untrusted input. A :class:`Report` is the
 sum of what some people released, in whole numbers, so that reports add up to the same in any order on any machines.
 """
 
@@ -64,7 +64,7 @@ def levels_mechanism(epsilon: float) -> SubsetSelection:
 
 
 def levels_error(epsilon: float, n_people: int) -> float:
-    """Return the standard error of the share of people at a level that nobody is at."""
+    """Return the standard error of the share of people at an empty level."""
     mechanism = levels_mechanism(epsilon)
     return math.sqrt(mechanism.q * (1 - mechanism.q) / n_people) / (mechanism.p - mechanism.q)
 
@@ -104,8 +104,8 @@ class Task:
 
     Notes
     -----
-    The mechanism's guarantee holds for every record, so that nothing that a task says can make a release tell more
-    than its `epsilon`, which whoever answers compares with a limit of their own.
+    The mechanism's guarantee holds for every record, so that no task costs more than its `epsilon`, which a device
+    compares with its own limit.
 
     Examples
     --------
@@ -243,9 +243,9 @@ class Task:
         y : array-like of shape (n,)
         noise : Noise
         rows : ndarray of int, default=None
-            Whom of them; None is everybody. Taken block by block, so that no copy of them all is made.
+            Which of them; None for all. Taken block by block, without a copy of all rows.
         n_threads : int, default=1
-            The noise, and so the report, depends on it in no way.
+            Does not change the report.
 
         Returns
         -------
@@ -254,18 +254,18 @@ class Task:
         Raises
         ------
         ValueError
-            If a number is NaN or infinite, a shape is another, somebody is there twice, or nobody is: then nothing was
-            released.
+            If a number is NaN or infinite, a shape is another, a person is there twice, or there are none: then nothing
+            was released.
         """
         features, target = as_numbers(X, "X"), as_numbers(y, "y")
         shape = (len(target) if target.ndim else -1, len(self.low) - 1)
         if features.shape != shape or target.ndim != 1:
             raise ValueError(f"X must have the shape (n, {shape[1]}) and y as many. Got {kind_of(features)} instead.")
         if rows is not None and np.unique(rows % len(target)).size < len(rows):
-            raise ValueError("rows must be different people, who each answer once. Got somebody twice instead.")
+            raise ValueError("rows must be different people, who each answer once. Got the same person twice instead.")
         n = len(target) if rows is None else len(rows)
         if not n:
-            raise ValueError("A report is of at least one person. Got nobody instead.")
+            raise ValueError("A report must be of at least one person. Got none instead.")
         step = max(1, _CELLS // max(self._length, len(self.low)))
         parts = [slice(start, start + step) for start in range(0, n, step)]
 

@@ -132,6 +132,7 @@ def test_balanced_classes_are_equally_frequent(kind):
         ({"kind": "twice"}, "kind"),
         ({"class_weight": "equal"}, "class_weight"),
         ({"class_weight": [1.0, 2.0]}, "class_weight"),
+        ({"class_weight": 5}, "class_weight"),
         ({"class_weight": [1.0, 2.0, 0.0]}, "class_weight"),
         ({"class_weight": [1.0, 2.0, np.nan]}, "class_weight"),
         ({"class_weight": [1.0, 2.0, 3.0], "fit_intercept": False}, "class_weight"),
@@ -330,3 +331,17 @@ def test_a_hidden_rare_value_moves_no_prediction_far(kind, seed):
     simulate(learnt, X[:8_000], y[:8_000], seeded(seed))
     shares = np.array([1 - y.mean(), y.mean()])
     assert log_loss(learnt, X[8_000:], y[8_000:]) < 0.02 - np.log(shares[y[8_000:].astype(int)]).mean()
+
+
+def test_impossible_products_leave_the_model_finite():
+    """The attack: a report of one product at its largest, whose square hides the prior of all the others."""
+    learnt = protocol(5_000, n_classes=2, epsilon=40.0)
+    asked = learnt.first()
+    while asked is not None:
+        sums = [0] * asked.n_outputs
+        sums[-1 if asked.form != "products" else -2] = asked._most
+        asked = learnt.next(Report(asked.hash, 1, tuple(sums)))
+    assert np.isfinite(learnt.coefficients).all()
+    moments = np.array([[0.0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 1e10], [0, 0, 1e10, 0]])
+    learnt._state["moments"] = [[np.eye(4).tolist(), moments.tolist(), np.ones((4, 4)).tolist()]]
+    assert (learnt._moments(np.eye(4)).variances > 0).all()

@@ -164,8 +164,8 @@ def test_fractions_are_those_of_the_distribution():
         assert levels.shortened(radius) == pytest.approx(shortened, abs=0.06)
         assert levels.bias(radius) >= 0.95 * mean_beyond(norms, radius)
     assert levels.bias(1.0) == 0
-    assert [levels.radius_within(0.1, noise, 0.0) for noise in (1.0, 0.01)] == sorted(
-        levels.radius_within(0.1, noise, 0.0) for noise in (1.0, 0.01)
+    assert [levels.radius_within(0.1, noise) for noise in (1.0, 0.01)] == sorted(
+        levels.radius_within(0.1, noise) for noise in (1.0, 0.01)
     )
 
 

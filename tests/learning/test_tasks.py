@@ -359,5 +359,5 @@ def test_what_is_not_finite_or_of_another_shape_is_refused_without_a_word_of_it(
     with pytest.raises(ValueError, match=r"finite|NaN|infinity|shape") as caught:
         task().release([x], [y], noise_from())
     assert "0.1" not in str(caught.value)
-    with pytest.raises(ValueError, match="nobody"):
+    with pytest.raises(ValueError, match="at least one person"):
         task().release(np.empty((0, 2)), [], noise_from())
