@@ -2,6 +2,7 @@ r"""Protocol of the mean and covariance of all columns, one release per person."
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -126,7 +127,7 @@ class MomentsProtocol(Protocol):
             cut = levels.bias(task.radius, self._of_usual_tail) / task.standard_error(report.n_people)
         # Spread of a squared norm beyond that of a normal law.
         kurtosis = max(0.0, levels.kurtosis * k / (k + 2) - 1)
-        return estimates_of(
+        found = estimates_of(
             *self._to_columns(),
             center=np.array(state["center"]),
             whitening=np.array(state["whitening"]),
@@ -135,6 +136,7 @@ class MomentsProtocol(Protocol):
             kurtosis=kurtosis,
             cut=cut,
         )
+        return replace(found, location=np.clip(found.location, self._box.low[:-1], self._box.high[:-1]))
 
     def _vector_lengths(self) -> set[int]:
         lengths = {max(2, self.n_coordinates)}

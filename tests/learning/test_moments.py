@@ -366,3 +366,9 @@ def test_all_columns_may_be_of_blocks(n_people):
     # Without reports of products, equally frequent classes are assumed.
     truth = np.cov(X.T) if protocol.is_enough else (np.eye(3) - 1 / 3) / 3
     np.testing.assert_allclose(estimates.covariance, truth, atol=0.02)
+
+
+def test_means_lie_within_the_bounds():
+    found = learnt(people(5_000), epsilon=4.0)
+    found._state["center"] = [1e20, -1e20, 0.0]
+    np.testing.assert_array_equal(found.estimates.location[:2], [1.5, -1.5])
