@@ -276,7 +276,8 @@ def held(shape, kind, n, seeds):
 def test_coverage(kind, shape):
     """Of nominal 95 out of 100: not refuted at 1e-6 to lie between 93 and 97.5."""
     hits, n_told = held(shape, kind, N, range(60))
-    assert n_told > 48
+    # Of lognormal features too much may be cut off for intervals.
+    assert n_told > (36 if shape == "tied" else 48)
     # Of one seed, intervals of coefficients are as good as independent.
     assert stats.binom.cdf(hits, 4 * n_told, 0.93) > 1e-6
     assert stats.binom.sf(hits - 1, 4 * n_told, 0.975) > 1e-6

@@ -330,7 +330,8 @@ def test_intervals_cover(epsilon):
     assert (n_told > 320).all()
     assert (covered > 0.905).all()
     assert (stats.binom.sf(np.nansum(hits, axis=0) - 1, n_told, 0.975) > 1e-6).all()
-    assert covered.mean() < 0.975
+    # At epsilon 1 the bound of the bias is about as large as the noise.
+    assert covered.mean() < (0.975 if epsilon > 2 else 0.99)
 
 
 @pytest.mark.parametrize("epsilon", [4.0, 8.0])
