@@ -83,11 +83,11 @@ def flower_client_app(people: Callable[[Any], _People], *, purpose: str) -> Any:
         content = flower.app.RecordDict({_RECORD: flower.app.ConfigRecord(answer)})
         return flower.app.Message(content, reply_to=message)
 
-    @app.query()  # type: ignore[untyped-decorator, unused-ignore]
+    @app.query()  # type: ignore[untyped-decorator, unused-ignore]  # Flower has no types
     def count(message: Any, context: Any) -> Any:
         return reply(message, {"left": len(_not_yet(people(context), purpose))})
 
-    @app.train()  # type: ignore[untyped-decorator, unused-ignore]
+    @app.train()  # type: ignore[untyped-decorator, unused-ignore]  # Flower has no types
     def answer(message: Any, context: Any) -> Any:
         asked = message.content[_RECORD]
         report, left = answers_of_node(people(context), purpose, asked["task"], asked["wanted"])
@@ -147,7 +147,7 @@ def flower_server_app(
     flower = _flower()
     app = flower.serverapp.ServerApp()
 
-    @app.main()  # type: ignore[untyped-decorator, unused-ignore]
+    @app.main()  # type: ignore[untyped-decorator, unused-ignore]  # Flower has no types
     def main(grid: Any, context: Any) -> None:
         def exchange(kind: str, requests: dict[int, dict[str, Any]]) -> dict[int, Any]:
             messages = []

@@ -90,7 +90,7 @@ class DiscriminantProtocol(Protocol):
             "levels": {},
             "axes": np.eye(n_features).tolist(),
             "variances": None,
-            "told": n_features,
+            "n_directions": n_features,
             "offset": None,
             "tensor": np.zeros((n_classes - 1, n_features)).tolist(),
             "error": 0.0,
@@ -125,12 +125,12 @@ class DiscriminantProtocol(Protocol):
         state["axes"] = (vectors / values**0.25).tolist()
         state["variances"] = np.sqrt(values).tolist()
         most = min(len(values), len(rows) - 1)
-        told = n_directions(values[:most], self.n_people, self.n_classes, self.epsilon)
-        state["told"], state["tensor"] = told, np.zeros((self.n_classes - 1, told)).tolist()
-        norms = np.linalg.norm(self._public_points(rows)[:, :told], axis=1)
+        n_reported = n_directions(values[:most], self.n_people, self.n_classes, self.epsilon)
+        state["n_directions"], state["tensor"] = n_reported, np.zeros((self.n_classes - 1, n_reported)).tolist()
+        norms = np.linalg.norm(self._public_points(rows)[:, :n_reported], axis=1)
         top = max(float(norms.max()), _NOTHING)
         scale = math.sqrt(float(np.mean(norms**2)))
-        self._known_levels = NormLevels(top, shares_of_levels(norms, top), _KNOWN, len(rows), scale, told)
+        self._known_levels = NormLevels(top, shares_of_levels(norms, top), _KNOWN, len(rows), scale, n_reported)
 
     def _public_points(self, rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Return public vectors along the axes."""
@@ -146,7 +146,7 @@ class DiscriminantProtocol(Protocol):
 
     @property
     def _tensor_length(self) -> int:
-        length: int = max(2, (self.n_classes - 1) * self._state["told"])
+        length: int = max(2, (self.n_classes - 1) * self._state["n_directions"])
         return length
 
     @property
@@ -199,7 +199,7 @@ class DiscriminantProtocol(Protocol):
 
     def _along(self) -> npt.NDArray[np.float64]:
         """Return the functionals of the reported vector."""
-        axes = np.array(self._state["axes"])[:, : self._state["told"]].T
+        axes = np.array(self._state["axes"])[:, : self._state["n_directions"]].T
         nothing = np.zeros(len(axes))
         return np.column_stack([nothing, axes, nothing])
 
@@ -208,10 +208,14 @@ class DiscriminantProtocol(Protocol):
         if question == "spread" and self._known_levels is not None and question not in self._state["levels"]:
             return self._known_levels
         if question == "offset":
-            return self._levels_of(question, self._levels_about("spread").scale / math.sqrt(self._state["told"]))
+            return self._levels_of(
+                question, self._levels_about("spread").scale / math.sqrt(self._state["n_directions"])
+            )
         is_white = question == "spread" and self._state["variances"] is not None
         expected = math.sqrt(self.n_features) * (1.0 if is_white else EXPECTED_DEVIATION)
-        return self._levels_of(question, expected**2 if question == "products" else expected, self._state["told"])
+        return self._levels_of(
+            question, expected**2 if question == "products" else expected, self._state["n_directions"]
+        )
 
     def _clipping_of_tensor(self) -> tuple[float, float]:
         """Return the radius of the tensor, and the fraction of it that clipping leaves."""
@@ -247,7 +251,7 @@ class DiscriminantProtocol(Protocol):
     def _of_the_axes(
         self, tensor: npt.NDArray[np.float64], error: float, shares: npt.NDArray[np.float64]
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        state, k = self._state, self._state["told"]
+        state, k = self._state, self._state["n_directions"]
         axes = np.array(state["axes"])
         means = contrasts(self.n_classes) @ tensor / shares[:, None]
         noise = np.repeat((error**2 * (1 - 1 / self.n_classes) / shares**2)[:, None], k, axis=1)
@@ -331,7 +335,7 @@ class _Tensor(Step[DiscriminantProtocol]):
 
     def update(self, protocol: DiscriminantProtocol, task: Task, report: Report) -> None:
         state, left = protocol._state, protocol._clipping_of_tensor()[1]
-        mean = task.mean(report).reshape(protocol.n_classes - 1, -1)[:, : state["told"]] / left
+        mean = task.mean(report).reshape(protocol.n_classes - 1, -1)[:, : state["n_directions"]] / left
         state["tensor"], state["error"] = mean.tolist(), task.standard_error(report.n_people) / left
 
 

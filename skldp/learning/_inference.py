@@ -66,7 +66,7 @@ class InferenceProtocol(RegressionProtocol):
         self._n_model = n_people
         super().__init__(n_features, n_people, **settings)
         self._state |= {
-            "scaling": np.eye(self._n_terms).tolist(),
+            "scaling": np.eye(self.n_terms).tolist(),
             "grams": [],
             "terms_cut": 0.0,
             "start": None,
@@ -123,10 +123,6 @@ class InferenceProtocol(RegressionProtocol):
             _GRADIENT_CUT,
         )
 
-    @property
-    def _n_terms(self) -> int:
-        return self.n_features + self.fit_intercept
-
     def _hidden(self) -> list[int]:
         """Indices of the features of directions that the noise hides."""
         _, unknown = inverse_where_known(*self._gram())
@@ -138,8 +134,8 @@ class InferenceProtocol(RegressionProtocol):
     def _in_units(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """Return the affine map from the model's terms to those of the data."""
         middle, radius = self._box.center, self._box.radius
-        shift, matrix = np.zeros(self._n_terms), np.zeros((self._n_terms,) * 2)
-        slopes = slice(self._n_terms - self.n_features, None)
+        shift, matrix = np.zeros(self.n_terms), np.zeros((self.n_terms,) * 2)
+        slopes = slice(self.n_terms - self.n_features, None)
         matrix[slopes, slopes] = np.diag(radius[-1] / radius[:-1])
         if self.fit_intercept:
             center = np.array(self._state["center"])
@@ -151,7 +147,7 @@ class InferenceProtocol(RegressionProtocol):
         """Return the second moments of the scaled terms, and the variances of their noise."""
         gram, variances = combine_reports(np.array(self._state["scaling"]).T, self._state["grams"])
         # Released products are scaled by sqrt(2) off the diagonal.
-        return gram, variances * (1 + np.eye(self._n_terms)) / 2
+        return gram, variances * (1 + np.eye(self.n_terms)) / 2
 
     def _plan(self) -> list[tuple[str, int]]:
         n = self.n_people
@@ -161,9 +157,9 @@ class InferenceProtocol(RegressionProtocol):
         if not (
             n * _LEAST_SHARE >= 1
             # PrivUnit needs d >= 2.
-            and self._n_terms > 1
+            and self.n_terms > 1
             and any(name == "products" for name, _ in model)
-            and gram_edge(self._n_terms, self._n_terms, self.epsilon, _N_GRAMS * n_gram) <= _MOST_EDGE
+            and gram_edge(self.n_terms, self.n_terms, self.epsilon, _N_GRAMS * n_gram) <= _MOST_EDGE
         ):
             return self._plan_of_model(n)
         self._n_model = sum(wanted for _, wanted in model)
@@ -183,7 +179,7 @@ class InferenceProtocol(RegressionProtocol):
 
     def _vector_lengths(self) -> set[int]:
         lengths = super()._vector_lengths()
-        return lengths | {n_products(self._n_terms)} if self.asks_for_errors else lengths
+        return lengths | {n_products(self.n_terms)} if self.asks_for_errors else lengths
 
     def _scaled_terms(self) -> npt.NDArray[np.float64]:
         """Return the functionals of the scaled terms."""
@@ -192,10 +188,10 @@ class InferenceProtocol(RegressionProtocol):
 
     @property
     def _expected_norm(self) -> float:
-        return math.sqrt(self._n_terms) * float(self._state["deviation"])
+        return math.sqrt(self.n_terms) * float(self._state["deviation"])
 
     def _gram_levels(self) -> NormLevels:
-        return self._levels_of("gram", float(self._n_terms))
+        return self._levels_of("gram", float(self.n_terms))
 
     @property
     def undetected_share(self) -> float:
@@ -225,14 +221,14 @@ class _Gram(Question[InferenceProtocol]):
 
     def radius(self, protocol: InferenceProtocol) -> float:
         people = max(1, protocol._people_of("gram") // _N_GRAMS)
-        noise = gram_edge(1.0, protocol._n_terms, protocol.epsilon, people)
+        noise = gram_edge(1.0, protocol.n_terms, protocol.epsilon, people)
         radius = protocol._gram_levels().radius_within(_GRAM_CUT, noise)
         return min(radius, _MOST_NOISE / noise * math.sqrt(_N_GRAMS))
 
     def learn(self, protocol: InferenceProtocol, task: Task, report: Report) -> None:
         state, scaling = protocol._state, np.array(protocol._state["scaling"])
         state["terms_cut"] += protocol._gram_levels().bias(task.radius) / _N_GRAMS
-        moments = symmetric_matrix(task.mean(report), protocol._n_terms)
+        moments = symmetric_matrix(task.mean(report), protocol.n_terms)
         told = [scaling.T.tolist(), moments.tolist(), task.standard_error(report.n_people)]
         state["grams"] = [*state["grams"], told]
         moments, variances = protocol._gram()
@@ -258,7 +254,7 @@ class _First(Question[InferenceProtocol]):
 
     def radius(self, protocol: InferenceProtocol) -> float:
         people = max(1, protocol._people_of("first") + protocol._people_of("second"))
-        noise = math.sqrt(noise_variance(protocol._n_terms, protocol.epsilon) / people)
+        noise = math.sqrt(noise_variance(protocol.n_terms, protocol.epsilon) / people)
         levels = protocol._levels_of("first", protocol._expected_norm)
         return levels.radius_within(_GRADIENT_CUT, noise)
 

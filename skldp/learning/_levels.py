@@ -95,14 +95,21 @@ class NormLevels:
         """Shares of all levels, and what significantly exceeds the reference."""
         reference = self._weights @ self._references
         # Compare all shares down to each level. Their own sampling error would hide rare records.
-        beyond, levels = np.cumsum(reference), np.arange(1, N_LEVELS + 1)
-        errors = np.sqrt(levels * self.error**2 + np.maximum(beyond, 1 / self.n_people) / self.n_people)
+        beyond = np.cumsum(reference)
+        errors = self._errors(beyond, np.arange(1, N_LEVELS + 1))
         differs = np.abs(np.cumsum(self.shares) - beyond) > _DETECTED * errors
         shares = np.where(differs, np.maximum(self.shares, 0), reference)
         excess = np.where(differs, np.maximum(self.shares - reference, 0), 0)
         # Impossible reports may leave all levels empty.
         total = shares.sum()
         return (shares / total, excess / total) if total > 0 else (reference, excess)
+
+    def _errors(
+        self, expected: npt.NDArray[np.float64], n_levels: npt.NDArray[np.intp] | int
+    ) -> npt.NDArray[np.float64]:
+        """Return the standard errors of expected sums of the shares of some levels."""
+        variances = n_levels * self.error**2 + np.maximum(expected, 1 / self.n_people) / self.n_people
+        return np.asarray(np.sqrt(variances))
 
     @property
     def scale(self) -> float:
@@ -114,8 +121,7 @@ class NormLevels:
     def scale_with_hidden(self) -> float:
         """Root mean square of the norms, with the expected squares of the people whom noise may hide."""
         reference = self._weights @ self._references
-        errors = np.sqrt(self.error**2 + np.maximum(reference, 1 / self.n_people) / self.n_people)
-        hidden = positive_means(self.shares - reference, errors)
+        hidden = positive_means(self.shares - reference, self._errors(reference, 1))
         return float(np.hypot(self.scale, np.sqrt(hidden @ self._levels**2)))
 
     @property

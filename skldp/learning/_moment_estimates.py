@@ -273,7 +273,7 @@ def estimates_of(
     center: npt.NDArray[np.float64],
     whitening: npt.NDArray[np.float64],
     remembered: npt.NDArray[np.float64],
-    told: tuple[Task, Report] | None,
+    last: tuple[Task, Report] | None,
     kurtosis: float,
     cut: float,
 ) -> MomentEstimates:
@@ -286,8 +286,8 @@ def estimates_of(
     unwhitened = np.linalg.inv(whitening).T
     best, law, expected, mean = np.diag(remembered), None, None, np.zeros(k)
     raw = best
-    if told is not None:
-        task, report = told
+    if last is not None:
+        task, report = last
         moments = symmetric_matrix(task.mean(report), k + 1)
         mean = moments[0, 1:]
         raw = moments[1:, 1:] - np.outer(mean, mean)

@@ -53,9 +53,9 @@ class MomentsProtocol(Protocol):
     -----
     Products longer than the radius of the last task are shortened to it, which biases their mean. The radius follows
     from reported levels of the norms: it minimises the noise together with the bound of that bias, which standard
-    errors include. No column is whitened by less
-    than about half of its reported deviation: otherwise values that few people have would be cut off, their column's
-    variance would be underestimated, and the next whitening would enlarge them further.
+    errors include. No column is whitened by less than about half of its reported deviation: otherwise values that few
+    people have would be cut off, their column's variance would be underestimated, and the next whitening would enlarge
+    them further.
 
     Examples
     --------
@@ -100,7 +100,7 @@ class MomentsProtocol(Protocol):
             "columns": [],
             "whitening": np.diag(1 / np.array([1.0] * len(self._free) + self._deviations_of_blocks())).tolist(),
             "remembered": [1.0] * k,
-            "told": [],
+            "reports": [],
             "last": None,
         }
 
@@ -119,11 +119,11 @@ class MomentsProtocol(Protocol):
         """Current estimates, in the units of the declared bounds."""
         state = self._state
         last = state["last"]
-        told, cut = None, 0.0
+        last_report, cut = None, 0.0
         k = self.n_coordinates
         levels = self._levels_of_products()
         if last is not None and self._steps[-1][0] == "products":
-            task, report = told = Task.from_json(last["task"]), Report.from_json(last["report"])
+            task, report = last_report = Task.from_json(last["task"]), Report.from_json(last["report"])
             cut = levels.bias(task.radius, self._of_usual_tail) / task.standard_error(report.n_people)
         # Spread of a squared norm beyond that of a normal law.
         kurtosis = max(0.0, levels.kurtosis * k / (k + 2) - 1)
@@ -132,7 +132,7 @@ class MomentsProtocol(Protocol):
             center=np.array(state["center"]),
             whitening=np.array(state["whitening"]),
             remembered=np.array(state["remembered"]),
-            told=told,
+            last=last_report,
             kurtosis=kurtosis,
             cut=cut,
         )
@@ -281,11 +281,11 @@ class _Products(Question[MomentsProtocol]):
         moments = symmetric_matrix(task.mean(report), k + 1)
         # The constant has no error.
         moments[0, 0] = 1.0
-        state["told"] = [
-            *state["told"],
+        state["reports"] = [
+            *state["reports"],
             [functionals.tolist(), moments.tolist(), task.standard_error(report.n_people)],
         ]
-        moments, variances = combine_reports(functionals, state["told"])
+        moments, variances = combine_reports(functionals, state["reports"])
         mean = moments[0, 1:]
         edge = math.sqrt(np.mean(variances) * 2 * k)
         covariance = nearest_positive(moments[1:, 1:] - np.outer(mean, mean))

@@ -111,7 +111,7 @@ def test_regressions_change_a_belief_by_their_law():
 
 @settings(max_examples=30, deadline=None)
 @given(st.data(), histories())
-def test_nobody_learns_more_than_the_limit(data, history):
+def test_no_belief_changes_by_more_than_the_limit(data, history):
     """Lemma 3.1 and Theorem 3.3, for beliefs about points of the box, statements and gains."""
     n_points = data.draw(st.integers(1, 5))
     places = [[data.draw(st.sampled_from([-1.0, -0.4, 0.0, 0.7, 1.0])) for _ in range(2)] for _ in range(n_points)]
@@ -146,7 +146,7 @@ def sharpest_belief(history, *, bounds=None, domain=None, chance=1e-6, tol=1e-3)
 
 @settings(max_examples=30, deadline=None)
 @given(histories())
-def test_somebody_learns_as_much_as_the_limit_says(history):
+def test_a_belief_changes_by_the_limit(history):
     """Lemma 3.2: the limit cannot be lowered, for any output of any queries."""
     found = realized_loss([q for q, _ in history], [o for _, o in history], bounds=(-1, 1))
     belief, statement = sharpest_belief(history, bounds=(-1, 1), chance=1e-9)
