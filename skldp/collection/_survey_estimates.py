@@ -204,8 +204,8 @@ def quotients(sums: Sums, n: int, level: float, what: str, labels: Sequence[str]
     Scores of two values without weights, such as those of a category, are a binomial number of the higher one. Their
     interval is Clopper and Pearson's, exact for any n. Other intervals hold the R for which the mean of
     :math:`a - R b` is within t standard errors of 0 (Fieller's, by Student's law), infinite where the mean of b may be
-    0. These are approximate: for them no mean has a standard error below :math:`t \Delta / n`, of scores that lie
-    within :math:`\Delta`, since a few reports may all be alike.
+    0. These are approximate: for them no mean has a standard error below :math:`t D / n`, of scores that lie within
+    :math:`D` of it, since a few reports may all be alike.
 
     References
     ----------
@@ -220,14 +220,14 @@ def quotients(sums: Sums, n: int, level: float, what: str, labels: Sequence[str]
     b_ends = (1.0, 1.0) if sums.of_products else (sums.b_low, sums.b_high)
     products = [b * a for b in b_ends for a in (sums.a_low, sums.a_high)]
     least_aa, least_bb = (
-        (z * np.ptp(np.asarray(ends), axis=0) / n) ** 2 for ends in (products, [sums.b_low, sums.b_high])
+        (z * np.abs(np.asarray(ends) - mean).max(axis=0) / n) ** 2
+        for ends, mean in ((products, A), ([sums.b_low, sums.b_high], B))
     )
     low, high = _fieller(A, B, np.maximum(v_aa, least_aa), v_ab, np.maximum(v_bb, least_bb), z)
     unknown, zero = np.full_like(A, np.inf), np.zeros_like(A)
     if B <= 0:
         # A nonpositive estimated number of people is noise.
-        nothing = np.full_like(A, np.nan)
-        anything = (-unknown, unknown)
+        nothing, anything = np.full_like(A, np.nan), (-unknown, unknown)
         return SurveyEstimate(
             what, tuple(labels), nothing, unknown, *anything, level, n, unknown, zero, unknown, unknown
         )

@@ -57,6 +57,17 @@ def test_an_interval_of_other_scores_holds_their_mean_even_where_few_are_all_ali
         assert binom.pmf(hits, n, share)[(found.low <= share) & (share <= found.high)].sum() > 0.9
 
 
+def test_an_interval_of_rare_scores_of_both_signs_is_as_wide_as_it_says():
+    """Exact over the counts of both signs: no score is farther than 1 from the mean of 0, although both are 2 apart."""
+    n, counts, rare = 1000, np.arange(40), 0.005
+    plus, minus = (each.reshape(-1) for each in np.meshgrid(counts, counts))
+    chances = binom.pmf(plus, n, rare) * binom.pmf(minus, n - plus, rare / (1 - rare))
+    of_a, of_aa, end = (plus - minus).astype(float), (plus + minus).astype(float), np.ones(len(plus))
+    found = quotients(Sums(of_a, of_aa, of_a, n, n, -end, end, 1.0, 1.0), n, 0.95, "", [""] * len(plus))
+    assert chances.sum() > 1 - 1e-12
+    assert 0.94 < chances[(found.low <= 0) & (found.high >= 0)].sum() < 0.96
+
+
 def test_two_equal_reports_tell_no_variance():
     number, everyone = scores([1, 1], 3), Scores(np.ones(2), 1.0, 1.0)
     square = Scores(np.array([1.5, 1.5]), 0.0, 9.0)
