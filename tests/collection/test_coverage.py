@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from skldp.client import VectorField
+
 BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "collector.py"
 N_SURVEYS = 150
 pytestmark = [pytest.mark.statistical, pytest.mark.slow]
@@ -56,3 +58,21 @@ def test_intervals_of_pairs_hold_the_truth_as_often_as_they_say(survey):
             held[name] += (found[name].low <= truth) & (truth <= found[name].high)
     for name, counts in held.items():
         assert (counts >= binom.ppf(0.001, N_SURVEYS, 0.92)).all(), name
+
+
+def test_simulated_vectors_have_the_moments_of_the_law(survey):
+    law = VectorField.privunit("update", 5, 6.0, bound=2.0).law
+    vectors = np.tile([0.5, 0.0, -0.5, 0.1, 0.0], (200_000, 1))
+    found = survey.simulated_vectors(law, vectors, np.random.default_rng(0))
+    error = found.std(axis=0) / np.sqrt(len(found))
+    assert (np.abs(found.mean(axis=0) - vectors[0]) < 5 * error).all()
+    squares = (law.across + vectors[0] ** 2).tolist()
+    assert (found**2).mean(axis=0).tolist() == pytest.approx(squares, rel=0.02)
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 4.0])
+@pytest.mark.parametrize(("n", "least", "most"), [(200, 0.90, 1.0), (10_000, 0.93, 0.97)])
+def test_intervals_of_vectors_hold_the_truth_as_often_as_they_say(survey, n, least, most, epsilon):
+    rates = survey.vector_coverage(2000, n, 0, epsilon)
+    assert (rates >= least).all()
+    assert (rates <= most).all()
