@@ -205,7 +205,6 @@ class Collector(ReportStore):
                 raise ValueError("Texts take neither `consistent` nor `by` and `where`; got one.")
             check_fraction("level", level)
             of = self._among(field)
-            of._check_number_of_reports()
             return replace(text_shares(text, of._answers[field], candidates, level), answered=of._answered)
         if self._is_paired(field):
             if consistent is not None:
@@ -322,7 +321,6 @@ class Collector(ReportStore):
             check_fraction("levels", one)
         check_fraction("level", level)
         of = self._among(field)
-        of._check_number_of_reports()
         number, answers = of._number(field), of._answers[field]
         found, errors, *ends = distribution_of(number, answers)
         estimate = quantile_estimate(
@@ -416,9 +414,10 @@ class Collector(ReportStore):
             raise ValueError(f"Estimates need at least 2 reports; got {self.n_reports}.")
 
     def _among(self, *names: str, by: str | None = None, where: Mapping[str, Any] | None = None) -> "Collector":
-        """Return a collector of the reports that answer all of these fields: itself unless fields are sampled."""
+        """Return a collector of the reports, at least two, that answer all of these fields: itself if all are asked."""
         m, s = len(self.policy.fields), self.policy.n_sampled
         if s is None:
+            self._check_number_of_reports()
             return self
         wanted = {*names, *([] if by is None else [by]), *(where or {})}
         for name in filter(self._is_paired, wanted):
@@ -433,7 +432,8 @@ class Collector(ReportStore):
         rows = np.flatnonzero(asked_of(self.policy, self._columns)[:, places].all(axis=1))
         chosen = type(self)(self.policy)
         chosen._parts = [self._columns.take(rows)]
-        chosen._answered = len(rows) / max(self.n_reports, 1)
+        chosen._check_number_of_reports()
+        chosen._answered = len(rows) / self.n_reports
         return chosen
 
     def _field(self, name: str) -> CategoryField | NumberField:
@@ -550,7 +550,6 @@ class Collector(ReportStore):
             raise ValueError(f"Field, group and filter must be different fields; got {names!r}.")
         if ungrouped and len(names) > len(used):
             raise ValueError("consistent='likelihood' takes neither `by` nor `where`; got one.")
-        self._check_number_of_reports()
         answers = self._answers
         weights = weights_of(fields, answers, asked, self.n_reports)
         filtered = f" where {' and '.join(asked)}" if asked else ""

@@ -149,8 +149,9 @@ def _check_exact(fitted: Any) -> None:
 
 
 def _category_field(name: str, values: tuple[Any, ...], mechanism: Any) -> CategoryField:
-    law: Any = mechanism.device_law
-    return CategoryField(name, values, law)
+    if len(values) < 2:
+        raise ValueError(f"A column of a policy must have at least 2 values; got 1 for {name!r}. Leave it out.")
+    return CategoryField(name, values, mechanism.device_law)
 
 
 def _table_field(name: str, column: DeclaredColumn, mechanism: Any, unit: str | None) -> NumberField | CategoryField:

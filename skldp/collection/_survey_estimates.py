@@ -227,7 +227,7 @@ def quotients(sums: Sums, n: int, level: float, what: str, labels: Sequence[str]
     unknown, zero = np.full_like(A, np.inf), np.zeros_like(A)
     if B <= 0:
         # A nonpositive estimated number of people is noise.
-        nothing, anything = np.full_like(A, np.nan), (-unknown, unknown)
+        anything, nothing = (-unknown, unknown), np.full_like(A, np.nan)
         return SurveyEstimate(
             what, tuple(labels), nothing, unknown, *anything, level, n, unknown, zero, unknown, unknown
         )

@@ -619,9 +619,10 @@ def test_what_cannot_be_estimated_is_refused(collector, ask, rule):
 
 
 def test_too_few_reports_are_refused(reports):
-    for ask in (lambda c: c.mean("age"), lambda c: c.frequencies("city"), lambda c: c.quantiles("age")):
-        with pytest.raises(ValueError, match="at least 2 reports"):
-            ask(collect(reports[:1]))
+    for name, field in (("mean", "age"), ("frequencies", "city"), ("quantiles", "age"), ("histogram", "age")):
+        for n in (0, 1):
+            with pytest.raises(ValueError, match="at least 2 reports"):
+                getattr(collect(reports[:n]), name)(field)
 
 
 # What is shown.

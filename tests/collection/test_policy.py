@@ -218,7 +218,7 @@ def test_what_has_no_policy_is_refused():
         (NumericPrivatizer(1.0, mechanism="gaussian", delta=1e-6).fit([[0.5]]), "unbounded noise"),
         (BitRandTransformer(1.0, calibration="exact").fit([[0.5]]), "calibration='exact' and debias=True"),
         (table(mechanism="laplace"), "has no integer law"),
-        (CategoricalPrivatizer(1.0, categories=[["a"], ["a", "b"]]).fit([["a", "b"]]), "a single answer"),
+        (CategoricalPrivatizer(1.0, categories=[["a"], ["a", "b"]]).fit([["a", "b"]]), "2 values; got 1 for 'x0'"),
         (LabelRR(1.0, classes=[0, 1, 2], prior=[0.5, 0.4, 0.1]).fit([0, 1, 2]), "has no integer law"),
         (LabelRR(1.0, classes=[0.5, 1.5]).fit([0.5, 1.5]), "values must be a tuple of str"),
         (

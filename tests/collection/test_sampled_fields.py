@@ -91,6 +91,21 @@ def test_fields_that_nobody_was_asked_together_have_no_joint_estimate():
         collected(replace(POLICY, n_sampled=2), people(9)).mean("age", by="city", where={"set": 0})
 
 
+def test_a_field_that_fewer_than_two_were_asked_has_no_estimate():
+    reports = [POLICY.release({}) for _ in range(200)]
+    others = [report for report in reports if "age" not in POLICY.read(report).answers]
+    assert others
+    collector = Collector(POLICY)
+    for ask in (collector.histogram, collector.mean, collector.quantiles):
+        with pytest.raises(ValueError, match="at least 2 reports"):
+            ask("age")
+    for report in others:
+        collector.add(report)
+    for ask in (collector.histogram, collector.mean, collector.quantiles):
+        with pytest.raises(ValueError, match="at least 2 reports; got 0"):
+            ask("age")
+
+
 def test_forged_reports_may_all_answer_the_same_field(survey):
     """Attack: one percent of forged reports, all about one field, are more of its answers."""
     city = survey.frequencies("city")
