@@ -80,8 +80,6 @@ class VectorField(Field):
 
     def encode(self, value: Any) -> npt.NDArray[np.float64]:
         """Return the clipped vector in units of the bound, or its direction."""
-        if value is None:
-            return np.zeros(self.law.n_values)
         (vector,) = self.encode_all({self.name: [value]}, True)
         return vector
 
@@ -90,9 +88,12 @@ class VectorField(Field):
     ) -> Sequence[npt.NDArray[np.float64]]:
         """Return the clipped vectors of the rows in units of the bound, or their directions."""
         try:
-            given = np.array(list(columns[self.name]))
+            given = np.array([np.zeros(self.law.n_values) if row is None else row for row in columns[self.name]])
+            if given.dtype == object:
+                # Integers of more than 64 bits, some of which exceed the doubles; others raise.
+                given = np.vectorize(lambda one: one if abs(one) < 2**1023 else math.inf, [float])(given)
         except Exception:
-            # Rows of different lengths; the error of another library may show a value.
+            # No numbers, or rows of different lengths; the error of another library may show a value.
             given = np.empty(0)
         is_fit = given.ndim == 2 and given.shape[1] == self.law.n_values and given.dtype.kind in "fiu"
         if not is_fit:

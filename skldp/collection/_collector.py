@@ -214,10 +214,7 @@ class Collector(ReportStore):
         if not isinstance(category, CategoryField):
             raise ValueError(f"`frequencies` needs a category; use `histogram` for number {field!r}.")
         of = self._among(field, by=by, where=where)
-
-        def likeliest() -> npt.NDArray[np.float64]:
-            return likeliest_codes(category.law, of._answers[field])
-
+        likeliest = partial(likeliest_codes, category.law, of._answers[field])
         scores, labels = code_scores(category.law), value_labels(category.values)
         return of._shares(field, scores, "shares", labels, consistent, likeliest, by, where, level)
 

@@ -57,6 +57,22 @@ def test_whether_a_device_reports_does_not_depend_on_its_numbers(number, dtype):
     assert len(POLICY.release_table(table)) == 2
 
 
+@pytest.mark.parametrize("whole", [2**64, -(10**30), 10**307, 10**400, 10**5000], ids=range(5))
+def test_whether_a_device_reports_does_not_depend_on_the_size_of_integers(whole):
+    """Attack: above 64 bits, numpy has no type for integers, and above 1,024 there is no double."""
+    words = np.random.default_rng(0).bytes(800)
+    same = [0.0, float(whole), 0.0, 1.0] if abs(whole) < 2**1023 else [0.0] * 4
+    for number in (0, 0.0):
+        assert POLICY.vector({"update": [number, whole, 0, 1]}, words) == POLICY.vector({"update": same}, words)
+
+
+def test_a_table_has_rows_without_a_vector():
+    released = POLICY.release_table({"update": [None, [10**400, 0, 0, 0], [1.0, 2.0, 3.0, 4.0]], "way": [None] * 3})
+    assert len(released) == 3
+    with pytest.raises(ValueError, match="'update' must be vectors of 4 numbers; got"):
+        POLICY.release_table({"update": np.array([["1", "2", "3", "4"]], dtype=object), "way": [None]})
+
+
 def test_a_vector_that_is_absent_is_that_of_zeros():
     words = np.random.default_rng(0).bytes(800)
     zeros = POLICY.vector({"update": [0] * 4, "way": np.zeros(4)}, words)
