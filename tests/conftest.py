@@ -4,6 +4,7 @@
 ``pytest --hypothesis-profile fresh`` for all. What either finds is kept as an ``@example`` or a test of its own.
 """
 
+import collections
 import hashlib
 import importlib.util
 import itertools
@@ -30,6 +31,23 @@ def pytest_configure(config):
     chosen = config.getoption("--hypothesis-profile", None)
     long = config.option.markexpr.strip() == "statistical"
     settings.load_profile(chosen or ("fresh" if long else "fixed"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Mark as slow the cases of a test beyond the `n` that its marker `few` keeps, which are spread evenly."""
+    kept = collections.defaultdict(list)
+    for item in items:
+        few = item.get_closest_marker("few")
+        if few is not None:
+            case = item.callspec.params[few.kwargs["by"]] if few.kwargs else item
+            kept[item.parent, item.originalname, few.args].append((id(case), item))
+    for (_, _, (n,)), cases in kept.items():
+        every = list(dict.fromkeys(case for case, _ in cases))
+        quick = {every[i * len(every) // n] for i in range(n)}
+        for case, item in cases:
+            if case not in quick:
+                item.add_marker("slow")
 
 
 class FixedKeys:

@@ -34,6 +34,7 @@ def worst_delta(groups, odds):
     return worst
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     "groups",
     [
@@ -66,6 +67,7 @@ def counted(n, low, n_high):
 MECHANISMS = [(Duchi, 2.0, 8_000, 1e-6), (Duchi, 4.0, 20_000, 1e-8), (Duchi, 6.0, 3_000, 1e-6), (Duchi, 0.3, 500, 1e-5)]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("kind", "epsilon", "n", "delta"), MECHANISMS)
 def test_the_figure_is_at_most_two_hundredths_above_the_exact_one(kind, epsilon, n, delta):
     """The data sets are all that have two extreme laws, at a hundred numbers of people."""

@@ -24,6 +24,7 @@ def square_of(number):
     return Scores(number.values**2, 0.0, number.high**2)
 
 
+@pytest.mark.few(24)
 @pytest.mark.parametrize("n", [2, 25, 50, 200, 1000, 10_000])
 @pytest.mark.parametrize("n_codes", [2, 10, 100])
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0, 8.0])

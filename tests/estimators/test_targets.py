@@ -146,6 +146,7 @@ def test_the_answers_for_the_prior_and_the_targets_have_noise_of_their_own(monke
         assert chi2_contingency(table).pvalue > THRESHOLD
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("mechanism", ["bins", "unbiased_bins"])
 @pytest.mark.parametrize("epsilon", [1e-5, 20.0, 40.0])
 @seeds_expected

@@ -328,6 +328,7 @@ def test_a_target_that_features_tell_nothing_of_is_predicted_by_its_mean(kind):
     assert score(learnt, X, y) > -0.05
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["rounds", "once"])
 def test_half_of_the_people_cost_no_more_than_half_of_the_people(kind):
     """Whoever does not answer is lost, and nothing else."""
