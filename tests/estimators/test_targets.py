@@ -53,6 +53,7 @@ def private(epsilon=4.0, mechanism="unbiased_bins", *, estimator=None, **paramet
 
 # At a budget that keeps every bin, all checks pass, those that compare two fits included. At epsilon 4 they pass with a
 # seed; without one, two fits see different targets.
+@pytest.mark.few(1, by="estimator")
 @parametrize_with_checks(
     [
         LabelPrivateRegressor(Ridge(), target_mechanism=TargetPrivatizer(epsilon, mechanism=mechanism, seed=seed))

@@ -75,6 +75,7 @@ def hostile_tasks(seed, n):
         n -= 1
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_whatever_is_asked_every_record_is_answered_alike(seed):
     """The attack: a task that overflows, or is refused, for some records and not for others, after the first look."""

@@ -326,6 +326,7 @@ def test_what_clipping_takes_is_added_again():
     assert noise == pytest.approx(0.1 / shown)
 
 
+@pytest.mark.few(2)
 @KINDS
 @pytest.mark.parametrize("seed", [7, 9, 10])
 def test_a_hidden_rare_value_moves_no_prediction_far(kind, seed):

@@ -18,6 +18,7 @@ def rare_records(n):
     return X, X @ [0.5, -0.3, 0.2, 1, -1, 1, -1, 1] + 0.1 * rng.standard_normal(n)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_rare_values_are_not_stretched_out_of_reach(seed):
     # The target's own noise leaves .945. Where the variance that the radius left of them was taken for all they have,

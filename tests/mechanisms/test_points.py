@@ -71,7 +71,7 @@ def test_what_is_drawn_is_the_law(epsilon):
             assert drawn.tolist() == [law.value(answer) for answer in expected]
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(epsilon=st.floats(0.25, 5.0))
 def test_every_epsilon_has_a_law(epsilon):
     law = Points(epsilon).integer_law
