@@ -22,7 +22,7 @@ from skldp.mechanisms import _noise
 # Figures of the papers are scripts that run from a checkout.
 sys.path.append(str(Path(__file__).parents[1] / "examples" / "papers"))
 
-settings.register_profile("fixed", derandomize=True, deadline=None, database=None)
+settings.register_profile("fixed", derandomize=True, deadline=None, database=None, max_examples=50)
 settings.register_profile("fresh", derandomize=False, deadline=None, database=None, print_blob=True)
 settings.load_profile("fixed")
 
@@ -103,7 +103,7 @@ def postgres_url(postgres_server, postgres_schema):
     return postgres_server.url(schema=postgres_schema)
 
 
-@pytest.fixture(params=["file", "postgres"])
+@pytest.fixture(params=["file", pytest.param("postgres", marks=pytest.mark.slow)])
 def place(request, tmp_path):
     """Where a ledger can be made: a file, and a PostgreSQL server."""
     return tmp_path / "a.ledger" if request.param == "file" else request.getfixturevalue("postgres_url")

@@ -113,13 +113,13 @@ def test_the_accountant_of_google_agrees_on_our_masses():
 
 
 def test_other_groups_hide_a_person():
-    one, two, n = RandomizedResponse(2.0, 2), RandomizedResponse(1.0, 2), 4_000
+    one, two, n = RandomizedResponse(2.0, 2), RandomizedResponse(1.0, 2), 1_000
     alone, same, other = (shuffled(one, n, 1e-6, others=more).epsilon for more in ([], [(one, n)], [(two, n)]))
     assert same == pytest.approx(shuffled(one, 2 * n, 1e-6).epsilon, rel=1e-2)
     # The answers of people with a smaller epsilon are noisier.
     assert other < same < alone
     both = shuffled(one, n, 1e-6, others=[(two, n)])
-    assert "8,000 people" in both.basis
+    assert "2,000 people" in both.basis
     assert shuffled(two, n, 1e-6, others=[(one, n)]).epsilon < both.epsilon
 
 

@@ -106,11 +106,11 @@ def test_intervals_hold_the_shares_of_10_000_people(first):
 
 def test_a_list_that_misses_a_frequent_text_says_so_and_has_larger_errors():
     for n in 20_000, 200_000:
-        (errors, stated, _), (_, complete, _) = repeated(n, 15, 1), repeated(n, 15, 0)
+        (errors, stated, _), (_, complete, _) = repeated(n, 8, 1), repeated(n, 8, 0)
         # The last share is that of all texts that are not listed.
         assert (np.abs(errors[:, -1]) < 4.5 * stated[:, -1]).all()
         assert (stated[:, 0] > complete[:, 1]).mean() > 0.9
-    assert repeated(200_000, 15, 1)[1][:, 0].mean() > 3 * repeated(200_000, 15, 0)[1][:, 1].mean()
+    assert repeated(200_000, 8, 1)[1][:, 0].mean() > 3 * repeated(200_000, 8, 0)[1][:, 1].mean()
 
 
 def test_candidates_that_collide_in_a_cohort_are_told_apart_by_others():
