@@ -25,14 +25,14 @@ def require(name: str, *, extra: str = "study") -> ModuleType:
         raise ImportError(f'This needs {name.partition(".")[0]}: pip install "skldp[{extra}]".') from None
 
 
-def html_table(caption: str, rows: Iterable[Sequence[str]], head: Sequence[str] = ()) -> str:
-    """Return a table whose first column names each row; every text is escaped."""
+def html_table(caption: str, rows: Iterable[Sequence[str]], head: Sequence[str] = (), most: int = _MOST_ROWS) -> str:
+    """Return a table of at most `most` rows whose first column names each row; every text is escaped."""
     every = list(rows)
     lines = ["".join(_cell("th", name) for name in head)] if head else []
-    for name, *cells in every[:_MOST_ROWS]:
+    for name, *cells in every[:most]:
         lines.append(_cell("th", name) + "".join(_cell("td", cell) for cell in cells))
-    if len(every) > _MOST_ROWS:
-        lines.append(_cell("td", f"and {len(every) - _MOST_ROWS:,} more"))
+    if len(every) > most:
+        lines.append(_cell("td", f"and {len(every) - most:,} more"))
     body = "".join(f"<tr>{line}</tr>" for line in lines)
     return f"<table><caption>{in_html(caption)}</caption>{body}</table>"
 

@@ -4,6 +4,7 @@
 ``pytest --hypothesis-profile fresh`` for all. What either finds is kept as an ``@example`` or a test of its own.
 """
 
+import collections
 import hashlib
 import importlib.util
 import itertools
@@ -21,7 +22,7 @@ from skldp.mechanisms import _noise
 # Figures of the papers are scripts that run from a checkout.
 sys.path.append(str(Path(__file__).parents[1] / "examples" / "papers"))
 
-settings.register_profile("fixed", derandomize=True, deadline=None, database=None)
+settings.register_profile("fixed", derandomize=True, deadline=None, database=None, max_examples=50)
 settings.register_profile("fresh", derandomize=False, deadline=None, database=None, print_blob=True)
 settings.load_profile("fixed")
 
@@ -30,6 +31,23 @@ def pytest_configure(config):
     chosen = config.getoption("--hypothesis-profile", None)
     long = config.option.markexpr.strip() == "statistical"
     settings.load_profile(chosen or ("fresh" if long else "fixed"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Mark as slow the cases of a test beyond the `n` that its marker `few` keeps, which are spread evenly."""
+    kept = collections.defaultdict(list)
+    for item in items:
+        few = item.get_closest_marker("few")
+        if few is not None:
+            case = item.callspec.params[few.kwargs["by"]] if few.kwargs else item
+            kept[item.parent, item.originalname, few.args].append((id(case), item))
+    for (_, _, (n,)), cases in kept.items():
+        every = list(dict.fromkeys(case for case, _ in cases))
+        quick = {every[i * len(every) // n] for i in range(n)}
+        for case, item in cases:
+            if case not in quick:
+                item.add_marker("slow")
 
 
 class FixedKeys:
@@ -85,7 +103,7 @@ def postgres_url(postgres_server, postgres_schema):
     return postgres_server.url(schema=postgres_schema)
 
 
-@pytest.fixture(params=["file", "postgres"])
+@pytest.fixture(params=["file", pytest.param("postgres", marks=pytest.mark.slow)])
 def place(request, tmp_path):
     """Where a ledger can be made: a file, and a PostgreSQL server."""
     return tmp_path / "a.ledger" if request.param == "file" else request.getfixturevalue("postgres_url")

@@ -185,7 +185,9 @@ def listening():
     assert not heard, "\n\n".join(heard)
 
 
-@pytest.mark.parametrize("name", TRANSFORMERS | WITHOUT_NOISE)
+@pytest.mark.parametrize(
+    "name", [*TRANSFORMERS, *(pytest.param(name, marks=pytest.mark.slow) for name in WITHOUT_NOISE)]
+)
 def test_transformers_tell_no_value(name):
     estimator = (TRANSFORMERS | WITHOUT_NOISE)[name]
     fitted = made(lambda: copy.deepcopy(estimator).fit(ROWS))

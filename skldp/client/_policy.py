@@ -200,6 +200,7 @@ class Policy:
         clients could not agree on every bit, and a device could not compute the epsilon. A device samples PrivUnit
         among random directions of a seed, at the exact epsilon of integers and at most 1.01 times the variance, up to
         an epsilon of about 11. Numbers with one law become one `NumbersField`.
+        Most mechanisms of numbers give means alone; ``"square_wave"`` also gives variances, histograms and quantiles.
 
         A device clips numbers to their bounds. It replaces a missing number by the middle of the bounds, and a missing
         or unknown category by the missing category, if declared, or the first value. Replacements bias an estimate by

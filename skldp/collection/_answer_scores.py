@@ -302,7 +302,7 @@ def lattice_of(law: UnitLaw, what: str) -> tuple[LatticeLaw, float]:
     # An answer shows its component of the mixture. Few outputs identify neither squares nor bins.
     lattice = law.lattice if isinstance(law, MixtureLaw) else law
     if not isinstance(lattice, LatticeLaw):
-        raise ValueError(f"{what} need a law of a lattice, such as 'square_wave'. Got {law.name!r} instead.")
+        raise ValueError(f"{what} need mechanism='square_wave', or another law of a lattice. Got {law.name!r} instead.")
     return lattice, law.lattice_count / TWO_64 if isinstance(law, MixtureLaw) else 1.0
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy import special
 from scipy.stats import beta
 
-from skldp._tables import as_frame, in_html
+from skldp._tables import as_frame, html_table
 from skldp._texts import escaped
 from skldp._value_labels import number_label
 from skldp.collection._answer_scores import Scores
@@ -128,8 +128,8 @@ class SurveyEstimate:
         return {"estimate": shown.pop("estimate"), "std err": self.standard_errors.tolist()} | shown
 
     def to_frame(self) -> Any:
-        """Return the columns as a pandas DataFrame with the labels as its index; raise ImportError without pandas."""
-        return as_frame(self.to_dict(), index=list(self.labels))
+        """Return the columns as a pandas DataFrame, its index named as `what`; raise ImportError without pandas."""
+        return as_frame(self.to_dict(), index=list(self.labels)).rename_axis(self.what)
 
     @property
     def title(self) -> str:
@@ -151,12 +151,7 @@ class SurveyEstimate:
 
     def _repr_html_(self) -> str:
         head, *rows = self.cells()
-        lines = ["".join(f"<th>{in_html(one)}</th>" for one in head)]
-        for label, *row in rows:
-            cells = "".join(f"<td>{in_html(one)}</td>" for one in row)
-            lines.append(f'<th style="text-align:left">{in_html(label)}</th>{cells}')
-        table = "".join(f"<tr>{line}</tr>" for line in lines)
-        return f"<table><caption>{in_html(self.title)}</caption>{table}</table>"
+        return html_table(self.title, rows, head, most=len(rows))
 
 
 def _date(days: float) -> datetime.date | None:

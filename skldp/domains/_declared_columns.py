@@ -75,6 +75,10 @@ class NumberColumn:
         if self.is_date and not (self.low >= FIRST_DAY and self.high <= LAST_DAY):
             raise ValueError(f"Bounds of a date must be in the years 1 to 9999; got the days {ends!r}.")
 
+    def __repr__(self) -> str:
+        low, high, missing = (self.label(one) if is_number(one) else one for one in (self.low, self.high, self.missing))
+        return f"{type(self).__name__}({self.name!r}, {low} to {high}, missing: {missing})"
+
     @cached_property
     def center(self) -> float:
         """Middle of the bounds."""

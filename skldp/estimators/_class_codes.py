@@ -13,12 +13,12 @@ from skldp._reading import CodeReader, Unread
 _NUMERIC = "biuf"
 
 
-def labels_1d(y: Any) -> np.ndarray:
-    """Return labels as a non-empty array of shape (n_samples,)."""
+def labels_1d(y: Any, *, columns: int = 1) -> np.ndarray:
+    """Return labels as a non-empty array of shape (n_samples,); a matrix may have at most `columns` columns."""
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None")
     shape = tuple(getattr(y, "shape", ()))
-    if len(shape) == 2 and shape[-1] > 1:
+    if len(shape) == 2 and shape[-1] > columns:
         raise ValueError(
             f"y should be a 1d array, got an array of shape {shape} instead. Use LabelMatrixRR for several labels of a "
             "record. A step of a pipeline gets X: LabelPrivateClassifier trains a classifier on private labels."

@@ -276,7 +276,7 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
 
     def _train(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Self:
         if self.stages == 1:
-            return super()._train(X, y, fit_params)
+            return super()._train(X, y if isinstance(self.label_mechanism, LabelMatrixRR) else labels_1d(y), fit_params)
         mechanism = self._new_mechanism()
         self.stages_, response = _train_in_stages(self.estimator, mechanism, X, y, self.stages, fit_params)
         self._keep(mechanism, self.stages_[-1])

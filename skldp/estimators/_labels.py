@@ -123,8 +123,8 @@ class LabelReleaser(GuaranteeMixin, TransformerMixin, BaseEstimator, auto_wrap_o
         return codes
 
     def _labels(self, y):
-        """Return labels as an array."""
-        return labels_1d(y)
+        """Return labels as an array; a pipeline gives X to its steps, which may have one column."""
+        return labels_1d(y, columns=0)
 
     def _classes(self, y):
         """Return the declared classes, or those of the labels."""

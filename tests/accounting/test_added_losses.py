@@ -109,7 +109,7 @@ def test_softmax_answers_classes_and_bits_of_a_part_are_added_to_no_less_than_th
     records = np.array([[x, *own] for x in np.linspace(-1, 1, 21) for own in np.eye(3)])
     region, rng, room = region_of(domain), np.random.default_rng(0), []
     assert np.array_equal(region.move(records), records)
-    for _ in range(12):
+    for _ in range(6):
         coef = rng.uniform(-2, 2, (3, 4))
         regressions = []
         for kind in ("linear", "logistic", "linear"):

@@ -271,6 +271,7 @@ def test_verification_counts_epsilons_itself(monkeypatch):
     assert "Release 10 took 1 people ('ann') over their budget of 0.99995." in problems
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("seed", range(4))
 def test_any_tree_and_any_slopes_prove_something_true(seed):
     """What a search hands over may be nonsense: cuts outside the box, slopes of any size, NaN."""

@@ -361,7 +361,7 @@ def test_estimates_of_waves_have_intervals():
             collector.histogram("age", bins=bins)
     with pytest.raises(ValueError, match="answers without bias"):
         collector.mean("age")
-    with pytest.raises(ValueError, match="Distributions need a law"):
+    with pytest.raises(ValueError, match="Distributions need mechanism='square_wave'"):
         collector.histogram("hours")
     assert len(collector.mean("hours", where={"age": (25.0, 50.0)}).values) == 1
     frame = collector.to_frame()

@@ -84,7 +84,7 @@ def test_squares_are_without_bias_but_for_a_quarter_of_a_step(mechanism):
 
 @pytest.mark.parametrize("mechanism", FEW, ids=repr)
 def test_few_answers_tell_no_squares(mechanism):
-    with pytest.raises(ValueError, match="Variances need a law of a lattice"):
+    with pytest.raises(ValueError, match="Variances need mechanism='square_wave'"):
         squares(mechanism.integer_law, np.zeros(2, dtype=np.uint8))
 
 
@@ -100,7 +100,7 @@ def test_scores_of_points_suppose_nothing(mechanism):
 
 @pytest.mark.parametrize("mechanism", FEW, ids=repr)
 def test_few_answers_tell_no_bins(mechanism):
-    with pytest.raises(ValueError, match="Distributions need a law of a lattice"):
+    with pytest.raises(ValueError, match="Distributions need mechanism='square_wave'"):
         number_parts(mechanism.integer_law, np.linspace(-1, 1, 4))
 
 

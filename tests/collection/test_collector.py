@@ -603,7 +603,7 @@ def test_no_forged_reports_move_nothing_and_too_many_anything(collector):
         (lambda c: c.mean("age", where={"pay": (3, 2)}), "low < high within its bounds"),
         (lambda c: c.mean("age", where={"pay": (11, 12)}), "low < high within its bounds"),
         (lambda c: c.mean("age", level=1.0), "level"),
-        (lambda c: c.variance("yes"), "Variances need a law of a lattice"),
+        (lambda c: c.variance("yes"), "Variances need mechanism='square_wave', or another law of a lattice"),
         (lambda c: c.histogram("age", bins=0), "bins must be from 1 to 256"),
         (lambda c: c.histogram("age", bins="auto"), "number of bins, or their edges"),
         (lambda c: c.histogram("age", bins=[50, 20]), "Edges must ascend"),
@@ -696,6 +696,7 @@ def test_a_mean_that_noise_moves_beyond_the_bounds_is_said_to_be_raw():
     found = made.mean("pay")
     inside = 0 <= found.values[0] <= 10
     assert found.what == "mean of pay" + ("" if inside else " (raw: noise exceeds 0 to 10)")
+    assert found.to_frame().index.name == found.what
     column = NumberColumn("pay", 0, 10)
     for value, what in ((-0.1, "m (raw: noise exceeds 0 to 10)"), (10.1, "m (raw: noise exceeds 0 to 10)"), (5, "m")):
         assert mean_of(column, replace(found, what="m", values=np.array([float(value)]))).what == what

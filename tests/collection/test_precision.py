@@ -74,6 +74,7 @@ def survey(policy, n, seed=0):
     return collector
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("field", FIELDS, ids=lambda field: field.name)
 def test_standard_errors_are_those_of_a_survey(field):
     n = 6000

@@ -24,6 +24,7 @@ def square_of(number):
     return Scores(number.values**2, 0.0, number.high**2)
 
 
+@pytest.mark.few(24)
 @pytest.mark.parametrize("n", [2, 25, 50, 200, 1000, 10_000])
 @pytest.mark.parametrize("n_codes", [2, 10, 100])
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0, 8.0])
@@ -112,6 +113,7 @@ def test_of_a_variance_within_a_group_nothing_is_said_of_forged_reports():
     assert variance(number, square_of(number), weights, 0.95, "").moved_by(1e-6)[0] == math.inf
 
 
+@pytest.mark.few(20)
 @pytest.mark.parametrize("level", [0.05, 0.2, 0.5, 0.77, 0.95])
 @pytest.mark.parametrize("error", [1e-9, 0.02, 0.1, 0.4])
 @pytest.mark.parametrize("kind", ["buckets", "knots", "places"])

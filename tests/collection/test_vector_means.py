@@ -73,6 +73,7 @@ def test_a_transformer_of_vectors_becomes_a_policy(estimator):
     assert policy.read(one).answers["vector"] < policy.fields[0].law.n_answers
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("n_sampled", ["all", 3])
 def test_the_best_for_numbers_becomes_a_policy_where_it_is_privunit(n_sampled):
     mechanism = "best" if n_sampled == "all" else "privunit"

@@ -45,6 +45,7 @@ def fitted(slopes=SLOPES, **parameters):
     return BayesianFilter(model(slopes), **{"bounds": (0, 1), **parameters}).fit(PUBLIC)
 
 
+@pytest.mark.few(1, by="estimator")
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.RowIdentityWarning")
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
 @parametrize_with_checks(

@@ -23,6 +23,7 @@ def rows(n=30, d=4, dtype=np.float64):
 
 # The published calibration, which is the default, is checked with all other transformers in test_promises, without a
 # seed. Every fit calibrates anew, which takes long for many bits.
+@pytest.mark.few(2, by="estimator")
 @parametrize_with_checks(
     [cls(seed=0, calibration="exact", n_bits=4) for cls in ALL]
     + [BitRandTransformer(seed=0, calibration="exact", debias=True)],
@@ -112,7 +113,7 @@ def test_a_seed_gives_the_same_release_twice(cls):
 
 
 def test_debias_gives_the_values_back_on_average():
-    X = np.tile([[-0.9, 0.0, 0.4, 1.0]], (100_000, 1))
+    X = np.tile([[-0.9, 0.0, 0.4, 1.0]], (20_000, 1))
     estimator = BitRandTransformer(8.0, calibration="exact", debias=True, seed=0)
     with pytest.warns(SeededNoiseWarning):
         released = estimator.fit_transform(X)

@@ -39,6 +39,7 @@ def expected(estimator):
     return failures
 
 
+@pytest.mark.few(2, by="estimator")
 @parametrize_with_checks(
     [CategoricalPrivatizer()]
     + [CategoricalPrivatizer(mechanism=m, seed=0) for m in ("krr", "sue", "oue", "subset", "hashing")]

@@ -1,5 +1,6 @@
 """Intervals and the summary of PrivateLinearRegression: what is asked, what is told, and what refuses."""
 
+import functools
 import pickle
 import sys
 
@@ -21,6 +22,7 @@ Y = X.to_numpy() @ [0.4, -0.3, 0.0] + 0.1 + 0.05 * RNG.standard_normal(N)
 pytestmark = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
 
 
+@functools.cache
 def fitted(**settings):
     return PrivateLinearRegression(8.0, inference=True, seed=0, **settings).fit(X, Y)
 
@@ -89,7 +91,7 @@ def test_too_few_people_and_hidden_features_are_told():
         model.confidence_intervals()
     assert model.score(X, Y) > 0.9
     twins = X.assign(income=X["age"])
-    model = fitted()
+    model = clone(fitted())
     with pytest.warns(TooFewPeopleWarning, match=r"features \[0, 1\]"):
         model.set_params(epsilon=9.0).fit(twins, Y)
     with pytest.raises(ValueError, match="stand out"):

@@ -25,6 +25,7 @@ def rows(n=200, d=6, dtype=np.float64):
 
 
 # The defaults are checked with all other transformers in test_promises, without a seed.
+@pytest.mark.few(1, by="estimator")
 @parametrize_with_checks(
     [
         RandomProjectionPrivatizer(sensitivity="spectral", seed=0),
@@ -145,6 +146,7 @@ def people(n=300, dtype=np.float64):
     return np.random.default_rng(1).uniform(LOW, HIGH, (n, 3)).astype(dtype)
 
 
+@pytest.mark.few(1, by="estimator")
 @parametrize_with_checks(
     [PrivUnitTransformer(norm="unit", bounds=(-1, 1)), PrivUnitTransformer(norm=1.5, bounds=(-1, 1), seed=0)],
     expected_failed_checks=expected_failures,

@@ -147,6 +147,18 @@ def test_refuses_a_y_that_is_no_column_of_labels(y):
         LabelRR(classes=[0, 1]).fit_transform(y)
 
 
+@each
+@pytest.mark.parametrize("n_columns", [1, 2])
+def test_a_step_of_a_pipeline_which_gets_x_names_the_classifier_to_use(cls, n_columns):
+    X, y = np.zeros((4, n_columns)), [0, 1, 0, 1]
+    mechanism = cls(classes=[0, 1])
+    for call in (make_pipeline(mechanism, LogisticRegression()).fit, mechanism.fit_transform):
+        with pytest.raises(ValueError, match=r"gets X: LabelPrivateClassifier trains a classifier on private labels"):
+            call(X, y)
+    with pytest.raises(ValueError, match="LabelPrivateClassifier"):
+        mechanism.fit(pd.DataFrame(X))
+
+
 @pytest.mark.parametrize("y", [[0.5, 1.5, 2.25], [0.0, np.nan]])
 def test_learns_no_classes_from_numbers_that_are_none(y):
     with pytest.raises(ValueError, match=r"Unknown label type|NaN"):

@@ -20,6 +20,7 @@ def same_noise(fixed_noise):
 X = np.random.default_rng(0).uniform(-1, 1, (2_000, 2))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("rows", "target", "words"),
     [

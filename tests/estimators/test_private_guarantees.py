@@ -44,17 +44,17 @@ pytestmark = [
 ]
 
 
-def regression(**settings):
-    return PrivateLinearRegression(2.0, **settings)
+def regression(protocol="once", **settings):
+    return PrivateLinearRegression(2.0, protocol=protocol, **settings)
 
 
 def classifier():
-    return PrivateLogisticRegression(2.0, classes=[0, 1])
+    return PrivateLogisticRegression(2.0, classes=[0, 1], protocol="once")
 
 
 # What is fitted on what, what one person's record with its target costs, and a part of the reason.
 CASES = {
-    "alone": (regression(), Y, 2, "one task of one cohort"),
+    "alone": (regression("rounds"), Y, 2, "one task of one cohort"),
     "declared bounds": (make_pipeline(BoundsScaler(), regression()), Y, 2, "one task"),
     "a scaler that learns": (make_pipeline(StandardScaler(), regression()), Y, INF, "'standardscaler'"),
     "features chosen by targets": (make_pipeline(SelectKBest(k=1), regression()), CLASSES, INF, "had the labels"),
@@ -109,8 +109,8 @@ def test_what_a_search_chose_has_a_figure_of_its_own():
 @pytest.mark.parametrize(
     "model",
     [
+        regression("rounds"),
         regression(),
-        regression(protocol="once"),
         classifier(),
         PrivateDiscriminant(20.0, classes=[0, 1]),
         PrivateMoments(20.0),

@@ -46,6 +46,7 @@ def expected_failures(estimator):
 pytestmark = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
 
 
+@pytest.mark.few(2, by="estimator")
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.OutOfDomainWarning")
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.TooFewPeopleWarning")
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.LearntDomainWarning")
@@ -151,6 +152,7 @@ def test_nothing_fitted_is_a_value_of_somebody():
     assert len(pickle.dumps(model)) < 50_000
 
 
+@pytest.mark.slow
 def test_a_search_over_epsilon():
     search = GridSearchCV(
         PrivateLinearRegression(target_bounds=(-1.5, 1.5), seed=0), {"epsilon": [0.8, 4.0]}, cv=2

@@ -69,6 +69,7 @@ SEEDED_ELSEWHERE = {
 }
 
 
+@pytest.mark.few(6, by="estimator")
 @parametrize_with_checks(
     [cls() for cls in TRANSFORMERS] + [cls(seed=0) for cls in TRANSFORMERS if cls not in SEEDED_ELSEWHERE],
     expected_failed_checks=expected_failures,

@@ -110,6 +110,7 @@ def test_a_transformer_is_named_after_its_mechanism_and_other_releases_are_priva
         assert name.endswith("Privatizer")
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "model",
     [

@@ -77,6 +77,7 @@ def plain(encoding="onehot", **parameters):
     return TablePrivatizer(6.0, schema=SCHEMA, encoding=encoding, transform_noise=False, **parameters)
 
 
+@pytest.mark.few(1, by="estimator")
 @parametrize_with_checks(
     # The defaults are checked with all other transformers in test_promises, without a seed.
     [TablePrivatizer(seed=0), TablePrivatizer(4.0, seed=0), TablePrivatizer(n_sampled_features="auto", seed=0)],

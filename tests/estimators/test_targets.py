@@ -53,6 +53,7 @@ def private(epsilon=4.0, mechanism="unbiased_bins", *, estimator=None, **paramet
 
 # At a budget that keeps every bin, all checks pass, those that compare two fits included. At epsilon 4 they pass with a
 # seed; without one, two fits see different targets.
+@pytest.mark.few(1, by="estimator")
 @parametrize_with_checks(
     [
         LabelPrivateRegressor(Ridge(), target_mechanism=TargetPrivatizer(epsilon, mechanism=mechanism, seed=seed))
@@ -146,6 +147,7 @@ def test_the_answers_for_the_prior_and_the_targets_have_noise_of_their_own(monke
         assert chi2_contingency(table).pvalue > THRESHOLD
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("mechanism", ["bins", "unbiased_bins"])
 @pytest.mark.parametrize("epsilon", [1e-5, 20.0, 40.0])
 @seeds_expected

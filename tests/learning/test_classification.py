@@ -44,6 +44,7 @@ def log_loss(learnt, X, y):
 KINDS = pytest.mark.parametrize("kind", ["rounds", "once"])
 
 
+@pytest.mark.few(6)
 @KINDS
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize(("n", "epsilon", "lost"), [(4_000, 2.0, 0.09), (20_000, 2.0, 0.04), (20_000, 8.0, 0.02)])
@@ -57,6 +58,7 @@ def test_learns_classes_and_their_probabilities(kind, n_classes, n, epsilon, los
     assert log_loss(learnt, X, y) < -(shares * np.log(shares)).sum() - 0.3
 
 
+@pytest.mark.few(2)
 @KINDS
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_bounds_are_in_the_units_of_the_data(kind, fit_intercept):
@@ -181,6 +183,7 @@ def test_once_asks_few_questions():
     assert everybody._steps[-1][1] > 0.3 * 40_000
 
 
+@pytest.mark.few(2)
 @KINDS
 @pytest.mark.parametrize("n", [60, 700])
 def test_everybody_answers_one_task_within_the_guarantee(n, kind):
@@ -256,6 +259,7 @@ def test_nobody_need_answer(kind):
     assert accuracy(part, X, y) > best(3, X, y) - 0.05
 
 
+@pytest.mark.few(4)
 @KINDS
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("value", [0.0, 5.0])
@@ -277,6 +281,7 @@ def few_people(log_odds, slope, n=2_000, seed=0):
     return X, (rng.random(n) < special.expit(log_odds + slope * X[:, 0])).astype(float)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("log_odds", "slope"), [(-1.5, 0.0), (-1.5, 1.0), (-3.0, 1.0)])
 def test_few_people_do_not_lose_a_rare_class(log_odds, slope):
     """Where the noise is nearly all there is, the answer is close to that of the classes' shares alone."""
@@ -321,6 +326,7 @@ def test_what_clipping_takes_is_added_again():
     assert noise == pytest.approx(0.1 / shown)
 
 
+@pytest.mark.few(2)
 @KINDS
 @pytest.mark.parametrize("seed", [7, 9, 10])
 def test_a_hidden_rare_value_moves_no_prediction_far(kind, seed):

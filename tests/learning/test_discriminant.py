@@ -103,6 +103,7 @@ def test_bounds_are_in_the_units_of_the_data():
     np.testing.assert_allclose(moved @ other.coefficients.T + other.intercepts, scores, atol=1e-6)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("named", [{}, {"in_ball": True}, {"public": people(50, seed=1)[0]}])
 def test_everybody_answers_one_task_within_the_guarantee(named):
     X, y = people(600)

@@ -30,6 +30,7 @@ def seeded(number=0):
     return Noise(bytes([number]) * 32, secure=False)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", ["rounds", "once"])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_errors_are_of_the_size_that_they_have(kind, fit_intercept):

@@ -266,6 +266,7 @@ def rare(name, n):
     return X
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", ["ones", "exponential", "far"])
 @pytest.mark.parametrize("n", [20_000, 100_000])
 def test_errors_are_those_of_rare_values_too(name, n):

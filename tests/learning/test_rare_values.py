@@ -18,6 +18,7 @@ def rare_records(n):
     return X, X @ [0.5, -0.3, 0.2, 1, -1, 1, -1, 1] + 0.1 * rng.standard_normal(n)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_rare_values_are_not_stretched_out_of_reach(seed):
     # The target's own noise leaves .945. Where the variance that the radius left of them was taken for all they have,
@@ -49,6 +50,7 @@ CASES = [(name, kind) for name in ("ones", "exponential", "shifted") for kind in
 
 
 # Products of records ten times as long as usual ones need more people than gradients.
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("name", "kind"), [*CASES, ("far", "rounds")])
 def test_the_bias_of_clipping_vanishes(name, kind):
     # With radii from a mean of logarithms of norms the model predicted the mode, whatever the number of people.

@@ -88,6 +88,7 @@ def cohorts(learnt, monkeypatch, X, y):
     return asked
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("n", [37, 5_000, 20_011])
 @pytest.mark.parametrize("kind", ["rounds", "once"])
 def test_everybody_is_asked_once(kind, n, monkeypatch):
@@ -261,6 +262,7 @@ def test_a_bound_that_is_never_reached_and_constant_features_are_learnt_around(k
     assert np.isfinite(learnt.coefficients).all()
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("value", [0.0, 1.0, -1.0])
 @pytest.mark.parametrize("kind", ["rounds", "once"])
 def test_records_that_are_all_alike_do_no_harm(kind, value):
@@ -328,6 +330,7 @@ def test_a_target_that_features_tell_nothing_of_is_predicted_by_its_mean(kind):
     assert score(learnt, X, y) > -0.05
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["rounds", "once"])
 def test_half_of_the_people_cost_no_more_than_half_of_the_people(kind):
     """Whoever does not answer is lost, and nothing else."""
@@ -378,6 +381,7 @@ def test_the_mean_alone_is_told_within_wide_bounds():
     ).standard_error(2_000)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["rounds", "once"])
 def test_a_large_epsilon_is_no_worse(kind):
     """Of many products noise is far more than of a gradient's numbers."""

@@ -263,6 +263,7 @@ def test_numba_can_be_switched_off(numba, monkeypatch):
     assert compiled_loops() is None
 
 
+@pytest.mark.few(1)
 @pytest.mark.usefixtures("chosen_anew")
 @pytest.mark.parametrize("error", [RuntimeError("no locator available"), OSError(28, "No space left on device")])
 def test_where_no_compiled_code_can_be_kept_it_is_made_anew(numba, use_loops, monkeypatch, error):

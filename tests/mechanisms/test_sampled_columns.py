@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skldp.domains._columns import Categories, Columns, Interval, OrMissing
@@ -144,6 +144,7 @@ def test_bad_numbers_of_columns_are_refused(n_sampled):
         MixedRecord(Columns.of({"a": Interval(0, 1), "b": Categories((1, 2))}), (1.0, 1.0), n_sampled=n_sampled)
 
 
+@settings(max_examples=30)
 @given(st.floats(0.05, 12), st.lists(st.sampled_from([2, 3, 4, 10, 50]), min_size=1, max_size=12))
 def test_the_automatic_number_has_the_least_predicted_error(epsilon, sizes):
     m = len(sizes)

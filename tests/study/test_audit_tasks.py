@@ -45,7 +45,8 @@ def tasks_of(kind, epsilon):
     return tasks
 
 
-@pytest.mark.parametrize("epsilon", [1.0, 4.0])
+@pytest.mark.few(5)
+@pytest.mark.parametrize("epsilon", [4.0, 1.0])
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_guarantee_of_every_task_stands_and_is_nearly_reached(kind, epsilon, fixed_noise):
     tasks = tasks_of(kind, epsilon)
@@ -168,6 +169,7 @@ def test_a_person_in_two_cohorts_is_found(fixed_noise):
     assert refuted(lambda rows: np.hstack([answers(first, rows), answers(second, rows)]), *records, **attack)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("values", [[0.3, -0.2, 0.1], [0.0, 0.0, 0.0], [0.6, 0.0, -0.8], [30.0, 0.0, 40.0]])
 def test_the_likelihood_of_a_ball_is_a_density(values, fixed_noise):
     """Its mean over the uniform law is 1; a release is in a set as often as its integral says."""

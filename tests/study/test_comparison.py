@@ -161,15 +161,14 @@ def test_two_mechanisms_take_a_delta():
     assert [name for name in FEATURE_MECHANISMS if takes_delta(name)] == ["gaussian", "best"]
 
 
-def test_models_and_releases_get_the_same_whole_budget():
+@pytest.mark.few(1)
+@pytest.mark.parametrize(("labels", "whole"), [("label-rr", 40.0), ("none", 20.0)])
+def test_models_and_releases_get_the_same_whole_budget(labels, whole):
     wine = load_study_data("wine")
-    names = ["logistic-rounds", "discriminant", "duchi"]
-    for labels, whole in (("label-rr", 40.0), ("none", 20.0)):
-        settings = replace(QUICK, labels=labels)
-        found = compare_mechanisms(wine, names, settings)
-        assert found.stated_budgets() == [whole]
-        for curve in found.curves.values():
-            assert whole * (1 - 1e-6) <= curve[0].exact_epsilon <= whole * (1 + 1e-9)
+    found = compare_mechanisms(wine, ["logistic-rounds", "discriminant", "duchi"], replace(QUICK, labels=labels))
+    assert found.stated_budgets() == [whole]
+    for curve in found.curves.values():
+        assert whole * (1 - 1e-6) <= curve[0].exact_epsilon <= whole * (1 + 1e-9)
 
 
 def test_a_regression_releases_the_target_with_its_row():

@@ -139,6 +139,7 @@ def test_a_model_takes_missing_values_dates_and_undeclared_categories():
         }
     )
     model = recommend(schema, "classification", 4.0, 10_000, target=["a", "b"]).estimator
+    assert "NumberColumn('since', 2020-01-01 to 2024-12-31, missing: refuse)" in repr(model)
     with pytest.warns(OutOfDomainWarning, match=r"2 of 12 values .*'age', 'city'"):
         encoded = model[0].fit_transform(people)
     names = ["age", "age_missing", "city_Bonn", "city_Köln", "city_Ulm", "city_missing", "since"]
