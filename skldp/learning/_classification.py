@@ -11,7 +11,7 @@ import numpy.typing as npt
 from skldp._checks import check_integer, is_number
 from skldp.learning._levels import NormLevels
 from skldp.learning._likelihood import Likelihood, normal_people
-from skldp.learning._linear_protocol import OUTCOME_MOST, OUTCOME_SHARE, STEPS_OF_FEATURES, LinearProtocol
+from skldp.learning._linear_protocol import LEVELS_SHARE, MEAN_SHARE, STEPS_OF_FEATURES, LinearProtocol
 from skldp.learning._posterior import Gradients, positive_means, posterior
 from skldp.learning._protocol import Question, Step, split_evenly
 from skldp.learning._reports import Report
@@ -20,8 +20,6 @@ from skldp.learning._vectors import contrasts
 
 Floats = npt.NDArray[np.float64]
 
-# Fraction of people who report the levels of the whitened terms.
-_TERM_LEVELS = 0.03
 # Cohorts of gradients.
 _N_COHORTS = 20
 # Fraction of the gradient cohorts of "once" that fix the model at which the others are asked.
@@ -179,10 +177,9 @@ class ClassificationProtocol(LinearProtocol):
         n = self.n_people
         if not self.is_enough:
             return [("shares", n)]
-        share = OUTCOME_SHARE + OUTCOME_MOST / (1 + self.sufficiency)
-        steps = [("shares", int(share * n))] if self.fit_intercept else []
+        steps = [("shares", int(MEAN_SHARE * n))] if self.fit_intercept else []
         steps += self._plan_of_features(n - sum(people for _, people in steps))
-        steps.append(("gradient_levels", int(_TERM_LEVELS * n)))
+        steps.append(("gradient_levels", int(LEVELS_SHARE * n)))
         left = n - sum(people for _, people in steps)
         first = int(_FIRST_MODEL * left)
         cohorts = [first, left - first] if self.kind == "once" else split_evenly(left, _N_COHORTS)

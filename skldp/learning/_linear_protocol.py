@@ -10,9 +10,9 @@ from skldp.learning._levels import NormLevels
 from skldp.learning._posterior import (
     Moments,
     combine_moments,
-    kept_fractions,
     positive_means,
     positive_part,
+    shrunk_means,
     with_least_variances,
 )
 from skldp.learning._protocol import LEAST_PER_NUMBER, Protocol, Question, Step, split_evenly, sufficiency
@@ -23,13 +23,11 @@ from skldp.learning._vectors import n_products, symmetric_matrix
 Floats = npt.NDArray[np.float64]
 P = TypeVar("P", bound="LinearProtocol")
 
-# Fraction of people who report the target's mean or the shares of classes. Where little besides can be learnt, more of
-# them do: `OUTCOME_MOST` at a sufficiency of 0.
-OUTCOME_SHARE, OUTCOME_MOST = 0.06, 0.9
-# Fractions of people who report the features' levels and centre.
-_CENTER_LEVELS, _CENTER_SHARE, _WIDTH_LEVELS = 0.02, 0.05, 0.03
-# Fraction of a cohort that reports levels.
-LEVELS_SHARE = 0.08
+# Fraction of people who report a mean that all later questions are relative to: the target's, shares of classes, the
+# features' centre.
+MEAN_SHARE = 0.08
+# Fraction of people, or of a cohort, who report levels of a norm.
+LEVELS_SHARE = 0.03
 # Fraction of people in products at a large sufficiency, and the sufficiency at which it is half of that.
 _PRODUCTS_SHARE, _PRODUCTS_HALF = 0.3, 50.0
 # Cohorts of products: each of these whitens the next one.
@@ -94,9 +92,9 @@ class LinearProtocol(Protocol):
 
     def _plan_of_features(self, n_people: int, *, all_products: bool = False) -> list[tuple[str, int]]:
         """Return the steps for the features: of so many people, with products for all of them or for a part."""
-        shares = [("width_levels", _WIDTH_LEVELS)]
+        shares = [("width_levels", LEVELS_SHARE)]
         if self.fit_intercept:
-            shares = [("center_levels", _CENTER_LEVELS), ("center", _CENTER_SHARE), *shares]
+            shares = [("center_levels", LEVELS_SHARE), ("center", MEAN_SHARE), *shares]
         steps = [(name, int(share * n_people)) for name, share in shares]
         left = n_people - sum(people for _, people in steps)
         # Products are of the features alone, however many classes there are.
@@ -201,12 +199,10 @@ class Center(Question[LinearProtocol]):
         state, shortened = protocol._state, self.levels(protocol).shortened(task.radius)
         mean = task.mean(report)[: protocol.n_features] / shortened
         error = task.standard_error(report.n_people) / shortened
-        # The middle of the bounds stays the centre while the noise exceeds the mean.
-        kept = kept_fractions(mean, error)
-        center = np.array(state["center"])
-        center[:-1] = np.clip(center[:-1] + kept * mean, -1, 1)
-        state["center"] = center.tolist()
-        state["center_error"] = float(error**2 * np.mean(np.maximum(kept, 0.3)))
+        # The middle of the bounds stays the centre while the noise exceeds the means.
+        moved, variances = shrunk_means(mean, error)
+        state["center"] = [*np.clip(moved, -1, 1).tolist(), state["center"][-1]]
+        state["center_error"] = float(variances.mean())
 
     def levels(self, protocol: LinearProtocol) -> NormLevels:
         """Return the distribution of the norms."""

@@ -17,6 +17,8 @@ Floats = npt.NDArray[np.float64]
 _NOTHING_TO_LEARN = 0.3
 # Scales of the prior of the slopes that are weighed against each other, besides 0.
 _PRIOR_SCALES = np.exp(np.linspace(-4, 2, 7))
+# Variances of the prior of means, in half widths of the bounds.
+_SPREADS = 4.0 ** -np.arange(12)
 # Smallest fraction of a step.
 _LEAST_STEP = 0.1
 
@@ -116,6 +118,17 @@ def positive_means(values: Floats, error: Floats | float) -> Floats:
     ratios = np.maximum(values / error, -30.0)
     result: Floats = error * (ratios + np.exp(-(ratios**2) / 2) / math.sqrt(2 * math.pi) / special.ndtr(ratios))
     return np.maximum(result, 0)
+
+
+def shrunk_means(values: Floats, errors: Floats | float) -> tuple[Floats, Floats]:
+    """Return posterior means and variances of numbers in [-1, 1], which have a normal prior of unknown scale around 0.
+
+    Shapes: values (n,), errors (n,) or (); returns (n,), (n,).
+    """
+    noise, spread = np.square(errors), _SPREADS[:, None]
+    logs = -((np.log(spread + noise) + values**2 / (spread + noise)) / 2 * np.ones(len(values))).sum(axis=1)
+    kept = special.softmax(logs) @ (spread / (spread + noise) * np.ones(len(values)))
+    return kept * values, kept * noise
 
 
 def kept_fractions(means: Floats, errors: Floats | float) -> Floats:
