@@ -3,7 +3,7 @@ r"""Protocol of multinomial logistic regression, one release per person."""
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -37,8 +37,6 @@ class MultinomialGradients(Gradients):
 
     likelihood: Likelihood
     turned: Floats
-    # People are not normal. Smaller: the first models persist. Larger: only the last reports count.
-    slope_error: ClassVar[float] = 0.5
 
     def at_zero(self, model: Floats) -> Floats:
         return self.turned.T @ self.likelihood.at_zero(self.turned @ model)

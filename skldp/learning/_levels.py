@@ -18,11 +18,9 @@ _DETECTED = 4.0
 # Standard deviation of the logarithm of the reference's scale about the expected one, before anybody is asked. Smaller:
 # a wrong expectation persists. Larger: noise decides while people are few.
 _LOG_SPREAD = 0.7
-# Fraction of what the reference distribution loses to clipping that is counted as bias of a gradient: errors of a
-# regression are nearly symmetric where nothing else is detected. Smaller: radii stay tight for more people.
-_OF_REFERENCE = 0.02
-# The same for moments, whose directions noise hides at wider radii.
-_OF_REFERENCE_OF_MOMENTS = 0.04
+# Fraction of what the reference distribution loses to clipping that is counted as bias: usual errors are nearly
+# symmetric. Smaller: radii stay tight for more people.
+_OF_REFERENCE = 0.03
 # Scales of the reference, relative to the top of the levels, four for each factor of two.
 _SCALES = 2.0 ** (-np.arange(-4, 4 * N_LEVELS + 1) / 4)
 # Most degrees of freedom of a reference: features may be correlated.
@@ -147,7 +145,7 @@ class NormLevels:
         """Return the best radius of gradients for the noise that a radius of 1 has."""
         return self._best(noise, _OF_REFERENCE, self.kept)
 
-    def radius_of_moments(self, noise: float, of_reference: float = _OF_REFERENCE_OF_MOMENTS) -> float:
+    def radius_of_moments(self, noise: float, of_reference: float = _OF_REFERENCE) -> float:
         """Return the best radius of vectors whose mean is itself the estimate."""
         return self._best(noise, of_reference, self.shortened)
 

@@ -4,7 +4,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -50,8 +50,6 @@ class Gradients(ABC):
     values: Floats
     noises: Floats
     models: Floats
-    # Relative error of the slopes where the second moments are exact.
-    slope_error: ClassVar[float] = 0.0
 
     @abstractmethod
     def at_zero(self, model: Floats) -> Floats:
@@ -185,7 +183,6 @@ def _under_prior(reports: Sequence[Gradients], prior: Floats, base: Floats, befo
             away = (before[k] - report.models[:, k]) @ inverse.T
             relative = np.trace(slopes[k]) / np.trace(report.moments)
             errors = report.noises**2 + relative**2 * (away**2 @ report.unknown).mean(axis=1)
-            errors += report.slope_error**2 * ((away @ slopes[k]) ** 2).mean(axis=1)
             design = slopes[k] @ inverse
             values = report.values[:, k] - gradients[k] + design @ (before[k] - base[k])
             weights[k], centers[k] = (1 / errors).sum(), report.values[:, k].T @ (1 / errors)
