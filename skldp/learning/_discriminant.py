@@ -9,30 +9,26 @@ import numpy.typing as npt
 from skldp._arrays import as_numbers, kind_of
 from skldp._checks import check_integer
 from skldp.learning._levels import NormLevels, shares_of_levels
-from skldp.learning._linear_protocol import EXPECTED_DEVIATION
+from skldp.learning._linear_protocol import EXPECTED_DEVIATION, LEAST_VARIANCE
 from skldp.learning._linear_rule import (
-    clear_shares,
+    expected_means,
+    expected_shares,
     likeliest_numbers,
-    linear_rule,
     n_directions,
+    nearest_mean,
     self_trained,
     shrunk_covariance,
+    whitened_rule,
 )
-from skldp.learning._protocol import Protocol, Question, Step, nearest_positive
+from skldp.learning._protocol import Protocol, Question, Step
 from skldp.learning._reports import Report
 from skldp.learning._tasks import N_LEVELS, Task, noise_variance
 from skldp.learning._vectors import contrasts, n_products, symmetric_matrix
 
-# Fractions of people who report class shares, levels before the centre, before the tensor and before its centre, that
-# centre, and products.
-_SHARES_SHARE, _CENTER_LEVELS, _SPREAD_LEVELS, _OFFSET_LEVELS = 0.03, 0.01, 0.02, 0.01
-_OFFSET_SHARE, _PRODUCT_SHARE = 0.1, 0.25
-# From this sufficiency on, more people report the shares, which divide all other estimates.
-_MANY, _SHARES_SHARE_OF_MANY = 30.0, 0.1
-# Bounds of the fraction who report the centre, and the weight of its error, which is corrected at the end.
-_LEAST_CENTER_SHARE, _MOST_CENTER_SHARE, _LASTING_ERROR = 0.02, 0.25, 0.6
-# Smallest eigenvalue of the whitening in units of the largest noise eigenvalue.
-_FLOOR = 0.5
+# Fractions of people who report levels before the centre, before the tensor and before its centre, that centre, and
+# products.
+_CENTER_LEVELS, _SPREAD_LEVELS, _OFFSET_LEVELS = 0.01, 0.02, 0.01
+_SHARES_SHARE, _OFFSET_SHARE, _PRODUCT_SHARE = 0.1, 0.1, 0.25
 # Products are asked for from this sufficiency of a regression on, in units of its terms.
 _PRODUCTS_PAY = 100.0
 # Smallest eigenvalue of public vectors that counts as a direction.
@@ -41,8 +37,6 @@ _NOTHING = 1e-9
 _KNOWN = 1e-6
 # Minimum number of public vectors.
 _LEAST_PUBLIC = 10
-# Smallest fraction of the variance that lies within classes.
-_LEAST_WITHIN = 0.25
 
 
 class DiscriminantProtocol(Protocol):
@@ -175,17 +169,13 @@ class DiscriminantProtocol(Protocol):
         n, d = self.n_people, self.n_features
         if self.sufficiency < self.least_sufficiency:
             return [("shares", n)]
-        steps = []
-        n_shares = int((_SHARES_SHARE_OF_MANY if self.sufficiency > _MANY else _SHARES_SHARE) * n)
-        # Use equal shares if the noise would hide shares half or twice as large.
-        if n_shares and self._task_of("shares").standard_error(n_shares) < 1 / (2 * self.n_classes):
-            steps = [("shares", n_shares)]
+        steps = [("shares", int(_SHARES_SHARE * n))]
         ends: list[tuple[str, int]] = []
         if self._public is None:
             if not self.in_ball:
                 # Balance the error of the centre with the noise from fewer tensor reports.
-                noise = _LASTING_ERROR * d * noise_variance(max(2, d), self.epsilon) / n
-                share = np.clip(math.sqrt(noise**2 + noise) - noise, _LEAST_CENTER_SHARE, _MOST_CENTER_SHARE)
+                noise = d * noise_variance(max(2, d), self.epsilon) / n
+                share = min(_PRODUCT_SHARE, math.sqrt(noise**2 + noise) - noise)
                 steps += [("center_levels", int(_CENTER_LEVELS * n)), ("center", int(share * n))]
             whitened = d > 1 and super().sufficiency >= _PRODUCTS_PAY * (d + 1)
             if whitened:
@@ -252,25 +242,20 @@ class DiscriminantProtocol(Protocol):
         self, tensor: npt.NDArray[np.float64], error: float, shares: npt.NDArray[np.float64]
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         state, k = self._state, self._state["n_directions"]
-        axes = np.array(state["axes"])
+        axes, variances = np.array(state["axes"]), state["variances"]
         means = contrasts(self.n_classes) @ tensor / shares[:, None]
         noise = np.repeat((error**2 * (1 - 1 / self.n_classes) / shares**2)[:, None], k, axis=1)
         if self._public is not None:
             points = self._public_points(self._public_inside(self._public))
-            means, noise, within = self_trained(points, means, noise, np.array(state["variances"]), shares)
-        elif state["variances"] is not None:
-            # Products are of all people: subtract the variance between classes, then whiten the rest.
-            between = (means.T * shares) @ means - np.diag(shares @ noise)
-            values, vectors = np.linalg.eigh(np.diag(np.array(state["variances"])) - between)
-            turn = vectors / np.sqrt(np.maximum(values, _LEAST_WITHIN))
-            axes, means, noise, within = axes @ turn, means @ turn, noise @ turn**2, np.ones(k)
-        else:
-            between = shares @ (means**2 - noise).sum(axis=1)
-            levels = self._levels_about("spread")
-            # People whom noise may hide make rows vary as much as expected, at most.
-            square = max(levels.scale, min(levels.scale_with_hidden, levels.expected)) ** 2
-            within = np.full(k, max(square - float(between), square / 4) / k)
-        return *linear_rule(means, noise, within, shares), axes
+            return *self_trained(points, means, noise, np.array(variances), shares), axes
+        if variances is not None:
+            scale = np.sqrt(np.maximum(variances, LEAST_VARIANCE))
+            return *whitened_rule(means / scale, noise / scale**2, shares), axes / scale
+        levels = self._levels_about("spread")
+        # People whom noise may hide make rows vary as much as expected, at most.
+        square = max(levels.scale, min(levels.scale_with_hidden, levels.expected)) ** 2
+        total = np.full(k, square / k)
+        return *nearest_mean(expected_means(means, noise, total, shares)[0], total, shares), axes
 
 
 class _Shares(Step[DiscriminantProtocol]):
@@ -281,7 +266,7 @@ class _Shares(Step[DiscriminantProtocol]):
 
     def update(self, protocol: DiscriminantProtocol, task: Task, report: Report) -> None:
         reported, variance = protocol._reported_shares(task, report)
-        protocol._state["shares"] = clear_shares(reported, (protocol.n_classes - 1) * variance).tolist()
+        protocol._state["shares"] = expected_shares(reported, math.sqrt(variance)).tolist()
 
 
 class _Spread(Question[DiscriminantProtocol]):
@@ -317,8 +302,10 @@ class _Products(_Spread):
         state, d = protocol._state, protocol.n_features
         shortened = protocol._levels_about("products").shortened(task.radius)
         edge = task.standard_error(report.n_people) * math.sqrt(2 * d) / shortened
-        values, vectors = np.linalg.eigh(nearest_positive(symmetric_matrix(task.mean(report) / shortened, d)))
-        floor = values + max(_FLOOR * edge, 1e-12 * max(1.0, values[-1]))
+        values, vectors = np.linalg.eigh(symmetric_matrix(task.mean(report) / shortened, d))
+        values = np.maximum(values, 0)
+        # Directions that noise hides are not stretched; the rest of their variance is known.
+        floor = values + max(edge / 2, 1e-12 * max(1.0, values[-1]))
         state["axes"] = (np.array(state["axes"]) @ vectors / np.sqrt(floor)).tolist()
         state["variances"] = (values / floor).tolist()
 
