@@ -23,9 +23,8 @@ from skldp.estimators._validation import (
     fit_context,
     validate_finite,
 )
-from skldp.learning._moment_estimates import Correlations
+from skldp.learning._moment_estimates import LinearFit
 from skldp.learning._moments import MomentsProtocol
-from skldp.learning._uncertainty import LinearFit
 
 
 class PrivateMoments(GuaranteeMixin, BaseEstimator):
@@ -86,7 +85,7 @@ class PrivateMoments(GuaranteeMixin, BaseEstimator):
 
     See Also
     --------
-    PrivateLinearRegression : More precise for one target that is known in advance.
+    PrivateLinearRegression : More precise for one target that is known in advance, with intervals.
     sklearn.covariance.EmpiricalCovariance : The same without privacy.
 
     Notes
@@ -189,22 +188,10 @@ class PrivateMoments(GuaranteeMixin, BaseEstimator):
         self._learnt()
         return self
 
-    def correlations(self, level: float = 0.95) -> Correlations:
-        """Return the correlations of all columns, with intervals.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Level of the intervals, between 0 and 1.
-
-        Returns
-        -------
-        Correlations
-            `estimate`, `low` and `high`, each of shape (n_features, n_features). `low` and `high` are NaN if the
-            standard error of one of the two variances exceeds a quarter of it, or is unknown.
-        """
+    def correlations(self) -> npt.NDArray[np.float64]:
+        """Return the correlations of all columns, from `covariance_`, shape (n_features, n_features)."""
         check_is_fitted(self)
-        return self._estimates.correlations(level)
+        return self._estimates.correlations()
 
     def regress(self, target: int | str, on: Sequence[int | str] | None = None, *, alpha: float = 0.0) -> LinearFit:
         """Regress a column on others, at no further cost.
@@ -221,7 +208,7 @@ class PrivateMoments(GuaranteeMixin, BaseEstimator):
         Returns
         -------
         LinearFit
-            With ``coef_``, ``intercept_``, ``predict``, ``standard_errors`` and ``confidence_intervals``.
+            With ``coef_``, ``intercept_`` and ``predict``.
 
         Raises
         ------

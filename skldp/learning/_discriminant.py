@@ -175,7 +175,7 @@ class DiscriminantProtocol(Protocol):
             if not self.in_ball:
                 # Balance the error of the centre with the noise from fewer tensor reports.
                 noise = d * noise_variance(max(2, d), self.epsilon) / n
-                share = min(_PRODUCT_SHARE, math.sqrt(noise**2 + noise) - noise)
+                share = np.clip(math.sqrt(noise**2 + noise) - noise, _SPREAD_LEVELS, _PRODUCT_SHARE)
                 steps += [("center_levels", int(_CENTER_LEVELS * n)), ("center", int(share * n))]
             whitened = d > 1 and super().sufficiency >= _PRODUCTS_PAY * (d + 1)
             if whitened:
