@@ -50,7 +50,6 @@ class DiscriminantProtocol(Protocol):
     # Below this sufficiency the noise of the tensor exceeds its signal.
     least_sufficiency = 0.5
     _stays_open = "tensor"
-    _later_state = ("levels", "offset")
 
     _arguments = ("n_features", "n_people", "n_classes", "epsilon", "in_ball")
 
@@ -71,7 +70,7 @@ class DiscriminantProtocol(Protocol):
         super().__init__(n_features, n_people, epsilon, low, high, "once")
         self.n_classes, self.in_ball = int(n_classes), bool(in_ball)
         self._public = None if public is None else as_numbers(public, "public")
-        inside = None if self._public is None else self._public_inside(self._public)
+        self._inside = None if self._public is None else self._public_inside(self._public)
         # Vectors of a ball may all be as long as its radius.
         self._known_levels = NormLevels(1.0, np.eye(N_LEVELS)[0], _KNOWN, self.n_people, 1.0) if self.in_ball else None
         self._state = {
@@ -82,13 +81,12 @@ class DiscriminantProtocol(Protocol):
             "axes": np.eye(n_features).tolist(),
             "variances": None,
             "n_directions": n_features,
-            "offset": None,
             "tensor": np.zeros((n_classes - 1, n_features)).tolist(),
             "error": 0.0,
             "last": None,
         }
-        if inside is not None:
-            self._look_at_public(inside)
+        if self._inside is not None:
+            self._look_at_public(self._inside)
         self._steps = self._plan()
 
     def _public_inside(self, rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -167,7 +165,6 @@ class DiscriminantProtocol(Protocol):
         if self.sufficiency < self.least_sufficiency:
             return [("shares", n)]
         steps = [("shares", int(PREPARATION_SHARE * n))]
-        ends: list[tuple[str, int]] = []
         if self._public is None:
             if not self.in_ball:
                 # Balance the error of the centre with the noise from fewer tensor reports.
@@ -178,11 +175,9 @@ class DiscriminantProtocol(Protocol):
             if whitened:
                 n_levels = int(LEVELS_SHARE * n)
                 steps += [("products_levels", n_levels), ("products", int(PRODUCTS_SHARE * n) - n_levels)]
-            elif d > self.n_classes - 1 and not self.in_ball:
-                ends = [("offset_levels", int(LEVELS_SHARE * n)), ("offset", int(PREPARATION_SHARE * n))]
             if whitened or not self.in_ball:
                 steps.append(("spread_levels", int(LEVELS_SHARE * n)))
-        return [*steps, ("tensor", n - sum(wanted for _, wanted in [*steps, *ends])), *ends]
+        return [*steps, ("tensor", n - sum(wanted for _, wanted in steps))]
 
     def _along(self) -> npt.NDArray[np.float64]:
         """Return the functionals of the reported vector."""
@@ -194,10 +189,6 @@ class DiscriminantProtocol(Protocol):
         """Return the distribution of the norms of a question's vectors."""
         if question == "spread" and self._known_levels is not None and question not in self._state["levels"]:
             return self._known_levels
-        if question == "offset":
-            return self._levels_of(
-                question, self._levels_about("spread").scale / math.sqrt(self._state["n_directions"])
-            )
         is_white = question == "spread" and self._state["variances"] is not None
         expected = math.sqrt(self.n_features) * (1.0 if is_white else EXPECTED_DEVIATION)
         return self._levels_of(
@@ -214,12 +205,6 @@ class DiscriminantProtocol(Protocol):
         radius = levels.radius_of_moments(noise)
         return radius * float(sizes.max()), levels.shortened(radius)
 
-    def _contrast(self) -> npt.NDArray[np.float64]:
-        """Return the mean tensor as a matrix of norm 1, or 0 without reports."""
-        tensor = np.array(self._state["tensor"])
-        result: npt.NDArray[np.float64] = tensor / max(np.linalg.norm(tensor), _NOTHING)
-        return result
-
     @property
     def _rule(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """Return slopes and intercepts of the logits, in the units in which the bounds are -1 and 1."""
@@ -227,34 +212,25 @@ class DiscriminantProtocol(Protocol):
         tensor, error = np.array(state["tensor"]), state["error"]
         if not error:
             return np.zeros((self.n_classes, self.n_features)), np.log(shares)
-        weights, intercepts, axes = self._of_the_axes(tensor, error, shares)
-        slopes = weights @ axes.T
-        origin = np.array(state["center"])[:-1]
-        at_origin = intercepts - slopes @ origin
-        if state["offset"] is not None:
-            at_origin = at_origin - weights @ np.array(state["offset"])
-        return slopes, at_origin
-
-    def _of_the_axes(
-        self, tensor: npt.NDArray[np.float64], error: float, shares: npt.NDArray[np.float64]
-    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        state, k = self._state, self._state["n_directions"]
-        axes, variances = np.array(state["axes"]), state["variances"]
+        k, axes, variances = state["n_directions"], np.array(state["axes"]), state["variances"]
         means = contrasts(self.n_classes) @ tensor / shares[:, None]
         noise = np.repeat((error**2 * (1 - 1 / self.n_classes) / shares**2)[:, None], k, axis=1)
-        if self._public is not None:
-            points = self._public_points(self._public_inside(self._public))
-            return *self_trained(points, means, noise, np.array(variances), shares), axes
         levels = self._levels_about("spread")
         # People whom noise may hide make rows vary as much as expected, at most.
         square = max(levels.scale, min(levels.scale_with_hidden, levels.expected)) ** 2
-        if variances is not None:
+        if self._inside is not None:
+            points = self._public_points(self._inside)
+            weights, intercepts = self_trained(points, means, noise, np.array(variances), shares)
+        elif variances is not None:
             # Clipped products miss people whom the levels of the norms show.
             total = np.maximum(variances, LEAST_VARIANCE) * max(1.0, square / sum(variances))
-            scale = np.sqrt(total)
-            return *whitened_rule(means / scale, noise / total, shares), axes / scale
-        total = np.full(k, square / k)
-        return *nearest_mean(expected_means(means, noise, total, shares)[0], total, shares), axes
+            axes = axes / np.sqrt(total)
+            weights, intercepts = whitened_rule(means / np.sqrt(total), noise / total, shares)
+        else:
+            total = np.full(k, square / k)
+            weights, intercepts = nearest_mean(expected_means(means, noise, total, shares)[0], total, shares)
+        slopes = weights @ axes.T
+        return slopes, intercepts - slopes @ np.array(state["center"])[:-1]
 
 
 class _Shares(Step[DiscriminantProtocol]):
@@ -325,20 +301,6 @@ class _Tensor(Step[DiscriminantProtocol]):
         state["tensor"], state["error"] = mean.tolist(), task.standard_error(report.n_people) / left
 
 
-class _Offset(_Spread):
-    """Error of the centre in the directions of the tensor."""
-
-    def functionals(self, protocol: DiscriminantProtocol) -> tuple[npt.NDArray[np.float64], str]:
-        return protocol._contrast() @ protocol._along(), "linear"
-
-    def learn(self, protocol: DiscriminantProtocol, task: Task, report: Report) -> None:
-        shortened = protocol._levels_about("offset").shortened(task.radius)
-        means, error = task.mean(report)[: protocol.n_classes - 1], task.standard_error(report.n_people)
-        size = float(means @ means)
-        kept = max(0.0, 1 - len(means) * error**2 / size) / shortened if size > 0 else 0.0
-        protocol._state["offset"] = np.linalg.lstsq(protocol._contrast(), kept * means, rcond=None)[0].tolist()
-
-
 DiscriminantProtocol.steps = {
     "shares": _Shares(),
     "center_levels": _Center("center"),
@@ -347,6 +309,4 @@ DiscriminantProtocol.steps = {
     "products": _Products("products"),
     "spread_levels": _Spread("spread"),
     "tensor": _Tensor(),
-    "offset_levels": _Offset("offset"),
-    "offset": _Offset("offset"),
 }

@@ -1,5 +1,6 @@
 """Regression protocol whose last cohorts estimate the errors of the coefficients."""
 
+import bisect
 import math
 import sys
 from typing import Any
@@ -41,7 +42,6 @@ _MOST_CUT = 0.4
 _HIDES = 0.1
 # Largest mean truncation: of a gradient in standard errors of the noise, of products in the largest noise eigenvalue.
 _GRADIENT_CUT, _GRAM_CUT = 0.05, 0.3
-# Steps besides those of the model.
 
 
 class InferenceProtocol(RegressionProtocol):
@@ -303,13 +303,6 @@ def n_people_for_intervals(protocol: InferenceProtocol) -> int | None:
     def enough(n: int) -> bool:
         return InferenceProtocol(**settings | {"n_people": n}).asks_for_errors
 
-    most = 1
-    while not enough(most):
-        if most > 1 << 50:
-            return None
-        most *= 2
-    least = most // 2
-    while most - least > 1:
-        middle = (least + most) // 2
-        least, most = (least, middle) if enough(middle) else (middle, most)
-    return most
+    sizes = range(1, 1 << 50)
+    found = bisect.bisect_left(sizes, True, key=enough)
+    return sizes[found] if found < len(sizes) else None

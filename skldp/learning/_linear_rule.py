@@ -46,7 +46,7 @@ def expected_means(means: _Array, noise: _Array, prior: _Array, shares: _Array) 
     variances = _FRACTIONS[:, None, None] * scale
     kept = variances / (variances + noise)
     # The K means have K - 1 degrees of freedom.
-    logs = (np.log1p(-kept) + kept * means**2 / noise).sum(axis=(1, 2)) * (1 - 1 / n_classes) / 2
+    logs = (np.log(noise) - np.log(variances + noise) + kept * means**2 / noise).sum(axis=(1, 2)) * (1 - 1 / n_classes) / 2
     logs += math.log((1 / NOTHING_TO_LEARN - 1) / len(_FRACTIONS))
     chances = special.softmax(np.append(logs, 0.0))[:-1]
     return np.tensordot(chances, kept, 1) * means, float(chances.sum())
