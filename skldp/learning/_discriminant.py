@@ -223,7 +223,8 @@ class DiscriminantProtocol(Protocol):
             weights, intercepts = self_trained(points, means, noise, np.array(variances), shares)
         elif variances is not None:
             # Clipped products miss people whom the levels of the norms show.
-            total = np.maximum(variances, LEAST_VARIANCE) * max(1.0, square / sum(variances))
+            total = np.maximum(variances, LEAST_VARIANCE)
+            total *= max(1.0, square / total.sum())
             axes = axes / np.sqrt(total)
             weights, intercepts = whitened_rule(means / np.sqrt(total), noise / total, shares)
         else:

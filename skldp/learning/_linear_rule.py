@@ -45,8 +45,9 @@ def expected_means(means: _Array, noise: _Array, prior: _Array, shares: _Array) 
     scale = sizes[:, None] / (shares @ sizes) * prior
     variances = _FRACTIONS[:, None, None] * scale
     kept = variances / (variances + noise)
+    ratios = np.log(noise / (variances + noise)) + kept * means**2 / noise
     # The K means have K - 1 degrees of freedom.
-    logs = (np.log(noise) - np.log(variances + noise) + kept * means**2 / noise).sum(axis=(1, 2)) * (1 - 1 / n_classes) / 2
+    logs = ratios.sum(axis=(1, 2)) * (1 - 1 / n_classes) / 2
     logs += math.log((1 / NOTHING_TO_LEARN - 1) / len(_FRACTIONS))
     chances = special.softmax(np.append(logs, 0.0))[:-1]
     return np.tensordot(chances, kept, 1) * means, float(chances.sum())
