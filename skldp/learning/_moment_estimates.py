@@ -146,7 +146,7 @@ class MomentEstimates:
         Unbiased, of the last task alone, and where noise is large with negative eigenvalues.
     covariance : ndarray of shape (n_features, n_features)
         The same with negative eigenvalues raised to 0, averaged with the earlier reports, which count as much as
-        the noise. But for the directions that one-hot blocks do not have, its eigenvalues are above 0.
+        the noise. Its eigenvalues are above 0.
     changes : ndarray of shape (n_features, n_coordinates)
         How the columns follow from the coordinates that were released.
     law : ReleasedProducts or None
@@ -203,7 +203,7 @@ class MomentEstimates:
         others = np.array(on, dtype=np.intp)
         gram, products = self.covariance[np.ix_(others, others)], self.covariance[others, target]
         scale = np.sqrt(np.maximum(np.diag(gram), np.finfo(float).tiny))
-        # Standardized columns round alike; one-hot blocks get the minimum-norm solution.
+        # Standardized columns round alike; collinear ones get the minimum-norm solution.
         standard = gram / np.outer(scale, scale) + alpha * np.eye(len(others))
         coef = linalg.pinvh(standard) @ (products / scale) / scale
         intercept = self.location[target] - coef @ self.location[others]
