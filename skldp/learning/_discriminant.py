@@ -8,9 +8,14 @@ import numpy.typing as npt
 
 from skldp._arrays import as_numbers, kind_of
 from skldp._checks import check_integer
-from skldp.learning._constants import LEVELS_SHARE, PREPARATION_SHARE, PRODUCTS_SHARE
+from skldp.learning._constants import (
+    EXPECTED_DEVIATION,
+    LEAST_VARIANCE,
+    LEVELS_SHARE,
+    PREPARATION_SHARE,
+    PRODUCTS_SHARE,
+)
 from skldp.learning._levels import NormLevels, shares_of_levels
-from skldp.learning._linear_protocol import EXPECTED_DEVIATION, LEAST_VARIANCE
 from skldp.learning._linear_rule import (
     expected_means,
     expected_shares,

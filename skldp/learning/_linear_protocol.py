@@ -6,6 +6,16 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from skldp.learning._constants import (
+    DETECTED,
+    EXPECTED_DEVIATION,
+    LEAST_PER_NUMBER,
+    LEAST_VARIANCE,
+    LEVELS_SHARE,
+    PREPARATION_SHARE,
+    PRODUCTS_HALF,
+    PRODUCTS_SHARE,
+)
 from skldp.learning._levels import NormLevels
 from skldp.learning._posterior import (
     Moments,
@@ -15,7 +25,7 @@ from skldp.learning._posterior import (
     shrunk_means,
     with_least_variances,
 )
-from skldp.learning._protocol import LEAST_PER_NUMBER, Protocol, Question, Step, split_evenly, sufficiency
+from skldp.learning._protocol import Protocol, Question, Step, split_evenly, sufficiency
 from skldp.learning._reports import Report
 from skldp.learning._tasks import Task
 from skldp.learning._vectors import n_products, symmetric_matrix
@@ -23,25 +33,12 @@ from skldp.learning._vectors import n_products, symmetric_matrix
 Floats = npt.NDArray[np.float64]
 P = TypeVar("P", bound="LinearProtocol")
 
-# Fraction of people who report a mean that all later questions are relative to: the target's, shares of classes, the
-# features' centre.
-MEAN_SHARE = 0.08
-# Fraction of people, or of a cohort, who report levels of a norm.
-LEVELS_SHARE = 0.03
-# Fraction of people in products at a large sufficiency, and the sufficiency at which it is half of that.
-_PRODUCTS_SHARE, _PRODUCTS_HALF = 0.3, 50.0
-# Cohorts of products: each of these whitens the next one.
-_N_STAGES = 3
-# Smallest cohort of products.
-_LEAST_COHORT = 20
-# Prior standard deviation of a number, in half widths of its bounds.
-EXPECTED_DEVIATION = 1 / 3
+# Cohorts of gradients.
+N_COHORTS = 20
+# Cohorts of products, each of which whitens the next one, and the smallest of them.
+_N_STAGES, _LEAST_COHORT = 3, 20
 # Prior of the whitened second moments: variance of a correlation, and of a square.
 _CORRELATION, _SQUARE = 0.02, 0.25
-# Number of standard errors by which reported moments must spread more than the noise to replace that prior.
-_SURELY = 2.0
-# Smallest variance of a feature in the whitening, in units of their mean: bounds the leverage of rare values.
-LEAST_VARIANCE = 0.3
 # Weight of the constant in the gradients of d features, in units of sqrt(d + 1).
 _CONSTANT = 0.3
 
@@ -94,12 +91,12 @@ class LinearProtocol(Protocol):
         """Return the steps for the features: of so many people, with products for all of them or for a part."""
         shares = [("width_levels", LEVELS_SHARE)]
         if self.fit_intercept:
-            shares = [("center_levels", LEVELS_SHARE), ("center", MEAN_SHARE), *shares]
+            shares = [("center_levels", LEVELS_SHARE), ("center", PREPARATION_SHARE), *shares]
         steps = [(name, int(share * n_people)) for name, share in shares]
         left = n_people - sum(people for _, people in steps)
         # Products are of the features alone, however many classes there are.
         enough = sufficiency(self._n_learning, self.n_features, self.epsilon)
-        share = 1.0 if all_products else _PRODUCTS_SHARE * enough / (enough + _PRODUCTS_HALF)
+        share = 1.0 if all_products else PRODUCTS_SHARE * enough / (enough + PRODUCTS_HALF)
         for people in split_evenly(int(share * left), _N_STAGES):
             if self._n_multiplied > 1 and (all_products or people >= _LEAST_COHORT):
                 n_levels = int(LEVELS_SHARE * people)
@@ -182,8 +179,8 @@ class LinearProtocol(Protocol):
 
 
 def _spread(squares: Floats, noise: Floats) -> float:
-    """Return the mean of squares that exceed the noise, less two standard errors under the noise alone."""
-    return float(squares.mean() - _SURELY * math.sqrt(4 / squares.size) * noise.mean())
+    """Return the mean of squares that exceed the noise, less four standard errors under the noise alone."""
+    return float(squares.mean() - DETECTED * math.sqrt(4 / squares.size) * noise.mean())
 
 
 class Center(Question[LinearProtocol]):

@@ -6,9 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from skldp.learning._constants import EQUAL_CLASSES, MAIN_DIFFERENCE
-from skldp.learning._linear_protocol import LEAST_VARIANCE
-from skldp.learning._posterior import _NOTHING_TO_LEARN as NOTHING_TO_LEARN
+from skldp.learning._constants import EQUAL_CLASSES, LEAST_VARIANCE, MAIN_DIFFERENCE, NOTHING_TO_LEARN
 from skldp.learning._posterior import positive_means
 from skldp.learning._tasks import noise_variance
 from skldp.mechanisms._rows import RowMechanism

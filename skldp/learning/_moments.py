@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from skldp.learning._constants import LEVELS_SHARE, PREPARATION_SHARE
+from skldp.learning._constants import EXPECTED_DEVIATION, LEAST_VARIANCE, LEVELS_SHARE, PREPARATION_SHARE
 from skldp.learning._levels import NormLevels
-from skldp.learning._linear_protocol import EXPECTED_DEVIATION, LEAST_VARIANCE
 from skldp.learning._moment_estimates import MomentEstimates, estimates_of
-from skldp.learning._posterior import combine_reports, kept_fractions, with_least_variances
+from skldp.learning._posterior import combine_reports, shrunk_means, with_least_variances
 from skldp.learning._protocol import Protocol, Question, nearest_positive
 from skldp.learning._protocol import sufficiency as sufficiency_of
 from skldp.learning._reports import Report
@@ -192,7 +191,7 @@ class _Center(Question[MomentsProtocol]):
         shortened = protocol._levels_of_records().shortened(task.radius)
         mean, error = task.mean(report)[: protocol.n_features], task.standard_error(report.n_people)
         # The middle of the bounds stays the centre while the noise exceeds the mean.
-        moved = mean * kept_fractions(mean, error) / shortened
+        moved, _ = shrunk_means(mean / shortened, error / shortened)
         protocol._state["center"] = (np.array(protocol._state["center"]) + moved).tolist()
 
 
@@ -251,9 +250,8 @@ class _Products(Question[MomentsProtocol]):
         least = 1e-12 * max(1.0, values[-1])
         floor = values + max(edge / 2, least)
         whitening = np.array(state["whitening"])
-        # Centres below their noise are set to 0.
-        kept = kept_fractions(mean, np.sqrt(variances[0, 1:]))
-        state["center"] = (np.array(state["center"]) + np.linalg.solve(whitening.T, mean * kept)).tolist()
+        moved, _ = shrunk_means(mean, np.sqrt(variances[0, 1:]))
+        state["center"] = (np.array(state["center"]) + np.linalg.solve(whitening.T, moved)).tolist()
         state["whitening"] = (whitening @ vectors / np.sqrt(floor)).tolist()
         state["remembered"] = ((values + max(edge / 4, least)) / floor).tolist()
 

@@ -10,11 +10,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from skldp.learning._constants import NOTHING_TO_LEARN
+
 Floats = npt.NDArray[np.float64]
 
-# Prior probability that the features tell nothing about the target. Smaller: pure noise is fitted. Larger: few people
-# learn nothing.
-_NOTHING_TO_LEARN = 0.3
 # Scales of the prior of the slopes that are weighed against each other, besides 0.
 _PRIOR_SCALES = np.exp(np.linspace(-4, 2, 7))
 # Variances of the prior of means, in half widths of the bounds.
@@ -129,13 +128,6 @@ def shrunk_means(values: Floats, errors: Floats | float) -> tuple[Floats, Floats
     return kept * values, kept * noise
 
 
-def kept_fractions(means: Floats, errors: Floats | float) -> Floats:
-    """Return the fraction of each mean that is kept: 0 for those below their error."""
-    noise = np.square(errors)
-    result: Floats = 1 - noise / np.maximum(np.maximum(means**2, noise), np.finfo(float).tiny)
-    return result
-
-
 def posterior(
     reports: Sequence[Gradients], known: Floats, unknown: Floats, base: Floats, models: Floats | None
 ) -> Posterior:
@@ -155,7 +147,7 @@ def posterior(
     MacKay, "Bayesian interpolation", Neural Computation 1992, equations 2.9 and 4.9.
     """
     scales = [0.0, *_PRIOR_SCALES]
-    chances = [_NOTHING_TO_LEARN] + [(1 - _NOTHING_TO_LEARN) / len(_PRIOR_SCALES)] * len(_PRIOR_SCALES)
+    chances = [NOTHING_TO_LEARN] + [(1 - NOTHING_TO_LEARN) / len(_PRIOR_SCALES)] * len(_PRIOR_SCALES)
     before = np.repeat(base[None], len(scales), axis=0) if models is None else models
     found = []
     logs = np.log(chances)

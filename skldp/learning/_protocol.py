@@ -12,6 +12,7 @@ import numpy.typing as npt
 from skldp._checks import check_dimension, check_epsilon, check_integer
 from skldp._documents import parsing, read_json
 from skldp.domains._domain import Box
+from skldp.learning._constants import LEAST_PER_NUMBER, LEAST_SUFFICIENCY
 from skldp.learning._levels import NormLevels, pooled
 from skldp.learning._reports import Report
 from skldp.learning._tasks import (
@@ -25,10 +26,6 @@ from skldp.learning._vectors import contrasts
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 
-# Smallest sufficiency: below it the noise exceeds the signal.
-LEAST_SUFFICIENCY = 3.0
-# Smallest number of people for each number of a record, because of sampling error.
-LEAST_PER_NUMBER = 5
 # Smallest radius of a task.
 _LEAST_RADIUS = 1e-12
 P = TypeVar("P", bound="Protocol")

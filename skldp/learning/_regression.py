@@ -7,15 +7,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from skldp.learning._constants import EXPECTED_DEVIATION, LEVELS_SHARE, PREPARATION_SHARE
 from skldp.learning._levels import NormLevels
-from skldp.learning._linear_protocol import (
-    EXPECTED_DEVIATION,
-    LEVELS_SHARE,
-    MEAN_SHARE,
-    STEPS_OF_FEATURES,
-    LinearProtocol,
-    Products,
-)
+from skldp.learning._linear_protocol import N_COHORTS, STEPS_OF_FEATURES, LinearProtocol, Products
 from skldp.learning._posterior import Gradients, posterior
 from skldp.learning._protocol import Question, Step, split_evenly
 from skldp.learning._reports import Report
@@ -23,8 +17,6 @@ from skldp.learning._tasks import Task, number_variance
 
 Floats = npt.NDArray[np.float64]
 
-# Cohorts of gradients.
-_N_COHORTS = 20
 # Smallest fraction of an error that clipped gradients are taken to show.
 _LEAST_KEPT = 0.05
 
@@ -144,13 +136,13 @@ class RegressionProtocol(LinearProtocol):
             return self._plan_of_target(n, 1.0) if self.fit_intercept else [("target_levels", n)]
         steps = [("target_levels", int(LEVELS_SHARE * n))]
         if self.fit_intercept:
-            steps = self._plan_of_target(n, MEAN_SHARE + LEVELS_SHARE)
+            steps = self._plan_of_target(n, PREPARATION_SHARE + LEVELS_SHARE)
         # A gradient of one term has no direction.
         once = self.kind == "once" or self.n_terms < 2
         steps += self._plan_of_features(n - sum(people for _, people in steps), all_products=once)
         if not once:
             steps.append(("gradient_levels", int(LEVELS_SHARE * n)))
-            for people in split_evenly(n - sum(people for _, people in steps), _N_COHORTS):
+            for people in split_evenly(n - sum(people for _, people in steps), N_COHORTS):
                 n_levels = int(LEVELS_SHARE * people)
                 steps += [("gradient_levels", n_levels), ("gradient", people - n_levels)]
         return steps
