@@ -387,3 +387,26 @@ def test_logits_of_released_rows_are_not_worse_than_the_shares(epsilon):
         assert -scores[np.arange(3_000), y[4_000:]].mean() < np.log(4) + 0.02
         if epsilon == 8:
             assert np.mean(scores.argmax(axis=1) == y[4_000:]) > 0.6
+
+
+def test_both_of_two_classes_are_as_certain():
+    """Their means are one number: that of the frequent class is near the mean of all because it is nearly all."""
+    shares = np.array([0.99, 0.01])
+    reported = np.array([[-0.01], [0.99]]) * np.random.default_rng(0).normal(size=4)
+    found, _ = expected_means(reported, np.repeat(1e-5 / shares[:, None] ** 2, 4, axis=1), np.ones(4), shares)
+    np.testing.assert_allclose(found[1] * 0.01, -found[0] * 0.99, rtol=1e-9)
+    assert (np.abs(found) < np.abs(reported)).all()
+
+
+def test_shares_that_hardly_differ_are_taken_as_equal():
+    found = expected_shares(np.array([0.36, 0.33, 0.31]), 0.05)
+    assert np.abs(found - 1 / 3).max() < 0.3 * (0.36 - 1 / 3)
+
+
+def test_reports_count_beside_few_public_points():
+    rng = np.random.default_rng(0)
+    true = (MEANS - MEANS.mean(axis=0)) / 0.4
+    weights, _ = self_trained(
+        0.1 * rng.normal(size=(6, 12)), true, np.full((3, 12), 1e-4), np.ones(12), np.full(3, 1 / 3)
+    )
+    assert np.corrcoef((weights - weights.mean(axis=0)).ravel(), true.ravel())[0, 1] > 0.99
