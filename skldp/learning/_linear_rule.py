@@ -68,12 +68,13 @@ def nearest_mean(means: _Array, total: _Array, shares: _Array) -> tuple[_Array, 
     return weights, np.log(shares) - (weights * means).sum(axis=1) / 2
 
 
-def whitened_rule(means: _Array, noise: _Array, shares: _Array) -> tuple[_Array, _Array]:
+def whitened_rule(means: _Array, noise: _Array, shares: _Array, prior: _Array | float = 1.0) -> tuple[_Array, _Array]:
     """Return the logits of a linear discriminant, in coordinates in which all people have the covariance I.
 
-    Shapes: means, noise (n_classes, r), shares (n_classes,); returns weights (n_classes, r), intercepts (n_classes,).
+    Shapes: means, noise (n_classes, r), shares (n_classes,), prior (r,), see `expected_means`; returns weights
+    (n_classes, r), intercepts (n_classes,).
     """
-    expected, _ = expected_means(means, noise, np.ones(means.shape[1]), shares)
+    expected, _ = expected_means(means, noise, np.broadcast_to(prior, means.shape[1]), shares)
     values, vectors = np.linalg.eigh((expected.T * shares) @ expected)
     weights = expected @ vectors / np.maximum(1 - values, LEAST_VARIANCE) @ vectors.T
     return weights, np.log(shares) - (weights * expected).sum(axis=1) / 2
@@ -227,19 +228,23 @@ def discriminant_of_releases(
     variances = np.maximum((members**2 - members).sum(axis=0), 0) / n**2 + 1 / (len(sizes) * n)
     shares = expected_shares(sizes / sizes.sum(), np.sqrt(variances))
     variance = released.var(axis=0)
-    noise = np.outer((members**2).sum(axis=0) / sizes**2, variance)
+    # Of the means about the mean of all, to which every row adds 1/n.
+    noise = np.outer((members**2).sum(axis=0) / sizes**2 - 1 / n, variance)
     moments, mean = released.T @ released / n, released.mean(axis=0)
     about = members.T @ released / sizes[:, None] - mean
     covariance = mechanism.original_second_moment(moments, mean) - np.outer(mean, mean)
     edge = 2 * _gain(mechanism, moments, mean) * variance.mean() * math.sqrt(d / n)
     values, vectors = np.linalg.eigh(covariance)
-    whitening = vectors / np.sqrt(positive_means(values, max(edge / 2, 1e-12 * max(values[-1], 1e-300))))
+    scale = positive_means(values, max(edge / 2, 1e-12 * max(values[-1], 1e-300)))
+    whitening = vectors / np.sqrt(scale)
+    # Noise hides single variances, and not their mean.
+    prior = np.clip(values.mean() / scale, 1e-6, 1)
     if public is not None:
         # Means differ along the directions in which public vectors vary.
         spread, axes = np.linalg.eigh(shrunk_covariance(public))
         about = expected_means(about @ axes, noise @ axes**2, np.maximum(spread, 0), shares)[0] @ axes.T
         noise = noise * 1e-12
-    weights, intercepts = whitened_rule(about @ whitening, noise @ whitening**2, shares)
+    weights, intercepts = whitened_rule(about @ whitening, noise @ whitening**2, shares, prior)
     coefficients = weights @ whitening.T
     return coefficients, intercepts - coefficients @ mean
 

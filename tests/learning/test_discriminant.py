@@ -11,6 +11,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from skldp.learning import Person, Report, Task
 from skldp.learning._discriminant import DiscriminantProtocol
 from skldp.learning._linear_rule import (
+    discriminant_of_releases,
     expected_means,
     expected_shares,
     likeliest_numbers,
@@ -23,6 +24,7 @@ from skldp.learning._linear_rule import (
 )
 from skldp.learning._person import simulate
 from skldp.mechanisms import Noise, noise_from
+from skldp.mechanisms.vector._privunit import PrivUnitBall
 
 
 @pytest.fixture(autouse=True)
@@ -368,3 +370,43 @@ def test_products_that_are_cut_off_stretch_no_logits():
         scores = special.log_softmax(X[3_000:] @ learnt.coefficients.T + learnt.intercepts, axis=1)
         losses.append(-scores[np.arange(3_000), y[3_000:]].mean())
     assert max(losses) < np.log(3) + 0.03
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 4.0, 8.0])
+def test_logits_of_released_rows_are_not_worse_than_the_shares(epsilon):
+    """Means of few classes in many directions: noise that is taken for signal gives logits of hundreds."""
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        y = rng.integers(4, size=7_000)
+        centers = 0.05 * np.random.default_rng(99).normal(size=(4, 60))
+        X = (centers[y] + rng.normal(size=(7_000, 60)) * 0.1 * np.linspace(1, 0.05, 60)).clip(-1, 1)
+        mechanism = PrivUnitBall(60, epsilon, 2.0)
+        released = mechanism.release(X[:4_000], seeded(seed)).rows
+        coefficients, intercepts = discriminant_of_releases(released, np.eye(4)[y[:4_000]], mechanism)
+        scores = special.log_softmax(X[4_000:] @ coefficients.T + intercepts, axis=1)
+        assert -scores[np.arange(3_000), y[4_000:]].mean() < np.log(4) + 0.02
+        if epsilon == 8:
+            assert np.mean(scores.argmax(axis=1) == y[4_000:]) > 0.6
+
+
+def test_both_of_two_classes_are_as_certain():
+    """Their means are one number: that of the frequent class is near the mean of all because it is nearly all."""
+    shares = np.array([0.99, 0.01])
+    reported = np.array([[-0.01], [0.99]]) * np.random.default_rng(0).normal(size=4)
+    found, _ = expected_means(reported, np.repeat(1e-5 / shares[:, None] ** 2, 4, axis=1), np.ones(4), shares)
+    np.testing.assert_allclose(found[1] * 0.01, -found[0] * 0.99, rtol=1e-9)
+    assert (np.abs(found) < np.abs(reported)).all()
+
+
+def test_shares_that_hardly_differ_are_taken_as_equal():
+    found = expected_shares(np.array([0.36, 0.33, 0.31]), 0.05)
+    assert np.abs(found - 1 / 3).max() < 0.3 * (0.36 - 1 / 3)
+
+
+def test_reports_count_beside_few_public_points():
+    rng = np.random.default_rng(0)
+    true = (MEANS - MEANS.mean(axis=0)) / 0.4
+    weights, _ = self_trained(
+        0.1 * rng.normal(size=(6, 12)), true, np.full((3, 12), 1e-4), np.ones(12), np.full(3, 1 / 3)
+    )
+    assert np.corrcoef((weights - weights.mean(axis=0)).ravel(), true.ravel())[0, 1] > 0.99
