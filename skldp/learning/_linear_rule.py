@@ -7,7 +7,6 @@ import numpy.typing as npt
 from scipy import special
 
 from skldp.learning._constants import EQUAL_CLASSES, LEAST_VARIANCE, MAIN_DIFFERENCE, NOTHING_TO_LEARN
-from skldp.learning._posterior import positive_means
 from skldp.learning._tasks import noise_variance
 from skldp.mechanisms._rows import RowMechanism
 
@@ -219,8 +218,7 @@ def discriminant_of_releases(
     Notes
     -----
     The noise is taken out of the covariance of all people. What is left of it has eigenvalues of about
-    :math:`2 \sigma^2 \sqrt{d / n}` (Marchenko and Pastur), so that an eigenvalue is replaced by its mean given that it
-    is positive.
+    :math:`2 \sigma^2 \sqrt{d / n}` (Marchenko and Pastur), and that is the ridge.
     """
     n, d = released.shape
     sizes = np.maximum(members.sum(axis=0), 1.0)
@@ -235,7 +233,7 @@ def discriminant_of_releases(
     covariance = mechanism.original_second_moment(moments, mean) - np.outer(mean, mean)
     edge = 2 * _gain(mechanism, moments, mean) * variance.mean() * math.sqrt(d / n)
     values, vectors = np.linalg.eigh(covariance)
-    scale = positive_means(values, max(edge / 2, 1e-12 * max(values[-1], 1e-300)))
+    scale = np.maximum(values, 0) + max(edge, 1e-12 * max(values[-1], 1e-300))
     whitening = vectors / np.sqrt(scale)
     # Noise hides single variances, and not their mean.
     prior = np.clip(values.mean() / scale, 1e-6, 1)
