@@ -5,7 +5,7 @@ name                value  unit                 derivation, and what breaks
 ==================  =====  ===================  ======================================================================
 LEVELS_SHARE        .03    fraction of people   A level has an error of a few percent from some hundred people. Less:
                            or of a cohort       tails stay unseen. More: all other estimates lose people.
-PREPARATION_SHARE   .08    fraction of people   Of one step before the main one, such as a mean that later questions
+PREPARATION_SHARE   .05    fraction of people   Of one step before the main one, such as a mean that later questions
                                                 are relative to: its error is below that of the main step. Less:
                                                 centres and whitenings are noise. More: the main step loses people.
 PRODUCTS_SHARE      .3     fraction of people   Of products before the main step, which are as many as the square of
@@ -35,7 +35,7 @@ LEAST_PER_NUMBER    5      people               For each number of a record: bel
 """
 
 LEVELS_SHARE = 0.03
-PREPARATION_SHARE = 0.08
+PREPARATION_SHARE = 0.05
 PRODUCTS_SHARE = 0.3
 PRODUCTS_HALF = 50.0
 EXPECTED_DEVIATION = 1 / 3

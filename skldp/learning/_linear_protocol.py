@@ -27,7 +27,7 @@ from skldp.learning._posterior import (
 )
 from skldp.learning._protocol import Protocol, Question, Step, split_evenly, sufficiency
 from skldp.learning._reports import Report
-from skldp.learning._tasks import Task
+from skldp.learning._tasks import Task, noise_variance
 from skldp.learning._vectors import n_products, symmetric_matrix
 
 Floats = npt.NDArray[np.float64]
@@ -86,6 +86,14 @@ class LinearProtocol(Protocol):
         # PrivUnit needs d >= 2.
         lengths = {max(2, self.n_features)}
         return lengths | {n_products(self._n_multiplied) for name, _ in self._steps if name == "products"}
+
+    def _share_of_outcome(self, variance: float) -> float:
+        """Return the fraction of people who report the outcome's mean, whose noise has a variance of n times this.
+
+        People in proportion to the error of what they report make the sum of the squared errors least (Neyman).
+        """
+        of_gradients = noise_variance(self.n_terms, self.epsilon) * self.n_terms**2
+        return 1 / (1 + math.sqrt(of_gradients / variance))
 
     def _plan_of_features(self, n_people: int, *, all_products: bool = False) -> list[tuple[str, int]]:
         """Return the steps for the features: of so many people, with products for all of them or for a part."""
@@ -168,8 +176,8 @@ class LinearProtocol(Protocol):
         means = moments[0, 1:] / moments[0, 0] if constants else np.zeros(self.n_features)
         spread = moments[constants:, constants:] - np.outer(means, means) * (moments[0, 0] if constants else 0)
         features = rows[constants:, constants:]
-        back = np.linalg.inv(features)
-        spread = with_least_variances(spread, features, LEAST_VARIANCE * np.trace(back @ spread @ back.T) / len(back))
+        # Clipping hides the variance of rare values from products, and not from levels.
+        spread = with_least_variances(spread, features, LEAST_VARIANCE * state["width"] ** 2)
         values, vectors = np.linalg.eigh(spread)
         whitening = (vectors / np.sqrt(np.maximum(positive_means(values, edge / 2), 1e-9))).T
         change[constants:, constants:] = whitening

@@ -7,7 +7,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from skldp.learning._constants import EXPECTED_DEVIATION, LEAST_VARIANCE, LEVELS_SHARE, PREPARATION_SHARE
+from skldp.learning._constants import (
+    EXPECTED_DEVIATION,
+    LEAST_VARIANCE,
+    LEVELS_SHARE,
+    PREPARATION_SHARE,
+    PRODUCTS_SHARE,
+)
 from skldp.learning._levels import NormLevels
 from skldp.learning._moment_estimates import MomentEstimates, estimates_of
 from skldp.learning._posterior import combine_reports, shrunk_means, with_least_variances
@@ -127,12 +133,12 @@ class MomentsProtocol(Protocol):
         n, enough = self.n_people, self.sufficiency
         if enough < self.least_sufficiency:
             return [("center_levels", n // 5), ("center", n - n // 5)]
-        n_stage, n_levels = int(PREPARATION_SHARE * n), int(LEVELS_SHARE * n)
-        steps = [("center_levels", n_levels), ("center", n_stage)]
-        steps += [("column_levels", n_stage // self.n_features) for _ in range(self.n_features)]
-        if enough * PREPARATION_SHARE >= _STAGE_SUFFICIENCY:
-            # A tenth of each stage reports levels.
-            steps += [("products_levels", n_stage // 10), ("products", n_stage - n_stage // 10)] * _N_STAGES
+        n_step, n_levels = int(PREPARATION_SHARE * n), int(LEVELS_SHARE * n)
+        stage = PRODUCTS_SHARE / _N_STAGES
+        steps = [("center_levels", n_levels), ("center", n_step)]
+        steps += [("column_levels", n_step // self.n_features) for _ in range(self.n_features)]
+        if enough * stage >= _STAGE_SUFFICIENCY:
+            steps += [("products_levels", n_levels // 2), ("products", int(stage * n) - n_levels // 2)] * _N_STAGES
         left = n - sum(wanted for _, wanted in steps)
         return [*steps, ("products_levels", 2 * n_levels), ("products", left - 2 * n_levels)]
 

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from skldp.learning._constants import EXPECTED_DEVIATION, LEVELS_SHARE, PREPARATION_SHARE
+from skldp.learning._constants import EXPECTED_DEVIATION, LEVELS_SHARE
 from skldp.learning._levels import NormLevels
 from skldp.learning._linear_protocol import N_COHORTS, STEPS_OF_FEATURES, LinearProtocol, Products
 from skldp.learning._posterior import Gradients, posterior
@@ -136,7 +136,7 @@ class RegressionProtocol(LinearProtocol):
             return self._plan_of_target(n, 1.0) if self.fit_intercept else [("target_levels", n)]
         steps = [("target_levels", int(LEVELS_SHARE * n))]
         if self.fit_intercept:
-            steps = self._plan_of_target(n, PREPARATION_SHARE + LEVELS_SHARE)
+            steps = self._plan_of_target(n, LEVELS_SHARE + self._share_of_outcome(number_variance(self.epsilon)))
         # A gradient of one term has no direction.
         once = self.kind == "once" or self.n_terms < 2
         steps += self._plan_of_features(n - sum(people for _, people in steps), all_products=once)

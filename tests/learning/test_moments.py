@@ -291,7 +291,7 @@ def test_a_rare_value_does_not_enlarge_the_errors_of_other_columns(share, epsilo
 
 
 def test_what_the_last_radius_may_cut_off_is_part_of_the_errors():
-    X = rare("ones", 20_000)
+    X = rare("far", 20_000)
     found = MomentsProtocol(3, 20_000, epsilon=4.0, low=[-1] * 3, high=[1] * 3)
     simulate(found, X, np.zeros(20_000), seeded(1))
     law, levels = found.estimates.law, found._levels_of("products", 4.0)
