@@ -22,9 +22,9 @@ EQUAL_CLASSES       .9     prior probability    That classes are as frequent. Sm
                                                 of balanced tables. Larger: rare classes are seen later.
 MAIN_DIFFERENCE     .5     fraction of the      Expected part of the variance between classes in the main public
                            variance             direction. Smaller: fewer directions are reported. Larger: more noise.
-DETECTED            4      standard errors      Of a share or a spread that replaces what is expected: one chance in
-                                                16,000. Smaller: noise is taken for a tail. Larger: rare records are
-                                                seen later.
+DETECTED            3      standard errors      Of a share or a spread that replaces what is expected: one chance in
+                                                740. Smaller: noise is taken for a tail. Larger: rare records are seen
+                                                later.
 USUAL_BIAS          .03    fraction             Of what an expected distribution loses to clipping, since its errors
                                                 are nearly symmetric. Smaller: radii stay tight for more people.
 LEAST_VARIANCE      .3     mean variance        Of a column in a whitening. Smaller: rare values have more leverage.
@@ -43,7 +43,7 @@ LOG_ODDS = 4.0
 NOTHING_TO_LEARN = 0.3
 EQUAL_CLASSES = 0.9
 MAIN_DIFFERENCE = 0.5
-DETECTED = 4.0
+DETECTED = 3.0
 USUAL_BIAS = 0.03
 LEAST_VARIANCE = 0.3
 LEAST_SUFFICIENCY = 3.0

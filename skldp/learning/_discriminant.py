@@ -12,7 +12,6 @@ from skldp.learning._constants import (
     EXPECTED_DEVIATION,
     LEAST_VARIANCE,
     LEVELS_SHARE,
-    PREPARATION_SHARE,
     PRODUCTS_SHARE,
 )
 from skldp.learning._levels import NormLevels, shares_of_levels
@@ -169,7 +168,8 @@ class DiscriminantProtocol(Protocol):
         n, d = self.n_people, self.n_features
         if self.sufficiency < self.least_sufficiency:
             return [("shares", n)]
-        steps = [("shares", int(PREPARATION_SHARE * n))]
+        share = self._share_of_outcome(noise_variance(max(2, self.n_classes - 1), self.epsilon))
+        steps = [("shares", int(share * n))]
         if self._public is None:
             if not self.in_ball:
                 # Balance the error of the centre with the noise from fewer tensor reports.

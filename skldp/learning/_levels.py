@@ -119,8 +119,8 @@ class NormLevels:
 
     @property
     def detectable(self) -> float:
-        """Share of people far out from which they are seen."""
-        return float(DETECTED * np.hypot(self.error, 1 / self.n_people))
+        """Share of people far out, on all levels together, from which they are seen."""
+        return float(DETECTED * self._errors(np.zeros(1), N_LEVELS)[0])
 
     def kept(self, radius: float) -> float:
         """Fraction of people within a radius: that of an error which shortened gradients still show."""

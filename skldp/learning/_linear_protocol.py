@@ -27,7 +27,7 @@ from skldp.learning._posterior import (
 )
 from skldp.learning._protocol import Protocol, Question, Step, split_evenly, sufficiency
 from skldp.learning._reports import Report
-from skldp.learning._tasks import Task, noise_variance
+from skldp.learning._tasks import Task
 from skldp.learning._vectors import n_products, symmetric_matrix
 
 Floats = npt.NDArray[np.float64]
@@ -86,14 +86,6 @@ class LinearProtocol(Protocol):
         # PrivUnit needs d >= 2.
         lengths = {max(2, self.n_features)}
         return lengths | {n_products(self._n_multiplied) for name, _ in self._steps if name == "products"}
-
-    def _share_of_outcome(self, variance: float) -> float:
-        """Return the fraction of people who report the outcome's mean, whose noise has a variance of n times this.
-
-        People in proportion to the error of what they report make the sum of the squared errors least (Neyman).
-        """
-        of_gradients = noise_variance(self.n_terms, self.epsilon) * self.n_terms**2
-        return 1 / (1 + math.sqrt(of_gradients / variance))
 
     def _plan_of_features(self, n_people: int, *, all_products: bool = False) -> list[tuple[str, int]]:
         """Return the steps for the features: of so many people, with products for all of them or for a part."""
@@ -187,7 +179,7 @@ class LinearProtocol(Protocol):
 
 
 def _spread(squares: Floats, noise: Floats) -> float:
-    """Return the mean of squares that exceed the noise, less four standard errors under the noise alone."""
+    """Return the mean of squares that exceed the noise, less three standard errors under the noise alone."""
     return float(squares.mean() - DETECTED * math.sqrt(4 / squares.size) * noise.mean())
 
 

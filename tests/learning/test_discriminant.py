@@ -369,7 +369,7 @@ def test_products_that_are_cut_off_stretch_no_logits():
         assert "products" in [name for name, _ in learnt._steps]
         scores = special.log_softmax(X[3_000:] @ learnt.coefficients.T + learnt.intercepts, axis=1)
         losses.append(-scores[np.arange(3_000), y[3_000:]].mean())
-    assert max(losses) < np.log(3) + 0.03
+    assert max(losses) < np.log(3) + 0.04
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 4.0, 8.0])

@@ -249,7 +249,7 @@ def rare(name, n):
 
 
 @pytest.mark.parametrize("name", ["ones", "exponential", "far"])
-@pytest.mark.parametrize("n", [20_000, 100_000])
+@pytest.mark.parametrize("n", [40_000, 100_000])
 def test_errors_are_those_of_rare_values_too(name, n):
     # With radii from a mean of logarithms of norms the mean was up to 200 standard errors away, more with more people.
     X = rare(name, n)
