@@ -115,24 +115,17 @@ def show_coverage(n_simulations, n, d, kinds, epsilons):
     for kind in kinds:
         many = drawn(kind, d, 2_000_000, np.random.default_rng(2**32))
         location, covariance = many.mean(axis=0), np.cov(many.T)
-        correlation = np.corrcoef(many.T)
-        slopes = np.linalg.solve(covariance[:-1, :-1], covariance[:-1, -1])
-        line = np.append(location[-1] - slopes @ location[:-1], slopes)
         for epsilon in epsilons:
-            held = {"mean": [], "covariance": [], "correlation": [], "regression": []}
+            held = {"mean": [], "covariance": []}
             for seed in range(n_simulations):
                 X = drawn(kind, d, n, np.random.default_rng(seed))
                 protocol = MomentsProtocol(d, n, epsilon=epsilon, low=[-1] * d, high=[1] * d)
                 simulate(protocol, X, np.zeros(n), Noise(seed.to_bytes(32, "little"), secure=False))
                 found = protocol.estimates
-                told, fit = found.correlations(), found.regress(d - 1, range(d - 1), 0.0, (-1, 1))
-                ends = fit.confidence_intervals()
-                upper, off = np.triu_indices(d), np.triu_indices(d, 1)
+                upper = np.triu_indices(d)
                 of_covariance = np.abs(found.raw_covariance - covariance) - 1.96 * found.covariance_error
                 held["mean"].append(np.abs(found.location - location) - 1.96 * found.location_error)
                 held["covariance"].append(of_covariance[upper])
-                held["correlation"].append(np.maximum(told.low - correlation, correlation - told.high)[off])
-                held["regression"].append(np.maximum(ends[:, 0] - line, line - ends[:, 1]))
             text = f"{kind:>10} epsilon {epsilon:.0f} "
             for name, distances in held.items():
                 beyond = np.array(distances)

@@ -23,9 +23,8 @@ from skldp.estimators._validation import (
     fit_context,
     validate_finite,
 )
-from skldp.learning._moment_estimates import Correlations
+from skldp.learning._moment_estimates import LinearFit
 from skldp.learning._moments import MomentsProtocol
-from skldp.learning._uncertainty import LinearFit
 
 
 class PrivateMoments(GuaranteeMixin, BaseEstimator):
@@ -41,9 +40,6 @@ class PrivateMoments(GuaranteeMixin, BaseEstimator):
     bounds : (low, high), default=(-1, 1)
         Declared domain, each end a number or one number per feature; also a dict of pairs by column name, or a list of
         one pair per feature. Values outside are clipped.
-    blocks : sequence of sequences of int or str, default=None
-        Groups of columns, by position or name, that are the one-hot code of one category each: exactly one column of a
-        block is 1 and the others are 0. Their bounds are 0 and 1. Declared blocks are estimated more precisely.
     seed : None, int, Generator or RandomState, default=None
         None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
     n_jobs : int, default=None
@@ -86,7 +82,7 @@ class PrivateMoments(GuaranteeMixin, BaseEstimator):
 
     See Also
     --------
-    PrivateLinearRegression : More precise for one target that is known in advance.
+    PrivateLinearRegression : More precise for one target that is known in advance, with intervals.
     sklearn.covariance.EmpiricalCovariance : The same without privacy.
 
     Notes
@@ -117,7 +113,6 @@ class PrivateMoments(GuaranteeMixin, BaseEstimator):
     _parameter_constraints: dict = {
         "epsilon": EPSILON,
         "bounds": BOUNDS_BY_COLUMN,
-        "blocks": [None, list, tuple],
         **NOISE_PARAMETERS,
     }
 
@@ -126,13 +121,11 @@ class PrivateMoments(GuaranteeMixin, BaseEstimator):
         epsilon: float = 1.0,
         *,
         bounds: Any = (-1, 1),
-        blocks: Sequence[Sequence[int | str]] | None = None,
         seed: Any = None,
         n_jobs: int | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.bounds = bounds
-        self.blocks = blocks
         self.seed = seed
         self.n_jobs = n_jobs
 
@@ -154,11 +147,8 @@ class PrivateMoments(GuaranteeMixin, BaseEstimator):
         self._forget_guarantee()
         check_epsilon(self.epsilon)
         rows = validate_finite(self, X, reset=True, dtype=np.float64)
-        blocks = [[self._column(one) for one in block] for block in self.blocks or ()]
-        box = self._domain(blocks)
-        protocol = MomentsProtocol(
-            rows.shape[1], len(rows), epsilon=float(self.epsilon), low=box.low, high=box.high, blocks=blocks
-        )
+        box = self._domain()
+        protocol = MomentsProtocol(rows.shape[1], len(rows), epsilon=float(self.epsilon), low=box.low, high=box.high)
         warn_too_few(protocol, "no more than the means and one spread are")
         ask_all(self, protocol, rows, np.zeros(len(rows)))
         warn_moved_rows(self, box.clip(rows).n_moved, rows, box)
@@ -184,27 +174,15 @@ class PrivateMoments(GuaranteeMixin, BaseEstimator):
         self._check_unchanged()
         rows = validate_finite(self, X, reset=False, dtype=np.float64)
         ask_more(self, rows, np.zeros(len(rows)))
-        box = self._domain(self.protocol_.blocks)
+        box = self._domain()
         warn_moved_rows(self, box.clip(rows).n_moved, rows, box)
         self._learnt()
         return self
 
-    def correlations(self, level: float = 0.95) -> Correlations:
-        """Return the correlations of all columns, with intervals.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Level of the intervals, between 0 and 1.
-
-        Returns
-        -------
-        Correlations
-            `estimate`, `low` and `high`, each of shape (n_features, n_features). `low` and `high` are NaN if the
-            standard error of one of the two variances exceeds a quarter of it, or is unknown.
-        """
+    def correlations(self) -> npt.NDArray[np.float64]:
+        """Return the correlations of all columns, from `covariance_`, shape (n_features, n_features)."""
         check_is_fitted(self)
-        return self._estimates.correlations(level)
+        return self._estimates.correlations()
 
     def regress(self, target: int | str, on: Sequence[int | str] | None = None, *, alpha: float = 0.0) -> LinearFit:
         """Regress a column on others, at no further cost.
@@ -221,7 +199,7 @@ class PrivateMoments(GuaranteeMixin, BaseEstimator):
         Returns
         -------
         LinearFit
-            With ``coef_``, ``intercept_``, ``predict``, ``standard_errors`` and ``confidence_intervals``.
+            With ``coef_``, ``intercept_`` and ``predict``.
 
         Raises
         ------
@@ -236,7 +214,7 @@ class PrivateMoments(GuaranteeMixin, BaseEstimator):
         others = list(map(self._column, chosen))
         if not others or len({*others, of_target}) <= len(others):
             raise ValueError(f"on must name at least one column, each once and not the target. Got {on!r} instead.")
-        box = self._domain(self.protocol_.blocks)
+        box = self._domain()
         return self._estimates.regress(of_target, others, float(alpha), (box.low[of_target], box.high[of_target]))
 
     def _column(self, named: Any) -> int:
@@ -249,11 +227,8 @@ class PrivateMoments(GuaranteeMixin, BaseEstimator):
             return int(named)
         raise ValueError(f"A column must be a position or a name of a column of X. Got {named!r} instead.")
 
-    def _domain(self, blocks: Sequence[Sequence[int]]) -> Box:
-        low, high = check_bounds_by_column(self.bounds, self)
-        for block in blocks:
-            low[list(block)], high[list(block)] = 0.0, 1.0
-        return Box.of(low, high)
+    def _domain(self) -> Box:
+        return Box.of(*check_bounds_by_column(self.bounds, self))
 
     def _learnt(self) -> None:
         estimates = self._estimates = self.protocol_.estimates

@@ -3,31 +3,23 @@ r"""Protocol of multinomial logistic regression, one release per person."""
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from skldp._checks import check_integer, is_number
+from skldp.learning._constants import LEVELS_SHARE, LOG_ODDS
 from skldp.learning._levels import NormLevels
 from skldp.learning._likelihood import Likelihood, normal_people
-from skldp.learning._linear_protocol import OUTCOME_MOST, OUTCOME_SHARE, STEPS_OF_FEATURES, LinearProtocol
+from skldp.learning._linear_protocol import N_COHORTS, STEPS_OF_FEATURES, LinearProtocol
 from skldp.learning._posterior import Gradients, positive_means, posterior
 from skldp.learning._protocol import Question, Step, split_evenly
 from skldp.learning._reports import Report
-from skldp.learning._tasks import Task
+from skldp.learning._tasks import Task, noise_variance
 from skldp.learning._vectors import contrasts
 
 Floats = npt.NDArray[np.float64]
-
-# Fraction of people who report the levels of the whitened terms.
-_TERM_LEVELS = 0.03
-# Cohorts of gradients.
-_N_COHORTS = 20
-# Fraction of the gradient cohorts of "once" that fix the model at which the others are asked.
-_FIRST_MODEL = 0.35
-# Prior variance of the contrasts of the log odds, over people and over half of a feature's bounds.
-_LOG_ODDS = 4.0
 
 
 @dataclass(frozen=True)
@@ -39,8 +31,6 @@ class MultinomialGradients(Gradients):
 
     likelihood: Likelihood
     turned: Floats
-    # People are not normal. Smaller: the first models persist. Larger: only the last reports count.
-    slope_error: ClassVar[float] = 0.5
 
     def at_zero(self, model: Floats) -> Floats:
         return self.turned.T @ self.likelihood.at_zero(self.turned @ model)
@@ -179,13 +169,13 @@ class ClassificationProtocol(LinearProtocol):
         n = self.n_people
         if not self.is_enough:
             return [("shares", n)]
-        share = OUTCOME_SHARE + OUTCOME_MOST / (1 + self.sufficiency)
+        share = self._share_of_outcome(noise_variance(max(2, self.n_classes - 1), self.epsilon))
         steps = [("shares", int(share * n))] if self.fit_intercept else []
         steps += self._plan_of_features(n - sum(people for _, people in steps))
-        steps.append(("gradient_levels", int(_TERM_LEVELS * n)))
+        steps.append(("gradient_levels", int(LEVELS_SHARE * n)))
         left = n - sum(people for _, people in steps)
-        first = int(_FIRST_MODEL * left)
-        cohorts = [first, left - first] if self.kind == "once" else split_evenly(left, _N_COHORTS)
+        first = left // 3
+        cohorts = [first, left - first] if self.kind == "once" else split_evenly(left, N_COHORTS)
         return steps + [("gradient", people) for people in cohorts]
 
     def _likelihood(self, rows: Floats) -> Likelihood:
@@ -230,10 +220,10 @@ class ClassificationProtocol(LinearProtocol):
         state = self._state
         known = np.zeros((self.n_classes - 1, self.n_terms))
         squares = (rows[:, -self.n_features :] ** 2).mean(axis=1)
-        unknown = known + _LOG_ODDS / (self.n_terms + squares)
+        unknown = known + LOG_ODDS / (self.n_terms + squares)
         if self.fit_intercept:
             known[:, 0] = np.diag(turned.T @ np.array(state["shares_error"]) @ turned)
-            unknown[:, 0] = _LOG_ODDS * (1 + min(1.0, state["center_error"] / state["width"] ** 2))
+            unknown[:, 0] = LOG_ODDS * (1 + min(1.0, state["center_error"] / state["width"] ** 2))
             known[:, 0], unknown[:, 0] = known[:, 0] / rows[0, 0] ** 2, unknown[:, 0] / rows[0, 0] ** 2
         return known, unknown
 

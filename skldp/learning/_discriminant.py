@@ -8,31 +8,28 @@ import numpy.typing as npt
 
 from skldp._arrays import as_numbers, kind_of
 from skldp._checks import check_integer
+from skldp.learning._constants import (
+    EXPECTED_DEVIATION,
+    LEAST_VARIANCE,
+    LEVELS_SHARE,
+    PRODUCTS_SHARE,
+)
 from skldp.learning._levels import NormLevels, shares_of_levels
-from skldp.learning._linear_protocol import EXPECTED_DEVIATION
 from skldp.learning._linear_rule import (
-    clear_shares,
+    expected_means,
+    expected_shares,
     likeliest_numbers,
-    linear_rule,
     n_directions,
+    nearest_mean,
     self_trained,
     shrunk_covariance,
+    whitened_rule,
 )
-from skldp.learning._protocol import Protocol, Question, Step, nearest_positive
+from skldp.learning._protocol import Protocol, Question, Step
 from skldp.learning._reports import Report
 from skldp.learning._tasks import N_LEVELS, Task, noise_variance
 from skldp.learning._vectors import contrasts, n_products, symmetric_matrix
 
-# Fractions of people who report class shares, levels before the centre, before the tensor and before its centre, that
-# centre, and products.
-_SHARES_SHARE, _CENTER_LEVELS, _SPREAD_LEVELS, _OFFSET_LEVELS = 0.03, 0.01, 0.02, 0.01
-_OFFSET_SHARE, _PRODUCT_SHARE = 0.1, 0.25
-# From this sufficiency on, more people report the shares, which divide all other estimates.
-_MANY, _SHARES_SHARE_OF_MANY = 30.0, 0.1
-# Bounds of the fraction who report the centre, and the weight of its error, which is corrected at the end.
-_LEAST_CENTER_SHARE, _MOST_CENTER_SHARE, _LASTING_ERROR = 0.02, 0.25, 0.6
-# Smallest eigenvalue of the whitening in units of the largest noise eigenvalue.
-_FLOOR = 0.5
 # Products are asked for from this sufficiency of a regression on, in units of its terms.
 _PRODUCTS_PAY = 100.0
 # Smallest eigenvalue of public vectors that counts as a direction.
@@ -41,8 +38,6 @@ _NOTHING = 1e-9
 _KNOWN = 1e-6
 # Minimum number of public vectors.
 _LEAST_PUBLIC = 10
-# Smallest fraction of the variance that lies within classes.
-_LEAST_WITHIN = 0.25
 
 
 class DiscriminantProtocol(Protocol):
@@ -59,7 +54,6 @@ class DiscriminantProtocol(Protocol):
     # Below this sufficiency the noise of the tensor exceeds its signal.
     least_sufficiency = 0.5
     _stays_open = "tensor"
-    _later_state = ("levels", "offset")
 
     _arguments = ("n_features", "n_people", "n_classes", "epsilon", "in_ball")
 
@@ -80,7 +74,7 @@ class DiscriminantProtocol(Protocol):
         super().__init__(n_features, n_people, epsilon, low, high, "once")
         self.n_classes, self.in_ball = int(n_classes), bool(in_ball)
         self._public = None if public is None else as_numbers(public, "public")
-        inside = None if self._public is None else self._public_inside(self._public)
+        self._inside = None if self._public is None else self._public_inside(self._public)
         # Vectors of a ball may all be as long as its radius.
         self._known_levels = NormLevels(1.0, np.eye(N_LEVELS)[0], _KNOWN, self.n_people, 1.0) if self.in_ball else None
         self._state = {
@@ -91,13 +85,12 @@ class DiscriminantProtocol(Protocol):
             "axes": np.eye(n_features).tolist(),
             "variances": None,
             "n_directions": n_features,
-            "offset": None,
             "tensor": np.zeros((n_classes - 1, n_features)).tolist(),
             "error": 0.0,
             "last": None,
         }
-        if inside is not None:
-            self._look_at_public(inside)
+        if self._inside is not None:
+            self._look_at_public(self._inside)
         self._steps = self._plan()
 
     def _public_inside(self, rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -175,27 +168,21 @@ class DiscriminantProtocol(Protocol):
         n, d = self.n_people, self.n_features
         if self.sufficiency < self.least_sufficiency:
             return [("shares", n)]
-        steps = []
-        n_shares = int((_SHARES_SHARE_OF_MANY if self.sufficiency > _MANY else _SHARES_SHARE) * n)
-        # Use equal shares if the noise would hide shares half or twice as large.
-        if n_shares and self._task_of("shares").standard_error(n_shares) < 1 / (2 * self.n_classes):
-            steps = [("shares", n_shares)]
-        ends: list[tuple[str, int]] = []
+        share = self._share_of_outcome(noise_variance(max(2, self.n_classes - 1), self.epsilon))
+        steps = [("shares", int(share * n))]
         if self._public is None:
             if not self.in_ball:
                 # Balance the error of the centre with the noise from fewer tensor reports.
-                noise = _LASTING_ERROR * d * noise_variance(max(2, d), self.epsilon) / n
-                share = np.clip(math.sqrt(noise**2 + noise) - noise, _LEAST_CENTER_SHARE, _MOST_CENTER_SHARE)
-                steps += [("center_levels", int(_CENTER_LEVELS * n)), ("center", int(share * n))]
+                noise = d * noise_variance(max(2, d), self.epsilon) / n
+                share = np.clip(math.sqrt(noise**2 + noise) - noise, LEVELS_SHARE, PRODUCTS_SHARE)
+                steps += [("center_levels", int(LEVELS_SHARE * n)), ("center", int(share * n))]
             whitened = d > 1 and super().sufficiency >= _PRODUCTS_PAY * (d + 1)
             if whitened:
-                n_levels = int(_SPREAD_LEVELS * n)
-                steps += [("products_levels", n_levels), ("products", int(_PRODUCT_SHARE * n) - n_levels)]
-            elif d > self.n_classes - 1 and not self.in_ball:
-                ends = [("offset_levels", int(_OFFSET_LEVELS * n)), ("offset", int(_OFFSET_SHARE * n))]
+                n_levels = int(LEVELS_SHARE * n)
+                steps += [("products_levels", n_levels), ("products", int(PRODUCTS_SHARE * n) - n_levels)]
             if whitened or not self.in_ball:
-                steps.append(("spread_levels", int(_SPREAD_LEVELS * n)))
-        return [*steps, ("tensor", n - sum(wanted for _, wanted in [*steps, *ends])), *ends]
+                steps.append(("spread_levels", int(LEVELS_SHARE * n)))
+        return [*steps, ("tensor", n - sum(wanted for _, wanted in steps))]
 
     def _along(self) -> npt.NDArray[np.float64]:
         """Return the functionals of the reported vector."""
@@ -207,10 +194,6 @@ class DiscriminantProtocol(Protocol):
         """Return the distribution of the norms of a question's vectors."""
         if question == "spread" and self._known_levels is not None and question not in self._state["levels"]:
             return self._known_levels
-        if question == "offset":
-            return self._levels_of(
-                question, self._levels_about("spread").scale / math.sqrt(self._state["n_directions"])
-            )
         is_white = question == "spread" and self._state["variances"] is not None
         expected = math.sqrt(self.n_features) * (1.0 if is_white else EXPECTED_DEVIATION)
         return self._levels_of(
@@ -227,12 +210,6 @@ class DiscriminantProtocol(Protocol):
         radius = levels.radius_of_moments(noise)
         return radius * float(sizes.max()), levels.shortened(radius)
 
-    def _contrast(self) -> npt.NDArray[np.float64]:
-        """Return the mean tensor as a matrix of norm 1, or 0 without reports."""
-        tensor = np.array(self._state["tensor"])
-        result: npt.NDArray[np.float64] = tensor / max(np.linalg.norm(tensor), _NOTHING)
-        return result
-
     @property
     def _rule(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """Return slopes and intercepts of the logits, in the units in which the bounds are -1 and 1."""
@@ -240,37 +217,26 @@ class DiscriminantProtocol(Protocol):
         tensor, error = np.array(state["tensor"]), state["error"]
         if not error:
             return np.zeros((self.n_classes, self.n_features)), np.log(shares)
-        weights, intercepts, axes = self._of_the_axes(tensor, error, shares)
-        slopes = weights @ axes.T
-        origin = np.array(state["center"])[:-1]
-        at_origin = intercepts - slopes @ origin
-        if state["offset"] is not None:
-            at_origin = at_origin - weights @ np.array(state["offset"])
-        return slopes, at_origin
-
-    def _of_the_axes(
-        self, tensor: npt.NDArray[np.float64], error: float, shares: npt.NDArray[np.float64]
-    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        state, k = self._state, self._state["n_directions"]
-        axes = np.array(state["axes"])
+        k, axes, variances = state["n_directions"], np.array(state["axes"]), state["variances"]
         means = contrasts(self.n_classes) @ tensor / shares[:, None]
         noise = np.repeat((error**2 * (1 - 1 / self.n_classes) / shares**2)[:, None], k, axis=1)
-        if self._public is not None:
-            points = self._public_points(self._public_inside(self._public))
-            means, noise, within = self_trained(points, means, noise, np.array(state["variances"]), shares)
-        elif state["variances"] is not None:
-            # Products are of all people: subtract the variance between classes, then whiten the rest.
-            between = (means.T * shares) @ means - np.diag(shares @ noise)
-            values, vectors = np.linalg.eigh(np.diag(np.array(state["variances"])) - between)
-            turn = vectors / np.sqrt(np.maximum(values, _LEAST_WITHIN))
-            axes, means, noise, within = axes @ turn, means @ turn, noise @ turn**2, np.ones(k)
+        levels = self._levels_about("spread")
+        # People whom noise may hide make rows vary as much as expected, at most.
+        square = max(levels.scale, min(levels.scale_with_hidden, levels.expected)) ** 2
+        if self._inside is not None:
+            points = self._public_points(self._inside)
+            weights, intercepts = self_trained(points, means, noise, np.array(variances), shares)
+        elif variances is not None:
+            # Clipped products miss people whom the levels of the norms show.
+            total = np.maximum(variances, LEAST_VARIANCE)
+            total *= max(1.0, square / total.sum())
+            axes = axes / np.sqrt(total)
+            weights, intercepts = whitened_rule(means / np.sqrt(total), noise / total, shares)
         else:
-            between = shares @ (means**2 - noise).sum(axis=1)
-            levels = self._levels_about("spread")
-            # People whom noise may hide make rows vary as much as expected, at most.
-            square = max(levels.scale, min(levels.scale_with_hidden, levels.expected)) ** 2
-            within = np.full(k, max(square - float(between), square / 4) / k)
-        return *linear_rule(means, noise, within, shares), axes
+            total = np.full(k, square / k)
+            weights, intercepts = nearest_mean(expected_means(means, noise, total, shares)[0], total, shares)
+        slopes = weights @ axes.T
+        return slopes, intercepts - slopes @ np.array(state["center"])[:-1]
 
 
 class _Shares(Step[DiscriminantProtocol]):
@@ -281,7 +247,7 @@ class _Shares(Step[DiscriminantProtocol]):
 
     def update(self, protocol: DiscriminantProtocol, task: Task, report: Report) -> None:
         reported, variance = protocol._reported_shares(task, report)
-        protocol._state["shares"] = clear_shares(reported, (protocol.n_classes - 1) * variance).tolist()
+        protocol._state["shares"] = expected_shares(reported, math.sqrt(variance)).tolist()
 
 
 class _Spread(Question[DiscriminantProtocol]):
@@ -317,8 +283,10 @@ class _Products(_Spread):
         state, d = protocol._state, protocol.n_features
         shortened = protocol._levels_about("products").shortened(task.radius)
         edge = task.standard_error(report.n_people) * math.sqrt(2 * d) / shortened
-        values, vectors = np.linalg.eigh(nearest_positive(symmetric_matrix(task.mean(report) / shortened, d)))
-        floor = values + max(_FLOOR * edge, 1e-12 * max(1.0, values[-1]))
+        values, vectors = np.linalg.eigh(symmetric_matrix(task.mean(report) / shortened, d))
+        values = np.maximum(values, 0)
+        # Directions that noise hides are not stretched; the rest of their variance is known.
+        floor = values + max(edge / 2, 1e-12 * max(1.0, values[-1]))
         state["axes"] = (np.array(state["axes"]) @ vectors / np.sqrt(floor)).tolist()
         state["variances"] = (values / floor).tolist()
 
@@ -339,20 +307,6 @@ class _Tensor(Step[DiscriminantProtocol]):
         state["tensor"], state["error"] = mean.tolist(), task.standard_error(report.n_people) / left
 
 
-class _Offset(_Spread):
-    """Error of the centre in the directions of the tensor."""
-
-    def functionals(self, protocol: DiscriminantProtocol) -> tuple[npt.NDArray[np.float64], str]:
-        return protocol._contrast() @ protocol._along(), "linear"
-
-    def learn(self, protocol: DiscriminantProtocol, task: Task, report: Report) -> None:
-        shortened = protocol._levels_about("offset").shortened(task.radius)
-        means, error = task.mean(report)[: protocol.n_classes - 1], task.standard_error(report.n_people)
-        size = float(means @ means)
-        kept = max(0.0, 1 - len(means) * error**2 / size) / shortened if size > 0 else 0.0
-        protocol._state["offset"] = np.linalg.lstsq(protocol._contrast(), kept * means, rcond=None)[0].tolist()
-
-
 DiscriminantProtocol.steps = {
     "shares": _Shares(),
     "center_levels": _Center("center"),
@@ -361,6 +315,4 @@ DiscriminantProtocol.steps = {
     "products": _Products("products"),
     "spread_levels": _Spread("spread"),
     "tensor": _Tensor(),
-    "offset_levels": _Offset("offset"),
-    "offset": _Offset("offset"),
 }

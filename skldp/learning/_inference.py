@@ -1,5 +1,6 @@
 """Regression protocol whose last cohorts estimate the errors of the coefficients."""
 
+import bisect
 import math
 import sys
 from typing import Any
@@ -41,7 +42,6 @@ _MOST_CUT = 0.4
 _HIDES = 0.1
 # Largest mean truncation: of a gradient in standard errors of the noise, of products in the largest noise eigenvalue.
 _GRADIENT_CUT, _GRAM_CUT = 0.05, 0.3
-# Steps besides those of the model.
 
 
 class InferenceProtocol(RegressionProtocol):
@@ -236,20 +236,18 @@ class _Gram(Question[InferenceProtocol]):
         # Directions that do not stand out are scaled by the noise.
         state["scaling"] = (scaling @ vectors / np.sqrt(np.maximum(values, 0) + semicircle(variances))).tolist()
 
-
-class _GramLevels(_Gram):
-    """Levels of the products."""
-
     def miss(self, protocol: InferenceProtocol) -> None:
-        # Without reports the value is unbounded.
-        protocol._state["terms_cut"] = sys.float_info.max
+        if protocol._steps[protocol._state["step"]][0] != self._name:
+            # Without levels the truncation is unbounded.
+            protocol._state["terms_cut"] = sys.float_info.max
 
 
 class _First(Question[InferenceProtocol]):
     """Gradients at the model, whose Newton step is the start of the second ones."""
 
     def functionals(self, protocol: InferenceProtocol) -> tuple[npt.NDArray[np.float64], str]:
-        residual = np.eye(protocol.n_features + 2)[-1] - np.array(self._model(protocol)) @ protocol._terms()
+        start = protocol._state["start"] if self._name == "second" else None
+        residual = np.eye(protocol.n_features + 2)[-1] - np.array(start or protocol._state["beta"]) @ protocol._terms()
         return np.vstack([protocol._scaled_terms(), residual]), "gradient"
 
     def radius(self, protocol: InferenceProtocol) -> float:
@@ -266,11 +264,6 @@ class _First(Question[InferenceProtocol]):
             step = np.array(state["scaling"]) @ inverse @ np.array(told["sum"]) / told["people"]
             state["start"] = (np.array(state["beta"]) + step).tolist()
 
-    @staticmethod
-    def _model(protocol: InferenceProtocol) -> list[float]:
-        model: list[float] = protocol._state["beta"]
-        return model
-
 
 class _Second(_First):
     """Gradients one Newton step further."""
@@ -280,15 +273,10 @@ class _Second(_First):
         if state["start"] is not None:
             state["second"] = scatter(state["second"], task.mean(report), report.n_people)
 
-    @staticmethod
-    def _model(protocol: InferenceProtocol) -> list[float]:
-        model: list[float] = protocol._state["start"] or protocol._state["beta"]
-        return model
-
 
 InferenceProtocol.steps = RegressionProtocol.steps | {
     "sizes": _Sizes(),
-    "gram_levels": _GramLevels("gram"),
+    "gram_levels": _Gram("gram"),
     "gram": _Gram("gram"),
     "first_levels": _First("first"),
     "first": _First("first"),
@@ -303,13 +291,6 @@ def n_people_for_intervals(protocol: InferenceProtocol) -> int | None:
     def enough(n: int) -> bool:
         return InferenceProtocol(**settings | {"n_people": n}).asks_for_errors
 
-    most = 1
-    while not enough(most):
-        if most > 1 << 50:
-            return None
-        most *= 2
-    least = most // 2
-    while most - least > 1:
-        middle = (least + most) // 2
-        least, most = (least, middle) if enough(middle) else (middle, most)
-    return most
+    sizes = range(1, 1 << 50)
+    found = bisect.bisect_left(sizes, True, key=enough)
+    return sizes[found] if found < len(sizes) else None

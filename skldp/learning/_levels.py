@@ -1,5 +1,6 @@
 r"""Distribution of the norms of a task's vectors, and the radius that follows from it."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -9,20 +10,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from skldp.learning._constants import DETECTED, USUAL_BIAS
 from skldp.learning._posterior import positive_means
 from skldp.learning._tasks import N_LEVELS
 
-# Number of standard errors by which shares of people must differ from the reference to replace it. Smaller: noise is
-# taken for a tail, and radii become too wide. Larger: rare records are seen later.
-_DETECTED = 4.0
-# Standard deviation of the logarithm of the reference's scale about the expected one, before anybody is asked. Smaller:
-# a wrong expectation persists. Larger: noise decides while people are few.
-_LOG_SPREAD = 0.7
-# Fraction of what the reference distribution loses to clipping that is counted as bias of a gradient: errors of a
-# regression are nearly symmetric where nothing else is detected. Smaller: radii stay tight for more people.
-_OF_REFERENCE = 0.02
-# The same for moments, whose directions noise hides at wider radii.
-_OF_REFERENCE_OF_MOMENTS = 0.04
+# Standard deviation of the logarithm of the reference's scale about the expected one: a factor of two.
+_LOG_SPREAD = math.log(2)
 # Scales of the reference, relative to the top of the levels, four for each factor of two.
 _SCALES = 2.0 ** (-np.arange(-4, 4 * N_LEVELS + 1) / 4)
 # Most degrees of freedom of a reference: features may be correlated.
@@ -97,7 +90,7 @@ class NormLevels:
         # Compare all shares down to each level. Their own sampling error would hide rare records.
         beyond = np.cumsum(reference)
         errors = self._errors(beyond, np.arange(1, N_LEVELS + 1))
-        differs = np.abs(np.cumsum(self.shares) - beyond) > _DETECTED * errors
+        differs = np.abs(np.cumsum(self.shares) - beyond) > DETECTED * errors
         shares = np.where(differs, np.maximum(self.shares, 0), reference)
         excess = np.where(differs, np.maximum(self.shares - reference, 0), 0)
         # Impossible reports may leave all levels empty.
@@ -126,8 +119,8 @@ class NormLevels:
 
     @property
     def detectable(self) -> float:
-        """Share of people far out from which they are seen."""
-        return float(_DETECTED * np.hypot(self.error, 1 / self.n_people))
+        """Share of people far out, on all levels together, from which they are seen."""
+        return float(DETECTED * self._errors(np.zeros(1), N_LEVELS)[0])
 
     def kept(self, radius: float) -> float:
         """Fraction of people within a radius: that of an error which shortened gradients still show."""
@@ -145,9 +138,9 @@ class NormLevels:
 
     def radius_of_gradients(self, noise: float) -> float:
         """Return the best radius of gradients for the noise that a radius of 1 has."""
-        return self._best(noise, _OF_REFERENCE, self.kept)
+        return self._best(noise, USUAL_BIAS, self.kept)
 
-    def radius_of_moments(self, noise: float, of_reference: float = _OF_REFERENCE_OF_MOMENTS) -> float:
+    def radius_of_moments(self, noise: float, of_reference: float = USUAL_BIAS) -> float:
         """Return the best radius of vectors whose mean is itself the estimate."""
         return self._best(noise, of_reference, self.shortened)
 
@@ -162,7 +155,7 @@ class NormLevels:
         shares, excess = (np.outer(chances, one).ravel() for one in self._distribution)
         radii = self.top * sizes.max() * 2.0 ** (-np.arange(4 * N_LEVELS - 3) / 4)
         beyond = np.maximum(norms - radii[:, None], 0)
-        bias = np.hypot(_OF_REFERENCE * (beyond @ shares), beyond @ excess)
+        bias = np.hypot(USUAL_BIAS * (beyond @ shares), beyond @ excess)
         information = norms**2 * shares
         shown = np.minimum(1, radii[:, None] / norms) @ information / information.sum()
         best = int(np.argmin(np.hypot(noise * radii, bias) / shown))

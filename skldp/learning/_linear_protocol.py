@@ -6,16 +6,26 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from skldp.learning._constants import (
+    DETECTED,
+    EXPECTED_DEVIATION,
+    LEAST_PER_NUMBER,
+    LEAST_VARIANCE,
+    LEVELS_SHARE,
+    PREPARATION_SHARE,
+    PRODUCTS_HALF,
+    PRODUCTS_SHARE,
+)
 from skldp.learning._levels import NormLevels
 from skldp.learning._posterior import (
     Moments,
     combine_moments,
-    kept_fractions,
     positive_means,
     positive_part,
+    shrunk_means,
     with_least_variances,
 )
-from skldp.learning._protocol import LEAST_PER_NUMBER, Protocol, Question, Step, split_evenly, sufficiency
+from skldp.learning._protocol import Protocol, Question, Step, split_evenly, sufficiency
 from skldp.learning._reports import Report
 from skldp.learning._tasks import Task
 from skldp.learning._vectors import n_products, symmetric_matrix
@@ -23,27 +33,12 @@ from skldp.learning._vectors import n_products, symmetric_matrix
 Floats = npt.NDArray[np.float64]
 P = TypeVar("P", bound="LinearProtocol")
 
-# Fraction of people who report the target's mean or the shares of classes. Where little besides can be learnt, more of
-# them do: `OUTCOME_MOST` at a sufficiency of 0.
-OUTCOME_SHARE, OUTCOME_MOST = 0.06, 0.9
-# Fractions of people who report the features' levels and centre.
-_CENTER_LEVELS, _CENTER_SHARE, _WIDTH_LEVELS = 0.02, 0.05, 0.03
-# Fraction of a cohort that reports levels.
-LEVELS_SHARE = 0.08
-# Fraction of people in products at a large sufficiency, and the sufficiency at which it is half of that.
-_PRODUCTS_SHARE, _PRODUCTS_HALF = 0.3, 50.0
-# Cohorts of products: each of these whitens the next one.
-_N_STAGES = 3
-# Smallest cohort of products.
-_LEAST_COHORT = 20
-# Prior standard deviation of a number, in half widths of its bounds.
-EXPECTED_DEVIATION = 1 / 3
+# Cohorts of gradients.
+N_COHORTS = 20
+# Cohorts of products, each of which whitens the next one, and the smallest of them.
+_N_STAGES, _LEAST_COHORT = 3, 20
 # Prior of the whitened second moments: variance of a correlation, and of a square.
 _CORRELATION, _SQUARE = 0.02, 0.25
-# Number of standard errors by which reported moments must spread more than the noise to replace that prior.
-_SURELY = 2.0
-# Smallest variance of a feature in the whitening, in units of their mean: bounds the leverage of rare values.
-LEAST_VARIANCE = 0.3
 # Weight of the constant in the gradients of d features, in units of sqrt(d + 1).
 _CONSTANT = 0.3
 
@@ -94,14 +89,14 @@ class LinearProtocol(Protocol):
 
     def _plan_of_features(self, n_people: int, *, all_products: bool = False) -> list[tuple[str, int]]:
         """Return the steps for the features: of so many people, with products for all of them or for a part."""
-        shares = [("width_levels", _WIDTH_LEVELS)]
+        shares = [("width_levels", LEVELS_SHARE)]
         if self.fit_intercept:
-            shares = [("center_levels", _CENTER_LEVELS), ("center", _CENTER_SHARE), *shares]
+            shares = [("center_levels", LEVELS_SHARE), ("center", PREPARATION_SHARE), *shares]
         steps = [(name, int(share * n_people)) for name, share in shares]
         left = n_people - sum(people for _, people in steps)
         # Products are of the features alone, however many classes there are.
         enough = sufficiency(self._n_learning, self.n_features, self.epsilon)
-        share = 1.0 if all_products else _PRODUCTS_SHARE * enough / (enough + _PRODUCTS_HALF)
+        share = 1.0 if all_products else PRODUCTS_SHARE * enough / (enough + PRODUCTS_HALF)
         for people in split_evenly(int(share * left), _N_STAGES):
             if self._n_multiplied > 1 and (all_products or people >= _LEAST_COHORT):
                 n_levels = int(LEVELS_SHARE * people)
@@ -173,8 +168,8 @@ class LinearProtocol(Protocol):
         means = moments[0, 1:] / moments[0, 0] if constants else np.zeros(self.n_features)
         spread = moments[constants:, constants:] - np.outer(means, means) * (moments[0, 0] if constants else 0)
         features = rows[constants:, constants:]
-        back = np.linalg.inv(features)
-        spread = with_least_variances(spread, features, LEAST_VARIANCE * np.trace(back @ spread @ back.T) / len(back))
+        # Clipping hides the variance of rare values from products, and not from levels.
+        spread = with_least_variances(spread, features, LEAST_VARIANCE * state["width"] ** 2)
         values, vectors = np.linalg.eigh(spread)
         whitening = (vectors / np.sqrt(np.maximum(positive_means(values, edge / 2), 1e-9))).T
         change[constants:, constants:] = whitening
@@ -184,8 +179,8 @@ class LinearProtocol(Protocol):
 
 
 def _spread(squares: Floats, noise: Floats) -> float:
-    """Return the mean of squares that exceed the noise, less two standard errors under the noise alone."""
-    return float(squares.mean() - _SURELY * math.sqrt(4 / squares.size) * noise.mean())
+    """Return the mean of squares that exceed the noise, less three standard errors under the noise alone."""
+    return float(squares.mean() - DETECTED * math.sqrt(4 / squares.size) * noise.mean())
 
 
 class Center(Question[LinearProtocol]):
@@ -201,12 +196,10 @@ class Center(Question[LinearProtocol]):
         state, shortened = protocol._state, self.levels(protocol).shortened(task.radius)
         mean = task.mean(report)[: protocol.n_features] / shortened
         error = task.standard_error(report.n_people) / shortened
-        # The middle of the bounds stays the centre while the noise exceeds the mean.
-        kept = kept_fractions(mean, error)
-        center = np.array(state["center"])
-        center[:-1] = np.clip(center[:-1] + kept * mean, -1, 1)
-        state["center"] = center.tolist()
-        state["center_error"] = float(error**2 * np.mean(np.maximum(kept, 0.3)))
+        # The middle of the bounds stays the centre while the noise exceeds the means.
+        moved, variances = shrunk_means(mean, error)
+        state["center"] = [*np.clip(moved, -1, 1).tolist(), state["center"][-1]]
+        state["center_error"] = float(variances.mean())
 
     def levels(self, protocol: LinearProtocol) -> NormLevels:
         """Return the distribution of the norms."""

@@ -4,112 +4,132 @@ import math
 
 import numpy as np
 import numpy.typing as npt
+from scipy import special
 
+from skldp.learning._constants import EQUAL_CLASSES, LEAST_VARIANCE, MAIN_DIFFERENCE, NOTHING_TO_LEARN
 from skldp.learning._tasks import noise_variance
 from skldp.mechanisms._rows import RowMechanism
 
-# Differences below three standard deviations of the noise count as 0. Shares are at least their noise and this fraction
-# of an equal share; noise above a quarter of an equal share is ignored.
-_CLEARLY, _LEAST_SHARE, _MOST_OF_NOISE = 3.0, 1e-3, 0.25
-
-# Smallest fraction of the squared means that remains after subtraction of the noise.
-_LEAST_PART = 0.1
-# Prior of the squared differences of class means: this fraction of the variance in the main direction; in others,
-# times the ratio of variances to this power.
-_BETWEEN, _DECAY = 0.5, 2.0
 # Iterations of the assignment of public points to classes.
 _PASSES = 3
 # Errors below this, on a scale of 2, need no shrinkage.
 _SMALL = 0.01
 # Steps of expectation maximization.
 _ITERATIONS = 100
+# Precision of the mean of a class without public points, in points.
+_NO_PRECISION = 1e-9
+# Fractions of the variance that may lie between classes, besides 0.
+_FRACTIONS = 0.5 ** np.arange(10)
 
 _Array = npt.NDArray[np.float64]
 
 
-def linear_rule(means: _Array, noise: _Array, within: _Array, shares: _Array) -> tuple[_Array, _Array]:
-    r"""Return the linear discriminant of noisy class means, in uncorrelated coordinates.
+def expected_means(means: _Array, noise: _Array, prior: _Array, shares: _Array) -> tuple[_Array, float]:
+    r"""Return the posterior means of noisy class means about the mean of all, and the probability that they differ.
 
-    Shapes: means (n_classes, r), noise (n_classes, r), within (r,), shares (n_classes,); returns weights (n_classes,
-    r), intercepts (n_classes,).
+    Shapes: means, noise (n_classes, r); prior (r,), variances of all people or multiples of them; shares (n_classes,);
+    returns (n_classes, r).
 
     Notes
     -----
-    The rule is the nearest mean's: half the square of a mean stands in its intercept. The noise's own squares are taken
-    off, and what is left is shrunk by its known variance (James and Stein). One factor for all scores turns them into
-    logits: noise moves the difference of two scores as much as it makes them differ, so that it counts once in the
-    numerator and not at all in
-
-    .. math:: \gamma = \frac{\sum_k \pi_k (\|\mu_k\|^2 - \text{noise}_k)}{\sum_{k, j} \pi_k \mu_{kj}^2 \sigma_j^2} .
+    The means of the classes are normal and as likely before in all classes, with an unknown fraction f of the prior
+    variances, so that those about the mean of all have the variances :math:`f p_j (1 - 2 \pi_k + \sum_l \pi_l^2)`. The
+    fraction is 0 with a given probability, and else a power of one half. The result is the mean over it: it is 0
+    where the reports do not contradict that.
     """
-    excess = means**2 - noise
-    squares = excess.sum(axis=1)
-    offsets = (squares.mean() - squares) / 2
-    variance = np.mean((noise * (noise / 2 + np.maximum(excess, 0))).sum(axis=1)) * (len(means) - 1)
-    offsets = offsets * _kept(float(np.sum(offsets**2)), float(variance), len(means) - 1)
-    about = means - shares @ means
-    size, spread = shares @ (about**2).sum(axis=1), shares @ (about**2 @ within)
-    signal = max(size - shares @ noise.sum(axis=1), _LEAST_PART * size)
-    scale = signal / spread if spread > 0 else 0.0
-    return scale * about, scale * offsets + np.log(shares)
+    n_classes = len(shares)
+    sizes = 1 - 2 * shares + shares @ shares
+    scale = sizes[:, None] / (shares @ sizes) * prior
+    variances = _FRACTIONS[:, None, None] * scale
+    kept = variances / (variances + noise)
+    ratios = np.log(noise / (variances + noise)) + kept * means**2 / noise
+    # The K means have K - 1 degrees of freedom.
+    logs = ratios.sum(axis=(1, 2)) * (1 - 1 / n_classes) / 2
+    logs += math.log((1 / NOTHING_TO_LEARN - 1) / len(_FRACTIONS))
+    chances = special.softmax(np.append(logs, 0.0))[:-1]
+    return np.tensordot(chances, kept, 1) * means, float(chances.sum())
 
 
-def clear_shares(reported: _Array, noise: float) -> _Array:
-    """Return class shares, shrunk to equal ones as far as the noise requires.
+def nearest_mean(means: _Array, total: _Array, shares: _Array) -> tuple[_Array, _Array]:
+    r"""Return the logits of the nearest of expected class means.
 
-    Shapes: reported (n_classes,); returns (n_classes,).
+    Shapes: means (n_classes, r), total (r,), the variances of all people; shares (n_classes,); returns weights
+    (n_classes, r), intercepts (n_classes,).
+
+    Notes
+    -----
+    Directions are those of the means. One factor turns the scores into logits: with the variances
+    :math:`\sigma_j^2` within classes, :math:`\sum_k \pi_k \mu_{kj}^2 / \sum_{k, j} \pi_k \mu_{kj}^2 \sigma_j^2`.
     """
-    n_classes = len(reported)
-    away = reported - 1 / n_classes
-    degrees = n_classes - 1
-    kept = _kept(float(away @ away), noise, degrees)
-    least = np.clip(math.sqrt(noise / degrees), _LEAST_SHARE / n_classes, _MOST_OF_NOISE / n_classes)
-    shares = np.maximum(1 / n_classes + kept * away, least)
-    result: _Array = shares / shares.sum()
+    between = shares @ means**2
+    within = total * max(LEAST_VARIANCE, 1 - between.sum() / total.sum())
+    weights = means * between.sum() / max(between @ within, np.finfo(float).tiny)
+    return weights, np.log(shares) - (weights * means).sum(axis=1) / 2
+
+
+def whitened_rule(means: _Array, noise: _Array, shares: _Array, prior: _Array | float = 1.0) -> tuple[_Array, _Array]:
+    """Return the logits of a linear discriminant, in coordinates in which all people have the covariance I.
+
+    Shapes: means, noise (n_classes, r), shares (n_classes,), prior (r,), see `expected_means`; returns weights
+    (n_classes, r), intercepts (n_classes,).
+    """
+    expected, _ = expected_means(means, noise, np.broadcast_to(prior, means.shape[1]), shares)
+    values, vectors = np.linalg.eigh((expected.T * shares) @ expected)
+    weights = expected @ vectors / np.maximum(1 - values, LEAST_VARIANCE) @ vectors.T
+    return weights, np.log(shares) - (weights * expected).sum(axis=1) / 2
+
+
+def expected_shares(reported: _Array, errors: _Array | float) -> _Array:
+    """Return posterior means of class shares with normal errors.
+
+    Shapes: reported (n_classes,), errors (n_classes,); returns (n_classes,). Shares are equal with a given probability;
+    otherwise all are as likely before.
+    """
+    n_classes, reported = len(reported), reported[:, None]
+    errors = np.broadcast_to(errors, n_classes)[:, None]
+    nearest = np.clip(reported, 0, 1)
+    low, high = np.maximum(0, nearest - 8 * errors), np.minimum(1, nearest + 8 * errors)
+    points = low + (high - low) * (np.arange(400) + 0.5) / 400
+    # A share of a uniform point of the simplex has the density (K - 1) (1 - p)^(K - 2).
+    logs = -(((points - reported) / errors) ** 2) / 2 + (n_classes - 2) * np.log1p(-points)
+    means = (special.softmax(logs, axis=1) * points).sum(axis=1)
+    likelihoods = special.logsumexp(logs + np.log((n_classes - 1) * (high - low) / 400), axis=1)
+    # The K shares have K - 1 degrees of freedom.
+    log_odds = (1 - 1 / n_classes) * (likelihoods[:, None] + ((1 / n_classes - reported) / errors) ** 2 / 2).sum()
+    differ = special.expit(log_odds - special.logit(EQUAL_CLASSES))
+    result: _Array = differ * means / means.sum() + (1 - differ) / n_classes
     return result
-
-
-def _kept(size: float, noise: float, degrees: int) -> float:
-    """Return the fraction of differences to keep (James and Stein); 0 unless they exceed the noise."""
-    # Chi-squared with that many degrees of freedom.
-    return 1 - noise / size if size > noise * (1 + _CLEARLY * math.sqrt(2 / degrees)) else 0.0
 
 
 def self_trained(
     points: _Array, means: _Array, noise: _Array, variances: _Array, shares: _Array
-) -> tuple[_Array, _Array, _Array]:
-    """Estimate class means in all coordinates from reports of some and from classified public points.
+) -> tuple[_Array, _Array]:
+    """Return the logits of the nearest class mean, from reports of some coordinates and classified public points.
 
-    Shapes: points (m, r), means (n_classes, k), noise (n_classes, k), variances (r,), shares (n_classes,); returns
-    means, noise (n_classes, r), within (r,).
+    Shapes: points (m, r), means, noise (n_classes, k), variances (r,), shares (n_classes,); returns weights
+    (n_classes, r), intercepts (n_classes,).
 
     Notes
     -----
-    Each pass assigns the points to classes. A class mean is the average of its points, its reported mean and one point
-    at the centre, weighted by precision.
+    Each pass assigns the points to classes. A class mean is the average of its points and its reported mean, weighted
+    by precision. Points form groups where reports tell nothing, so that these alone say whether classes differ.
     """
     (n_classes, k), r = means.shape, points.shape[1]
-    weight_reported = np.zeros((n_classes, r))
-    weight_reported[:, :k] = 1 / noise
-    reported = np.zeros((n_classes, r))
-    reported[:, :k] = means * weight_reported[:, :k]
-    within = _within(means, noise, variances[:k], shares)
-    weights, intercepts = linear_rule(means, noise, within, shares)
+    # Class means are expected to differ more where vectors do.
+    prior = variances**2 / variances[0]
+    precision, weighted = np.zeros((n_classes, r)), np.zeros((n_classes, r))
+    precision[:, :k], weighted[:, :k] = 1 / noise, means / noise
+    expected, differs = expected_means(means, noise, prior[:k], shares)
+    weights, intercepts = nearest_mean(expected, variances[:k], shares)
     scores = points[:, :k] @ weights.T + intercepts
     for _ in range(_PASSES):
         members = np.eye(n_classes)[scores.argmax(axis=1)]
-        weight = (1 + members.sum(axis=0))[:, None] / variances + weight_reported
-        everywhere, left = (members.T @ points / variances + reported) / weight, 1 / weight
-        within = _within(everywhere, left, variances, shares)
-        weights, intercepts = linear_rule(everywhere, left, within, shares)
+        # A class without points has no mean in the other coordinates.
+        left = 1 / np.maximum(precision + members.sum(axis=0)[:, None] / variances, _NO_PRECISION / variances)
+        expected, chance = expected_means(left * (weighted + members.T @ points / variances), left, prior, shares)
+        weights, intercepts = nearest_mean(expected * differs / max(chance, np.finfo(float).tiny), variances, shares)
         scores = points @ weights.T + intercepts
-    return everywhere, left, within
-
-
-def _within(means: _Array, noise: _Array, variances: _Array, shares: _Array) -> _Array:
-    """Return the variances within classes, at least a quarter of the total."""
-    between = float(shares @ (means**2 - noise).sum(axis=1))
-    return variances * float(np.clip(1 - between / variances.sum(), 0.25, 1.0))
+    return weights, intercepts
 
 
 def n_directions(variances: _Array, n_people: int, n_classes: int, epsilon: float) -> int:
@@ -117,9 +137,10 @@ def n_directions(variances: _Array, n_people: int, n_classes: int, epsilon: floa
 
     Shapes: variances (r,).
     """
+    # In units of the deviations; the expected differences of means fall with the square of the variance.
     sizes = np.sqrt(variances)
-    signal = np.cumsum(_BETWEEN * (variances / variances[0]) ** _DECAY * sizes)
-    weighted = np.cumsum(_BETWEEN * (variances / variances[0]) ** _DECAY * variances)
+    between = MAIN_DIFFERENCE * (variances / variances[0]) ** 2
+    signal, weighted = np.cumsum(between * sizes), np.cumsum(between * variances)
     best, found = -math.inf, 1
     for k in range(1, len(variances) + 1):
         length = max(2, k * (n_classes - 1))
@@ -171,12 +192,6 @@ def likeliest_numbers(reported: _Array, error: float) -> _Array:
     return result
 
 
-# Largest difference of class means, in units of the public covariance.
-_LEAST_CONTRAST, _MOST_CONTRAST, _N_CONTRASTS = 1e-3, 10.0, 60
-# In units of the ridge.
-_LEAST_VARIANCE = 1e-3
-
-
 def unbiased_members(codes: npt.NDArray[np.int64], flip_matrix: _Array) -> _Array:
     """Weights of released labels by class, with mean 1 for the true class and 0 for others.
 
@@ -202,35 +217,34 @@ def discriminant_of_releases(
 
     Notes
     -----
-    The noise is taken out of the covariance within the classes, of which the nearest positive semidefinite matrix is
-    taken. What is left of the noise has eigenvalues of about :math:`2 \sigma^2 \sqrt{d / n}` (Marchenko and Pastur),
-    and that is the ridge: nothing is tuned.
+    The noise is taken out of the covariance of all people. What is left of it has eigenvalues of about
+    :math:`2 \sigma^2 \sqrt{d / n}` (Marchenko and Pastur), and that is the ridge.
     """
     n, d = released.shape
     sizes = np.maximum(members.sum(axis=0), 1.0)
     # Randomized labels add to the variance of the shares.
-    shares = clear_shares(sizes / sizes.sum(), max(0.0, float((members**2 - members).sum())) / n**2)
-    means = members.T @ released / sizes[:, None]
+    variances = np.maximum((members**2 - members).sum(axis=0), 0) / n**2 + 1 / (len(sizes) * n)
+    shares = expected_shares(sizes / sizes.sum(), np.sqrt(variances))
     variance = released.var(axis=0)
-    noise = np.outer((members**2).sum(axis=0) / sizes**2, variance)
+    # Of the means about the mean of all, to which every row adds 1/n.
+    noise = np.outer((members**2).sum(axis=0) / sizes**2 - 1 / n, variance)
     moments, mean = released.T @ released / n, released.mean(axis=0)
-    second = mechanism.original_second_moment(moments, mean)
-    between = (means.T * shares) @ means - np.diag(shares @ noise)
-    values, vectors = np.linalg.eigh(second - between)
-    ridge = 2 * _gain(mechanism, moments, mean) * variance.mean() * math.sqrt(d / n)
-    scale = np.sqrt(np.maximum(values, 0) + max(ridge, 1e-12 * max(values[-1], 1e-300)))
-    whitening = vectors / scale
-    # If the noise hides the variance, use the mean of the remainder.
-    hidden = values <= ridge
-    mean_hidden = values[hidden].mean() if hidden.any() else 0.0
-    within = np.where(hidden, max(mean_hidden, _LEAST_VARIANCE * ridge), values) / scale**2
-    center = np.zeros(d)
+    about = members.T @ released / sizes[:, None] - mean
+    covariance = mechanism.original_second_moment(moments, mean) - np.outer(mean, mean)
+    edge = 2 * _gain(mechanism, moments, mean) * variance.mean() * math.sqrt(d / n)
+    values, vectors = np.linalg.eigh(covariance)
+    scale = np.maximum(values, 0) + max(edge, 1e-12 * max(values[-1], 1e-300))
+    whitening = vectors / np.sqrt(scale)
+    # Noise hides single variances, and not their mean.
+    prior = np.clip(values.mean() / scale, 1e-6, 1)
     if public is not None:
-        center = public.mean(axis=0)
-        means, noise = _expected_contrasts(means - shares @ means, noise.mean(), public), np.zeros_like(noise)
-    weights, intercepts = linear_rule(means @ whitening, noise @ whitening**2, within, shares)
+        # Means differ along the directions in which public vectors vary.
+        spread, axes = np.linalg.eigh(shrunk_covariance(public))
+        about = expected_means(about @ axes, noise @ axes**2, np.maximum(spread, 0), shares)[0] @ axes.T
+        noise = noise * 1e-12
+    weights, intercepts = whitened_rule(about @ whitening, noise @ whitening**2, shares, prior)
     coefficients = weights @ whitening.T
-    return coefficients, intercepts - coefficients @ center
+    return coefficients, intercepts - coefficients @ mean
 
 
 def _gain(mechanism: RowMechanism, moments: _Array, mean: _Array) -> float:
@@ -240,15 +254,3 @@ def _gain(mechanism: RowMechanism, moments: _Array, mean: _Array) -> float:
     probe *= np.trace(moments) / d
     change = mechanism.original_second_moment(moments + probe, mean) - mechanism.original_second_moment(moments, mean)
     return float(np.abs(change).sum() / probe.sum())
-
-
-def _expected_contrasts(contrasts: _Array, noise: float, public: _Array) -> _Array:
-    """Return the maximum-likelihood multiple of the public covariance."""
-    values, axes = np.linalg.eigh(shrunk_covariance(public))
-    turned = contrasts @ axes
-    squares = (turned**2).sum(axis=0) / (len(turned) - 1)
-    signals = np.geomspace(_LEAST_CONTRAST, _MOST_CONTRAST, _N_CONTRASTS)[:, None] * np.maximum(values, 0)
-    likelihood = -(np.log(signals + noise) + squares / (signals + noise)).sum(axis=1)
-    signal = signals[likelihood.argmax()]
-    result: _Array = (turned * signal / (signal + noise)) @ axes.T
-    return result

@@ -3,17 +3,15 @@ r"""Estimates from the moments of a table: covariance, correlations, and the reg
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import linalg, special
+from scipy import linalg
 
-from skldp._checks import check_fraction
+from skldp._arrays import as_numbers, kind_of
 from skldp.learning._protocol import nearest_positive
 from skldp.learning._reports import Report
 from skldp.learning._tasks import Task
-from skldp.learning._uncertainty import LinearFit
 from skldp.learning._vectors import symmetric_matrix
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 
@@ -87,24 +85,54 @@ class ReleasedProducts:
         return result
 
 
-# Largest relative error of a divisor for which a quotient is treated as normal.
-_MOST_OF_VARIANCE, _MOST_OF_GRAM = 0.25, 0.3
 # Bounds of the factor from remembered moments to those of the last task.
 _RESCALED = (0.5, 2.0)
 
 
-class Correlations(NamedTuple):
-    """Correlations of all columns with each other, and their intervals.
+@dataclass(frozen=True)
+class LinearFit:
+    """Least-squares fit of one column on others.
 
     Parameters
     ----------
-    estimate, low, high : ndarray of shape (n_features, n_features)
-        The ends are NaN where noise leaves them unknown.
+    coef_ : ndarray of shape (n_regressors,)
+    intercept_ : float
+    bounds : (float, float)
+        Predictions stay within.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldp.learning._moment_estimates import LinearFit
+    >>> LinearFit(np.array([2.0]), 1.0, (-3.0, 4.0)).predict([[1.0], [2.0]])
+    array([3., 4.])
     """
 
-    estimate: npt.NDArray[np.float64]
-    low: npt.NDArray[np.float64]
-    high: npt.NDArray[np.float64]
+    coef_: npt.NDArray[np.float64]
+    intercept_: float
+    bounds: tuple[float, float]
+
+    def predict(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Predict the column within its bounds.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_regressors)
+            The other columns, in the order they were named in.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+
+        Raises
+        ------
+        ValueError
+            If X has another shape.
+        """
+        rows = as_numbers(X, "X")
+        if rows.ndim != 2 or rows.shape[1] != len(self.coef_):
+            raise ValueError(f"X must have the shape (n, {len(self.coef_)}). Got {kind_of(rows)} instead.")
+        return np.clip(rows @ self.coef_ + self.intercept_, *self.bounds)
 
 
 @dataclass(frozen=True)
@@ -118,14 +146,11 @@ class MomentEstimates:
         Unbiased, of the last task alone, and where noise is large with negative eigenvalues.
     covariance : ndarray of shape (n_features, n_features)
         The same with negative eigenvalues raised to 0, averaged with the earlier reports, which count as much as
-        the noise. But for the directions that one-hot blocks do not have, its eigenvalues are above 0.
+        the noise. Its eigenvalues are above 0.
     changes : ndarray of shape (n_features, n_coordinates)
         How the columns follow from the coordinates that were released.
     law : ReleasedProducts or None
         How the products of the coordinates scatter; None without reports of them.
-    expected : ReleasedProducts or None
-        The same from earlier reports alone. It decides which intervals are given: a rule that depended on the last
-        task's noise would select those in which the noise is small by chance.
     """
 
     location: npt.NDArray[np.float64]
@@ -133,7 +158,6 @@ class MomentEstimates:
     covariance: npt.NDArray[np.float64]
     changes: npt.NDArray[np.float64]
     law: ReleasedProducts | None
-    expected: ReleasedProducts | None
 
     @property
     def location_error(self) -> npt.NDArray[np.float64]:
@@ -152,38 +176,12 @@ class MomentEstimates:
         left, right = columns[:, None], columns[None]
         return np.sqrt(self.law.covariances(left, right, left, right))
 
-    def correlations(self, level: float = 0.95) -> Correlations:
-        """Correlations with intervals by the delta method.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            The chance that an interval holds the people's correlation, between 0 and 1.
-
-        Returns
-        -------
-        Correlations
-            Of `raw_covariance`. There is no interval where, by the earlier reports, the standard error of one of
-            the two variances is above a quarter of it, nor where noise leaves errors unknown.
-        """
-        check_fraction("level", level)
-        d = len(self.location)
-        variances = np.diag(self.raw_covariance)
-        known = np.zeros(d, dtype=bool)
-        if self.expected is not None:
-            _, columns = self._functionals
-            errors = np.sqrt(self.expected.covariances(columns, columns, columns, columns))
-            known = (errors < _MOST_OF_VARIANCE * np.diag(self._remembered(self.expected))) & (variances > 0)
-        with np.errstate(all="ignore"):
-            deviations = np.where(known, np.sqrt(variances), np.nan)
-            estimate = self.raw_covariance / np.outer(deviations, deviations)
-            half = special.ndtri((1 + level) / 2) * self._correlation_errors(estimate, deviations)
-        low, high = np.clip(estimate - half, -1, 1), np.clip(estimate + half, -1, 1)
-        # Estimate the value even if its error is unknown.
+    def correlations(self) -> npt.NDArray[np.float64]:
+        """Return the correlations of `covariance`, shape (n_features, n_features)."""
         scale = np.sqrt(np.maximum(np.diag(self.covariance), np.finfo(float).tiny))
-        estimate = np.clip(np.where(np.isnan(estimate), self.covariance / np.outer(scale, scale), estimate), -1, 1)
-        np.fill_diagonal(estimate, 1.0)
-        return Correlations(estimate, low, high)
+        result: npt.NDArray[np.float64] = np.clip(self.covariance / np.outer(scale, scale), -1, 1)
+        np.fill_diagonal(result, 1.0)
+        return result
 
     def regress(self, target: int, on: Sequence[int], alpha: float, bounds: tuple[float, float]) -> LinearFit:
         """Regress one column on others, by least squares from the moments.
@@ -205,65 +203,17 @@ class MomentEstimates:
         others = np.array(on, dtype=np.intp)
         gram, products = self.covariance[np.ix_(others, others)], self.covariance[others, target]
         scale = np.sqrt(np.maximum(np.diag(gram), np.finfo(float).tiny))
-        # Standardized columns round alike; one-hot blocks get the minimum-norm solution.
+        # Standardized columns round alike; collinear ones get the minimum-norm solution.
         standard = gram / np.outer(scale, scale) + alpha * np.eye(len(others))
         coef = linalg.pinvh(standard) @ (products / scale) / scale
         intercept = self.location[target] - coef @ self.location[others]
-        plain, covariance = self._plain_fit(target, others)
-        return LinearFit(coef, float(intercept), plain, covariance, bounds)
+        return LinearFit(coef, float(intercept), bounds)
 
     @property
     def _functionals(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """Return the transform to (1, centred coordinates)."""
         d, k = self.changes.shape
         return np.eye(1, k + 1)[0], np.column_stack([np.zeros(d), self.changes])
-
-    def _remembered(self, expected: ReleasedProducts) -> npt.NDArray[np.float64]:
-        """Covariance of the columns from the earlier tasks."""
-        return self.changes @ expected.covariance @ self.changes.T
-
-    def _correlation_errors(
-        self, correlations: npt.NDArray[np.float64], deviations: npt.NDArray[np.float64]
-    ) -> npt.NDArray[np.float64]:
-        if self.law is None:
-            return np.full(correlations.shape, np.nan)
-        scaled = self._functionals[1] / np.where(np.isnan(deviations), 1.0, deviations)[:, None]
-        i, j = scaled[:, None], scaled[None]
-        of_product, of_square = self.law.covariances(i, j, i, j), self.law.covariances(i, i, i, i)
-        with_square = self.law.covariances(i, j, i, i)
-        of_squares = (of_square + of_square.T + 2 * self.law.covariances(i, i, j, j)) / 4
-        variance = of_product - correlations * (with_square + with_square.T) + correlations**2 * of_squares
-        np.fill_diagonal(variance, 0.0)
-        return np.where(np.isnan(correlations), np.nan, np.sqrt(np.maximum(variance, 0)))
-
-    def _plain_fit(
-        self, target: int, others: npt.NDArray[np.intp]
-    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Return intercept and coefficients of `raw_covariance`, and their covariance (NaN if unknown)."""
-        n_terms = len(others) + 1
-        unknown = np.full(n_terms, np.nan), np.full((n_terms, n_terms), np.nan)
-        if self.law is None or self.expected is None:
-            return unknown
-        one, columns = self._functionals
-        # Coordinates with isotropic noise; directions outside of blocks are dropped.
-        white = (columns[others] @ np.linalg.inv(self.law.functionals))[:, 1:]
-        left, sizes, _ = np.linalg.svd(white, full_matrices=False)
-        basis = left[:, sizes > 1e-10 * sizes[0]] / sizes[sizes > 1e-10 * sizes[0]]
-        square = np.ix_(others, others)
-        expected, gram = (
-            basis.T @ one[square] @ basis for one in (self._remembered(self.expected), self.raw_covariance)
-        )
-        edge = self.law.task.standard_error(self.law.n_people) * math.sqrt(2 * len(gram))
-        if np.linalg.eigvalsh(expected)[0] * _MOST_OF_GRAM < edge:
-            return unknown
-        solve = basis @ np.linalg.inv(gram) @ basis.T
-        coef = solve @ self.raw_covariance[others, target]
-        intercept = self.location[target] - coef @ self.location[others]
-        slopes = solve @ columns[others]
-        residual = columns[target] - coef @ columns[others]
-        terms = np.vstack([one - self.location[others] @ slopes, slopes])
-        covariance = self.law.covariances(terms[:, None], residual, terms[None], residual)
-        return np.append(intercept, coef), covariance
 
 
 def estimates_of(
@@ -284,7 +234,7 @@ def estimates_of(
     """
     k = len(center)
     unwhitened = np.linalg.inv(whitening).T
-    best, law, expected, mean = np.diag(remembered), None, None, np.zeros(k)
+    best, law, mean = np.diag(remembered), None, np.zeros(k)
     raw = best
     if last is not None:
         task, report = last
@@ -297,8 +247,6 @@ def estimates_of(
         best = (nearest_positive(raw) + weight * best) / (1 + weight)
         functionals = np.eye(k + 1)
         functionals[1:, 1:] = whitening.T
-        before = unwhitened @ np.diag(remembered) @ unwhitened.T
-        expected = ReleasedProducts(task, report.n_people, functionals.copy(), before, kurtosis)
         functionals[1:, 0] = mean
         law = ReleasedProducts(task, report.n_people, functionals, unwhitened @ best @ unwhitened.T, kurtosis, cut)
         # The square of a noisy mean is biased by its variance.
@@ -307,7 +255,7 @@ def estimates_of(
     location = at_zero + changes @ (center + unwhitened @ mean)
     scales = changes @ unwhitened
     raw, best = (_symmetric(scales @ one @ scales.T) for one in (raw, best))
-    return MomentEstimates(location, raw, best, changes, law, expected)
+    return MomentEstimates(location, raw, best, changes, law)
 
 
 def _symmetric(matrix: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -1,31 +1,30 @@
 r"""Protocol of the mean and covariance of all columns, one release per person."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from skldp._checks import is_integer
+from skldp.learning._constants import (
+    EXPECTED_DEVIATION,
+    LEAST_VARIANCE,
+    LEVELS_SHARE,
+    PREPARATION_SHARE,
+    PRODUCTS_SHARE,
+)
 from skldp.learning._levels import NormLevels
-from skldp.learning._linear_protocol import EXPECTED_DEVIATION, LEAST_VARIANCE
 from skldp.learning._moment_estimates import MomentEstimates, estimates_of
-from skldp.learning._posterior import combine_reports, kept_fractions, with_least_variances
+from skldp.learning._posterior import combine_reports, shrunk_means, with_least_variances
 from skldp.learning._protocol import Protocol, Question, nearest_positive
 from skldp.learning._protocol import sufficiency as sufficiency_of
 from skldp.learning._reports import Report
 from skldp.learning._tasks import Task, noise_variance
-from skldp.learning._vectors import contrasts, n_products, symmetric_matrix
+from skldp.learning._vectors import n_products, symmetric_matrix
 
-# Fractions of people in each stage of products, while a stage has this sufficiency, and in the scale cohorts, one
-# column each.
-_EARLY_SHARES, _STAGE_SUFFICIENCY, _COLUMN_SHARE = (0.1, 0.15, 0.15), 3.0, 0.06
-# Fractions of people who report the norms of records, and the centre; fraction of a stage that reports levels.
-_CENTER_LEVELS_SHARE, _CENTER_SHARE, _LEVELS_SHARE = 0.02, 0.06, 0.06
-# Smallest eigenvalues of the whitening and of remembered variances, in units of the largest noise eigenvalue.
-_FLOOR, _REMEMBERED_FLOOR = 0.5, 0.2
+# Stages of products before the last one, and the sufficiency from which a stage is asked.
+_N_STAGES, _STAGE_SUFFICIENCY = 3, 3.0
 
 
 class MomentsProtocol(Protocol):
@@ -45,9 +44,6 @@ class MomentsProtocol(Protocol):
         Natural log, of the whole record.
     low, high : array-like of shape (n_features,)
         Declared bounds of the columns.
-    blocks : sequence of sequences of int, default=()
-        Columns that are one category's one-hot code: of each block exactly one is 1 and the others are 0. Their bounds
-        must be 0 and 1. A block of C columns then counts as C - 1, of a norm below 1.
 
     Notes
     -----
@@ -71,7 +67,7 @@ class MomentsProtocol(Protocol):
     True
     """
 
-    _arguments = ("n_features", "n_people", "epsilon", "blocks")
+    _arguments = ("n_features", "n_people", "epsilon")
     least_sufficiency = 8.0
 
     def __init__(
@@ -82,37 +78,27 @@ class MomentsProtocol(Protocol):
         epsilon: float,
         low: npt.ArrayLike,
         high: npt.ArrayLike,
-        blocks: Sequence[Sequence[int]] = (),
     ) -> None:
         super().__init__(n_features, n_people, epsilon, np.append(low, -1.0), np.append(high, 1.0), "once")
-        self.blocks = [[int(j) for j in block] for block in _checked(blocks, n_features, self._box.ends)]
-        taken = {j for block in self.blocks for j in block}
-        self._free = [j for j in range(n_features) if j not in taken]
-        self._coordinates = self._from_record()
         self._steps = self._plan()
         # With too few people for products, use the centre.
         self._stays_open = self._steps[-1][0]
-        k = self.n_coordinates
+        k = self.n_features
         self._state: dict[str, Any] = {
             "step": 0,
             "center": [0.0] * k,
             "levels": {},
             "columns": [],
-            "whitening": np.diag(1 / np.array([1.0] * len(self._free) + self._deviations_of_blocks())).tolist(),
+            "whitening": np.eye(k).tolist(),
             "remembered": [1.0] * k,
             "reports": [],
             "last": None,
         }
 
     @property
-    def n_coordinates(self) -> int:
-        """Number of free coordinates: columns, less one for every block."""
-        return len(self._free) + sum(len(block) - 1 for block in self.blocks)
-
-    @property
     def sufficiency(self) -> float:
         """Sufficiency of a regression with as many coordinates."""
-        return sufficiency_of(self.n_people, max(1, self.n_coordinates - 1), self.epsilon)
+        return sufficiency_of(self.n_people, max(1, self.n_features - 1), self.epsilon)
 
     @property
     def estimates(self) -> MomentEstimates:
@@ -120,7 +106,7 @@ class MomentsProtocol(Protocol):
         state = self._state
         last = state["last"]
         last_report, cut = None, 0.0
-        k = self.n_coordinates
+        k = self.n_features
         levels = self._levels_of_products()
         if last is not None and self._steps[-1][0] == "products":
             task, report = last_report = Task.from_json(last["task"]), Report.from_json(last["report"])
@@ -128,7 +114,8 @@ class MomentsProtocol(Protocol):
         # Spread of a squared norm beyond that of a normal law.
         kurtosis = max(0.0, levels.kurtosis * k / (k + 2) - 1)
         found = estimates_of(
-            *self._to_columns(),
+            self._box.center[:-1],
+            np.diag(self._box.radius[:-1]),
             center=np.array(state["center"]),
             whitening=np.array(state["whitening"]),
             remembered=np.array(state["remembered"]),
@@ -139,58 +126,36 @@ class MomentsProtocol(Protocol):
         return replace(found, location=np.clip(found.location, self._box.low[:-1], self._box.high[:-1]))
 
     def _vector_lengths(self) -> set[int]:
-        lengths = {max(2, self.n_coordinates)}
-        return lengths | {n_products(self.n_coordinates + 1) for name, _ in self._steps if name == "products"}
+        lengths = {max(2, self.n_features)}
+        return lengths | {n_products(self.n_features + 1) for name, _ in self._steps if name == "products"}
 
     def _plan(self) -> list[tuple[str, int]]:
         n, enough = self.n_people, self.sufficiency
         if enough < self.least_sufficiency:
             return [("center_levels", n // 5), ("center", n - n // 5)]
-        steps = [("center_levels", int(_CENTER_LEVELS_SHARE * n)), ("center", int(_CENTER_SHARE * n))]
-        steps += [("column_levels", int(_COLUMN_SHARE * n / len(self._free))) for _ in self._free]
-        for share in _EARLY_SHARES:
-            if enough * share >= _STAGE_SUFFICIENCY:
-                n_scale = int(_LEVELS_SHARE * share * n)
-                steps += [("products_levels", n_scale), ("products", int(share * n) - n_scale)]
+        n_step, n_levels = int(PREPARATION_SHARE * n), int(LEVELS_SHARE * n)
+        stage = PRODUCTS_SHARE / _N_STAGES
+        steps = [("center_levels", n_levels), ("center", n_step)]
+        steps += [("column_levels", n_step // self.n_features) for _ in range(self.n_features)]
+        if enough * stage >= _STAGE_SUFFICIENCY:
+            steps += [("products_levels", n_levels // 2), ("products", int(stage * n) - n_levels // 2)] * _N_STAGES
         left = n - sum(wanted for _, wanted in steps)
-        n_scale = int(_LEVELS_SHARE * left)
-        return [*steps, ("products_levels", 2 * n_scale), ("products", left - 2 * n_scale)]
-
-    def _from_record(self) -> npt.NDArray[np.float64]:
-        """Return the functionals of (1, scaled record, unused target): the constant and the coordinates."""
-        result = np.zeros((1 + self.n_coordinates, self.n_features + 2))
-        result[0, 0] = 1.0
-        row = 1 + len(self._free)
-        result[np.arange(1, row), np.array(self._free, dtype=np.intp) + 1] = 1.0
-        for block in self.blocks:
-            # Scaled indicators are -1 and 1; halved, the code has norm 1.
-            result[row : row + len(block) - 1, np.array(block) + 1] = contrasts(len(block)).T / 2
-            row += len(block) - 1
-        return result
-
-    def _to_columns(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Return the columns at coordinates 0, and their derivative by each coordinate."""
-        changes = self._coordinates[1:, 1:-1].T * self._box.radius[:-1, None]
-        at_zero = self._box.center[:-1].copy()
-        for block in self.blocks:
-            changes[block] *= 4
-            at_zero[block] = 1 / len(block)
-        return at_zero, changes
+        return [*steps, ("products_levels", 2 * n_levels), ("products", left - 2 * n_levels)]
 
     def _matrix(self, functionals: npt.NDArray[np.float64]) -> tuple[tuple[float, ...], ...]:
         """Return the task's matrix of functionals of (1, coordinates)."""
-        return tuple(map(tuple, (functionals @ self._coordinates).tolist()))
+        return tuple(map(tuple, np.insert(functionals, self.n_features + 1, 0.0, axis=1).tolist()))
 
     def _whitened(self) -> npt.NDArray[np.float64]:
         """Return the constant and the whitened, centred coordinates, as functionals of (1, coordinates)."""
-        result = np.eye(1 + self.n_coordinates)
+        result = np.eye(1 + self.n_features)
         result[1:, 1:] = np.array(self._state["whitening"]).T
         result[1:, 0] = -result[1:, 1:] @ np.array(self._state["center"])
         return result
 
     def _levels_of_records(self) -> NormLevels:
         """Return the distribution of the norms of records."""
-        k = self.n_coordinates
+        k = self.n_features
         return self._levels_of("center", EXPECTED_DEVIATION * math.sqrt(k), k)
 
     @property
@@ -200,43 +165,39 @@ class MomentsProtocol(Protocol):
 
     def _levels_of_products(self) -> NormLevels:
         """Return the distribution of the norms of the products."""
-        return self._levels_of("products", 1.0 + self.n_coordinates)
+        return self._levels_of("products", 1.0 + self.n_features)
 
     def _noise(self, n_people: int) -> float:
         """Error of a whitened square, in units of the radius."""
-        return math.sqrt(noise_variance(n_products(self.n_coordinates + 1), self.epsilon) / max(1, n_people))
+        return math.sqrt(noise_variance(n_products(self.n_features + 1), self.epsilon) / max(1, n_people))
 
     @property
     def _of_usual_tail(self) -> float:
         """Fraction of the bias of a usual tail in one direction: such a tail is in all of them, a rare value in one."""
-        return 1 / math.sqrt(self.n_coordinates)
+        return 1 / math.sqrt(self.n_features)
 
     def _add_column(self, scale: float) -> None:
         state = self._state
         state["columns"] = [*state["columns"], scale]
-        if len(state["columns"]) == len(self._free):
-            state["whitening"] = np.diag(1 / np.array(state["columns"] + self._deviations_of_blocks())).tolist()
-
-    def _deviations_of_blocks(self) -> list[float]:
-        """Return the deviations of contrasts of equally frequent classes."""
-        return [1 / math.sqrt(len(block)) for block in self.blocks for _ in block[1:]]
+        if len(state["columns"]) == self.n_features:
+            state["whitening"] = np.diag(1 / np.array(state["columns"])).tolist()
 
 
 class _Center(Question[MomentsProtocol]):
     """Means of the coordinates."""
 
     def functionals(self, protocol: MomentsProtocol) -> tuple[npt.NDArray[np.float64], str]:
-        return np.eye(protocol.n_coordinates + 1)[1:], "linear"
+        return np.eye(protocol.n_features + 1)[1:], "linear"
 
     def radius(self, protocol: MomentsProtocol) -> float:
-        noise = protocol._noise_of(max(2, protocol.n_coordinates), "center")
+        noise = protocol._noise_of(max(2, protocol.n_features), "center")
         return protocol._levels_of_records().radius_of_moments(noise)
 
     def learn(self, protocol: MomentsProtocol, task: Task, report: Report) -> None:
         shortened = protocol._levels_of_records().shortened(task.radius)
-        mean, error = task.mean(report)[: protocol.n_coordinates], task.standard_error(report.n_people)
+        mean, error = task.mean(report)[: protocol.n_features], task.standard_error(report.n_people)
         # The middle of the bounds stays the centre while the noise exceeds the mean.
-        moved = mean * kept_fractions(mean, error) / shortened
+        moved, _ = shrunk_means(mean / shortened, error / shortened)
         protocol._state["center"] = (np.array(protocol._state["center"]) + moved).tolist()
 
 
@@ -245,7 +206,7 @@ class _Column(Question[MomentsProtocol]):
 
     def functionals(self, protocol: MomentsProtocol) -> tuple[npt.NDArray[np.float64], str]:
         j = len(protocol._state["columns"])
-        functionals = np.eye(protocol.n_coordinates + 1)[[1 + j]]
+        functionals = np.eye(protocol.n_features + 1)[[1 + j]]
         functionals[0, 0] = -protocol._state["center"][j]
         return functionals, "linear"
 
@@ -265,7 +226,7 @@ class _Products(Question[MomentsProtocol]):
 
     def radius(self, protocol: MomentsProtocol) -> float:
         step = protocol._state["step"]
-        noise = protocol._noise(protocol._steps[step][1]) * math.sqrt(protocol.n_coordinates)
+        noise = protocol._noise(protocol._steps[step][1]) * math.sqrt(protocol.n_features)
         levels = protocol._levels_of_products()
         if step < len(protocol._steps) - 1:
             return levels.radius_of_moments(noise)
@@ -273,7 +234,7 @@ class _Products(Question[MomentsProtocol]):
         return levels.radius_of_moments(noise, protocol._of_usual_tail)
 
     def learn(self, protocol: MomentsProtocol, task: Task, report: Report) -> None:
-        state, k = protocol._state, protocol.n_coordinates
+        state, k = protocol._state, protocol.n_features
         if state["step"] == len(protocol._steps) - 1:
             # Later reports to this task are added to its sum.
             return
@@ -289,17 +250,16 @@ class _Products(Question[MomentsProtocol]):
         mean = moments[0, 1:]
         edge = math.sqrt(np.mean(variances) * 2 * k)
         covariance = nearest_positive(moments[1:, 1:] - np.outer(mean, mean))
-        least = LEAST_VARIANCE * np.square(state["columns"] + protocol._deviations_of_blocks())
+        least = LEAST_VARIANCE * np.square(state["columns"])
         values, vectors = np.linalg.eigh(with_least_variances(covariance, functionals[1:, 1:], least))
         # Drop eigenvalues below the rounding of the largest one.
         least = 1e-12 * max(1.0, values[-1])
-        floor = values + max(_FLOOR * edge, least)
+        floor = values + max(edge / 2, least)
         whitening = np.array(state["whitening"])
-        # Centres below their noise are set to 0.
-        kept = kept_fractions(mean, np.sqrt(variances[0, 1:]))
-        state["center"] = (np.array(state["center"]) + np.linalg.solve(whitening.T, mean * kept)).tolist()
+        moved, _ = shrunk_means(mean, np.sqrt(variances[0, 1:]))
+        state["center"] = (np.array(state["center"]) + np.linalg.solve(whitening.T, moved)).tolist()
         state["whitening"] = (whitening @ vectors / np.sqrt(floor)).tolist()
-        state["remembered"] = ((values + max(_REMEMBERED_FLOOR * edge, least)) / floor).tolist()
+        state["remembered"] = ((values + max(edge / 4, least)) / floor).tolist()
 
 
 MomentsProtocol.steps = {
@@ -309,21 +269,3 @@ MomentsProtocol.steps = {
     "products_levels": _Products("products"),
     "products": _Products("products"),
 }
-
-
-def _checked(
-    blocks: Any, n_features: int, ends: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
-) -> list[list[int]]:
-    """Return blocks of columns, disjoint and with bounds 0 and 1."""
-    lists = [list(block) for block in blocks]
-    every = [j for block in lists for j in block]
-    if (
-        any(len(block) < 2 for block in lists)
-        or not all(is_integer(j) and 0 <= j < n_features for j in every)
-        or len(set(every)) < len(every)
-    ):
-        raise ValueError("blocks must be lists of at least two columns, no column in two of them. Got others instead.")
-    low, high = ends
-    if any((low[j], high[j]) != (0, 1) for j in every):
-        raise ValueError("The bounds of a block's columns must be 0 and 1. Got others instead.")
-    return lists

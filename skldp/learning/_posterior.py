@@ -4,19 +4,20 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from skldp.learning._constants import NOTHING_TO_LEARN
+
 Floats = npt.NDArray[np.float64]
 
-# Prior probability that the features tell nothing about the target. Smaller: pure noise is fitted. Larger: few people
-# learn nothing.
-_NOTHING_TO_LEARN = 0.3
 # Scales of the prior of the slopes that are weighed against each other, besides 0.
 _PRIOR_SCALES = np.exp(np.linspace(-4, 2, 7))
+# Variances of the prior of means, in half widths of the bounds.
+_SPREADS = 4.0 ** -np.arange(12)
 # Smallest fraction of a step.
 _LEAST_STEP = 0.1
 
@@ -48,8 +49,6 @@ class Gradients(ABC):
     values: Floats
     noises: Floats
     models: Floats
-    # Relative error of the slopes where the second moments are exact.
-    slope_error: ClassVar[float] = 0.0
 
     @abstractmethod
     def at_zero(self, model: Floats) -> Floats:
@@ -118,11 +117,15 @@ def positive_means(values: Floats, error: Floats | float) -> Floats:
     return np.maximum(result, 0)
 
 
-def kept_fractions(means: Floats, errors: Floats | float) -> Floats:
-    """Return the fraction of each mean that is kept: 0 for those below their error."""
-    noise = np.square(errors)
-    result: Floats = 1 - noise / np.maximum(np.maximum(means**2, noise), np.finfo(float).tiny)
-    return result
+def shrunk_means(values: Floats, errors: Floats | float) -> tuple[Floats, Floats]:
+    """Return posterior means and variances of numbers in [-1, 1], which have a normal prior of unknown scale around 0.
+
+    Shapes: values (n,), errors (n,) or (); returns (n,), (n,).
+    """
+    noise, spread = np.square(errors), _SPREADS[:, None]
+    logs = -((np.log(spread + noise) + values**2 / (spread + noise)) / 2 * np.ones(len(values))).sum(axis=1)
+    kept = special.softmax(logs) @ (spread / (spread + noise) * np.ones(len(values)))
+    return kept * values, kept * noise
 
 
 def posterior(
@@ -144,7 +147,7 @@ def posterior(
     MacKay, "Bayesian interpolation", Neural Computation 1992, equations 2.9 and 4.9.
     """
     scales = [0.0, *_PRIOR_SCALES]
-    chances = [_NOTHING_TO_LEARN] + [(1 - _NOTHING_TO_LEARN) / len(_PRIOR_SCALES)] * len(_PRIOR_SCALES)
+    chances = [NOTHING_TO_LEARN] + [(1 - NOTHING_TO_LEARN) / len(_PRIOR_SCALES)] * len(_PRIOR_SCALES)
     before = np.repeat(base[None], len(scales), axis=0) if models is None else models
     found = []
     logs = np.log(chances)
@@ -172,7 +175,6 @@ def _under_prior(reports: Sequence[Gradients], prior: Floats, base: Floats, befo
             away = (before[k] - report.models[:, k]) @ inverse.T
             relative = np.trace(slopes[k]) / np.trace(report.moments)
             errors = report.noises**2 + relative**2 * (away**2 @ report.unknown).mean(axis=1)
-            errors += report.slope_error**2 * ((away @ slopes[k]) ** 2).mean(axis=1)
             design = slopes[k] @ inverse
             values = report.values[:, k] - gradients[k] + design @ (before[k] - base[k])
             weights[k], centers[k] = (1 / errors).sum(), report.values[:, k].T @ (1 / errors)

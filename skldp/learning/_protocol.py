@@ -12,6 +12,7 @@ import numpy.typing as npt
 from skldp._checks import check_dimension, check_epsilon, check_integer
 from skldp._documents import parsing, read_json
 from skldp.domains._domain import Box
+from skldp.learning._constants import LEAST_PER_NUMBER, LEAST_SUFFICIENCY, LEVELS_SHARE
 from skldp.learning._levels import NormLevels, pooled
 from skldp.learning._reports import Report
 from skldp.learning._tasks import (
@@ -25,10 +26,6 @@ from skldp.learning._vectors import contrasts
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 
-# Smallest sufficiency: below it the noise exceeds the signal.
-LEAST_SUFFICIENCY = 3.0
-# Smallest number of people for each number of a record, because of sampling error.
-LEAST_PER_NUMBER = 5
 # Smallest radius of a task.
 _LEAST_RADIUS = 1e-12
 P = TypeVar("P", bound="Protocol")
@@ -291,6 +288,15 @@ class Protocol(ABC):
         """Return the noise of the mean over all people of a name, for a radius of 1, in some of its directions."""
         variance = noise_variance(n_outputs, self.epsilon) / max(1, self._people_of(name))
         return math.sqrt((n_counted or n_outputs) * variance)
+
+    def _share_of_outcome(self, variance: float) -> float:
+        """Return the fraction of people who report the outcome's mean, of which one report has this variance.
+
+        People in proportion to the errors of what they report make the sum of the squared errors least (Neyman).
+        """
+        n_terms = self.n_features + 1
+        of_gradients = n_terms + n_terms**2 * noise_variance(n_terms, self.epsilon)
+        return max(LEVELS_SHARE, 1 / (1 + math.sqrt(of_gradients / variance)))
 
     def _add_levels(self, question: str, task: Task, report: Report, *, to_earlier: bool = False) -> None:
         """Keep the reported levels of a question, alone or with those of earlier cohorts."""

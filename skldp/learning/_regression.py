@@ -7,16 +7,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from skldp.learning._constants import EXPECTED_DEVIATION, LEVELS_SHARE
 from skldp.learning._levels import NormLevels
-from skldp.learning._linear_protocol import (
-    EXPECTED_DEVIATION,
-    LEVELS_SHARE,
-    OUTCOME_MOST,
-    OUTCOME_SHARE,
-    STEPS_OF_FEATURES,
-    LinearProtocol,
-    Products,
-)
+from skldp.learning._linear_protocol import N_COHORTS, STEPS_OF_FEATURES, LinearProtocol, Products
 from skldp.learning._posterior import Gradients, posterior
 from skldp.learning._protocol import Question, Step, split_evenly
 from skldp.learning._reports import Report
@@ -24,10 +17,6 @@ from skldp.learning._tasks import Task, number_variance
 
 Floats = npt.NDArray[np.float64]
 
-# Fractions of people who report levels of the target, and of gradients.
-_TARGET_LEVELS, _GRADIENT_LEVELS = 0.05, 0.03
-# Cohorts of gradients.
-_N_COHORTS = 20
 # Smallest fraction of an error that clipped gradients are taken to show.
 _LEAST_KEPT = 0.05
 
@@ -142,18 +131,18 @@ class RegressionProtocol(LinearProtocol):
 
     def _plan(self) -> list[tuple[str, int]]:
         """Return the steps with their numbers of people, from public numbers only."""
-        n, enough = self.n_people, self.sufficiency
+        n = self.n_people
         if not self.is_enough:
             return self._plan_of_target(n, 1.0) if self.fit_intercept else [("target_levels", n)]
-        steps = [("target_levels", int(_TARGET_LEVELS * n))]
+        steps = [("target_levels", int(LEVELS_SHARE * n))]
         if self.fit_intercept:
-            steps = self._plan_of_target(n, OUTCOME_SHARE + OUTCOME_MOST / (1 + enough))
+            steps = self._plan_of_target(n, LEVELS_SHARE + self._share_of_outcome(number_variance(self.epsilon)))
         # A gradient of one term has no direction.
         once = self.kind == "once" or self.n_terms < 2
         steps += self._plan_of_features(n - sum(people for _, people in steps), all_products=once)
         if not once:
-            steps.append(("gradient_levels", int(_GRADIENT_LEVELS * n)))
-            for people in split_evenly(n - sum(people for _, people in steps), _N_COHORTS):
+            steps.append(("gradient_levels", int(LEVELS_SHARE * n)))
+            for people in split_evenly(n - sum(people for _, people in steps), N_COHORTS):
                 n_levels = int(LEVELS_SHARE * people)
                 steps += [("gradient_levels", n_levels), ("gradient", people - n_levels)]
         return steps
@@ -161,7 +150,7 @@ class RegressionProtocol(LinearProtocol):
     def _plan_of_target(self, n_people: int, share: float) -> list[tuple[str, int]]:
         """Return the steps for the target's mean: within the bounds, then about it."""
         people = int(share * n_people)
-        n_levels = int(min(_TARGET_LEVELS * n_people, people / 2))
+        n_levels = int(min(LEVELS_SHARE * n_people, people / 2))
         first = int(0.4 * (people - n_levels))
         second = ("target", people - n_levels - first)
         if share == 1:

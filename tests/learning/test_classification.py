@@ -47,15 +47,18 @@ KINDS = pytest.mark.parametrize("kind", ["rounds", "once"])
 @pytest.mark.few(6)
 @KINDS
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize(("n", "epsilon", "lost"), [(4_000, 2.0, 0.09), (20_000, 2.0, 0.04), (20_000, 8.0, 0.02)])
-def test_learns_classes_and_their_probabilities(kind, n_classes, n, epsilon, lost):
+@pytest.mark.parametrize(
+    ("n", "epsilon", "lost", "told"),
+    [(4_000, 2.0, 0.09, 0.25), (20_000, 2.0, 0.04, 0.4), (20_000, 8.0, 0.02, 0.4)],
+)
+def test_learns_classes_and_their_probabilities(kind, n_classes, n, epsilon, lost, told):
     X, y = people(n, n_classes)
     learnt = protocol(n, n_classes, epsilon, kind=kind)
     simulate(learnt, X, y, seeded())
     assert accuracy(learnt, X, y) > best(n_classes, X, y) - lost
     # In bits, what the features tell of the class beyond its share.
     shares = np.bincount(y.astype(int)) / n
-    assert log_loss(learnt, X, y) < -(shares * np.log(shares)).sum() - 0.3
+    assert log_loss(learnt, X, y) < -(shares * np.log(shares)).sum() - told
 
 
 @pytest.mark.few(2)

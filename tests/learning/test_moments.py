@@ -57,20 +57,14 @@ def test_correlations_and_lines_of_any_column():
     found = learnt(people(60_000), epsilon=8.0).estimates
     deviations = np.sqrt(np.diag(COVARIANCE))
     truth = COVARIANCE / np.outer(deviations, deviations)
-    told = found.correlations(0.9999)
-    off = ~np.eye(3, dtype=bool)
-    assert ((told.low < truth) & (truth < told.high))[off].all()
-    assert (np.diag(told.estimate) == 1).all()
-    np.testing.assert_allclose(np.diag(told.low), 1)
-    narrow = found.correlations(0.5)
-    assert (narrow.high - narrow.low < told.high - told.low)[off].all()
+    told = found.correlations()
+    assert np.abs(told - truth).max() < 0.1
+    assert (np.diag(told) == 1).all()
     for target in range(3):
         others = [j for j in range(3) if j != target]
         slopes = np.linalg.solve(COVARIANCE[np.ix_(others, others)], COVARIANCE[others, target])
         fit = found.regress(target, others, 0.0, (-1.5, 1.5))
-        truth = np.append(LOCATION[target] - slopes @ LOCATION[others], slopes)
-        ends = fit.confidence_intervals(0.9999)
-        assert ((ends[:, 0] < truth) & (truth < ends[:, 1])).all()
+        assert fit.intercept_ == pytest.approx(LOCATION[target] - slopes @ LOCATION[others], abs=0.1)
         assert np.abs(fit.coef_ - slopes).max() < 0.3
         assert np.abs(found.regress(target, others, 10.0, (-1.5, 1.5)).coef_).sum() < np.abs(fit.coef_).sum() / 2
 
@@ -84,7 +78,7 @@ def test_units_are_those_of_the_bounds():
     np.testing.assert_allclose(found.location, plain.location * wide + offset, rtol=1e-6)
     np.testing.assert_allclose(found.raw_covariance, plain.raw_covariance * np.outer(wide, wide), rtol=1e-3)
     np.testing.assert_allclose(found.covariance_error, plain.covariance_error * np.outer(wide, wide), rtol=1e-3)
-    np.testing.assert_allclose(found.correlations().low, plain.correlations().low, atol=1e-3)
+    np.testing.assert_allclose(found.correlations(), plain.correlations(), atol=1e-3)
 
 
 def mixed(n=N):
@@ -94,27 +88,16 @@ def mixed(n=N):
     return np.column_stack([np.eye(3)[codes][:, :2], number, np.eye(3)[codes][:, 2]])
 
 
-def test_one_hot_blocks_keep_what_they_are():
+def test_collinear_columns_of_a_category():
     X = mixed()
-    bounds = {"low": [0, 0, -1.5, 0], "high": [1, 1, 1.5, 1]}
-    declared = MomentsProtocol(4, N, epsilon=8.0, blocks=[[0, 1, 3]], **bounds)
-    assert declared.n_coordinates == 3
-    simulate(declared, X, np.zeros(N), seeded())
-    found = declared.estimates
-    truth = np.cov(X.T)
-    assert found.location[[0, 1, 3]].sum() == pytest.approx(1, abs=1e-12)
-    for covariance in (found.covariance, found.raw_covariance):
-        np.testing.assert_allclose(covariance[:, [0, 1, 3]].sum(axis=1), 0, atol=1e-12)
-    assert (np.abs(found.location - X.mean(axis=0)) < 4.5 * found.location_error).all()
-    assert (np.abs(found.raw_covariance - truth) < 4.5 * found.covariance_error).all()
-    # The block explains what it does, though its own Gram matrix is singular.
-    fit = found.regress(2, [0, 1, 3], 0.0, (-1.5, 1.5))
-    predicted = fit.predict(np.eye(3))
-    assert predicted[2] - predicted[:2].mean() == pytest.approx(0.5, abs=0.1)
-    assert np.isfinite(fit.confidence_intervals()).all()
-    plain = MomentsProtocol(4, N, epsilon=8.0, **bounds)
+    plain = MomentsProtocol(4, N, epsilon=8.0, low=[0, 0, -1.5, 0], high=[1, 1, 1.5, 1])
     simulate(plain, X, np.zeros(N), seeded())
-    assert found.location_error.mean() < plain.estimates.location_error.mean()
+    found = plain.estimates
+    assert (np.abs(found.location - X.mean(axis=0)) < 4.5 * found.location_error).all()
+    assert (np.abs(found.raw_covariance - np.cov(X.T)) < 4.5 * found.covariance_error).all()
+    # The category explains what it does, though one of its columns follows from the others.
+    predicted = found.regress(2, [0, 1, 3], 0.01, (-1.5, 1.5)).predict(np.eye(3))
+    assert predicted[2] - predicted[:2].mean() == pytest.approx(0.5, abs=0.15)
 
 
 def test_too_few_people_tell_their_means():
@@ -125,8 +108,7 @@ def test_too_few_people_tell_their_means():
     np.testing.assert_array_equal(found.covariance, np.diag(np.diag(found.covariance)))
     assert np.isnan(found.location_error).all()
     assert np.isnan(found.covariance_error).all()
-    assert np.isnan(found.correlations().low).all()
-    assert np.isnan(found.regress(0, [1, 2], 0.0, (-1.5, 1.5)).confidence_intervals()).all()
+    np.testing.assert_array_equal(found.correlations(), np.eye(3))
     more = few.frozen_task.release(people(200_000, 1), np.zeros(200_000), seeded(2))
     few.add(more)
     assert np.abs(few.estimates.location - LOCATION).max() < 0.08
@@ -268,7 +250,7 @@ def rare(name, n):
 
 @pytest.mark.few(2)
 @pytest.mark.parametrize("name", ["ones", "exponential", "far"])
-@pytest.mark.parametrize("n", [20_000, 100_000])
+@pytest.mark.parametrize("n", [40_000, 100_000])
 def test_errors_are_those_of_rare_values_too(name, n):
     # With radii from a mean of logarithms of norms the mean was up to 200 standard errors away, more with more people.
     X = rare(name, n)
@@ -279,58 +261,20 @@ def test_errors_are_those_of_rare_values_too(name, n):
     assert (np.abs(estimates.raw_covariance - np.cov(X.T)) < 4.5 * estimates.covariance_error).all()
 
 
-@pytest.mark.parametrize(
-    "blocks",
-    [[[0]], [[0, 0]], [[0, 1], [1, 2]], [[0, 4]], [[0, -1]], [[0, True]], [[0, 1.0]]],
-)
-def test_blocks_are_checked(blocks):
-    with pytest.raises(ValueError, match="blocks must be"):
-        MomentsProtocol(4, 100, epsilon=1.0, low=[0] * 4, high=[1] * 4, blocks=blocks)
-    with pytest.raises(ValueError, match="bounds of a block"):
-        MomentsProtocol(4, 100, epsilon=1.0, low=[-1] * 4, high=[1] * 4, blocks=[[0, 1]])
-
-
-def test_which_intervals_are_told_does_not_depend_on_the_noise_around_them():
-    """Else those would be told that noise made look good: as with so few answers, where it decides much."""
-    X = people(20_000)
-    found = learnt(X, epsilon=4.0)
-    task, told, good = Task.from_json(found._state["last"]["task"]), set(), set()
-    for number in range(10):
-        report = task.release(X[:1_300], np.zeros(1_300), seeded(50 + number))
-        found._state["last"]["report"] = report.to_json()
-        estimates = found.estimates
-        ends = estimates.regress(2, [0, 1], 0.0, (-1.5, 1.5)).confidence_intervals()
-        told.add((*np.isnan(estimates.correlations().low).flat, *np.isnan(ends).flat))
-        good.add((*(np.diag(estimates.covariance_error) < 0.25 * np.diag(estimates.covariance)),))
-    assert len(told) == 1 < len(good)
-
-
 @pytest.mark.statistical
 @pytest.mark.parametrize("epsilon", [1.0, 8.0])
 def test_intervals_cover(epsilon):
-    hits, slopes = [], np.linalg.solve(COVARIANCE[:2, :2], COVARIANCE[:2, 2])
-    line = np.append(LOCATION[2] - slopes @ LOCATION[:2], slopes)
-    deviations = np.sqrt(np.diag(COVARIANCE))
+    hits = []
     for number in range(400):
         found = learnt(people(20_000, number), number, epsilon=epsilon).estimates
         of_mean = np.abs(found.location - LOCATION) < 1.96 * found.location_error
         of_covariance = np.abs(found.raw_covariance - COVARIANCE) < 1.96 * found.covariance_error
-        parts = [of_mean, of_covariance[np.triu_indices(3)]]
-        if epsilon > 2:
-            told, truth = found.correlations(), COVARIANCE / np.outer(deviations, deviations)
-            ends = found.regress(2, [0, 1], 0.0, (-1.5, 1.5)).confidence_intervals()
-            of_pairs = ((told.low < truth) & (truth < told.high))[np.triu_indices(3, 1)]
-            of_line = (ends[:, 0] < line) & (line < ends[:, 1])
-            # At this epsilon nearly all of them are told; those that are not hold nothing.
-            parts += [np.where(np.isnan(told.low).any(), np.nan, of_pairs)]
-            parts += [np.where(np.isnan(ends).any(), np.nan, of_line)]
-        hits.append(np.concatenate(parts))
+        hits.append(np.concatenate([of_mean, of_covariance[np.triu_indices(3)]]))
     # Of 400, at a chance of .95, above .905 but for one in ten thousand. What may be cut off counts as an error more,
     # so that more of them hold: at most .975, which is not refuted at 1e-6 of any, nor by the mean of all.
-    n_told, covered = (~np.isnan(hits)).sum(axis=0), np.nanmean(hits, axis=0)
-    assert (n_told > 320).all()
+    covered = np.mean(hits, axis=0)
     assert (covered > 0.905).all()
-    assert (stats.binom.sf(np.nansum(hits, axis=0) - 1, n_told, 0.975) > 1e-6).all()
+    assert (stats.binom.sf(np.sum(hits, axis=0) - 1, 400, 0.975) > 1e-6).all()
     # At epsilon 1 the bound of the bias is about as large as the noise.
     assert covered.mean() < (0.975 if epsilon > 2 else 0.99)
 
@@ -348,26 +292,14 @@ def test_a_rare_value_does_not_enlarge_the_errors_of_other_columns(share, epsilo
 
 
 def test_what_the_last_radius_may_cut_off_is_part_of_the_errors():
-    X = rare("ones", 20_000)
-    found = MomentsProtocol(3, 20_000, epsilon=8.0, low=[-1] * 3, high=[1] * 3)
+    X = rare("far", 20_000)
+    found = MomentsProtocol(3, 20_000, epsilon=4.0, low=[-1] * 3, high=[1] * 3)
     simulate(found, X, np.zeros(20_000), seeded(1))
     law, levels = found.estimates.law, found._levels_of("products", 4.0)
     assert law.cut * law.task.standard_error(law.n_people) == pytest.approx(
         levels.bias(law.task.radius, 1 / math.sqrt(3)), rel=1e-6
     )
     assert law.cut > 0
-
-
-@pytest.mark.parametrize("n_people", [5, 50_000])
-def test_all_columns_may_be_of_blocks(n_people):
-    X = np.eye(3)[np.random.default_rng(0).choice(3, n_people, p=[0.5, 0.3, 0.2])]
-    protocol = MomentsProtocol(3, n_people, epsilon=4.0, low=[0] * 3, high=[1] * 3, blocks=[[0, 1, 2]])
-    simulate(protocol, X, np.zeros(n_people), seeded())
-    estimates = protocol.estimates
-    assert np.isclose(estimates.location.sum(), 1)
-    # Without reports of products, equally frequent classes are assumed.
-    truth = np.cov(X.T) if protocol.is_enough else (np.eye(3) - 1 / 3) / 3
-    np.testing.assert_allclose(estimates.covariance, truth, atol=0.02)
 
 
 def test_means_lie_within_the_bounds():
