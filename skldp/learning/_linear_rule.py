@@ -63,7 +63,7 @@ def nearest_mean(means: _Array, total: _Array, shares: _Array) -> tuple[_Array, 
     """
     between = shares @ means**2
     within = total * max(LEAST_VARIANCE, 1 - between.sum() / total.sum())
-    weights = means * between.sum() / max(between @ within, np.finfo(float).tiny)
+    weights = means * float(between.sum()) / max(float(between @ within), np.finfo(float).tiny)
     return weights, np.log(shares) - (weights * means).sum(axis=1) / 2
 
 
