@@ -10,8 +10,8 @@ PREPARATION_SHARE   .05    fraction of people   Of one step before the main one,
                                                 centres and whitenings are noise. More: the main step loses people.
 PRODUCTS_SHARE      .3     fraction of people   Of products before the main step, which are as many as the square of
                                                 the terms. Less: directions that matter stay hidden.
-PRODUCTS_HALF       50     sufficiency          Where half of that share pays: products have about as many numbers
-                                                more. Smaller: few people whiten by noise.
+PRODUCTS_HALF       50     sufficiency          Where products get half of that share: with fewer people their noise
+                                                hides the second moments. Smaller: few people whiten by noise.
 EXPECTED_DEVIATION  1/3    half width           Of a column, before it is reported: bounds lie three deviations away.
                                                 Wrong by a factor of 4: the first radii cost people.
 LOG_ODDS            4      squared logits       Prior variance of log odds over the bounds of a feature. Smaller:
@@ -22,9 +22,9 @@ EQUAL_CLASSES       .9     prior probability    That classes are as frequent. Sm
                                                 of balanced tables. Larger: rare classes are seen later.
 MAIN_DIFFERENCE     .5     fraction of the      Expected part of the variance between classes in the main public
                            variance             direction. Smaller: fewer directions are reported. Larger: more noise.
-DETECTED            3      standard errors      Of a share or a spread that replaces what is expected: one chance in
-                                                740. Smaller: noise is taken for a tail. Larger: rare records are seen
-                                                later.
+DETECTED            4      standard errors      Of a share or a spread that replaces what is expected: one chance in
+                                                16,000. Smaller: noise is taken for a tail. Larger: rare records are
+                                                seen later.
 USUAL_BIAS          .03    fraction             Of what an expected distribution loses to clipping, since its errors
                                                 are nearly symmetric. Smaller: radii stay tight for more people.
 LEAST_VARIANCE      .3     mean variance        Of a column in a whitening. Smaller: rare values have more leverage.
@@ -43,7 +43,7 @@ LOG_ODDS = 4.0
 NOTHING_TO_LEARN = 0.3
 EQUAL_CLASSES = 0.9
 MAIN_DIFFERENCE = 0.5
-DETECTED = 3.0
+DETECTED = 4.0
 USUAL_BIAS = 0.03
 LEAST_VARIANCE = 0.3
 LEAST_SUFFICIENCY = 3.0

@@ -179,7 +179,7 @@ class LinearProtocol(Protocol):
 
 
 def _spread(squares: Floats, noise: Floats) -> float:
-    """Return the mean of squares that exceed the noise, less three standard errors under the noise alone."""
+    """Return the mean of squares that exceed the noise, less four standard errors under the noise alone."""
     return float(squares.mean() - DETECTED * math.sqrt(4 / squares.size) * noise.mean())
 
 
