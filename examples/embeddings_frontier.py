@@ -12,13 +12,13 @@ nothing is tuned on clean data. It can also use unlabelled public vectors, which
 differ; the class means are then shrunk to these (200 people release nothing in that case).
 ``PrivateDiscriminant`` asks for one report that combines the vector and its label.
 
-On AG News (8,000 released sentences of 384 dimensions, four topics, 3 seeds) PrivUnit with the noise-aware classifier
-reaches 0.63, 0.77, 0.84 and 0.85 at epsilon 1, 2, 5 and 10, and with 200 public vectors 0.76, 0.81, 0.84 and 0.85. The
-best value-by-value mechanism reaches 0.45, 0.57, 0.73 and 0.76, and Laplace noise at the same exact epsilon stays below
-0.47. The nearest class mean reaches 0.86 on clean vectors, and with true means and noise of the size that PrivUnit
-leaves on them 0.65, 0.78, 0.84 and 0.85, so without public vectors there is little left to gain. With the label
-released too, one joint vector reaches 0.48, 0.66, 0.80 and 0.83, and with 200 public vectors 0.81, 0.81, 0.83 and 0.84
-(10 seeds, ``benchmarks/discriminant.py``).
+On AG News (8,000 released sentences of 384 dimensions, four topics, 10 seeds) PrivUnit with the noise-aware classifier
+reaches 0.59, 0.76, 0.84 and 0.85 at epsilon 1, 2, 5 and 10, and with 200 public vectors 0.75, 0.82, 0.84 and 0.85. The
+best value-by-value mechanism reaches 0.42, 0.56, 0.79 and 0.83, and Laplace noise at the same exact epsilon stays below
+0.45. The nearest class mean reaches 0.86 on clean vectors, and with true means and noise of the size that PrivUnit
+leaves on them 0.62, 0.77, 0.84 and 0.85, so without public vectors there is little left to gain. With the label
+released too, one joint vector reaches 0.46, 0.65, 0.80 and 0.83, and with 200 public vectors 0.82, 0.83, 0.84 and 0.85
+(``benchmarks/discriminant.py``).
 
 It reads sentence embeddings of AG News from the folder in the environment variable SKLDP_DATA, or from
 ../shared/data beside the repository, and scikit-learn's digits where neither is there.
