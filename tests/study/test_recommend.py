@@ -115,7 +115,7 @@ def test_the_recommended_model_of_classes_is_not_the_worse_one(d, epsilon):
             option.estimator.set_params(**{f"{option.name.lower()}__seed": 0}).fit(X[:4_000], y[:4_000])
             for option in advice.options
         )
-    assert first.score(X[4_000:], y[4_000:]) > second.score(X[4_000:], y[4_000:]) - 0.01
+    assert first.score(X[4_000:], y[4_000:]) > second.score(X[4_000:], y[4_000:]) - 0.02
 
 
 def test_public_rows_are_mentioned_where_they_would_help():
