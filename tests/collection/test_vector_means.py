@@ -5,6 +5,7 @@ import pytest
 
 from skldp import Collector, NumericPrivatizer, PrivUnitTransformer
 from skldp.client import CategoryField, NumbersField, Policy, VectorField
+from skldp.collection._answer_scores import grouped_sums
 from skldp.mechanisms import RandomizedResponse
 
 CITY = CategoryField("city", ("Bonn", "Ulm"), RandomizedResponse(4.0, 2).integer_law)
@@ -87,3 +88,13 @@ def test_the_best_for_numbers_becomes_a_policy_where_it_is_privunit(n_sampled):
     for name, truth in zip(policy.names, [2.0, 9.0, 5.0, 0.0, 7.5], strict=True):
         estimate = found.mean(name)
         assert abs(estimate.values[0] - truth) < 5 * estimate.standard_errors[0]
+
+
+def test_sums_of_all_numbers_are_those_written_out(collector):
+    field, weights = POLICY.fields[0], np.linspace(-1, 2, 1500)
+    answers = collector._answers["update"]
+    values = np.array([field.law.values(int.from_bytes(row.tobytes(), "big")) for row in answers])
+    once, squares, twice, _ = grouped_sums(field.law, answers, weights)
+    np.testing.assert_allclose(once, weights @ values, rtol=1e-12)
+    np.testing.assert_allclose(squares, weights**2 @ values**2, rtol=1e-12)
+    np.testing.assert_allclose(twice, weights**2 @ values, rtol=1e-9, atol=1e-12)
