@@ -226,7 +226,7 @@ def discriminant_of_releases(
     variances = np.maximum((members**2 - members).sum(axis=0), 0) / n**2 + 1 / (len(sizes) * n)
     shares = expected_shares(sizes / sizes.sum(), np.sqrt(variances))
     variance = released.var(axis=0)
-    # Of the means about the mean of all, to which every row adds 1/n.
+    # Noise of the class means less the mean of all rows, which shares their noise.
     noise = np.outer((members**2).sum(axis=0) / sizes**2 - 1 / n, variance)
     moments, mean = released.T @ released / n, released.mean(axis=0)
     about = members.T @ released / sizes[:, None] - mean

@@ -85,9 +85,8 @@ class Protocol(ABC):
     # Arguments of the constructor besides the bounds, and whether these have the target's.
     _arguments: ClassVar[tuple[str, ...]]
     _bounds_target = False
-    # Name of the last step that stays open for more people, and the state that later steps add.
+    # Name of the last step that stays open for more people.
     _stays_open = ""
-    _later_state: tuple[str, ...] = ()
     # Smallest sufficiency, and number of people for each number, for a model that depends on the record.
     least_sufficiency = LEAST_SUFFICIENCY
     _least_per_number = 0
@@ -221,14 +220,14 @@ class Protocol(ABC):
         task = self.frozen_task
         if task is None:
             raise ValueError("Only a protocol of the kind 'once' whose tasks were all answered takes more answers.")
-        last, later = self._state["last"], {name: self._state[name] for name in self._later_state}
+        last = self._state["last"]
         several = [reports] if isinstance(reports, Report) else list(reports)
         for report in several:
             task.check(report)
         total = Report.total([Report.from_json(last["report"]), *several])
         self._state = dict(last["before"])
         self._take(self._stays_open, task, total)
-        self._state |= later | {"step": len(self._steps), "last": last | {"report": total.to_json()}}
+        self._state |= {"step": len(self._steps), "last": last | {"report": total.to_json()}}
 
     @property
     def frozen_task(self) -> Task | None:
