@@ -9,14 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._checks import check_integer, is_number
-from skldp.learning._constants import LEVELS_SHARE, LOG_ODDS
+from skldp.learning._constants import LEVELS_SHARE, LOG_ODDS, PREPARATION_SHARE
 from skldp.learning._levels import NormLevels
 from skldp.learning._likelihood import Likelihood, normal_people
 from skldp.learning._linear_protocol import N_COHORTS, STEPS_OF_FEATURES, LinearProtocol
 from skldp.learning._posterior import Gradients, positive_means, posterior
 from skldp.learning._protocol import Question, Step, split_evenly
 from skldp.learning._reports import Report
-from skldp.learning._tasks import Task, noise_variance
+from skldp.learning._tasks import Task
 from skldp.learning._vectors import contrasts
 
 Floats = npt.NDArray[np.float64]
@@ -169,8 +169,7 @@ class ClassificationProtocol(LinearProtocol):
         n = self.n_people
         if not self.is_enough:
             return [("shares", n)]
-        share = self._share_of_outcome(noise_variance(max(2, self.n_classes - 1), self.epsilon))
-        steps = [("shares", int(share * n))] if self.fit_intercept else []
+        steps = [("shares", int(PREPARATION_SHARE * n))] if self.fit_intercept else []
         steps += self._plan_of_features(n - sum(people for _, people in steps))
         steps.append(("gradient_levels", int(LEVELS_SHARE * n)))
         left = n - sum(people for _, people in steps)

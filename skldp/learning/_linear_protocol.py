@@ -13,7 +13,6 @@ from skldp.learning._constants import (
     LEAST_VARIANCE,
     LEVELS_SHARE,
     PREPARATION_SHARE,
-    PRODUCTS_HALF,
     PRODUCTS_SHARE,
 )
 from skldp.learning._levels import NormLevels
@@ -36,7 +35,7 @@ P = TypeVar("P", bound="LinearProtocol")
 # Cohorts of gradients.
 N_COHORTS = 20
 # Cohorts of products, each of which whitens the next one, and the smallest of them.
-_N_STAGES, _LEAST_COHORT = 3, 20
+_N_STAGES, _LEAST_COHORT = 6, 20
 # Prior of the whitened second moments: variance of a correlation, and of a square.
 _CORRELATION, _SQUARE = 0.02, 0.25
 # Weight of the constant in the gradients of d features, in units of sqrt(d + 1).
@@ -94,9 +93,10 @@ class LinearProtocol(Protocol):
             shares = [("center_levels", LEVELS_SHARE), ("center", PREPARATION_SHARE), *shares]
         steps = [(name, int(share * n_people)) for name, share in shares]
         left = n_people - sum(people for _, people in steps)
-        # Products are of the features alone, however many classes there are.
+        # Products are of the features alone, however many classes there are. If everybody reported them, the largest
+        # eigenvalue of their noise would be 1 at a sufficiency of twice the number of terms.
         enough = sufficiency(self._n_learning, self.n_features, self.epsilon)
-        share = 1.0 if all_products else PRODUCTS_SHARE * enough / (enough + PRODUCTS_HALF)
+        share = 1.0 if all_products else PRODUCTS_SHARE * enough / (enough + 2 * self.n_terms)
         for people in split_evenly(int(share * left), _N_STAGES):
             if self._n_multiplied > 1 and (all_products or people >= _LEAST_COHORT):
                 n_levels = int(LEVELS_SHARE * people)
