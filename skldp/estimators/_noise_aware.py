@@ -300,7 +300,8 @@ class NoiseAwareDiscriminant(GuaranteeMixin, LinearScores, BaseEstimator):
             claims.append("`public` is assumed to be public and independent of these people")
         learnt = discriminant_of_releases(rows, unbiased_members(codes, flip_matrix), mechanism, public)
         self.mechanism_ = mechanism
-        self._learn(classes, *learnt)
+        self.classes_ = classes
+        self._set_logits(*learnt)
         self.privacy_guarantee_ = _computed_from(guarantee, self._label_guarantee(), claims)
         return self
 

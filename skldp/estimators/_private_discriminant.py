@@ -11,9 +11,6 @@ from skldp.domains._domain import Ball
 from skldp.estimators._base import warn_out_of_domain
 from skldp.estimators._private_logistic import PrivateLinearClassifier
 from skldp.estimators._validation import (
-    BOUNDS_BY_COLUMN,
-    EPSILON,
-    NOISE_PARAMETERS,
     NumberRange,
     as_table,
     check_bounds,
@@ -21,6 +18,8 @@ from skldp.estimators._validation import (
 )
 from skldp.learning._discriminant import DiscriminantProtocol
 from skldp.mechanisms._guarantee import PrivacyGuarantee
+
+_Array = npt.NDArray[np.float64]
 
 
 class PrivateDiscriminant(PrivateLinearClassifier):
@@ -109,12 +108,10 @@ class PrivateDiscriminant(PrivateLinearClassifier):
     """
 
     _parameter_constraints: dict = {
-        "epsilon": EPSILON,
-        "bounds": BOUNDS_BY_COLUMN,
+        **PrivateLinearClassifier._parameter_constraints,
         "radius": [NumberRange(Real, 0, None, closed="neither"), None],
         "classes": ["array-like", None],
         "public": ["array-like", None],
-        **NOISE_PARAMETERS,
     }
 
     def __init__(
@@ -149,10 +146,13 @@ class PrivateDiscriminant(PrivateLinearClassifier):
             low=low,
             high=high,
             in_ball=self.radius is not None,
-            public=None if self.public is None else self._prepared(as_table(self.public, "public").astype(np.float64)),
+            public=None if self.public is None else self._inside(as_table(self.public, "public").astype(np.float64)),
         )
 
-    def _prepared(self, rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def _prepared(self, rows: _Array, target: _Array) -> tuple[_Array, _Array]:
+        return self._inside(rows), target
+
+    def _inside(self, rows: _Array) -> _Array:
         return rows if self.radius is None else Ball(rows.shape[1], float(self.radius)).clip(rows).rows
 
     def _promise(self, guarantee: PrivacyGuarantee) -> PrivacyGuarantee:
@@ -161,8 +161,8 @@ class PrivateDiscriminant(PrivateLinearClassifier):
         claim = "`public` is assumed to be public and independent of these people"
         return replace(guarantee, basis=f"{guarantee.basis}; {claim}")
 
-    def _warn_moved(self, rows: npt.NDArray[np.float64], codes: npt.NDArray[np.float64]) -> None:
+    def _warn_moved(self, rows: _Array, target: _Array) -> None:
         if self.radius is None:
-            super()._warn_moved(rows, codes)
+            super()._warn_moved(rows, target)
         else:
             warn_out_of_domain(Ball(rows.shape[1], float(self.radius)).clip(rows).n_moved, rows.size)

@@ -6,18 +6,13 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from skldp._checks import check_epsilon, is_integer
+from skldp._checks import is_integer
 from skldp.domains._domain import Box
 from skldp.estimators._base import warn_moved_rows
-from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
-from skldp.estimators._learning import ask_all, ask_more, warn_too_few
+from skldp.estimators._learning import ProtocolEstimator
 from skldp.estimators._validation import (
-    BOUNDS_BY_COLUMN,
-    EPSILON,
-    NOISE_PARAMETERS,
     NumberRange,
     check_bounds_by_column,
     fit_context,
@@ -26,8 +21,10 @@ from skldp.estimators._validation import (
 from skldp.learning._moment_estimates import LinearFit
 from skldp.learning._moments import MomentsProtocol
 
+_Array = npt.NDArray[np.float64]
 
-class PrivateMoments(GuaranteeMixin, BaseEstimator):
+
+class PrivateMoments(ProtocolEstimator):
     r"""Mean and covariance of all columns under local differential privacy of every record.
 
     Each row of X is a person, who releases one vector once, at the full epsilon. The regression of any column on others
@@ -110,11 +107,7 @@ class PrivateMoments(GuaranteeMixin, BaseEstimator):
     True
     """
 
-    _parameter_constraints: dict = {
-        "epsilon": EPSILON,
-        "bounds": BOUNDS_BY_COLUMN,
-        **NOISE_PARAMETERS,
-    }
+    _without_features = "no more than the means and one spread are"
 
     def __init__(
         self,
@@ -144,17 +137,7 @@ class PrivateMoments(GuaranteeMixin, BaseEstimator):
         -------
         self : object
         """
-        self._forget_guarantee()
-        check_epsilon(self.epsilon)
-        rows = validate_finite(self, X, reset=True, dtype=np.float64)
-        box = self._domain()
-        protocol = MomentsProtocol(rows.shape[1], len(rows), epsilon=float(self.epsilon), low=box.low, high=box.high)
-        warn_too_few(protocol, "no more than the means and one spread are")
-        ask_all(self, protocol, rows, np.zeros(len(rows)))
-        warn_moved_rows(self, box.clip(rows).n_moved, rows, box)
-        self._learnt()
-        attach_guarantee(self, protocol.guarantee())
-        return self
+        return self._fit(X, y)
 
     def partial_fit(self, X: npt.ArrayLike, y: Any = None) -> Self:
         """Collect reports of more people for the open task. Each person may report once.
@@ -169,15 +152,7 @@ class PrivateMoments(GuaranteeMixin, BaseEstimator):
         -------
         self : object
         """
-        if "_guarantee_at_fit" not in vars(self):
-            return self.fit(X)
-        self._check_unchanged()
-        rows = validate_finite(self, X, reset=False, dtype=np.float64)
-        ask_more(self, rows, np.zeros(len(rows)))
-        box = self._domain()
-        warn_moved_rows(self, box.clip(rows).n_moved, rows, box)
-        self._learnt()
-        return self
+        return super().partial_fit(X, y)
 
     def correlations(self) -> npt.NDArray[np.float64]:
         """Return the correlations of all columns, from `covariance_`, shape (n_features, n_features)."""
@@ -230,7 +205,19 @@ class PrivateMoments(GuaranteeMixin, BaseEstimator):
     def _domain(self) -> Box:
         return Box.of(*check_bounds_by_column(self.bounds, self))
 
-    def _learnt(self) -> None:
+    def _records(self, X: Any, y: Any, *, reset: bool, classes: Any = None) -> tuple[_Array, _Array]:
+        rows = validate_finite(self, X, reset=reset, dtype=np.float64)
+        return rows, np.zeros(len(rows))
+
+    def _protocol(self, n_people: int) -> MomentsProtocol:
+        box = self._domain()
+        return MomentsProtocol(self.n_features_in_, n_people, epsilon=float(self.epsilon), low=box.low, high=box.high)
+
+    def _warn_moved(self, rows: _Array, target: _Array) -> None:
+        box = self._domain()
+        warn_moved_rows(self, box.clip(rows).n_moved, rows, box)
+
+    def _learn(self) -> None:
         estimates = self._estimates = self.protocol_.estimates
         self.location_, self.covariance_ = estimates.location, estimates.covariance
         self.raw_covariance_ = estimates.raw_covariance
