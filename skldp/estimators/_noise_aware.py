@@ -24,6 +24,8 @@ from skldp.learning._uncertainty import intervals_around
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._rows import RowMechanism
 
+Floats = npt.NDArray[np.float64]
+
 
 class NoiseAwareLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
     r"""Linear regression on released rows: least squares corrected for the known noise of the regressors.
@@ -143,7 +145,7 @@ class NoiseAwareLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
         self.privacy_guarantee_ = _computed_from(guarantee, self._label_guarantee(), claims)
         return self
 
-    def predict(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    def predict(self, X: npt.ArrayLike) -> Floats:
         """Predict the targets of clean rows, encoded by the mechanism.
 
         Parameters
@@ -156,10 +158,9 @@ class NoiseAwareLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
         """
         check_is_fitted(self)
         rows = validate_finite(self, X, reset=False, dtype=np.float64)
-        result: npt.NDArray[np.float64] = rows @ self.coef_ + self.intercept_
-        return result
+        return np.asarray(rows @ self.coef_ + self.intercept_)
 
-    def confidence_intervals(self, level: float = 0.95) -> npt.NDArray[np.float64]:
+    def confidence_intervals(self, level: float = 0.95) -> Floats:
         """Return normal intervals of the intercept and the coefficients.
 
         Parameters

@@ -10,16 +10,11 @@ import numpy.typing as npt
 from skldp.domains._domain import Ball
 from skldp.estimators._base import warn_out_of_domain
 from skldp.estimators._private_logistic import PrivateLinearClassifier
-from skldp.estimators._validation import (
-    NumberRange,
-    as_table,
-    check_bounds,
-    check_bounds_by_column,
-)
+from skldp.estimators._validation import NumberRange, as_table, check_bounds, check_bounds_by_column
 from skldp.learning._discriminant import DiscriminantProtocol
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 
-_Array = npt.NDArray[np.float64]
+Floats = npt.NDArray[np.float64]
 
 
 class PrivateDiscriminant(PrivateLinearClassifier):
@@ -149,10 +144,10 @@ class PrivateDiscriminant(PrivateLinearClassifier):
             public=None if self.public is None else self._inside(as_table(self.public, "public").astype(np.float64)),
         )
 
-    def _prepared(self, rows: _Array, target: _Array) -> tuple[_Array, _Array]:
+    def _prepared(self, rows: Floats, target: Floats) -> tuple[Floats, Floats]:
         return self._inside(rows), target
 
-    def _inside(self, rows: _Array) -> _Array:
+    def _inside(self, rows: Floats) -> Floats:
         return rows if self.radius is None else Ball(rows.shape[1], float(self.radius)).clip(rows).rows
 
     def _promise(self, guarantee: PrivacyGuarantee) -> PrivacyGuarantee:
@@ -161,7 +156,7 @@ class PrivateDiscriminant(PrivateLinearClassifier):
         claim = "`public` is assumed to be public and independent of these people"
         return replace(guarantee, basis=f"{guarantee.basis}; {claim}")
 
-    def _warn_moved(self, rows: _Array, target: _Array) -> None:
+    def _warn_moved(self, rows: Floats, target: Floats) -> None:
         if self.radius is None:
             super()._warn_moved(rows, target)
         else:

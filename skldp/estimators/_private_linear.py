@@ -30,7 +30,7 @@ from skldp.learning._inference import InferenceProtocol
 from skldp.learning._regression import RegressionProtocol
 from skldp.learning._uncertainty import Estimate
 
-_Array = npt.NDArray[np.float64]
+Floats = npt.NDArray[np.float64]
 
 
 def _asked_for_errors(self: Any) -> bool:
@@ -59,7 +59,7 @@ class RegressionSummary:
     level: float
     title: str
 
-    def to_dict(self) -> dict[str, npt.NDArray[np.float64]]:
+    def to_dict(self) -> dict[str, Floats]:
         """Return the columns, one number per term; the last is the share of the standard error due to privacy."""
         lower, upper = self.estimate.intervals(self.level).T
         tail = (1 - self.level) / 2
@@ -208,7 +208,7 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
         self.seed = seed
         self.n_jobs = n_jobs
 
-    def predict(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    def predict(self, X: npt.ArrayLike) -> Floats:
         """Predict targets, within their declared bounds.
 
         Parameters
@@ -225,7 +225,7 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
         return np.clip(rows @ self.coef_ + self.intercept_, low[0], high[0])
 
     @available_if(_asked_for_errors)
-    def confidence_intervals(self, level: float = 0.95) -> npt.NDArray[np.float64]:
+    def confidence_intervals(self, level: float = 0.95) -> Floats:
         """Return confidence intervals of the coefficients without a ridge.
 
         Parameters
@@ -281,7 +281,7 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
         estimate: Estimate = self.protocol_.estimate()
         return estimate
 
-    def _records(self, X: Any, y: Any, *, reset: bool, classes: Any = None) -> tuple[_Array, _Array]:
+    def _records(self, X: Any, y: Any, *, reset: bool, classes: Any = None) -> tuple[Floats, Floats]:
         rows, target = validate_finite(self, X, y=y, reset=reset, dtype=np.float64, y_numeric=True)
         return rows, as_numbers(target, "y")
 

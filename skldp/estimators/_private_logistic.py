@@ -13,23 +13,20 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from skldp.domains._domain import Box
 from skldp.estimators._class_codes import declared_values, encode, labels_1d, learnt_values
 from skldp.estimators._learning import ProtocolEstimator, takes_more
-from skldp.estimators._validation import (
-    StrOptions,
-    check_bounds_by_column,
-    fit_context,
-    validate_finite,
-)
+from skldp.estimators._validation import StrOptions, check_bounds_by_column, fit_context, validate_finite
 from skldp.learning._classification import ClassificationProtocol
+
+Floats = npt.NDArray[np.float64]
 
 
 class LinearScores(ClassifierMixin):
     """Predictions of a classifier with `classes_`, and the `coef_` and `intercept_` of its logits."""
 
     classes_: np.ndarray
-    coef_: npt.NDArray[np.float64]
-    intercept_: npt.NDArray[np.float64]
+    coef_: Floats
+    intercept_: Floats
 
-    def decision_function(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    def decision_function(self, X: npt.ArrayLike) -> Floats:
         """Return the logits of the classes; of two classes, the log odds of the second.
 
         Parameters
@@ -42,7 +39,7 @@ class LinearScores(ClassifierMixin):
         """
         check_is_fitted(self)
         rows = validate_finite(self, X, reset=False, dtype=np.float64)
-        scores: npt.NDArray[np.float64] = rows @ self.coef_.T + self.intercept_
+        scores: Floats = rows @ self.coef_.T + self.intercept_
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: npt.ArrayLike) -> np.ndarray:
@@ -59,7 +56,7 @@ class LinearScores(ClassifierMixin):
         scores = self.decision_function(X)
         return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
 
-    def predict_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    def predict_proba(self, X: npt.ArrayLike) -> Floats:
         """Return the class probabilities.
 
         Parameters
@@ -73,7 +70,7 @@ class LinearScores(ClassifierMixin):
         """
         return np.exp(self.predict_log_proba(X))
 
-    def predict_log_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    def predict_log_proba(self, X: npt.ArrayLike) -> Floats:
         """Return the logarithm of :meth:`predict_proba`.
 
         Parameters
@@ -86,10 +83,9 @@ class LinearScores(ClassifierMixin):
         """
         scores = self.decision_function(X)
         both = np.column_stack([np.zeros_like(scores), scores]) if scores.ndim == 1 else scores
-        result: npt.NDArray[np.float64] = special.log_softmax(both, axis=1)
-        return result
+        return np.asarray(special.log_softmax(both, axis=1))
 
-    def _set_logits(self, coefficients: npt.NDArray[np.float64], intercepts: npt.NDArray[np.float64]) -> None:
+    def _set_logits(self, coefficients: Floats, intercepts: Floats) -> None:
         """Set the coefficients of every class; of two classes, as in scikit-learn, of the second."""
         two = len(self.classes_) == 2
         self.coef_ = np.diff(coefficients, axis=0) if two else coefficients
@@ -124,9 +120,7 @@ class PrivateLinearClassifier(LinearScores, ProtocolEstimator):
         declared = classes if self.classes is None else self.classes
         return super()._fit(X, y, learnt="the classes" if declared is None else learnt, classes=declared)
 
-    def _records(
-        self, X: Any, y: Any, *, reset: bool, classes: Any = None
-    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    def _records(self, X: Any, y: Any, *, reset: bool, classes: Any = None) -> tuple[Floats, Floats]:
         rows = validate_finite(self, X, reset=reset, dtype=np.float64)
         labels = labels_1d(y)
         check_consistent_length(rows, labels)

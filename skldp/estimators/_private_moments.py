@@ -1,7 +1,6 @@
 """PrivateMoments: mean and covariance from reports."""
 
 from collections.abc import Sequence
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -12,16 +11,11 @@ from skldp._checks import is_integer
 from skldp.domains._domain import Box
 from skldp.estimators._base import warn_moved_rows
 from skldp.estimators._learning import ProtocolEstimator
-from skldp.estimators._validation import (
-    NumberRange,
-    check_bounds_by_column,
-    fit_context,
-    validate_finite,
-)
+from skldp.estimators._validation import check_bounds_by_column, fit_context, validate_finite
 from skldp.learning._moment_estimates import LinearFit
 from skldp.learning._moments import MomentsProtocol
 
-_Array = npt.NDArray[np.float64]
+Floats = npt.NDArray[np.float64]
 
 
 class PrivateMoments(ProtocolEstimator):
@@ -110,12 +104,7 @@ class PrivateMoments(ProtocolEstimator):
     _without_features = "no more than the means and one spread are"
 
     def __init__(
-        self,
-        epsilon: float = 1.0,
-        *,
-        bounds: Any = (-1, 1),
-        seed: Any = None,
-        n_jobs: int | None = None,
+        self, epsilon: float = 1.0, *, bounds: Any = (-1, 1), seed: Any = None, n_jobs: int | None = None
     ) -> None:
         self.epsilon = epsilon
         self.bounds = bounds
@@ -154,12 +143,12 @@ class PrivateMoments(ProtocolEstimator):
         """
         return super().partial_fit(X, y)
 
-    def correlations(self) -> npt.NDArray[np.float64]:
+    def correlations(self) -> Floats:
         """Return the correlations of all columns, from `covariance_`, shape (n_features, n_features)."""
         check_is_fitted(self)
         return self._estimates.correlations()
 
-    def regress(self, target: int | str, on: Sequence[int | str] | None = None, *, alpha: float = 0.0) -> LinearFit:
+    def regress(self, target: int | str, on: Sequence[int | str] | None = None) -> LinearFit:
         """Regress a column on others, at no further cost.
 
         Parameters
@@ -168,8 +157,6 @@ class PrivateMoments(ProtocolEstimator):
             A column, by position or name.
         on : sequence of int or str, default=None
             None takes all other columns.
-        alpha : float, default=0.0
-            Ridge, as the factor by which the variance of each regressor is increased.
 
         Returns
         -------
@@ -179,18 +166,16 @@ class PrivateMoments(ProtocolEstimator):
         Raises
         ------
         ValueError
-            If a column is not in X or named twice, or `alpha` is not a number >= 0.
+            If a column is not in X or named twice.
         """
         check_is_fitted(self)
-        if not NumberRange(Real, 0, None, closed="left").is_satisfied_by(alpha):
-            raise ValueError(f"alpha must be a finite number >= 0. Got {alpha!r} instead.")
         of_target = self._column(target)
         chosen = [j for j in range(self.n_features_in_) if j != of_target] if on is None else on
         others = list(map(self._column, chosen))
         if not others or len({*others, of_target}) <= len(others):
             raise ValueError(f"on must name at least one column, each once and not the target. Got {on!r} instead.")
         box = self._domain()
-        return self._estimates.regress(of_target, others, float(alpha), (box.low[of_target], box.high[of_target]))
+        return self._estimates.regress(of_target, others, (box.low[of_target], box.high[of_target]))
 
     def _column(self, named: Any) -> int:
         """Return the position of a column given by position or name."""
@@ -205,7 +190,7 @@ class PrivateMoments(ProtocolEstimator):
     def _domain(self) -> Box:
         return Box.of(*check_bounds_by_column(self.bounds, self))
 
-    def _records(self, X: Any, y: Any, *, reset: bool, classes: Any = None) -> tuple[_Array, _Array]:
+    def _records(self, X: Any, y: Any, *, reset: bool, classes: Any = None) -> tuple[Floats, Floats]:
         rows = validate_finite(self, X, reset=reset, dtype=np.float64)
         return rows, np.zeros(len(rows))
 
@@ -213,7 +198,7 @@ class PrivateMoments(ProtocolEstimator):
         box = self._domain()
         return MomentsProtocol(self.n_features_in_, n_people, epsilon=float(self.epsilon), low=box.low, high=box.high)
 
-    def _warn_moved(self, rows: _Array, target: _Array) -> None:
+    def _warn_moved(self, rows: Floats, target: Floats) -> None:
         box = self._domain()
         warn_moved_rows(self, box.clip(rows).n_moved, rows, box)
 

@@ -15,6 +15,8 @@ from skldp.learning._tasks import Task
 from skldp.learning._vectors import symmetric_matrix
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 
+Floats = npt.NDArray[np.float64]
+
 
 @dataclass(frozen=True)
 class ReleasedProducts:
@@ -44,18 +46,12 @@ class ReleasedProducts:
 
     task: Task
     n_people: int
-    functionals: npt.NDArray[np.float64]
-    covariance: npt.NDArray[np.float64]
+    functionals: Floats
+    covariance: Floats
     kurtosis: float = 0.0
     cut: float = 0.0
 
-    def covariances(
-        self,
-        a: npt.NDArray[np.float64],
-        b: npt.NDArray[np.float64],
-        c: npt.NDArray[np.float64],
-        d: npt.NDArray[np.float64],
-    ) -> npt.NDArray[np.float64]:
+    def covariances(self, a: Floats, b: Floats, c: Floats, d: Floats) -> Floats:
         r"""Return the covariance of the estimates of :math:`a^\top M b` and :math:`c^\top M d`.
 
         Shapes: `a, b, c, d` (..., k); result (...).
@@ -64,8 +60,8 @@ class ReleasedProducts:
         a0, b0, c0, d0 = (one[..., 0] for one in (a, b, c, d))
         known = a0 * b0 * c0 * d0
 
-        def centred(one: npt.NDArray[np.float64], other: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-            product: npt.NDArray[np.float64] = ((one[..., 1:] @ self.covariance) * other[..., 1:]).sum(axis=-1)
+        def centred(one: Floats, other: Floats) -> Floats:
+            product: Floats = ((one[..., 1:] @ self.covariance) * other[..., 1:]).sum(axis=-1)
             return product
 
         ab, cd, ac, bd, ad, bc = (centred(*two) for two in ((a, b), (c, d), (a, c), (b, d), (a, d), (b, c)))
@@ -81,8 +77,7 @@ class ReleasedProducts:
         second = cd + c0 * d0 - constant * c[..., 0] * d[..., 0]
         of_noise = of_noise * (1 + self.cut**2)
         total = self.task.radius**2 * across * of_noise + (along - across) * (of_people + first * second)
-        result: npt.NDArray[np.float64] = (total - first * second) / self.n_people
-        return result
+        return np.asarray((total - first * second) / self.n_people)
 
 
 # Bounds of the factor from remembered moments to those of the last task.
@@ -108,26 +103,14 @@ class LinearFit:
     array([3., 4.])
     """
 
-    coef_: npt.NDArray[np.float64]
+    coef_: Floats
     intercept_: float
     bounds: tuple[float, float]
 
-    def predict(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Predict the column within its bounds.
+    def predict(self, X: npt.ArrayLike) -> Floats:
+        """Predict the column within its bounds, from the others in the order in which they were named.
 
-        Parameters
-        ----------
-        X : array-like of shape (n, n_regressors)
-            The other columns, in the order they were named in.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-
-        Raises
-        ------
-        ValueError
-            If X has another shape.
+        Shapes: X (n, n_regressors); returns (n,).
         """
         rows = as_numbers(X, "X")
         if rows.ndim != 2 or rows.shape[1] != len(self.coef_):
@@ -153,14 +136,14 @@ class MomentEstimates:
         How the products of the coordinates scatter; None without reports of them.
     """
 
-    location: npt.NDArray[np.float64]
-    raw_covariance: npt.NDArray[np.float64]
-    covariance: npt.NDArray[np.float64]
-    changes: npt.NDArray[np.float64]
+    location: Floats
+    raw_covariance: Floats
+    covariance: Floats
+    changes: Floats
     law: ReleasedProducts | None
 
     @property
-    def location_error(self) -> npt.NDArray[np.float64]:
+    def location_error(self) -> Floats:
         """Standard errors of the means, shape (n_features,); NaN without reports of products."""
         if self.law is None:
             return np.full(len(self.location), np.nan)
@@ -168,7 +151,7 @@ class MomentEstimates:
         return np.sqrt(self.law.covariances(one, columns, one, columns))
 
     @property
-    def covariance_error(self) -> npt.NDArray[np.float64]:
+    def covariance_error(self) -> Floats:
         """Standard errors of `raw_covariance`, shape (n_features, n_features); NaN without reports of products."""
         if self.law is None:
             return np.full(self.covariance.shape, np.nan)
@@ -176,53 +159,37 @@ class MomentEstimates:
         left, right = columns[:, None], columns[None]
         return np.sqrt(self.law.covariances(left, right, left, right))
 
-    def correlations(self) -> npt.NDArray[np.float64]:
+    def correlations(self) -> Floats:
         """Return the correlations of `covariance`, shape (n_features, n_features)."""
         scale = np.sqrt(np.maximum(np.diag(self.covariance), np.finfo(float).tiny))
-        result: npt.NDArray[np.float64] = np.clip(self.covariance / np.outer(scale, scale), -1, 1)
+        result: Floats = np.clip(self.covariance / np.outer(scale, scale), -1, 1)
         np.fill_diagonal(result, 1.0)
         return result
 
-    def regress(self, target: int, on: Sequence[int], alpha: float, bounds: tuple[float, float]) -> LinearFit:
-        """Regress one column on others, by least squares from the moments.
-
-        Parameters
-        ----------
-        target : int
-        on : sequence of int
-            Not the target.
-        alpha : float
-            By which part of itself the variance of each regressor is raised before the solve: a ridge.
-        bounds : tuple of float
-            Of the target: predictions stay within.
-
-        Returns
-        -------
-        LinearFit
-        """
+    def regress(self, target: int, on: Sequence[int], bounds: tuple[float, float]) -> LinearFit:
+        """Regress one column on others by least squares from the moments, with predictions within its bounds."""
         others = np.array(on, dtype=np.intp)
         gram, products = self.covariance[np.ix_(others, others)], self.covariance[others, target]
         scale = np.sqrt(np.maximum(np.diag(gram), np.finfo(float).tiny))
         # Standardized columns round alike; collinear ones get the minimum-norm solution.
-        standard = gram / np.outer(scale, scale) + alpha * np.eye(len(others))
-        coef = linalg.pinvh(standard) @ (products / scale) / scale
+        coef = linalg.pinvh(gram / np.outer(scale, scale)) @ (products / scale) / scale
         intercept = self.location[target] - coef @ self.location[others]
         return LinearFit(coef, float(intercept), bounds)
 
     @property
-    def _functionals(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Return the transform to (1, centred coordinates)."""
+    def _functionals(self) -> tuple[Floats, Floats]:
+        """The constant and the columns, as functionals of (1, centred coordinates)."""
         d, k = self.changes.shape
         return np.eye(1, k + 1)[0], np.column_stack([np.zeros(d), self.changes])
 
 
 def estimates_of(
-    at_zero: npt.NDArray[np.float64],
-    changes: npt.NDArray[np.float64],
+    at_zero: Floats,
+    changes: Floats,
     *,
-    center: npt.NDArray[np.float64],
-    whitening: npt.NDArray[np.float64],
-    remembered: npt.NDArray[np.float64],
+    center: Floats,
+    whitening: Floats,
+    remembered: Floats,
     last: tuple[Task, Report] | None,
     kurtosis: float,
     cut: float,
@@ -258,6 +225,6 @@ def estimates_of(
     return MomentEstimates(location, raw, best, changes, law)
 
 
-def _symmetric(matrix: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _symmetric(matrix: Floats) -> Floats:
     """Return a symmetric matrix, since products of matrices round asymmetrically."""
     return (matrix + matrix.T) / 2

@@ -23,6 +23,8 @@ from skldp.learning._reports import Report
 from skldp.learning._tasks import Task, noise_variance
 from skldp.learning._vectors import n_products, symmetric_matrix
 
+Floats = npt.NDArray[np.float64]
+
 # Stages of products before the last one, and the sufficiency from which a stage is asked.
 _N_STAGES, _STAGE_SUFFICIENCY = 3, 3.0
 
@@ -71,13 +73,7 @@ class MomentsProtocol(Protocol):
     least_sufficiency = 8.0
 
     def __init__(
-        self,
-        n_features: int,
-        n_people: int,
-        *,
-        epsilon: float,
-        low: npt.ArrayLike,
-        high: npt.ArrayLike,
+        self, n_features: int, n_people: int, *, epsilon: float, low: npt.ArrayLike, high: npt.ArrayLike
     ) -> None:
         super().__init__(n_features, n_people, epsilon, np.append(low, -1.0), np.append(high, 1.0), "once")
         self._steps = self._plan()
@@ -142,11 +138,11 @@ class MomentsProtocol(Protocol):
         left = n - sum(wanted for _, wanted in steps)
         return [*steps, ("products_levels", 2 * n_levels), ("products", left - 2 * n_levels)]
 
-    def _matrix(self, functionals: npt.NDArray[np.float64]) -> tuple[tuple[float, ...], ...]:
+    def _matrix(self, functionals: Floats) -> tuple[tuple[float, ...], ...]:
         """Return the task's matrix of functionals of (1, coordinates)."""
         return tuple(map(tuple, np.insert(functionals, self.n_features + 1, 0.0, axis=1).tolist()))
 
-    def _whitened(self) -> npt.NDArray[np.float64]:
+    def _whitened(self) -> Floats:
         """Return the constant and the whitened, centred coordinates, as functionals of (1, coordinates)."""
         result = np.eye(1 + self.n_features)
         result[1:, 1:] = np.array(self._state["whitening"]).T
@@ -186,7 +182,7 @@ class MomentsProtocol(Protocol):
 class _Center(Question[MomentsProtocol]):
     """Means of the coordinates."""
 
-    def functionals(self, protocol: MomentsProtocol) -> tuple[npt.NDArray[np.float64], str]:
+    def functionals(self, protocol: MomentsProtocol) -> tuple[Floats, str]:
         return np.eye(protocol.n_features + 1)[1:], "linear"
 
     def radius(self, protocol: MomentsProtocol) -> float:
@@ -204,7 +200,7 @@ class _Center(Question[MomentsProtocol]):
 class _Column(Question[MomentsProtocol]):
     """Levels of one column's distance from its centre, which give its scale."""
 
-    def functionals(self, protocol: MomentsProtocol) -> tuple[npt.NDArray[np.float64], str]:
+    def functionals(self, protocol: MomentsProtocol) -> tuple[Floats, str]:
         j = len(protocol._state["columns"])
         functionals = np.eye(protocol.n_features + 1)[[1 + j]]
         functionals[0, 0] = -protocol._state["center"][j]
@@ -221,7 +217,7 @@ class _Column(Question[MomentsProtocol]):
 class _Products(Question[MomentsProtocol]):
     """Products of the constant and the whitened coordinates, which whiten those of the next step."""
 
-    def functionals(self, protocol: MomentsProtocol) -> tuple[npt.NDArray[np.float64], str]:
+    def functionals(self, protocol: MomentsProtocol) -> tuple[Floats, str]:
         return protocol._whitened(), "products"
 
     def radius(self, protocol: MomentsProtocol) -> float:

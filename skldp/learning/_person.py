@@ -16,6 +16,8 @@ from skldp.learning._reports import Report
 from skldp.learning._tasks import Task
 from skldp.mechanisms._noise import Noise, noise_from
 
+Floats = npt.NDArray[np.float64]
+
 
 class Person:
     """Record on its owner's device, with a limit on epsilon.
@@ -106,14 +108,7 @@ class Person:
         return read.release(self._x[None], [self._y], noise_from()).to_json()
 
 
-def simulate(
-    protocol: Protocol,
-    X: npt.NDArray[np.float64],
-    y: npt.NDArray[np.float64],
-    noise: Noise,
-    *,
-    n_threads: int = 1,
-) -> None:
+def simulate(protocol: Protocol, X: Floats, y: Floats, noise: Noise, *, n_threads: int = 1) -> None:
     """Assign people to random cohorts and run all tasks of a protocol.
 
     Shapes: `X` (n, n_features); `y` (n,).

@@ -2,6 +2,8 @@
 
 import re
 from dataclasses import dataclass, fields
+from functools import reduce
+from operator import add
 from typing import TYPE_CHECKING, Self
 
 from skldp._checks import check_integer
@@ -68,20 +70,11 @@ class Report:
     @classmethod
     def total(cls, reports: "Sequence[Report]") -> "Report":
         """Return the sum of several reports, in any order."""
-        first, *rest = reports
-        for report in rest:
-            first = first + report
-        return first
+        return reduce(add, reports)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Parse an untrusted report.
-
-        Raises
-        ------
-        ValueError
-            If it is none.
-        """
+        """Parse an untrusted report; raise ValueError for any other text."""
         return cls(**from_document("report", text, {one.name for one in fields(cls)}))
 
     def to_json(self) -> str:

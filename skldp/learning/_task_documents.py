@@ -8,6 +8,8 @@ import numpy.typing as npt
 
 from skldp._documents import canonical_text, read_document
 
+Floats = npt.NDArray[np.float64]
+
 # Error of all documents in a non-canonical form.
 _VERSIONS = {"task": 3, "report": 1}
 # Little-endian on every machine.
@@ -25,12 +27,12 @@ def from_document(kind: str, text: str, names: set[str]) -> dict[str, Any]:
     return {name: given[name] for name in names}
 
 
-def as_text(numbers: npt.NDArray[np.float64]) -> str:
+def as_text(numbers: Floats) -> str:
     """Encode numbers exactly, as base64, which is a hundred times faster than decimals."""
     return binascii.b2a_base64(numbers.astype(_DOUBLES, copy=False).tobytes(), newline=False).decode()
 
 
-def from_text(name: str, text: Any, columns: int) -> npt.NDArray[np.float64]:
+def from_text(name: str, text: Any, columns: int) -> Floats:
     """Parse untrusted rows of numbers, which may be NaN or infinite."""
     try:
         rows = np.frombuffer(binascii.a2b_base64(text, strict_mode=True), _DOUBLES).reshape(-1, columns)

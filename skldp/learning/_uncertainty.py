@@ -9,17 +9,14 @@ import numpy.typing as npt
 from scipy import special
 
 from skldp._checks import check_fraction
+from skldp.learning._constants import LEAST_VARIANCE
 from skldp.learning._tasks import noise_variance
 from skldp.learning._vectors import n_products
 
-# A direction is known if its second moment exceeds this multiple of the largest noise eigenvalue, and this absolute
-# value; with little noise it is 1.
-_OF_EDGE, _LEAST_MOMENT = 1.2, 0.3
+Floats = npt.NDArray[np.float64]
 
 
-def intervals_around(
-    values: npt.NDArray[np.float64], errors: npt.NDArray[np.float64], level: float, degrees: float = math.inf
-) -> npt.NDArray[np.float64]:
+def intervals_around(values: Floats, errors: Floats, level: float, degrees: float = math.inf) -> Floats:
     """Return intervals by Student's distribution; infinite degrees of freedom give the normal one.
 
     Shapes: values, errors (n,); returns (n, 2).
@@ -53,38 +50,35 @@ class Estimate:
     (array([[0.1, 0.9]]), array([0.5]))
     """
 
-    values: npt.NDArray[np.float64]
-    covariance: npt.NDArray[np.float64]
-    noise: npt.NDArray[np.float64]
+    values: Floats
+    covariance: Floats
+    noise: Floats
     degrees: int
 
     @property
-    def standard_errors(self) -> npt.NDArray[np.float64]:
+    def standard_errors(self) -> Floats:
         """Standard errors of all values."""
-        result: npt.NDArray[np.float64] = np.sqrt(np.diag(self.covariance))
-        return result
+        return np.asarray(np.sqrt(np.diag(self.covariance)))
 
     @property
-    def statistics(self) -> npt.NDArray[np.float64]:
+    def statistics(self) -> Floats:
         """Ratio of each value to its standard error; NaN without an error."""
         errors = self.standard_errors
         return np.divide(self.values, errors, out=np.full_like(errors, np.nan), where=errors > 0)
 
     @property
-    def p_values(self) -> npt.NDArray[np.float64]:
+    def p_values(self) -> Floats:
         """Two-sided p-values of the hypotheses that a value is 0, by Student's distribution."""
-        result: npt.NDArray[np.float64] = 2 * special.stdtr(self.degrees, -np.abs(self.statistics))
-        return result
+        return np.asarray(2 * special.stdtr(self.degrees, -np.abs(self.statistics)))
 
     @property
-    def noise_shares(self) -> npt.NDArray[np.float64]:
+    def noise_shares(self) -> Floats:
         """Fraction of each standard error that is due to privacy noise."""
         variances = np.diag(self.covariance)
         part = np.divide(self.noise, variances, out=np.full_like(variances, np.nan), where=variances > 0)
-        result: npt.NDArray[np.float64] = 1 - np.sqrt(np.maximum(0, 1 - part))
-        return result
+        return np.asarray(1 - np.sqrt(np.maximum(0, 1 - part)))
 
-    def intervals(self, level: float) -> npt.NDArray[np.float64]:
+    def intervals(self, level: float) -> Floats:
         """Return the lower and upper confidence limits of all values, by Student's distribution.
 
         Parameters
@@ -99,7 +93,7 @@ class Estimate:
         return intervals_around(self.values, self.standard_errors, level, self.degrees)
 
 
-def semicircle(variances: npt.NDArray[np.float64]) -> float:
+def semicircle(variances: Floats) -> float:
     """Return the spectral edge of a symmetric noise matrix with these entry variances."""
     return 2 * math.sqrt(float(np.mean(variances)) * len(variances))
 
@@ -111,9 +105,7 @@ def gram_edge(radius: float, n_terms: int, epsilon: float, n_people: int) -> flo
     return radius * semicircle(np.full((n_terms,) * 2, variance / 2) + np.eye(n_terms) * variance / 2)
 
 
-def inverse_where_known(
-    gram: npt.NDArray[np.float64], variances: npt.NDArray[np.float64]
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def inverse_where_known(gram: Floats, variances: Floats) -> tuple[Floats, Floats]:
     """Invert second moments in directions above the noise, and return the other directions.
 
     Shapes: gram (n_terms, n_terms), variances (n_terms, n_terms); returns inverse (n_terms, n_terms), unknown
@@ -123,11 +115,11 @@ def inverse_where_known(
     # Variance of v'Nv for symmetric noise N with independent entries.
     squares = vectors**2
     own = 2 * np.einsum("ik,ij,jk->k", squares, variances, squares) - np.diag(variances) @ squares**2
-    known = values >= np.maximum(_LEAST_MOMENT, _OF_EDGE * np.sqrt(2 * len(values) * own))
+    known = values >= np.maximum(LEAST_VARIANCE, np.sqrt(2 * len(values) * own))
     return (vectors[:, known] / values[known]) @ vectors[:, known].T, vectors[:, ~known]
 
 
-def scatter(so_far: dict[str, Any] | None, mean: npt.NDArray[np.float64], n_people: int) -> dict[str, Any]:
+def scatter(so_far: dict[str, Any] | None, mean: Floats, n_people: int) -> dict[str, Any]:
     """Sums over cohorts of their people, and of these times the means and squared means.
 
     Shapes: mean (n_terms,).
@@ -142,9 +134,9 @@ def scatter(so_far: dict[str, Any] | None, mean: npt.NDArray[np.float64], n_peop
 
 
 def newton_steps(
-    beta: npt.NDArray[np.float64],
-    scaling: npt.NDArray[np.float64],
-    gram: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]],
+    beta: Floats,
+    scaling: Floats,
+    gram: tuple[Floats, Floats],
     first: dict[str, Any],
     second: dict[str, Any],
     variance: float,
@@ -199,7 +191,7 @@ def newton_steps(
     return Estimate(values, covariance, np.diag(noise), first["cohorts"] + second["cohorts"] - 2)
 
 
-def _spread(told: dict[str, Any]) -> tuple[int, npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def _spread(told: dict[str, Any]) -> tuple[int, Floats, Floats]:
     """Return the number of people, the mean, and the standard deviation of one person, from cohort means."""
     n, mean = told["people"], np.array(told["sum"]) / told["people"]
     return n, mean, (np.array(told["squares"]) - n * np.outer(mean, mean)) / (told["cohorts"] - 1)

@@ -270,7 +270,7 @@ def protocols(epsilon, n, d=2):
 
 def poisoned(asked, n_people, how, rng):
     """A report of the largest sums that people can reach, if they lie."""
-    most = asked._most * n_people
+    most = asked._integers[1] * n_people
     least = 0 if asked.answer == "levels" else -most
     sums = {
         "all high": [most] * asked.n_outputs,
