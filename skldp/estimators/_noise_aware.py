@@ -74,10 +74,9 @@ class NoiseAwareLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
 
     Notes
     -----
-    The known effect of the mechanism on second moments is inverted; products of sampled features are weighted by their
-    probability of being released together. Plain least squares on releases has coefficients that are too small.
-    Standard errors are a sandwich of up to 200 groups of rows, so that rows must be of different people and not in
-    order of time.
+    The known effect of the mechanism on second moments is inverted; plain least squares on releases has coefficients
+    that are too small. Standard errors are a sandwich of up to 200 groups of rows, which must be of different people
+    and not in order of time.
 
     References
     ----------
@@ -192,8 +191,8 @@ class NoiseAwareLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
 class NoiseAwareDiscriminant(GuaranteeMixin, LinearScores, BaseEstimator):
     r"""Linear discriminant analysis of released rows, corrected for the known noise of their mechanism.
 
-    It is fitted on releases, and predicts clean rows encoded by the mechanism: ``transform`` of a transformer with
-    ``transform_noise=False``. It also predicts new releases, less accurately.
+    It predicts clean rows encoded by the mechanism (``transform`` with ``transform_noise=False``), and new releases
+    less accurately.
 
     Parameters
     ----------
@@ -232,14 +231,11 @@ class NoiseAwareDiscriminant(GuaranteeMixin, LinearScores, BaseEstimator):
     Notes
     -----
     Class means of releases are unbiased; randomised labels are weighted by the inverse of the flip matrix. The
-    covariance within classes is that of the releases, corrected by ``original_second_moment``, less that between the
-    means, projected to the nearest positive semidefinite matrix. Ridge and intercepts follow from the size of the noise
-    alone.
+    covariance is that of the releases, corrected by ``original_second_moment``, with the noise's edge as its ridge.
 
     References
     ----------
-    Fuller, "Measurement Error Models", 1987. James and Stein, "Estimation with quadratic loss", 1961, for the shrunk
-    intercepts.
+    Fuller, "Measurement Error Models", 1987.
 
     Examples
     --------
@@ -300,8 +296,7 @@ class NoiseAwareDiscriminant(GuaranteeMixin, LinearScores, BaseEstimator):
             public = as_table(self.public, "public", rows.shape[1]).astype(np.float64)
             claims.append("`public` is assumed to be public and independent of these people")
         learnt = discriminant_of_releases(rows, unbiased_members(codes, flip_matrix), mechanism, public)
-        self.mechanism_ = mechanism
-        self.classes_ = classes
+        self.mechanism_, self.classes_ = mechanism, classes
         self._set_logits(*learnt)
         self.privacy_guarantee_ = _computed_from(guarantee, self._label_guarantee(), claims)
         return self

@@ -41,18 +41,7 @@ def _asked_for_errors(self: Any) -> bool:
 
 @dataclass(frozen=True)
 class RegressionSummary:
-    """Table of the coefficients of a regression and their errors.
-
-    Attributes
-    ----------
-    names : sequence of str
-        The terms.
-    estimate : Estimate
-        Coefficients with their covariance.
-    level : float
-        Level of the intervals.
-    title : str
-    """
+    """Table of the terms of a regression: an estimate with intervals at a level. It prints as text."""
 
     names: Sequence[str]
     estimate: Estimate
@@ -106,8 +95,8 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
     epsilon : float, default=1.0
         Budget (natural log) of one record: all features and the target.
     bounds : (low, high), default=(-1, 1)
-        Declared domain, each end a number or one number per feature; also a dict of pairs by column name, or a list of
-        one pair per feature. Values outside are clipped.
+        Declared domain, each end a number or one per feature; or a dict of pairs by column name, or a list of one pair
+        per feature. Values outside are clipped.
     target_bounds : (low, high), default=(-1, 1)
         Declared bounds of the target, two numbers. Predictions are clipped to them too.
     protocol : {"rounds", "once"}, default="rounds"
@@ -153,11 +142,10 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
 
     Notes
     -----
-    `fit` simulates a :class:`~skldp.learning.RegressionProtocol` on the rows: it shuffles them, divides them into
-    cohorts, and passes the tasks and reports that a server and devices would exchange. Privacy adds about :math:`1 / s`
-    of the target's variance to the error, where s is the :func:`~skldp.learning.sufficiency`,
-    :math:`n / (v (d + 1)^2)` with v about :math:`6 / \varepsilon^2` for small epsilon. Below 3 the mean is predicted.
-    There is no `sample_weight`, because a weight would reveal information about a person.
+    `fit` simulates a :class:`~skldp.learning.RegressionProtocol`, in which cohorts of rows exchange tasks and reports
+    with a server. Privacy adds about :math:`1 / s` of the target's variance to the error, where s is the
+    :func:`~skldp.learning.sufficiency`, :math:`n / (v (d + 1)^2)` with v about :math:`6 / \varepsilon^2` for small
+    epsilon. Below 3 the mean is predicted. A `sample_weight` would reveal information about a person.
 
     References
     ----------
@@ -253,17 +241,12 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
         Parameters
         ----------
         level : float, default=0.95
-            Level of the intervals, between 0 and 1.
 
         Returns
         -------
         RegressionSummary
-            A table that prints as text, shows in notebooks, and has ``to_frame``.
-
-        Raises
-        ------
-        ValueError
-            If there were too few people for errors, or noise hides a direction of the features.
+            A table that prints as text, shows in notebooks, and has ``to_frame``. It is refused like
+            :meth:`confidence_intervals`.
         """
         check_fraction("level", level)
         estimate, protocol = self._estimate(), self.protocol_

@@ -57,7 +57,7 @@ class LinearScores(ClassifierMixin):
         return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
 
     def predict_proba(self, X: npt.ArrayLike) -> Floats:
-        """Return the class probabilities.
+        """Return the probabilities of the classes, in the order of ``classes_``.
 
         Parameters
         ----------
@@ -66,7 +66,6 @@ class LinearScores(ClassifierMixin):
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``.
         """
         return np.exp(self.predict_log_proba(X))
 
@@ -205,12 +204,10 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
 
     Notes
     -----
-    `fit` simulates a :class:`~skldp.learning.ClassificationProtocol` on the rows: first cohorts report the shares of
-    the classes, the centre and the second moments of the features; the others report gradients of the likelihood at
-    the current model. One update combines all gradients by their known noise. The slopes are 0 if the ``sufficiency``
-    of `protocol_`, that of a regression divided by the number of classes less one, is below 3. Records of people are
-    clipped to `bounds`; rows to predict are not. There is no `sample_weight`, because a weight would reveal information
-    about a person.
+    `fit` simulates a :class:`~skldp.learning.ClassificationProtocol`: cohorts report the shares of the classes, the
+    centre and the second moments of the features, and then gradients at the current model. The slopes are 0 if the
+    ``sufficiency`` of `protocol_`, that of a regression divided by the number of classes less one, is below 3. Rows to
+    predict are not clipped to `bounds`. A `sample_weight` would reveal information about a person.
 
     References
     ----------

@@ -66,8 +66,7 @@ class PrivateMoments(ProtocolEstimator):
     Warns
     -----
     TooFewPeopleWarning
-        If there are too few people to estimate products. Only the means are estimated then, and `covariance_` is that
-        of uncorrelated columns with equal variance in units of the bounds.
+        If there are too few people for products. `covariance_` then has equal variances in units of the bounds.
     OutOfDomainWarning
         Reports the number of values that were moved into the bounds.
 
@@ -78,9 +77,8 @@ class PrivateMoments(ProtocolEstimator):
 
     Notes
     -----
-    `fit` simulates a :class:`~skldp.learning.MomentsProtocol`. A 95% interval is the estimate and 1.96
-    standard errors on both sides. Noise hides a few extreme records, such as typing errors: choose bounds that exclude
-    them.
+    `fit` simulates a :class:`~skldp.learning.MomentsProtocol`. Noise hides a few extreme records, such as typing
+    errors: choose bounds that exclude them.
 
     References
     ----------
@@ -129,18 +127,7 @@ class PrivateMoments(ProtocolEstimator):
         return self._fit(X, y)
 
     def partial_fit(self, X: npt.ArrayLike, y: Any = None) -> Self:
-        """Collect reports of more people for the open task. Each person may report once.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self : object
-        """
+        """Collect reports of more people for the open task, with the parameters of `fit`. Each may report once."""
         return super().partial_fit(X, y)
 
     def correlations(self) -> Floats:

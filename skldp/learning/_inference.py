@@ -39,32 +39,21 @@ _N_GRAMS = 2
 class InferenceProtocol(RegressionProtocol):
     r"""Interactive protocol of linear regression with standard errors of its coefficients.
 
-    Some of the people learn the model, as they would in a :class:`RegressionProtocol`. The others are asked in radii at
-    which little is cut off, for two Newton steps without a ridge: a part of them for the features' second moments,
-    the last fifty cohorts for gradients at the model and where the first ten of them lead, whose scatter is the error.
+    A third of the people learn the model, as in a :class:`RegressionProtocol`, and a third report second moments. The
+    others report gradients :math:`P'x (y - x'\beta)` in fifty cohorts: ten at the model, and forty after a Newton step.
+    Their scatter is the error of the two steps (``newton_steps``).
 
-    The intervals are for the coefficients of least squares of records moved into their bounds. Gradients
-    :math:`P'x (y - x'\beta)` are cut off at the smallest radius whose bias, by the reported levels, is at
-    most a twentieth of the noise's standard error, which the intervals count. A tail of fewer people than
-    :attr:`undetected_share` may go unseen.
-
-    A radius cuts off second moments of features that few people are far out in, such as rare categories, and steps are
-    too long. Up to a third of a moment the second step, which is no whole one, takes it back (see ``newton_steps``).
-    Where more is cut off, in the mean of everybody and whatever the direction, there are no intervals; nor where the
-    second moments of some direction do not stand out of the noise. :attr:`refusal` says so.
+    The intervals are for least squares of records clipped to their bounds. The bias of clipped gradients, by the
+    reported levels, is at most a twentieth of the standard error from noise, and counted. A tail of fewer people than
+    :attr:`undetected_share` may go unseen. There are no intervals if more than a third of the second moments may be
+    clipped, as of rare categories, or if noise hides a direction; :attr:`refusal` says so.
     """
 
     def __init__(self, n_features: int, n_people: int, **settings: Any) -> None:
         self._n_model = n_people
         super().__init__(n_features, n_people, **settings)
-        self._state |= {
-            "scaling": np.eye(self.n_terms).tolist(),
-            "grams": [],
-            "terms_cut": 0.0,
-            "start": None,
-            "first": None,
-            "second": None,
-        }
+        self._state |= {"scaling": np.eye(self.n_terms).tolist(), "grams": [], "terms_cut": 0.0}
+        self._state |= {"start": None, "first": None, "second": None}
 
     @property
     def asks_for_errors(self) -> bool:

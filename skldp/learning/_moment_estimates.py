@@ -22,23 +22,18 @@ Floats = npt.NDArray[np.float64]
 class ReleasedProducts:
     r"""Distribution of the mean release of a task of the form ``"products"``.
 
-    A person's terms are :math:`v = (1, x)`, x being numbers whose mean is 0, and what the task makes of them is
-    :math:`u = K v`, whose first number is a constant. The mean of the released products estimates
-    :math:`M = E[v v^\top]`, and of it all that is asked for are numbers :math:`a^\top M b`.
+    Terms :math:`v = (1, x)`, x with mean 0, are encoded as :math:`u = K v`, whose first number is a constant. The mean
+    of the released products estimates :math:`M = E[v v^\top]`, of which numbers :math:`a^\top M b` are needed.
 
-    Shapes: `functionals` (k, k); `covariance` (k - 1, k - 1).
+    Shapes: `functionals` K (k, k); `covariance` (k - 1, k - 1).
 
-    A release z of the vector p of products, in units of the radius, is a uniform point of a cap or its complement on a
-    sphere that is known, about p lifted to it. So its second moments are known as well
-    (``second_moments``): :math:`E[z z^\top \mid p] = \text{across}\, I +
-    (\text{along} - \text{across})\, p p^\top`, and over all people
+    A release z of the vector p of products, in units of the radius, has known second moments (``second_moments``):
+    :math:`E[z z^\top \mid p] = \text{across}\, I + (\text{along} - \text{across})\, p p^\top`, and over all people
 
     .. math:: \operatorname{Cov} z = \text{across}\, I + (\text{along} - \text{across}) E[p p^\top] - E[p] E[p]^\top.
 
-    Only :math:`E[p p^\top]`, the fourth moments of people, is not: it is taken as that of an elliptical law, whose
-    products of four are those of a normal one and `kurtosis` times the same of x alone. It weighs little as long as
-    the noise of the release is larger than what people differ by. The constant's own square is known, so that what is
-    released of it is left out.
+    The fourth moments :math:`E[p p^\top]` are taken as those of an elliptical law: a normal one's, and `kurtosis` times
+    those of x alone. They count little while noise exceeds the spread of people. The square of the constant is known.
 
     Isserlis, "On a formula for the product-moment coefficient of any order of a normal frequency distribution",
     Biometrika, 1918. Muirhead, "Aspects of multivariate statistical theory", 1982, section 1.6, for elliptical laws.

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from skldp.learning._constants import (
     EXPECTED_DEVIATION,
+    LEAST_SUFFICIENCY,
     LEAST_VARIANCE,
     LEVELS_SHARE,
     PREPARATION_SHARE,
@@ -25,23 +26,21 @@ from skldp.learning._vectors import n_products, symmetric_matrix
 
 Floats = npt.NDArray[np.float64]
 
-# Stages of products before the last one, and the sufficiency from which a stage is asked.
-_N_STAGES, _STAGE_SUFFICIENCY = 3, 3.0
+# Stages of products before the last one, each of which whitens the next.
+_N_STAGES = 3
 
 
 class MomentsProtocol(Protocol):
     r"""Interactive protocol of mean and covariance: cohorts answer one task after the other.
 
-    Some cohorts tell the columns' scales and products of their numbers, in which records are whitened. Everybody else
-    then answers one and the same task, products of the numbers of a whitened record, and :meth:`add` takes more answers
-    to it at any time. A record is a row; in the place of a target stands 0, which no task asks for.
+    Some cohorts report the columns' scales and products of their numbers, which whiten records. Everybody else answers
+    one task, products of a whitened record, and :meth:`add` takes more answers to it at any time. The target is 0.
 
     Parameters
     ----------
     n_features : int
-        Columns.
     n_people : int
-        How many will be asked. Not all need to answer.
+        Number of people to ask. Not all need to answer.
     epsilon : float
         Natural log, of the whole record.
     low, high : array-like of shape (n_features,)
@@ -133,7 +132,7 @@ class MomentsProtocol(Protocol):
         stage = PRODUCTS_SHARE / _N_STAGES
         steps = [("center_levels", n_levels), ("center", n_step)]
         steps += [("column_levels", n_step // self.n_features) for _ in range(self.n_features)]
-        if enough * stage >= _STAGE_SUFFICIENCY:
+        if enough * stage >= LEAST_SUFFICIENCY:
             steps += [("products_levels", n_levels // 2), ("products", int(stage * n) - n_levels // 2)] * _N_STAGES
         left = n - sum(wanted for _, wanted in steps)
         return [*steps, ("products_levels", 2 * n_levels), ("products", left - 2 * n_levels)]

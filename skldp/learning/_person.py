@@ -22,8 +22,8 @@ Floats = npt.NDArray[np.float64]
 class Person:
     """Record on its owner's device, with a limit on epsilon.
 
-    Of several threads that ask at the same time one is answered. A copy would answer a second time, so that there is
-    none: no `copy`, no pickle, and no answer after a fork.
+    One of several threads that ask at the same time is answered. A copy could answer again: `copy`, pickle and answers
+    after a fork are refused.
 
     Parameters
     ----------
@@ -32,8 +32,7 @@ class Person:
     epsilon : float
         The most that the one answer may cost, natural log.
     spend : callable, default=None
-        Called with the cost before anything is drawn, to write it down where it outlasts this object. Whatever it
-        raises refuses the task.
+        Called with the cost before anything is drawn, to record it durably. An exception refuses the task.
 
     Raises
     ------
@@ -68,22 +67,12 @@ class Person:
         return self._left
 
     def answer(self, task: str) -> str:
-        """Validate a task and answer it, if it is the first and within the limit.
-
-        Parameters
-        ----------
-        task : str
-            A JSON document.
-
-        Returns
-        -------
-        str
-            The report, a JSON document.
+        """Answer a task by a report, both JSON documents, if it is the first one and within the limit.
 
         Raises
         ------
         ValueError
-            If it is no task, or one about another kind of record.
+            If it is no task, or about another kind of record.
         BudgetExhaustedError
             If it costs too much, or another one was answered.
         RuntimeError

@@ -155,17 +155,15 @@ def newton_steps(
     .. math:: P H^{-1} \{(I - \lambda G H^{-1}) e_1 + \lambda e_2\}
               + P (I - \lambda H^{-1} G)(I - H^{-1} G)(\beta - \beta^*),
 
-    of the errors :math:`e` of the two means. Where H is G, that is the mean of all people's errors: the covariance is
-    :math:`P H^{-1} ((1 - \lambda)^2 S_1 / N_1 + \lambda^2 S_2 / N_2) H^{-1} P'`, whose scatters S are those of the
-    cohorts' means, each times the root of its people: they count the noise, the choice of the people, and unequal
-    variances (the sandwich), and assume nothing of any of them. The weight of :math:`e_1` grows in no direction in
-    which H is too small by up to :math:`1 - \lambda / (2 - \lambda)` of G, so that what was cut off second moments
-    makes intervals wider rather than wrong; a whole second step would forget the first one, and with it that.
+    of the errors :math:`e` of the two means. If H = G, the covariance is
+    :math:`P H^{-1} ((1 - \lambda)^2 S_1 / N_1 + \lambda^2 S_2 / N_2) H^{-1} P'`, with the scatters S of the cohorts'
+    means, each times the root of its people: a sandwich of noise, sampling and unequal variances. If H is too small by
+    up to :math:`1 - \lambda / (2 - \lambda)` of G, the weight of :math:`e_1` grows in no direction: clipped second
+    moments make intervals wider, not wrong. A full second step would forget the first one.
 
-    What the noise in H makes of the first step's error, whose covariance is A in the units of P'x, and of its way d is
-    added: :math:`E[(H - G)(\lambda^2 A + (1 - \lambda)^2 d d')(H - G)]`. What is cut off gradients biases every
-    coefficient by at most `cut` times the standard error that the noise alone gives it. An interval holds the truth
-    nearly as often as for that bias at its worst where the bias counts as an error more.
+    The noise in H adds :math:`E[(H - G)(\lambda^2 A + (1 - \lambda)^2 d d')(H - G)]`, with A the covariance of the
+    first step's error in the units of P'x, and d the step. Clipping of gradients biases every coefficient by at most
+    `cut` times its standard error from noise, which counts as one more error.
 
     References
     ----------
