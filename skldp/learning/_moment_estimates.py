@@ -1,14 +1,17 @@
 r"""Estimates from the moments of a table: covariance, correlations, and the regression of any column on others."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import linalg
 
 from skldp._arrays import as_numbers, kind_of
+from skldp.domains._domain import Box
+from skldp.learning._levels import NormLevels
 from skldp.learning._protocol import nearest_positive
 from skldp.learning._reports import Report
 from skldp.learning._tasks import Task
@@ -125,16 +128,16 @@ class MomentEstimates:
     covariance : ndarray of shape (n_features, n_features)
         The same with negative eigenvalues raised to 0, averaged with the earlier reports, which count as much as
         the noise. Its eigenvalues are above 0.
-    changes : ndarray of shape (n_features, n_coordinates)
-        How the columns follow from the coordinates that were released.
+    units : ndarray of shape (n_features,)
+        Half widths of the bounds.
     law : ReleasedProducts or None
-        How the products of the coordinates scatter; None without reports of them.
+        Law of the released products; None without reports of them.
     """
 
     location: Floats
     raw_covariance: Floats
     covariance: Floats
-    changes: Floats
+    units: Floats
     law: ReleasedProducts | None
 
     @property
@@ -173,51 +176,49 @@ class MomentEstimates:
 
     @property
     def _functionals(self) -> tuple[Floats, Floats]:
-        """The constant and the columns, as functionals of (1, centred coordinates)."""
-        d, k = self.changes.shape
-        return np.eye(1, k + 1)[0], np.column_stack([np.zeros(d), self.changes])
+        """The constant and the columns, as functionals of (1, centred columns in their units)."""
+        one, *columns = np.eye(len(self.units) + 1)
+        return one, self.units[:, None] * np.array(columns)
 
 
 def estimates_of(
-    at_zero: Floats,
-    changes: Floats,
-    *,
-    center: Floats,
-    whitening: Floats,
-    remembered: Floats,
-    last: tuple[Task, Report] | None,
-    kurtosis: float,
-    cut: float,
+    box: Box, state: Mapping[str, Any], last: tuple[Task, Report] | None, levels: NormLevels
 ) -> MomentEstimates:
-    """Return mean and covariance from the report of the last task, or from earlier tasks.
-
-    Shapes: at_zero (n_features,), changes (n_features, n_coordinates), center (n_coordinates,), whitening
-    (n_coordinates, n_coordinates), remembered (n_coordinates,).
-    """
-    k = len(center)
-    unwhitened = np.linalg.inv(whitening).T
+    """Return mean and covariance from the report of the last task, or from the state of a protocol alone."""
+    center, whitening, remembered = (np.array(state[name]) for name in ("center", "whitening", "remembered"))
+    k, unwhitened = len(center), np.linalg.inv(whitening).T
     best, law, mean = np.diag(remembered), None, np.zeros(k)
     raw = best
     if last is not None:
         task, report = last
+        error = task.standard_error(report.n_people)
         moments = symmetric_matrix(task.mean(report), k + 1)
         mean = moments[0, 1:]
         raw = moments[1:, 1:] - np.outer(mean, mean)
-        weight = task.standard_error(report.n_people) * math.sqrt(k)
         # Tight radii shrink remembered moments by about one factor in all directions.
         best = best * np.clip(np.trace(raw) / np.trace(best), *_RESCALED)
+        weight = error * math.sqrt(k)
         best = (nearest_positive(raw) + weight * best) / (1 + weight)
         functionals = np.eye(k + 1)
         functionals[1:, 1:] = whitening.T
         functionals[1:, 0] = mean
+        # Spread of a squared norm beyond that of a normal law.
+        kurtosis = max(0.0, levels.kurtosis * k / (k + 2) - 1)
+        cut = levels.bias(task.radius, share_of_tail(k)) / error
         law = ReleasedProducts(task, report.n_people, functionals, unwhitened @ best @ unwhitened.T, kurtosis, cut)
         # The square of a noisy mean is biased by its variance.
         one, each = np.eye(1, k + 1)[0], np.column_stack([np.zeros(k), whitening.T])
         raw = raw + law.covariances(one, each[:, None], one, each[None])
-    location = at_zero + changes @ (center + unwhitened @ mean)
-    scales = changes @ unwhitened
+    units = box.radius[:-1]
+    location = np.clip(box.center[:-1] + units * (center + unwhitened @ mean), box.low[:-1], box.high[:-1])
+    scales = units[:, None] * unwhitened
     raw, best = (_symmetric(scales @ one @ scales.T) for one in (raw, best))
-    return MomentEstimates(location, raw, best, changes, law)
+    return MomentEstimates(location, raw, best, units, law)
+
+
+def share_of_tail(n_features: int) -> float:
+    """Return the fraction of a usual tail's bias in one direction: it is in all of them, a rare value in one."""
+    return 1 / math.sqrt(n_features)
 
 
 def _symmetric(matrix: Floats) -> Floats:

@@ -1,7 +1,6 @@
 r"""Protocol of the mean and covariance of all columns, one release per person."""
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from skldp.learning._constants import (
     PRODUCTS_SHARE,
 )
 from skldp.learning._levels import NormLevels
-from skldp.learning._moment_estimates import MomentEstimates, estimates_of
+from skldp.learning._moment_estimates import MomentEstimates, estimates_of, share_of_tail
 from skldp.learning._posterior import combine_reports, shrunk_means, with_least_variances
 from skldp.learning._protocol import Protocol, Question, nearest_positive
 from skldp.learning._protocol import sufficiency as sufficiency_of
@@ -98,27 +97,10 @@ class MomentsProtocol(Protocol):
     @property
     def estimates(self) -> MomentEstimates:
         """Current estimates, in the units of the declared bounds."""
-        state = self._state
-        last = state["last"]
-        last_report, cut = None, 0.0
-        k = self.n_features
-        levels = self._levels_of_products()
+        last, report = self._state["last"], None
         if last is not None and self._steps[-1][0] == "products":
-            task, report = last_report = Task.from_json(last["task"]), Report.from_json(last["report"])
-            cut = levels.bias(task.radius, self._of_usual_tail) / task.standard_error(report.n_people)
-        # Spread of a squared norm beyond that of a normal law.
-        kurtosis = max(0.0, levels.kurtosis * k / (k + 2) - 1)
-        found = estimates_of(
-            self._box.center[:-1],
-            np.diag(self._box.radius[:-1]),
-            center=np.array(state["center"]),
-            whitening=np.array(state["whitening"]),
-            remembered=np.array(state["remembered"]),
-            last=last_report,
-            kurtosis=kurtosis,
-            cut=cut,
-        )
-        return replace(found, location=np.clip(found.location, self._box.low[:-1], self._box.high[:-1]))
+            report = Task.from_json(last["task"]), Report.from_json(last["report"])
+        return estimates_of(self._box, self._state, report, self._levels_of_products())
 
     def _vector_lengths(self) -> set[int]:
         lengths = {max(2, self.n_features)}
@@ -165,11 +147,6 @@ class MomentsProtocol(Protocol):
     def _noise(self, n_people: int) -> float:
         """Error of a whitened square, in units of the radius."""
         return math.sqrt(noise_variance(n_products(self.n_features + 1), self.epsilon) / max(1, n_people))
-
-    @property
-    def _of_usual_tail(self) -> float:
-        """Fraction of the bias of a usual tail in one direction: such a tail is in all of them, a rare value in one."""
-        return 1 / math.sqrt(self.n_features)
 
     def _add_column(self, scale: float) -> None:
         state = self._state
@@ -226,7 +203,7 @@ class _Products(Question[MomentsProtocol]):
         if step < len(protocol._steps) - 1:
             return levels.radius_of_moments(noise)
         # Nothing corrects what the last task shortens.
-        return levels.radius_of_moments(noise, protocol._of_usual_tail)
+        return levels.radius_of_moments(noise, share_of_tail(protocol.n_features))
 
     def learn(self, protocol: MomentsProtocol, task: Task, report: Report) -> None:
         state, k = protocol._state, protocol.n_features
