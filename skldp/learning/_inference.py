@@ -252,10 +252,8 @@ InferenceProtocol.steps = RegressionProtocol.steps | {
 def n_people_for_intervals(protocol: InferenceProtocol) -> int | None:
     """Return the number of people from which errors are estimated, or None."""
     settings: dict[str, Any] = protocol._settings()
-
-    def enough(n: int) -> bool:
-        return InferenceProtocol(**settings | {"n_people": n}).asks_for_errors
-
     sizes = range(1, 1 << 50)
-    found = bisect.bisect_left(sizes, True, key=enough)
+    found = bisect.bisect_left(
+        sizes, True, key=lambda n: InferenceProtocol(**settings | {"n_people": n}).asks_for_errors
+    )
     return sizes[found] if found < len(sizes) else None

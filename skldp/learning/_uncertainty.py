@@ -79,17 +79,7 @@ class Estimate:
         return np.asarray(1 - np.sqrt(np.maximum(0, 1 - part)))
 
     def intervals(self, level: float) -> Floats:
-        """Return the lower and upper confidence limits of all values, by Student's distribution.
-
-        Parameters
-        ----------
-        level : float
-            Between 0 and 1: how often an interval holds the truth.
-
-        Returns
-        -------
-        ndarray of shape (n_terms, 2)
-        """
+        """Return the lower and upper confidence limits of all values, by Student's distribution, shape (n_terms, 2)."""
         return intervals_around(self.values, self.standard_errors, level, self.degrees)
 
 

@@ -323,11 +323,11 @@ def test_a_step_that_fails_changes_nothing(monkeypatch):
     for learnt in protocols(2.0, 5_000):
         asked, state = learnt.first(), learnt.to_json()
 
-        def fail(name, task, report, learnt=learnt):
-            learnt._state["center"] = None
+        def fail(protocol, task, report):
+            protocol._state["center"] = None
             raise np.linalg.LinAlgError
 
-        monkeypatch.setattr(learnt, "_take", fail)
+        monkeypatch.setattr(learnt.steps[learnt._steps[0][0]], "update", fail)
         with pytest.raises(np.linalg.LinAlgError):
             learnt.next(asked.release([[0.0, 0.0]], [0.0], noise_from()))
         assert learnt.to_json() == state
