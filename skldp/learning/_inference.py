@@ -22,10 +22,10 @@ Floats = npt.NDArray[np.float64]
 
 # Cohorts of the two Newton steps, whose scatter is their error: 48 degrees of freedom widen intervals by 3%.
 _N_COHORTS = 50
-# Fraction of these in the first step: the second takes back a third of a moment that is cut off (`newton_steps`).
+# Fraction of these in the first step. Less: the second step starts far from the truth. More: it takes back less.
 _FIRST_PART = 0.2
-# Largest mean truncation of products, in second moments of 1, for intervals: about that third.
-_MOST_CUT = 0.4
+# Largest mean truncation of products, in second moments of 1, for intervals: what the second step takes back, a third.
+_MOST_CUT = 2 * _FIRST_PART / (1 + _FIRST_PART)
 # Largest noise of second moments of 1, at the typical radius: above it hardly any table has intervals.
 _MOST_EDGE = 0.12
 # Largest bias of a gradient, in standard errors of its noise, which intervals count: the smaller, the wider.

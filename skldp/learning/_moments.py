@@ -144,10 +144,6 @@ class MomentsProtocol(Protocol):
         """Return the distribution of the norms of the products."""
         return self._levels_of("products", 1.0 + self.n_features)
 
-    def _noise(self, n_people: int) -> float:
-        """Error of a whitened square, in units of the radius."""
-        return math.sqrt(noise_variance(n_products(self.n_features + 1), self.epsilon) / max(1, n_people))
-
     def _add_column(self, scale: float) -> None:
         state = self._state
         state["columns"] = [*state["columns"], scale]
@@ -197,13 +193,14 @@ class _Products(Question[MomentsProtocol]):
         return protocol._whitened(), "products"
 
     def radius(self, protocol: MomentsProtocol) -> float:
-        step = protocol._state["step"]
-        noise = protocol._noise(protocol._steps[step][1]) * math.sqrt(protocol.n_features)
-        levels = protocol._levels_of_products()
+        step, k = protocol._state["step"], protocol.n_features
+        # Of a whitened square, for a radius of 1.
+        variance = noise_variance(n_products(k + 1), protocol.epsilon) / max(1, protocol.n_wanted)
+        noise, levels = math.sqrt(variance) * math.sqrt(k), protocol._levels_of_products()
         if step < len(protocol._steps) - 1:
             return levels.radius_of_moments(noise)
         # Nothing corrects what the last task shortens.
-        return levels.radius_of_moments(noise, share_of_tail(protocol.n_features))
+        return levels.radius_of_moments(noise, share_of_tail(k))
 
     def learn(self, protocol: MomentsProtocol, task: Task, report: Report) -> None:
         state, k = protocol._state, protocol.n_features
@@ -214,10 +211,8 @@ class _Products(Question[MomentsProtocol]):
         moments = symmetric_matrix(task.mean(report), k + 1)
         # The constant has no error.
         moments[0, 0] = 1.0
-        state["reports"] = [
-            *state["reports"],
-            [functionals.tolist(), moments.tolist(), task.standard_error(report.n_people)],
-        ]
+        reported = [functionals.tolist(), moments.tolist(), task.standard_error(report.n_people)]
+        state["reports"] = [*state["reports"], reported]
         moments, variances = combine_reports(functionals, state["reports"])
         mean = moments[0, 1:]
         edge = math.sqrt(np.mean(variances) * 2 * k)
