@@ -95,8 +95,8 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
     epsilon : float, default=1.0
         Budget (natural log) of one record: all features and the target.
     bounds : (low, high), default=(-1, 1)
-        Declared domain, each end a number or one per feature; or a dict of pairs by column name, or a list of one pair
-        per feature. Values outside are clipped.
+        Declared domain, each end a number or one number per feature; also a dict of pairs by column name, or a list of
+        one pair per feature. Values outside are clipped.
     target_bounds : (low, high), default=(-1, 1)
         Declared bounds of the target, two numbers. Predictions are clipped to them too.
     protocol : {"rounds", "once"}, default="rounds"
