@@ -1,56 +1,147 @@
-"""Functions of the estimators that learn from reports: `partial_fit` and warnings."""
+"""Base class of the estimators that learn from reports."""
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from joblib import effective_n_jobs
+from sklearn.base import BaseEstimator
+from sklearn.utils.metaestimators import available_if
 
+from skldp._checks import check_epsilon
 from skldp.domains._domain import Box
 from skldp.estimators._base import warn_out_of_domain
+from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
+from skldp.estimators._validation import BOUNDS_BY_COLUMN, EPSILON, NOISE_PARAMETERS, fit_context, input_names
 from skldp.exceptions import TooFewPeopleWarning
 from skldp.learning._person import simulate
 from skldp.learning._protocol import Protocol
+from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import noise_from
+
+_Array = npt.NDArray[np.float64]
 
 
 def takes_more(estimator: Any) -> bool:
     """Return whether `partial_fit` is available."""
+    if getattr(estimator, "inference", False):
+        raise AttributeError("partial_fit needs inference=False: the errors are of a fixed number of people.")
     # An estimator without the parameter `protocol` always has an open task.
     if getattr(estimator, "protocol", "once") != "once":
         raise AttributeError("partial_fit needs protocol='once', whose task stays open for more people.")
     return True
 
 
-def ask_all(estimator: Any, protocol: Protocol, X: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> None:
-    """Run a protocol in which every row reports once, and keep it as ``protocol_``."""
-    simulate(protocol, X, y, noise_from(estimator.seed), n_threads=effective_n_jobs(estimator.n_jobs))
-    estimator.protocol_, estimator._n_calls = protocol, 0
+class ProtocolEstimator(GuaranteeMixin, BaseEstimator, ABC):
+    """Base class of estimators that learn by a protocol, in which every row reports once."""
 
+    epsilon: float
+    bounds: Any
+    seed: Any
+    n_jobs: int | None
+    protocol_: Any
+    _parameter_constraints: dict = {"epsilon": EPSILON, "bounds": BOUNDS_BY_COLUMN, **NOISE_PARAMETERS}
+    # What is predicted if there are too few people.
+    _without_features: str
 
-def ask_more(estimator: Any, X: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> None:
-    """Collect reports of more people for the open task."""
-    task = estimator.protocol_.frozen_task
-    if task is None:
-        raise ValueError("partial_fit needs a fit with enough people for an open task. Fit again with more people.")
-    # Seeded noise must differ from that of `fit` and of earlier calls.
-    noise = noise_from(estimator.seed).spawn(3 + estimator._n_calls)[-1]
-    estimator.protocol_.add(task.release(X, y, noise, n_threads=effective_n_jobs(estimator.n_jobs)))
-    estimator._n_calls += 1
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: npt.ArrayLike, y: Any) -> Self:
+        """Fit the model; every row is one person who reports once.
 
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The private records.
+        y : array-like of shape (n_samples,)
+            Their private targets or classes.
 
-def warn_too_few(protocol: Protocol, what: str) -> None:
-    """Warn if nothing can be learnt, with the number of people needed."""
-    if not protocol.is_enough:
-        warnings.warn(
-            f"Noise hides the relations between columns: {what} predicted. Got {protocol.n_people:,} people, "
-            f"{protocol.n_features} features and epsilon {protocol.epsilon:.4g}; at least {protocol.n_needed:,} people "
-            "are needed, or fewer features.",
-            TooFewPeopleWarning,
-            stacklevel=3,
-        )
+        Returns
+        -------
+        self : object
+        """
+        return self._fit(X, y)
+
+    @available_if(takes_more)
+    def partial_fit(self, X: npt.ArrayLike, y: Any) -> Self:
+        """Collect reports of more people for the open task. Each person may report once.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+
+        Returns
+        -------
+        self : object
+        """
+        return self._fit_more(X, y) if "_guarantee_at_fit" in vars(self) else self.fit(X, y)
+
+    def _fit(self, X: Any, y: Any, *, learnt: str = "", classes: Any = None) -> Self:
+        """Run a protocol; ``learnt`` names the part of the domain that is learnt from the rows."""
+        self._forget_guarantee()
+        check_epsilon(self.epsilon)
+        rows, target = self._records(X, y, reset=True, classes=classes)
+        protocol = self._protocol(len(rows))
+        if not protocol.is_enough:
+            warnings.warn(
+                f"Noise hides the relations between columns: {self._without_features} predicted. Got "
+                f"{protocol.n_people:,} people, {protocol.n_features} features and epsilon {protocol.epsilon:.4g}; at "
+                f"least {protocol.n_needed:,} people are needed, or fewer features.",
+                TooFewPeopleWarning,
+                stacklevel=3,
+            )
+        n_threads = effective_n_jobs(self.n_jobs)
+        simulate(protocol, *self._prepared(rows, target), noise_from(self.seed), n_threads=n_threads)
+        self.protocol_, self._n_calls = protocol, 0
+        self._warn_moved(rows, target)
+        self._learn()
+        attach_guarantee(self, self._promise(protocol.guarantee()), learnt, "classes=[...]")
+        return self
+
+    def _fit_more(self, X: Any, y: Any) -> Self:
+        self._check_unchanged()
+        rows, target = self._records(X, y, reset=False)
+        task = self.protocol_.frozen_task
+        if task is None:
+            raise ValueError("partial_fit needs a fit with enough people for an open task. Fit again with more people.")
+        # Seeded noise must differ from that of `fit` and of earlier calls.
+        noise = noise_from(self.seed).spawn(3 + self._n_calls)[-1]
+        n_threads = effective_n_jobs(self.n_jobs)
+        self.protocol_.add(task.release(*self._prepared(rows, target), noise, n_threads=n_threads))
+        self._n_calls += 1
+        self._warn_moved(rows, target)
+        self._learn()
+        return self
+
+    @abstractmethod
+    def _records(self, X: Any, y: Any, *, reset: bool, classes: Any = None) -> tuple[_Array, _Array]:
+        """Return validated rows and targets."""
+
+    @abstractmethod
+    def _protocol(self, n_people: int) -> Protocol:
+        """Return the protocol for this many people."""
+
+    @abstractmethod
+    def _domain(self) -> Box:
+        """Return the declared bounds of the records, with the target."""
+
+    @abstractmethod
+    def _learn(self) -> None:
+        """Set the fitted attributes from ``protocol_``."""
+
+    def _prepared(self, rows: _Array, target: _Array) -> tuple[_Array, _Array]:
+        """Return the records in the form that the protocol takes."""
+        return rows, target
+
+    def _promise(self, guarantee: PrivacyGuarantee) -> PrivacyGuarantee:
+        """Return the protocol's guarantee and its assumptions."""
+        return guarantee
+
+    def _warn_moved(self, rows: _Array, target: _Array) -> None:
+        warn_moved(rows, target, self._domain(), input_names(self))
 
 
 def warn_moved(X: npt.NDArray[np.float64], y: npt.NDArray[np.float64], box: Box, names: Sequence[str]) -> None:

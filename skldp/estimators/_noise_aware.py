@@ -24,6 +24,8 @@ from skldp.learning._uncertainty import intervals_around
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._rows import RowMechanism
 
+Floats = npt.NDArray[np.float64]
+
 
 class NoiseAwareLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
     r"""Linear regression on released rows: least squares corrected for the known noise of the regressors.
@@ -72,10 +74,9 @@ class NoiseAwareLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
 
     Notes
     -----
-    The known effect of the mechanism on second moments is inverted; products of sampled features are weighted by their
-    probability of being released together. Plain least squares on releases has coefficients that are too small.
-    Standard errors are a sandwich of up to 200 groups of rows, so that rows must be of different people and not in
-    order of time.
+    The known effect of the mechanism on second moments is inverted; plain least squares on releases has coefficients
+    that are too small. Standard errors are a sandwich of up to 200 groups of rows, which must be of different people
+    and not in order of time.
 
     References
     ----------
@@ -143,7 +144,7 @@ class NoiseAwareLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
         self.privacy_guarantee_ = _computed_from(guarantee, self._label_guarantee(), claims)
         return self
 
-    def predict(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    def predict(self, X: npt.ArrayLike) -> Floats:
         """Predict the targets of clean rows, encoded by the mechanism.
 
         Parameters
@@ -156,10 +157,9 @@ class NoiseAwareLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
         """
         check_is_fitted(self)
         rows = validate_finite(self, X, reset=False, dtype=np.float64)
-        result: npt.NDArray[np.float64] = rows @ self.coef_ + self.intercept_
-        return result
+        return np.asarray(rows @ self.coef_ + self.intercept_)
 
-    def confidence_intervals(self, level: float = 0.95) -> npt.NDArray[np.float64]:
+    def confidence_intervals(self, level: float = 0.95) -> Floats:
         """Return normal intervals of the intercept and the coefficients.
 
         Parameters
@@ -191,8 +191,8 @@ class NoiseAwareLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
 class NoiseAwareDiscriminant(GuaranteeMixin, LinearScores, BaseEstimator):
     r"""Linear discriminant analysis of released rows, corrected for the known noise of their mechanism.
 
-    It is fitted on releases, and predicts clean rows encoded by the mechanism: ``transform`` of a transformer with
-    ``transform_noise=False``. It also predicts new releases, less accurately.
+    It predicts clean rows encoded by the mechanism (``transform`` with ``transform_noise=False``), and new releases
+    less accurately.
 
     Parameters
     ----------
@@ -231,14 +231,11 @@ class NoiseAwareDiscriminant(GuaranteeMixin, LinearScores, BaseEstimator):
     Notes
     -----
     Class means of releases are unbiased; randomised labels are weighted by the inverse of the flip matrix. The
-    covariance within classes is that of the releases, corrected by ``original_second_moment``, less that between the
-    means, projected to the nearest positive semidefinite matrix. Ridge and intercepts follow from the size of the noise
-    alone.
+    covariance is that of the releases, corrected by ``original_second_moment``, with the noise's edge as its ridge.
 
     References
     ----------
-    Fuller, "Measurement Error Models", 1987. James and Stein, "Estimation with quadratic loss", 1961, for the shrunk
-    intercepts.
+    Fuller, "Measurement Error Models", 1987.
 
     Examples
     --------
@@ -299,8 +296,8 @@ class NoiseAwareDiscriminant(GuaranteeMixin, LinearScores, BaseEstimator):
             public = as_table(self.public, "public", rows.shape[1]).astype(np.float64)
             claims.append("`public` is assumed to be public and independent of these people")
         learnt = discriminant_of_releases(rows, unbiased_members(codes, flip_matrix), mechanism, public)
-        self.mechanism_ = mechanism
-        self._learn(classes, *learnt)
+        self.mechanism_, self.classes_ = mechanism, classes
+        self._set_logits(*learnt)
         self.privacy_guarantee_ = _computed_from(guarantee, self._label_guarantee(), claims)
         return self
 

@@ -10,25 +10,18 @@ import numpy.typing as npt
 from skldp.domains._domain import Ball
 from skldp.estimators._base import warn_out_of_domain
 from skldp.estimators._private_logistic import PrivateLinearClassifier
-from skldp.estimators._validation import (
-    BOUNDS_BY_COLUMN,
-    EPSILON,
-    NOISE_PARAMETERS,
-    NumberRange,
-    as_table,
-    check_bounds,
-    check_bounds_by_column,
-)
+from skldp.estimators._validation import NumberRange, as_table, check_bounds, check_bounds_by_column
 from skldp.learning._discriminant import DiscriminantProtocol
 from skldp.mechanisms._guarantee import PrivacyGuarantee
+
+Floats = npt.NDArray[np.float64]
 
 
 class PrivateDiscriminant(PrivateLinearClassifier):
     r"""Linear discriminant analysis under local differential privacy of every vector with its class.
 
-    Each row of X with its y is a person, who releases one vector once, at the full epsilon: for nearly all people the
-    tensor of row and class. It suits many features, such as embeddings and images, and can use public vectors without
-    classes.
+    Each row of X with its y is a person, who releases one vector once, at the full epsilon. It suits many features,
+    such as embeddings and images, and can use public vectors without classes.
 
     Parameters
     ----------
@@ -36,17 +29,15 @@ class PrivateDiscriminant(PrivateLinearClassifier):
         Budget (natural log) of one record: all features and the class.
     bounds : (low, high), default=(-1, 1)
         Declared domain, each end a number or one number per feature; also a dict of pairs by column name, or a list of
-        one pair per feature. Values outside are clipped.
-        Not used with a `radius`.
+        one pair per feature. Values outside are clipped. Not used with a `radius`.
     radius : float, default=None
         Declared bound on the norms of rows; longer rows are scaled down to it. Norms should be close to it, as with
         embeddings of norm 1, because no people are spent on estimating norms.
     classes : array-like of shape (n_classes,), default=None
         Declared classes, from public knowledge. None learns them from y, with a warning and an infinite guarantee.
     public : array-like of shape (n_public, n_features), default=None
-        Public vectors of the same kind without classes, at least 10, independent of the people in X, such as published
-        texts embedded by the same model. They provide the covariance of rows, and are assigned to classes by the model
-        (self-training).
+        Public vectors of the same kind without classes, at least 10, independent of the people in X. They provide the
+        covariance of rows, and are assigned to classes by the model (self-training).
     seed : None, int, Generator or RandomState, default=None
         None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
     n_jobs : int, default=None
@@ -85,8 +76,8 @@ class PrivateDiscriminant(PrivateLinearClassifier):
 
     Notes
     -----
-    `fit` simulates a protocol: small cohorts report for the shares of the classes, the centre and the size of rows,
-    and the others report the tensor. Without public vectors, and with too few people to estimate the covariance, rows
+    `fit` simulates a protocol: small cohorts report the shares of the classes, the centre and the size of rows; the
+    others report the tensor of row and class. Without public vectors and with too few people for the covariance, rows
     are assumed to vary equally in all directions.
 
     References
@@ -109,12 +100,10 @@ class PrivateDiscriminant(PrivateLinearClassifier):
     """
 
     _parameter_constraints: dict = {
-        "epsilon": EPSILON,
-        "bounds": BOUNDS_BY_COLUMN,
+        **PrivateLinearClassifier._parameter_constraints,
         "radius": [NumberRange(Real, 0, None, closed="neither"), None],
         "classes": ["array-like", None],
         "public": ["array-like", None],
-        **NOISE_PARAMETERS,
     }
 
     def __init__(
@@ -149,10 +138,13 @@ class PrivateDiscriminant(PrivateLinearClassifier):
             low=low,
             high=high,
             in_ball=self.radius is not None,
-            public=None if self.public is None else self._prepared(as_table(self.public, "public").astype(np.float64)),
+            public=None if self.public is None else self._inside(as_table(self.public, "public").astype(np.float64)),
         )
 
-    def _prepared(self, rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def _prepared(self, rows: Floats, target: Floats) -> tuple[Floats, Floats]:
+        return self._inside(rows), target
+
+    def _inside(self, rows: Floats) -> Floats:
         return rows if self.radius is None else Ball(rows.shape[1], float(self.radius)).clip(rows).rows
 
     def _promise(self, guarantee: PrivacyGuarantee) -> PrivacyGuarantee:
@@ -161,8 +153,8 @@ class PrivateDiscriminant(PrivateLinearClassifier):
         claim = "`public` is assumed to be public and independent of these people"
         return replace(guarantee, basis=f"{guarantee.basis}; {claim}")
 
-    def _warn_moved(self, rows: npt.NDArray[np.float64], codes: npt.NDArray[np.float64]) -> None:
+    def _warn_moved(self, rows: Floats, target: Floats) -> None:
         if self.radius is None:
-            super()._warn_moved(rows, codes)
+            super()._warn_moved(rows, target)
         else:
             warn_out_of_domain(Ball(rows.shape[1], float(self.radius)).clip(rows).n_moved, rows.size)

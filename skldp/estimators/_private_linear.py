@@ -3,30 +3,25 @@
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skldp._arrays import as_numbers
-from skldp._checks import check_epsilon, check_fraction
+from skldp._checks import check_fraction
 from skldp._tables import as_frame, html_table
 from skldp.domains._domain import Box
-from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
-from skldp.estimators._learning import ask_all, ask_more, takes_more, warn_moved, warn_too_few
+from skldp.estimators._learning import ProtocolEstimator
 from skldp.estimators._validation import (
     BOUNDS,
-    BOUNDS_BY_COLUMN,
-    EPSILON,
-    NOISE_PARAMETERS,
     StrOptions,
     check_bounds,
     check_bounds_by_column,
-    fit_context,
     input_names,
     validate_finite,
 )
@@ -35,6 +30,8 @@ from skldp.learning._inference import InferenceProtocol
 from skldp.learning._regression import RegressionProtocol
 from skldp.learning._uncertainty import Estimate
 
+Floats = npt.NDArray[np.float64]
+
 
 def _asked_for_errors(self: Any) -> bool:
     if not self.inference:
@@ -42,33 +39,16 @@ def _asked_for_errors(self: Any) -> bool:
     return True
 
 
-def _takes_more(self: Any) -> bool:
-    if self.inference:
-        raise AttributeError("partial_fit needs inference=False: the errors are of a fixed number of people.")
-    return takes_more(self)
-
-
 @dataclass(frozen=True)
 class RegressionSummary:
-    """Table of the coefficients of a regression and their errors.
-
-    Attributes
-    ----------
-    names : sequence of str
-        The terms.
-    estimate : Estimate
-        Coefficients with their covariance.
-    level : float
-        Level of the intervals.
-    title : str
-    """
+    """Table of the terms of a regression: an estimate with intervals at a level. It prints as text."""
 
     names: Sequence[str]
     estimate: Estimate
     level: float
     title: str
 
-    def to_dict(self) -> dict[str, npt.NDArray[np.float64]]:
+    def to_dict(self) -> dict[str, Floats]:
         """Return the columns, one number per term; the last is the share of the standard error due to privacy."""
         lower, upper = self.estimate.intervals(self.level).T
         tail = (1 - self.level) / 2
@@ -104,7 +84,7 @@ class RegressionSummary:
         return [["", *columns], *map(list, zip(self.names, *texts, strict=True))]
 
 
-class PrivateLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
+class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
     r"""Linear regression under local differential privacy of every record with its target.
 
     Each row of X with its y is a person, who releases one vector once, at the full epsilon. The release is made for the
@@ -162,11 +142,10 @@ class PrivateLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
 
     Notes
     -----
-    `fit` simulates a :class:`~skldp.learning.RegressionProtocol` on the rows: it shuffles them, divides them into
-    cohorts, and passes the tasks and reports that a server and devices would exchange. Privacy adds about :math:`1 / s`
-    of the target's variance to the error, where s is the :func:`~skldp.learning.sufficiency`,
-    :math:`n / (v (d + 1)^2)` with v about :math:`6 / \varepsilon^2` for small epsilon. Below 3 the mean is predicted.
-    There is no `sample_weight`, because a weight would reveal information about a person.
+    `fit` simulates a :class:`~skldp.learning.RegressionProtocol`, in which cohorts of rows exchange tasks and reports
+    with a server. Privacy adds about :math:`1 / s` of the target's variance to the error, where s is the
+    :func:`~skldp.learning.sufficiency`, :math:`n / (v (d + 1)^2)` with v about :math:`6 / \varepsilon^2` for small
+    epsilon. Below 3 the mean is predicted. A `sample_weight` would reveal information about a person.
 
     References
     ----------
@@ -187,14 +166,13 @@ class PrivateLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
     (True, 2.0)
     """
 
+    _without_features = "the mean is"
     _parameter_constraints: dict = {
-        "epsilon": EPSILON,
-        "bounds": BOUNDS_BY_COLUMN,
+        **ProtocolEstimator._parameter_constraints,
         "target_bounds": BOUNDS,
         "protocol": [StrOptions({"rounds", "once"})],
         "fit_intercept": ["boolean"],
         "inference": ["boolean"],
-        **NOISE_PARAMETERS,
     }
 
     def __init__(
@@ -218,66 +196,7 @@ class PrivateLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
         self.seed = seed
         self.n_jobs = n_jobs
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
-        """Fit the model; every row is one person who reports once.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The private records.
-        y : array-like of shape (n_samples,)
-            Their private targets.
-
-        Returns
-        -------
-        self : object
-        """
-        self._forget_guarantee()
-        check_epsilon(self.epsilon)
-        rows, target = self._records(X, y, reset=True)
-        box = self._domain()
-        protocol = (InferenceProtocol if self.inference else RegressionProtocol)(
-            rows.shape[1],
-            len(rows),
-            epsilon=float(self.epsilon),
-            low=box.low,
-            high=box.high,
-            kind=self.protocol,
-            fit_intercept=self.fit_intercept,
-        )
-        warn_too_few(protocol, "the mean is")
-        ask_all(self, protocol, rows, target)
-        warn_moved(rows, target, box, input_names(self))
-        if isinstance(protocol, InferenceProtocol) and protocol.refusal:
-            warnings.warn(f"Coefficients have no intervals. {protocol.refusal}", TooFewPeopleWarning, stacklevel=2)
-        self._learnt()
-        attach_guarantee(self, protocol.guarantee())
-        return self
-
-    @available_if(_takes_more)
-    def partial_fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
-        """Collect reports of more people for the open task. Each person may report once.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-
-        Returns
-        -------
-        self : object
-        """
-        if "_guarantee_at_fit" not in vars(self):
-            return self.fit(X, y)
-        self._check_unchanged()
-        rows, target = self._records(X, y, reset=False)
-        ask_more(self, rows, target)
-        warn_moved(rows, target, self._domain(), input_names(self))
-        self._learnt()
-        return self
-
-    def predict(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    def predict(self, X: npt.ArrayLike) -> Floats:
         """Predict targets, within their declared bounds.
 
         Parameters
@@ -294,7 +213,7 @@ class PrivateLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
         return np.clip(rows @ self.coef_ + self.intercept_, low[0], high[0])
 
     @available_if(_asked_for_errors)
-    def confidence_intervals(self, level: float = 0.95) -> npt.NDArray[np.float64]:
+    def confidence_intervals(self, level: float = 0.95) -> Floats:
         """Return confidence intervals of the coefficients without a ridge.
 
         Parameters
@@ -322,17 +241,12 @@ class PrivateLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
         Parameters
         ----------
         level : float, default=0.95
-            Level of the intervals, between 0 and 1.
 
         Returns
         -------
         RegressionSummary
-            A table that prints as text, shows in notebooks, and has ``to_frame``.
-
-        Raises
-        ------
-        ValueError
-            If there were too few people for errors, or noise hides a direction of the features.
+            A table that prints as text, shows in notebooks, and has ``to_frame``. It is refused like
+            :meth:`confidence_intervals`.
         """
         check_fraction("level", level)
         estimate, protocol = self._estimate(), self.protocol_
@@ -350,7 +264,7 @@ class PrivateLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
         estimate: Estimate = self.protocol_.estimate()
         return estimate
 
-    def _records(self, X: Any, y: Any, *, reset: bool) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    def _records(self, X: Any, y: Any, *, reset: bool, classes: Any = None) -> tuple[Floats, Floats]:
         rows, target = validate_finite(self, X, y=y, reset=reset, dtype=np.float64, y_numeric=True)
         return rows, as_numbers(target, "y")
 
@@ -359,8 +273,23 @@ class PrivateLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
         target_low, target_high = check_bounds(self.target_bounds, 1, "target_bounds")
         return Box.of(np.append(low, target_low), np.append(high, target_high))
 
-    def _learnt(self) -> None:
+    def _protocol(self, n_people: int) -> RegressionProtocol:
+        box = self._domain()
+        return (InferenceProtocol if self.inference else RegressionProtocol)(
+            self.n_features_in_,
+            n_people,
+            epsilon=float(self.epsilon),
+            low=box.low,
+            high=box.high,
+            kind=self.protocol,
+            fit_intercept=self.fit_intercept,
+        )
+
+    def _learn(self) -> None:
         self.coef_, self.intercept_ = self.protocol_.coefficients, self.protocol_.intercept
+        refusal = getattr(self.protocol_, "refusal", "")
+        if refusal:
+            warnings.warn(f"Coefficients have no intervals. {refusal}", TooFewPeopleWarning, stacklevel=4)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -1,44 +1,32 @@
 """PrivateLogisticRegression: logistic regression from reports."""
 
-from abc import ABC, abstractmethod
 from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 from scipy import special
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from skldp._checks import check_epsilon
 from skldp.domains._domain import Box
 from skldp.estimators._class_codes import declared_values, encode, labels_1d, learnt_values
-from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
-from skldp.estimators._learning import ask_all, ask_more, takes_more, warn_moved, warn_too_few
-from skldp.estimators._validation import (
-    BOUNDS_BY_COLUMN,
-    EPSILON,
-    NOISE_PARAMETERS,
-    StrOptions,
-    check_bounds_by_column,
-    fit_context,
-    input_names,
-    validate_finite,
-)
+from skldp.estimators._learning import ProtocolEstimator, takes_more
+from skldp.estimators._validation import StrOptions, check_bounds_by_column, fit_context, validate_finite
 from skldp.learning._classification import ClassificationProtocol
-from skldp.learning._discriminant import DiscriminantProtocol
-from skldp.mechanisms._guarantee import PrivacyGuarantee
+
+Floats = npt.NDArray[np.float64]
 
 
 class LinearScores(ClassifierMixin):
     """Predictions of a classifier with `classes_`, and the `coef_` and `intercept_` of its logits."""
 
     classes_: np.ndarray
-    coef_: npt.NDArray[np.float64]
-    intercept_: npt.NDArray[np.float64]
+    coef_: Floats
+    intercept_: Floats
 
-    def decision_function(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    def decision_function(self, X: npt.ArrayLike) -> Floats:
         """Return the logits of the classes; of two classes, the log odds of the second.
 
         Parameters
@@ -51,7 +39,7 @@ class LinearScores(ClassifierMixin):
         """
         check_is_fitted(self)
         rows = validate_finite(self, X, reset=False, dtype=np.float64)
-        scores: npt.NDArray[np.float64] = rows @ self.coef_.T + self.intercept_
+        scores: Floats = rows @ self.coef_.T + self.intercept_
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: npt.ArrayLike) -> np.ndarray:
@@ -68,8 +56,8 @@ class LinearScores(ClassifierMixin):
         scores = self.decision_function(X)
         return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
 
-    def predict_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Return the class probabilities.
+    def predict_proba(self, X: npt.ArrayLike) -> Floats:
+        """Return the probabilities of the classes, in the order of ``classes_``.
 
         Parameters
         ----------
@@ -78,11 +66,10 @@ class LinearScores(ClassifierMixin):
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``.
         """
         return np.exp(self.predict_log_proba(X))
 
-    def predict_log_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    def predict_log_proba(self, X: npt.ArrayLike) -> Floats:
         """Return the logarithm of :meth:`predict_proba`.
 
         Parameters
@@ -95,44 +82,20 @@ class LinearScores(ClassifierMixin):
         """
         scores = self.decision_function(X)
         both = np.column_stack([np.zeros_like(scores), scores]) if scores.ndim == 1 else scores
-        result: npt.NDArray[np.float64] = special.log_softmax(both, axis=1)
-        return result
+        return np.asarray(special.log_softmax(both, axis=1))
 
-    def _learn(
-        self, classes: np.ndarray, coefficients: npt.NDArray[np.float64], intercepts: npt.NDArray[np.float64]
-    ) -> None:
+    def _set_logits(self, coefficients: Floats, intercepts: Floats) -> None:
         """Set the coefficients of every class; of two classes, as in scikit-learn, of the second."""
-        two = len(classes) == 2
-        self.classes_ = classes
+        two = len(self.classes_) == 2
         self.coef_ = np.diff(coefficients, axis=0) if two else coefficients
         self.intercept_ = np.diff(intercepts) if two else intercepts
 
 
-class PrivateLinearClassifier(GuaranteeMixin, LinearScores, BaseEstimator, ABC):
-    """Base class of classifiers that learn by a protocol, in which every row reports once."""
+class PrivateLinearClassifier(LinearScores, ProtocolEstimator):
+    """Base class of classifiers that learn by a protocol."""
 
-    epsilon: float
-    bounds: Any
     classes: Any
-    seed: Any
-    n_jobs: int | None
-
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
-        """Fit the model; every row is one person who reports once.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The private records.
-        y : array-like of shape (n_samples,)
-            Their private classes.
-
-        Returns
-        -------
-        self : object
-        """
-        return self._fit(X, y, self.classes)
+    _without_features = "the classes' shares are"
 
     @available_if(takes_more)
     @fit_context(prefer_skip_nested_validation=True)
@@ -150,31 +113,13 @@ class PrivateLinearClassifier(GuaranteeMixin, LinearScores, BaseEstimator, ABC):
         -------
         self : object
         """
-        if "_guarantee_at_fit" not in vars(self):
-            return self._fit(X, y, classes if self.classes is None else self.classes)
-        self._check_unchanged()
-        rows, codes = self._records(X, y, self.classes_, reset=False)
-        ask_more(self, self._prepared(rows), codes)
-        self._warn_moved(rows, codes)
-        self._learn(self.classes_, self.protocol_.coefficients, self.protocol_.intercepts)
-        return self
+        return self._fit_more(X, y) if "_guarantee_at_fit" in vars(self) else self._fit(X, y, classes=classes)
 
-    def _fit(self, X: Any, y: Any, declared: Any) -> Self:
-        self._forget_guarantee()
-        check_epsilon(self.epsilon)
-        rows, codes = self._records(X, y, declared, reset=True)
-        protocol = self._protocol(len(rows))
-        warn_too_few(protocol, "the classes' shares are")
-        ask_all(self, protocol, self._prepared(rows), codes)
-        self._warn_moved(rows, codes)
-        self._learn(self.classes_, protocol.coefficients, protocol.intercepts)
-        learnt = "the classes" if declared is None else ""
-        attach_guarantee(self, self._promise(protocol.guarantee()), learnt, "classes=[...]")
-        return self
+    def _fit(self, X: Any, y: Any, *, learnt: str = "", classes: Any = None) -> Self:
+        declared = classes if self.classes is None else self.classes
+        return super()._fit(X, y, learnt="the classes" if declared is None else learnt, classes=declared)
 
-    def _records(
-        self, X: Any, y: Any, classes: Any, *, reset: bool
-    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    def _records(self, X: Any, y: Any, *, reset: bool, classes: Any = None) -> tuple[Floats, Floats]:
         rows = validate_finite(self, X, reset=reset, dtype=np.float64)
         labels = labels_1d(y)
         check_consistent_length(rows, labels)
@@ -184,22 +129,12 @@ class PrivateLinearClassifier(GuaranteeMixin, LinearScores, BaseEstimator, ABC):
                 raise ValueError("y must have at least 2 classes. Got one class instead.")
         return rows, encode(labels, self.classes_, "y").astype(np.float64)
 
-    @abstractmethod
-    def _protocol(self, n_people: int) -> ClassificationProtocol | DiscriminantProtocol:
-        """Return the protocol for this many people."""
-
-    def _prepared(self, rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Return the rows in the form that the protocol takes."""
-        return rows
-
-    def _promise(self, guarantee: PrivacyGuarantee) -> PrivacyGuarantee:
-        """Return the protocol's guarantee and its assumptions."""
-        return guarantee
-
-    def _warn_moved(self, rows: npt.NDArray[np.float64], codes: npt.NDArray[np.float64]) -> None:
+    def _domain(self) -> Box:
         low, high = check_bounds_by_column(self.bounds, self)
-        box = Box.of(np.append(low, 0), np.append(high, len(self.classes_) - 1))
-        warn_moved(rows, codes, box, input_names(self))
+        return Box.of(np.append(low, 0), np.append(high, len(self.classes_) - 1))
+
+    def _learn(self) -> None:
+        self._set_logits(self.protocol_.coefficients, self.protocol_.intercepts)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -269,12 +204,10 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
 
     Notes
     -----
-    `fit` simulates a :class:`~skldp.learning.ClassificationProtocol` on the rows: first cohorts report the shares of
-    the classes, the centre and the second moments of the features; the others report gradients of the likelihood at
-    the current model. One update combines all gradients by their known noise. The slopes are 0 if the ``sufficiency``
-    of `protocol_`, that of a regression divided by the number of classes less one, is below 3. Records of people are
-    clipped to `bounds`; rows to predict are not. There is no `sample_weight`, because a weight would reveal information
-    about a person.
+    `fit` simulates a :class:`~skldp.learning.ClassificationProtocol`: cohorts report the shares of the classes, the
+    centre and the second moments of the features, and then gradients at the current model. The slopes are 0 if the
+    ``sufficiency`` of `protocol_`, that of a regression divided by the number of classes less one, is below 3. Rows to
+    predict are not clipped to `bounds`. A `sample_weight` would reveal information about a person.
 
     References
     ----------
@@ -293,13 +226,11 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
     """
 
     _parameter_constraints: dict = {
-        "epsilon": EPSILON,
-        "bounds": BOUNDS_BY_COLUMN,
+        **ProtocolEstimator._parameter_constraints,
         "classes": ["array-like", None],
         "protocol": [StrOptions({"rounds", "once"})],
         "fit_intercept": ["boolean"],
         "class_weight": [StrOptions({"balanced"}), dict, None],
-        **NOISE_PARAMETERS,
     }
 
     def __init__(

@@ -1,33 +1,24 @@
 """PrivateMoments: mean and covariance from reports."""
 
 from collections.abc import Sequence
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from skldp._checks import check_epsilon, is_integer
+from skldp._checks import is_integer
 from skldp.domains._domain import Box
 from skldp.estimators._base import warn_moved_rows
-from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
-from skldp.estimators._learning import ask_all, ask_more, warn_too_few
-from skldp.estimators._validation import (
-    BOUNDS_BY_COLUMN,
-    EPSILON,
-    NOISE_PARAMETERS,
-    NumberRange,
-    check_bounds_by_column,
-    fit_context,
-    validate_finite,
-)
+from skldp.estimators._learning import ProtocolEstimator
+from skldp.estimators._validation import check_bounds_by_column, fit_context, validate_finite
 from skldp.learning._moment_estimates import LinearFit
 from skldp.learning._moments import MomentsProtocol
 
+Floats = npt.NDArray[np.float64]
 
-class PrivateMoments(GuaranteeMixin, BaseEstimator):
+
+class PrivateMoments(ProtocolEstimator):
     r"""Mean and covariance of all columns under local differential privacy of every record.
 
     Each row of X is a person, who releases one vector once, at the full epsilon. The regression of any column on others
@@ -75,8 +66,7 @@ class PrivateMoments(GuaranteeMixin, BaseEstimator):
     Warns
     -----
     TooFewPeopleWarning
-        If there are too few people to estimate products. Only the means are estimated then, and `covariance_` is that
-        of uncorrelated columns with equal variance in units of the bounds.
+        If there are too few people for products. `covariance_` then has equal variances in units of the bounds.
     OutOfDomainWarning
         Reports the number of values that were moved into the bounds.
 
@@ -87,9 +77,8 @@ class PrivateMoments(GuaranteeMixin, BaseEstimator):
 
     Notes
     -----
-    `fit` simulates a :class:`~skldp.learning.MomentsProtocol`. A 95% interval is the estimate and 1.96
-    standard errors on both sides. Noise hides a few extreme records, such as typing errors: choose bounds that exclude
-    them.
+    `fit` simulates a :class:`~skldp.learning.MomentsProtocol`. Noise hides a few extreme records, such as typing
+    errors: choose bounds that exclude them.
 
     References
     ----------
@@ -110,19 +99,10 @@ class PrivateMoments(GuaranteeMixin, BaseEstimator):
     True
     """
 
-    _parameter_constraints: dict = {
-        "epsilon": EPSILON,
-        "bounds": BOUNDS_BY_COLUMN,
-        **NOISE_PARAMETERS,
-    }
+    _without_features = "no more than the means and one spread are"
 
     def __init__(
-        self,
-        epsilon: float = 1.0,
-        *,
-        bounds: Any = (-1, 1),
-        seed: Any = None,
-        n_jobs: int | None = None,
+        self, epsilon: float = 1.0, *, bounds: Any = (-1, 1), seed: Any = None, n_jobs: int | None = None
     ) -> None:
         self.epsilon = epsilon
         self.bounds = bounds
@@ -144,47 +124,18 @@ class PrivateMoments(GuaranteeMixin, BaseEstimator):
         -------
         self : object
         """
-        self._forget_guarantee()
-        check_epsilon(self.epsilon)
-        rows = validate_finite(self, X, reset=True, dtype=np.float64)
-        box = self._domain()
-        protocol = MomentsProtocol(rows.shape[1], len(rows), epsilon=float(self.epsilon), low=box.low, high=box.high)
-        warn_too_few(protocol, "no more than the means and one spread are")
-        ask_all(self, protocol, rows, np.zeros(len(rows)))
-        warn_moved_rows(self, box.clip(rows).n_moved, rows, box)
-        self._learnt()
-        attach_guarantee(self, protocol.guarantee())
-        return self
+        return self._fit(X, y)
 
     def partial_fit(self, X: npt.ArrayLike, y: Any = None) -> Self:
-        """Collect reports of more people for the open task. Each person may report once.
+        """Collect reports of more people for the open task, with the parameters of `fit`. Each may report once."""
+        return super().partial_fit(X, y)
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self : object
-        """
-        if "_guarantee_at_fit" not in vars(self):
-            return self.fit(X)
-        self._check_unchanged()
-        rows = validate_finite(self, X, reset=False, dtype=np.float64)
-        ask_more(self, rows, np.zeros(len(rows)))
-        box = self._domain()
-        warn_moved_rows(self, box.clip(rows).n_moved, rows, box)
-        self._learnt()
-        return self
-
-    def correlations(self) -> npt.NDArray[np.float64]:
+    def correlations(self) -> Floats:
         """Return the correlations of all columns, from `covariance_`, shape (n_features, n_features)."""
         check_is_fitted(self)
         return self._estimates.correlations()
 
-    def regress(self, target: int | str, on: Sequence[int | str] | None = None, *, alpha: float = 0.0) -> LinearFit:
+    def regress(self, target: int | str, on: Sequence[int | str] | None = None) -> LinearFit:
         """Regress a column on others, at no further cost.
 
         Parameters
@@ -193,8 +144,6 @@ class PrivateMoments(GuaranteeMixin, BaseEstimator):
             A column, by position or name.
         on : sequence of int or str, default=None
             None takes all other columns.
-        alpha : float, default=0.0
-            Ridge, as the factor by which the variance of each regressor is increased.
 
         Returns
         -------
@@ -204,18 +153,16 @@ class PrivateMoments(GuaranteeMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If a column is not in X or named twice, or `alpha` is not a number >= 0.
+            If a column is not in X or named twice.
         """
         check_is_fitted(self)
-        if not NumberRange(Real, 0, None, closed="left").is_satisfied_by(alpha):
-            raise ValueError(f"alpha must be a finite number >= 0. Got {alpha!r} instead.")
         of_target = self._column(target)
         chosen = [j for j in range(self.n_features_in_) if j != of_target] if on is None else on
         others = list(map(self._column, chosen))
         if not others or len({*others, of_target}) <= len(others):
             raise ValueError(f"on must name at least one column, each once and not the target. Got {on!r} instead.")
         box = self._domain()
-        return self._estimates.regress(of_target, others, float(alpha), (box.low[of_target], box.high[of_target]))
+        return self._estimates.regress(of_target, others, (box.low[of_target], box.high[of_target]))
 
     def _column(self, named: Any) -> int:
         """Return the position of a column given by position or name."""
@@ -230,7 +177,19 @@ class PrivateMoments(GuaranteeMixin, BaseEstimator):
     def _domain(self) -> Box:
         return Box.of(*check_bounds_by_column(self.bounds, self))
 
-    def _learnt(self) -> None:
+    def _records(self, X: Any, y: Any, *, reset: bool, classes: Any = None) -> tuple[Floats, Floats]:
+        rows = validate_finite(self, X, reset=reset, dtype=np.float64)
+        return rows, np.zeros(len(rows))
+
+    def _protocol(self, n_people: int) -> MomentsProtocol:
+        box = self._domain()
+        return MomentsProtocol(self.n_features_in_, n_people, epsilon=float(self.epsilon), low=box.low, high=box.high)
+
+    def _warn_moved(self, rows: Floats, target: Floats) -> None:
+        box = self._domain()
+        warn_moved_rows(self, box.clip(rows).n_moved, rows, box)
+
+    def _learn(self) -> None:
         estimates = self._estimates = self.protocol_.estimates
         self.location_, self.covariance_ = estimates.location, estimates.covariance
         self.raw_covariance_ = estimates.raw_covariance

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from skldp.learning._constants import DETECTED
 from skldp.mechanisms._rows import RowMechanism
 
 # Number of groups of moments, whose spread estimates the errors.
 _MOST_GROUPS = 200
-# A direction is known if its variance is this many standard errors above 0.
-_CLEAR = 5.0
 
 _Array = npt.NDArray[np.float64]
 
@@ -38,14 +37,12 @@ def least_squares_of_releases(
 
     Notes
     -----
-    With :math:`S_{xx}, S_{xy}` the moments of the true rows, which the mechanism's
-    ``original_second_moment`` gives without bias, :math:`\hat\beta = S_{xx}^{-1} S_{xy}`: the noise of the regressors
-    makes plain least squares too small (attenuation), and this does not. Moments are affine in the rows' products, so
-    that the scatter of groups' estimating equations :math:`S_{xy} - S_{xx} \hat\beta` has the law of the errors,
-    whatever the mechanism: a sandwich.
+    With :math:`S_{xx}, S_{xy}` the moments of the true rows, which ``original_second_moment`` estimates without bias,
+    :math:`\hat\beta = S_{xx}^{-1} S_{xy}` has no attenuation. Moments are affine in the rows' products: the scatter of
+    the groups' estimating equations :math:`S_{xy} - S_{xx} \hat\beta` has the law of the errors (a sandwich).
 
-    Where the corrected variance of a direction is less than five standard errors above 0, noise hides it. It is then
-    raised to that, which shrinks the coefficients, and has no standard error.
+    Noise hides a direction whose corrected variance is less than four standard errors above 0. The variance is raised
+    to that, which shrinks the coefficients, and they have no standard errors.
 
     References
     ----------
@@ -71,11 +68,11 @@ def least_squares_of_releases(
     values, vectors = np.linalg.eigh(gram / np.outer(scale, scale))
     turned = vectors / scale[:, None]
     errors = _error_of_mean(np.einsum("ij,gik,kj->gj", turned, about[:, 1:-1, 1:-1], turned))
-    least = np.maximum(_CLEAR * np.sqrt(np.diag(errors)), 1e-12)
+    least = np.maximum(DETECTED * np.sqrt(np.diag(errors)), 1e-12)
     coef = turned @ ((turned.T @ products) / np.maximum(values, least))
     clear = bool((values >= least).all())
     # The required number of people grows with the squared error; below its own error only that bound is known.
-    share = float((least / np.maximum(values, least / _CLEAR)).max())
+    share = float((least / np.maximum(values, least / DETECTED)).max())
     n_needed = n if clear else max(n + 1, math.ceil(n * share**2))
     constant = whole[0, -1] - coef @ whole[0, 1:-1] if fit_intercept else 0.0
     covariance = np.full((d + 1, d + 1), np.nan)

@@ -8,71 +8,52 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from skldp.learning._constants import LEAST_PER_NUMBER, LEAST_VARIANCE, LEVELS_SHARE, PREPARATION_SHARE
 from skldp.learning._levels import NormLevels
 from skldp.learning._posterior import combine_reports
 from skldp.learning._protocol import Question, Step, split_evenly
 from skldp.learning._regression import RegressionProtocol
 from skldp.learning._reports import Report
 from skldp.learning._tasks import Task, noise_variance
-from skldp.learning._uncertainty import (
-    Estimate,
-    gram_edge,
-    inverse_where_known,
-    newton_steps,
-    scatter,
-    semicircle,
-)
+from skldp.learning._uncertainty import Estimate, gram_edge, inverse_where_known, newton_steps, scatter, semicircle
 from skldp.learning._vectors import n_products, symmetric_matrix
 
-# Fractions of people: for the model, for the sizes of terms, for each of several cohorts of second moments and their
-# levels, for the levels of gradients, and of the rest, for the first Newton step.
-_MODEL_SHARE, _SIZES_SHARE, _GRAM_SHARE, _GRAM_LEVELS, _GRADIENT_LEVELS = 0.33, 0.05, 0.09, 0.035, 0.04
-_N_GRAMS, _FIRST_PART = 2, 0.2
-# Number of cohorts of the two steps, whose spread is their error, and the smallest cohort.
-_N_COHORTS, _LEAST_PEOPLE = 50, 20
-# Smallest number of people, in units of one over the largest share that a cohort of levels has.
-_LEAST_SHARE = 0.012
-# Largest noise of second moments, in a scale in which they are 1, for which errors are estimated: at the typical
-# radius, and at the radius from their levels.
-_MOST_EDGE, _MOST_NOISE = 0.12, 0.25
-# Largest mean truncation of squared norms for which there are intervals; the first step diverges if a third of a moment
-# in one direction is cut.
-_MOST_CUT = 0.4
-# Smallest largest squared weight at which a feature is named as hidden by noise.
-_HIDES = 0.1
-# Largest mean truncation: of a gradient in standard errors of the noise, of products in the largest noise eigenvalue.
-_GRADIENT_CUT, _GRAM_CUT = 0.05, 0.3
+Floats = npt.NDArray[np.float64]
+
+# Cohorts of the two Newton steps, whose scatter is their error: 48 degrees of freedom widen intervals by 3%.
+_N_COHORTS = 50
+# Fraction of these in the first step. Less: the second step starts far from the truth. More: it takes back less.
+_FIRST_PART = 0.2
+# Largest mean truncation of products, in second moments of 1, for intervals: what the second step takes back, a third.
+_MOST_CUT = 2 * _FIRST_PART / (1 + _FIRST_PART)
+# Largest noise of second moments of 1, at the typical radius: above it hardly any table has intervals.
+_MOST_EDGE = 0.12
+# Largest bias of a gradient, in standard errors of its noise, which intervals count: the smaller, the wider.
+_GRADIENT_CUT = 0.05
+# Largest mean truncation of products, in the largest eigenvalue of their noise: the smaller, the more noise.
+_GRAM_CUT = 0.3
+# Cohorts of second moments: the first one whitens the terms of the second.
+_N_GRAMS = 2
 
 
 class InferenceProtocol(RegressionProtocol):
     r"""Interactive protocol of linear regression with standard errors of its coefficients.
 
-    Some of the people learn the model, as they would in a :class:`RegressionProtocol`. The others are asked in radii at
-    which little is cut off, for two Newton steps without a ridge: a part of them for the features' second moments,
-    the last fifty cohorts for gradients at the model and where the first ten of them lead, whose scatter is the error.
+    A third of the people learn the model, as in a :class:`RegressionProtocol`, and a third report second moments. The
+    others report gradients :math:`P'x (y - x'\beta)` in fifty cohorts: ten at the model, and forty after a Newton step.
+    Their scatter is the error of the two steps (``newton_steps``).
 
-    The intervals are for the coefficients of least squares of records moved into their bounds. Gradients
-    :math:`P'x (y - x'\beta)` are cut off at the smallest radius whose bias, by the reported levels, is at
-    most a twentieth of the noise's standard error, which the intervals count. A tail of fewer people than
-    :attr:`undetected_share` may go unseen.
-
-    A radius cuts off second moments of features that few people are far out in, such as rare categories, and steps are
-    too long. Up to a third of a moment the second step, which is no whole one, takes it back (see ``newton_steps``).
-    Where more is cut off, in the mean of everybody and whatever the direction, there are no intervals; nor where the
-    second moments of some direction do not stand out of the noise. :attr:`refusal` says so.
+    The intervals are for least squares of records clipped to their bounds. The bias of clipped gradients, by the
+    reported levels, is at most a twentieth of the standard error from noise, and counted. A tail of fewer people than
+    :attr:`undetected_share` may go unseen. There are no intervals if more than a third of the second moments may be
+    clipped, as of rare categories, or if noise hides a direction; :attr:`refusal` says so.
     """
 
     def __init__(self, n_features: int, n_people: int, **settings: Any) -> None:
         self._n_model = n_people
         super().__init__(n_features, n_people, **settings)
-        self._state |= {
-            "scaling": np.eye(self.n_terms).tolist(),
-            "grams": [],
-            "terms_cut": 0.0,
-            "start": None,
-            "first": None,
-            "second": None,
-        }
+        self._state |= {"scaling": np.eye(self.n_terms).tolist(), "grams": [], "terms_cut": 0.0}
+        self._state |= {"start": None, "first": None, "second": None}
 
     @property
     def asks_for_errors(self) -> bool:
@@ -82,14 +63,14 @@ class InferenceProtocol(RegressionProtocol):
     @property
     def refusal(self) -> str:
         """Reason for a missing estimate, or an empty text."""
-        told = [self._state[name] for name in ("first", "second")]
+        state, told = self._state, [self._state[name] for name in ("first", "second")]
         if not self.asks_for_errors:
             needed = n_people_for_intervals(self)
             rule = "more than one term" if needed is None else f"at least {needed:,} people"
             return f"It takes {rule} for standard errors at epsilon {self.epsilon:.4g}. Got {self.n_people:,} people."
-        if any(one is None or one["cohorts"] < 2 for one in told):
+        if state["start"] is None or any(one is None or one["cohorts"] < 2 for one in told):
             return "At least two of the cohorts of each of the last two tasks must have answered. Got fewer."
-        if self._state["terms_cut"] > _MOST_CUT:
+        if state["terms_cut"] > _MOST_CUT:
             return (
                 "Few people's features may be so far out that their second moments are cut off. Got long tails, or "
                 "categories that few people have. It takes more people, fewer features or tighter bounds."
@@ -129,9 +110,9 @@ class InferenceProtocol(RegressionProtocol):
         if not unknown.size:
             return []
         weights = ((np.array(self._state["scaling"]) @ unknown) ** 2).sum(axis=1)[-self.n_features :]
-        return np.flatnonzero(weights >= weights.max() * _HIDES).tolist()
+        return np.flatnonzero(weights >= weights.mean()).tolist()
 
-    def _in_units(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    def _in_units(self) -> tuple[Floats, Floats]:
         """Return the affine map from the model's terms to those of the data."""
         middle, radius = self._box.center, self._box.radius
         shift, matrix = np.zeros(self.n_terms), np.zeros((self.n_terms,) * 2)
@@ -143,19 +124,21 @@ class InferenceProtocol(RegressionProtocol):
             matrix[0] = -radius[-1] * np.append(-1.0, center[:-1] + middle[:-1] / radius[:-1])
         return shift, matrix
 
-    def _gram(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    def _gram(self) -> tuple[Floats, Floats]:
         """Return the second moments of the scaled terms, and the variances of their noise."""
         gram, variances = combine_reports(np.array(self._state["scaling"]).T, self._state["grams"])
         # Released products are scaled by sqrt(2) off the diagonal.
         return gram, variances * (1 + np.eye(self.n_terms)) / 2
 
     def _plan(self) -> list[tuple[str, int]]:
-        n = self.n_people
-        shares = (_SIZES_SHARE, _GRAM_SHARE, _GRAM_LEVELS, _GRADIENT_LEVELS)
-        n_sizes, n_gram, n_gram_levels, n_gradient_levels = (int(share * n) for share in shares)
-        model = self._plan_of_model(int(_MODEL_SHARE * n))
+        # A third of the people each: for the model, for the scale of its terms, and for the gradients.
+        n, third = self.n_people, self.n_people // 3
+        n_sizes, n_levels = int(PREPARATION_SHARE * n), int(LEVELS_SHARE * n)
+        n_gram = (third - n_sizes - n_levels) // _N_GRAMS - n_levels
+        cohorts = split_evenly(third, _N_COHORTS)
+        model = self._plan_of_model(n - (third + n_sizes + n_levels + _N_GRAMS * (n_levels + n_gram)))
         if not (
-            n * _LEAST_SHARE >= 1
+            cohorts[0] >= LEAST_PER_NUMBER
             # PrivUnit needs d >= 2.
             and self.n_terms > 1
             and any(name == "products" for name, _ in model)
@@ -163,16 +146,10 @@ class InferenceProtocol(RegressionProtocol):
         ):
             return self._plan_of_model(n)
         self._n_model = sum(wanted for _, wanted in model)
-        steps = [
-            *model,
-            ("sizes", n_sizes),
-            *[("gram_levels", n_gram_levels), ("gram", n_gram)] * _N_GRAMS,
-            ("first_levels", n_gradient_levels),
-        ]
-        left = n - sum(wanted for _, wanted in steps)
-        cohorts = split_evenly(left, max(4, min(_N_COHORTS, left // _LEAST_PEOPLE)))
-        n_first = max(2, round(_FIRST_PART * len(cohorts)))
-        return steps + [("first" if i < n_first else "second", people) for i, people in enumerate(cohorts)]
+        scale = [("sizes", n_sizes), *[("gram_levels", n_levels), ("gram", n_gram)] * _N_GRAMS]
+        n_first = round(_FIRST_PART * _N_COHORTS)
+        gradients = [("first" if i < n_first else "second", people) for i, people in enumerate(cohorts)]
+        return [*model, *scale, ("first_levels", n_levels), *gradients]
 
     def _plan_of_model(self, n_people: int) -> list[tuple[str, int]]:
         return RegressionProtocol(**self._settings() | {"n_people": max(1, n_people)})._steps
@@ -181,23 +158,20 @@ class InferenceProtocol(RegressionProtocol):
         lengths = super()._vector_lengths()
         return lengths | {n_products(self.n_terms)} if self.asks_for_errors else lengths
 
-    def _scaled_terms(self) -> npt.NDArray[np.float64]:
+    def _scaled_terms(self) -> Floats:
         """Return the functionals of the scaled terms."""
-        result: npt.NDArray[np.float64] = np.array(self._state["scaling"]).T @ self._terms()
-        return result
-
-    @property
-    def _expected_norm(self) -> float:
-        return math.sqrt(self.n_terms) * float(self._state["deviation"])
+        return np.asarray(np.array(self._state["scaling"]).T @ self._terms())
 
     def _gram_levels(self) -> NormLevels:
         return self._levels_of("gram", float(self.n_terms))
 
+    def _gradient_levels(self) -> NormLevels:
+        return self._levels_of("first", math.sqrt(self.n_terms) * float(self._state["deviation"]))
+
     @property
     def undetected_share(self) -> float:
         """Largest share of people beyond the radii who may go unseen."""
-        levels = [self._gram_levels(), self._levels_of("first", self._expected_norm)]
-        return max(one.detectable for one in levels)
+        return max(self._gram_levels().detectable, self._gradient_levels().detectable)
 
 
 class _Sizes(Step[InferenceProtocol]):
@@ -216,14 +190,15 @@ class _Sizes(Step[InferenceProtocol]):
 class _Gram(Question[InferenceProtocol]):
     """Products of the scaled terms, which scale those of the next step."""
 
-    def functionals(self, protocol: InferenceProtocol) -> tuple[npt.NDArray[np.float64], str]:
+    def functionals(self, protocol: InferenceProtocol) -> tuple[Floats, str]:
         return protocol._scaled_terms(), "products"
 
     def radius(self, protocol: InferenceProtocol) -> float:
         people = max(1, protocol._people_of("gram") // _N_GRAMS)
         noise = gram_edge(1.0, protocol.n_terms, protocol.epsilon, people)
-        radius = protocol._gram_levels().radius_within(_GRAM_CUT, noise)
-        return min(radius, _MOST_NOISE / noise * math.sqrt(_N_GRAMS))
+        # Of both cohorts, second moments that count as known stand out of the noise.
+        most = LEAST_VARIANCE / noise * math.sqrt(_N_GRAMS)
+        return min(protocol._gram_levels().radius_within(_GRAM_CUT, noise), most)
 
     def learn(self, protocol: InferenceProtocol, task: Task, report: Report) -> None:
         state, scaling = protocol._state, np.array(protocol._state["scaling"])
@@ -242,10 +217,10 @@ class _Gram(Question[InferenceProtocol]):
             protocol._state["terms_cut"] = sys.float_info.max
 
 
-class _First(Question[InferenceProtocol]):
+class _Newton(Question[InferenceProtocol]):
     """Gradients at the model, whose Newton step is the start of the second ones."""
 
-    def functionals(self, protocol: InferenceProtocol) -> tuple[npt.NDArray[np.float64], str]:
+    def functionals(self, protocol: InferenceProtocol) -> tuple[Floats, str]:
         start = protocol._state["start"] if self._name == "second" else None
         residual = np.eye(protocol.n_features + 2)[-1] - np.array(start or protocol._state["beta"]) @ protocol._terms()
         return np.vstack([protocol._scaled_terms(), residual]), "gradient"
@@ -253,44 +228,32 @@ class _First(Question[InferenceProtocol]):
     def radius(self, protocol: InferenceProtocol) -> float:
         people = max(1, protocol._people_of("first") + protocol._people_of("second"))
         noise = math.sqrt(noise_variance(protocol.n_terms, protocol.epsilon) / people)
-        levels = protocol._levels_of("first", protocol._expected_norm)
-        return levels.radius_within(_GRADIENT_CUT, noise)
+        return protocol._gradient_levels().radius_within(_GRADIENT_CUT, noise)
 
     def learn(self, protocol: InferenceProtocol, task: Task, report: Report) -> None:
         state = protocol._state
-        state["first"] = told = scatter(state["first"], task.mean(report), report.n_people)
-        if state["grams"]:
+        state[self._name] = told = scatter(state[self._name], task.mean(report), report.n_people)
+        if self._name == "first" and state["grams"]:
             inverse, _ = inverse_where_known(*protocol._gram())
             step = np.array(state["scaling"]) @ inverse @ np.array(told["sum"]) / told["people"]
             state["start"] = (np.array(state["beta"]) + step).tolist()
-
-
-class _Second(_First):
-    """Gradients one Newton step further."""
-
-    def learn(self, protocol: InferenceProtocol, task: Task, report: Report) -> None:
-        state = protocol._state
-        if state["start"] is not None:
-            state["second"] = scatter(state["second"], task.mean(report), report.n_people)
 
 
 InferenceProtocol.steps = RegressionProtocol.steps | {
     "sizes": _Sizes(),
     "gram_levels": _Gram("gram"),
     "gram": _Gram("gram"),
-    "first_levels": _First("first"),
-    "first": _First("first"),
-    "second": _Second("second"),
+    "first_levels": _Newton("first"),
+    "first": _Newton("first"),
+    "second": _Newton("second"),
 }
 
 
 def n_people_for_intervals(protocol: InferenceProtocol) -> int | None:
     """Return the number of people from which errors are estimated, or None."""
     settings: dict[str, Any] = protocol._settings()
-
-    def enough(n: int) -> bool:
-        return InferenceProtocol(**settings | {"n_people": n}).asks_for_errors
-
     sizes = range(1, 1 << 50)
-    found = bisect.bisect_left(sizes, True, key=enough)
+    found = bisect.bisect_left(
+        sizes, True, key=lambda n: InferenceProtocol(**settings | {"n_people": n}).asks_for_errors
+    )
     return sizes[found] if found < len(sizes) else None

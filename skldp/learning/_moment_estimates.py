@@ -1,42 +1,42 @@
 r"""Estimates from the moments of a table: covariance, correlations, and the regression of any column on others."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import linalg
 
 from skldp._arrays import as_numbers, kind_of
+from skldp.domains._domain import Box
+from skldp.learning._levels import NormLevels
 from skldp.learning._protocol import nearest_positive
 from skldp.learning._reports import Report
 from skldp.learning._tasks import Task
 from skldp.learning._vectors import symmetric_matrix
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 
+Floats = npt.NDArray[np.float64]
+
 
 @dataclass(frozen=True)
 class ReleasedProducts:
     r"""Distribution of the mean release of a task of the form ``"products"``.
 
-    A person's terms are :math:`v = (1, x)`, x being numbers whose mean is 0, and what the task makes of them is
-    :math:`u = K v`, whose first number is a constant. The mean of the released products estimates
-    :math:`M = E[v v^\top]`, and of it all that is asked for are numbers :math:`a^\top M b`.
+    Terms :math:`v = (1, x)`, x with mean 0, are encoded as :math:`u = K v`, whose first number is a constant. The mean
+    of the released products estimates :math:`M = E[v v^\top]`, of which numbers :math:`a^\top M b` are needed.
 
-    Shapes: `functionals` (k, k); `covariance` (k - 1, k - 1).
+    Shapes: `functionals` K (k, k); `covariance` (k - 1, k - 1).
 
-    A release z of the vector p of products, in units of the radius, is a uniform point of a cap or its complement on a
-    sphere that is known, about p lifted to it. So its second moments are known as well
-    (``second_moments``): :math:`E[z z^\top \mid p] = \text{across}\, I +
-    (\text{along} - \text{across})\, p p^\top`, and over all people
+    A release z of the vector p of products, in units of the radius, has known second moments (``second_moments``):
+    :math:`E[z z^\top \mid p] = \text{across}\, I + (\text{along} - \text{across})\, p p^\top`, and over all people
 
     .. math:: \operatorname{Cov} z = \text{across}\, I + (\text{along} - \text{across}) E[p p^\top] - E[p] E[p]^\top.
 
-    Only :math:`E[p p^\top]`, the fourth moments of people, is not: it is taken as that of an elliptical law, whose
-    products of four are those of a normal one and `kurtosis` times the same of x alone. It weighs little as long as
-    the noise of the release is larger than what people differ by. The constant's own square is known, so that what is
-    released of it is left out.
+    The fourth moments :math:`E[p p^\top]` are taken as those of an elliptical law: a normal one's, and `kurtosis` times
+    those of x alone. They count little while noise exceeds the spread of people. The square of the constant is known.
 
     Isserlis, "On a formula for the product-moment coefficient of any order of a normal frequency distribution",
     Biometrika, 1918. Muirhead, "Aspects of multivariate statistical theory", 1982, section 1.6, for elliptical laws.
@@ -44,18 +44,12 @@ class ReleasedProducts:
 
     task: Task
     n_people: int
-    functionals: npt.NDArray[np.float64]
-    covariance: npt.NDArray[np.float64]
+    functionals: Floats
+    covariance: Floats
     kurtosis: float = 0.0
     cut: float = 0.0
 
-    def covariances(
-        self,
-        a: npt.NDArray[np.float64],
-        b: npt.NDArray[np.float64],
-        c: npt.NDArray[np.float64],
-        d: npt.NDArray[np.float64],
-    ) -> npt.NDArray[np.float64]:
+    def covariances(self, a: Floats, b: Floats, c: Floats, d: Floats) -> Floats:
         r"""Return the covariance of the estimates of :math:`a^\top M b` and :math:`c^\top M d`.
 
         Shapes: `a, b, c, d` (..., k); result (...).
@@ -64,8 +58,8 @@ class ReleasedProducts:
         a0, b0, c0, d0 = (one[..., 0] for one in (a, b, c, d))
         known = a0 * b0 * c0 * d0
 
-        def centred(one: npt.NDArray[np.float64], other: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-            product: npt.NDArray[np.float64] = ((one[..., 1:] @ self.covariance) * other[..., 1:]).sum(axis=-1)
+        def centred(one: Floats, other: Floats) -> Floats:
+            product: Floats = ((one[..., 1:] @ self.covariance) * other[..., 1:]).sum(axis=-1)
             return product
 
         ab, cd, ac, bd, ad, bc = (centred(*two) for two in ((a, b), (c, d), (a, c), (b, d), (a, d), (b, c)))
@@ -81,8 +75,7 @@ class ReleasedProducts:
         second = cd + c0 * d0 - constant * c[..., 0] * d[..., 0]
         of_noise = of_noise * (1 + self.cut**2)
         total = self.task.radius**2 * across * of_noise + (along - across) * (of_people + first * second)
-        result: npt.NDArray[np.float64] = (total - first * second) / self.n_people
-        return result
+        return np.asarray((total - first * second) / self.n_people)
 
 
 # Bounds of the factor from remembered moments to those of the last task.
@@ -108,26 +101,14 @@ class LinearFit:
     array([3., 4.])
     """
 
-    coef_: npt.NDArray[np.float64]
+    coef_: Floats
     intercept_: float
     bounds: tuple[float, float]
 
-    def predict(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Predict the column within its bounds.
+    def predict(self, X: npt.ArrayLike) -> Floats:
+        """Predict the column within its bounds, from the others in the order in which they were named.
 
-        Parameters
-        ----------
-        X : array-like of shape (n, n_regressors)
-            The other columns, in the order they were named in.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-
-        Raises
-        ------
-        ValueError
-            If X has another shape.
+        Shapes: X (n, n_regressors); returns (n,).
         """
         rows = as_numbers(X, "X")
         if rows.ndim != 2 or rows.shape[1] != len(self.coef_):
@@ -147,20 +128,20 @@ class MomentEstimates:
     covariance : ndarray of shape (n_features, n_features)
         The same with negative eigenvalues raised to 0, averaged with the earlier reports, which count as much as
         the noise. Its eigenvalues are above 0.
-    changes : ndarray of shape (n_features, n_coordinates)
-        How the columns follow from the coordinates that were released.
+    units : ndarray of shape (n_features,)
+        Half widths of the bounds.
     law : ReleasedProducts or None
-        How the products of the coordinates scatter; None without reports of them.
+        Law of the released products; None without reports of them.
     """
 
-    location: npt.NDArray[np.float64]
-    raw_covariance: npt.NDArray[np.float64]
-    covariance: npt.NDArray[np.float64]
-    changes: npt.NDArray[np.float64]
+    location: Floats
+    raw_covariance: Floats
+    covariance: Floats
+    units: Floats
     law: ReleasedProducts | None
 
     @property
-    def location_error(self) -> npt.NDArray[np.float64]:
+    def location_error(self) -> Floats:
         """Standard errors of the means, shape (n_features,); NaN without reports of products."""
         if self.law is None:
             return np.full(len(self.location), np.nan)
@@ -168,7 +149,7 @@ class MomentEstimates:
         return np.sqrt(self.law.covariances(one, columns, one, columns))
 
     @property
-    def covariance_error(self) -> npt.NDArray[np.float64]:
+    def covariance_error(self) -> Floats:
         """Standard errors of `raw_covariance`, shape (n_features, n_features); NaN without reports of products."""
         if self.law is None:
             return np.full(self.covariance.shape, np.nan)
@@ -176,88 +157,70 @@ class MomentEstimates:
         left, right = columns[:, None], columns[None]
         return np.sqrt(self.law.covariances(left, right, left, right))
 
-    def correlations(self) -> npt.NDArray[np.float64]:
+    def correlations(self) -> Floats:
         """Return the correlations of `covariance`, shape (n_features, n_features)."""
         scale = np.sqrt(np.maximum(np.diag(self.covariance), np.finfo(float).tiny))
-        result: npt.NDArray[np.float64] = np.clip(self.covariance / np.outer(scale, scale), -1, 1)
+        result: Floats = np.clip(self.covariance / np.outer(scale, scale), -1, 1)
         np.fill_diagonal(result, 1.0)
         return result
 
-    def regress(self, target: int, on: Sequence[int], alpha: float, bounds: tuple[float, float]) -> LinearFit:
-        """Regress one column on others, by least squares from the moments.
-
-        Parameters
-        ----------
-        target : int
-        on : sequence of int
-            Not the target.
-        alpha : float
-            By which part of itself the variance of each regressor is raised before the solve: a ridge.
-        bounds : tuple of float
-            Of the target: predictions stay within.
-
-        Returns
-        -------
-        LinearFit
-        """
+    def regress(self, target: int, on: Sequence[int], bounds: tuple[float, float]) -> LinearFit:
+        """Regress one column on others by least squares from the moments, with predictions within its bounds."""
         others = np.array(on, dtype=np.intp)
         gram, products = self.covariance[np.ix_(others, others)], self.covariance[others, target]
         scale = np.sqrt(np.maximum(np.diag(gram), np.finfo(float).tiny))
         # Standardized columns round alike; collinear ones get the minimum-norm solution.
-        standard = gram / np.outer(scale, scale) + alpha * np.eye(len(others))
-        coef = linalg.pinvh(standard) @ (products / scale) / scale
+        coef = linalg.pinvh(gram / np.outer(scale, scale)) @ (products / scale) / scale
         intercept = self.location[target] - coef @ self.location[others]
         return LinearFit(coef, float(intercept), bounds)
 
     @property
-    def _functionals(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Return the transform to (1, centred coordinates)."""
-        d, k = self.changes.shape
-        return np.eye(1, k + 1)[0], np.column_stack([np.zeros(d), self.changes])
+    def _functionals(self) -> tuple[Floats, Floats]:
+        """The constant and the columns, as functionals of (1, centred columns in their units)."""
+        one, *columns = np.eye(len(self.units) + 1)
+        return one, self.units[:, None] * np.array(columns)
 
 
 def estimates_of(
-    at_zero: npt.NDArray[np.float64],
-    changes: npt.NDArray[np.float64],
-    *,
-    center: npt.NDArray[np.float64],
-    whitening: npt.NDArray[np.float64],
-    remembered: npt.NDArray[np.float64],
-    last: tuple[Task, Report] | None,
-    kurtosis: float,
-    cut: float,
+    box: Box, state: Mapping[str, Any], last: tuple[Task, Report] | None, levels: NormLevels
 ) -> MomentEstimates:
-    """Return mean and covariance from the report of the last task, or from earlier tasks.
-
-    Shapes: at_zero (n_features,), changes (n_features, n_coordinates), center (n_coordinates,), whitening
-    (n_coordinates, n_coordinates), remembered (n_coordinates,).
-    """
-    k = len(center)
-    unwhitened = np.linalg.inv(whitening).T
+    """Return mean and covariance from the report of the last task, or from the state of a protocol alone."""
+    center, whitening, remembered = (np.array(state[name]) for name in ("center", "whitening", "remembered"))
+    k, unwhitened = len(center), np.linalg.inv(whitening).T
     best, law, mean = np.diag(remembered), None, np.zeros(k)
     raw = best
     if last is not None:
         task, report = last
+        error = task.standard_error(report.n_people)
         moments = symmetric_matrix(task.mean(report), k + 1)
         mean = moments[0, 1:]
         raw = moments[1:, 1:] - np.outer(mean, mean)
-        weight = task.standard_error(report.n_people) * math.sqrt(k)
         # Tight radii shrink remembered moments by about one factor in all directions.
         best = best * np.clip(np.trace(raw) / np.trace(best), *_RESCALED)
+        weight = error * math.sqrt(k)
         best = (nearest_positive(raw) + weight * best) / (1 + weight)
         functionals = np.eye(k + 1)
         functionals[1:, 1:] = whitening.T
         functionals[1:, 0] = mean
+        # Spread of a squared norm beyond that of a normal law.
+        kurtosis = max(0.0, levels.kurtosis * k / (k + 2) - 1)
+        cut = levels.bias(task.radius, share_of_tail(k)) / error
         law = ReleasedProducts(task, report.n_people, functionals, unwhitened @ best @ unwhitened.T, kurtosis, cut)
         # The square of a noisy mean is biased by its variance.
         one, each = np.eye(1, k + 1)[0], np.column_stack([np.zeros(k), whitening.T])
         raw = raw + law.covariances(one, each[:, None], one, each[None])
-    location = at_zero + changes @ (center + unwhitened @ mean)
-    scales = changes @ unwhitened
+    units = box.radius[:-1]
+    location = np.clip(box.center[:-1] + units * (center + unwhitened @ mean), box.low[:-1], box.high[:-1])
+    scales = units[:, None] * unwhitened
     raw, best = (_symmetric(scales @ one @ scales.T) for one in (raw, best))
-    return MomentEstimates(location, raw, best, changes, law)
+    return MomentEstimates(location, raw, best, units, law)
 
 
-def _symmetric(matrix: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def share_of_tail(n_features: int) -> float:
+    """Return the fraction of a usual tail's bias in one direction: it is in all of them, a rare value in one."""
+    return 1 / math.sqrt(n_features)
+
+
+def _symmetric(matrix: Floats) -> Floats:
     """Return a symmetric matrix, since products of matrices round asymmetrically."""
     return (matrix + matrix.T) / 2

@@ -1,7 +1,6 @@
 r"""Protocol of the mean and covariance of all columns, one release per person."""
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,13 +8,14 @@ import numpy.typing as npt
 
 from skldp.learning._constants import (
     EXPECTED_DEVIATION,
+    LEAST_SUFFICIENCY,
     LEAST_VARIANCE,
     LEVELS_SHARE,
     PREPARATION_SHARE,
     PRODUCTS_SHARE,
 )
 from skldp.learning._levels import NormLevels
-from skldp.learning._moment_estimates import MomentEstimates, estimates_of
+from skldp.learning._moment_estimates import MomentEstimates, estimates_of, share_of_tail
 from skldp.learning._posterior import combine_reports, shrunk_means, with_least_variances
 from skldp.learning._protocol import Protocol, Question, nearest_positive
 from skldp.learning._protocol import sufficiency as sufficiency_of
@@ -23,23 +23,23 @@ from skldp.learning._reports import Report
 from skldp.learning._tasks import Task, noise_variance
 from skldp.learning._vectors import n_products, symmetric_matrix
 
-# Stages of products before the last one, and the sufficiency from which a stage is asked.
-_N_STAGES, _STAGE_SUFFICIENCY = 3, 3.0
+Floats = npt.NDArray[np.float64]
+
+# Stages of products before the last one, each of which whitens the next.
+_N_STAGES = 3
 
 
 class MomentsProtocol(Protocol):
     r"""Interactive protocol of mean and covariance: cohorts answer one task after the other.
 
-    Some cohorts tell the columns' scales and products of their numbers, in which records are whitened. Everybody else
-    then answers one and the same task, products of the numbers of a whitened record, and :meth:`add` takes more answers
-    to it at any time. A record is a row; in the place of a target stands 0, which no task asks for.
+    Some cohorts report the columns' scales and products of their numbers, which whiten records. Everybody else answers
+    one task, products of a whitened record, and :meth:`add` takes more answers to it at any time. The target is 0.
 
     Parameters
     ----------
     n_features : int
-        Columns.
     n_people : int
-        How many will be asked. Not all need to answer.
+        Number of people to ask. Not all need to answer.
     epsilon : float
         Natural log, of the whole record.
     low, high : array-like of shape (n_features,)
@@ -71,13 +71,7 @@ class MomentsProtocol(Protocol):
     least_sufficiency = 8.0
 
     def __init__(
-        self,
-        n_features: int,
-        n_people: int,
-        *,
-        epsilon: float,
-        low: npt.ArrayLike,
-        high: npt.ArrayLike,
+        self, n_features: int, n_people: int, *, epsilon: float, low: npt.ArrayLike, high: npt.ArrayLike
     ) -> None:
         super().__init__(n_features, n_people, epsilon, np.append(low, -1.0), np.append(high, 1.0), "once")
         self._steps = self._plan()
@@ -103,27 +97,10 @@ class MomentsProtocol(Protocol):
     @property
     def estimates(self) -> MomentEstimates:
         """Current estimates, in the units of the declared bounds."""
-        state = self._state
-        last = state["last"]
-        last_report, cut = None, 0.0
-        k = self.n_features
-        levels = self._levels_of_products()
+        last, report = self._state["last"], None
         if last is not None and self._steps[-1][0] == "products":
-            task, report = last_report = Task.from_json(last["task"]), Report.from_json(last["report"])
-            cut = levels.bias(task.radius, self._of_usual_tail) / task.standard_error(report.n_people)
-        # Spread of a squared norm beyond that of a normal law.
-        kurtosis = max(0.0, levels.kurtosis * k / (k + 2) - 1)
-        found = estimates_of(
-            self._box.center[:-1],
-            np.diag(self._box.radius[:-1]),
-            center=np.array(state["center"]),
-            whitening=np.array(state["whitening"]),
-            remembered=np.array(state["remembered"]),
-            last=last_report,
-            kurtosis=kurtosis,
-            cut=cut,
-        )
-        return replace(found, location=np.clip(found.location, self._box.low[:-1], self._box.high[:-1]))
+            report = Task.from_json(last["task"]), Report.from_json(last["report"])
+        return estimates_of(self._box, self._state, report, self._levels_of_products())
 
     def _vector_lengths(self) -> set[int]:
         lengths = {max(2, self.n_features)}
@@ -137,16 +114,16 @@ class MomentsProtocol(Protocol):
         stage = PRODUCTS_SHARE / _N_STAGES
         steps = [("center_levels", n_levels), ("center", n_step)]
         steps += [("column_levels", n_step // self.n_features) for _ in range(self.n_features)]
-        if enough * stage >= _STAGE_SUFFICIENCY:
+        if enough * stage >= LEAST_SUFFICIENCY:
             steps += [("products_levels", n_levels // 2), ("products", int(stage * n) - n_levels // 2)] * _N_STAGES
         left = n - sum(wanted for _, wanted in steps)
         return [*steps, ("products_levels", 2 * n_levels), ("products", left - 2 * n_levels)]
 
-    def _matrix(self, functionals: npt.NDArray[np.float64]) -> tuple[tuple[float, ...], ...]:
+    def _matrix(self, functionals: Floats) -> tuple[tuple[float, ...], ...]:
         """Return the task's matrix of functionals of (1, coordinates)."""
         return tuple(map(tuple, np.insert(functionals, self.n_features + 1, 0.0, axis=1).tolist()))
 
-    def _whitened(self) -> npt.NDArray[np.float64]:
+    def _whitened(self) -> Floats:
         """Return the constant and the whitened, centred coordinates, as functionals of (1, coordinates)."""
         result = np.eye(1 + self.n_features)
         result[1:, 1:] = np.array(self._state["whitening"]).T
@@ -167,15 +144,6 @@ class MomentsProtocol(Protocol):
         """Return the distribution of the norms of the products."""
         return self._levels_of("products", 1.0 + self.n_features)
 
-    def _noise(self, n_people: int) -> float:
-        """Error of a whitened square, in units of the radius."""
-        return math.sqrt(noise_variance(n_products(self.n_features + 1), self.epsilon) / max(1, n_people))
-
-    @property
-    def _of_usual_tail(self) -> float:
-        """Fraction of the bias of a usual tail in one direction: such a tail is in all of them, a rare value in one."""
-        return 1 / math.sqrt(self.n_features)
-
     def _add_column(self, scale: float) -> None:
         state = self._state
         state["columns"] = [*state["columns"], scale]
@@ -186,7 +154,7 @@ class MomentsProtocol(Protocol):
 class _Center(Question[MomentsProtocol]):
     """Means of the coordinates."""
 
-    def functionals(self, protocol: MomentsProtocol) -> tuple[npt.NDArray[np.float64], str]:
+    def functionals(self, protocol: MomentsProtocol) -> tuple[Floats, str]:
         return np.eye(protocol.n_features + 1)[1:], "linear"
 
     def radius(self, protocol: MomentsProtocol) -> float:
@@ -204,7 +172,7 @@ class _Center(Question[MomentsProtocol]):
 class _Column(Question[MomentsProtocol]):
     """Levels of one column's distance from its centre, which give its scale."""
 
-    def functionals(self, protocol: MomentsProtocol) -> tuple[npt.NDArray[np.float64], str]:
+    def functionals(self, protocol: MomentsProtocol) -> tuple[Floats, str]:
         j = len(protocol._state["columns"])
         functionals = np.eye(protocol.n_features + 1)[[1 + j]]
         functionals[0, 0] = -protocol._state["center"][j]
@@ -221,17 +189,18 @@ class _Column(Question[MomentsProtocol]):
 class _Products(Question[MomentsProtocol]):
     """Products of the constant and the whitened coordinates, which whiten those of the next step."""
 
-    def functionals(self, protocol: MomentsProtocol) -> tuple[npt.NDArray[np.float64], str]:
+    def functionals(self, protocol: MomentsProtocol) -> tuple[Floats, str]:
         return protocol._whitened(), "products"
 
     def radius(self, protocol: MomentsProtocol) -> float:
-        step = protocol._state["step"]
-        noise = protocol._noise(protocol._steps[step][1]) * math.sqrt(protocol.n_features)
-        levels = protocol._levels_of_products()
+        step, k = protocol._state["step"], protocol.n_features
+        # Of a whitened square, for a radius of 1.
+        variance = noise_variance(n_products(k + 1), protocol.epsilon) / max(1, protocol.n_wanted)
+        noise, levels = math.sqrt(variance) * math.sqrt(k), protocol._levels_of_products()
         if step < len(protocol._steps) - 1:
             return levels.radius_of_moments(noise)
         # Nothing corrects what the last task shortens.
-        return levels.radius_of_moments(noise, protocol._of_usual_tail)
+        return levels.radius_of_moments(noise, share_of_tail(k))
 
     def learn(self, protocol: MomentsProtocol, task: Task, report: Report) -> None:
         state, k = protocol._state, protocol.n_features
@@ -242,10 +211,8 @@ class _Products(Question[MomentsProtocol]):
         moments = symmetric_matrix(task.mean(report), k + 1)
         # The constant has no error.
         moments[0, 0] = 1.0
-        state["reports"] = [
-            *state["reports"],
-            [functionals.tolist(), moments.tolist(), task.standard_error(report.n_people)],
-        ]
+        reported = [functionals.tolist(), moments.tolist(), task.standard_error(report.n_people)]
+        state["reports"] = [*state["reports"], reported]
         moments, variances = combine_reports(functionals, state["reports"])
         mean = moments[0, 1:]
         edge = math.sqrt(np.mean(variances) * 2 * k)

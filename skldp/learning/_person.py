@@ -16,12 +16,14 @@ from skldp.learning._reports import Report
 from skldp.learning._tasks import Task
 from skldp.mechanisms._noise import Noise, noise_from
 
+Floats = npt.NDArray[np.float64]
+
 
 class Person:
     """Record on its owner's device, with a limit on epsilon.
 
-    Of several threads that ask at the same time one is answered. A copy would answer a second time, so that there is
-    none: no `copy`, no pickle, and no answer after a fork.
+    One of several threads that ask at the same time is answered. A copy could answer again: `copy`, pickle and answers
+    after a fork are refused.
 
     Parameters
     ----------
@@ -30,8 +32,7 @@ class Person:
     epsilon : float
         The most that the one answer may cost, natural log.
     spend : callable, default=None
-        Called with the cost before anything is drawn, to write it down where it outlasts this object. Whatever it
-        raises refuses the task.
+        Called with the cost before anything is drawn, to record it durably. An exception refuses the task.
 
     Raises
     ------
@@ -66,22 +67,12 @@ class Person:
         return self._left
 
     def answer(self, task: str) -> str:
-        """Validate a task and answer it, if it is the first and within the limit.
-
-        Parameters
-        ----------
-        task : str
-            A JSON document.
-
-        Returns
-        -------
-        str
-            The report, a JSON document.
+        """Answer a task by a report, both JSON documents, if it is the first one and within the limit.
 
         Raises
         ------
         ValueError
-            If it is no task, or one about another kind of record.
+            If it is no task, or about another kind of record.
         BudgetExhaustedError
             If it costs too much, or another one was answered.
         RuntimeError
@@ -106,14 +97,7 @@ class Person:
         return read.release(self._x[None], [self._y], noise_from()).to_json()
 
 
-def simulate(
-    protocol: Protocol,
-    X: npt.NDArray[np.float64],
-    y: npt.NDArray[np.float64],
-    noise: Noise,
-    *,
-    n_threads: int = 1,
-) -> None:
+def simulate(protocol: Protocol, X: Floats, y: Floats, noise: Noise, *, n_threads: int = 1) -> None:
     """Assign people to random cohorts and run all tasks of a protocol.
 
     Shapes: `X` (n, n_features); `y` (n,).

@@ -15,16 +15,12 @@ from skldp.domains._domain import Box
 from skldp.learning._constants import LEAST_PER_NUMBER, LEAST_SUFFICIENCY, LEVELS_SHARE
 from skldp.learning._levels import NormLevels, pooled
 from skldp.learning._reports import Report
-from skldp.learning._tasks import (
-    N_LEVELS,
-    Task,
-    levels_error,
-    levels_mechanism,
-    noise_variance,
-)
+from skldp.learning._tasks import N_LEVELS, Task, levels_error, levels_mechanism, noise_variance
 from skldp.learning._vectors import contrasts
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms.vector._privunit import PrivUnitBall
+
+Floats = npt.NDArray[np.float64]
 
 # Smallest radius of a task.
 _LEAST_RADIUS = 1e-12
@@ -38,14 +34,13 @@ def sufficiency(n_people: int, n_features: int, epsilon: float) -> float:
     ----------
     n_people : int
     n_features : int
-        Without the target.
     epsilon : float
 
     Returns
     -------
     float
-        :math:`J = n / (v D^2)`, D being `n_features` and one, and v the variance that a released vector of norm at
-        most 1 has in every direction across it.
+        :math:`J = n / (v D^2)`, with D = `n_features` + 1 and v the variance of a released vector of norm at most 1 in
+        every direction across it.
 
     Examples
     --------
@@ -132,13 +127,7 @@ class Protocol(ABC):
         return people and self.sufficiency >= self.least_sufficiency
 
     def first(self) -> Task:
-        """Return the first task.
-
-        Raises
-        ------
-        ValueError
-            If it was answered: each person reports once.
-        """
+        """Return the first task; raise ValueError if it was answered, because each person reports once."""
         task = self.task
         if task is None or self._state["step"]:
             raise ValueError("A protocol is carried out once. Got one that is under way; make a new one.")
@@ -162,7 +151,8 @@ class Protocol(ABC):
         Parameters
         ----------
         reports : Report, or iterable of Report, or None
-            Of the open task, in any order. None, or no report, without answers: the step then changes no estimate.
+            Of the open task, in any order; None or empty without answers. A report holds no names: a repeated one
+            counts twice, which only the number of people shows.
 
         Returns
         -------
@@ -172,12 +162,7 @@ class Protocol(ABC):
         Raises
         ------
         ValueError
-            If a report is of another task, they are of more people than were to be asked, or all is done; then nothing
-            has changed.
-
-        Notes
-        -----
-        A report holds no names: a repeated report counts twice, which only the number of people shows.
+            If a report is of another task, there are more people than were asked, or all is done; nothing changes then.
         """
         task = self.task
         if task is None:
@@ -194,7 +179,7 @@ class Protocol(ABC):
         before = dict(self._state)
         try:
             if total is not None:
-                self._take(name, task, total)
+                self.steps[name].update(self, task, total)
                 if name == self._stays_open and name not in dict(self._steps[self._state["step"] + 1 :]):
                     self._state["last"] = {"task": task.to_json(), "report": total.to_json(), "before": before}
             else:
@@ -208,14 +193,10 @@ class Protocol(ABC):
     def add(self, reports: Report | Iterable[Report]) -> None:
         """Add answers to the task that stays open, in any order with identical results.
 
-        Parameters
-        ----------
-        reports : Report, or iterable of Report
-
         Raises
         ------
         ValueError
-            If no task stays open, or a report is of another one; then nothing has changed.
+            If no task stays open, or a report is of another one; nothing changes then.
         """
         task = self.frozen_task
         if task is None:
@@ -226,7 +207,7 @@ class Protocol(ABC):
             task.check(report)
         total = Report.total([Report.from_json(last["report"]), *several])
         self._state = dict(last["before"])
-        self._take(self._stays_open, task, total)
+        self.steps[self._stays_open].update(self, task, total)
         self._state |= {"step": len(self._steps), "last": last | {"report": total.to_json()}}
 
     @property
@@ -250,13 +231,7 @@ class Protocol(ABC):
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Restore a state that the same collector saved.
-
-        Raises
-        ------
-        ValueError
-            If it is none of such a protocol.
-        """
+        """Restore a state that the same collector saved; raise ValueError for any other text."""
         with parsing(f"A state of {cls.__name__}"):
             given = read_json(text)
             protocol, state = cls(**given["settings"]), dict(given["state"])
@@ -269,10 +244,6 @@ class Protocol(ABC):
     def _task_of(self, name: str) -> Task:
         """Return the task of a step."""
         return self.steps[name].task(self, name)
-
-    def _take(self, name: str, task: Task, report: Report) -> None:
-        """Update the state from the report of a step."""
-        self.steps[name].update(self, task, report)
 
     def _task_of_a_number(self) -> Task:
         """Return the functional of the target."""
@@ -313,12 +284,7 @@ class Protocol(ABC):
         return NormLevels(told["top"], np.array(told["shares"]), error, told["people"], expected, degrees)
 
     def _make_task(
-        self,
-        functionals: npt.NDArray[np.float64],
-        form: str,
-        answer: str,
-        radius: float = math.inf,
-        n_classes: int = 0,
+        self, functionals: Floats, form: str, answer: str, radius: float = math.inf, n_classes: int = 0
     ) -> Task:
         """Return a task about functionals of a record, whose radius no record needs to exceed."""
         n_vector = len(functionals) - n_classes - (form == "gradient")
@@ -349,13 +315,13 @@ class Protocol(ABC):
         return self._make_task(functionals, "class_gradient", "vector", math.sqrt(1 - 1 / n_classes), n_classes)
 
     @staticmethod
-    def _reported_shares(task: Task, report: Report) -> tuple[npt.NDArray[np.float64], float]:
+    def _reported_shares(task: Task, report: Report) -> tuple[Floats, float]:
         """Return the reported shares of the classes, and the variance of the release and of the sample."""
         k = task.n_classes
         shares = 1 / k + contrasts(k) @ task.mean(report).reshape(k - 1, -1)[:, 0]
         return shares, task.standard_error(report.n_people) ** 2 + 1 / (k * report.n_people)
 
-    def _matrix(self, functionals: npt.NDArray[np.float64]) -> tuple[tuple[float, ...], ...]:
+    def _matrix(self, functionals: Floats) -> tuple[tuple[float, ...], ...]:
         """Return the task's matrix of functionals of (1, centred record)."""
         matrix = functionals.copy()
         matrix[:, 0] -= functionals[:, 1:] @ np.array(self._state["center"])
@@ -397,7 +363,7 @@ class Question(Step[P]):
         self._name = name
 
     @abstractmethod
-    def functionals(self, protocol: P) -> tuple[npt.NDArray[np.float64], str]:
+    def functionals(self, protocol: P) -> tuple[Floats, str]:
         """Return the functionals and the form of the vectors."""
 
     def radius(self, protocol: P) -> float:
@@ -426,8 +392,7 @@ def split_evenly(n: int, n_parts: int) -> list[int]:
     return [(n * (i + 1)) // n_parts - (n * i) // n_parts for i in range(n_parts)]
 
 
-def nearest_positive(matrix: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def nearest_positive(matrix: Floats) -> Floats:
     """Return the nearest positive semidefinite matrix."""
     values, vectors = np.linalg.eigh(matrix)
-    result: npt.NDArray[np.float64] = (vectors * np.maximum(values, 0)) @ vectors.T
-    return result
+    return np.asarray((vectors * np.maximum(values, 0)) @ vectors.T)

@@ -2,10 +2,12 @@
 
 import re
 from dataclasses import dataclass, fields
+from functools import reduce
+from operator import add
 from typing import TYPE_CHECKING, Self
 
 from skldp._checks import check_integer
-from skldp.learning._task_documents import as_document, from_document
+from skldp._documents import canonical_text, read_document
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
 # Largest number of people of a report, whose sums fit into a few 64-bit numbers.
 _MOST_PEOPLE = 1 << 53
 _MOST_SUM = 1 << 256
+# Version of the documents; others are refused.
+_VERSION = 1
 
 
 @dataclass(frozen=True)
@@ -68,22 +72,15 @@ class Report:
     @classmethod
     def total(cls, reports: "Sequence[Report]") -> "Report":
         """Return the sum of several reports, in any order."""
-        first, *rest = reports
-        for report in rest:
-            first = first + report
-        return first
+        return reduce(add, reports)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Parse an untrusted report.
-
-        Raises
-        ------
-        ValueError
-            If it is none.
-        """
-        return cls(**from_document("report", text, {one.name for one in fields(cls)}))
+        """Parse an untrusted report; raise ValueError for any other text."""
+        names = [one.name for one in fields(cls)]
+        given = read_document(text, "report", _VERSION, names)
+        return cls(**{name: given[name] for name in names})
 
     def to_json(self) -> str:
         """Return the report as JSON."""
-        return as_document("report", {one.name: getattr(self, one.name) for one in fields(self)})
+        return canonical_text({"skldp": "report", "version": _VERSION} | vars(self))

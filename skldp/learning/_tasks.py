@@ -1,10 +1,6 @@
-r"""Tasks: public JSON documents that define what each person releases, and how reports are summed.
+"""Tasks: public JSON documents that define what each person releases, and how reports are summed."""
 
-A :class:`Task` says what a person releases: a function of their record, the mechanism and its epsilon. A device
-treats it as untrusted input. A :class:`Report` is the
-sum of what some people released, in whole numbers, so that reports add up to the same in any order on any machines.
-"""
-
+import binascii
 import hashlib
 import math
 from concurrent.futures import ThreadPoolExecutor
@@ -18,9 +14,9 @@ import numpy.typing as npt
 
 from skldp._arrays import as_numbers, kind_of
 from skldp._checks import check_integer, is_number
+from skldp._documents import canonical_text, read_document
 from skldp.domains._domain import Box
 from skldp.learning._reports import Report
-from skldp.learning._task_documents import as_document, as_text, from_document, from_text
 from skldp.learning._vectors import class_gradients, n_products, products
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
@@ -30,8 +26,12 @@ from skldp.mechanisms.numeric._piecewise import Piecewise
 from skldp.mechanisms.numeric._unit_interval import LEAST_EPSILON, UnitMechanism
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 
+Floats = npt.NDArray[np.float64]
+
 _FORMS = ("linear", "squares", "products", "gradient", "class_gradient")
 _ANSWERS = ("vector", "number", "levels")
+# Version of the documents, which are hashed; others are refused. Doubles are little-endian on every machine.
+_VERSION, _DOUBLES = 3, np.dtype("<f8")
 # Number of levels of a norm, each half the one before.
 N_LEVELS = 20
 # Epsilon above which levels are released exactly in double precision.
@@ -71,7 +71,7 @@ def levels_error(epsilon: float, n_people: int) -> float:
 
 @dataclass(frozen=True)
 class Task:
-    r"""Definition of the release of each person in a cohort, a public document.
+    r"""Definition of the release of each person in a cohort: a public document, which devices treat as untrusted.
 
     Parameters
     ----------
@@ -104,8 +104,7 @@ class Task:
 
     Notes
     -----
-    The mechanism's guarantee holds for every record, so that no task costs more than its `epsilon`, which a device
-    compares with its own limit.
+    The guarantee holds for every record: no task costs more than its `epsilon`, which a device compares with its limit.
 
     Examples
     --------
@@ -194,28 +193,30 @@ class Task:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Parse an untrusted task.
-
-        Raises
-        ------
-        ValueError
-            If it is none.
-        """
-        given = from_document("task", text, {one.name for one in fields(cls)})
+        """Parse an untrusted task; raise ValueError for any other text."""
+        names = [one.name for one in fields(cls)]
+        given = read_document(text, "task", _VERSION, names)
         if not isinstance(given["low"], list):
             raise ValueError("A task's low must be a list of numbers. Got something else instead.")
-        return cls(**given | {"matrix": from_text("A task's matrix", given["matrix"], len(given["low"]) + 1)})
+        columns = len(given["low"]) + 1
+        try:
+            # The numbers may still be NaN or infinite.
+            doubles = np.frombuffer(binascii.a2b_base64(given["matrix"], strict_mode=True), _DOUBLES)
+            matrix = doubles.reshape(-1, columns).astype(np.float64)
+        except (ValueError, TypeError) as error:
+            raise ValueError(
+                f"A task's matrix must be base64 of rows of {columns} numbers of 8 bytes. Got something else instead."
+            ) from error
+        return cls(**{name: given[name] for name in names} | {"matrix": matrix})
 
     def to_json(self) -> str:
         """Return the task as canonical JSON, the input of :attr:`hash`; the matrix is base64, row by row."""
-        # dataclasses.asdict would copy every number.
-        content = {one.name: getattr(self, one.name) for one in fields(self)}
-        return as_document("task", content | {"matrix": as_text(self._array)})
+        return self._text
 
     @cached_property
     def hash(self) -> str:
         """SHA-256 of the canonical JSON, in hexadecimal digits; reports refer to it."""
-        return hashlib.sha256(self.to_json().encode()).hexdigest()
+        return hashlib.sha256(self._text.encode()).hexdigest()
 
     def guarantee(self) -> PrivacyGuarantee:
         """Return the guarantee of one release, for the record with its target."""
@@ -243,19 +244,14 @@ class Task:
         y : array-like of shape (n,)
         noise : Noise
         rows : ndarray of int, default=None
-            Which of them; None for all. Taken block by block, without a copy of all rows.
+            Positions of the people, without repetition; None for all.
         n_threads : int, default=1
             Does not change the report.
-
-        Returns
-        -------
-        Report
 
         Raises
         ------
         ValueError
-            If a number is NaN or infinite, a shape is another, a person is there twice, or there are none: then nothing
-            was released.
+            If a number is NaN or infinite, a shape is wrong, a person is there twice, or there is none.
         """
         features, target = as_numbers(X, "X"), as_numbers(y, "y")
         shape = (len(target) if target.ndim else -1, len(self.low) - 1)
@@ -269,9 +265,11 @@ class Task:
         step = max(1, _CELLS // max(self._length, len(self.low)))
         parts = [slice(start, start + step) for start in range(0, n, step)]
 
-        def run(part: slice, stream: Noise) -> npt.NDArray[np.float64]:
+        def run(part: slice, stream: Noise) -> Floats:
             chosen = part if rows is None else rows[part]
-            return self._release_block(features[chosen], target[chosen], stream)
+            answers = self.answers(features[chosen], target[chosen], stream)
+            # Whole numbers, exact as doubles.
+            return np.asarray(np.rint(answers.sum(axis=0) / self._integers[0]))
 
         if n_threads <= 1 or len(parts) == 1:
             sums = list(map(run, parts, noise.split(parts)))
@@ -282,19 +280,10 @@ class Task:
         totals = reduce(lambda left, right: map(add, left, right), (map(int, block.tolist()) for block in sums))
         return Report(self.hash, n, tuple(totals))
 
-    def answers(self, X: npt.NDArray[np.float64], y: npt.NDArray[np.float64], noise: Noise) -> npt.NDArray[np.float64]:
+    def answers(self, X: Floats, y: Floats, noise: Noise) -> Floats:
         """Release the answers of some people without summing them, for audits.
 
-        Parameters
-        ----------
-        X : ndarray of shape (n, n_features)
-        y : ndarray of shape (n,)
-        noise : Noise
-
-        Returns
-        -------
-        ndarray of shape (n, n_outputs)
-            In units of the radius.
+        Shapes: X (n, n_features), y (n,); returns (n, n_outputs), in units of the radius.
         """
         encoded = self.encode(X, y)
         if self.answer == "levels":
@@ -304,26 +293,20 @@ class Task:
             return np.asarray(self._mechanism.release(np.floor(encoded).astype(np.int64) + up, noise).rows)
         return np.asarray(self._mechanism.release(encoded, noise).rows)
 
-    def encode(self, X: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def encode(self, X: Floats, y: Floats) -> Floats:
         """Return the encoded records without noise, in units of the radius. NOT private.
 
-        Parameters
-        ----------
-        X : ndarray of shape (n, n_features)
-        y : ndarray of shape (n,)
-
-        Returns
-        -------
-        ndarray of shape (n, n_outputs)
-            Vectors, of which the mechanism cuts off what is longer than 1; numbers between -1 and 1; or levels between
-            0 and 19, one column, before they are rounded.
+        Shapes: X (n, n_features), y (n,); returns (n, length): vectors, which the mechanism clips to norm 1; numbers in
+        [-1, 1]; or levels between 0 and 19, before they are rounded.
         """
-        return self._rows(self._box.clip(np.column_stack([X, y])).rows)
+        vectors = self._vectors(self._box.clip(np.column_stack([X, y])).rows)
+        if self.answer == "levels":
+            norms = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+            return np.asarray(-np.log2(np.clip(norms, 2.0 ** (1 - N_LEVELS), 1))[:, None])
+        return np.clip(vectors, -1, 1) if self.answer == "number" else vectors
 
-    def mean(self, report: Report) -> npt.NDArray[np.float64]:
-        """Return the mean of a report, unbiased for people within the radius.
-
-        Of the answer ``"levels"`` it is the share of people at each level.
+    def mean(self, report: Report) -> Floats:
+        """Return the mean of a report, unbiased within the radius; of levels, the share of people at each.
 
         Raises
         ------
@@ -333,21 +316,11 @@ class Task:
         self.check(report)
         mean = np.array([total / report.n_people for total in report.sums])
         if isinstance(self._mechanism, SubsetSelection):
-            result: npt.NDArray[np.float64] = (mean - self._mechanism.q) / (self._mechanism.p - self._mechanism.q)
-            return result
-        return mean * self._unit * self.radius
+            return np.asarray((mean - self._mechanism.q) / (self._mechanism.p - self._mechanism.q))
+        return mean * self._integers[0] * self.radius
 
     def standard_error(self, n_people: int) -> float:
-        """Return the noise of each number of the mean: orthogonal to a vector, largest of a number, least of a share.
-
-        Parameters
-        ----------
-        n_people : int
-
-        Returns
-        -------
-        float
-        """
+        """Return the error of each number of the mean: across a vector, largest of a number, least of a share."""
         check_integer("n_people", n_people, least=1)
         if isinstance(self._mechanism, PrivUnitBall):
             return self.radius * math.sqrt(noise_variance(self._length, self.epsilon) / n_people)
@@ -359,20 +332,27 @@ class Task:
         """Raise ValueError for a report of another task, or an impossible sum."""
         if report.task != self.hash:
             raise ValueError("A report must be of the same task as the collector's. Got another task's hash instead.")
-        most = self._most * report.n_people
+        most = self._integers[1] * report.n_people
         least = 0 if self.answer == "levels" else -most
         if len(report.sums) != self.n_outputs or not all(least <= total <= most for total in report.sums):
             raise ValueError(
                 "A report must hold as many sums as the task has outputs, each of a size people can reach."
             )
 
-    @property
+    @cached_property
+    def _text(self) -> str:
+        # dataclasses.asdict would copy every number. Base64 is exact, and a hundred times faster than decimals.
+        content = {one.name: getattr(self, one.name) for one in fields(self)}
+        matrix = binascii.b2a_base64(self._array.astype(_DOUBLES, copy=False).tobytes(), newline=False).decode()
+        return canonical_text({"skldp": "task", "version": _VERSION} | content | {"matrix": matrix})
+
+    @cached_property
     def _length(self) -> int:
         """Length of the encoded vector of a record."""
         rows = len(self.matrix)
         if self.form == "class_gradient":
             return (rows - self.n_classes) * (self.n_classes - 1)
-        return {"products": n_products(rows), "gradient": rows - 1}.get(self.form, rows)
+        return n_products(rows) if self.form == "products" else rows - (self.form == "gradient")
 
     @cached_property
     def _mechanism(self) -> PrivUnitBall | UnitMechanism | SubsetSelection:
@@ -380,49 +360,26 @@ class Task:
             return levels_mechanism(self.epsilon)
         return _ball(self._length, self.epsilon) if self.answer == "vector" else _scalar(self.epsilon)
 
-    @property
-    def _unit(self) -> float:
-        """Unit of the integers of a report, for a radius of 1."""
-        if isinstance(self._mechanism, PrivUnitBall):
-            return self._mechanism.sphere.step
-        if isinstance(self._mechanism, SubsetSelection):
-            return 1.0
-        return self._mechanism.magnitude if isinstance(self._mechanism, Duchi) else self._mechanism.step  # type: ignore[attr-defined]
-
-    @property
-    def _most(self) -> int:
-        """Largest integer in one release."""
-        if isinstance(self._mechanism, PrivUnitBall):
-            return math.ceil(self._mechanism.sphere.scale / self._unit * (1 + 1e-6)) + 1
-        return 1 if isinstance(self._mechanism, Duchi | SubsetSelection) else self._mechanism.lattice[0] // 2  # type: ignore[attr-defined]
+    @cached_property
+    def _integers(self) -> tuple[float, int]:
+        """Unit of the integers of a report, for a radius of 1, and the largest one in a release."""
+        mechanism = self._mechanism
+        if isinstance(mechanism, PrivUnitBall):
+            unit = mechanism.sphere.step
+            return unit, math.ceil(mechanism.sphere.scale / unit * (1 + 1e-6)) + 1
+        if isinstance(mechanism, Piecewise):
+            return mechanism.step, mechanism.lattice[0] // 2
+        return mechanism.magnitude if isinstance(mechanism, Duchi) else 1.0, 1
 
     @cached_property
-    def _array(self) -> npt.NDArray[np.float64]:
+    def _array(self) -> Floats:
         return np.array(self.matrix)
 
     @cached_property
     def _box(self) -> Box:
         return Box(self.low, self.high)
 
-    def _release_block(
-        self, X: npt.NDArray[np.float64], y: npt.NDArray[np.float64], noise: Noise
-    ) -> npt.NDArray[np.float64]:
-        """Return the integer sums of one block, exact as doubles."""
-        result: npt.NDArray[np.float64] = np.rint(self.answers(X, y, noise).sum(axis=0) / self._unit)
-        return result
-
-    def _rows(self, inside: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Return the mechanism's input: vectors in units of the radius, or numbers in [-1, 1]."""
-        vectors = self._vectors(inside)
-        if self.answer == "vector":
-            return vectors
-        if self.answer == "number":
-            return np.clip(vectors, -1, 1)
-        norms = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
-        levels: npt.NDArray[np.float64] = -np.log2(np.clip(norms, 2.0 ** (1 - N_LEVELS), 1))[:, None]
-        return levels
-
-    def _vectors(self, inside: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def _vectors(self, inside: Floats) -> Floats:
         """Encode records in units of the radius."""
         # Must not raise or branch on a record.
         with np.errstate(all="ignore"):
@@ -463,7 +420,7 @@ def _numbers(name: str, given: Any) -> tuple[float, ...]:
     return numbers
 
 
-def _check_size(name: str, numbers: npt.NDArray[np.float64]) -> None:
+def _check_size(name: str, numbers: Floats) -> None:
     # NaN fails every comparison.
     if not (np.abs(numbers) <= _MOST).all():
         raise ValueError(f"A task's {name} must hold finite numbers of at most {_MOST:.0e}. Got others instead.")

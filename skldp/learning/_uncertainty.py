@@ -9,17 +9,14 @@ import numpy.typing as npt
 from scipy import special
 
 from skldp._checks import check_fraction
+from skldp.learning._constants import LEAST_VARIANCE
 from skldp.learning._tasks import noise_variance
 from skldp.learning._vectors import n_products
 
-# A direction is known if its second moment exceeds this multiple of the largest noise eigenvalue, and this absolute
-# value; with little noise it is 1.
-_OF_EDGE, _LEAST_MOMENT = 1.2, 0.3
+Floats = npt.NDArray[np.float64]
 
 
-def intervals_around(
-    values: npt.NDArray[np.float64], errors: npt.NDArray[np.float64], level: float, degrees: float = math.inf
-) -> npt.NDArray[np.float64]:
+def intervals_around(values: Floats, errors: Floats, level: float, degrees: float = math.inf) -> Floats:
     """Return intervals by Student's distribution; infinite degrees of freedom give the normal one.
 
     Shapes: values, errors (n,); returns (n, 2).
@@ -53,53 +50,40 @@ class Estimate:
     (array([[0.1, 0.9]]), array([0.5]))
     """
 
-    values: npt.NDArray[np.float64]
-    covariance: npt.NDArray[np.float64]
-    noise: npt.NDArray[np.float64]
+    values: Floats
+    covariance: Floats
+    noise: Floats
     degrees: int
 
     @property
-    def standard_errors(self) -> npt.NDArray[np.float64]:
+    def standard_errors(self) -> Floats:
         """Standard errors of all values."""
-        result: npt.NDArray[np.float64] = np.sqrt(np.diag(self.covariance))
-        return result
+        return np.asarray(np.sqrt(np.diag(self.covariance)))
 
     @property
-    def statistics(self) -> npt.NDArray[np.float64]:
+    def statistics(self) -> Floats:
         """Ratio of each value to its standard error; NaN without an error."""
         errors = self.standard_errors
         return np.divide(self.values, errors, out=np.full_like(errors, np.nan), where=errors > 0)
 
     @property
-    def p_values(self) -> npt.NDArray[np.float64]:
+    def p_values(self) -> Floats:
         """Two-sided p-values of the hypotheses that a value is 0, by Student's distribution."""
-        result: npt.NDArray[np.float64] = 2 * special.stdtr(self.degrees, -np.abs(self.statistics))
-        return result
+        return np.asarray(2 * special.stdtr(self.degrees, -np.abs(self.statistics)))
 
     @property
-    def noise_shares(self) -> npt.NDArray[np.float64]:
+    def noise_shares(self) -> Floats:
         """Fraction of each standard error that is due to privacy noise."""
         variances = np.diag(self.covariance)
         part = np.divide(self.noise, variances, out=np.full_like(variances, np.nan), where=variances > 0)
-        result: npt.NDArray[np.float64] = 1 - np.sqrt(np.maximum(0, 1 - part))
-        return result
+        return np.asarray(1 - np.sqrt(np.maximum(0, 1 - part)))
 
-    def intervals(self, level: float) -> npt.NDArray[np.float64]:
-        """Return the lower and upper confidence limits of all values, by Student's distribution.
-
-        Parameters
-        ----------
-        level : float
-            Between 0 and 1: how often an interval holds the truth.
-
-        Returns
-        -------
-        ndarray of shape (n_terms, 2)
-        """
+    def intervals(self, level: float) -> Floats:
+        """Return the lower and upper confidence limits of all values, by Student's distribution, shape (n_terms, 2)."""
         return intervals_around(self.values, self.standard_errors, level, self.degrees)
 
 
-def semicircle(variances: npt.NDArray[np.float64]) -> float:
+def semicircle(variances: Floats) -> float:
     """Return the spectral edge of a symmetric noise matrix with these entry variances."""
     return 2 * math.sqrt(float(np.mean(variances)) * len(variances))
 
@@ -111,9 +95,7 @@ def gram_edge(radius: float, n_terms: int, epsilon: float, n_people: int) -> flo
     return radius * semicircle(np.full((n_terms,) * 2, variance / 2) + np.eye(n_terms) * variance / 2)
 
 
-def inverse_where_known(
-    gram: npt.NDArray[np.float64], variances: npt.NDArray[np.float64]
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def inverse_where_known(gram: Floats, variances: Floats) -> tuple[Floats, Floats]:
     """Invert second moments in directions above the noise, and return the other directions.
 
     Shapes: gram (n_terms, n_terms), variances (n_terms, n_terms); returns inverse (n_terms, n_terms), unknown
@@ -123,11 +105,11 @@ def inverse_where_known(
     # Variance of v'Nv for symmetric noise N with independent entries.
     squares = vectors**2
     own = 2 * np.einsum("ik,ij,jk->k", squares, variances, squares) - np.diag(variances) @ squares**2
-    known = values >= np.maximum(_LEAST_MOMENT, _OF_EDGE * np.sqrt(2 * len(values) * own))
+    known = values >= np.maximum(LEAST_VARIANCE, np.sqrt(2 * len(values) * own))
     return (vectors[:, known] / values[known]) @ vectors[:, known].T, vectors[:, ~known]
 
 
-def scatter(so_far: dict[str, Any] | None, mean: npt.NDArray[np.float64], n_people: int) -> dict[str, Any]:
+def scatter(so_far: dict[str, Any] | None, mean: Floats, n_people: int) -> dict[str, Any]:
     """Sums over cohorts of their people, and of these times the means and squared means.
 
     Shapes: mean (n_terms,).
@@ -142,9 +124,9 @@ def scatter(so_far: dict[str, Any] | None, mean: npt.NDArray[np.float64], n_peop
 
 
 def newton_steps(
-    beta: npt.NDArray[np.float64],
-    scaling: npt.NDArray[np.float64],
-    gram: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]],
+    beta: Floats,
+    scaling: Floats,
+    gram: tuple[Floats, Floats],
     first: dict[str, Any],
     second: dict[str, Any],
     variance: float,
@@ -163,17 +145,15 @@ def newton_steps(
     .. math:: P H^{-1} \{(I - \lambda G H^{-1}) e_1 + \lambda e_2\}
               + P (I - \lambda H^{-1} G)(I - H^{-1} G)(\beta - \beta^*),
 
-    of the errors :math:`e` of the two means. Where H is G, that is the mean of all people's errors: the covariance is
-    :math:`P H^{-1} ((1 - \lambda)^2 S_1 / N_1 + \lambda^2 S_2 / N_2) H^{-1} P'`, whose scatters S are those of the
-    cohorts' means, each times the root of its people: they count the noise, the choice of the people, and unequal
-    variances (the sandwich), and assume nothing of any of them. The weight of :math:`e_1` grows in no direction in
-    which H is too small by up to :math:`1 - \lambda / (2 - \lambda)` of G, so that what was cut off second moments
-    makes intervals wider rather than wrong; a whole second step would forget the first one, and with it that.
+    of the errors :math:`e` of the two means. If H = G, the covariance is
+    :math:`P H^{-1} ((1 - \lambda)^2 S_1 / N_1 + \lambda^2 S_2 / N_2) H^{-1} P'`, with the scatters S of the cohorts'
+    means, each times the root of its people: a sandwich of noise, sampling and unequal variances. If H is too small by
+    up to :math:`1 - \lambda / (2 - \lambda)` of G, the weight of :math:`e_1` grows in no direction: clipped second
+    moments make intervals wider, not wrong. A full second step would forget the first one.
 
-    What the noise in H makes of the first step's error, whose covariance is A in the units of P'x, and of its way d is
-    added: :math:`E[(H - G)(\lambda^2 A + (1 - \lambda)^2 d d')(H - G)]`. What is cut off gradients biases every
-    coefficient by at most `cut` times the standard error that the noise alone gives it. An interval holds the truth
-    nearly as often as for that bias at its worst where the bias counts as an error more.
+    The noise in H adds :math:`E[(H - G)(\lambda^2 A + (1 - \lambda)^2 d d')(H - G)]`, with A the covariance of the
+    first step's error in the units of P'x, and d the step. Clipping of gradients biases every coefficient by at most
+    `cut` times its standard error from noise, which counts as one more error.
 
     References
     ----------
@@ -199,7 +179,7 @@ def newton_steps(
     return Estimate(values, covariance, np.diag(noise), first["cohorts"] + second["cohorts"] - 2)
 
 
-def _spread(told: dict[str, Any]) -> tuple[int, npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def _spread(told: dict[str, Any]) -> tuple[int, Floats, Floats]:
     """Return the number of people, the mean, and the standard deviation of one person, from cohort means."""
     n, mean = told["people"], np.array(told["sum"]) / told["people"]
     return n, mean, (np.array(told["squares"]) - n * np.outer(mean, mean)) / (told["cohorts"] - 1)

@@ -61,7 +61,6 @@ def test_regresses_any_column(fitted):
         np.testing.assert_allclose(fit.predict(X[:, on]), np.clip(clean.predict(X[:, on]), -1, 1), atol=0.15)
     whole = fitted.regress(3)
     assert whole.coef_.shape == (3,)
-    assert np.abs(fitted.regress(3, alpha=5.0).coef_).sum() < np.abs(whole.coef_).sum()
 
 
 def test_columns_have_names():
@@ -143,8 +142,5 @@ def test_questions_are_checked(fitted):
     for on in ([], [1, 1], [0, 1]):
         with pytest.raises(ValueError, match="on must"):
             fitted.regress(0, on)
-    for alpha in (-1.0, True, np.nan):
-        with pytest.raises(ValueError, match="alpha"):
-            fitted.regress(0, alpha=alpha)
     with pytest.raises(ValueError, match="shape"):
         fitted.regress(0).predict(X)

@@ -270,7 +270,7 @@ def protocols(epsilon, n, d=2):
 
 def poisoned(asked, n_people, how, rng):
     """A report of the largest sums that people can reach, if they lie."""
-    most = asked._most * n_people
+    most = asked._integers[1] * n_people
     least = 0 if asked.answer == "levels" else -most
     sums = {
         "all high": [most] * asked.n_outputs,
@@ -323,11 +323,11 @@ def test_a_step_that_fails_changes_nothing(monkeypatch):
     for learnt in protocols(2.0, 5_000):
         asked, state = learnt.first(), learnt.to_json()
 
-        def fail(name, task, report, learnt=learnt):
-            learnt._state["center"] = None
+        def fail(protocol, task, report):
+            protocol._state["center"] = None
             raise np.linalg.LinAlgError
 
-        monkeypatch.setattr(learnt, "_take", fail)
+        monkeypatch.setattr(learnt.steps[learnt._steps[0][0]], "update", fail)
         with pytest.raises(np.linalg.LinAlgError):
             learnt.next(asked.release([[0.0, 0.0]], [0.0], noise_from()))
         assert learnt.to_json() == state

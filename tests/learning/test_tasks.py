@@ -48,11 +48,10 @@ def naive(form):
 @pytest.mark.parametrize("form", ["linear", "squares", "products", "gradient"])
 def test_vectors_are_what_a_task_says(form):
     asked = task(form)
-    inside = asked._box.clip(np.column_stack([X, Y])).rows
-    np.testing.assert_allclose(asked._rows(inside) * asked.radius, naive(form), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(asked.encode(X, Y) * asked.radius, naive(form), rtol=0, atol=1e-12)
     norms = np.linalg.norm(naive(form), axis=1)
     expected = [min(max(math.log2(4.0 / norm), 0.0), 19.0) for norm in norms]
-    np.testing.assert_allclose(task(form, "levels")._rows(inside)[:, 0], expected, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(task(form, "levels").encode(X, Y)[:, 0], expected, rtol=0, atol=1e-12)
 
 
 CLASS_MATRIX = (*MATRIX[:2], (0.3, 1.0, 0.0, 0.0), (0.0, 0.0, 0.5, 0.0), (0.0, -1.0, 1.0, 0.0))
@@ -72,7 +71,7 @@ def test_class_gradients_are_those_of_the_log_likelihood():
     np.testing.assert_allclose(columns.T @ columns, np.eye(2), atol=1e-15)
     np.testing.assert_allclose(columns.sum(axis=0), 0, atol=1e-15)
     matrix = np.array(CLASS_MATRIX)
-    for row, given, code in zip(asked._rows(inside) * 4.0, inside, classes, strict=True):
+    for row, given, code in zip(asked.encode(X, classes) * 4.0, inside, classes, strict=True):
         z = np.append(1.0, (given - [1.0, 1.0, 1.0]) / [2.0, 1.0, 1.0])
         w, logits = matrix[:2] @ z, matrix[2:] @ z
 
@@ -148,9 +147,8 @@ def test_a_report_is_the_sum_of_what_each_released():
     asked, ball = task("products"), PrivUnitBall(6, 2.0, 1.0)
     key = b"k" * 32
     report = asked.release(X, Y, Noise(key, secure=False))
-    inside = asked._box.clip(np.column_stack([X, Y])).rows
     stream = Noise(key, secure=False).split([slice(None)])[0]
-    released = ball.release(asked._rows(inside), stream).rows
+    released = ball.release(asked.encode(X, Y), stream).rows
     assert [int(one) for one in np.rint(released.sum(axis=0) / ball.sphere.step)] == list(report.sums)
     np.testing.assert_allclose(asked.mean(report), released.mean(axis=0) * asked.radius)
 

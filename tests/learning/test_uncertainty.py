@@ -105,8 +105,8 @@ def test_what_does_not_stand_out_is_unknown_and_says_so():
     inverse, unknown = module.inverse_where_known(gram, EXACT)
     np.testing.assert_allclose(inverse, np.diag([1, 1 / 0.9, 0]))
     np.testing.assert_allclose(np.abs(unknown), [[0], [0], [1]])
-    # Noise whose eigenvalues reach to .95 / 1.2 covers the second, and not the first.
-    variances = (1 + np.eye(3)) * (0.95 / 1.2) ** 2 / 12
+    # Noise whose eigenvalues reach to .95 covers the second, and not the first.
+    variances = (1 + np.eye(3)) * 0.95**2 / 12
     assert module.inverse_where_known(gram, variances)[1].shape == (3, 2)
     # Noise in one direction alone covers that one.
     variances = np.zeros((3, 3))
