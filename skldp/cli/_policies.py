@@ -27,8 +27,9 @@ from skldp.cli._options import (
 )
 from skldp.client import CategoryColumn, CategoryField, NumberColumn, NumbersField, PairField, Policy, VectorField
 from skldp.client._fields import AnyField
+from skldp.client._policy import check_secret
 from skldp.client._text_field import TextField
-from skldp.collection._batches import check_secret, released_batch
+from skldp.collection._batches import released_batch
 from skldp.collection._collector import Collector
 from skldp.collection._report_tables import report_schema
 from skldp.collection._survey_estimates import SurveyEstimate

@@ -131,14 +131,14 @@ class Collector(ReportStore):
         of = self._among(field, by=by, where=where)
         vector = next((one for one in self.policy.fields if isinstance(one, VectorField) and one.name == field), None)
         if vector is not None:
-            return of._grouped(partial(of._vector_means, vector, level), (field,), by, where, level, several=True)
+            return of._grouped(partial(of._vector_means, vector, level), (field,), by, where, several=True)
         own, scores, column = of._number_scores(field)
 
         def one(weights: Scores) -> SurveyEstimate:
             raw = quotients(Sums.of(scores, weights), of.n_reports, level, f"mean of {field}", (field,))
             return raw.scaled(column.radius, column.center)
 
-        return mean_of(column, of._grouped(one, (own,), by, where, level))
+        return mean_of(column, of._grouped(one, (own,), by, where))
 
     def variance(
         self, field: str, *, by: str | None = None, where: Mapping[str, Any] | None = None, level: float = 0.95
@@ -149,12 +149,13 @@ class Collector(ReportStore):
         ``"piecewise"``, or mix one in. The estimate is unbiased, and may be below 0.
         """
         of = self._among(field, by=by, where=where)
-        number, scores = of._number(field), of._moment_scores(field)
+        number, answers = of._number(field), of._answers
+        scores = numbers(number.law, answers[field]), squares(number.law, answers[field])
 
         def one(weights: Scores) -> SurveyEstimate:
             return variance(*scores, weights, level, f"variance of {field}").scaled(number.radius**2)
 
-        return of._grouped(one, (field,), by, where, level)
+        return of._grouped(one, (field,), by, where)
 
     def frequencies(
         self,
@@ -203,7 +204,6 @@ class Collector(ReportStore):
         if text is not None:
             if consistent is not None or by is not None or where:
                 raise ValueError("Texts take neither `consistent` nor `by` and `where`; got one.")
-            check_fraction("level", level)
             of = self._among(field)
             return replace(text_shares(text, of._answers[field], candidates, level), answered=of._answered)
         if self._is_paired(field):
@@ -243,7 +243,6 @@ class Collector(ReportStore):
         ValueError
             If the policy has no such pair, or there are fewer than two reports of it.
         """
-        check_fraction("level", level)
         if consistent not in (None, "project"):
             raise ValueError(f"consistent must be None or 'project'; got {consistent!r}.")
         return self._joint.table(field, other, consistent=consistent is not None, level=level)
@@ -314,9 +313,10 @@ class Collector(ReportStore):
         ValueError
             As of :meth:`histogram`.
         """
+        if not np.ndim(levels) == 1 or not len(levels):
+            raise ValueError(f"levels must be a list of numbers, at least one; got {levels!r}.")
         for one in levels:
             check_fraction("levels", one)
-        check_fraction("level", level)
         of = self._among(field)
         number, answers = of._number(field), of._answers[field]
         found, errors, *ends = distribution_of(number, answers)
@@ -452,11 +452,6 @@ class Collector(ReportStore):
             raise ValueError(f"This estimate needs a number; use `frequencies` for category {name!r}.")
         return field
 
-    def _moment_scores(self, name: str) -> tuple[Scores, Scores]:
-        """Return the scores of a number and of its square."""
-        law, answers = self._number(name).law, self._answers[name]
-        return numbers(law, answers), squares(law, answers)
-
     def _number_scores(self, name: str) -> tuple[str, Scores, NumberColumn]:
         """Return the field of a number, its scores in [-1, 1], and its column."""
         for field in self.policy.fields:
@@ -524,7 +519,7 @@ class Collector(ReportStore):
             moved = np.full(len(labels), np.sqrt((raw.moved**2).sum()))
             return made_consistent(raw, project_onto_simplex(raw.values[None])[0], moved)
 
-        return self._grouped(one, (field,), by, where, level, several=True, ungrouped=consistent == "likelihood")
+        return self._grouped(one, (field,), by, where, several=True, ungrouped=consistent == "likelihood")
 
     def _grouped(
         self,
@@ -532,13 +527,11 @@ class Collector(ReportStore):
         used: Sequence[str],
         by: str | None,
         where: Mapping[str, Any] | None,
-        level: float,
         *,
         several: bool = False,
         ungrouped: bool = False,
     ) -> SurveyEstimate:
         """Estimate for all filtered reports, or for each group."""
-        check_fraction("level", level)
         asked = dict(where or {})
         others = [*([] if by is None else [by]), *asked]
         fields, names = {name: self._field(name) for name in others}, [*used, *others]

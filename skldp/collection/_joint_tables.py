@@ -17,7 +17,7 @@ from skldp.client import CategoryColumn, NumberColumn, PairField, Policy
 from skldp.collection._answer_scores import Answers, PartScores, Scores, SupportScores, code_scores
 from skldp.collection._report_tables import ReportColumns, asked_of
 from skldp.collection._survey_estimates import Sums, SurveyEstimate, joined, made_consistent, quotients
-from skldp.collection._survey_fields import category_code, mean_of
+from skldp.collection._survey_fields import category_codes, mean_of
 from skldp.laws._categories import ResponseLaw
 from skldp.mechanisms.categorical._frequency import project_onto_simplex
 
@@ -53,7 +53,7 @@ class JointTables:
         order = (cells if pair.field.names[0] == name else cells.T).reshape(-1)
         first, second = (_labels(self.columns[one], pair.field.n_knots) for one in (name, other))
         labels = [f"{one}: {two}" for one in first for two in second]
-        n, parts = _enough(pair.n), pair.parts
+        n, parts = pair.n, pair.parts
         a, aa = parts.sums(pair.answers, np.ones(n))
         sums = Sums(a, aa, a, n, n, parts.low, parts.high, 1.0, 1.0, parts.two_valued)
         raw = quotients(sums, n, level, f"shares of {name} and {other}", [""] * k)
@@ -74,7 +74,7 @@ class JointTables:
         if len(others) > 1 or name in others:
             raise ValueError(f"Pairs tell of one column within another one; got {[name, *others]!r}.")
         pairs = self._holding(name, *others)
-        n = _enough(sum(pair.n for pair in pairs))
+        n = sum(pair.n for pair in pairs)
         labels = (name,) if isinstance(column, NumberColumn) else value_labels(column.values)
         what = f"{'mean' if mean else 'shares'} of {name}"
         parts = self._parts(others[0], where, by) if others else [("", None)]
@@ -106,28 +106,25 @@ class JointTables:
         return dict(zip((pair.field.name for pair in known), _consistent(known), strict=True))
 
     def _holding(self, *names: str) -> "list[_Pair]":
-        """Return the pairs that hold all of these columns, at least one."""
+        """Return the pairs that hold all of these columns, at least one, with at least two reports."""
         unknown = sorted(set(names) - set(self.columns))
         found = [pair for pair in self._pairs if set(names) <= set(pair.field.names)]
         if unknown or not found or len(set(names)) < len(names):
             listed = ", ".join(pair.field.name for pair in self._pairs)
             raise ValueError(f"Columns must be in one of the policy's pairs, {listed}; got {list(names)!r}.")
+        if (n := sum(pair.n for pair in found)) < 2:
+            raise ValueError(f"Estimates need at least 2 reports; got {n}.")
         return found
 
     def _parts(self, name: str, where: Mapping[str, Any] | None, by: str | None) -> list[tuple[str, _Floats | None]]:
         """Return the labels and indicators of the parts of a category."""
-        self._holding(name)
         column = self.columns[name]
         if isinstance(column, NumberColumn):
             raise ValueError(f"A group or filter of pairs must be a category; got the number {name!r}.")
         rows = np.eye(len(column.values))
         if by is not None:
             return list(zip(value_labels(column.values), rows, strict=True))
-        wanted = (where or {})[name]
-        codes = [category_code(column, value) for value in (wanted if isinstance(wanted, list) else [wanted])]
-        if not codes:
-            raise ValueError(f"A filter of {name!r} must have a value; got an empty list.")
-        return [("", rows[sorted(set(codes))].sum(axis=0))]
+        return [("", rows[category_codes(column, (where or {})[name])].sum(axis=0))]
 
 
 class _Pair(NamedTuple):
@@ -212,9 +209,3 @@ def _labels(column: CategoryColumn | NumberColumn, n_knots: int) -> tuple[str, .
     if isinstance(column, NumberColumn):
         return tuple(number_label(column.number(place)) for place in np.linspace(-1, 1, n_knots))
     return value_labels(column.values)
-
-
-def _enough(n: int) -> int:
-    if n < 2:
-        raise ValueError(f"Estimates need at least 2 reports; got {n}.")
-    return n

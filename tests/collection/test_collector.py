@@ -610,7 +610,12 @@ def test_no_forged_reports_move_nothing_and_too_many_anything(collector):
         (lambda c: c.histogram("age", bins=[50, 200]), "Edges must ascend"),
         (lambda c: c.histogram("age", consistent="both"), "consistent must be"),
         (lambda c: c.frequencies("city", consistent="likelihood", by="yes"), "takes neither `by`"),
+        (lambda c: c.frequencies("city", level=0.0), "level must lie inside"),
+        (lambda c: c.quantiles("age", level="most"), "level must lie inside"),
+        (lambda c: c.variance("age", level=np.nan), "level must lie inside"),
         (lambda c: c.quantiles("age", [0.0]), "levels"),
+        (lambda c: c.quantiles("age", []), "levels must be a list of numbers, at least one"),
+        (lambda c: c.quantiles("age", 0.5), "levels must be a list of numbers, at least one"),
     ],
 )
 def test_what_cannot_be_estimated_is_refused(collector, ask, rule):

@@ -217,6 +217,10 @@ def test_pairs_of_a_table_have_the_whole_epsilon():
             "joint must be different pairs",
         ),
         (lambda: Policy.from_estimator(FITTED, purpose="x", joint="all", n_knots=1), "n_knots must be"),
+        (lambda: Policy.from_estimator(FITTED, purpose="x", joint="all", n_knots=0), "n_knots must be"),
+        (lambda: Policy.from_estimator(FITTED, purpose="x", joint="all", n_knots="2"), "n_knots must be"),
+        (lambda: collected(POLICY, population(9)).mean("age", level=1.0), "level must lie inside"),
+        (lambda: collected(POLICY, population(9)).frequencies("sex", level=2), "level must lie inside"),
         (
             lambda: Policy.from_estimator(NumericPrivatizer(1.0).fit([[0.0, 0.0]]), purpose="x", joint="all"),
             "Pairs need a TablePrivatizer or CategoricalPrivatizer",
