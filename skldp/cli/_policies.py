@@ -29,9 +29,8 @@ from skldp.client import CategoryColumn, CategoryField, NumberColumn, NumbersFie
 from skldp.client._fields import AnyField
 from skldp.client._policy import check_secret
 from skldp.client._text_field import TextField
-from skldp.collection._batches import released_batch
 from skldp.collection._collector import Collector
-from skldp.collection._report_tables import report_schema
+from skldp.collection._report_tables import batch_of_reports, report_schema
 from skldp.collection._survey_estimates import SurveyEstimate
 from skldp.collection._survey_fields import estimates_of
 from skldp.estimators._ledgers import joblib_workers
@@ -289,7 +288,8 @@ def release(
         for frame in chunks:
             people = None if ids is None else _ids(frame[ids])
             columns = {name: frame[name] for name in policy.names}
-            write(released_batch(policy, columns, key, people, first_row=n + 1, **options))
+            reports = policy.release_table(columns, secret=key, people=people, first_row=n + 1, **options)
+            write(batch_of_reports(reports))
             repeated = repeated or (people is not None and len(set(people)) < len(people))
             n += len(frame)
             progress.update(bar, completed=n)

@@ -319,9 +319,9 @@ class Policy:
         -------
         SurveyPrecision
             With `estimates`: the mean of each number and the shares of each category, or these within an average group,
-            each with `what`, `n` (expected number of people who were asked), `standard_error` and `half_width` of the
-            interval, in the unit of the number or as a share. An infinite half-width means that the group may be
-            empty as far as the reports tell. It prints as a table.
+            and the tables of pairs. Each has `what`, `n` (expected number of people who were asked), `standard_error`
+            and `half_width` of the interval, in the unit of the number or as a share. An infinite half-width means that
+            the group may be empty as far as the reports tell. It prints as a table.
 
         Raises
         ------
@@ -332,7 +332,8 @@ class Policy:
         -----
         Figures are exact for a population whose values are uniform and independent of each other, from the integers of
         the laws, up to the normal approximation of intervals: the variance of a mean of scores :math:`w y`, with
-        Fieller's interval for a group. They include the noise, the sample of fields and the sample of people.
+        Fieller's interval for a group. They include the noise, the sample of fields and the sample of people. Those of
+        columns of pairs are up to a fifth off for local hashing and Hadamard response, whose codes are correlated.
 
         References
         ----------
@@ -448,9 +449,9 @@ class Policy:
         )
         report = self._pack(kept.report_id, kept.answers)
         if ledger is not None and wave is not None:
-            return ledger.keep_wave(self.sha256, wave_digest(self.sha256, whose, wave), kept.charges, report)
+            return ledger._keep_wave(self.sha256, wave_digest(self.sha256, whose, wave), kept.charges, report)
         if ledger is not None:
-            ledger.charge_once(self.sha256, kept.charges)
+            ledger._charge_once(self.sha256, kept.charges)
         return report
 
     def release_table(
@@ -598,7 +599,8 @@ def check_secret(policy: Policy, secret: ReleaseKey | None, ids: Any) -> None:
     if {kept} != {isinstance(secret, ReleaseKey), secret is not None, ids is not None}:
         raise ValueError(
             "The memo rule 'permanent' needs a secret and ids of people; other rules take neither. "
-            f"Got {type(secret).__name__} and {type(ids).__name__} for the rule {policy.memo!r}."
+            f"Got {'no secret' if secret is None else type(secret).__name__} and "
+            f"{'no ids' if ids is None else 'ids'} for the rule {policy.memo!r}."
         )
     if policy.has_waves:
         raise ValueError(

@@ -1,6 +1,6 @@
 """Release of Arrow record batches and tables by a policy, row by row."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -99,15 +99,5 @@ class _BatchRelease:
             check_column_names(own, names)
             columns = {name: batch.column(names.index(name)) for name in own}
             people = None if self.ids is None else batch.column(names.index(self.ids)).to_pylist()
-            yield released_batch(self.policy, columns, self.secret, people, handle_unknown=self.handle_unknown)
-
-
-def released_batch(
-    policy: Policy,
-    columns: Mapping[str, Sequence[Any]],
-    secret: ReleaseKey | None = None,
-    people: Sequence[int | str] | None = None,
-    **options: Any,
-) -> Any:
-    """Release the rows of columns as one record batch."""
-    return batch_of_reports(policy.release_table(columns, secret=secret, people=people, **options))
+            options: dict[str, Any] = {"people": people, "handle_unknown": self.handle_unknown}
+            yield batch_of_reports(self.policy.release_table(columns, secret=self.secret, **options))

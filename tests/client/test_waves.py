@@ -135,8 +135,10 @@ def test_a_wave_asked_again_does_not_show_whether_a_value_changed(record, ledger
 
 def test_a_report_is_on_the_disk_before_it_is_returned(ledger, monkeypatch):
     """A crash between both sends the stored report later, whatever the value is by then."""
-    stored, keep = [], DeviceLedger.keep_wave
-    monkeypatch.setattr(DeviceLedger, "keep_wave", lambda self, *arguments: _crash_after(keep, stored, self, arguments))
+    stored, keep = [], DeviceLedger._keep_wave
+    monkeypatch.setattr(
+        DeviceLedger, "_keep_wave", lambda self, *arguments: _crash_after(keep, stored, self, arguments)
+    )
     with pytest.raises(KeyboardInterrupt):
         POLICY.release(RECORD, secret=SECRET, wave="monday", ledger=ledger)
     monkeypatch.undo()
