@@ -39,7 +39,7 @@ class JointTables:
         self.reports, self._n_all = columns, len(columns.ids)
         asked = asked_of(policy, columns).T
         self._pairs = [
-            _Pair(field, answers[own])
+            _Pair(field, answers[own], np.flatnonzero(own))
             for field, answers, own in zip(policy.fields, columns.answers, asked, strict=True)
             if isinstance(field, PairField)
         ]
@@ -74,7 +74,7 @@ class JointTables:
         if len(others) > 1 or name in others:
             raise ValueError(f"Pairs tell of one column within another one; got {[name, *others]!r}.")
         pairs = self._holding(name, *others)
-        n = sum(pair.n for pair in pairs)
+        n = len(_people(pairs)[0])
         labels = (name,) if isinstance(column, NumberColumn) else value_labels(column.values)
         what = f"{'mean' if mean else 'shares'} of {name}"
         parts = self._parts(others[0], where, by) if others else [("", None)]
@@ -85,9 +85,7 @@ class JointTables:
                 for place, label in enumerate(labels)
             ]
             together = joined(labels, found, what, several=False)
-            if isinstance(column, NumberColumn):
-                return together.scaled(column.radius, column.center)
-            return together
+            return together.scaled(column.radius, column.center) if isinstance(column, NumberColumn) else together
 
         estimates = [one(inside) for _, inside in parts]
         made = estimates[0]
@@ -112,7 +110,7 @@ class JointTables:
         if unknown or not found or len(set(names)) < len(names):
             listed = ", ".join(pair.field.name for pair in self._pairs)
             raise ValueError(f"Columns must be in one of the policy's pairs, {listed}; got {list(names)!r}.")
-        if (n := sum(pair.n for pair in found)) < 2:
+        if (n := len(_people(found)[0])) < 2:
             raise ValueError(f"Estimates need at least 2 reports; got {n}.")
         return found
 
@@ -128,10 +126,11 @@ class JointTables:
 
 
 class _Pair(NamedTuple):
-    """Field of a pair, and the answers of the people who were asked it."""
+    """Field of a pair, the answers of the people who were asked it, and their rows."""
 
     field: PairField
     answers: Answers
+    rows: npt.NDArray[np.intp]
 
     @property
     def n(self) -> int:
@@ -161,8 +160,11 @@ class _Pair(NamedTuple):
 
 
 def _sums(pairs: Sequence[_Pair], name: str, place: int, inside: _Floats | None) -> Sums:
-    """Return the sums of the scores of a number or of a category, over all pairs with the column."""
-    a, b = [], []
+    """Return the sums of the scores of a number or of a category, over all pairs with the column.
+
+    The answers of one person for several pairs depend on each other, and have one score: their sum.
+    """
+    a, b, places = [], [], _people(pairs)[1]
     for pair in pairs:
         size = pair.field.sizes[pair.field.names.index(name)]
         column = pair.field.columns[pair.field.names.index(name)]
@@ -170,12 +172,18 @@ def _sums(pairs: Sequence[_Pair], name: str, place: int, inside: _Floats | None)
         a.append(pair.scores(pair.along(name, values, inside)))
         ones = Scores(np.ones(pair.n), 1.0, 1.0)
         b.append(ones if inside is None else pair.scores(pair.along(name, np.ones(size), inside)))
-    x, w = (np.concatenate([one.values for one in each]) for each in (a, b))
-    (a_low, a_high), (b_low, b_high) = (
-        (min(one.low for one in each), max(one.high for one in each)) for each in (a, b)
-    )
+    x, w = (np.bincount(places, np.concatenate([one.values for one in each])) for each in (a, b))
+    most = int(np.bincount(places).max())
+    ends = ([times * end for times in (1, most) for one in each for end in (one.low, one.high)] for each in (a, b))
+    (a_low, a_high), (b_low, b_high) = ((min(each), max(each)) for each in ends)
     of_a, of_aa, of_ab, low, high = (np.array([float(one)]) for one in (x.sum(), x @ x, x @ w, a_low, a_high))
     return Sums(of_a, of_aa, of_ab, float(w.sum()), float(w @ w), low, high, b_low, b_high, of_products=True)
+
+
+def _people(pairs: Sequence[_Pair]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Return the rows of the people who answered for some of the pairs, and the place of each answer among them."""
+    people, places = np.unique(np.concatenate([pair.rows for pair in pairs]), return_inverse=True)
+    return people, places
 
 
 def _consistent(pairs: Sequence[_Pair]) -> list[_Floats]:

@@ -282,3 +282,27 @@ def test_a_few_equal_answers_have_consistent_tables():
     made = collected(policy, {"age": np.zeros(20), "city": np.zeros(20, int), "sex": np.ones(20, int)})
     found = made.table("city", "sex", consistent="project")
     assert found.values[found.labels.index("Bonn: m")] == pytest.approx(1, abs=1e-6)
+
+
+def test_answers_of_one_person_for_several_pairs_count_as_one():
+    """At an epsilon of 30 answers are true: the error is that of a sample of people, asked once or twice."""
+    policy, rows = (
+        Policy("all pairs", (pair(CITY, SEX, 30.0), pair(SEX, AGE, 30.0), pair(AGE, CITY, 30.0))),
+        population(300),
+    )
+    collector = collected(policy, rows)
+    shares = np.bincount(rows["city"], minlength=3) / 300
+    found = collector.frequencies("city")
+    assert found.n == 300
+    np.testing.assert_allclose(found.values, shares, atol=1e-9)
+    np.testing.assert_allclose(found.standard_errors, np.sqrt(shares * (1 - shares) / 299), rtol=1e-6)
+    women = collector.frequencies("city", where={"sex": "f"})
+    assert women.n == 300
+    np.testing.assert_allclose(
+        women.values, np.bincount(rows["city"][rows["sex"] == 0], minlength=3) / (rows["sex"] == 0).sum()
+    )
+    planned = {one.what: one for one in policy.precision(300).estimates}
+    assert planned["shares of city"].n == 300
+    assert planned["shares of city"].standard_error == pytest.approx(math.sqrt(2 / 9 / 300), rel=1e-6)
+    (forged,) = collector.mean("age").moved_by(0.01)
+    assert 0.9 <= forged <= 1.2
