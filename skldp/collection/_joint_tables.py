@@ -182,8 +182,7 @@ def _sums(pairs: Sequence[_Pair], name: str, place: int, inside: _Floats | None)
 
 def _people(pairs: Sequence[_Pair]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     """Return the rows of the people who answered for some of the pairs, and the place of each answer among them."""
-    people, places = np.unique(np.concatenate([pair.rows for pair in pairs]), return_inverse=True)
-    return people, places
+    return np.unique(np.concatenate([pair.rows for pair in pairs]), return_inverse=True)
 
 
 def _consistent(pairs: Sequence[_Pair]) -> list[_Floats]:

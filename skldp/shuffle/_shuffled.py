@@ -245,6 +245,8 @@ def _largest_loss(laws: tuple[BlanketLaw, ...]) -> float:
 
 def _groups_of_two_answers(groups: Sequence[tuple[Any, int]], colluding: int) -> tuple[Group, ...]:
     found = []
+    if not all(isinstance(one, tuple | list) and len(one) == 2 for one in groups):
+        raise ValueError("others must be pairs of a mechanism and a number of people; got something else.")
     for mechanism, n in groups:
         check_integer("n", n, least=1, most=2**62)
         chances = pair_laws(mechanism).chances
