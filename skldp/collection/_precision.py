@@ -138,8 +138,8 @@ def _plans(policy: Policy, by: str | None) -> Iterator[_Plan]:
     for column in columns.values() if group is None or by in columns else ():
         own = [pair for pair in pairs if column.name in pair.names and (by is None or by in pair.names)]
         if own and column.name != by:
-            # A person's answers for two pairs tell of one value.
-            yield _pooled(own, column, by, min(1.0, len(own) * s / m))
+            # A person's answers for two pairs tell of one value; the noise is that of one answer.
+            yield _pooled(own, column, by, 1 - math.comb(m - len(own), s) / math.comb(m, s))
 
 
 def _pooled(pairs: Sequence[PairField], column: Any, by: str | None, asked: float) -> _Plan:

@@ -160,6 +160,14 @@ def test_columns_of_pairs_have_the_errors_of_a_survey(kind, near):
     assert policy.n_people_for("age", width, by="city") == 1000
 
 
+@pytest.mark.parametrize(("n_sampled", "asked"), [(1, 2 / 3), (2, 1.0), (None, 1.0)])
+def test_a_person_who_is_asked_two_pairs_of_a_column_counts_once(n_sampled, asked):
+    policy = replace(pairs_policy(RandomizedResponse), n_sampled=n_sampled)
+    planned = {one.what: one.n for one in policy.precision(900).estimates}
+    assert planned["mean of age"] == pytest.approx(900 * asked)
+    assert planned["table of age & city"] == pytest.approx(900 * (n_sampled or 3) / 3)
+
+
 def test_a_pair_with_a_column_of_one_value_has_a_precision():
     one = CategoryColumn("one", ("x",))
     pair = PairField("both", (one, AGE), RandomizedResponse(1.0, 2).integer_law)
