@@ -19,7 +19,15 @@ from skldp.collection._report_tables import batch_of_reports
 from skldp.collection._survey_estimates import made_consistent
 from skldp.collection._survey_fields import mean_of
 from skldp.laws._numbers import SampledLaw
-from skldp.mechanisms import Duchi, LocalHashing, Piecewise, RandomizedResponse, SquareWave, longitudinal_histogram
+from skldp.mechanisms import (
+    Duchi,
+    DuchiVector,
+    LocalHashing,
+    Piecewise,
+    RandomizedResponse,
+    SquareWave,
+    longitudinal_histogram,
+)
 from skldp.mechanisms.categorical._hadamard import HadamardResponse
 from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
 
@@ -507,6 +515,21 @@ def test_of_numbers_that_are_answered_for_together_means_are_known():
         for part in ("values", "standard_errors", "low", "high", "most"):
             np.testing.assert_allclose(getattr(one, part), getattr(wanted, part), rtol=1e-12)
         np.testing.assert_allclose(one.moved_by(0.01), wanted.moved_by(0.01), rtol=1e-12)
+
+
+def test_a_page_has_the_exact_intervals_of_jointly_released_signs():
+    columns, rng = tuple(NumberColumn(name, 0, 10) for name in "abc"), np.random.default_rng(7)
+    policy = Policy("a test", (NumbersField("abc", columns, DuchiVector(2.0, 3).integer_law),))
+    made = Collector(policy)
+    for _ in range(12):
+        made.add(policy.vector({"a": 10, "b": 5, "c": 0}, rng.bytes(8 * 50)))
+    (largest,) = {abs(one) for one in made.policy.fields[0].law.values(0)}
+    for one, name in zip(made._group_means(policy.fields[0]), "abc", strict=True):
+        wanted = made.mean(name)
+        assert (one.low, one.high) == (pytest.approx(wanted.low), pytest.approx(wanted.high))
+        # Clopper and Pearson's interval of a number of signs ends at the largest answers.
+        assert (5 - 5 * largest <= one.low).all()
+        assert (one.high <= 5 + 5 * largest).all()
 
 
 @pytest.mark.parametrize("show", ["page", "to_frame"])
