@@ -195,6 +195,7 @@ TABLES = {
 }
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("rule", ["basic", "simplified", "bayesian"])
 def test_with_the_same_answers_all_tables_look_the_same(monkeypatch, rule):
     scripted(monkeypatch)
