@@ -231,7 +231,7 @@ def _shown(column: CategoryColumn) -> str:
 
 def _quoted(value: Any) -> str:
     """Return a value or text of a policy as JSON, which shows where it ends."""
-    return json.dumps(value, ensure_ascii=False)
+    return "missing" if value is None else json.dumps(value, ensure_ascii=False)
 
 
 def _bounds(column: NumberColumn) -> str:

@@ -18,7 +18,7 @@ from skldp.domains._domain import Domain
 from skldp.estimators._validation import check_bounds
 
 _DICTS = (
-    '{"type": "interval", "low": 0, "high": 100} (also of dates; integers for integers) or {"type": "categories", '
+    '{"type": "interval", "low": 0, "high": 100} (or dates; type integers: whole numbers) or {"type": "categories", '
     '"values": ["S", "M", "L"]}, with "missing": "category" beside it if values may be missing'
 )
 _FORMS = f'(0, 100), ("2020-01-01", "2024-12-31"), a list of categories such as ["S", "M", "L"], or {_DICTS}'

@@ -91,7 +91,7 @@ def test_a_policy_is_made_shown_and_checked(run, policy, tmp_path):
         "a survey",
         '0 to 100 "years"',
         "2020-01-01 to 2024-12-31",
-        '"NA", "Ulm", null',
+        '"NA", "Ulm", missing',
         "true, false",
         "until 9999",
     ):
