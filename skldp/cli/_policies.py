@@ -114,7 +114,7 @@ def show(file: File) -> None:
         typer.echo("permanent: the same record gives the same report again")
     if policy.n_sampled is not None:
         typer.echo(f"each person is asked {policy.n_sampled} of {len(policy.fields)} fields, chosen at random")
-    expires = f"until {policy.expires}" if policy.expires else "without end"
+    expires = f"until {policy.expires}" if policy.expires else "no expiry"
     typer.echo(printable(f"epsilon {policy.epsilon:.6g} a record, {policy.n_bytes} bytes a report, {expires}"))
     if policy.has_waves:
         typer.echo(f"epsilon {policy.lifetime_epsilon:.6g} of all reports together, while no value changes")
@@ -231,7 +231,7 @@ def _shown(column: CategoryColumn) -> str:
 
 def _quoted(value: Any) -> str:
     """Return a value or text of a policy as JSON, which shows where it ends."""
-    return json.dumps(value, ensure_ascii=False)
+    return "missing" if value is None else json.dumps(value, ensure_ascii=False)
 
 
 def _bounds(column: NumberColumn) -> str:

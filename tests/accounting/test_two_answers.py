@@ -34,7 +34,7 @@ def worst_delta(groups, odds):
     return worst
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "groups",
     [

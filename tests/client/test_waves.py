@@ -215,6 +215,7 @@ def test_jitter_and_moves_that_nobody_sees_change_nothing():
     assert len(given) == 1
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("field", FIELDS[2:], ids=lambda field: field.name)
 def test_averaging_over_waves_finds_the_permanent_answer_and_no_more(field):
     """Forty reports a person: by the second step alone, each would tell its value."""
@@ -264,6 +265,7 @@ def test_a_change_within_a_wave_is_blurred_anew():
         assert binomial_pvalue(((one ^ other) >> place & 1 == 0).sum(), n, alike) > THRESHOLD
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("one", "other"),
     [

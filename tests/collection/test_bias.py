@@ -251,6 +251,7 @@ def chances_of_numbers():
     return {(law, name): number_chances(law, 2 * v - 1) for law in UNIT_LAWS for name, v in NUMBERS.items()}
 
 
+@pytest.mark.few(9)
 @pytest.mark.parametrize(
     "law", [law for law in UNIT_LAWS if law.name not in ("bins", "longitudinal_histogram")], ids=str
 )
@@ -306,6 +307,7 @@ def test_histograms_are_without_bias(law, chances_of_numbers):
         check(values, truth, squares_of, name)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("epsilon", [1.0, 12.0])
 @pytest.mark.parametrize("name", ["exponential", "lognormal", "tens", "heaped"])
 def test_quantiles_converge(name, epsilon):

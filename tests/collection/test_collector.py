@@ -451,6 +451,7 @@ def test_quantiles_between_neighbouring_doubles():
     assert ((found.low <= 1e15 + 2) & (found.high >= 1e15 + 2)).all()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("value", [0.0, 37.3, 100.0])
 def test_quantiles_of_people_who_all_have_one_number_are_near_it(value):
     """Which is somewhere within a bin: 20 surveys of fixed noise, of which most would miss it if bins were even."""

@@ -43,6 +43,7 @@ def collected(policy, rows, seed=0):
     return collector
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("place", [-1.0, -0.3, 0.0, 0.55, 1.0])
 def test_a_report_follows_its_law_and_a_number_is_rounded_without_bias(place):
     field, words = pair(AGE, SEX), np.random.default_rng(2)

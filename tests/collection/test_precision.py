@@ -74,7 +74,7 @@ def survey(policy, n, seed=0):
     return collector
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("field", FIELDS, ids=lambda field: field.name)
 def test_standard_errors_are_those_of_a_survey(field):
     n = 6000
@@ -100,6 +100,7 @@ TWO = Policy(
 )
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("n_sampled", [None, 2])
 def test_groups_and_samples_have_the_errors_of_a_survey(n_sampled):
     policy, n = replace(TWO, n_sampled=n_sampled), 9000
