@@ -77,7 +77,7 @@ class Reader(ABC):
     def read_all(self, values: Any) -> Cells:
         """Read each value of an array or a sequence as :meth:`read` does."""
         # A masked array as a list has None for hidden cells.
-        found = self._of_array(values) if type(values) is np.ndarray else None
+        found = self._of_array(values) if type(values) is np.ndarray and values.ndim == 1 else None
         if found is not None:
             return found
         # tolist makes integers of times.
@@ -242,6 +242,28 @@ def as_array(column: Any) -> Any:
         of_numbers = str(column.type).startswith(("int", "uint", "float", "double", "halffloat"))
         return column.to_numpy(zero_copy_only=False) if of_numbers and not column.null_count else column.to_pylist()
     return column.to_numpy() if hasattr(column, "to_numpy") else column
+
+
+def named_columns(table: Any, names: Sequence[str], people: Any = None) -> dict[str, Any]:
+    """Return columns of a table by name, as arrays or lists of equal length, and of that of `people`."""
+    check_column_names(names, list(getattr(table, "column_names", getattr(table, "columns", table))))
+    own = {name: as_array(table[name]) for name in names}
+    try:
+        lengths = sorted(set(map(len, [*own.values(), *([] if people is None else [people])])))
+    except TypeError:
+        raise ValueError("Columns and people must be arrays or sequences; got one without a length.") from None
+    if len(lengths) > 1:
+        raise ValueError(f"Columns and people must have equal lengths; got the lengths {lengths}.")
+    return own
+
+
+def check_column_names(wanted: Sequence[str], names: Sequence[str]) -> None:
+    """Raise ValueError unless each wanted name is that of one column."""
+    missing = sorted(set(wanted) - set(names))
+    twice = sorted({name for name in wanted if names.count(name) > 1})
+    if missing or twice:
+        what = f"misses {missing}" if missing else f"has {twice} more than once"
+        raise ValueError(f"A table must have every column of the policy once; it {what}.")
 
 
 def value_key(value: Any) -> tuple[Any, Any]:

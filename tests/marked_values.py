@@ -2,9 +2,10 @@
 
 import contextlib
 import io
+import linecache
 import logging
+import os
 import struct
-import traceback
 import warnings
 from pathlib import Path
 
@@ -16,7 +17,7 @@ import skldp
 
 __all__ = ["MARKED_LABELS", "MARKED_ROWS", "NUMBER", "TEXT", "WHOLE", "found_in", "stored_in", "told_by"]
 
-_PACKAGE = Path(skldp.__file__).parent
+_PACKAGE = str(Path(skldp.__file__).parent) + os.sep
 
 TEXT = "HIV positive"
 NUMBER = 987654.25
@@ -76,9 +77,12 @@ def told_by(call):
 
 
 def _is_ours(error):
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
     # The cause of an error may never have been raised itself.
-    last = traceback.extract_tb(error.__traceback__)[-1:]
-    return any(_PACKAGE in Path(one.filename).parents and one.line.startswith("raise ") for one in last)
+    file = "" if last is None else last.tb_frame.f_code.co_filename
+    return file.startswith(_PACKAGE) and linecache.getline(file, last.tb_lineno).strip().startswith("raise ")
 
 
 def _all_printed(error):

@@ -185,6 +185,7 @@ def listening():
     assert not heard, "\n\n".join(heard)
 
 
+@pytest.mark.few(24)
 @pytest.mark.parametrize(
     "name", [*TRANSFORMERS, *(pytest.param(name, marks=pytest.mark.slow) for name in WITHOUT_NOISE)]
 )
@@ -231,6 +232,7 @@ def test_categories_are_not_told(name):
         hear("at the end", lambda: fitted)
 
 
+@pytest.mark.few(9)
 @pytest.mark.parametrize("name", LABEL_MECHANISMS)
 def test_labels_are_not_told(name):
     estimator = LABEL_MECHANISMS[name]
@@ -299,6 +301,7 @@ TABLES = {
 }
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("frame", [None, ["x0", "x1", "x2"], ["age", "result", "dose"]])
 @pytest.mark.parametrize("name", TABLES)
 def test_tables_tell_no_value(name, frame):
@@ -320,6 +323,7 @@ def test_tables_tell_no_value(name, frame):
         hear("at the end", lambda: fitted)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("classes", [[0, 1], [[0, 1]] * 3, None])
 def test_mechanisms_of_several_labels_tell_no_value(classes):
     mechanism = skldp.LabelMatrixRR(classes=classes)
@@ -486,6 +490,7 @@ def test_every_mechanism_is_tried():
     assert concrete <= {type(one).__name__ for one in MECHANISMS.values()}
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_keyed_releases_tell_no_value_and_no_id(name):
     mechanism = MECHANISMS[name]
@@ -499,6 +504,7 @@ def test_keyed_releases_tell_no_value_and_no_id(name):
             hear(f"a key of values, {kind}", mechanisms.ReleaseKey, make())
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("domain", DOMAINS, ids=lambda domain: type(domain).__name__)
 def test_domains_tell_no_value(domain):
     with listening() as hear:
@@ -507,6 +513,7 @@ def test_domains_tell_no_value(domain):
             hear(f"inside, {kind}", lambda rows: domain.clip(domain.as_rows(rows)), make())
 
 
+@pytest.mark.few(20)
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_mechanisms_tell_no_value(name):
     mechanism = MECHANISMS[name]

@@ -117,6 +117,39 @@ def test_a_notebook_shows_what_a_step_costs():
     assert "<table" in skldp.PrivacyLedger(1.0, bounds=(0, 1))._repr_html_()
 
 
+def test_nullable_booleans_are_labels():
+    sick = pd.Series([True, False] * 50, dtype="boolean")
+    assert set(skldp.LabelRR(20.0, classes=[False, True]).fit_transform(sick)) == {False, True}
+    with pytest.raises(ValueError, match="only the declared 2 values"):
+        skldp.LabelRR(classes=[False, True]).fit_transform(pd.Series([True, None], dtype="boolean"))
+
+
+def test_an_interval_of_dates_is_declared_as_one_of_numbers():
+    interval = {"type": "interval", "low": "2020-01-01", "high": "2020-12-31", "missing": "middle"}
+    frame = pd.DataFrame({"since": pd.to_datetime(["2020-05-05", None])})
+    released = skldp.TablePrivatizer(4.0, schema={"since": interval}, encoding="columns").fit_transform(frame)
+    assert released["since"].dtype.kind == "M"
+    wrong = interval | {"high": 7}
+    with pytest.raises(ValueError, match="two dates with low < high"):
+        skldp.TablePrivatizer(4.0, schema={"since": wrong}).fit(frame)
+
+
+def test_missing_values_are_not_advised_an_imputer():
+    X = [[1.0, np.nan]] * 4
+    for estimator in (skldp.NumericPrivatizer(bounds=(0, 2)), skldp.PrivateLinearRegression(bounds=(0, 2))):
+        with pytest.raises(ValueError, match="public constant, or declare them in the schema") as refused:
+            estimator.fit(X, [0.0, 1.0, 0.0, 1.0])
+        assert "imputer" not in str(refused.value)
+
+
+def test_public_rows_outside_the_declared_bounds_are_warned_of():
+    """People's values are clipped to the same bounds, and the mean would be wrong without a word."""
+    public = pd.DataFrame({"age": [20.0, 40.0, 60.0], "member": [0.0, 1.0, 1.0]})
+    survey = skldp.BayesianFilter(Ridge(), bounds=(0, 1), seed=0)
+    with pytest.warns(OutOfDomainWarning, match=r"3 of 6 values .* \(in 'age'\)"):
+        survey.fit(public, [1.0, 2.0, 3.0])
+
+
 # What the command line says.
 
 
@@ -172,6 +205,7 @@ def test_every_kind_of_mechanism_has_its_guarantee_at_the_command_line(skldp_say
 EXAMPLE = runpy.run_path(str(Path(__file__).parents[1] / "examples" / "from_file_to_score.py"), run_name="example")
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("name", "epsilon", "score"),
     [("penguins", 12, 0.75), ("tips", 4, 0.6), ("diabetes", 4, 0.3), ("customers", 1, 0.8)],

@@ -21,6 +21,7 @@ def optimality():
     return optimality
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["one_category", "several_categories", "several_numbers"])
 def test_every_ratio_above_the_limit_has_its_reason(optimality, name, capsys):
     section = getattr(optimality, name)

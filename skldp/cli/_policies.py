@@ -27,10 +27,10 @@ from skldp.cli._options import (
 )
 from skldp.client import CategoryColumn, CategoryField, NumberColumn, NumbersField, PairField, Policy, VectorField
 from skldp.client._fields import AnyField
+from skldp.client._policy import check_secret
 from skldp.client._text_field import TextField
-from skldp.collection._batches import check_secret, released_batch
 from skldp.collection._collector import Collector
-from skldp.collection._report_tables import report_schema
+from skldp.collection._report_tables import batch_of_reports, report_schema
 from skldp.collection._survey_estimates import SurveyEstimate
 from skldp.collection._survey_fields import estimates_of
 from skldp.estimators._ledgers import joblib_workers
@@ -114,7 +114,7 @@ def show(file: File) -> None:
         typer.echo("permanent: the same record gives the same report again")
     if policy.n_sampled is not None:
         typer.echo(f"each person is asked {policy.n_sampled} of {len(policy.fields)} fields, chosen at random")
-    expires = f"until {policy.expires}" if policy.expires else "without end"
+    expires = f"until {policy.expires}" if policy.expires else "no expiry"
     typer.echo(printable(f"epsilon {policy.epsilon:.6g} a record, {policy.n_bytes} bytes a report, {expires}"))
     if policy.has_waves:
         typer.echo(f"epsilon {policy.lifetime_epsilon:.6g} of all reports together, while no value changes")
@@ -231,7 +231,7 @@ def _shown(column: CategoryColumn) -> str:
 
 def _quoted(value: Any) -> str:
     """Return a value or text of a policy as JSON, which shows where it ends."""
-    return json.dumps(value, ensure_ascii=False)
+    return "missing" if value is None else json.dumps(value, ensure_ascii=False)
 
 
 def _bounds(column: NumberColumn) -> str:
@@ -288,7 +288,8 @@ def release(
         for frame in chunks:
             people = None if ids is None else _ids(frame[ids])
             columns = {name: frame[name] for name in policy.names}
-            write(released_batch(policy, columns, key, people, first_row=n + 1, **options))
+            reports = policy.release_table(columns, secret=key, people=people, first_row=n + 1, **options)
+            write(batch_of_reports(reports))
             repeated = repeated or (people is not None and len(set(people)) < len(people))
             n += len(frame)
             progress.update(bar, completed=n)

@@ -151,6 +151,8 @@ def study(
         console.print(rich_table(table.title, table.headings, table.rows, table.bold, table.ends))
         _print(console, [*one.notes(), ""])
     _print(console, [f"Wrote {', '.join(written[:-1])} and {written[-1]}."])
+    if data is not None and bounds is not None and not bounds.lower().endswith(".csv"):
+        _print(console, ["Narrow bounds cost less: --bounds takes a .csv file of column,low,high, too."])
     # A command that is copied must not be broken into lines.
     console.print(printable(f"Next: {_next(data, report_path, context.obj)}"), markup=False, soft_wrap=True)
 
@@ -167,6 +169,5 @@ def _next(data: str | None, report_path: Path | None, command: str) -> str:
     """Return the command to try next."""
     if data is None:
         return "skldp study people.csv --target sick --bounds 0,120 (a file of your own)"
-    if report_path is None:
-        return f"{command} --report study.html"
-    return "skldp guarantee NAME --epsilon 1 --features 64 (a mechanism at any size)"
+    own = "skldp guarantee NAME --epsilon 1 --features 64 (a mechanism at any size)"
+    return f"{command} --report study.html" if report_path is None else own

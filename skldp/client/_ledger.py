@@ -88,44 +88,15 @@ class DeviceLedger:
             connection.execute(_BEGIN)
             self._spend(connection, policy, units)
 
-    def charge_once(self, policy: str, charges: Mapping[str, float]) -> None:
-        """Charge one report for the answers that were not charged before.
-
-        `charges` maps the tag of each answer to its epsilon. A tag is a keyed hash of the value, and the file stores
-        it. Errors are those of :meth:`charge`.
-        """
+    def _charge_once(self, policy: str, charges: Mapping[str, float]) -> None:
+        """Charge one report for the answers that were not charged before, by tag: a keyed hash of the value."""
         units = {tag: _units(epsilon) for tag, epsilon in charges.items()}
         with self._opened() as connection:
             connection.execute(_BEGIN)
             self._spend(connection, policy, _new_units(connection, units))
 
-    def keep_wave(self, policy: str, wave: str, charges: Mapping[str, float], report: bytes) -> bytes:
-        """Charge and store the first report of a wave, and return the stored report.
-
-        Parameters
-        ----------
-        policy : str
-            SHA-256 of the policy.
-        wave : str
-            Digest of policy, person and wave.
-        charges : dict of str to float
-            As in :meth:`charge_once`.
-        report : bytes
-            Report to store and charge if the wave has none.
-
-        Returns
-        -------
-        bytes
-            Stored report, which is on disk.
-
-        Raises
-        ------
-        BudgetExhaustedError
-            If the limit does not admit the report, or did not admit it at the first call for this wave. The wave never
-            has a report then.
-        ValueError, LedgerError
-            As in :meth:`charge`.
-        """
+    def _keep_wave(self, policy: str, wave: str, charges: Mapping[str, float], report: bytes) -> bytes:
+        """Charge and store the first report of a wave, and return the stored one; a refused wave never has a report."""
         units = {tag: _units(epsilon) for tag, epsilon in charges.items()}
         with self._opened() as connection:
             connection.execute(_BEGIN)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from skldp._checks import check_integer
 from skldp._documents import canonical_text, digest, parsing, read_document
-from skldp._reading import as_array
+from skldp._reading import named_columns
 from skldp._texts import escaped, is_visible
 from skldp.client._fields import (
     AnyField,
@@ -319,9 +319,9 @@ class Policy:
         -------
         SurveyPrecision
             With `estimates`: the mean of each number and the shares of each category, or these within an average group,
-            each with `what`, `n` (expected number of people who were asked), `standard_error` and `half_width` of the
-            interval, in the unit of the number or as a share. An infinite half-width means that the group may be
-            empty as far as the reports tell. It prints as a table.
+            and the tables of pairs. Each has `what`, `n` (expected number of people who were asked), `standard_error`
+            and `half_width` of the interval, in the unit of the number or as a share. An infinite half-width means that
+            the group may be empty as far as the reports tell. It prints as a table.
 
         Raises
         ------
@@ -332,7 +332,8 @@ class Policy:
         -----
         Figures are exact for a population whose values are uniform and independent of each other, from the integers of
         the laws, up to the normal approximation of intervals: the variance of a mean of scores :math:`w y`, with
-        Fieller's interval for a group. They include the noise, the sample of fields and the sample of people.
+        Fieller's interval for a group. They include the noise, the sample of fields and the sample of people. Those of
+        columns of pairs are up to a fifth off for local hashing and Hadamard response, whose codes are correlated.
 
         References
         ----------
@@ -448,9 +449,9 @@ class Policy:
         )
         report = self._pack(kept.report_id, kept.answers)
         if ledger is not None and wave is not None:
-            return ledger.keep_wave(self.sha256, wave_digest(self.sha256, whose, wave), kept.charges, report)
+            return ledger._keep_wave(self.sha256, wave_digest(self.sha256, whose, wave), kept.charges, report)
         if ledger is not None:
-            ledger.charge_once(self.sha256, kept.charges)
+            ledger._charge_once(self.sha256, kept.charges)
         return report
 
     def release_table(
@@ -488,19 +489,15 @@ class Policy:
         Raises
         ------
         ValueError
-            If the policy has expired, the secret does not fit the memo rule, or a cell is unreadable or undeclared. The
-            error names the row and column, but no value. A device would replace such a value; the holder of a table can
-            correct it.
+            If the policy has expired, the secret does not fit the memo rule, columns are absent or of unequal lengths,
+            or a cell is unreadable or undeclared. The error names the row and column, but no value. A device would
+            replace such a value; the holder of a table can correct it.
         """
         if handle_unknown not in ("error", "policy"):
             raise ValueError(f"handle_unknown must be 'error' or 'policy'; got {handle_unknown!r}.")
         self._check_not_expired()
-        if len({self.memo == "fresh", secret is None, people is None}) > 1 or self.has_waves:
-            raise ValueError(
-                "secret and people must be set for the memo rule 'permanent' with laws of one step, and None for "
-                "'fresh'; got another combination."
-            )
-        own = {name: as_array(columns[name]) for name in self.names}
+        check_secret(self, secret, people)
+        own = named_columns(columns, self.names, people)
         reading = {"text": text, "first_row": first_row}
         each = [field.encode_all(own, handle_unknown == "error", **reading) for field in self.fields]
         rows = list(zip(*each, strict=True))
@@ -594,6 +591,21 @@ class Policy:
     def _largest_sum(self, epsilons: Sequence[float]) -> float:
         """Return the exact sum of the epsilons that are asked together at most, rounded up."""
         return round_up(sum(map(Fraction, sorted(epsilons, reverse=True)[: self.n_sampled]), Fraction(0)))
+
+
+def check_secret(policy: Policy, secret: ReleaseKey | None, ids: Any) -> None:
+    """Raise ValueError if the secret and the ids do not fit the policy's memo rule, or it has waves."""
+    kept = policy.memo == "permanent"
+    if {kept} != {isinstance(secret, ReleaseKey), secret is not None, ids is not None}:
+        raise ValueError(
+            "The memo rule 'permanent' needs a secret and ids of people; other rules take neither. "
+            f"Got {'no secret' if secret is None else type(secret).__name__} and "
+            f"{'no ids' if ids is None else 'ids'} for the rule {policy.memo!r}."
+        )
+    if policy.has_waves:
+        raise ValueError(
+            "Tables are released by laws of one step; the policy has two steps. Release its waves by Policy.release."
+        )
 
 
 def _check_field_names(fields: Sequence[AnyField]) -> None:

@@ -75,7 +75,7 @@ class VectorField(Field):
         from skldp.mechanisms.vector._privunit import PrivUnit, PrivUnitBall
 
         check_integer("n_values", n_values, least=2, most=MOST_NUMBERS)
-        vectors = PrivUnit(n_values, epsilon) if bound is None else PrivUnitBall(n_values, epsilon, bound)
+        vectors = PrivUnit(n_values, epsilon) if bound is None else PrivUnitBall(n_values, epsilon, 1.0)
         return cls(name, vectors.device_law, bound)
 
     def encode(self, value: Any) -> npt.NDArray[np.float64]:

@@ -249,16 +249,6 @@ def numbers(law: UnitLaw, answers: Answers) -> Scores:
     return Scores(each(law.value, answers), min(ends), max(ends), two_valued=law.n_answers == 2)
 
 
-def grouped_number(law: GroupLaw, answers: Answers, place: int) -> Scores:
-    """Return the scores of one of several jointly released numbers in [-1, 1], or of some of them."""
-    largest = _largest_of_group(law)
-    different, places = whole_answers(answers)
-    size = max(_CELLS // law.n_values, 1)
-    blocks = range(0, len(different), size)
-    scores = np.concatenate([np.empty(0), *(law.rows(different[i : i + size])[:, place] for i in blocks)])[places]
-    return Scores(scores, -largest, largest, two_valued=not isinstance(law, SampledLaw | ClosestLaw))
-
-
 def grouped_sums(law: GroupLaw, answers: Answers, weights: Floats) -> tuple[Floats, Floats, Floats, float]:
     """Return the sums of w s, (w s)^2 and w^2 s over reports, of the scores s of all numbers, and the largest score."""
     different, place = whole_answers(answers)

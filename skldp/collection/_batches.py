@@ -1,11 +1,13 @@
 """Release of Arrow record batches and tables by a policy, row by row."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from skldp._reading import check_column_names
 from skldp._tables import require
 from skldp.client import Policy
+from skldp.client._policy import check_secret
 from skldp.collection._report_tables import batch_of_reports, report_schema
 from skldp.laws._release_key import ReleaseKey
 
@@ -94,42 +96,8 @@ class _BatchRelease:
                 raise ValueError(f"A batch must be a pyarrow.RecordBatch; got {type(batch).__name__}.")
             names = batch.schema.names
             own = [*self.policy.names, *([] if self.ids is None else [self.ids])]
-            _check_names(own, names)
+            check_column_names(own, names)
             columns = {name: batch.column(names.index(name)) for name in own}
             people = None if self.ids is None else batch.column(names.index(self.ids)).to_pylist()
-            yield released_batch(self.policy, columns, self.secret, people, handle_unknown=self.handle_unknown)
-
-
-def released_batch(
-    policy: Policy,
-    columns: Mapping[str, Sequence[Any]],
-    secret: ReleaseKey | None = None,
-    people: Sequence[int | str] | None = None,
-    **options: Any,
-) -> Any:
-    """Release the rows of columns as one record batch."""
-    _check_names(policy.names, list(columns))
-    return batch_of_reports(policy.release_table(columns, secret=secret, people=people, **options))
-
-
-def check_secret(policy: Policy, secret: ReleaseKey | None, ids: str | None) -> None:
-    """Raise ValueError if the secret and the ids do not fit the policy's memo rule, or it has waves."""
-    kept = policy.memo == "permanent"
-    if kept is not isinstance(secret, ReleaseKey) or (secret is None) is not (ids is None):
-        raise ValueError(
-            "The memo rule 'permanent' needs a secret and a column of ids; other rules take neither. "
-            f"Got {'no secret' if secret is None else type(secret).__name__} and "
-            f"{'no ids' if ids is None else 'ids'} for the rule {policy.memo!r}."
-        )
-    if policy.has_waves:
-        raise ValueError(
-            "Tables are released by laws of one step; the policy has two steps. Release its waves by Policy.release."
-        )
-
-
-def _check_names(wanted: Sequence[str], names: Sequence[str]) -> None:
-    missing = sorted(set(wanted) - set(names))
-    twice = sorted({name for name in wanted if names.count(name) > 1})
-    if missing or twice:
-        what = f"misses {missing}" if missing else f"has {twice} more than once"
-        raise ValueError(f"A table must have every column of the policy once; it {what}.")
+            options: dict[str, Any] = {"people": people, "handle_unknown": self.handle_unknown}
+            yield batch_of_reports(self.policy.release_table(columns, secret=self.secret, **options))

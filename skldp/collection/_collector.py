@@ -11,13 +11,12 @@ import numpy.typing as npt
 
 from skldp._checks import check_fraction
 from skldp._value_labels import value_labels
-from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField, PairField, TextField, VectorField
+from skldp.client import CategoryField, NumberField, NumbersField, PairField, TextField, VectorField
 from skldp.client._fields import AnyField
 from skldp.collection._answer_scores import (
     PartScores,
     Scores,
     code_scores,
-    grouped_number,
     grouped_sums,
     numbers,
     squares,
@@ -38,9 +37,12 @@ from skldp.collection._survey_estimates import (
 )
 from skldp.collection._survey_fields import bins_of, distribution_of, mean_of, parts_of, weights_of
 from skldp.collection._text_shares import text_shares
+from skldp.laws._closest_law import ClosestLaw
+from skldp.laws._numbers import SampledLaw
 from skldp.mechanisms.categorical._frequency import project_onto_simplex
 
 _Consistent = Literal["project", "likelihood"] | None
+_Several = NumbersField | VectorField
 
 
 class Collector(ReportStore):
@@ -129,16 +131,20 @@ class Collector(ReportStore):
         if self._is_paired(field):
             return self._joint.estimate(field, mean=True, by=by, where=where, level=level)
         of = self._among(field, by=by, where=where)
-        vector = next((one for one in self.policy.fields if isinstance(one, VectorField) and one.name == field), None)
-        if vector is not None:
-            return of._grouped(partial(of._vector_means, vector, level), (field,), by, where, level, several=True)
-        own, scores, column = of._number_scores(field)
+        several = next((one for one in self.policy.fields if isinstance(one, _Several) and field in one.names), None)
+        whole, what = several or of._number(field), f"mean of {field}"
+        if isinstance(whole, VectorField):
+            labels = [f"{field}[{i}]" for i in range(whole.law.n_values)]
+            means, bound = partial(of._raw_means, whole, level, what, labels), whole.bound or 1.0
+            return of._grouped(lambda weights: means(weights).scaled(bound), (field,), by, where, several=True)
+        place = whole.names.index(field)
+        column = whole.columns[place] if isinstance(whole, NumbersField) else whole
 
         def one(weights: Scores) -> SurveyEstimate:
-            raw = quotients(Sums.of(scores, weights), of.n_reports, level, f"mean of {field}", (field,))
+            raw = of._raw_means(whole, level, what, whole.names, weights).only([place], [field], what)
             return raw.scaled(column.radius, column.center)
 
-        return mean_of(column, of._grouped(one, (own,), by, where, level))
+        return mean_of(column, of._grouped(one, (whole.name,), by, where))
 
     def variance(
         self, field: str, *, by: str | None = None, where: Mapping[str, Any] | None = None, level: float = 0.95
@@ -149,12 +155,13 @@ class Collector(ReportStore):
         ``"piecewise"``, or mix one in. The estimate is unbiased, and may be below 0.
         """
         of = self._among(field, by=by, where=where)
-        number, scores = of._number(field), of._moment_scores(field)
+        number, answers = of._number(field), of._answers
+        scores = numbers(number.law, answers[field]), squares(number.law, answers[field])
 
         def one(weights: Scores) -> SurveyEstimate:
             return variance(*scores, weights, level, f"variance of {field}").scaled(number.radius**2)
 
-        return of._grouped(one, (field,), by, where, level)
+        return of._grouped(one, (field,), by, where)
 
     def frequencies(
         self,
@@ -203,7 +210,6 @@ class Collector(ReportStore):
         if text is not None:
             if consistent is not None or by is not None or where:
                 raise ValueError("Texts take neither `consistent` nor `by` and `where`; got one.")
-            check_fraction("level", level)
             of = self._among(field)
             return replace(text_shares(text, of._answers[field], candidates, level), answered=of._answered)
         if self._is_paired(field):
@@ -243,7 +249,6 @@ class Collector(ReportStore):
         ValueError
             If the policy has no such pair, or there are fewer than two reports of it.
         """
-        check_fraction("level", level)
         if consistent not in (None, "project"):
             raise ValueError(f"consistent must be None or 'project'; got {consistent!r}.")
         return self._joint.table(field, other, consistent=consistent is not None, level=level)
@@ -314,9 +319,10 @@ class Collector(ReportStore):
         ValueError
             As of :meth:`histogram`.
         """
+        if not np.ndim(levels) == 1 or not len(levels):
+            raise ValueError(f"levels must be a list of numbers, at least one; got {levels!r}.")
         for one in levels:
             check_fraction("levels", one)
-        check_fraction("level", level)
         of = self._among(field)
         number, answers = of._number(field), of._answers[field]
         found, errors, *ends = distribution_of(number, answers)
@@ -452,21 +458,6 @@ class Collector(ReportStore):
             raise ValueError(f"This estimate needs a number; use `frequencies` for category {name!r}.")
         return field
 
-    def _moment_scores(self, name: str) -> tuple[Scores, Scores]:
-        """Return the scores of a number and of its square."""
-        law, answers = self._number(name).law, self._answers[name]
-        return numbers(law, answers), squares(law, answers)
-
-    def _number_scores(self, name: str) -> tuple[str, Scores, NumberColumn]:
-        """Return the field of a number, its scores in [-1, 1], and its column."""
-        for field in self.policy.fields:
-            if isinstance(field, NumbersField) and name in field.names:
-                place = field.names.index(name)
-                scores = grouped_number(field.law, self._answers[field.name], place)
-                return field.name, scores, field.columns[place]
-        number = self._number(name)
-        return name, numbers(number.law, self._answers[name]), number
-
     def _group_means(self, field: NumbersField) -> list[SurveyEstimate]:
         """Estimate the mean of each number of a group, from one pass over the reports."""
         of, names = self._among(field.name), field.names
@@ -476,19 +467,16 @@ class Collector(ReportStore):
         found = [means.only([i], [name], f"mean of {name}") for i, name in enumerate(names)]
         return list(map(mean_of, field.columns, found))
 
-    def _vector_means(self, field: VectorField, level: float, weights: Scores) -> SurveyEstimate:
-        """Estimate the mean of each number of a vector."""
-        labels = [f"{field.name}[{i}]" for i in range(field.law.n_values)]
-        return self._raw_means(field, level, f"mean of {field.name}", labels, weights).scaled(field.bound or 1.0)
-
     def _raw_means(
-        self, field: NumbersField | VectorField, level: float, what: str, labels: Sequence[str], weights: Scores
+        self, field: NumberField | _Several, level: float, what: str, labels: Sequence[str], weights: Scores
     ) -> SurveyEstimate:
-        """Estimate the means of jointly released numbers in units of their law."""
-        w = weights.values
-        a, aa, ab, largest = grouped_sums(field.law, self._answers[field.name], w)
-        ends = np.full(len(a), largest)
-        sums = Sums(a, aa, ab, float(w.sum()), float(w @ w), -ends, ends, weights.low, weights.high)
+        """Estimate the means of the numbers of a field in units of its law."""
+        w, answers = weights.values, self._answers[field.name]
+        if isinstance(field, NumberField):
+            return quotients(Sums.of(numbers(field.law, answers), weights), self.n_reports, level, what, labels)
+        a, aa, ab, largest = grouped_sums(field.law, answers, w)
+        ends, two_valued = np.full(len(a), largest), not isinstance(field.law, SampledLaw | ClosestLaw)
+        sums = Sums(a, aa, ab, float(w.sum()), float(w @ w), -ends, ends, weights.low, weights.high, two_valued)
         return quotients(sums, self.n_reports, level, what, labels)
 
     def _shares(
@@ -524,7 +512,7 @@ class Collector(ReportStore):
             moved = np.full(len(labels), np.sqrt((raw.moved**2).sum()))
             return made_consistent(raw, project_onto_simplex(raw.values[None])[0], moved)
 
-        return self._grouped(one, (field,), by, where, level, several=True, ungrouped=consistent == "likelihood")
+        return self._grouped(one, (field,), by, where, several=True, ungrouped=consistent == "likelihood")
 
     def _grouped(
         self,
@@ -532,13 +520,11 @@ class Collector(ReportStore):
         used: Sequence[str],
         by: str | None,
         where: Mapping[str, Any] | None,
-        level: float,
         *,
         several: bool = False,
         ungrouped: bool = False,
     ) -> SurveyEstimate:
         """Estimate for all filtered reports, or for each group."""
-        check_fraction("level", level)
         asked = dict(where or {})
         others = [*([] if by is None else [by]), *asked]
         fields, names = {name: self._field(name) for name in others}, [*used, *others]

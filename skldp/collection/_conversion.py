@@ -11,6 +11,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from skldp._checks import check_integer
 from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField, PairField, VectorField
 from skldp.client._fields import AnyField
 from skldp.collection import _precision
@@ -72,6 +73,7 @@ def paired(estimator: Any, fields: _Fields, joint: Any, n_knots: int) -> tuple[P
             "Pairs need a TablePrivatizer or CategoricalPrivatizer with n_sampled_features='all'; got "
             f"{type(estimator).__name__}."
         )
+    check_integer("n_knots", n_knots, least=2, most=256)
     columns = {field.name: _column_of(field) for field in fields}
     every = list(combinations(columns, 2))
     named = every if isinstance(joint, str) and joint == "all" else joint

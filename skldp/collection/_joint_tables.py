@@ -17,7 +17,7 @@ from skldp.client import CategoryColumn, NumberColumn, PairField, Policy
 from skldp.collection._answer_scores import Answers, PartScores, Scores, SupportScores, code_scores
 from skldp.collection._report_tables import ReportColumns, asked_of
 from skldp.collection._survey_estimates import Sums, SurveyEstimate, joined, made_consistent, quotients
-from skldp.collection._survey_fields import category_code, mean_of
+from skldp.collection._survey_fields import category_codes, mean_of
 from skldp.laws._categories import ResponseLaw
 from skldp.mechanisms.categorical._frequency import project_onto_simplex
 
@@ -39,7 +39,7 @@ class JointTables:
         self.reports, self._n_all = columns, len(columns.ids)
         asked = asked_of(policy, columns).T
         self._pairs = [
-            _Pair(field, answers[own])
+            _Pair(field, answers[own], np.flatnonzero(own))
             for field, answers, own in zip(policy.fields, columns.answers, asked, strict=True)
             if isinstance(field, PairField)
         ]
@@ -53,7 +53,7 @@ class JointTables:
         order = (cells if pair.field.names[0] == name else cells.T).reshape(-1)
         first, second = (_labels(self.columns[one], pair.field.n_knots) for one in (name, other))
         labels = [f"{one}: {two}" for one in first for two in second]
-        n, parts = _enough(pair.n), pair.parts
+        n, parts = pair.n, pair.parts
         a, aa = parts.sums(pair.answers, np.ones(n))
         sums = Sums(a, aa, a, n, n, parts.low, parts.high, 1.0, 1.0, parts.two_valued)
         raw = quotients(sums, n, level, f"shares of {name} and {other}", [""] * k)
@@ -74,7 +74,7 @@ class JointTables:
         if len(others) > 1 or name in others:
             raise ValueError(f"Pairs tell of one column within another one; got {[name, *others]!r}.")
         pairs = self._holding(name, *others)
-        n = _enough(sum(pair.n for pair in pairs))
+        n = len(_people(pairs)[0])
         labels = (name,) if isinstance(column, NumberColumn) else value_labels(column.values)
         what = f"{'mean' if mean else 'shares'} of {name}"
         parts = self._parts(others[0], where, by) if others else [("", None)]
@@ -85,9 +85,7 @@ class JointTables:
                 for place, label in enumerate(labels)
             ]
             together = joined(labels, found, what, several=False)
-            if isinstance(column, NumberColumn):
-                return together.scaled(column.radius, column.center)
-            return together
+            return together.scaled(column.radius, column.center) if isinstance(column, NumberColumn) else together
 
         estimates = [one(inside) for _, inside in parts]
         made = estimates[0]
@@ -106,35 +104,33 @@ class JointTables:
         return dict(zip((pair.field.name for pair in known), _consistent(known), strict=True))
 
     def _holding(self, *names: str) -> "list[_Pair]":
-        """Return the pairs that hold all of these columns, at least one."""
+        """Return the pairs that hold all of these columns, at least one, with at least two reports."""
         unknown = sorted(set(names) - set(self.columns))
         found = [pair for pair in self._pairs if set(names) <= set(pair.field.names)]
         if unknown or not found or len(set(names)) < len(names):
             listed = ", ".join(pair.field.name for pair in self._pairs)
             raise ValueError(f"Columns must be in one of the policy's pairs, {listed}; got {list(names)!r}.")
+        if (n := len(_people(found)[0])) < 2:
+            raise ValueError(f"Estimates need at least 2 reports; got {n}.")
         return found
 
     def _parts(self, name: str, where: Mapping[str, Any] | None, by: str | None) -> list[tuple[str, _Floats | None]]:
         """Return the labels and indicators of the parts of a category."""
-        self._holding(name)
         column = self.columns[name]
         if isinstance(column, NumberColumn):
             raise ValueError(f"A group or filter of pairs must be a category; got the number {name!r}.")
         rows = np.eye(len(column.values))
         if by is not None:
             return list(zip(value_labels(column.values), rows, strict=True))
-        wanted = (where or {})[name]
-        codes = [category_code(column, value) for value in (wanted if isinstance(wanted, list) else [wanted])]
-        if not codes:
-            raise ValueError(f"A filter of {name!r} must have a value; got an empty list.")
-        return [("", rows[sorted(set(codes))].sum(axis=0))]
+        return [("", rows[category_codes(column, (where or {})[name])].sum(axis=0))]
 
 
 class _Pair(NamedTuple):
-    """Field of a pair, and the answers of the people who were asked it."""
+    """Field of a pair, the answers of the people who were asked it, and their rows."""
 
     field: PairField
     answers: Answers
+    rows: npt.NDArray[np.intp]
 
     @property
     def n(self) -> int:
@@ -164,8 +160,11 @@ class _Pair(NamedTuple):
 
 
 def _sums(pairs: Sequence[_Pair], name: str, place: int, inside: _Floats | None) -> Sums:
-    """Return the sums of the scores of a number or of a category, over all pairs with the column."""
-    a, b = [], []
+    """Return the sums of the scores of a number or of a category, over all pairs with the column.
+
+    The answers of one person for several pairs depend on each other, and have one score: their sum.
+    """
+    a, b, places = [], [], _people(pairs)[1]
     for pair in pairs:
         size = pair.field.sizes[pair.field.names.index(name)]
         column = pair.field.columns[pair.field.names.index(name)]
@@ -173,12 +172,17 @@ def _sums(pairs: Sequence[_Pair], name: str, place: int, inside: _Floats | None)
         a.append(pair.scores(pair.along(name, values, inside)))
         ones = Scores(np.ones(pair.n), 1.0, 1.0)
         b.append(ones if inside is None else pair.scores(pair.along(name, np.ones(size), inside)))
-    x, w = (np.concatenate([one.values for one in each]) for each in (a, b))
-    (a_low, a_high), (b_low, b_high) = (
-        (min(one.low for one in each), max(one.high for one in each)) for each in (a, b)
-    )
+    x, w = (np.bincount(places, np.concatenate([one.values for one in each])) for each in (a, b))
+    most = int(np.bincount(places).max())
+    ends = ([times * end for times in (1, most) for one in each for end in (one.low, one.high)] for each in (a, b))
+    (a_low, a_high), (b_low, b_high) = ((min(each), max(each)) for each in ends)
     of_a, of_aa, of_ab, low, high = (np.array([float(one)]) for one in (x.sum(), x @ x, x @ w, a_low, a_high))
     return Sums(of_a, of_aa, of_ab, float(w.sum()), float(w @ w), low, high, b_low, b_high, of_products=True)
+
+
+def _people(pairs: Sequence[_Pair]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Return the rows of the people who answered for some of the pairs, and the place of each answer among them."""
+    return np.unique(np.concatenate([pair.rows for pair in pairs]), return_inverse=True)
 
 
 def _consistent(pairs: Sequence[_Pair]) -> list[_Floats]:
@@ -212,9 +216,3 @@ def _labels(column: CategoryColumn | NumberColumn, n_knots: int) -> tuple[str, .
     if isinstance(column, NumberColumn):
         return tuple(number_label(column.number(place)) for place in np.linspace(-1, 1, n_knots))
     return value_labels(column.values)
-
-
-def _enough(n: int) -> int:
-    if n < 2:
-        raise ValueError(f"Estimates need at least 2 reports; got {n}.")
-    return n

@@ -2,11 +2,12 @@
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from scipy import special
 
 from skldp._checks import check_fraction, check_integer, check_positive
@@ -14,6 +15,7 @@ from skldp._texts import escaped
 from skldp.client import CategoryField, NumbersField, PairField, Policy, TextField, VectorField
 from skldp.client._fields import AnyField
 from skldp.collection._answer_scores import SupportScores, code_scores
+from skldp.laws._categories import ResponseLaw, SubsetLaw
 from skldp.laws._closest_law import ClosestLaw
 from skldp.laws._integers import GroupLaw, UnitLaw
 from skldp.laws._longitudinal_laws import LongitudinalHistogramLaw, LongitudinalMeanLaw
@@ -61,40 +63,49 @@ class SurveyPrecision:
         return "\n".join([f"{self.n_people:,} people, {100 * self.level:.4g}% intervals", *lines])
 
 
-class _Score(NamedTuple):
-    """Score of an estimate in the planned population: its mean, its mean square, and the unit of a number."""
+class _Plan(NamedTuple):
+    """Mean of scores times weights over the mean weight, `share`, of the asked part of the people.
+
+    `product` and `weight` are mean squares: of a score about its mean times its weight, and of a weight.
+    """
 
     what: str
     field: str
-    mean: float
-    square: float
+    product: float
     unit: float = 1.0
+    asked: float = 1.0
+    share: float = 1.0
+    weight: float = 1.0
+
+    def of(self, n_people: int, level: float) -> PlannedEstimate:
+        """Return the precision, with Fieller's interval."""
+        n, unit = n_people * self.asked, self.unit
+        critical = float(special.stdtrit(max(n - 1, 1), (1 + level) / 2))
+        left = self.share**2 - critical**2 * (self.weight - self.share**2) / n
+        half = unit * critical * math.sqrt(self.product / n / left) if left > 0 else math.inf
+        return PlannedEstimate(self.what, n, unit * math.sqrt(self.product / n) / self.share, half)
 
 
 def precision_of(policy: Policy, n_people: int, *, by: str | None, level: float) -> SurveyPrecision:
     """Return the expected precision of means and shares, in all or in each category of a field."""
     check_integer("n_people", n_people, least=2, most=_MOST_PEOPLE)
     check_fraction("level", level)
-    group = None if by is None else _group(policy, by)
-    scores = [one for field in policy.fields if field.name != by for one in _scores(field)]
-    if not scores:
+    found = tuple(plan.of(n_people, level) for plan in _plans(policy, by))
+    if not found:
         raise ValueError("A precision needs a category, or a number whose mean its law identifies; got none.")
-    suffix = "" if by is None else f" by {by}"
-    found = [_planned(policy, one, group, n_people, level, one.what + suffix) for one in scores]
-    return SurveyPrecision(n_people, level, tuple(found))
+    return SurveyPrecision(n_people, level, found)
 
 
 def people_needed(policy: Policy, field: str, half_width: float, *, by: str | None, level: float) -> int:
     """Return the least number of people for which the expected interval is as short."""
     check_positive("half_width", half_width)
     check_fraction("level", level)
-    group = None if by is None else _group(policy, by)
-    named = {one.field: one for each in policy.fields if each.name != by for one in _scores(each)}
-    if field not in named:
-        raise ValueError(f"The field of a precision must be one of {sorted(named)}; got {field!r}.")
+    plans = {plan.field: plan for plan in _plans(policy, by)}
+    if field not in plans:
+        raise ValueError(f"The field of a precision must be one of {sorted(plans)}; got {field!r}.")
 
     def is_enough(n: int) -> bool:
-        return _planned(policy, named[field], group, n, level, "").half_width <= half_width
+        return plans[field].of(n, level).half_width <= half_width
 
     enough = bisect_left(range(_MOST_PEOPLE + 1), True, lo=2, key=is_enough)
     if enough > _MOST_PEOPLE:
@@ -102,71 +113,109 @@ def people_needed(policy: Policy, field: str, half_width: float, *, by: str | No
     return enough
 
 
-def _planned(
-    policy: Policy, score: _Score, group: _Score | None, n_people: int, level: float, what: str
-) -> PlannedEstimate:
-    r"""Return the precision of a mean of scores, or of a quotient within a group.
-
-    Fieller's interval for :math:`\sum w y / \sum w` at the expected sums: y about its mean and w are independent.
-    """
+def _plans(policy: Policy, by: str | None) -> Iterator[_Plan]:
+    """Yield the plans of a policy's estimates, in all or in each category of a field or column."""
     m, s = len(policy.fields), policy.n_sampled or len(policy.fields)
-    chance = s / m if group is None else s * (s - 1) / (m * (m - 1))
-    if chance == 0:
-        raise ValueError(
-            f"An estimate of two fields together needs people who were asked both; this policy asks {s} of {m}."
+    pairs = [field for field in policy.fields if isinstance(field, PairField)]
+    columns: dict[str, Any] = {column.name: column for pair in pairs for column in pair.columns}
+    groups = [one for one in (*policy.fields, *columns.values()) if getattr(one, "values", None)]
+    group = next((one for one in groups if one.name == by), None)
+    if by is not None and group is None:
+        raise ValueError(f"by must be one of the categories {sorted(one.name for one in groups)}; got {by!r}.")
+    more: dict[str, Any] = {"asked": s / m}
+    if isinstance(group, CategoryField):
+        share = 1 / len(group.values)
+        more = {"asked": s * (s - 1) / (m * (m - 1)), "share": share, "weight": next(_scores(group)).product + share**2}
+        if not more["asked"]:
+            raise ValueError(
+                f"An estimate of two fields together needs people who were asked both; this policy asks {s} of {m}."
+            )
+    for one in (plan for field in policy.fields if by not in columns for plan in _scores(field)):
+        # Tables have no groups.
+        if by is None or (one.field != by and not one.what.startswith("table")):
+            what = one.what if by is None else f"{one.what} by {by}"
+            yield one._replace(what=what, product=more.get("weight", 1.0) * one.product, **more)
+    for column in columns.values() if group is None or by in columns else ():
+        own = [pair for pair in pairs if column.name in pair.names and (by is None or by in pair.names)]
+        if own and column.name != by:
+            # A person's answers for two pairs tell of one value; the noise is that of one answer.
+            yield _pooled(own, column, by, 1 - math.comb(m - len(own), s) / math.comb(m, s))
+
+
+def _pooled(pairs: Sequence[PairField], column: Any, by: str | None, asked: float) -> _Plan:
+    """Return the plan of a column, from all its pairs."""
+    products, weights, is_number, share = [], [], column.values is None, 1.0
+    for pair in pairs:
+        first = pair.names[0] == column.name
+        size, others = pair.sizes if first else pair.sizes[::-1]
+        mean = 0.0 if is_number else 1 / size
+        # All categories have equal squares; all people are counted without noise.
+        inside = np.ones(others) if by is None else 1.0 * (np.arange(others) == 0)
+        values = np.linspace(-1, 1, size) if is_number else (np.arange(size) == 0) - (0.0 if by is None else mean)
+        own, counted = (
+            _square_of_sum(pair, np.outer(one, inside) if first else np.outer(inside, one))
+            for one in (values, np.ones(size))
         )
-    n = n_people * chance
-    share, w_square = (1.0, 1.0) if group is None else (group.mean, group.square)
-    critical = float(special.stdtrit(max(n - 1, 1), (1 + level) / 2))
-    of_product = w_square * (score.square - score.mean**2) / n
-    of_share = (w_square - share**2) / n
-    left = share**2 - critical**2 * of_share
-    error = score.unit * math.sqrt(of_product) / share
-    half = score.unit * critical * math.sqrt(of_product / left) if left > 0 else math.inf
-    return PlannedEstimate(what, n, error, half)
+        share = 1.0 if by is None else 1 / others
+        products.append(own - (mean**2 if by is None else 0.0))
+        weights.append(1.0 if by is None else counted)
+    what = f"{'mean' if is_number else 'shares'} of {column.name}" + ("" if by is None else f" by {by}")
+    product, weight = float(np.mean(products)), float(np.mean(weights))
+    return _Plan(what, column.name, product, column.radius if is_number else 1.0, asked, share, weight)
 
 
-def _group(policy: Policy, by: str) -> _Score:
-    categories = {field.name: field for field in policy.fields if isinstance(field, CategoryField)}
-    if by not in categories:
-        raise ValueError(f"by must be one of the categories {sorted(categories)}; got {by!r}.")
-    return next(_scores(categories[by]))
+def _square_of_sum(pair: PairField, weights: npt.NDArray[np.float64]) -> float:
+    """Return the mean square of a weighted sum of the scores of all codes.
+
+    Given the code, scores of two codes are uncorrelated (of hashes and signs, nearly), or all scores sum up to 1.
+    """
+    k, w = pair.law.n_codes, weights.reshape(-1)
+    # Random rounding of a uniform number gives an end half of the chance.
+    chances = [np.ones(size) for size in pair.sizes]
+    for one, column in zip(chances, pair.columns, strict=True):
+        one[[0, -1]] = 0.5 if column.values is None else 1.0
+    codes = np.outer(*chances).reshape(-1)
+    own, other = _squares_of_code(pair)
+    mixed = (1 - own) / (k - 1) if isinstance(pair.law, ResponseLaw | SubsetLaw) else 0.0
+    apart = -(other + mixed) / max(k - 2, 1) if mixed else 0.0
+    rest, squares = w.sum() - w, (w**2).sum() - w**2
+    found = own * w**2 + other * squares + 2 * mixed * w * rest + apart * (rest**2 - squares)
+    return float(codes @ found / codes.sum())
 
 
-def _scores(field: AnyField) -> Iterator[_Score]:
+def _scores(field: AnyField) -> Iterator[_Plan]:
     """Yield the scores of a field's shares or means; none where a law identifies neither."""
-    if isinstance(field, PairField):
-        yield _Score(f"table of {field.name}", field.name, 1 / field.law.n_codes, _square_of_share(field))
-    elif isinstance(field, CategoryField):
-        yield _Score(f"shares of {field.name}", field.name, 1 / field.law.n_codes, _square_of_share(field))
+    if isinstance(field, CategoryField | PairField):
+        own, other, k = *_squares_of_code(field), field.law.n_codes
+        kind = "table" if isinstance(field, PairField) else "shares"
+        yield _Plan(f"{kind} of {field.name}", field.name, other + (own - other) / k - 1 / k**2)
     elif isinstance(field, NumbersField):
         square = _square_of_group(field.law)
         for column in field.columns:
-            yield _Score(f"mean of {column.name}", column.name, 0.0, square, column.radius)
+            yield _Plan(f"mean of {column.name}", column.name, square, column.radius)
     elif isinstance(field, VectorField):
         # Of vectors at the bound whose directions are uniform.
         law = field.law
         square = (law.largest**2 - (law.across if law.square_radius else 0.0)) / law.n_values
-        yield _Score(f"mean of {field.name}", field.name, 0.0, square, field.bound or 1.0)
+        yield _Plan(f"mean of {field.name}", field.name, square, field.bound or 1.0)
     elif not isinstance(field, TextField) and not isinstance(field.law, BinsLaw | LongitudinalHistogramLaw):
-        yield _Score(f"mean of {field.name}", field.name, 0.0, _square_of_number(field.law), field.radius)
+        yield _Plan(f"mean of {field.name}", field.name, _square_of_number(field.law), field.radius)
 
 
-def _square_of_share(field: CategoryField | PairField) -> float:
-    """Return the mean square of the score of a category, averaged over the categories, of uniform ones."""
+def _squares_of_code(field: CategoryField | PairField) -> tuple[float, float]:
+    """Return the mean square of the score of a code, of people who have it and of others."""
     scores, k = code_scores(field.law), field.law.n_codes
     if isinstance(scores, SupportScores):
         p, q = scores.p, scores.q
-        supported = q + (p - q) / k
-        return supported * (1 - supported) / (p - q) ** 2 + 1 / k**2
+        return p * (1 - p) / (p - q) ** 2 + 1, q * (1 - q) / (p - q) ** 2
     # A sign counts where the report is of the code's block: own reports and half of the others, or others alone.
     law: Any = field.law
     half, miss = law.block_size / 2, law.miss_count / TWO_64
     elsewhere = miss * law.block_size / (law.n_answers - half)
     same = np.bincount(np.arange(k) // (law.block_size - 1)) / k
     in_block = (1 - miss + elsewhere / 2) * same + elsewhere * (1 - same)
-    # A block has as many codes as its share of all, each with the same mean square.
-    return float(same @ in_block) * float(scores.high[0]) ** 2
+    # A block has as many codes as its share of all, each with the same mean square; taken for all alike.
+    return (float(same @ in_block) * float(scores.high[0]) ** 2,) * 2
 
 
 def _square_of_number(law: UnitLaw) -> float:
@@ -181,17 +230,15 @@ def _square_of_number(law: UnitLaw) -> float:
     if isinstance(law, MixtureLaw):
         share = law.lattice_count / TWO_64
         return share * _square_of_number(law.lattice) + (1 - share) * _square_of_number(law.few)
-    if isinstance(law, KnotsLaw):
-        gaps = np.diff(np.array(law.knots, dtype=np.float64))
+    if isinstance(law, KnotsLaw | PointsLaw):
+        gaps = np.diff(np.array(law.knots, float)) if isinstance(law, KnotsLaw) else np.ones(law.n_points - 1)
         # Random rounding of a uniform number gives a knot half of the length beside it.
         rounded = (np.append(gaps, 0.0) + np.append(0.0, gaps)) / (2 * gaps.sum())
-        other = law.response.other_count / TWO_64
-        answered = other + (1 - len(rounded) * other) * rounded
-        return float(answered @ np.array([law.value(answer) for answer in range(law.n_answers)]) ** 2)
-    if isinstance(law, PointsLaw):
-        rounded = np.ones(law.n_points)
-        rounded[[0, -1]] = 0.5
-        answered = rounded @ (np.array(law.rows) / TWO_64).astype(np.float64) / (law.n_points - 1)
+        if isinstance(law, KnotsLaw):
+            other = law.response.other_count / TWO_64
+            answered = other + (1 - len(rounded) * other) * rounded
+        else:
+            answered = rounded @ (np.array(law.rows) / TWO_64).astype(np.float64)
         return float(answered @ np.array([law.value(answer) for answer in range(law.n_answers)]) ** 2)
     assert isinstance(law, BitsLaw)
     flips = [count / TWO_64 for count in law.flip_counts]

@@ -88,14 +88,13 @@ def frame_of(policy: Policy, columns: ReportColumns) -> Any:
         answers, first = given[own], len(data)
         if isinstance(field, NumberField):
             data.append((field.name, each(field.value, answers)))
-        elif isinstance(field, NumbersField):
+        elif isinstance(field, NumbersField | VectorField):
             different, place = whole_answers(answers)
-            values = field.law.rows(different)
-            data += [(one.name, one.number(values[place, i])) for i, one in enumerate(field.columns)]
-        elif isinstance(field, VectorField):
-            different, place = whole_answers(answers)
-            values = field.law.rows(different)[place] * (field.bound or 1.0)
-            data += [(f"{field.name}[{i}]", one) for i, one in enumerate(values.T)]
+            values = field.law.rows(different)[place].T
+            if isinstance(field, NumbersField):
+                data += [(one.name, one.number(numbers)) for one, numbers in zip(field.columns, values, strict=True)]
+            else:
+                data += [(f"{field.name}[{i}]", one * (field.bound or 1.0)) for i, one in enumerate(values)]
         elif isinstance(field, PairField | TextField):
             different, place = whole_answers(answers)
             # Integers of bits may be of any size.

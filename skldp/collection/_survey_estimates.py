@@ -10,6 +10,7 @@ import numpy.typing as npt
 from scipy import special
 from scipy.stats import beta
 
+from skldp._checks import check_fraction
 from skldp._tables import as_frame, html_table
 from skldp._texts import escaped
 from skldp._value_labels import number_label
@@ -133,7 +134,7 @@ class SurveyEstimate:
 
     @property
     def title(self) -> str:
-        """Return the estimate with its error as text."""
+        """Heading of the table."""
         return f"{escaped(self.what)}, {self.n:,} reports, {100 * self.level:.4g}% intervals"
 
     def cells(self) -> list[list[str]]:
@@ -335,6 +336,7 @@ def quantile_estimate(
 
 def _critical(n: int, level: float) -> float:
     """Return the half-width of an interval in standard errors, by Student's distribution."""
+    check_fraction("level", level)
     return float(special.stdtrit(n - 1, (1 + level) / 2))
 
 

@@ -182,14 +182,17 @@ def mean_of(column: NumberColumn, made: SurveyEstimate) -> SurveyEstimate:
     return replace(made, what=f"{made.what} (raw: noise exceeds {low} to {high})")
 
 
-def category_code(field: CategoryColumn, value: Any) -> int:
-    """Return the code of a category."""
-    found = CodeReader(field.values).read(value)
-    if found is Unread.MISSING and None in field.values:
-        return field.values.index(None)
-    if isinstance(found, Unread):
-        raise ValueError(f"A category must be one of the values of {field.name!r}; got {value!r}.")
-    return int(found)
+def category_codes(field: CategoryColumn, wanted: Any) -> list[int]:
+    """Return the different codes of a category, or of a list of categories."""
+    codes, reader = set(), CodeReader(field.values)
+    for value in wanted if isinstance(wanted, list) else [wanted]:
+        found = reader.read(value)
+        if isinstance(found, Unread) and not (found is Unread.MISSING and None in field.values):
+            raise ValueError(f"A category must be one of the values of {field.name!r}; got {value!r}.")
+        codes.add(field.values.index(None) if isinstance(found, Unread) else int(found))
+    if not codes:
+        raise ValueError(f"A filter of {field.name!r} must have a value; got an empty list.")
+    return sorted(codes)
 
 
 def parts_of(field: CategoryField | NumberField, n_reports: int) -> tuple[tuple[str, ...], PartScores]:
@@ -211,11 +214,7 @@ def weights_of(
     for name, wanted in where.items():
         field = fields[name]
         if isinstance(field, CategoryField):
-            values = wanted if isinstance(wanted, list) else [wanted]
-            codes = sorted({category_code(field, value) for value in values})
-            if not codes:
-                raise ValueError(f"A filter of {name!r} must have a value; got an empty list.")
-            one = code_scores(field.law).of(answers[name], codes)
+            one = code_scores(field.law).of(answers[name], category_codes(field, wanted))
         else:
             if not isinstance(wanted, tuple) or len(wanted) != 2 or not all(map(is_number, wanted)):
                 raise ValueError(f"A filter of the number {name!r} must be (low, high); got {wanted!r}.")

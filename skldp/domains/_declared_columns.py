@@ -125,7 +125,8 @@ class NumberColumn:
             _refuse_missing(self.name, missing, first_row)
         rule = "dates, or texts such as '2024-02-29'" if self.is_date else "finite numbers"
         cells.check(values, f"Column {self.name!r}", rule, Unread.UNREADABLE, first_row=first_row)
-        return np.where(missing, self.missing if is_number(self.missing) else np.nan, cells.values)
+        stand_in = np.nan if not is_number(self.missing) else np.rint(self.missing) if self.whole else self.missing
+        return np.where(missing, stand_in, cells.values)
 
     def from_numbers(self, numbers: np.ndarray) -> np.ndarray:
         """Return released numbers as numbers or dates."""
@@ -296,7 +297,7 @@ def _refuse_missing(name: str, missing: np.ndarray, first_row: int | None) -> No
         first = int(missing.argmax())
         where = f"at position {first}" if first_row is None else f"in row {first_row + first}"
         raise ValueError(
-            f"Column {name!r} must not have missing values unless it is declared what replaces them, by "
-            '"missing": "category" (or "middle", for a number) in its schema. Input contains NaN or None in '
+            f"Column {name!r} must not have missing values unless its schema declares them, by "
+            '"missing": "category" or, for a number or date, "middle". Got NaN or None in '
             f"{int(missing.sum()):,} of {missing.size:,} rows, the first {where}; nothing was released."
         )

@@ -22,7 +22,8 @@ from skldp.accounting.ledger._reader import declared_settings
 from skldp.accounting.ledger._records import check_key
 from skldp.accounting.losses._region import region_of
 from skldp.domains._columns import check_column_names
-from skldp.domains._domain import Domain
+from skldp.domains._domain import Box, Domain
+from skldp.estimators._base import warn_moved_rows
 from skldp.estimators._from_estimator import imputed_values, query_from_estimator
 from skldp.estimators._guarantee_mixin import GuaranteeMixin
 from skldp.estimators._ledgers import LedgerMixin, split_ids
@@ -70,8 +71,8 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
     bounds : tuple (low, high) or Domain, default=None
         Domain of X: a number or one number per feature each, or a :class:`~skldp.Domain`: intervals,
         whole numbers and one-hot blocks side by side as :class:`~skldp.mechanisms.Columns`, with or without linear
-        inequalities. None takes those of the ledger if it has any, else the range of the public X of `fit`. Values
-        outside are clipped, without a warning.
+        inequalities. None takes those of the ledger if it has any, else the range of the public X of `fit`. People's
+        values outside are clipped without a warning; `fit` warns of public ones outside declared bounds.
     output_bounds : tuple (a, b), default=None
         The two values of an answer. None takes the range of the model over `bounds`, and (0, 1) for a classifier.
         A model that can leave them is truncated to them, with a warning.
@@ -260,7 +261,10 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
         names = getattr(self, "feature_names_in_", None)
         self._declaration = declared_settings(bounds=bounds, features=names, missing=self._missing)
         self._queries = [*getattr(self, "_queries", []), query]
-        self.prior_ = prior_of(query, region.move(X))
+        moved = region.move(X)
+        if self.bounds is not None or self.ledger is not None:
+            warn_moved_rows(self, np.count_nonzero(moved != X), X, Box(*map(tuple, region.box)))
+        self.prior_ = prior_of(query, moved)
         who = "person in the ledger, by id" if self.ledger is not None else "id, or row as given, in a simulation"
         self.privacy_guarantee_ = PrivacyGuarantee(
             epsilon=ledger.epsilon,
@@ -357,10 +361,10 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
         check_consistent_length(X, y, sample_weight)
         y = column_or_1d(y, warn=True)
         y = self._positive(y) if is_classifier(self.estimator_) else as_numbers(y, "y")
-        check_finite(self, y, "y")
+        check_finite(y, "y")
         if sample_weight is not None:
             sample_weight = as_numbers(column_or_1d(sample_weight, warn=True), "sample_weight")
-            check_finite(self, sample_weight, "sample_weight")
+            check_finite(sample_weight, "sample_weight")
         return r2_score(y, self.predict(X, ids=ids), sample_weight=sample_weight)
 
     def preview(self, ids: Any, *, repeat: bool = False) -> QueryPreview:
@@ -446,7 +450,7 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
             # Before NaN is refused: the ledger's refusal must not depend on values.
             settings = self.ledger_._new_settings(self._declaration)
             X = X if self._missing is None else np.where(np.isnan(X), self._missing, X)
-            check_finite(self, X)
+            check_finite(X)
             people = self._own_ledgers().row_identities(X) if people is None else people
             call = Call.make(self.query_, people, repeat=repeat, key=key, settings=settings)
             answers = answer(

@@ -8,7 +8,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from skldp._arrays import kind_of
-from skldp._reading import CodeReader, Unread
+from skldp._reading import CodeReader, Unread, as_array
 
 _NUMERIC = "biuf"
 
@@ -23,7 +23,7 @@ def labels_1d(y: Any, *, columns: int = 1) -> np.ndarray:
             f"y should be a 1d array, got an array of shape {shape} instead. Use LabelMatrixRR for several labels of a "
             "record. A step of a pipeline gets X: LabelPrivateClassifier trains a classifier on private labels."
         )
-    labels = column_or_1d(y, warn=True)
+    labels = column_or_1d(as_array(y), warn=True)  # which would read nullable booleans as floats
     if not labels.size:
         raise ValueError("y must hold at least one label. Got an empty y instead.")
     return labels

@@ -18,12 +18,13 @@ from skldp.domains._domain import Domain
 from skldp.estimators._validation import check_bounds
 
 _DICTS = (
-    '{"type": "interval", "low": 0, "high": 100} (type interval, integers or dates) or {"type": "categories", '
+    '{"type": "interval", "low": 0, "high": 100} (or dates; type integers: whole numbers) or {"type": "categories", '
     '"values": ["S", "M", "L"]}, with "missing": "category" beside it if values may be missing'
 )
 _FORMS = f'(0, 100), ("2020-01-01", "2024-12-31"), a list of categories such as ["S", "M", "L"], or {_DICTS}'
 _FORMS_OF_JSON = f'a list of categories such as ["S", "M", "L"], or {_DICTS}'
 _TYPES = ("interval", "integers", "dates", "categories", "or_missing")
+_DATE_TYPES = (str, datetime.date, np.datetime64)
 
 
 def read_schema(schema: Any, names: list[Any], dtypes: list[Any]) -> tuple[list[DeclaredColumn], list[str]]:
@@ -128,7 +129,7 @@ def _column(name: str, given: Any, of_json: bool) -> DeclaredColumn:
     if isinstance(given, Mapping) and given.get("type") in _TYPES:
         fields = dict(given)
         missing = fields.pop("missing", None)
-        if fields.get("type") == "dates":
+        if fields["type"] == "dates" or isinstance(fields.get("low"), _DATE_TYPES):
             return declared_column(name, _dates(fields.get("low"), fields.get("high")), missing, is_date=True)
         # Through JSON, so that a dict and a file mean the same.
         return declared_column(name, domain_from_json(json.dumps(fields)), missing)
@@ -149,7 +150,7 @@ def _column(name: str, given: Any, of_json: bool) -> DeclaredColumn:
             )
         return declared_column(name, Categories(tuple(given)))
     if isinstance(given, tuple) and len(given) == 2:
-        if isinstance(given[0], str | datetime.date | np.datetime64):
+        if isinstance(given[0], _DATE_TYPES):
             return declared_column(name, _dates(*given), is_date=True)
         return declared_column(name, Interval(*given))
     raise ValueError(f"Got {given!r} instead.")

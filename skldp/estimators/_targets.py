@@ -235,7 +235,7 @@ class TargetPrivatizer(LocalTransformer, auto_wrap_output_keys=None):
         if not column.size:
             raise ValueError("y must hold at least one number. Got an empty y instead.")
         column = as_numbers(column, "y", column.dtype if column.dtype in FLOATS else np.float64)
-        check_finite(self, column, "y")
+        check_finite(column, "y")
         return column[:, None]
 
     def _declare(self, rows):

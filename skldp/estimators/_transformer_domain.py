@@ -57,7 +57,8 @@ def domain_from_transformer(transformer: Any, bounds: Mapping[Any, Any] | None =
     if not parts:
         raise ValueError(f"transformer must have output columns. Got a {type(transformer).__name__} without any.")
     names = [name for own, _ in parts for name in own]
-    if _is_fitted(transformer) and hasattr(transformer, "get_feature_names_out"):
+    is_fitted = any(name.endswith("_") and not name.startswith("_") for name in vars(transformer))
+    if is_fitted and hasattr(transformer, "get_feature_names_out"):
         made = [str(name) for name in transformer.get_feature_names_out()]
         if len(made) != len(names):
             raise ValueError(
@@ -75,10 +76,6 @@ def domain_from_transformer(transformer: Any, bounds: Mapping[Any, Any] | None =
 def _kind(step: Any) -> str | None:
     """Return the class name of a step of scikit-learn or this package; None for any other."""
     return type(step).__name__ if type(step).__module__.partition(".")[0] in ("sklearn", "skldp") else None
-
-
-def _is_fitted(step: Any) -> bool:
-    return any(name.endswith("_") and not name.startswith("_") for name in vars(step))
 
 
 def _column_transformer_parts(transformer: Any, bounds: dict[Any, Any]) -> Iterator[_Part]:

@@ -138,7 +138,10 @@ def validate_finite(estimator: BaseEstimator, X: Any, *, reset: bool, **kwargs: 
     """
     # scikit-learn adds up all numbers first: a sum of 1e308 and -1e308, many of each, is inf - inf.
     with config_context(assume_finite=False), np.errstate(invalid="ignore"):
-        return validate_data(estimator, X, reset=reset, **({"dtype": FLOATS} | kwargs))
+        checked = validate_data(estimator, X, reset=reset, **{"dtype": FLOATS, **kwargs, "ensure_all_finite": False})
+    if kwargs.get("ensure_all_finite", True):
+        check_finite(checked[0] if isinstance(checked, tuple) else checked)
+    return checked
 
 
 def validate_mixed(estimator: BaseEstimator, X: Any, *, reset: bool, **kwargs: Any) -> Any:
@@ -162,10 +165,15 @@ def as_table(X: Any, name: str = "X", n_columns: int | None = None, **kwargs: An
     return table
 
 
-def check_finite(estimator: BaseEstimator, X: Any, name: str = "X") -> None:
-    """Raise scikit-learn's error for NaN and infinity, whatever the global setting."""
-    with config_context(assume_finite=False), np.errstate(invalid="ignore"):
-        assert_all_finite(X, estimator_name=type(estimator).__name__, input_name=name)
+def check_finite(X: Any, name: str = "X") -> None:
+    """Raise ValueError for NaN and infinity, whatever the global setting."""
+    try:
+        with config_context(assume_finite=False), np.errstate(invalid="ignore"):
+            assert_all_finite(X, input_name=name)
+    except ValueError as error:
+        # scikit-learn advises an imputer, which would learn from private rows.
+        hint = " Replace missing values by a public constant, or declare them in the schema of a TablePrivatizer."
+        raise ValueError(f"Input {name} contains NaN or infinity.{hint if name == 'X' else ''}") from error
 
 
 def input_names(estimator: Any, given: Any = None) -> list[Any]:

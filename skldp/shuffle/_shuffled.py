@@ -59,7 +59,7 @@ def shuffled(
     rounds : int, default=1
         Number of rounds. Each round is shuffled separately and may depend on earlier rounds.
     colluding : int, default=0
-        Number of people whose answers the analyst knows. Only the others hide a person.
+        Number of people, of any group, whose answers the analyst knows. Only the others hide a person.
     others : sequence of (mechanism, n), default=()
         Groups of other people who answer the same question in each round, with their own mechanism. All mechanisms
         must have the same two answers, and a report is the place of the answer: a report that shows the group, such
@@ -142,7 +142,7 @@ def shuffled(
     share = min(1.0, n / (everybody - colluding) * (1 + 2.0**-50))
     honest = min(n - colluding, MOST_PEOPLE)
     found = pair_laws(mechanism)
-    groups = _groups_of_two_answers([(mechanism, honest), *others]) if found.chances or others else ()
+    groups = _groups_of_two_answers([(mechanism, n), *others], colluding) if found.chances or others else ()
     one_round: TwoAnswers | _Blanket = _Blanket(found.laws, honest, local.epsilon)
     if groups and sum(group.n for group in groups) <= MOST_COUNTED:
         one_round = TwoAnswers(groups)
@@ -243,14 +243,17 @@ def _largest_loss(laws: tuple[BlanketLaw, ...]) -> float:
     return max(float(np.log(law.own / law.other).max()) for law in laws)
 
 
-def _groups_of_two_answers(groups: Sequence[tuple[Any, int]]) -> tuple[Group, ...]:
+def _groups_of_two_answers(groups: Sequence[tuple[Any, int]], colluding: int) -> tuple[Group, ...]:
     found = []
+    if not all(isinstance(one, tuple | list) and len(one) == 2 for one in groups):
+        raise ValueError("others must be pairs of a mechanism and a number of people; got something else.")
     for mechanism, n in groups:
         check_integer("n", n, least=1, most=2**62)
         chances = pair_laws(mechanism).chances
         if chances is None:
             raise ValueError(f"With `others`, every mechanism must have two answers; got {type(mechanism).__name__}.")
-        found.append(Group(*chances, n))
+        # Colluding people may all be of one group, whichever hides a person best.
+        found.append(Group(*chances, max(n - colluding, 0)))
     return tuple(found)
 
 

@@ -195,9 +195,8 @@ def federated_learning(
         if on_gradients:
             by_layer = np.ndim(gradient_bound) > 0
             bound = learner.bounds(gradient_bound) if by_layer else gradient_bound
-            release = GradientRelease(
-                mechanism, perturbs, 1.0 if by_layer else gradient_bound, _most_asked(asked, n_rounds)
-            )
+            most_asked = n_rounds if asked is None else int(np.bincount(asked.ravel()).max())
+            release = GradientRelease(mechanism, perturbs, 1.0 if by_layer else gradient_bound, most_asked)
             of_weights = perturbs == "anonymised weights"
             theta = train(partial(_step_on_releases, bound=bound, release=release, of_weights=of_weights))
             counted = count_gradients(release, theta.size, n_rounds, n_clients, delta, n_sampled_clients)
@@ -279,11 +278,6 @@ def _asked(n_clients: int, n_sampled: Any, n_rounds: int, perturbs: str, noise: 
     if perturbs.startswith("anonymised"):
         return np.stack([noise.permutation(n_clients)[:n_sampled] for _ in range(n_rounds)])
     return np.resize(noise.permutation(n_clients), (n_rounds, n_sampled))
-
-
-def _most_asked(asked: np.ndarray | None, n_rounds: int) -> int:
-    """Return the number of rounds in which the client that is asked most takes part."""
-    return n_rounds if asked is None else int(np.bincount(asked.ravel()).max())
 
 
 def _step_on_releases(

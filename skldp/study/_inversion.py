@@ -174,7 +174,7 @@ def audit_inversion(
     call = getattr(release, "transform", release)
 
     def released(places: npt.NDArray[np.int64]) -> np.ndarray:
-        return checked_outputs(call, _rows_at(known, places))
+        return checked_outputs(call, known.iloc[places] if hasattr(known, "iloc") else known[places])
 
     outputs = released(chosen)
     training = np.repeat(np.arange(len(known)), _TRAINING)
@@ -202,11 +202,6 @@ def _as_candidates(candidates: Any) -> Any:
     if len(np.unique(rows if rows.dtype.kind != "O" else rows.astype(str), axis=0)) < len(rows):
         raise ValueError("candidates must all be different; got duplicates.")
     return known
-
-
-def _rows_at(known: Any, places: npt.NDArray[np.int64]) -> Any:
-    """Return rows of an array or of a frame of pandas or polars, in a frame of that kind."""
-    return known.iloc[places] if hasattr(known, "iloc") else known[places]
 
 
 def _distinct_rows(frame: Any) -> int:

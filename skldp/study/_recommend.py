@@ -173,7 +173,8 @@ def recommend(
     check_integer("n_questions", n_questions, least=1, most=_MOST)
     modelled = task in ("regression", "classification")
     if modelled != (target is not None):
-        raise ValueError(f"target is for regression and classification, which need one; got {target!r} for {task}.")
+        rule = "name the column to predict" if modelled else "be None unless the task is a regression or classification"
+        raise ValueError(f"target must {rule}; got {target!r} for {task}.")
     table = DeclaredTable.of(schema, target, of_classes=task == "classification")
     return answers[task](_Request(table, task, float(epsilon), n_people, n_questions))
 
@@ -225,8 +226,10 @@ def _regression(request: _Request) -> Recommendation:
 
 def _classification(request: _Request) -> Recommendation:
     classes = request.table.target.values if request.table.target else None
-    if classes is None or len(classes) < 2:
-        raise ValueError("The target of a classification must be a list of at least two declared classes.")
+    if classes is None or len(classes) < 2 or None in classes:
+        raise ValueError(
+            "The target of a classification must be a list of at least two declared classes, without missing ones."
+        )
     d, listed = request.table.n_features, list(classes)
     box: dict[str, Any] = {"epsilon": request.epsilon, "low": [-1.0] * d, "high": [1.0] * d}
     of_rows = ClassificationProtocol(d, request.n, len(listed), **box)

@@ -307,7 +307,8 @@ def table_columns(
     for name in frame.columns:
         given, where = frame[name], f"Column {name!r} of {file}"
         missing = np.asarray(given.isna(), dtype=bool)
-        if name not in schema and not _holds_numbers(given):
+        of_numbers = pd.api.types.is_numeric_dtype(given) and not pd.api.types.is_complex_dtype(given)
+        if name not in schema and not of_numbers:
             found.append(name)
             try:
                 declared[name] = declared_column(name, _categories(where, given))
@@ -329,7 +330,7 @@ def table_columns(
         elif missing.any() and column.missing == "refuse":
             missing_as = "middle" if column.values is None else "category"
             declared[name] = declared_column(name, column.domain, missing_as, is_date=column.is_date)
-    more = [f"and {len(refused) - _MOST_NAMED} more columns"] if len(refused) > _MOST_NAMED else []
+    more = [f"and {len(refused) - _MOST_NAMED} more"] if len(refused) > _MOST_NAMED else []
     listed = "; ".join([*refused[:_MOST_NAMED], *more])
     if refused:
         problems.append(f"{listed}: fill them by --missing fill, or declare them in --schema.")
@@ -361,11 +362,6 @@ def features_of(file: str, frame: Any, declared: Mapping[str, DeclaredColumn]) -
 def first_row(marked: Any) -> str:
     """Return the 1-based number of the first marked row."""
     return f"row {int(np.flatnonzero(np.asarray(marked))[0]) + 1}"
-
-
-def _holds_numbers(given: Any) -> bool:
-    types = require("pandas").api.types
-    return bool(types.is_numeric_dtype(given) and not types.is_complex_dtype(given))
 
 
 def _is_dates(given: Any) -> bool:

@@ -47,7 +47,7 @@ def law_of(query, rows, people):
     return np.stack(likelihoods).T, query.sample(rows, KEY._personal("noise", people.tolist()))
 
 
-@pytest.mark.few(18)
+@pytest.mark.few(8)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("kind", QUERIES)
 def test_a_record_has_one_law_in_any_batch(kind, layout):

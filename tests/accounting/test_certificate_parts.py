@@ -55,7 +55,7 @@ def test_every_one_dimensional_maximum_is_the_true_one(kind, epsilon, sign):
         assert (found <= truth + step**2 * np.maximum(1.0, slopes[:, 0] ** 2) + 1e-12 * size).all()
 
 
-@pytest.mark.few(20)
+@pytest.mark.few(8)
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("epsilon", [0.05, 1.0, 5.0])
 @pytest.mark.parametrize("output", [0, 1])

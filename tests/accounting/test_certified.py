@@ -68,6 +68,7 @@ def test_a_hair_below_the_ramp_lets_nobody_past_the_budget(way):
     assert linear_decisions(queries[:2], [history], queries[-1], epsilon=2.06, bounds=box) != [True]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("n_features", [1, 5])
 def test_random_queries_asked_to_the_edge_are_never_certified_below_the_truth(n_features):
     """1.5% of such problems were unsound."""

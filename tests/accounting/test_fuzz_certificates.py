@@ -32,6 +32,7 @@ def linear(coef, intercept, ends, epsilon):
 EDGE = [linear([-0.6], 0.4, (-0.6 * 1.6 + 0.4, 0.6 * 0.5 + 0.4), e) for e in (2.0, *[0.05] * 81)]
 
 
+@pytest.mark.few(2)
 @pytest.mark.usefixtures("short_searches")
 @pytest.mark.parametrize("max_examples", [30, pytest.param(100, marks=pytest.mark.slow), LONG])
 @pytest.mark.parametrize("n_features", [(1, 3), (4, 6)], ids=["brute force", "corners and climbs"])
@@ -65,7 +66,10 @@ def test_no_certificate_lies_below_the_truth(max_examples, n_features, capsys):
             )
 
 
-@pytest.mark.parametrize("max_examples", [100, pytest.param(2_000, marks=pytest.mark.statistical)])
+@pytest.mark.parametrize(
+    "max_examples",
+    [30, pytest.param(100, marks=pytest.mark.slow), pytest.param(2_000, marks=pytest.mark.statistical)],
+)
 def test_no_quick_yes_is_wrong(max_examples):
     @settings(**PATIENT, max_examples=max_examples)
     @given(st.data(), st.integers(0, 2**32 - 1), st.sampled_from([-1e-2, -1e-6, 1e-9, 2e-6, 1e-2]))

@@ -153,6 +153,7 @@ def log_of_integers(query, output, records):
     return np.array([math.log((int(one) if output else 2**64 - int(one)) / 2**63) for one in thresholds])
 
 
+@pytest.mark.few(7)
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 20.0, 30.0])
 @pytest.mark.parametrize("seed", range(5))
 def test_attack_no_records_differ_by_more_in_the_sampled_integers(seed, epsilon):

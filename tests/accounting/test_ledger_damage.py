@@ -122,6 +122,7 @@ def test_a_ledger_without_one_of_its_tables_is_refused(whole, tmp_path, table):
 VALUES = ("'x'", "-3", "2.5", "x'00ff'", "9223372036854775807")
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize("value", VALUES)
 @pytest.mark.parametrize("table", TABLES)
 def test_values_of_other_types_are_refused(whole, tmp_path, table, value):

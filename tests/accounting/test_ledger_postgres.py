@@ -67,6 +67,7 @@ READINGS = {
 }
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize(
     ("name", "statement"),
     [(name, "SELECT name") for name in READINGS]

@@ -63,6 +63,7 @@ def boxes_of(domain):
     return [np.concatenate(one) for one in itertools.product(*(np.eye(size) for size in sizes))]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("sizes", [(4, 3), (5, 2, 2)])
 def test_five_numbers_and_blocks_close_where_answers_pull_both_ways(sizes):
     # By linear programs the first stayed .02 to .08 nats open after their last node, and 40 answers .8 to 1.5.
@@ -74,6 +75,7 @@ def test_five_numbers_and_blocks_close_where_answers_pull_both_ways(sizes):
         assert found.gap <= 1e-3 + 1e-9
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("sign", [1, -1])
 def test_one_search_finds_what_a_search_of_each_box_finds(sign):
     domain = five_numbers_and(3, 2)
@@ -145,6 +147,7 @@ def test_every_combination_of_whole_columns_is_a_leaf_of_its_own(domain, seed):
         assert np.array_equal(high[settled], point[settled])
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("slope", [0.0, 1.0, np.nan, np.inf])
 def test_a_search_that_is_wrong_proves_nothing_false(monkeypatch, slope):
     domain = five_numbers_and(3, 2)

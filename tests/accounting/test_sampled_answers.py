@@ -42,6 +42,7 @@ def test_a_finite_query_draws_the_weights_of_its_law(table):
     assert_is_the_guarantee(laws, query.exact_epsilon, slack=1e-9)
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("kind", ["linear", "logistic", "exponential"])
 @pytest.mark.parametrize("epsilon", [1e-3, 0.5, 2.0, 20.0, 30.0])
 def test_a_regression_query_draws_the_law_that_it_states(kind, epsilon):
@@ -70,6 +71,7 @@ def test_probabilities_next_to_1_are_drawn_on_the_right_side(epsilon):
     assert max(high[1], low[0]) <= WORD - 1
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("kind", ["linear", "truncated", "logistic", "exponential"])
 @pytest.mark.parametrize("epsilon", [0.05, 2.0, 12.0, 30.0])
 def test_every_draw_is_within_the_law_that_certificates_are_about(kind, epsilon):
@@ -112,6 +114,7 @@ def response(kind, w, growth):
     return w if growth == 0 else ((growth * w).exp() - 1) / (growth.exp() - 1)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("kind", ["linear", "logistic"])
 @pytest.mark.parametrize("epsilon", [0.1, 2.0, 8.0])

@@ -95,6 +95,7 @@ def test_laws_are_laws_of_the_exact_epsilon(name):
         assert worst <= exact_epsilon(mechanism) + 1e-8
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_the_own_law_is_never_worse_than_epsilon_alone(name):
     mechanism = MECHANISMS[name]
@@ -168,6 +169,7 @@ SMALL = {
 }
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("name", SMALL)
 def test_two_people_are_covered_by_enumeration(name):
     """The exact hockey-stick divergence of two shuffled answers, from the integers that are sampled."""

@@ -34,7 +34,7 @@ def worst_delta(groups, odds):
     return worst
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "groups",
     [
@@ -123,12 +123,24 @@ def test_other_groups_hide_a_person():
     assert shuffled(two, n, 1e-6, others=[(one, n)]).epsilon < both.epsilon
 
 
+def test_colluding_people_may_be_of_any_group():
+    one, two, n = RandomizedResponse(4.0, 2), RandomizedResponse(0.5, 2), 1_000
+    proved = shuffled(one, n, 1e-6, colluding=500, others=[(two, n)]).epsilon
+    for own, other in ((n, n - 500), (n - 500, n)):
+        assert proved >= shuffled(one, own, 1e-6, others=[(two, other)]).epsilon
+    nobody = shuffled(one, n, 1e-6, colluding=500, others=[(two, 400)]).epsilon
+    assert nobody == pytest.approx(shuffled(one, 500, 1e-6).epsilon, rel=1e-2)
+
+
 @pytest.mark.parametrize("mechanism", [RandomizedResponse(1.0, 3), Piecewise(1.0), Laplace(1.0)])
 def test_groups_need_two_answers(mechanism):
     with pytest.raises(ValueError, match="every mechanism must have two answers"):
         shuffled(Duchi(1.0), 10, 1e-6, others=[(mechanism, 10)])
     with pytest.raises(ValueError, match="n must be"):
         shuffled(Duchi(1.0), 10, 1e-6, others=[(Duchi(1.0), 0)])
+    for others in ([mechanism], (Duchi(1.0), 10), [(Duchi(1.0),)]):
+        with pytest.raises(ValueError, match="others must be pairs"):
+            shuffled(Duchi(1.0), 10, 1e-6, others=others)
 
 
 def test_an_answer_that_tells_its_feature_is_more_than_two():

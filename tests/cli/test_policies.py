@@ -91,7 +91,7 @@ def test_a_policy_is_made_shown_and_checked(run, policy, tmp_path):
         "a survey",
         '0 to 100 "years"',
         "2020-01-01 to 2024-12-31",
-        '"NA", "Ulm", null',
+        '"NA", "Ulm", missing',
         "true, false",
         "until 9999",
     ):
@@ -345,7 +345,7 @@ def test_too_few_reports_and_files_that_are_none_are_one_line(run, policy, tmp_p
 
 
 def test_a_text_of_a_policy_stays_in_its_cell(run, monkeypatch, tmp_path):
-    lie = "epsilon 0.01 a record, 30 bytes a report, without end"
+    lie = "epsilon 0.01 a record, 30 bytes a report, no expiry"
     law = RandomizedResponse(4.0, 2).integer_law
     fields = (
         CategoryField("is it so" + " " * 90 + lie, ("yes", "no"), law),

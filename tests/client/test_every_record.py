@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField, Policy
+from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField, PairField, Policy, ReleaseKey
 from skldp.mechanisms import Duchi, DuchiVector, RandomizedResponse
 
 
@@ -163,3 +163,34 @@ def test_a_table_takes_columns_of_arrow_and_of_filtered_frames():
     assert len(policy.release_table({"number": pa.array([1, None, 3])})) == 3
     with pytest.raises(ValueError, match="Got 1 of 3 that are not, the first at position 1, of type str"):
         policy.release_table(frame)
+
+
+@pytest.mark.parametrize("pairs", [False, True])
+@pytest.mark.parametrize(
+    ("table", "rule"),
+    [
+        ({"x": [1.0]}, r"every column of the policy once; it misses \['y'\]"),
+        (pd.DataFrame([[1.0, 2.0, 3.0]], columns=["x", "x", "y"]), r"has \['x'\] more than once"),
+        ({"x": [1.0, 2.0], "y": [1.0]}, r"equal lengths; got the lengths \[1, 2\]"),
+        ({"x": 1.0, "y": 2.0}, "must be arrays or sequences"),
+        ({"x": np.array(1.0), "y": [2.0]}, "must be arrays or sequences"),
+        ({"x": np.zeros((3, 1)), "y": [1.0] * 3}, "must hold finite numbers; .* Got 3 of 3 that are not"),
+    ],
+)
+def test_a_table_that_does_not_fit_is_refused_before_anything_is_drawn(monkeypatch, pairs, table, rule):
+    one, two = NumberColumn("x", 0.0, 9.0), NumberColumn("y", 0.0, 9.0)
+    fields = tuple(NumberField(column.name, 0.0, 9.0, LAW) for column in (one, two))
+    if pairs:
+        fields = (PairField("both", (one, two), RandomizedResponse(1.0, 4).integer_law),)
+    monkeypatch.setattr("os.urandom", lambda size: pytest.fail("drawn before the table was checked"))
+    with pytest.raises(ValueError, match=rule):
+        Policy("a test", fields).release_table(table)
+
+
+def test_people_of_a_table_are_as_many_as_its_rows(tmp_path):
+    policy = Policy("a test", (NumberField("x", 0.0, 9.0, LAW, whole=True),), memo="permanent")
+    for secret, people in ((bytes(32), [1, 2, 3]), (None, [1, 2, 3]), (None, None)):
+        with pytest.raises(ValueError, match="needs a secret and ids of people"):
+            policy.release_table({"x": [1, 2, 3]}, secret=secret, people=people)
+    with pytest.raises(ValueError, match=r"equal lengths; got the lengths \[2, 3\]"):
+        policy.release_table({"x": [1, 2, 3]}, secret=ReleaseKey.create(tmp_path / "secret"), people=[1, 2])

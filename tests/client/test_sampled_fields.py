@@ -57,6 +57,7 @@ def test_the_epsilon_is_the_largest_ratio_of_the_exact_law(policy):
     assert policy.epsilon == pytest.approx({1: 2.0, 2: 3.0}[policy.n_sampled])
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("policy", [POLICY, PAIRS])
 def test_reports_follow_the_exact_law(policy):
     record, words = {"a": 1, "b": 0, "c": 3}, np.random.default_rng(0)

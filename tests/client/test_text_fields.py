@@ -109,5 +109,5 @@ def test_parameters_without_a_law_are_refused():
 
 
 def test_tables_are_refused():
-    with pytest.raises(ValueError, match="with laws of one step"):
+    with pytest.raises(ValueError, match="by laws of one step"):
         POLICY.release_table({"word": ["a"]}, secret=KEY, people=[1])

@@ -65,6 +65,7 @@ def test_a_second_client_gives_the_same_reports(published):
         assert report(published["policy"], one["record"], bytes.fromhex(one["random_bytes"])).hex() == one["report"]
 
 
+@pytest.mark.few(16)
 @pytest.mark.parametrize(
     ("rule", "misreading"),
     [

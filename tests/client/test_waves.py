@@ -135,8 +135,10 @@ def test_a_wave_asked_again_does_not_show_whether_a_value_changed(record, ledger
 
 def test_a_report_is_on_the_disk_before_it_is_returned(ledger, monkeypatch):
     """A crash between both sends the stored report later, whatever the value is by then."""
-    stored, keep = [], DeviceLedger.keep_wave
-    monkeypatch.setattr(DeviceLedger, "keep_wave", lambda self, *arguments: _crash_after(keep, stored, self, arguments))
+    stored, keep = [], DeviceLedger._keep_wave
+    monkeypatch.setattr(
+        DeviceLedger, "_keep_wave", lambda self, *arguments: _crash_after(keep, stored, self, arguments)
+    )
     with pytest.raises(KeyboardInterrupt):
         POLICY.release(RECORD, secret=SECRET, wave="monday", ledger=ledger)
     monkeypatch.undo()
@@ -213,6 +215,7 @@ def test_jitter_and_moves_that_nobody_sees_change_nothing():
     assert len(given) == 1
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("field", FIELDS[2:], ids=lambda field: field.name)
 def test_averaging_over_waves_finds_the_permanent_answer_and_no_more(field):
     """Forty reports a person: by the second step alone, each would tell its value."""
@@ -262,6 +265,7 @@ def test_a_change_within_a_wave_is_blurred_anew():
         assert binomial_pvalue(((one ^ other) >> place & 1 == 0).sum(), n, alike) > THRESHOLD
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("one", "other"),
     [

@@ -9,7 +9,7 @@ from skldp.collection._answer_scores import (
     Scores,
     StepScores,
     code_scores,
-    grouped_number,
+    grouped_sums,
     number_parts,
     numbers,
     squares,
@@ -208,10 +208,11 @@ def test_sums_are_those_of_scores():
 )
 def test_numbers_that_are_answered_for_together_are_what_their_law_says(law):
     answers = np.arange(law.n_answers, dtype=np.uint16)
-    for place in range(law.n_values):
-        scores = grouped_number(law, answers, place)
-        assert scores.values.tolist() == [law.values(int(answer))[place] for answer in answers]
-        assert (scores.low, scores.high) == pytest.approx((scores.values.min(), scores.values.max()))
+    values, weights = np.array([law.values(int(answer)) for answer in answers]), np.arange(1.0, law.n_answers + 1)
+    *sums, largest = grouped_sums(law, answers, weights)
+    wanted = weights @ values, weights**2 @ values**2, weights**2 @ values
+    np.testing.assert_allclose(sums, wanted, atol=1e-6 * np.abs(wanted).max())
+    assert (-largest, largest) == pytest.approx((values.min(), values.max()))
 
 
 def test_numbers_of_knots_are_what_their_answers_stand_for():

@@ -130,8 +130,9 @@ class TestASecret:
             (self.kept, {"secret": b"x" * 32, "ids": "name"}),
             (POLICY, {"secret": secret, "ids": "name"}),
             (POLICY, {"ids": "name"}),
+            (POLICY, {"secret": b"x" * 32, "ids": "name"}),
         ):
-            with pytest.raises(ValueError, match="needs a secret and a column of ids"):
+            with pytest.raises(ValueError, match="needs a secret and ids of people"):
                 release_batches(policy, **settings)
         with pytest.raises(ValueError, match=r"once; it misses \['name'\]"):
             list(release(PEOPLE.drop_columns("name").to_batches()))

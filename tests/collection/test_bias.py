@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import beta, norm
 
 from skldp.client import NumberField
-from skldp.collection._answer_scores import code_scores, grouped_number, numbers, squares
+from skldp.collection._answer_scores import code_scores, numbers, squares
 from skldp.collection._survey_estimates import quantile_estimate
 from skldp.collection._survey_fields import bins_of, distribution_of
 from skldp.laws._integers import LAWS, CodeLaw, GroupLaw, UnitLaw
@@ -251,6 +251,7 @@ def chances_of_numbers():
     return {(law, name): number_chances(law, 2 * v - 1) for law in UNIT_LAWS for name, v in NUMBERS.items()}
 
 
+@pytest.mark.few(9)
 @pytest.mark.parametrize(
     "law", [law for law in UNIT_LAWS if law.name not in ("bins", "longitudinal_histogram")], ids=str
 )
@@ -289,7 +290,7 @@ def test_means_of_numbers_that_are_answered_together_are_without_bias(law):
         n_sets = 3 if isinstance(law, SampledLaw) else 1
         chances[choice * len(rows) : (choice + 1) * len(rows)] = rounded @ each / n_sets
     for place in range(3):
-        scores = grouped_number(law, answers, place).values
+        scores = np.array([law.values(int(answer))[place] for answer in answers])
         check(scores @ chances, x[place], scores**2 @ chances, law.name)
 
 
@@ -306,6 +307,7 @@ def test_histograms_are_without_bias(law, chances_of_numbers):
         check(values, truth, squares_of, name)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("epsilon", [1.0, 12.0])
 @pytest.mark.parametrize("name", ["exponential", "lognormal", "tens", "heaped"])
 def test_quantiles_converge(name, epsilon):

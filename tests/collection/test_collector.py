@@ -19,7 +19,15 @@ from skldp.collection._report_tables import batch_of_reports
 from skldp.collection._survey_estimates import made_consistent
 from skldp.collection._survey_fields import mean_of
 from skldp.laws._numbers import SampledLaw
-from skldp.mechanisms import Duchi, LocalHashing, Piecewise, RandomizedResponse, SquareWave, longitudinal_histogram
+from skldp.mechanisms import (
+    Duchi,
+    DuchiVector,
+    LocalHashing,
+    Piecewise,
+    RandomizedResponse,
+    SquareWave,
+    longitudinal_histogram,
+)
 from skldp.mechanisms.categorical._hadamard import HadamardResponse
 from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
 
@@ -443,6 +451,7 @@ def test_quantiles_between_neighbouring_doubles():
     assert ((found.low <= 1e15 + 2) & (found.high >= 1e15 + 2)).all()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("value", [0.0, 37.3, 100.0])
 def test_quantiles_of_people_who_all_have_one_number_are_near_it(value):
     """Which is somewhere within a bin: 20 surveys of fixed noise, of which most would miss it if bins were even."""
@@ -507,6 +516,21 @@ def test_of_numbers_that_are_answered_for_together_means_are_known():
         for part in ("values", "standard_errors", "low", "high", "most"):
             np.testing.assert_allclose(getattr(one, part), getattr(wanted, part), rtol=1e-12)
         np.testing.assert_allclose(one.moved_by(0.01), wanted.moved_by(0.01), rtol=1e-12)
+
+
+def test_a_page_has_the_exact_intervals_of_jointly_released_signs():
+    columns, rng = tuple(NumberColumn(name, 0, 10) for name in "abc"), np.random.default_rng(7)
+    policy = Policy("a test", (NumbersField("abc", columns, DuchiVector(2.0, 3).integer_law),))
+    made = Collector(policy)
+    for _ in range(12):
+        made.add(policy.vector({"a": 10, "b": 5, "c": 0}, rng.bytes(8 * 50)))
+    (largest,) = {abs(one) for one in made.policy.fields[0].law.values(0)}
+    for one, name in zip(made._group_means(policy.fields[0]), "abc", strict=True):
+        wanted = made.mean(name)
+        assert (one.low, one.high) == (pytest.approx(wanted.low), pytest.approx(wanted.high))
+        # Clopper and Pearson's interval of a number of signs ends at the largest answers.
+        assert (5 - 5 * largest <= one.low).all()
+        assert (one.high <= 5 + 5 * largest).all()
 
 
 @pytest.mark.parametrize("show", ["page", "to_frame"])
@@ -610,7 +634,12 @@ def test_no_forged_reports_move_nothing_and_too_many_anything(collector):
         (lambda c: c.histogram("age", bins=[50, 200]), "Edges must ascend"),
         (lambda c: c.histogram("age", consistent="both"), "consistent must be"),
         (lambda c: c.frequencies("city", consistent="likelihood", by="yes"), "takes neither `by`"),
+        (lambda c: c.frequencies("city", level=0.0), "level must lie inside"),
+        (lambda c: c.quantiles("age", level="most"), "level must lie inside"),
+        (lambda c: c.variance("age", level=np.nan), "level must lie inside"),
         (lambda c: c.quantiles("age", [0.0]), "levels"),
+        (lambda c: c.quantiles("age", []), "levels must be a list of numbers, at least one"),
+        (lambda c: c.quantiles("age", 0.5), "levels must be a list of numbers, at least one"),
     ],
 )
 def test_what_cannot_be_estimated_is_refused(collector, ask, rule):

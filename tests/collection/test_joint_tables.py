@@ -43,6 +43,7 @@ def collected(policy, rows, seed=0):
     return collector
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("place", [-1.0, -0.3, 0.0, 0.55, 1.0])
 def test_a_report_follows_its_law_and_a_number_is_rounded_without_bias(place):
     field, words = pair(AGE, SEX), np.random.default_rng(2)
@@ -217,6 +218,10 @@ def test_pairs_of_a_table_have_the_whole_epsilon():
             "joint must be different pairs",
         ),
         (lambda: Policy.from_estimator(FITTED, purpose="x", joint="all", n_knots=1), "n_knots must be"),
+        (lambda: Policy.from_estimator(FITTED, purpose="x", joint="all", n_knots=0), "n_knots must be"),
+        (lambda: Policy.from_estimator(FITTED, purpose="x", joint="all", n_knots="2"), "n_knots must be"),
+        (lambda: collected(POLICY, population(9)).mean("age", level=1.0), "level must lie inside"),
+        (lambda: collected(POLICY, population(9)).frequencies("sex", level=2), "level must lie inside"),
         (
             lambda: Policy.from_estimator(NumericPrivatizer(1.0).fit([[0.0, 0.0]]), purpose="x", joint="all"),
             "Pairs need a TablePrivatizer or CategoricalPrivatizer",
@@ -278,3 +283,27 @@ def test_a_few_equal_answers_have_consistent_tables():
     made = collected(policy, {"age": np.zeros(20), "city": np.zeros(20, int), "sex": np.ones(20, int)})
     found = made.table("city", "sex", consistent="project")
     assert found.values[found.labels.index("Bonn: m")] == pytest.approx(1, abs=1e-6)
+
+
+def test_answers_of_one_person_for_several_pairs_count_as_one():
+    """At an epsilon of 30 answers are true: the error is that of a sample of people, asked once or twice."""
+    policy, rows = (
+        Policy("all pairs", (pair(CITY, SEX, 30.0), pair(SEX, AGE, 30.0), pair(AGE, CITY, 30.0))),
+        population(300),
+    )
+    collector = collected(policy, rows)
+    shares = np.bincount(rows["city"], minlength=3) / 300
+    found = collector.frequencies("city")
+    assert found.n == 300
+    np.testing.assert_allclose(found.values, shares, atol=1e-9)
+    np.testing.assert_allclose(found.standard_errors, np.sqrt(shares * (1 - shares) / 299), rtol=1e-6)
+    women = collector.frequencies("city", where={"sex": "f"})
+    assert women.n == 300
+    np.testing.assert_allclose(
+        women.values, np.bincount(rows["city"][rows["sex"] == 0], minlength=3) / (rows["sex"] == 0).sum()
+    )
+    planned = {one.what: one for one in policy.precision(300).estimates}
+    assert planned["shares of city"].n == 300
+    assert planned["shares of city"].standard_error == pytest.approx(math.sqrt(2 / 9 / 300), rel=1e-6)
+    (forged,) = collector.mean("age").moved_by(0.01)
+    assert 0.9 <= forged <= 1.2

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from skldp import Collector
-from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField, Policy
+from skldp.client import CategoryColumn, CategoryField, NumberColumn, NumberField, NumbersField, PairField, Policy
 from skldp.mechanisms import (
     Duchi,
     DuchiVector,
@@ -74,7 +74,7 @@ def survey(policy, n, seed=0):
     return collector
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("field", FIELDS, ids=lambda field: field.name)
 def test_standard_errors_are_those_of_a_survey(field):
     n = 6000
@@ -100,6 +100,7 @@ TWO = Policy(
 )
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("n_sampled", [None, 2])
 def test_groups_and_samples_have_the_errors_of_a_survey(n_sampled):
     policy, n = replace(TWO, n_sampled=n_sampled), 9000
@@ -117,6 +118,65 @@ def test_groups_and_samples_have_the_errors_of_a_survey(n_sampled):
     of_all = policy.precision(n).estimates[0]
     assert of_all.n == pytest.approx(n if n_sampled is None else 6000)
     assert collector.mean("income").standard_errors[0] == pytest.approx(of_all.standard_error, rel=0.06)
+
+
+AGE, CITY, SEX = NumberColumn("age", 0.0, 90.0), CategoryColumn("city", tuple("abc")), CategoryColumn("sex", ("f", "m"))
+
+
+def pairs_policy(kind, n_knots=3):
+    def pair(one, two):
+        n = math.prod(n_knots if column.values is None else len(column.values) for column in (one, two))
+        return PairField(f"{one.name} & {two.name}", (one, two), kind(2.0, n).integer_law, n_knots=n_knots)
+
+    return Policy("pairs", (pair(AGE, CITY), pair(CITY, SEX), pair(SEX, AGE)), n_sampled=1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "near"),
+    [(RandomizedResponse, 0.03), (SubsetSelection, 0.03), (UnaryEncoding, 0.1), (LocalHashing, 0.2)],
+)
+def test_columns_of_pairs_have_the_errors_of_a_survey(kind, near):
+    policy, n, rng = pairs_policy(kind), 9000, np.random.default_rng(0)
+    collector = Collector(policy)
+    for _ in range(n):
+        record = {"age": rng.uniform(0, 90), "city": "abc"[rng.integers(3)], "sex": "fm"[rng.integers(2)]}
+        collector.add(policy.vector(record, rng.bytes(8 * 40)))
+    whats = []
+    for by in (None, "city", "sex"):
+        for planned in policy.precision(n, by=by).estimates:
+            name = planned.what.split(" of ")[1].split(" by ")[0]
+            if planned.what.startswith("table"):
+                found = collector.table(*name.split(" & "))
+            else:
+                found = (collector.mean if name == "age" else collector.frequencies)(name, by=by)
+            whats.append(planned.what)
+            assert found.n == pytest.approx(planned.n, rel=0.05)
+            assert np.sqrt(np.mean(found.standard_errors**2)) == pytest.approx(planned.standard_error, rel=near)
+            assert np.mean(found.high - found.low) / 2 == pytest.approx(planned.half_width, rel=near)
+    tables = ["table of age & city", "table of city & sex", "table of sex & age"]
+    of_all = ["mean of age", "shares of city", "shares of sex"]
+    groups = ["mean of age by city", "shares of sex by city", "mean of age by sex", "shares of city by sex"]
+    assert whats == tables + of_all + groups
+    width = policy.precision(1000, by="city").estimates[0].half_width
+    assert policy.n_people_for("age", width, by="city") == 1000
+
+
+@pytest.mark.parametrize(("n_sampled", "asked"), [(1, 2 / 3), (2, 1.0), (None, 1.0)])
+def test_a_person_who_is_asked_two_pairs_of_a_column_counts_once(n_sampled, asked):
+    policy = replace(pairs_policy(RandomizedResponse), n_sampled=n_sampled)
+    planned = {one.what: one.n for one in policy.precision(900).estimates}
+    assert planned["mean of age"] == pytest.approx(900 * asked)
+    assert planned["table of age & city"] == pytest.approx(900 * (n_sampled or 3) / 3)
+
+
+def test_a_pair_with_a_column_of_one_value_has_a_precision():
+    one = CategoryColumn("one", ("x",))
+    pair = PairField("both", (one, AGE), RandomizedResponse(1.0, 2).integer_law)
+    found = Policy("a pair", (pair,)).precision(1000)
+    alone = Policy("a number", (NumberField("age", 0.0, 90.0, Duchi(1.0).integer_law),)).precision(1000)
+    by_what = {estimate.what: estimate.standard_error for estimate in found.estimates}
+    assert by_what["mean of age"] == pytest.approx(alone.estimates[0].standard_error, rel=1e-6)
+    assert by_what["shares of one"] == pytest.approx(0.0, abs=1e-6)
 
 
 @pytest.mark.parametrize(("by", "width"), [(None, 2000.0), ("region", 9000.0), ("sex", 5000.0)])
@@ -149,6 +209,7 @@ def test_figures_are_a_table():
         (lambda: TWO.precision(10**13), "n_people must be a whole number from 2"),
         (lambda: TWO.precision(100, by="income"), r"by must be one of the categories \['region', 'sex'\]"),
         (lambda: TWO.precision(100, by="nothing"), "by must be one of the categories"),
+        (lambda: pairs_policy(RandomizedResponse).precision(9, by="age"), r"by must be .* \['city', 'sex'\]"),
         (lambda: TWO.precision(100, level=1.0), "level must lie inside"),
         (lambda: replace(TWO, n_sampled=1).precision(100, by="sex"), "needs people who were asked both"),
         (lambda: TWO.n_people_for("nothing", 1.0), "The field of a precision must be one of"),

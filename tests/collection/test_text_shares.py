@@ -84,7 +84,7 @@ def test_shares_and_errors_are_those_of_least_squares_written_out():
     np.testing.assert_allclose(found.standard_errors**2, scores.var(axis=0, ddof=1) / n + misfit, rtol=1e-9)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("n", "n_repeats"), [(2_000, 60), (20_000, 60), (200_000, 15)])
 def test_shares_are_unbiased_within_their_errors_for_any_number_of_people(n, n_repeats):
     errors, stated, _ = repeated(n, n_repeats, 0)

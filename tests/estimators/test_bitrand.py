@@ -23,7 +23,7 @@ def rows(n=30, d=4, dtype=np.float64):
 
 # The published calibration, which is the default, is checked with all other transformers in test_promises, without a
 # seed. Every fit calibrates anew, which takes long for many bits.
-@pytest.mark.few(2, by="estimator")
+@pytest.mark.few(1, by="estimator")
 @parametrize_with_checks(
     [cls(seed=0, calibration="exact", n_bits=4) for cls in ALL]
     + [BitRandTransformer(seed=0, calibration="exact", debias=True)],

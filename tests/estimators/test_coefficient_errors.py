@@ -27,6 +27,7 @@ def fitted(**settings):
     return PrivateLinearRegression(8.0, inference=True, seed=0, **settings).fit(X, Y)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("protocol", ["rounds", "once"])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_what_is_fitted_fits_together(protocol, fit_intercept):

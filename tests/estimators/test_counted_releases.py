@@ -345,6 +345,7 @@ REPEATED = {
 }
 
 
+@pytest.mark.few(14)
 @pytest.mark.parametrize("name", REPEATED)
 def test_a_private_step_inside_anything_else_has_no_finite_figure(name):
     estimator, y, reason = REPEATED[name]

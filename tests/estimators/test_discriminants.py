@@ -59,7 +59,7 @@ def expected_failures(estimator):
     )
 
 
-@pytest.mark.few(2, by="estimator")
+@pytest.mark.few(1, by="estimator")
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.OutOfDomainWarning")
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.TooFewPeopleWarning")
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.LearntDomainWarning")

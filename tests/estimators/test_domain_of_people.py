@@ -13,7 +13,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 from skldp import BayesianFilter, PrivacyLedger, domain_from_transformer, query_from_estimator
 from skldp.accounting import ledger_report
-from skldp.exceptions import LedgerError
+from skldp.exceptions import LedgerError, OutOfDomainWarning
 from skldp.mechanisms import Constrained, Integers, OneHot
 
 COLORS, SIZES = ["red", "green", "blue"], ["S", "M", "L"]
@@ -149,6 +149,7 @@ def test_a_survey_takes_the_domain_of_its_ledger():
 def test_the_default_prior_is_of_records():
     public = PEOPLE.copy()
     public.iloc[:, :6] = 0.9
-    fitted = BayesianFilter(FrozenEstimator(MODEL), bounds=DOMAIN, epsilon=0.5).fit(public)
+    with pytest.warns(OutOfDomainWarning, match="lay outside"):
+        fitted = BayesianFilter(FrozenEstimator(MODEL), bounds=DOMAIN, epsilon=0.5).fit(public)
     moved = DOMAIN.clip(public.to_numpy()).rows
     np.testing.assert_allclose(fitted.prior_, MODEL.predict(pd.DataFrame(moved, columns=PEOPLE.columns)).mean())

@@ -79,6 +79,7 @@ def test_every_public_estimator_is_among_these():
     assert set(FITTED) == public
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("name", FITTED)
 def test_shows_the_guarantee_after_fit(name):
     estimator = FITTED[name]()
@@ -101,6 +102,7 @@ def test_leaves_an_unfitted_one_as_it_is(name):
     assert "Privacy guarantee" not in estimator._repr_mimebundle_()["text/html"]
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("name", FITTED)
 def test_its_box_in_a_pipeline_shows_the_figures(name):
     estimator = FITTED[name]()

@@ -20,7 +20,7 @@ CHECKED = [
 ]
 
 
-@pytest.mark.few(2, by="estimator")
+@pytest.mark.few(1, by="estimator")
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.OutOfDomainWarning")
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
@@ -35,6 +35,7 @@ def private(mechanism, epsilon=2.0, **parameters):
     )
 
 
+@pytest.mark.few(14)
 @pytest.mark.parametrize("mechanism", NUMERIC_MECHANISMS)
 @pytest.mark.parametrize("n_sampled", ["auto", "all", 2])
 def test_unbiased_in_the_original_units(mechanism, n_sampled):

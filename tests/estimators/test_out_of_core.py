@@ -63,6 +63,7 @@ def test_a_seed_would_give_every_block_the_same_noise_and_is_refused(small_block
             release_dask(fitted(clone(CODER).set_params(seed=seed)), dask_array.from_array(X))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_blocks_of_a_memory_map_follow_the_law_each_with_its_own_noise(tmp_path, small_blocks, n_jobs):
     X = np.lib.format.open_memmap(tmp_path / "in.npy", mode="w+", dtype=np.float32, shape=(2000, 3))

@@ -90,6 +90,7 @@ CASES = {
 }
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 def test_of_the_record_with_its_target(case):
     estimator, target, epsilon, reason = case
@@ -106,6 +107,7 @@ def test_what_a_search_chose_has_a_figure_of_its_own():
     assert "best_estimator_) is the figure of that one fit" in privacy_guarantee(search).basis
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "model",
     [

@@ -46,7 +46,7 @@ def expected_failures(estimator):
 pytestmark = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
 
 
-@pytest.mark.few(2, by="estimator")
+@pytest.mark.few(1, by="estimator")
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.OutOfDomainWarning")
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.TooFewPeopleWarning")
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.LearntDomainWarning")
@@ -76,6 +76,7 @@ def test_learns_nearly_what_least_squares_does(protocol):
     assert model.n_features_in_ == 4
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("protocol", ["rounds", "once"])
 def test_the_guarantee_is_of_the_record_with_its_target(protocol):
     with warnings.catch_warnings():

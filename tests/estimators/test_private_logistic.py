@@ -37,7 +37,7 @@ def expected_failures(estimator):
 pytestmark = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
 
 
-@pytest.mark.few(2, by="estimator")
+@pytest.mark.few(1, by="estimator")
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.OutOfDomainWarning")
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.TooFewPeopleWarning")
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.LearntDomainWarning")
@@ -60,6 +60,7 @@ CLASSES = np.array(["low", "middle", "top"])
 LABELS = CLASSES[np.digitize(X @ [1.0, -0.5, 0.2, 0.0], [-0.3, 0.4])]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("protocol", ["rounds", "once"])
 @pytest.mark.parametrize("classes", [CLASSES, CLASSES[[2, 0]]], ids=["three", "two"])
 def test_a_classifier_learns_nearly_what_its_records_tell(classes, protocol):

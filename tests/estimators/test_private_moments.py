@@ -28,6 +28,7 @@ X[:, 3] = 0.4 * X[:, 0] - 0.3 * X[:, 2] + 0.05 * X[:, 3] + 0.1
 pytestmark = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
 
 
+@pytest.mark.few(1, by="estimator")
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.OutOfDomainWarning")
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.TooFewPeopleWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")

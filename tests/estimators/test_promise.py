@@ -72,6 +72,7 @@ def releases(estimator, data):
         yield lambda: skldp.release_dask(estimator, X)
 
 
+@pytest.mark.few(30)
 @pytest.mark.parametrize(("cls", "name"), CHANGES)
 @pytest.mark.parametrize("by_hand", [False, True])
 def test_a_changed_parameter_is_refused_until_the_next_fit(cls, name, by_hand):
@@ -133,6 +134,7 @@ def arrays_within(thing, seen):
         yield from arrays_within(part, seen)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("n_columns", [3, 70_000])
 @pytest.mark.parametrize("name", ["BitRandTransformer", "BoundsScaler", "NumericPrivatizer", "PrivUnitTransformer"])
 def test_a_law_has_its_own_copy_of_an_array(name, n_columns):
@@ -249,6 +251,7 @@ def test_what_was_not_changed_or_changes_nothing_is_released(cls):
     assert not hasattr(clone(estimator), "privacy_guarantee_")
 
 
+@pytest.mark.few(2)
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.TooFewPeopleWarning")
 @pytest.mark.parametrize(
     "estimator",

@@ -69,7 +69,7 @@ SEEDED_ELSEWHERE = {
 }
 
 
-@pytest.mark.few(6, by="estimator")
+@pytest.mark.few(4, by="estimator")
 @parametrize_with_checks(
     [cls() for cls in TRANSFORMERS] + [cls(seed=0) for cls in TRANSFORMERS if cls not in SEEDED_ELSEWHERE],
     expected_failed_checks=expected_failures,
@@ -103,6 +103,7 @@ def test_refuses_nan_and_infinity_even_where_that_is_assumed_away(cls, bad, assu
                 call(X)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("cls", [skldp.BitRandTransformer, skldp.LatentTransformer, skldp.NumericPrivatizer])
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_nan_at_the_end_of_a_large_frame_is_refused_as_any_other(cls, n_jobs):

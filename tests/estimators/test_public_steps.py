@@ -142,6 +142,7 @@ def estimators_without_labels():
             continue
 
 
+@pytest.mark.few(20)
 @pytest.mark.parametrize("estimator", list(estimators_without_labels()))
 def test_what_is_said_to_ignore_labels_does(estimator):
     rows = np.abs(np.random.default_rng(0).normal(size=(40, 5)))

@@ -70,6 +70,7 @@ def lazily_released(estimator, X, ids, key):
     return release_dask(estimator, X, release_key=key, ids=ids)
 
 
+@pytest.mark.few(4)
 def test_blocks_threads_and_company_change_nothing(given, monkeypatch):
     estimator, X = given
     whole = released(estimator, X)

@@ -199,6 +199,7 @@ class DrawsOfColumns(OneDraw):
         return super().fill(buffer)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("epsilons", [(1.0, 2.0), (0.1, 6.0)])
 def test_the_law_of_a_whole_record_has_the_integers_of_the_sum(epsilons):
     columns = Columns.of({"answer": Categories(("no", "yes")), "size": Categories(("S", "M", "L"))})

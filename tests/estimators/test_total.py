@@ -115,6 +115,7 @@ def assert_total(make, X, n_outputs=3):
     assert np.array_equal(X, given)
 
 
+@pytest.mark.few(9)
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_every_finite_number_is_released_within_bounds(name):
     for bounds, X in itertools.product(BOUNDS, TABLES):
@@ -135,6 +136,7 @@ def test_bounds_without_room_are_refused_at_fit(name, bounds):
         ESTIMATORS[name](bounds).fit(np.zeros((1, 3)))
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("name", FREE)
 def test_every_finite_vector_is_released(name):
     for X in TABLES:

@@ -282,7 +282,7 @@ def poisoned(asked, n_people, how, rng):
     return Report(asked.hash, n_people, tuple(sums[how]))
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("how", ["all high", "all low", "nothing", "in turns", "at random", "mixed"])
 @pytest.mark.parametrize(("epsilon", "n"), [(1e-3, 50), (1.0, 20_000), (4.0, 500), (30.0, 50), (700.0, 5_000)])
 def test_whatever_people_say_there_is_a_next_task_and_a_model(how, epsilon, n):
@@ -358,7 +358,7 @@ def test_states_that_no_protocol_wrote_are_refused(change):
             RegressionProtocol.from_json(text)
 
 
-@pytest.mark.few(8)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("epsilon", [1e-3, 0.5, 1.29, 4.0, 24.0, 150.0, 700.0, 1e5])
 @pytest.mark.parametrize("d", [1, 2, 5])
 def test_the_guarantee_is_above_all_tasks_at_every_epsilon(epsilon, d):

@@ -44,7 +44,7 @@ def log_loss(learnt, X, y):
 KINDS = pytest.mark.parametrize("kind", ["rounds", "once"])
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(3)
 @KINDS
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_learns_classes_and_their_probabilities(kind, n_classes, n, epsilon, los
     assert log_loss(learnt, X, y) < -(shares * np.log(shares)).sum() - told
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @KINDS
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_bounds_are_in_the_units_of_the_data(kind, fit_intercept):
@@ -82,6 +82,7 @@ def test_bounds_are_in_the_units_of_the_data(kind, fit_intercept):
     )
 
 
+@pytest.mark.few(2)
 @KINDS
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_one_feature_is_enough(kind, fit_intercept):
@@ -186,7 +187,7 @@ def test_once_asks_few_questions():
     assert everybody._steps[-1][1] > 0.3 * 40_000
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @KINDS
 @pytest.mark.parametrize("n", [60, 700])
 def test_everybody_answers_one_task_within_the_guarantee(n, kind):
@@ -204,6 +205,7 @@ def test_everybody_answers_one_task_within_the_guarantee(n, kind):
     assert max(costs) <= learnt.guarantee().epsilon <= 3.0
 
 
+@pytest.mark.few(1)
 @KINDS
 def test_tasks_depend_on_reports_alone_and_states_are_documents(kind, monkeypatch):
     """The attack: a radius or a scale that is read from the rows. With the same reports, other rows change nothing."""
@@ -262,7 +264,7 @@ def test_nobody_need_answer(kind):
     assert accuracy(part, X, y) > best(3, X, y) - 0.05
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @KINDS
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("value", [0.0, 5.0])

@@ -334,6 +334,7 @@ def test_a_hidden_rare_value_moves_no_prediction_far(seed):
     assert loss < 0.02 - share * np.log(share) - (1 - share) * np.log(1 - share)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("kind", "epsilon", "lost"), [("copied", 0.1, 0.25), ("copied", 0.5, 0.1), ("rare", 0.5, 0.5)])
 def test_predictions_are_hardly_worse_than_the_shares(kind, epsilon, lost):
     """Just above the threshold: six classes and columns that are copies, or classes that few people have."""

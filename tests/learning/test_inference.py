@@ -30,7 +30,7 @@ def seeded(number=0):
     return Noise(bytes([number]) * 32, secure=False)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["rounds", "once"])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_errors_are_of_the_size_that_they_have(kind, fit_intercept):
@@ -82,6 +82,7 @@ def asked(learnt, monkeypatch, X, y):
     return tasks
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["rounds", "once"])
 def test_everybody_is_asked_once_at_a_cost_that_is_covered(kind, monkeypatch):
     X, y = people(N)
@@ -154,6 +155,7 @@ def test_goes_on_from_its_document_to_the_bit():
     np.testing.assert_array_equal(broken.estimate().covariance, straight.estimate().covariance)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("silent", ["gram", "first_levels", "products"])
 def test_cohorts_may_answer_in_part_or_not_at_all(silent):
     X, y = people(N)
@@ -171,6 +173,7 @@ def test_cohorts_may_answer_in_part_or_not_at_all(silent):
     assert (np.abs(found.values - np.append(0.1, SLOPES)) < 5 * found.standard_errors).all()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("silent", [{"gram"}, {"first"}, {"second"}, {"gram_levels", "gram", "first", "second"}])
 def test_without_answers_there_are_no_errors(silent):
     X, y = people(N)
@@ -215,6 +218,7 @@ def rare(n, share, seed):
     return X, 0.1 + X @ SLOPES + 0.1 * np.random.default_rng([seed, 8]).standard_normal(n)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("share", [0.5, 0.1, 0.05])
 def test_people_tell_how_much_products_are_cut_off(share, monkeypatch):
     """The attack: a tail of a law that a rare category does not have. What is told is nearly that of everybody."""

@@ -278,6 +278,7 @@ def test_intervals_cover(epsilon):
     assert covered.mean() < (0.975 if epsilon > 2 else 0.997)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("epsilon", [4.0, 8.0])
 @pytest.mark.parametrize("share", [0.01, 0.02, 0.04])
 def test_a_rare_value_does_not_enlarge_the_errors_of_other_columns(share, epsilon):

@@ -37,6 +37,7 @@ def score(learnt, X, y):
     return 1 - ((y - X @ learnt.coefficients - learnt.intercept) ** 2).mean() / y.var()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", ["rounds", "once"])
 @pytest.mark.parametrize("n", [2_000, 20_000])
 def test_learns(kind, n):
@@ -49,6 +50,7 @@ def test_learns(kind, n):
     assert clean - score(learnt, X, y) < (10 if kind == "rounds" else 50) / learnt.sufficiency
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["rounds", "once"])
 def test_bounds_and_the_intercept_are_in_the_units_of_the_data(kind):
     X, y = people(20_000)
@@ -63,6 +65,7 @@ def test_bounds_and_the_intercept_are_in_the_units_of_the_data(kind):
     assert learnt.intercept == pytest.approx(50 + 10 * same.intercept - learnt.coefficients @ offset, rel=1e-4)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", ["rounds", "once"])
 @pytest.mark.parametrize("d", [1, 3])
 def test_without_an_intercept_the_line_goes_through_zero(kind, d):
@@ -88,7 +91,7 @@ def cohorts(learnt, monkeypatch, X, y):
     return asked
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("n", [37, 5_000, 20_011])
 @pytest.mark.parametrize("kind", ["rounds", "once"])
 def test_everybody_is_asked_once(kind, n, monkeypatch):
@@ -119,6 +122,7 @@ def test_a_person_who_is_in_two_cohorts_is_caught(kind):
             device.answer(greedy.to_json())
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["rounds", "once"])
 def test_the_guarantee_is_that_of_the_tasks_that_were_asked(kind, monkeypatch):
     X, y = people(5_000)
@@ -160,6 +164,7 @@ def test_tasks_depend_on_reports_alone(kind, monkeypatch):
     assert repeated == texts
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["rounds", "once"])
 def test_goes_on_from_its_document_to_the_bit(kind):
     X, y = people(6_000)
@@ -262,7 +267,7 @@ def test_a_bound_that_is_never_reached_and_constant_features_are_learnt_around(k
     assert np.isfinite(learnt.coefficients).all()
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("value", [0.0, 1.0, -1.0])
 @pytest.mark.parametrize("kind", ["rounds", "once"])
 def test_records_that_are_all_alike_do_no_harm(kind, value):
@@ -348,6 +353,7 @@ def test_half_of_the_people_cost_no_more_than_half_of_the_people(kind):
     assert np.mean(losses[3:]) < 2 * np.mean(losses[:3]) + 0.01
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["rounds", "once"])
 def test_collectors_of_one_cohort_add_up_to_the_same_bit(kind):
     """Several machines take parts of every cohort: in any order, one or many, the same state."""

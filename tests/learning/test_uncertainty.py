@@ -63,6 +63,7 @@ def test_the_covariance_is_the_sandwich_of_the_cohorts_scatter():
     np.testing.assert_allclose(found.noise, 0.5 / 400 * np.diag(change @ change.T), rtol=1e-9)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("part", [0.5, 0.8])
 @pytest.mark.parametrize("way", [0.0, 0.3])
 def test_noise_of_the_second_moments_adds_what_it_makes_of_the_first_step(part, way):

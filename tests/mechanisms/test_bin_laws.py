@@ -35,7 +35,7 @@ def test_bins_have_the_probabilities_of_the_mechanism(epsilon, prior, x):
     assert law_from_dict(law.to_dict()) == law
 
 
-@pytest.mark.few(16)
+@pytest.mark.few(6)
 @pytest.mark.parametrize("prior", PRIORS)
 @pytest.mark.parametrize("epsilon", [0.5, 2.0, 5.0])
 @pytest.mark.parametrize("x", POINTS)

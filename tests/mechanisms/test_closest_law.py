@@ -80,6 +80,7 @@ def test_closer_directions_are_those_of_exact_cosines(name):
         assert np.argsort(-law.closeness(seed, x), kind="stable").tolist() == order
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", SMALL)
 def test_estimates_are_without_bias_over_seeds(name):
     """The mean given a seed, which is exact, has no noise but that of the directions."""

@@ -58,6 +58,7 @@ def test_few_answers_have_the_probabilities_of_the_mechanism(mechanism, x):
     assert found == {number: weight for number, weight in zip(numbers.tolist(), weights, strict=True) if weight}
 
 
+@pytest.mark.few(40)
 @pytest.mark.parametrize("variant", ["pm", "sub", "opt"])
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("x", POINTS)

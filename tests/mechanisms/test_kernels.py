@@ -192,6 +192,7 @@ def loops(numba):
     return found
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", RELEASES)
 def test_compiled_loops_release_the_same_bits(loops, use_loops, name, dtype):

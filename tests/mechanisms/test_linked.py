@@ -38,6 +38,7 @@ def nearest_member(block, row):
     return tuple(float(column == block.fallback) for column in range(block.size))
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("block", BLOCKS, ids=repr)
 @given(data=st.data())
 @settings(max_examples=40)

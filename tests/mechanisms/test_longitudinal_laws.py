@@ -125,6 +125,7 @@ def seen_by(law, choice):
     return {law.see(value, choice) for value in values(law)}
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("law", [*CODES, *NUMBERS, *BLOOM], ids=str)
 def test_both_epsilons_are_those_of_the_chances_of_all_answers(law):
     first, both = [], []
@@ -299,6 +300,7 @@ def test_a_law_spends_what_was_asked_and_not_more(make, given):
     assert given[1] * (1 - 1e-9) <= law.epsilon <= given[1]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("method", ["hashing", "sue", "krr"])
 @pytest.mark.parametrize("lifetime", [1e-6, 1.0, 30.0])
 def test_next_to_nothing_may_be_left_to_the_second_step(method, lifetime):

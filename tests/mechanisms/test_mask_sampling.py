@@ -62,6 +62,7 @@ def enumerate_law(sampler):
     return law, deepest
 
 
+@pytest.mark.few(7)
 @pytest.mark.usefixtures("each_path")
 @pytest.mark.parametrize(
     ("thresholds", "bits", "index_bits", "word_bits"),

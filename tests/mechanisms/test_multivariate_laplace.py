@@ -18,6 +18,7 @@ def noise(seed):
     return Noise(bytes([seed] * 32), secure=False)
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("d", [1, 2, 7, 300])
 @pytest.mark.parametrize("sensitivity", [1.0, 1.9])

@@ -69,7 +69,7 @@ def sampled_law(law, value, whole):
     return {None: missing * WORD} | {answer: count * (WORD - missing) for answer, count in numbers.items()}
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("epsilon", [1e-3, 0.5, 2.0, 8.0])
 @pytest.mark.parametrize("name", ["duchi", "three_outputs"])
 def test_the_law_that_is_drawn_is_that_of_the_guarantee(name, epsilon):

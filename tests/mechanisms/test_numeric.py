@@ -147,6 +147,7 @@ def test_number_of_sampled_features():
             number_of_sampled_features(bad, "hybrid", 1.0, 10)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("name", [one for one in NUMERIC_MECHANISMS if one not in (*JOINT_MECHANISMS, "points")])
 def test_another_number_of_sampled_features_has_no_smaller_variance(name):
     """The error of the choice over the least error of all choices was up to 1.25 by Equation 12 alone."""
@@ -169,6 +170,7 @@ def test_the_number_of_sampled_features_follows_the_objective():
         assert errors[k - 1] == min(errors)
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("n_sampled", ["auto", "all", 2])
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0, 8.0])
 @pytest.mark.parametrize("delta", [0.0, 1e-5])

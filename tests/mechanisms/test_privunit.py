@@ -52,6 +52,7 @@ def test_the_calibration_has_the_least_variance(d, epsilon):
     assert mechanism.gamma * mechanism.scale == pytest.approx(1, abs=1e-6)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("d", "epsilon"), [(2, 0.5), (3, 2.0), (16, 1.0), (384, 5.0), (2_000, 10.0)])
 def test_law_of_the_coordinate_along_the_input(d, epsilon):
     mechanism = PrivUnit(d, epsilon)
@@ -81,6 +82,7 @@ def test_law_across_the_input_is_uniform(d, epsilon):
     assert ks_pvalue(released @ other / rest, law.cdf) > THRESHOLD
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("mechanism", [PrivUnit(4, 1.5), PrivUnit(80, 6.0), PrivUnitBall(4, 1.5, 3.0)], ids=repr)
 def test_unbiased_with_the_variance_that_it_says(mechanism):
     d = mechanism.n_features

@@ -251,7 +251,7 @@ def test_widths():
     assert sparse_width(5, 5) == 0
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.PrivacyGuaranteeWarning")
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
 @pytest.mark.parametrize(

@@ -91,6 +91,7 @@ def test_the_reports_that_are_drawn_are_those_of_the_guarantee(kind, epsilon, k)
     assert law.guarantee().epsilon <= epsilon
 
 
+@pytest.mark.few(8)
 @each
 @pytest.mark.parametrize(("epsilon", "k"), [(0.1, 3), (1.0, 4), (2.5, 5), (1.0, 1)])
 @pytest.mark.parametrize("codes", [(0, 0), (0, -1), (2, 1)])

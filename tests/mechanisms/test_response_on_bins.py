@@ -213,6 +213,7 @@ def test_knots_are_unbiased_for_every_number_and_bins_are_not(epsilon, prior):
     assert biased.bias([[-3.0]])[0] > 1 > -1 > biased.bias([[9.0]])[0]
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("unbiased", [False, True])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("number", [-3.0, 2.2, 9.0])

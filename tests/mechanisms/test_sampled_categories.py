@@ -71,6 +71,7 @@ def test_integers_that_are_drawn_anew_take_noise_of_their_own_rows():
     np.testing.assert_array_equal(RowNoise(bytes(32), nonces[50:]).integers(3 * 2**61, (150, 2)), whole[50:])
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("n_classes", [2, 3, pytest.param(10, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("epsilon", [1e-3, 1.0, 8.0, 60.0])
 @pytest.mark.parametrize("kind", [RandomizedResponse, LabelLaplaceMechanism, OneHotRandomizedResponse])

@@ -36,6 +36,7 @@ def same_in_blocks(mechanism, monkeypatch, x, noise_of, dtype=np.float64):
 
 
 # Up to about 10 the first 16 bits decide most draws; at 12 and 30 all 64 are drawn.
+@pytest.mark.few(4)
 @pytest.mark.parametrize("epsilon", [1e-6, 0.5, 5.0, 9.0, 12.0, 30.0])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_duchi_draws_the_integers_of_its_guarantee(epsilon, dtype, monkeypatch):

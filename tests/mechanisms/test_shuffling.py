@@ -94,6 +94,7 @@ def test_delta_is_the_exact_one_from_above(name, n):
         assert bound <= float(exact) * 1.02 + 1e-12
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("name", TABLES)
 @pytest.mark.parametrize("n", [2, 3])
 def test_delta_covers_every_data_set(name, n):
@@ -149,6 +150,7 @@ def test_total_variation_and_ratio_alone_are_not_enough():
         assert exact <= Fraction(shuffled_delta(blanket_of(rows, 0, 1)[3], float(odds - 1), n, **TIGHT))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("local", "n", "delta"), [(0.5, 300, 1e-4), (2.0, 2_000, 1e-6), (5.0, 1_000, 1e-5)])
 def test_epsilon_is_that_of_counted_binary_responses(local, n, delta):
     """Clones are binomial, and half of them on either side: summed term by term, without a lattice."""

@@ -20,7 +20,7 @@ from skldp.mechanisms.numeric._distribution import (
 EPSILONS = (0.1, 0.5, 1.0, 3.0, 8.0)
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_the_law_is_the_papers(epsilon):
     """Its density on [-b, 1 + b], cell by cell, where the paper's number is (x + 1) / 2."""
@@ -62,7 +62,7 @@ def test_the_response_to_a_knot_is_its_law(make, epsilon):
         np.testing.assert_allclose(row, np.add.reduceat(chances, starts[:-1]), rtol=0, atol=1e-15)
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("make", [SquareWave, Piecewise])
 @pytest.mark.parametrize("epsilon", [0.5, 2.0, 6.0])
 @pytest.mark.parametrize("share", [1.0, 0.3])

@@ -7,7 +7,7 @@ from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from laws import THRESHOLD, PicksThenDraw, assert_is_the_guarantee, chi_square_pvalue, intervals, lengths
 
@@ -67,6 +67,7 @@ def test_the_sets_that_are_drawn_are_those_of_the_guarantee(epsilon, k):
     assert law.guarantee().epsilon <= epsilon
 
 
+@settings(max_examples=20)
 @given(st.floats(1e-3, 40), st.integers(2, 2000))
 def test_integers_are_the_papers_probabilities_rounded_to_the_private_side(epsilon, k):
     law = SubsetSelection(epsilon, k)

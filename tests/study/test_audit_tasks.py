@@ -45,7 +45,7 @@ def tasks_of(kind, epsilon):
     return tasks
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("epsilon", [4.0, 1.0])
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_guarantee_of_every_task_stands_and_is_nearly_reached(kind, epsilon, fixed_noise):
@@ -124,6 +124,7 @@ def answers(task, rows):
     return task.answers(rows[:, :-1], rows[:, -1], noise_from())
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("answer", ["vector", "levels"])
 def test_noise_that_is_too_small_is_found(answer, monkeypatch, fixed_noise):
     """The fault: a mechanism for one and a half times the epsilon, of which the guarantee knows nothing."""

@@ -154,6 +154,7 @@ def test_what_lies_outside_is_moved_and_counted():
     assert not hasattr(model, "privacy_guarantee_")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "model",
     [

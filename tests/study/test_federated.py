@@ -127,6 +127,7 @@ def test_noiseless_learning_comes_near_to_central_learning(digits, fixed_noise):
     assert run.shuffled is None
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "setting",
     [
@@ -218,6 +219,7 @@ def test_what_is_perturbed_needs_a_mechanism_and_the_other_way_round(iris):
         federated_learning(*iris, mechanism=LaplaceStandIn())
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("epsilon_axis", ["published", "exact", "shuffled"])
 def test_the_picture_shows_what_has_that_epsilon(iris, epsilon_axis):
     settings = [noiseless(), gradients_perturbed(LaplaceStandIn()), gradients_anonymised(LaplaceStandIn(), name="anon")]

@@ -101,6 +101,7 @@ def test_a_network_takes_local_steps_of_each_client_from_its_own_model():
         np.testing.assert_allclose(together[u], model.gradient(thetas[u], rows[u], targets[u], weights[u]), atol=1e-12)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("perturbs", ["nothing", "gradients", "anonymised gradients", "anonymised weights"])
 def test_one_step_with_everybody_is_the_plain_run_to_the_bit(iris, perturbs):
     given = {} if perturbs == "nothing" else {"perturbs": perturbs, "mechanism": Counting()}

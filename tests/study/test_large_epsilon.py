@@ -59,7 +59,7 @@ def release_of(name):
     return study_pipeline(name, CLASSIFICATION, settings)[0].set_params(features__epsilon=EPSILON)[:1]
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.PrivacyGuaranteeWarning")
 @pytest.mark.parametrize("compared", BASELINES)
 def test_baselines_reach_the_clean_score(compared):
@@ -84,6 +84,7 @@ def test_noise_stays_at_every_epsilon(name):
     assert np.std(np.asarray(released), axis=0).max() > 0.15
 
 
+@pytest.mark.few(7)
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.PrivacyGuaranteeWarning")
 @pytest.mark.parametrize("name", sorted({*FEATURE_MECHANISMS} - {*NOISE_STAYS}))
 def test_noise_vanishes_where_nothing_is_said(name):

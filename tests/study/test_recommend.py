@@ -102,6 +102,7 @@ def test_the_model_of_classes_has_the_least_predicted_loss():
     assert "Too few people" in recommend(TABLE, "classification", 0.1, 20, **classes).reason
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("d", "epsilon"), [(10, 4.0), (30, 4.0)])
 def test_the_recommended_model_of_classes_is_not_the_worse_one(d, epsilon):
     rng = np.random.default_rng(0)
@@ -222,10 +223,16 @@ def test_it_prints_as_a_short_table():
     ("schema", "task", "given", "message"),
     [
         (TABLE, "rank", {}, "task must be one of regression"),
-        (TABLE, "regression", {}, "target is for regression and classification, which need one; got None"),
-        (TABLE, "means", {"target": (0, 1)}, "target is for"),
+        (TABLE, "regression", {}, "target must name the column to predict; got None for regression"),
+        (TABLE, "means", {"target": (0, 1)}, "target must be None unless"),
         (TABLE, "regression", {"target": ["a", "b"]}, "must be numeric"),
         (TABLE, "classification", {"target": (0, 1)}, "declared classes"),
+        (
+            {"age": (0, 9), "sick": {"type": "categories", "values": [0, 1], "missing": "category"}},
+            "classification",
+            {"target": "sick"},
+            "without missing ones",
+        ),
         (TABLE, "classification", {"target": "sick"}, "must be a column of the schema"),
         ({"age": (0, 1)}, "regression", {"target": "age"}, "at least one column beside"),
         (PEOPLE, "questions", {}, "need numeric columns"),

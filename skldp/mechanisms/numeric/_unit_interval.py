@@ -39,7 +39,7 @@ def unit_values(values: npt.ArrayLike) -> Floats:
     x: Floats = as_numbers(values, dtype=np.float64)
     if x.size and not (x.min() >= -1 and x.max() <= 1):
         n_outside = x.size - np.count_nonzero((x >= -1) & (x <= 1))
-        raise ValueError(f"values must lie in [-1, 1]; got {n_outside:,} of {x.size:,} outside, or NaN,.")
+        raise ValueError(f"values must lie in [-1, 1]; got {n_outside:,} of {x.size:,} outside or NaN.")
     return x
 
 
