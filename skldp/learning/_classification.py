@@ -119,7 +119,9 @@ class ClassificationProtocol(LinearProtocol):
         self._steps = self._plan()
         contrasts_of_classes = (n_classes - 1, self.n_terms)
         self._state = self._state_of_features() | {
+            # The estimate, and where people report: the estimate given that there is something to learn.
             "beta": np.zeros(contrasts_of_classes).tolist(),
+            "asked_at": np.zeros(contrasts_of_classes).tolist(),
             "shares": [1 / n_classes] * n_classes,
             # Covariance of the errors of the contrasts of the logarithms of the shares.
             "shares_error": np.zeros((n_classes - 1, n_classes - 1)).tolist(),
@@ -156,8 +158,8 @@ class ClassificationProtocol(LinearProtocol):
         result: Floats = logs - logs.mean()
         return result
 
-    def _logits(self) -> Floats:
-        result: Floats = contrasts(self.n_classes) @ np.array(self._state["beta"])
+    def _logits(self, name: str = "beta") -> Floats:
+        result: Floats = contrasts(self.n_classes) @ np.array(self._state[name])
         return result
 
     def _vector_lengths(self) -> set[int]:
@@ -182,8 +184,8 @@ class ClassificationProtocol(LinearProtocol):
         return Likelihood(normal_people(self._expected_moments(rows)[0], self.fit_intercept), self.n_classes)
 
     def _whitened_model(self, rows: Floats) -> Floats:
-        """Return the current model as functionals of whitened terms."""
-        result: Floats = np.array(self._state["beta"]) @ np.linalg.inv(rows)
+        """Return the model at which people report, as functionals of whitened terms."""
+        result: Floats = np.array(self._state["asked_at"]) @ np.linalg.inv(rows)
         return result
 
     def _learn(self, value: Floats, noise: float, radius: float) -> None:
@@ -192,7 +194,7 @@ class ClassificationProtocol(LinearProtocol):
         likelihood, model = self._likelihood(rows), self._whitened_model(rows)
         lost, shown = likelihood.clipped(model, radius)
         at_zero = (value - lost) / shown + likelihood.at_zero(model)
-        state["gradients"] = [*state["gradients"], [at_zero.tolist(), noise / shown, state["beta"]]]
+        state["gradients"] = [*state["gradients"], [at_zero.tolist(), noise / shown, state["asked_at"]]]
         shares, all_contrasts = np.array(state["shares"]), contrasts(self.n_classes)
         # Contrasts that are independent where nothing but the shares is known.
         turned = np.linalg.eigh(all_contrasts.T @ (np.diag(shares) - np.outer(shares, shares)) @ all_contrasts)[1]
@@ -207,6 +209,7 @@ class ClassificationProtocol(LinearProtocol):
         models = None if state["models"] is None else np.array(state["models"])
         found = posterior([reports], *self._prior(turned, rows), base, models)
         state["beta"], state["models"] = (turned @ found.mean @ rows).tolist(), found.models.tolist()
+        state["asked_at"] = (turned @ found.mean_if_any @ rows).tolist()
 
     def _prior(self, turned: Floats, rows: Floats) -> tuple[Floats, Floats]:
         """Return the variances of the prior of the contrasts, known ones and those of an unknown scale.
@@ -244,7 +247,7 @@ class _Shares(Step[ClassificationProtocol]):
         if protocol.fit_intercept:
             beta = np.array(state["beta"])
             beta[:, 0] = np.log(shares) @ all_contrasts
-            state["beta"] = beta.tolist()
+            state["beta"] = state["asked_at"] = beta.tolist()
 
 
 class _ClassGradient(Question[ClassificationProtocol]):
@@ -256,7 +259,7 @@ class _ClassGradient(Question[ClassificationProtocol]):
     def task(self, protocol: ClassificationProtocol, name: str) -> Task:
         if name != self._name:
             return super().task(protocol, name)
-        functionals = np.vstack([self.functionals(protocol)[0], protocol._logits() @ protocol._terms()])
+        functionals = np.vstack([self.functionals(protocol)[0], protocol._logits("asked_at") @ protocol._terms()])
         return protocol._make_task(functionals, "class_gradient", "vector", self.radius(protocol), protocol.n_classes)
 
     def radius(self, protocol: ClassificationProtocol) -> float:

@@ -10,18 +10,14 @@ PREPARATION_SHARE   .05    fraction of people   Of one step before the main one,
                                                 centres and whitenings are noise. More: the main step loses people.
 PRODUCTS_SHARE      .3     fraction of people   Of products before the main step, which are as many as the square of
                                                 the terms. Less: directions that matter stay hidden.
-PRODUCTS_HALF       50     sufficiency          Where products get half of that share: with fewer people their noise
-                                                hides the second moments. Smaller: few people whiten by noise.
 EXPECTED_DEVIATION  1/3    half width           Of a column, before it is reported: bounds lie three deviations away.
                                                 Wrong by a factor of 4: the first radii cost people.
 LOG_ODDS            4      squared logits       Prior variance of log odds over the bounds of a feature. Smaller:
                                                 separable classes are learnt late. Larger: noise is fitted.
-NOTHING_TO_LEARN    .3     prior probability    That features tell nothing. Smaller: pure noise is fitted. Larger: few
-                                                people learn nothing.
-EQUAL_CLASSES       .9     prior probability    That classes are as frequent. Smaller: noise decides among the classes
-                                                of balanced tables. Larger: rare classes are seen later.
-MAIN_DIFFERENCE     .5     fraction of the      Expected part of the variance between classes in the main public
-                           variance             direction. Smaller: fewer directions are reported. Larger: more noise.
+EVEN_CHANCE         1/2    prior probability    Of what is not known before: that the record tells nothing of the
+                                                outcome, that classes are as frequent, and the part of the main variance
+                                                that lies between classes. Smaller: noise is fitted. Larger: few people
+                                                learn nothing.
 DETECTED            4      standard errors      Of a share or a spread that replaces what is expected: one chance in
                                                 16,000. Smaller: noise is taken for a tail. Larger: rare records are
                                                 seen later.
@@ -37,12 +33,9 @@ LEAST_PER_NUMBER    5      people               For each number of a record: bel
 LEVELS_SHARE = 0.03
 PREPARATION_SHARE = 0.05
 PRODUCTS_SHARE = 0.3
-PRODUCTS_HALF = 50.0
 EXPECTED_DEVIATION = 1 / 3
 LOG_ODDS = 4.0
-NOTHING_TO_LEARN = 0.3
-EQUAL_CLASSES = 0.9
-MAIN_DIFFERENCE = 0.5
+EVEN_CHANCE = 1 / 2
 DETECTED = 4.0
 USUAL_BIAS = 0.03
 LEAST_VARIANCE = 0.3

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from skldp.learning._constants import EQUAL_CLASSES, LEAST_VARIANCE, MAIN_DIFFERENCE, NOTHING_TO_LEARN
+from skldp.learning._constants import EVEN_CHANCE, LEAST_VARIANCE
 from skldp.learning._tasks import noise_variance
 from skldp.mechanisms._rows import RowMechanism
 
@@ -45,7 +45,7 @@ def expected_means(means: _Array, noise: _Array, prior: _Array, shares: _Array) 
     ratios = np.log(noise / (variances + noise)) + kept * means**2 / noise
     # The K means have K - 1 degrees of freedom.
     logs = ratios.sum(axis=(1, 2)) * (1 - 1 / n_classes) / 2
-    logs += math.log((1 / NOTHING_TO_LEARN - 1) / len(_FRACTIONS))
+    logs += math.log((1 / EVEN_CHANCE - 1) / len(_FRACTIONS))
     chances = special.softmax(np.append(logs, 0.0))[:-1]
     return np.tensordot(chances, kept, 1) * means, float(chances.sum())
 
@@ -96,7 +96,7 @@ def expected_shares(reported: _Array, errors: _Array | float) -> _Array:
     likelihoods = special.logsumexp(logs + np.log((n_classes - 1) * (high - low) / 400), axis=1)
     # The K shares have K - 1 degrees of freedom.
     log_odds = (1 - 1 / n_classes) * (likelihoods[:, None] + ((1 / n_classes - reported) / errors) ** 2 / 2).sum()
-    differ = special.expit(log_odds - special.logit(EQUAL_CLASSES))
+    differ = special.expit(log_odds - special.logit(EVEN_CHANCE))
     result: _Array = differ * means / means.sum() + (1 - differ) / n_classes
     return result
 
@@ -139,7 +139,7 @@ def n_directions(variances: _Array, n_people: int, n_classes: int, epsilon: floa
     """
     # In units of the deviations; the expected differences of means fall with the square of the variance.
     sizes = np.sqrt(variances)
-    between = MAIN_DIFFERENCE * (variances / variances[0]) ** 2
+    between = EVEN_CHANCE * (variances / variances[0]) ** 2
     signal, weighted = np.cumsum(between * sizes), np.cumsum(between * variances)
     best, found = -math.inf, 1
     for k in range(1, len(variances) + 1):

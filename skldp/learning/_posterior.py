@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from skldp.learning._constants import NOTHING_TO_LEARN
+from skldp.learning._constants import EVEN_CHANCE
 
 Floats = npt.NDArray[np.float64]
 
-# Scales of the prior of the slopes that are weighed against each other, besides 0.
-_PRIOR_SCALES = np.exp(np.linspace(-4, 2, 7))
+# Scales of the prior of the slopes that are weighed against each other, besides 0. At 1 the slopes explain all.
+_PRIOR_SCALES = np.exp([-2.0, -1.0, 0.0])
 # Variances of the prior of means, in half widths of the bounds.
 _SPREADS = 4.0 ** -np.arange(12)
 # Smallest fraction of a step.
@@ -63,11 +63,20 @@ class Gradients(ABC):
 
 
 class Posterior(NamedTuple):
-    """Estimate of a model, the estimates under each scale of the prior, and the probability of each."""
+    """Estimates of a model under each scale of the prior, 0 first, and the logarithm of the probability of each."""
 
-    mean: Floats
     models: Floats
-    probabilities: Floats
+    logs: Floats
+
+    @property
+    def mean(self) -> Floats:
+        """Estimate of the model."""
+        return np.asarray(np.tensordot(special.softmax(self.logs), self.models, 1))
+
+    @property
+    def mean_if_any(self) -> Floats:
+        """Estimate given that there is something to learn."""
+        return np.asarray(np.tensordot(special.softmax(self.logs[1:]), self.models[1:], 1))
 
 
 def combine_moments(rows: Floats, reports: Sequence[Moments]) -> Moments:
@@ -147,7 +156,7 @@ def posterior(
     MacKay, "Bayesian interpolation", Neural Computation 1992, equations 2.9 and 4.9.
     """
     scales = [0.0, *_PRIOR_SCALES]
-    chances = [NOTHING_TO_LEARN] + [(1 - NOTHING_TO_LEARN) / len(_PRIOR_SCALES)] * len(_PRIOR_SCALES)
+    chances = [EVEN_CHANCE] + [(1 - EVEN_CHANCE) / len(_PRIOR_SCALES)] * len(_PRIOR_SCALES)
     before = np.repeat(base[None], len(scales), axis=0) if models is None else models
     found = []
     logs = np.log(chances)
@@ -155,8 +164,7 @@ def posterior(
         model, log = _under_prior(reports, known + scale * unknown, base, before[one])
         found.append(model)
         logs[one] += log
-    weights = special.softmax(logs)
-    return Posterior(np.tensordot(weights, np.array(found), 1), np.array(found), weights)
+    return Posterior(np.array(found), logs)
 
 
 def _under_prior(reports: Sequence[Gradients], prior: Floats, base: Floats, before: Floats) -> tuple[Floats, float]:

@@ -103,7 +103,9 @@ class RegressionProtocol(LinearProtocol):
             # Variance of the error of the target's centre.
             "target_error": EXPECTED_DEVIATION**2,
             "deviation": EXPECTED_DEVIATION * float(self._reach[-1]),
+            # The estimate, and where people report: the estimate given that there is something to learn.
             "beta": [0.0] * self.n_terms,
+            "asked_at": [0.0] * self.n_terms,
         }
 
     @property
@@ -165,7 +167,7 @@ class RegressionProtocol(LinearProtocol):
 
     def _residual(self) -> Floats:
         """Return the functional of the residual at the current model."""
-        result: Floats = np.eye(self.n_features + 2)[-1] - np.array(self._state["beta"]) @ self._terms()
+        result: Floats = np.eye(self.n_features + 2)[-1] - np.array(self._state["asked_at"]) @ self._terms()
         return result
 
     def _prior(self) -> tuple[Floats, Floats]:
@@ -187,7 +189,7 @@ class RegressionProtocol(LinearProtocol):
         state = self._state
         self._keep_rows()
         asked = [len(state["rows"]) - 1, len(state["moments"])]
-        state["gradients"] = [*state["gradients"], [*asked, (value / kept).tolist(), noise / kept, state["beta"]]]
+        state["gradients"] = [*state["gradients"], [*asked, (value / kept).tolist(), noise / kept, state["asked_at"]]]
         reports = []
         for (row, n_reports), cohorts in groupby(state["gradients"], key=lambda one: one[:2]):
             rows = np.array(state["rows"][row])
@@ -197,7 +199,8 @@ class RegressionProtocol(LinearProtocol):
             reports.append(LinearGradients(rows, moments, unknown, values[:, None], noises, asked_at[:, None]))
         models = None if state["models"] is None else np.array(state["models"])
         found = posterior(reports, *self._prior(), np.zeros((1, self.n_terms)), models)
-        state["beta"], state["models"] = found.mean[0].tolist(), found.models.tolist()
+        state["beta"], state["asked_at"] = found.mean[0].tolist(), found.mean_if_any[0].tolist()
+        state["models"] = found.models.tolist()
 
 
 class _TargetMean(Step[RegressionProtocol]):
