@@ -12,7 +12,7 @@ PRODUCTS_SHARE      .3     fraction of people   Of products before the main step
                                                 the terms. Less: directions that matter stay hidden.
 EXPECTED_DEVIATION  1/3    half width           Of a column, before it is reported: bounds lie three deviations away.
                                                 Wrong by a factor of 4: the first radii cost people.
-LOG_ODDS            4      squared logits       Prior variance of log odds over the bounds of a feature. Smaller:
+LOG_ODDS            12     squared logits       Largest prior variance of log odds over the bounds. Smaller:
                                                 separable classes are learnt late. Larger: noise is fitted.
 EVEN_CHANCE         1/2    prior probability    Of what is not known before: that the record tells nothing of the
                                                 outcome, that classes are as frequent, and the part of the main variance
@@ -34,7 +34,7 @@ LEVELS_SHARE = 0.03
 PREPARATION_SHARE = 0.05
 PRODUCTS_SHARE = 0.3
 EXPECTED_DEVIATION = 1 / 3
-LOG_ODDS = 4.0
+LOG_ODDS = 12.0
 EVEN_CHANCE = 1 / 2
 DETECTED = 4.0
 USUAL_BIAS = 0.03

@@ -69,9 +69,14 @@ class Posterior(NamedTuple):
     logs: Floats
 
     @property
+    def probabilities(self) -> Floats:
+        """Probability of each scale."""
+        return np.asarray(special.softmax(self.logs))
+
+    @property
     def mean(self) -> Floats:
         """Estimate of the model."""
-        return np.asarray(np.tensordot(special.softmax(self.logs), self.models, 1))
+        return np.asarray(np.tensordot(self.probabilities, self.models, 1))
 
     @property
     def mean_if_any(self) -> Floats:

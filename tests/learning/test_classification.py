@@ -319,7 +319,7 @@ def test_the_constant_starts_from_the_shares_of_few_people():
 def test_what_clipping_takes_is_added_again():
     """A mean clipped gradient of people as the model expects them says that the model is right."""
     learnt = protocol(4_000, epsilon=1.0, kind="rounds")
-    learnt._state["beta"] = [[-1.0, 0.5, 0.0, 0.2], [2.0, 0.0, 1.0, 0.0]]
+    learnt._state["asked_at"] = [[-1.0, 0.5, 0.0, 0.2], [2.0, 0.0, 1.0, 0.0]]
     rows = learnt._rows()
     likelihood, model = learnt._likelihood(rows), learnt._whitened_model(rows)
     lost, shown = likelihood.clipped(model, 0.3)
