@@ -15,9 +15,10 @@ EXPECTED_DEVIATION  1/3    half width           Of a column, before it is report
 LOG_ODDS            12     squared logits       Largest prior variance of log odds over the bounds. Smaller:
                                                 separable classes are learnt late. Larger: noise is fitted.
 EVEN_CHANCE         1/2    prior probability    Of what is not known before: that the record tells nothing of the
-                                                outcome, that classes are as frequent, and the part of the main variance
-                                                that lies between classes. Smaller: noise is fitted. Larger: few people
-                                                learn nothing.
+                                                outcome, and the part of the main variance that lies between classes.
+                                                Smaller: noise is fitted. Larger: few people learn nothing.
+EQUAL_CLASSES       .9     prior probability    That classes are as frequent. Smaller: noise decides among the classes
+                                                of balanced tables. Larger: rare classes are seen later.
 DETECTED            4      standard errors      Of a share or a spread that replaces what is expected: one chance in
                                                 16,000. Smaller: noise is taken for a tail. Larger: rare records are
                                                 seen later.
@@ -36,6 +37,7 @@ PRODUCTS_SHARE = 0.3
 EXPECTED_DEVIATION = 1 / 3
 LOG_ODDS = 12.0
 EVEN_CHANCE = 1 / 2
+EQUAL_CLASSES = 0.9
 DETECTED = 4.0
 USUAL_BIAS = 0.03
 LEAST_VARIANCE = 0.3

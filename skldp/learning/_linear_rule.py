@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from skldp.learning._constants import EVEN_CHANCE, LEAST_VARIANCE
+from skldp.learning._constants import EQUAL_CLASSES, EVEN_CHANCE, LEAST_VARIANCE
 from skldp.learning._tasks import noise_variance
 from skldp.mechanisms._rows import RowMechanism
 
@@ -96,7 +96,7 @@ def expected_shares(reported: _Array, errors: _Array | float) -> _Array:
     likelihoods = special.logsumexp(logs + np.log((n_classes - 1) * (high - low) / 400), axis=1)
     # The K shares have K - 1 degrees of freedom.
     log_odds = (1 - 1 / n_classes) * (likelihoods[:, None] + ((1 / n_classes - reported) / errors) ** 2 / 2).sum()
-    differ = special.expit(log_odds - special.logit(EVEN_CHANCE))
+    differ = special.expit(log_odds - special.logit(EQUAL_CLASSES))
     result: _Array = differ * means / means.sum() + (1 - differ) / n_classes
     return result
 
