@@ -8,6 +8,7 @@ from scipy import special
 
 from skldp.learning import ClassificationProtocol, Person, Report, Task
 from skldp.learning._person import simulate
+from skldp.learning._vectors import contrasts
 from skldp.mechanisms import Noise, noise_from
 
 LOGITS = np.array([[0.0, 2.0, 0.0, 1.0], [0.3, -2.0, 1.0, 0.0], [-0.2, 0.0, -3.0, 0.5]])
@@ -297,6 +298,17 @@ def test_few_people_do_not_lose_a_rare_class(log_odds, slope):
         simulate(learnt, X, y, seeded(number))
         scores.append(accuracy(learnt, X, y))
     assert np.mean(scores) > max(y.mean(), 1 - y.mean()) - 0.04
+
+
+def test_people_report_at_the_model_that_holds_if_there_is_something_to_learn():
+    learnt = protocol(4_000, epsilon=1.0, kind="rounds")
+    while learnt.task.form != "class_gradient" or learnt.task.answer != "vector" or learnt._state["step"] == 0:
+        learnt.next(None)
+    asked_at, estimate = (np.arange(8).reshape(2, 4) + start for start in (1.0, 2.0))
+    learnt._state |= {"asked_at": asked_at.tolist(), "beta": estimate.tolist()}
+    logits = np.array(learnt.task.matrix)[-3:, 1:-1]
+    np.testing.assert_allclose(logits, contrasts(3) @ asked_at[:, 1:])
+    np.testing.assert_allclose(learnt.coefficients, contrasts(3) @ estimate[:, 1:])
 
 
 def test_the_constant_starts_from_the_shares_of_few_people():

@@ -60,6 +60,14 @@ def test_noise_alone_is_not_fitted():
     assert shrunk < 0.1 * plain
 
 
+def test_the_estimate_is_the_one_if_there_is_something_to_learn_times_its_chance():
+    moments, beta = np.diag([1.0, 0.7, 0.4]), np.array([0.3, -0.2, 0.1])
+    found = learn([gradients(moments, beta, 0.5, 3)], np.ones(3))
+    something = 1 - found.probabilities[0]
+    assert 0.1 < something < 0.99
+    np.testing.assert_allclose(found.mean, something * found.mean_if_any, rtol=1e-12)
+
+
 def test_the_evidence_is_that_of_an_integral():
     prior, noise, value = 0.5, 0.4, 0.9
     report = LinearGradients(

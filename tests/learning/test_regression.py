@@ -335,6 +335,23 @@ def test_a_target_that_features_tell_nothing_of_is_predicted_by_its_mean(kind):
     assert score(learnt, X, y) > -0.05
 
 
+def test_people_report_at_the_model_that_holds_if_there_is_something_to_learn():
+    X, y = people(4_000)
+    learnt, asked = protocol(4_000, epsilon=1.0), 0
+    learnt.first()
+    while learnt.task.form != "gradient" or not np.any(learnt._state["beta"]):
+        stop = asked + learnt.n_wanted
+        learnt.next(learnt.task.release(X[asked:stop], y[asked:stop], seeded()))
+        asked = stop
+    reported_at = -np.array(learnt.task.matrix)[-1, 1:-1]
+    estimate, nothing = np.array(learnt._state["beta"])[1:], learnt._state["models"][0][0][1:]
+    assert not np.any(nothing)
+    # Nothing to learn is a model too, without slopes: it has a part in the estimate only.
+    ratios = reported_at / estimate
+    np.testing.assert_allclose(ratios, ratios[0])
+    assert ratios[0] > 1 + 1e-6
+
+
 @pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["rounds", "once"])
 def test_half_of_the_people_cost_no_more_than_half_of_the_people(kind):
