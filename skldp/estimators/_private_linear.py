@@ -103,8 +103,6 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
         ``"rounds"`` collects gradients at the current model from small cohorts in turn, and is the most accurate.
         ``"once"`` estimates the scale from some cohorts, and collects products of columns from all others by one task,
         which :meth:`partial_fit` continues with more people at any time.
-    fit_intercept : bool, default=True
-        If False, the intercept is 0.
     inference : bool, default=False
         If True, most people report for the errors of the coefficients, for :meth:`confidence_intervals` and
         :meth:`summary`. Fewer remain for `coef_`, which predicts slightly worse.
@@ -171,7 +169,6 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
         **ProtocolEstimator._parameter_constraints,
         "target_bounds": BOUNDS,
         "protocol": [StrOptions({"rounds", "once"})],
-        "fit_intercept": ["boolean"],
         "inference": ["boolean"],
     }
 
@@ -182,7 +179,6 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
         bounds: Any = (-1, 1),
         target_bounds: Any = (-1, 1),
         protocol: Literal["rounds", "once"] = "rounds",
-        fit_intercept: bool = True,
         inference: bool = False,
         seed: Any = None,
         n_jobs: int | None = None,
@@ -191,7 +187,6 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
         self.bounds = bounds
         self.target_bounds = target_bounds
         self.protocol = protocol
-        self.fit_intercept = fit_intercept
         self.inference = inference
         self.seed = seed
         self.n_jobs = n_jobs
@@ -255,7 +250,7 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
             f"t with {estimate.degrees} degrees of freedom, if fewer than {protocol.undetected_share:.2%} of them lie "
             "beyond the clipping radii unseen"
         )
-        names = ["intercept"] * self.fit_intercept + input_names(self)
+        names = ["intercept", *input_names(self)]
         return RegressionSummary(names, estimate, level, title)
 
     def _estimate(self) -> Estimate:
@@ -282,7 +277,6 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
             low=box.low,
             high=box.high,
             kind=self.protocol,
-            fit_intercept=self.fit_intercept,
         )
 
     def _learn(self) -> None:

@@ -161,8 +161,6 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         ``"rounds"`` collects gradients at the current model from small cohorts in turn, and is the most accurate.
         ``"once"`` estimates the scale and a first model from some cohorts, and collects gradients at that model from
         all others by one task, which :meth:`partial_fit` continues with more people at any time.
-    fit_intercept : bool, default=True
-        If False, the log odds are 0 where all features are 0.
     class_weight : None, "balanced" or dict, default=None
         Factors of the odds by class; 1 for a class without one. They change the intercepts only, as weights in the
         likelihood do if the model holds. ``"balanced"`` is the inverse of the reported share of each class.
@@ -229,7 +227,6 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         **ProtocolEstimator._parameter_constraints,
         "classes": ["array-like", None],
         "protocol": [StrOptions({"rounds", "once"})],
-        "fit_intercept": ["boolean"],
         "class_weight": [StrOptions({"balanced"}), dict, None],
     }
 
@@ -240,7 +237,6 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         bounds: Any = (-1, 1),
         classes: Any = None,
         protocol: Literal["rounds", "once"] = "rounds",
-        fit_intercept: bool = True,
         class_weight: Any = None,
         seed: Any = None,
         n_jobs: int | None = None,
@@ -249,7 +245,6 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         self.bounds = bounds
         self.classes = classes
         self.protocol = protocol
-        self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.seed = seed
         self.n_jobs = n_jobs
@@ -264,7 +259,6 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
             low=low,
             high=high,
             kind=self.protocol,
-            fit_intercept=self.fit_intercept,
             class_weight=self._weights(),
         )
 

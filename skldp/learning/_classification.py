@@ -60,7 +60,6 @@ class ClassificationProtocol(LinearProtocol):
         ``"rounds"`` asks for gradients at the current model, cohort by cohort. ``"once"`` asks a first third for them
         at a model without slopes, and everybody left at the model that follows: one and the same task, to which
         :meth:`add` takes more answers at any time.
-    fit_intercept : bool, default=True
     class_weight : None, "balanced", or sequence of float, default=None
         Factors of the odds of the classes. ``"balanced"`` makes all classes equally frequent, by their reported shares.
 
@@ -93,7 +92,7 @@ class ClassificationProtocol(LinearProtocol):
     True
     """
 
-    _arguments = ("n_features", "n_people", "n_classes", "epsilon", "kind", "fit_intercept", "class_weight")
+    _arguments = ("n_features", "n_people", "n_classes", "epsilon", "kind", "class_weight")
 
     def __init__(
         self,
@@ -105,16 +104,13 @@ class ClassificationProtocol(LinearProtocol):
         low: npt.ArrayLike,
         high: npt.ArrayLike,
         kind: Literal["rounds", "once"] = "rounds",
-        fit_intercept: bool = True,
         class_weight: Literal["balanced"] | Sequence[float] | None = None,
     ) -> None:
         check_integer("n_classes", n_classes, least=2)
         low, high = np.append(low, 0.0), np.append(high, n_classes - 1.0)
         super().__init__(n_features, n_people, epsilon, low, high, kind)
-        self.n_classes, self.fit_intercept = int(n_classes), bool(fit_intercept)
+        self.n_classes = int(n_classes)
         self.class_weight = _checked_weights(class_weight, self.n_classes)
-        if self.class_weight is not None and not self.fit_intercept:
-            raise ValueError("class_weight moves intercepts: it must be None without one. Got weights instead.")
         self._stays_open = "gradient" if self.kind == "once" else ""
         self._steps = self._plan()
         contrasts_of_classes = (n_classes - 1, self.n_terms)
@@ -137,14 +133,12 @@ class ClassificationProtocol(LinearProtocol):
     @property
     def coefficients(self) -> Floats:
         """Coefficients in the units of the declared bounds, shape (n_classes, n_features)."""
-        result: Floats = self._logits()[:, -self.n_features :] / self._box.radius[:-1]
+        result: Floats = self._logits()[:, 1:] / self._box.radius[:-1]
         return result
 
     @property
     def intercepts(self) -> Floats:
         """Intercepts in the units of the declared bounds, shape (n_classes,)."""
-        if not self.fit_intercept:
-            return np.zeros(self.n_classes)
         center = np.array(self._state["center"])[:-1] + self._box.center[:-1] / self._box.radius[:-1]
         logits = self._logits()
         result: Floats = logits[:, 0] - logits[:, 1:] @ center + self._log_weights()
@@ -171,7 +165,7 @@ class ClassificationProtocol(LinearProtocol):
         n = self.n_people
         if not self.is_enough:
             return [("shares", n)]
-        steps = [("shares", int(PREPARATION_SHARE * n))] if self.fit_intercept else []
+        steps = [("shares", int(PREPARATION_SHARE * n))]
         steps += self._plan_of_features(n - sum(people for _, people in steps))
         steps.append(("gradient_levels", int(LEVELS_SHARE * n)))
         left = n - sum(people for _, people in steps)
@@ -181,7 +175,7 @@ class ClassificationProtocol(LinearProtocol):
 
     def _likelihood(self, rows: Floats) -> Likelihood:
         """Return the likelihood of simulated people in whitened terms."""
-        return Likelihood(normal_people(self._expected_moments(rows)[0], self.fit_intercept), self.n_classes)
+        return Likelihood(normal_people(self._expected_moments(rows)[0]), self.n_classes)
 
     def _whitened_model(self, rows: Floats) -> Floats:
         """Return the model at which people report, as functionals of whitened terms."""
@@ -204,8 +198,7 @@ class ClassificationProtocol(LinearProtocol):
         at, own = turned.T @ asked_at @ np.linalg.inv(rows), np.eye(self.n_terms)
         reports = MultinomialGradients(own, moments, unknown, turned.T @ values, noises, at, likelihood, turned)
         base = np.zeros((self.n_classes - 1, self.n_terms))
-        if self.fit_intercept:
-            base[:, 0] = turned.T @ all_contrasts.T @ np.log(shares) / rows[0, 0]
+        base[:, 0] = turned.T @ all_contrasts.T @ np.log(shares) / rows[0, 0]
         models = None if state["models"] is None else np.array(state["models"])
         found = posterior([reports], *self._prior(turned, rows), base, models)
         state["beta"], state["models"] = (turned @ found.mean @ rows).tolist(), found.models.tolist()
@@ -221,12 +214,11 @@ class ClassificationProtocol(LinearProtocol):
         """
         state = self._state
         known = np.zeros((self.n_classes - 1, self.n_terms))
-        squares = (rows[:, -self.n_features :] ** 2).mean(axis=1)
+        squares = (rows[:, 1:] ** 2).mean(axis=1)
         unknown = known + LOG_ODDS / (self.n_terms + squares)
-        if self.fit_intercept:
-            known[:, 0] = np.diag(turned.T @ np.array(state["shares_error"]) @ turned)
-            unknown[:, 0] = LOG_ODDS * (1 + min(1.0, state["center_error"] / state["width"] ** 2))
-            known[:, 0], unknown[:, 0] = known[:, 0] / rows[0, 0] ** 2, unknown[:, 0] / rows[0, 0] ** 2
+        known[:, 0] = np.diag(turned.T @ np.array(state["shares_error"]) @ turned)
+        unknown[:, 0] = LOG_ODDS * (1 + min(1.0, state["center_error"] / state["width"] ** 2))
+        known[:, 0], unknown[:, 0] = known[:, 0] / rows[0, 0] ** 2, unknown[:, 0] / rows[0, 0] ** 2
         return known, unknown
 
 
@@ -244,10 +236,9 @@ class _Shares(Step[ClassificationProtocol]):
         shares /= shares.sum()
         of_logs = error * all_contrasts.T / shares @ all_contrasts
         state["shares"], state["shares_error"] = shares.tolist(), (of_logs @ of_logs).tolist()
-        if protocol.fit_intercept:
-            beta = np.array(state["beta"])
-            beta[:, 0] = np.log(shares) @ all_contrasts
-            state["beta"] = state["asked_at"] = beta.tolist()
+        beta = np.array(state["beta"])
+        beta[:, 0] = np.log(shares) @ all_contrasts
+        state["beta"] = state["asked_at"] = beta.tolist()
 
 
 class _ClassGradient(Question[ClassificationProtocol]):

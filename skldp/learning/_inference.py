@@ -66,8 +66,8 @@ class InferenceProtocol(RegressionProtocol):
         state, told = self._state, [self._state[name] for name in ("first", "second")]
         if not self.asks_for_errors:
             needed = n_people_for_intervals(self)
-            rule = "more than one term" if needed is None else f"at least {needed:,} people"
-            return f"It takes {rule} for standard errors at epsilon {self.epsilon:.4g}. Got {self.n_people:,} people."
+            rule = f"It takes at least {needed:,} people for standard errors at epsilon {self.epsilon:.4g}."
+            return f"{rule} Got {self.n_people:,} people."
         if state["start"] is None or any(one is None or one["cohorts"] < 2 for one in told):
             return "At least two of the cohorts of each of the last two tasks must have answered. Got fewer."
         if state["terms_cut"] > _MOST_CUT:
@@ -109,19 +109,17 @@ class InferenceProtocol(RegressionProtocol):
         _, unknown = inverse_where_known(*self._gram())
         if not unknown.size:
             return []
-        weights = ((np.array(self._state["scaling"]) @ unknown) ** 2).sum(axis=1)[-self.n_features :]
+        weights = ((np.array(self._state["scaling"]) @ unknown) ** 2).sum(axis=1)[1:]
         return np.flatnonzero(weights >= weights.mean()).tolist()
 
     def _in_units(self) -> tuple[Floats, Floats]:
         """Return the affine map from the model's terms to those of the data."""
         middle, radius = self._box.center, self._box.radius
         shift, matrix = np.zeros(self.n_terms), np.zeros((self.n_terms,) * 2)
-        slopes = slice(self.n_terms - self.n_features, None)
-        matrix[slopes, slopes] = np.diag(radius[-1] / radius[:-1])
-        if self.fit_intercept:
-            center = np.array(self._state["center"])
-            shift[0] = middle[-1] + radius[-1] * center[-1]
-            matrix[0] = -radius[-1] * np.append(-1.0, center[:-1] + middle[:-1] / radius[:-1])
+        matrix[1:, 1:] = np.diag(radius[-1] / radius[:-1])
+        center = np.array(self._state["center"])
+        shift[0] = middle[-1] + radius[-1] * center[-1]
+        matrix[0] = -radius[-1] * np.append(-1.0, center[:-1] + middle[:-1] / radius[:-1])
         return shift, matrix
 
     def _gram(self) -> tuple[Floats, Floats]:
@@ -139,8 +137,6 @@ class InferenceProtocol(RegressionProtocol):
         model = self._plan_of_model(n - (third + n_sizes + n_levels + _N_GRAMS * (n_levels + n_gram)))
         if not (
             cohorts[0] >= LEAST_PER_NUMBER
-            # PrivUnit needs d >= 2.
-            and self.n_terms > 1
             and any(name == "products" for name, _ in model)
             and gram_edge(self.n_terms, self.n_terms, self.epsilon, _N_GRAMS * n_gram) <= _MOST_EDGE
         ):
@@ -249,11 +245,11 @@ InferenceProtocol.steps = RegressionProtocol.steps | {
 }
 
 
-def n_people_for_intervals(protocol: InferenceProtocol) -> int | None:
-    """Return the number of people from which errors are estimated, or None."""
+def n_people_for_intervals(protocol: InferenceProtocol) -> int:
+    """Return the number of people from which errors are estimated."""
     settings: dict[str, Any] = protocol._settings()
     sizes = range(1, 1 << 50)
     found = bisect.bisect_left(
         sizes, True, key=lambda n: InferenceProtocol(**settings | {"n_people": n}).asks_for_errors
     )
-    return sizes[found] if found < len(sizes) else None
+    return sizes[found]

@@ -36,17 +36,17 @@ def _standard_normal(n_features: int) -> Floats:
     return result
 
 
-def normal_people(moments: Floats, has_constant: bool) -> Floats:
+def normal_people(moments: Floats) -> Floats:
     """Return fixed simulated people with given second moments, in pairs around their mean.
 
-    Shapes: moments (n_terms, n_terms), of which the first may be a constant; returns (1,000, n_terms).
+    Shapes: moments (n_terms, n_terms), of which the first is a constant; returns (1,000, n_terms).
     """
-    constant = math.sqrt(max(moments[0, 0], _LEAST)) if has_constant else 0.0
-    mean = moments[0, 1:] / constant if has_constant else np.zeros(len(moments))
-    values, vectors = np.linalg.eigh(moments[has_constant:, has_constant:] - np.outer(mean, mean))
+    constant = math.sqrt(max(moments[0, 0], _LEAST))
+    mean = moments[0, 1:] / constant
+    values, vectors = np.linalg.eigh(moments[1:, 1:] - np.outer(mean, mean))
     half = _standard_normal(len(mean)) * np.sqrt(np.maximum(values, 0)) @ vectors.T
     people = np.vstack([mean + half, mean - half])
-    return np.column_stack([np.full(_N_PEOPLE, constant), people]) if has_constant else people
+    return np.column_stack([np.full(_N_PEOPLE, constant), people])
 
 
 class Likelihood:

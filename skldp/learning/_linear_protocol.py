@@ -48,20 +48,17 @@ class LinearProtocol(Protocol):
     Subclasses add steps for the target, and what a gradient says about the model.
     """
 
-    fit_intercept: bool
     _least_per_number = LEAST_PER_NUMBER
 
     def _state_of_features(self) -> dict[str, Any]:
         """Return the state before anything is reported."""
-        # Without an intercept, records are relative to the zero of their own scale.
-        origin = np.zeros(self.n_features + 1) if self.fit_intercept else -self._box.center / self._box.radius
         return {
             "step": 0,
-            "center": origin.tolist(),
+            "center": [0.0] * (self.n_features + 1),
             # Variance of the error of a feature's centre.
             "center_error": 0.0,
             "levels": {},
-            "width": EXPECTED_DEVIATION * float(np.mean(self._reach[:-1])),
+            "width": EXPECTED_DEVIATION,
             # The functionals of the terms that products and gradients were about, and what was reported of them.
             "rows": [],
             "moments": [],
@@ -73,8 +70,8 @@ class LinearProtocol(Protocol):
 
     @property
     def n_terms(self) -> int:
-        """Number of terms: the features, and the constant where there is one."""
-        return self.n_features + self.fit_intercept
+        """Number of terms: the constant and the features."""
+        return self.n_features + 1
 
     @property
     def _n_multiplied(self) -> int:
@@ -88,38 +85,29 @@ class LinearProtocol(Protocol):
 
     def _plan_of_features(self, n_people: int, *, all_products: bool = False) -> list[tuple[str, int]]:
         """Return the steps for the features: of so many people, with products for all of them or for a part."""
-        shares = [("width_levels", LEVELS_SHARE)]
-        if self.fit_intercept:
-            shares = [("center_levels", LEVELS_SHARE), ("center", PREPARATION_SHARE), *shares]
-        steps = [(name, int(share * n_people)) for name, share in shares]
+        shares = {"center_levels": LEVELS_SHARE, "center": PREPARATION_SHARE, "width_levels": LEVELS_SHARE}
+        steps = [(name, int(share * n_people)) for name, share in shares.items()]
         left = n_people - sum(people for _, people in steps)
         # Products are of the features alone, however many classes there are. If everybody reported them, the largest
         # eigenvalue of their noise would be 1 at a sufficiency of twice the number of terms.
         enough = sufficiency(self._n_learning, self.n_features, self.epsilon)
         share = 1.0 if all_products else PRODUCTS_SHARE * enough / (enough + 2 * self.n_terms)
         for people in split_evenly(int(share * left), _N_STAGES):
-            if self._n_multiplied > 1 and (all_products or people >= _LEAST_COHORT):
+            if all_products or people >= _LEAST_COHORT:
                 n_levels = int(LEVELS_SHARE * people)
                 steps += [("products_levels", n_levels), ("products", people - n_levels)]
         return steps
 
-    @property
-    def _reach(self) -> Floats:
-        """Largest distance of each number from the middle of its bounds, or without intercept from zero."""
-        offsets = self._box.center / self._box.radius
-        return np.ones(len(offsets)) if self.fit_intercept else 1 + np.abs(offsets)
-
     def _terms(self) -> Floats:
-        """Return the functionals of the terms: the constant, if any, and the features."""
-        return np.eye(self.n_features + 2)[1 - self.fit_intercept : -1]
+        """Return the functionals of the terms: the constant and the features."""
+        return np.eye(self.n_features + 2)[:-1]
 
     def _rows(self) -> Floats:
         """Return the functionals of the terms in which people report: whitened ones."""
         if self._state["rows"]:
             return np.array(self._state["rows"][-1])
         rows: Floats = np.eye(self.n_terms) / self._state["width"]
-        if self.fit_intercept:
-            rows[0, 0] = max(1.0, _CONSTANT * math.sqrt(self.n_terms))
+        rows[0, 0] = max(1.0, _CONSTANT * math.sqrt(self.n_terms))
         return rows
 
     def _keep_rows(self) -> None:
@@ -129,15 +117,15 @@ class LinearProtocol(Protocol):
 
     def _moments(self, rows: Floats, n_reports: int | None = None) -> Moments:
         """Return the second moments of functionals of the terms, from reports and what is expected before."""
-        state, start = self._state, slice(int(self.fit_intercept), None)
+        state = self._state
         rows_of_prior = np.eye(self.n_terms) / state["width"]
         reports = [Moments(*map(np.array, one)) for one in state["moments"][:n_reports]]
         correlation, square = _CORRELATION, _SQUARE
         if reports:
             # The spread of what was reported about what is expected.
             reported = combine_moments(rows_of_prior, reports)
-            noise = reported.variances[start, start]
-            about = (reported.values - np.eye(self.n_terms))[start, start] ** 2 - noise
+            noise = reported.variances[1:, 1:]
+            about = (reported.values - np.eye(self.n_terms))[1:, 1:] ** 2 - noise
             diagonal = np.eye(len(about), dtype=bool)
             square = max(square, _spread(about[diagonal], noise[diagonal]))
             correlation = (
@@ -145,11 +133,10 @@ class LinearProtocol(Protocol):
             )
         variances = np.where(np.eye(self.n_terms, dtype=bool), square, correlation)
         expected = np.eye(self.n_terms)
-        if self.fit_intercept:
-            rows_of_prior[0, 0] = 1.0
-            variances[0] = variances[:, 0] = _CORRELATION + min(1.0, state["center_error"] / state["width"] ** 2)
+        rows_of_prior[0, 0] = 1.0
+        variances[0] = variances[:, 0] = _CORRELATION + min(1.0, state["center_error"] / state["width"] ** 2)
         found = combine_moments(rows, [Moments(rows_of_prior, expected, variances), *reports])
-        if self.fit_intercept and not rows[0, 1:].any():
+        if not rows[0, 1:].any():
             # The constant is known.
             found.values[0, 0] = rows[0, 0] ** 2
         return found
@@ -162,19 +149,17 @@ class LinearProtocol(Protocol):
 
     def _whiten(self) -> None:
         """Make functionals of the terms whose second moments are about 1."""
-        state, rows, constants = self._state, self._rows(), int(self.fit_intercept)
+        state, rows = self._state, self._rows()
         moments, _, edge = self._expected_moments(rows)
         change = np.eye(self.n_terms)
-        means = moments[0, 1:] / moments[0, 0] if constants else np.zeros(self.n_features)
-        spread = moments[constants:, constants:] - np.outer(means, means) * (moments[0, 0] if constants else 0)
-        features = rows[constants:, constants:]
+        means = moments[0, 1:] / moments[0, 0]
+        spread = moments[1:, 1:] - np.outer(means, means) * moments[0, 0]
         # Clipping hides the variance of rare values from products, and not from levels.
-        spread = with_least_variances(spread, features, LEAST_VARIANCE * state["width"] ** 2)
+        spread = with_least_variances(spread, rows[1:, 1:], LEAST_VARIANCE * state["width"] ** 2)
         values, vectors = np.linalg.eigh(spread)
         whitening = (vectors / np.sqrt(np.maximum(positive_means(values, edge / 2), 1e-9))).T
-        change[constants:, constants:] = whitening
-        if constants:
-            change[1:, 0] = -whitening @ means
+        change[1:, 1:] = whitening
+        change[1:, 0] = -whitening @ means
         state["rows"] = [*state["rows"], (change @ rows).tolist()]
 
 
@@ -203,8 +188,7 @@ class Center(Question[LinearProtocol]):
 
     def levels(self, protocol: LinearProtocol) -> NormLevels:
         """Return the distribution of the norms."""
-        reach = float(np.linalg.norm(protocol._reach[:-1]))
-        return protocol._levels_of(self._name, EXPECTED_DEVIATION * reach, protocol.n_features)
+        return protocol._levels_of(self._name, EXPECTED_DEVIATION * math.sqrt(protocol.n_features), protocol.n_features)
 
 
 class Width(Center):

@@ -49,7 +49,6 @@ class RegressionProtocol(LinearProtocol):
     kind : {"rounds", "once"}, default="rounds"
         ``"once"``: after some cohorts that report the scale, everybody left answers one and the same task, and
         :meth:`add` takes more answers to it at any time. ``"rounds"`` goes on with gradients at the current model.
-    fit_intercept : bool, default=True
 
     Notes
     -----
@@ -81,7 +80,7 @@ class RegressionProtocol(LinearProtocol):
     (4000, True)
     """
 
-    _arguments = ("n_features", "n_people", "epsilon", "kind", "fit_intercept")
+    _arguments = ("n_features", "n_people", "epsilon", "kind")
     _bounds_target = True
 
     def __init__(
@@ -93,16 +92,14 @@ class RegressionProtocol(LinearProtocol):
         low: npt.ArrayLike,
         high: npt.ArrayLike,
         kind: Literal["rounds", "once"] = "rounds",
-        fit_intercept: bool = True,
     ) -> None:
         super().__init__(n_features, n_people, epsilon, low, high, kind)
-        self.fit_intercept = bool(fit_intercept)
         self._stays_open = "products" if self.kind == "once" else ""
         self._steps = self._plan()
         self._state = self._state_of_features() | {
             # Variance of the error of the target's centre.
             "target_error": EXPECTED_DEVIATION**2,
-            "deviation": EXPECTED_DEVIATION * float(self._reach[-1]),
+            "deviation": EXPECTED_DEVIATION,
             # The estimate, and where people report: the estimate given that there is something to learn.
             "beta": [0.0] * self.n_terms,
             "asked_at": [0.0] * self.n_terms,
@@ -111,15 +108,13 @@ class RegressionProtocol(LinearProtocol):
     @property
     def coefficients(self) -> Floats:
         """Coefficients in the units of the declared bounds, shape (n_features,)."""
-        slopes = np.array(self._state["beta"])[-self.n_features :]
+        slopes = np.array(self._state["beta"])[1:]
         result: Floats = slopes * self._box.radius[-1] / self._box.radius[:-1]
         return result
 
     @property
     def intercept(self) -> float:
         """Intercept in the units of the declared bounds."""
-        if not self.fit_intercept:
-            return 0.0
         beta, center = np.array(self._state["beta"]), np.array(self._state["center"])
         at_origin = center[-1] + beta[0] - beta[1:] @ (center[:-1] + self._box.center[:-1] / self._box.radius[:-1])
         return float(self._box.center[-1] + self._box.radius[-1] * at_origin)
@@ -135,12 +130,9 @@ class RegressionProtocol(LinearProtocol):
         """Return the steps with their numbers of people, from public numbers only."""
         n = self.n_people
         if not self.is_enough:
-            return self._plan_of_target(n, 1.0) if self.fit_intercept else [("target_levels", n)]
-        steps = [("target_levels", int(LEVELS_SHARE * n))]
-        if self.fit_intercept:
-            steps = self._plan_of_target(n, LEVELS_SHARE + self._share_of_outcome(number_variance(self.epsilon)))
-        # A gradient of one term has no direction.
-        once = self.kind == "once" or self.n_terms < 2
+            return self._plan_of_target(n, 1.0)
+        steps = self._plan_of_target(n, LEVELS_SHARE + self._share_of_outcome(number_variance(self.epsilon)))
+        once = self.kind == "once"
         steps += self._plan_of_features(n - sum(people for _, people in steps), all_products=once)
         if not once:
             steps.append(("gradient_levels", int(LEVELS_SHARE * n)))
@@ -179,9 +171,8 @@ class RegressionProtocol(LinearProtocol):
         state = self._state
         known = np.zeros((1, self.n_terms))
         unknown = np.full_like(known, 1 / (1 + self.n_terms * state["width"] ** 2 / state["deviation"] ** 2))
-        if self.fit_intercept:
-            known[0, 0] = state["target_error"]
-            unknown[0, 0] = min(1.0, state["center_error"] / state["width"] ** 2) * state["deviation"] ** 2
+        known[0, 0] = state["target_error"]
+        unknown[0, 0] = min(1.0, state["center_error"] / state["width"] ** 2) * state["deviation"] ** 2
         return known, unknown
 
     def _learn(self, value: Floats, noise: float, kept: float) -> None:
@@ -230,7 +221,7 @@ class _TargetMean(Step[RegressionProtocol]):
     @staticmethod
     def levels(protocol: RegressionProtocol) -> NormLevels:
         """Return the distribution of the distances."""
-        return protocol._levels_of("target", EXPECTED_DEVIATION * float(protocol._reach[-1]))
+        return protocol._levels_of("target", EXPECTED_DEVIATION)
 
 
 class _TargetLevels(Question[RegressionProtocol]):

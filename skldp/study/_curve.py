@@ -367,7 +367,7 @@ def _model_without_privacy(model: Any) -> Any:
         return clone(model).set_params(mechanism=None)
     parameters = model.get_params(deep=False) if hasattr(model, "privacy_guarantee_") else {}
     if {"bounds", "target_bounds"} <= parameters.keys():
-        clean = LinearRegression(fit_intercept=parameters.get("fit_intercept", True))
+        clean = LinearRegression()
         return ReleasedRowsRegressor(None, clean, bounds=model.bounds, target_bounds=model.target_bounds)
     if {"bounds", "classes"} <= parameters.keys() and is_classifier(model):
         # On features between -1 and 1, for which the default C is of the size of one record.

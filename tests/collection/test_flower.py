@@ -18,7 +18,7 @@ KEY = hashlib.sha256(b"skldp: rounds\0a test").hexdigest()
 
 def protocol(n=N, epsilon=EPSILON):
     bounds = {"low": [-1] * 3, "high": [1] * 3}
-    return RegressionProtocol(2, n, epsilon=epsilon, **bounds, kind="once", fit_intercept=False)
+    return RegressionProtocol(2, n, epsilon=epsilon, **bounds, kind="once")
 
 
 def people(folder, n=N, lifetime=EPSILON):

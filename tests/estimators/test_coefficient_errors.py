@@ -29,24 +29,22 @@ def fitted(**settings):
 
 @pytest.mark.few(2)
 @pytest.mark.parametrize("protocol", ["rounds", "once"])
-@pytest.mark.parametrize("fit_intercept", [True, False])
-def test_what_is_fitted_fits_together(protocol, fit_intercept):
-    model = fitted(protocol=protocol, fit_intercept=fit_intercept)
+def test_what_is_fitted_fits_together(protocol):
+    model = fitted(protocol=protocol)
     frame = model.summary().to_frame()
     errors, values = frame["std err"].to_numpy(), frame["coef"].to_numpy()
-    assert errors.shape == (3 + fit_intercept,)
+    assert errors.shape == (4,)
     interval = model.confidence_intervals()
     np.testing.assert_allclose(interval.mean(axis=1), values)
     np.testing.assert_allclose((interval[:, 1] - interval[:, 0]) / errors, 2 * 2.01063, rtol=1e-4)
     narrow = model.confidence_intervals(level=0.5)
     assert (narrow[:, 0] > interval[:, 0]).all()
-    assert [*frame.index] == ["intercept", "age", "income", "<b>"][not fit_intercept :]
+    assert [*frame.index] == ["intercept", "age", "income", "<b>"]
     assert [*frame.columns] == ["coef", "std err", "t", "P>|t|", "[0.025", "0.975]", "due to privacy"]
     np.testing.assert_array_equal(frame[["[0.025", "0.975]"]], interval)
-    if fit_intercept:
-        assert frame["P>|t|"]["age"] < 1e-6
-        assert model.privacy_guarantee_.epsilon <= 8.0
-        assert np.abs(model.coef_ - [0.4, -0.3, 0]).max() < 0.05
+    assert frame["P>|t|"]["age"] < 1e-6
+    assert model.privacy_guarantee_.epsilon <= 8.0
+    assert np.abs(model.coef_ - [0.4, -0.3, 0]).max() < 0.05
 
 
 def test_a_summary_is_text_and_html():

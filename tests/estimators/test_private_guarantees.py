@@ -102,7 +102,7 @@ def test_of_the_record_with_its_target(case):
 
 
 def test_what_a_search_chose_has_a_figure_of_its_own():
-    search = GridSearchCV(regression(), {"fit_intercept": [True, False]}, cv=2).fit(X, Y)
+    search = GridSearchCV(regression(), {"inference": [True, False]}, cv=2).fit(X, Y)
     assert privacy_guarantee(search.best_estimator_).epsilon <= 2
     assert "best_estimator_) is the figure of that one fit" in privacy_guarantee(search).basis
 

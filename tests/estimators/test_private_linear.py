@@ -57,7 +57,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWar
         PrivateLinearRegression(8.0, protocol="once", seed=0),
         # At this epsilon their few rows are enough for every step.
         PrivateLinearRegression(100.0, protocol="once", seed=0),
-        PrivateLinearRegression(100.0, fit_intercept=False, seed=0),
         PrivateLinearRegression(100.0, inference=True, seed=0),
     ],
     expected_failed_checks=expected_failures,

@@ -20,8 +20,6 @@ _NEW_NOISE = "every fit draws new noise, and no seed that scikit-learn writes ca
 
 
 def expected_failures(estimator):
-    if not estimator.fit_intercept:
-        return {"check_class_weight_classifiers": "weights of classes move intercepts, and there is none"}
     if estimator.seed is not None:
         return {}
     return dict.fromkeys(
@@ -48,7 +46,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWar
         PrivateLogisticRegression(100.0, seed=0),
         PrivateLogisticRegression(8.0, protocol="once", class_weight="balanced", seed=0),
         PrivateLogisticRegression(100.0, protocol="once", seed=0),
-        PrivateLogisticRegression(100.0, fit_intercept=False, seed=0),
     ],
     expected_failed_checks=expected_failures,
 )
@@ -156,7 +153,6 @@ def test_weights_of_classes_go_by_name():
         {"bounds": (1, -1)},
         {"classes": ["low", "low"]},
         {"protocol": "twice"},
-        {"fit_intercept": "no"},
         {"class_weight": "equal"},
         {"seed": -1},
     ],

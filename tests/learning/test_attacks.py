@@ -261,7 +261,6 @@ def protocols(epsilon, n, d=2):
     ends = {"low": [-1.0] * (d + 1), "high": [1.0] * (d + 1)}
     yield RegressionProtocol(d, n, epsilon=epsilon, **ends)
     yield RegressionProtocol(d, n, epsilon=epsilon, **ends, kind="once")
-    yield RegressionProtocol(d, n, epsilon=epsilon, **ends, fit_intercept=False)
     ends = {"low": [-1.0] * d, "high": [1.0] * d}
     yield ClassificationProtocol(d, n, 3, epsilon=epsilon, **ends)
     yield DiscriminantProtocol(d, n, 3, epsilon=epsilon, **ends)

@@ -64,15 +64,12 @@ def test_learns_classes_and_their_probabilities(kind, n_classes, n, epsilon, los
 
 @pytest.mark.few(1)
 @KINDS
-@pytest.mark.parametrize("fit_intercept", [True, False])
-def test_bounds_are_in_the_units_of_the_data(kind, fit_intercept):
+def test_bounds_are_in_the_units_of_the_data(kind):
     X, y = people(20_000)
     wide, offset = np.array([10.0, 0.2, 1.0]), np.array([5.0, 0.0, -30.0])
-    offset *= fit_intercept
-    settings = {"kind": kind, "fit_intercept": fit_intercept}
-    learnt = ClassificationProtocol(3, 20_000, 3, epsilon=4.0, low=offset - wide, high=offset + wide, **settings)
+    learnt = ClassificationProtocol(3, 20_000, 3, epsilon=4.0, low=offset - wide, high=offset + wide, kind=kind)
     simulate(learnt, X * wide + offset, y, seeded())
-    same = protocol(20_000, **settings)
+    same = protocol(20_000, kind=kind)
     simulate(same, X, y, seeded())
     assert (
         np.mean(
@@ -85,26 +82,12 @@ def test_bounds_are_in_the_units_of_the_data(kind, fit_intercept):
 
 @pytest.mark.few(2)
 @KINDS
-@pytest.mark.parametrize("fit_intercept", [True, False])
-def test_one_feature_is_enough(kind, fit_intercept):
+def test_one_feature_is_enough(kind):
     X, _ = people(5_000)
-    settings = {"kind": kind, "fit_intercept": fit_intercept}
-    learnt = ClassificationProtocol(1, 5_000, 2, epsilon=4.0, low=[-1], high=[1], **settings)
-    y = X[:, 0] > 0.2 * fit_intercept
+    learnt = ClassificationProtocol(1, 5_000, 2, epsilon=4.0, low=[-1], high=[1], kind=kind)
+    y = X[:, 0] > 0.2
     simulate(learnt, X[:, :1], y.astype(float), seeded())
     assert np.mean(((X[:, :1] @ learnt.coefficients.T + learnt.intercepts).argmax(axis=1) == 1) == y) > 0.9
-
-
-@KINDS
-def test_without_an_intercept_the_log_odds_are_0_where_the_features_are(kind):
-    X, _ = people(20_000)
-    rows = X * [1.0, 2.0, 0.5] + [0.5, 0.0, 0.2]
-    y = (rows @ LOGITS[:, 1:].T).argmax(axis=1)
-    low, high = [-0.5, -2.0, -0.3], [1.5, 2.0, 0.7]
-    learnt = ClassificationProtocol(3, 20_000, 3, epsilon=4.0, low=low, high=high, kind=kind, fit_intercept=False)
-    simulate(learnt, rows, y.astype(float), seeded())
-    np.testing.assert_array_equal(learnt.intercepts, 0)
-    assert accuracy(learnt, rows, y) > 0.85
 
 
 def test_weights_of_classes_move_intercepts_by_their_logarithms():
@@ -142,7 +125,6 @@ def test_balanced_classes_are_equally_frequent(kind):
         ({"class_weight": 5}, "class_weight"),
         ({"class_weight": [1.0, 2.0, 0.0]}, "class_weight"),
         ({"class_weight": [1.0, 2.0, np.nan]}, "class_weight"),
-        ({"class_weight": [1.0, 2.0, 3.0], "fit_intercept": False}, "class_weight"),
     ],
 )
 def test_settings_are_checked(wrong, rule):
@@ -267,14 +249,12 @@ def test_nobody_need_answer(kind):
 
 @pytest.mark.few(2)
 @KINDS
-@pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("value", [0.0, 5.0])
 @pytest.mark.parametrize("epsilon", [1.0, 1000.0])
-def test_after_the_first_look_everything_is_total(kind, fit_intercept, value, epsilon):
+def test_after_the_first_look_everything_is_total(kind, value, epsilon):
     """Features that are all the same, or all outside, leave nothing to whiten."""
     for n in (2, 50, 400):
-        settings = {"kind": kind, "fit_intercept": fit_intercept}
-        learnt = ClassificationProtocol(2, n, 3, epsilon=epsilon, low=[-1, -1], high=[1, 1], **settings)
+        learnt = ClassificationProtocol(2, n, 3, epsilon=epsilon, low=[-1, -1], high=[1, 1], kind=kind)
         simulate(learnt, np.full((n, 2), value), np.arange(n) % 3.0, seeded())
         assert np.isfinite(learnt.coefficients).all()
         assert np.isfinite(learnt.intercepts).all()

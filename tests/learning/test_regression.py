@@ -65,19 +65,6 @@ def test_bounds_and_the_intercept_are_in_the_units_of_the_data(kind):
     assert learnt.intercept == pytest.approx(50 + 10 * same.intercept - learnt.coefficients @ offset, rel=1e-4)
 
 
-@pytest.mark.few(2)
-@pytest.mark.parametrize("kind", ["rounds", "once"])
-@pytest.mark.parametrize("d", [1, 3])
-def test_without_an_intercept_the_line_goes_through_zero(kind, d):
-    X, y = people(20_000)
-    X, y = X[:, :d], X[:, :d] @ SLOPES[:d]
-    low, high = [-1.0] * d + [-2.0], [2.0] * d + [3.0]
-    learnt = RegressionProtocol(d, 20_000, epsilon=4.0, low=low, high=high, kind=kind, fit_intercept=False)
-    simulate(learnt, X, y, seeded())
-    assert learnt.intercept == 0
-    assert score(learnt, X, y) > 0.95
-
-
 def cohorts(learnt, monkeypatch, X, y):
     """Who was asked what."""
     asked, original = [], Task.release
