@@ -246,10 +246,10 @@ InferenceProtocol.steps = RegressionProtocol.steps | {
 
 
 def n_people_for_intervals(protocol: InferenceProtocol) -> int:
-    """Return the number of people from which errors are estimated."""
+    """Return the number of people from which errors are estimated, or the largest number that is tried."""
     settings: dict[str, Any] = protocol._settings()
     sizes = range(1, 1 << 50)
     found = bisect.bisect_left(
         sizes, True, key=lambda n: InferenceProtocol(**settings | {"n_people": n}).asks_for_errors
     )
-    return sizes[found]
+    return sizes[min(found, len(sizes) - 1)]

@@ -197,6 +197,7 @@ def test_with_too_few_people_all_learn_the_model():
     assert not protocol(n=needed - 1, epsilon=1.0).asks_for_errors
     with pytest.raises(ValueError, match=f"{needed:,} people"):
         few.estimate()
+    assert "at least 1,125,899,906,842,623 people" in protocol(n=1_000, epsilon=1e-6).refusal
 
 
 def test_features_that_cannot_be_told_apart_have_no_intervals_and_are_named():
