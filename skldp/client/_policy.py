@@ -326,14 +326,13 @@ class Policy:
         Raises
         ------
         ValueError
-            If a parameter is out of range, or the policy asks nobody both fields of a group.
+            If a parameter is out of range, or no person is asked both fields of a group.
 
         Notes
         -----
-        Figures are exact for a population whose values are uniform and independent of each other, from the integers of
-        the laws, up to the normal approximation of intervals: the variance of a mean of scores :math:`w y`, with
-        Fieller's interval for a group. They include the noise, the sample of fields and the sample of people. Those of
-        columns of pairs are up to a fifth off for local hashing and Hadamard response, whose codes are correlated.
+        Figures are exact for uniform and independent values, from the integers of the laws, up to the normal
+        approximation of intervals (Fieller's for a group) and a fifth for columns of pairs by local hashing or Hadamard
+        response, whose codes are correlated. They include the noise and the samples of fields and people.
 
         References
         ----------
