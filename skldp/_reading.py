@@ -3,7 +3,7 @@
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from datetime import date
 from decimal import Decimal
 from enum import IntEnum
@@ -246,12 +246,15 @@ def as_array(column: Any) -> Any:
 
 def named_columns(table: Any, names: Sequence[str], people: Any = None) -> dict[str, Any]:
     """Return columns of a table by name, as arrays or lists of equal length, and of that of `people`."""
-    check_column_names(names, list(getattr(table, "column_names", getattr(table, "columns", table))))
-    own = {name: as_array(table[name]) for name in names}
     try:
-        lengths = sorted(set(map(len, [*own.values(), *([] if people is None else [people])])))
+        check_column_names(names, list(getattr(table, "column_names", getattr(table, "columns", table))))
+        own = {name: as_array(table[name]) for name in names}
+        each = [*own.values(), *([] if people is None else [people])]
+        if any(isinstance(one, str | Set | Mapping) for one in each):
+            raise TypeError
+        lengths = sorted(set(map(len, each)))
     except TypeError:
-        raise ValueError("Columns and people must be arrays or sequences; got one without a length.") from None
+        raise ValueError("Columns and people must be arrays or sequences, columns by name; got another type.") from None
     if len(lengths) > 1:
         raise ValueError(f"Columns and people must have equal lengths; got the lengths {lengths}.")
     return own

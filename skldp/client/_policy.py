@@ -318,22 +318,20 @@ class Policy:
         Returns
         -------
         SurveyPrecision
-            With `estimates`: the mean of each number and the shares of each category, or these within an average group,
-            and the tables of pairs. Each has `what`, `n` (expected number of people who were asked), `standard_error`
-            and `half_width` of the interval, in the unit of the number or as a share. An infinite half-width means that
-            the group may be empty as far as the reports tell. It prints as a table.
+            Table with `estimates`: means of numbers and shares of categories, overall or in an average group, and
+            tables of pairs. Each has `what`, `n` (expected number of people asked), `standard_error` and `half_width`
+            of the interval, in the unit of the number or as a share; it is infinite if the group may be empty.
 
         Raises
         ------
         ValueError
-            If a parameter is out of range, or the policy asks nobody both fields of a group.
+            If a parameter is out of range, or no person is asked both fields of a group.
 
         Notes
         -----
-        Figures are exact for a population whose values are uniform and independent of each other, from the integers of
-        the laws, up to the normal approximation of intervals: the variance of a mean of scores :math:`w y`, with
-        Fieller's interval for a group. They include the noise, the sample of fields and the sample of people. Those of
-        columns of pairs are up to a fifth off for local hashing and Hadamard response, whose codes are correlated.
+        Figures are exact for uniform and independent values, from the integers of the laws, up to the normal
+        approximation of intervals (Fieller's for a group) and a fifth for columns of pairs by local hashing or Hadamard
+        response, whose codes are correlated. They include the noise and the samples of fields and people.
 
         References
         ----------
@@ -489,9 +487,8 @@ class Policy:
         Raises
         ------
         ValueError
-            If the policy has expired, the secret does not fit the memo rule, columns are absent or of unequal lengths,
-            or a cell is unreadable or undeclared. The error names the row and column, but no value. A device would
-            replace such a value; the holder of a table can correct it.
+            If the policy has expired, the secret does not fit the memo rule, a column is missing or of another type or
+            length, or a cell is unreadable or undeclared: the error names its row and column, but not its value.
         """
         if handle_unknown not in ("error", "policy"):
             raise ValueError(f"handle_unknown must be 'error' or 'policy'; got {handle_unknown!r}.")

@@ -61,14 +61,13 @@ class Collector(ReportStore):
     A report counts once, by its id. The first of several reports with one id counts; in a merge, that of the earlier
     collector. Equal answers of two people are two reports.
 
-    Estimates are of the population that people were sampled from; standard errors include noise and sampling. If the
+    Estimates are of the population that people were sampled from. Standard errors include noise and sampling. If the
     policy samples fields, an estimate uses the reports that answer all of its fields, a random sample of the people. A
-    group or a filter then needs people who were asked two fields or more. A mean
-    is that of the unbiased numbers of the answers. Frequencies invert the response matrix of the field. A group or a
-    filter gives each report a score :math:`s` with mean 1 inside and 0 outside; a mean within it is
-    :math:`\sum s_i y_i / \sum s_i`. Grouping by a private field is possible, and costs precision. Intervals of
-    estimates that follow from a count of answers are exact (Clopper-Pearson). Those of other means and of quotients
-    (Fieller) use Student's law, which is approximate, and are infinite if the group may be empty.
+    group or a filter then needs people who were asked two fields or more. A mean averages unbiased numbers of the
+    answers. Frequencies invert the response matrix of the field. A group or a filter gives each report a score
+    :math:`s` with mean 1 inside and 0 outside; a mean within it is :math:`\sum s_i y_i / \sum s_i`. Grouping by a
+    private field costs precision. Intervals of estimates that follow from a count of answers are exact
+    (Clopper-Pearson). Others use Student's law (Fieller's for quotients), and are infinite if the group may be empty.
 
     A histogram makes no assumption about the distribution. A number just below an inner edge counts for both bins, in
     proportion to its place in a ramp whose width vanishes as reports grow. The bias is below a fifth of a standard

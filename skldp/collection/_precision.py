@@ -103,11 +103,8 @@ def people_needed(policy: Policy, field: str, half_width: float, *, by: str | No
     plans = {plan.field: plan for plan in _plans(policy, by)}
     if field not in plans:
         raise ValueError(f"The field of a precision must be one of {sorted(plans)}; got {field!r}.")
-
-    def is_enough(n: int) -> bool:
-        return plans[field].of(n, level).half_width <= half_width
-
-    enough = bisect_left(range(_MOST_PEOPLE + 1), True, lo=2, key=is_enough)
+    people = range(_MOST_PEOPLE + 1)
+    enough = bisect_left(people, True, lo=2, key=lambda n: plans[field].of(n, level).half_width <= half_width)
     if enough > _MOST_PEOPLE:
         raise ValueError(f"half_width must be reached by {_MOST_PEOPLE:,} people; got {half_width!r}.")
     return enough
@@ -138,12 +135,15 @@ def _plans(policy: Policy, by: str | None) -> Iterator[_Plan]:
     for column in columns.values() if group is None or by in columns else ():
         own = [pair for pair in pairs if column.name in pair.names and (by is None or by in pair.names)]
         if own and column.name != by:
-            # A person's answers for two pairs tell of one value; the noise is that of one answer.
-            yield _pooled(own, column, by, 1 - math.comb(m - len(own), s) / math.comb(m, s))
+            yield _pooled(own, column, by, m, s)
 
 
-def _pooled(pairs: Sequence[PairField], column: Any, by: str | None, asked: float) -> _Plan:
-    """Return the plan of a column, from all its pairs."""
+def _pooled(pairs: Sequence[PairField], column: Any, by: str | None, m: int, s: int) -> _Plan:
+    """Return the plan of a column, from all its pairs, if each person is asked s of m fields."""
+    asked = 1 - math.comb(m - len(pairs), s) / math.comb(m, s)
+    # Mean number of answers of an asked person, and of ordered pairs of them: they tell of one value.
+    answers = s * len(pairs) / m / asked
+    twice = answers * (s - 1) * (len(pairs) - 1) / max(m - 1, 1)
     products, weights, is_number, share = [], [], column.values is None, 1.0
     for pair in pairs:
         first = pair.names[0] == column.name
@@ -160,8 +160,9 @@ def _pooled(pairs: Sequence[PairField], column: Any, by: str | None, asked: floa
         products.append(own - (mean**2 if by is None else 0.0))
         weights.append(1.0 if by is None else counted)
     what = f"{'mean' if is_number else 'shares'} of {column.name}" + ("" if by is None else f" by {by}")
-    product, weight = float(np.mean(products)), float(np.mean(weights))
-    return _Plan(what, column.name, product, column.radius if is_number else 1.0, asked, share, weight)
+    product = answers * float(np.mean(products)) + twice * (_SQUARE if is_number else mean * (1 - mean))
+    weight = (answers + twice) * float(np.mean(weights))
+    return _Plan(what, column.name, product, column.radius if is_number else 1.0, asked, answers * share, weight)
 
 
 def _square_of_sum(pair: PairField, weights: npt.NDArray[np.float64]) -> float:
@@ -187,8 +188,8 @@ def _scores(field: AnyField) -> Iterator[_Plan]:
     """Yield the scores of a field's shares or means; none where a law identifies neither."""
     if isinstance(field, CategoryField | PairField):
         own, other, k = *_squares_of_code(field), field.law.n_codes
-        kind = "table" if isinstance(field, PairField) else "shares"
-        yield _Plan(f"{kind} of {field.name}", field.name, other + (own - other) / k - 1 / k**2)
+        what = f"{'table' if isinstance(field, PairField) else 'shares'} of {field.name}"
+        yield _Plan(what, field.name, other + (own - other) / k - 1 / k**2)
     elif isinstance(field, NumbersField):
         square = _square_of_group(field.law)
         for column in field.columns:

@@ -155,9 +155,9 @@ def shuffled(
     if not known or _largest_loss(found.laws) > local.epsilon * (1 + 1e-6) + 1e-9:
         worst = _Blanket((any_law(min(local.epsilon, MOST_EPSILON)),), honest, local.epsilon)
         epsilon = min(epsilon, _Rounds(worst, delta, rounds, local.epsilon, share).epsilon())
-    n += sum(size for _, size in others)
-    people = f"{n:,} people" + (f", {colluding:,} of them colluding" if colluding else "")
-    people += "" if everybody == n else f", drawn from {everybody:,}"
+    people = f"{n:,} people" + ("" if everybody == n else f", drawn from {everybody:,}")
+    people += "".join(f", {size:,} others" for _, size in others)
+    people += f", {colluding:,} of them colluding" if colluding else ""
     times = "" if rounds == 1 else f" in each of {rounds:,} rounds"
     of = "the sampled law" if known else "epsilon alone"
     return replace(

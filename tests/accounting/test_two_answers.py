@@ -119,7 +119,11 @@ def test_other_groups_hide_a_person():
     # The answers of people with a smaller epsilon are noisier.
     assert other < same < alone
     both = shuffled(one, n, 1e-6, others=[(two, n)])
-    assert "2,000 people" in both.basis
+    assert "1,000 people, 1,000 others, bounded" in both.basis
+    drawn = shuffled(one, 5, 1e-3, others=[(two, 3)], colluding=1, out_of=9)
+    assert "5 people, drawn from 9, 3 others, 1 of them colluding, bounded" in drawn.basis
+    # Nobody was drawn: all of a group answer.
+    assert "drawn" not in shuffled(one, 5, 1e-3, others=[(two, 3)], out_of=5).basis
     assert shuffled(two, n, 1e-6, others=[(one, n)]).epsilon < both.epsilon
 
 

@@ -174,6 +174,12 @@ def test_a_table_takes_columns_of_arrow_and_of_filtered_frames():
         ({"x": [1.0, 2.0], "y": [1.0]}, r"equal lengths; got the lengths \[1, 2\]"),
         ({"x": 1.0, "y": 2.0}, "must be arrays or sequences"),
         ({"x": np.array(1.0), "y": [2.0]}, "must be arrays or sequences"),
+        ({"x": {1.0, 2.0}, "y": [1.0, 2.0]}, "must be arrays or sequences"),
+        ({"x": {1.0: "a"}, "y": [1.0]}, "must be arrays or sequences"),
+        ({"x": "12", "y": [1.0, 2.0]}, "must be arrays or sequences"),
+        (None, "must be arrays or sequences"),
+        (np.ones((3, 2)), "must be arrays or sequences"),
+        ([{"x": 1.0, "y": 2.0}], "must be arrays or sequences"),
         ({"x": np.zeros((3, 1)), "y": [1.0] * 3}, "must hold finite numbers; .* Got 3 of 3 that are not"),
     ],
 )

@@ -169,6 +169,21 @@ def test_a_person_who_is_asked_two_pairs_of_a_column_counts_once(n_sampled, aske
     assert planned["table of age & city"] == pytest.approx(900 * (n_sampled or 3) / 3)
 
 
+@pytest.mark.parametrize("n_sampled", [2, None])
+def test_more_answers_of_a_person_shorten_the_planned_intervals(n_sampled):
+    policy, n, rng = replace(pairs_policy(RandomizedResponse), n_sampled=n_sampled), 4000, np.random.default_rng(0)
+    collector = Collector(policy)
+    for _ in range(n):
+        record = {"age": rng.uniform(0, 90), "city": "abc"[rng.integers(3)], "sex": "fm"[rng.integers(2)]}
+        collector.add(policy.vector(record, rng.bytes(8 * 60)))
+    planned = {one.what: one for one in policy.precision(n).estimates}
+    found = {"mean of age": collector.mean("age")}
+    found |= {f"shares of {name}": collector.frequencies(name) for name in ("city", "sex")}
+    for what, made in found.items():
+        assert np.sqrt(np.mean(made.standard_errors**2)) == pytest.approx(planned[what].standard_error, rel=0.03)
+        assert np.mean(made.high - made.low) / 2 == pytest.approx(planned[what].half_width, rel=0.03)
+
+
 def test_a_pair_with_a_column_of_one_value_has_a_precision():
     one = CategoryColumn("one", ("x",))
     pair = PairField("both", (one, AGE), RandomizedResponse(1.0, 2).integer_law)
