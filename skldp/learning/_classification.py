@@ -66,10 +66,10 @@ class ClassificationProtocol(LinearProtocol):
     Notes
     -----
     The shares of the classes are the model without slopes. Levels of the norms decide all radii (``NormLevels``). A
-    gradient at the current model is the mean of the contrasts of the class times the whitened terms, less what the
-    current model expects; so that every gradient is a report of that one mean. The expectation, its derivative, and
-    what clipping takes from both follow from simulated normal people with the reported second moments (``Likelihood``).
-    All reports enter the update of the regression (``posterior``). The prior says how far log odds may lie apart.
+    gradient at a model is the mean of the contrasts of the class times the whitened terms, less their expectation under
+    that model: every gradient reports the same mean. The expectation, its derivative and their loss by clipping follow
+    from simulated normal people with the reported second moments (``Likelihood``). All reports enter the update of the
+    regression (``posterior``). People report at its estimate given nonzero slopes. The prior limits the log odds.
 
     A weight of a class in the likelihood moves the log odds of that class by the logarithm of the weight wherever the
     model holds. So weights change the intercepts at the end, and lengthen no gradient.

@@ -110,7 +110,7 @@ class InferenceProtocol(RegressionProtocol):
         if not unknown.size:
             return []
         weights = ((np.array(self._state["scaling"]) @ unknown) ** 2).sum(axis=1)[1:]
-        return np.flatnonzero(weights >= weights.mean()).tolist()
+        return np.flatnonzero(weights >= weights.max() / 10).tolist()
 
     def _in_units(self) -> tuple[Floats, Floats]:
         """Return the affine map from the model's terms to those of the data."""

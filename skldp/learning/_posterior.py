@@ -145,16 +145,15 @@ def shrunk_means(values: Floats, errors: Floats | float) -> tuple[Floats, Floats
 def posterior(
     reports: Sequence[Gradients], known: Floats, unknown: Floats, base: Floats, models: Floats | None
 ) -> Posterior:
-    r"""Return the estimate of a model from all gradients that were reported.
+    r"""Return the estimates of a model from all gradients that were reported.
 
     Shapes: known, unknown (n_outcomes, n_terms), the two parts of the variances of the prior, the second of unknown
     scale; base (n_outcomes, n_terms), its means; models (n_scales, n_outcomes, n_terms), the estimates so far.
 
-    A gradient is a function of the model, linear near the estimate, and noise. The second moments that its derivative
-    follows from have errors, which are multiplied by the distance from the model at which people reported: reports far
-    from the estimate count less. The scale of the prior is unknown, and 0 with a given probability. Each
-    scale has an estimate, and errors, of its own; the result is the mean over them. So the slopes are 0 where the
-    reports do not contradict it.
+    A gradient is a function of the model, linear near the estimate, plus noise. The errors of its second moments grow
+    with the distance from the model at which people reported: reports far from the estimate count less. The scale of
+    the prior is unknown, and 0 with a given probability. Each scale has an estimate of its own. Their mean has slopes
+    near 0 unless the reports contradict it.
 
     References
     ----------

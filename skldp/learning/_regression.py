@@ -158,7 +158,7 @@ class RegressionProtocol(LinearProtocol):
         ]
 
     def _residual(self) -> Floats:
-        """Return the functional of the residual at the current model."""
+        """Return the functional of the residual at the model at which people report."""
         result: Floats = np.eye(self.n_features + 2)[-1] - np.array(self._state["asked_at"]) @ self._terms()
         return result
 

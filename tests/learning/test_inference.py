@@ -215,6 +215,17 @@ def rare(n, share, seed):
     return X, 0.1 + X @ SLOPES + 0.1 * np.random.default_rng([seed, 8]).standard_normal(n)
 
 
+@pytest.mark.parametrize("alike", [3, 2])
+@pytest.mark.parametrize("n_others", [0, 2])
+def test_all_features_that_are_equally_hidden_are_named(alike, n_others):
+    rng, n = np.random.default_rng(0), 30_000
+    X = np.column_stack([np.repeat(rng.uniform(-1, 1, (n, 1)), alike, axis=1), rng.uniform(-1, 1, (n, n_others))])
+    d = alike + n_others
+    learnt = InferenceProtocol(d, n, epsilon=8.0, low=[-1] * (d + 1), high=[1] * (d + 1))
+    simulate(learnt, X, 0.5 * X[:, 0], seeded())
+    assert f"of features {list(range(alike))}," in learnt.refusal
+
+
 @pytest.mark.few(1)
 @pytest.mark.parametrize("share", [0.5, 0.1, 0.05])
 def test_people_tell_how_much_products_are_cut_off(share, monkeypatch):
