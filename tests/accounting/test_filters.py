@@ -40,7 +40,6 @@ def test_a_domain_that_is_edited_later_is_the_one_that_was_given(name, made):
     assert person.realized_loss == pytest.approx(0.5)
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("max_examples", [12, pytest.param(2000, marks=pytest.mark.statistical)])
 @pytest.mark.parametrize("kind", [SimplifiedBayesianPrivacyFilter, BayesianPrivacyFilter])
 def test_no_adversary_gets_an_answer_beyond_the_budget(kind, max_examples):
