@@ -21,8 +21,8 @@ def rare_records(n):
 @pytest.mark.few(1)
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_rare_values_are_not_stretched_out_of_reach(seed):
-    # The target's own noise leaves .945, and eleven of twelve seeds reach .94. Where the variance that the radius left of
-    # them was taken for all they have, it was from .54 to .90.
+    # The target's own noise leaves .945, and eleven of twelve seeds reach .94. Where the variance that the radius left
+    # of them was taken for all they have, it was from .54 to .90.
     X, y = rare_records(20_000)
     low, high = np.append(np.full(8, -1.0), -2.5), np.append(np.full(8, 1.0), 2.5)
     protocol = RegressionProtocol(8, len(X), epsilon=30.0, low=low, high=high)
