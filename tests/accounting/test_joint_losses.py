@@ -95,6 +95,7 @@ def test_every_record_is_in_the_extended_region(data):
         assert np.ptp(after - before) <= extended.slack + 1e-12
 
 
+@pytest.mark.slow
 @settings(max_examples=8, deadline=None)
 @given(st.data())
 def test_truth_certificate_and_sum_are_in_order(data):

@@ -106,6 +106,7 @@ def test_no_answer_costs_more_than_its_epsilon(epsilon):
         assert most * (1 - 1e-3) <= realized_loss([query] * len(outputs), outputs).upper <= most * (1 + 2**-50) + 1e-17
 
 
+@pytest.mark.slow
 def test_filters_and_ledgers_take_such_questions(tmp_path):
     path, rows = tmp_path / "a.ledger", np.linspace(-1, 1, 40)[:, None]
     answers = iter([1, 0, 1, 0])

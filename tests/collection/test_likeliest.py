@@ -100,6 +100,7 @@ def test_shares_stay_as_even_as_the_certificate_allows():
     assert ((found - 1 / 400) ** 2).sum() < 0.7 * ((projected - 1 / 400) ** 2).sum()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
 def test_a_million_reports_of_many_categories_are_estimated():
     """Their table of bits would have 10^11 of them."""

@@ -84,7 +84,7 @@ def test_shares_and_errors_are_those_of_least_squares_written_out():
     np.testing.assert_allclose(found.standard_errors**2, scores.var(axis=0, ddof=1) / n + misfit, rtol=1e-9)
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "n_repeats"), [(2_000, 60), (20_000, 60), (200_000, 15)])
 def test_shares_are_unbiased_within_their_errors_for_any_number_of_people(n, n_repeats):
     errors, stated, _ = repeated(n, n_repeats, 0)
@@ -95,7 +95,7 @@ def test_shares_are_unbiased_within_their_errors_for_any_number_of_people(n, n_r
     assert stated[:, :3].mean() < 1.1 * np.sqrt(2_000 / n) * repeated(2_000, 60, 0)[1][:, :3].mean()
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "first", [0, 1], ids=["all frequent texts are listed", "two fifths of the people are not listed"]
 )
@@ -104,6 +104,7 @@ def test_intervals_hold_the_shares_of_10_000_people(first):
     assert (held.sum(axis=0) >= binom.ppf(1e-6, 100, 0.95)).all()
 
 
+@pytest.mark.slow
 def test_a_list_that_misses_a_frequent_text_says_so_and_has_larger_errors():
     for n in 20_000, 200_000:
         (errors, stated, _), (_, complete, _) = repeated(n, 8, 1), repeated(n, 8, 0)
@@ -168,6 +169,7 @@ def test_filters_of_any_width_are_read(n_bits, n_cohorts):
     np.testing.assert_allclose(found.values[:2], [0.75, 0.25], atol=0.2)
 
 
+@pytest.mark.slow
 def test_a_collector_estimates_texts_beside_other_fields(tmp_path):
     city = CategoryField("city", ("Bonn", "Ulm"), longitudinal_categories(3.0, 2.0, 2, "krr"))
     policy = Policy("words", (FEW, city), memo="permanent", n_sampled=1)

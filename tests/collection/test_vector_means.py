@@ -53,6 +53,7 @@ def test_the_means_of_groups_are_those_of_their_people(collector):
         collector.histogram("update")
 
 
+@pytest.mark.slow
 def test_the_planned_precision_is_that_of_vectors_at_the_bound():
     rng = np.random.default_rng(0)
     policy = Policy("a test", (VectorField.privunit("update", 3, 2.0, bound=2.0),))

@@ -27,6 +27,7 @@ def test_the_question_is_the_models_own_probability(model, of_class):
     np.testing.assert_allclose(query.unit_response(X), fitted.predict_proba(X)[:, place], atol=1e-9)
 
 
+@pytest.mark.slow
 def test_people_are_asked_and_their_mean_probability_is_estimated(tmp_path):
     """Each answer is 0 or 1; a second filter asks of another class under the same budgets."""
     with PrivacyLedger(6.0, bounds=(-1, 1), path=tmp_path / "a.ledger") as ledger:

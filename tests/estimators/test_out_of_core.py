@@ -121,6 +121,7 @@ def test_processes_write_large_memory_maps_each_with_its_own_noise(tmp_path, sma
     assert len({block.tobytes() for block in blocks}) > 290  # of 300
 
 
+@pytest.mark.slow
 def test_processes_count_what_they_moved_in_one_warning(tmp_path, small_blocks, recorded_tasks):
     _, out = memory_maps(tmp_path, n_rows=50, out_mode="r+")
     whole = np.load(tmp_path / "in.npy", mmap_mode="r+")

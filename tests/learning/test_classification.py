@@ -267,7 +267,7 @@ def few_people(log_odds, slope, n=2_000, seed=0):
     return X, (rng.random(n) < special.expit(log_odds + slope * X[:, 0])).astype(float)
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("log_odds", "slope"), [(-1.5, 0.0), (-1.5, 1.0), (-3.0, 1.0)])
 def test_few_people_do_not_lose_a_rare_class(log_odds, slope):
     """Where the noise is nearly all there is, the answer is close to that of the classes' shares alone."""

@@ -339,7 +339,7 @@ def test_people_report_at_the_model_that_holds_if_there_is_something_to_learn():
     assert ratios[0] > 1 + 1e-6
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["rounds", "once"])
 def test_half_of_the_people_cost_no_more_than_half_of_the_people(kind):
     """Whoever does not answer is lost, and nothing else."""
@@ -391,7 +391,7 @@ def test_the_mean_alone_is_told_within_wide_bounds():
     ).standard_error(2_000)
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["rounds", "once"])
 def test_a_large_epsilon_is_no_worse(kind):
     """Of many products noise is far more than of a gradient's numbers."""

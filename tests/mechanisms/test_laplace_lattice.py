@@ -155,6 +155,7 @@ def test_in_one_dimension_every_cell_has_the_mass_of_the_density():
         assert found[cell,] == pytest.approx(below[1] - below[0], abs=3e-3)
 
 
+@pytest.mark.slow
 def test_in_two_dimensions_every_cell_has_the_mass_of_the_density():
     found, width = cells_of_words(2, 16, 1.5), 1.5
 

@@ -45,7 +45,7 @@ def tasks_of(kind, epsilon):
     return tasks
 
 
-@pytest.mark.few(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [4.0, 1.0])
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_guarantee_of_every_task_stands_and_is_nearly_reached(kind, epsilon, fixed_noise):

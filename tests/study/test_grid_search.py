@@ -103,6 +103,7 @@ def test_in_a_pickled_search_over_two_grids(fixed_noise):
     assert search.best_params_ == {"toysigns__epsilon": 40}
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
 def test_a_model_that_learns_without_rows_is_searched_as_any_other():
     rng = np.random.default_rng(0)

@@ -59,7 +59,7 @@ def release_of(name):
     return study_pipeline(name, CLASSIFICATION, settings)[0].set_params(features__epsilon=EPSILON)[:1]
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.PrivacyGuaranteeWarning")
 @pytest.mark.parametrize("compared", BASELINES)
 def test_baselines_reach_the_clean_score(compared):
