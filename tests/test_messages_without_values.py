@@ -365,6 +365,7 @@ def test_mechanisms_of_targets_tell_no_value(name):
         hear("at the end", lambda: fitted)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("name", MODELS)
 def test_models_tell_no_row_and_no_target(name):
     model, y = MODELS[name], LABELS["numbers"]

@@ -582,6 +582,7 @@ FORK_IN_THE_MIDDLE = """if True:
 """
 
 
+@pytest.mark.slow
 @forked
 def test_a_child_of_a_half_written_call_ends_without_undoing_it(tmp_path):
     """The child ends as an interpreter does, with all that it frees; the journal is on the disk meanwhile."""

@@ -112,6 +112,7 @@ def test_the_accountant_of_google_agrees_on_our_masses():
             assert max(found) == pytest.approx(ours, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_other_groups_hide_a_person():
     one, two, n = RandomizedResponse(2.0, 2), RandomizedResponse(1.0, 2), 1_000
     alone, same, other = (shuffled(one, n, 1e-6, others=more).epsilon for more in ([], [(one, n)], [(two, n)]))

@@ -131,6 +131,7 @@ def pairs_policy(kind, n_knots=3):
     return Policy("pairs", (pair(AGE, CITY), pair(CITY, SEX), pair(SEX, AGE)), n_sampled=1)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("kind", "near"),
     [(RandomizedResponse, 0.03), (SubsetSelection, 0.03), (UnaryEncoding, 0.1), (LocalHashing, 0.2)],

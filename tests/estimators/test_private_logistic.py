@@ -127,6 +127,7 @@ def test_more_people_by_partial_fit():
         few.partial_fit(X[:100], LABELS[:100])
 
 
+@pytest.mark.slow
 def test_weights_of_classes_go_by_name():
     model = PrivateLogisticRegression(4.0, classes=CLASSES, seed=0)
     plain = clone(model).fit(X, LABELS)

@@ -235,6 +235,7 @@ def test_an_array_of_other_numbers_is_a_change():
         estimator.set_params(bounds=np.array([-9.0, 9.0])).transform(X)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("cls", FITTED)
 def test_what_was_not_changed_or_changes_nothing_is_released(cls):
     estimator = FITTED[cls]()

@@ -215,6 +215,7 @@ def rare(n, share, seed):
     return X, 0.1 + X @ SLOPES + 0.1 * np.random.default_rng([seed, 8]).standard_normal(n)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("alike", [3, 2])
 @pytest.mark.parametrize("n_others", [0, 2])
 def test_all_features_that_are_equally_hidden_are_named(alike, n_others):

@@ -75,7 +75,7 @@ CASES = [
 ]
 
 
-@pytest.mark.few(14)
+@pytest.mark.few(4)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: str(case.estimator))
 def test_the_exact_epsilon_stands(case, fixed_noise):
     with warnings.catch_warnings():
