@@ -44,7 +44,7 @@ class ProtocolEstimator(GuaranteeMixin, BaseEstimator, ABC):
     n_jobs: int | None
     protocol_: Any
     _parameter_constraints: dict = {"epsilon": EPSILON, "bounds": BOUNDS_BY_COLUMN, **NOISE_PARAMETERS}
-    # What is predicted if there are too few people.
+    # Prediction of a fit with too few people, for its warning.
     _without_features: str
 
     @fit_context(prefer_skip_nested_validation=True)

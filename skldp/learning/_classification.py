@@ -158,7 +158,7 @@ class ClassificationProtocol(LinearProtocol):
 
     def _vector_lengths(self) -> set[int]:
         n_contrasts = self.n_classes - 1
-        return super()._vector_lengths() | {max(2, self.n_terms * n_contrasts), max(2, n_contrasts)}
+        return super()._vector_lengths() | {self.n_terms * n_contrasts, max(2, n_contrasts)}
 
     def _plan(self) -> list[tuple[str, int]]:
         """Return the steps with their numbers of people, from public numbers only."""
@@ -255,7 +255,7 @@ class _ClassGradient(Question[ClassificationProtocol]):
 
     def radius(self, protocol: ClassificationProtocol) -> float:
         rows = protocol._rows()
-        noise = protocol._noise_of(max(2, protocol.n_terms * (protocol.n_classes - 1)), "gradient")
+        noise = protocol._noise_of(protocol.n_terms * (protocol.n_classes - 1), "gradient")
         likelihood, model = protocol._likelihood(rows), protocol._whitened_model(rows)
         sizes, chances = likelihood.residuals(model, np.array(protocol._state["shares"]))
         return self._levels(protocol).clipping_of_residuals(noise, sizes, chances)[0]

@@ -63,12 +63,12 @@ class InferenceProtocol(RegressionProtocol):
     @property
     def refusal(self) -> str:
         """Reason for a missing estimate, or an empty text."""
-        state, told = self._state, [self._state[name] for name in ("first", "second")]
+        state, steps = self._state, [self._state[name] for name in ("first", "second")]
         if not self.asks_for_errors:
             needed = n_people_for_intervals(self)
             rule = f"It takes at least {needed:,} people for standard errors at epsilon {self.epsilon:.4g}."
             return f"{rule} Got {self.n_people:,} people."
-        if state["start"] is None or any(one is None or one["cohorts"] < 2 for one in told):
+        if state["start"] is None or any(one is None or one["cohorts"] < 2 for one in steps):
             return "At least two of the cohorts of each of the last two tasks must have answered. Got fewer."
         if state["terms_cut"] > _MOST_CUT:
             return (
@@ -192,7 +192,7 @@ class _Gram(Question[InferenceProtocol]):
     def radius(self, protocol: InferenceProtocol) -> float:
         people = max(1, protocol._people_of("gram") // _N_GRAMS)
         noise = gram_edge(1.0, protocol.n_terms, protocol.epsilon, people)
-        # Of both cohorts, second moments that count as known stand out of the noise.
+        # The noise of both cohorts together stays below the least second moment that counts as known.
         most = LEAST_VARIANCE / noise * math.sqrt(_N_GRAMS)
         return min(protocol._gram_levels().radius_within(_GRAM_CUT, noise), most)
 
@@ -200,8 +200,8 @@ class _Gram(Question[InferenceProtocol]):
         state, scaling = protocol._state, np.array(protocol._state["scaling"])
         state["terms_cut"] += protocol._gram_levels().bias(task.radius) / _N_GRAMS
         moments = symmetric_matrix(task.mean(report), protocol.n_terms)
-        told = [scaling.T.tolist(), moments.tolist(), task.standard_error(report.n_people)]
-        state["grams"] = [*state["grams"], told]
+        reported = [scaling.T.tolist(), moments.tolist(), task.standard_error(report.n_people)]
+        state["grams"] = [*state["grams"], reported]
         moments, variances = protocol._gram()
         values, vectors = np.linalg.eigh(moments)
         # Directions that do not stand out are scaled by the noise.
@@ -228,10 +228,10 @@ class _Newton(Question[InferenceProtocol]):
 
     def learn(self, protocol: InferenceProtocol, task: Task, report: Report) -> None:
         state = protocol._state
-        state[self._name] = told = scatter(state[self._name], task.mean(report), report.n_people)
+        state[self._name] = spread = scatter(state[self._name], task.mean(report), report.n_people)
         if self._name == "first" and state["grams"]:
             inverse, _ = inverse_where_known(*protocol._gram())
-            step = np.array(state["scaling"]) @ inverse @ np.array(told["sum"]) / told["people"]
+            step = np.array(state["scaling"]) @ inverse @ np.array(spread["sum"]) / spread["people"]
             state["start"] = (np.array(state["beta"]) + step).tolist()
 
 

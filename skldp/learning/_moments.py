@@ -194,7 +194,7 @@ class _Products(Question[MomentsProtocol]):
 
     def radius(self, protocol: MomentsProtocol) -> float:
         step, k = protocol._state["step"], protocol.n_features
-        # Of a whitened square, for a radius of 1.
+        # Noise of a whitened square, for a radius of 1.
         variance = noise_variance(n_products(k + 1), protocol.epsilon) / max(1, protocol.n_wanted)
         noise, levels = math.sqrt(variance) * math.sqrt(k), protocol._levels_of_products()
         if step < len(protocol._steps) - 1:

@@ -98,10 +98,10 @@ def combine_moments(rows: Floats, reports: Sequence[Moments]) -> Moments:
     return Moments(rows, total / weights, 1 / weights)
 
 
-def combine_reports(rows: Floats, told: Sequence[Sequence[Any]]) -> tuple[Floats, Floats]:
+def combine_reports(rows: Floats, reported: Sequence[Sequence[Any]]) -> tuple[Floats, Floats]:
     """Combine reports of functionals, their moments and one standard error; return moments and variances."""
     size = (len(rows),) * 2
-    reports = [Moments(np.array(own), np.array(values), np.full(size, error**2)) for own, values, error in told]
+    reports = [Moments(np.array(own), np.array(values), np.full(size, error**2)) for own, values, error in reported]
     return combine_moments(rows, reports)[1:]
 
 

@@ -277,11 +277,11 @@ class Protocol(ABC):
 
     def _levels_of(self, question: str, expected: float, degrees: int = 1) -> NormLevels:
         """Return the distribution of norms that is known, or expected before anybody reports them."""
-        told = self._state["levels"].get(question)
-        if told is None:
+        known = self._state["levels"].get(question)
+        if known is None:
             return NormLevels(16 * expected, np.zeros(N_LEVELS), 1e6, 1, expected, degrees)
-        error = levels_error(self.epsilon, told["people"])
-        return NormLevels(told["top"], np.array(told["shares"]), error, told["people"], expected, degrees)
+        error = levels_error(self.epsilon, known["people"])
+        return NormLevels(known["top"], np.array(known["shares"]), error, known["people"], expected, degrees)
 
     def _make_task(
         self, functionals: Floats, form: str, answer: str, radius: float = math.inf, n_classes: int = 0

@@ -124,7 +124,7 @@ class RegressionProtocol(LinearProtocol):
         return self.n_terms + 1
 
     def _vector_lengths(self) -> set[int]:
-        return super()._vector_lengths() | {max(2, self.n_terms)}
+        return super()._vector_lengths() | {self.n_terms}
 
     def _plan(self) -> list[tuple[str, int]]:
         """Return the steps with their numbers of people, from public numbers only."""
@@ -185,7 +185,7 @@ class RegressionProtocol(LinearProtocol):
         for (row, n_reports), cohorts in groupby(state["gradients"], key=lambda one: one[:2]):
             rows = np.array(state["rows"][row])
             moments, unknown, _ = self._expected_moments(rows, n_reports)
-            values, noises, asked_at = (np.array(one) for one in zip(*(told[2:] for told in cohorts), strict=True))
+            values, noises, asked_at = (np.array(one) for one in zip(*(one[2:] for one in cohorts), strict=True))
             values = values + asked_at @ np.linalg.inv(rows) @ moments
             reports.append(LinearGradients(rows, moments, unknown, values[:, None], noises, asked_at[:, None]))
         models = None if state["models"] is None else np.array(state["models"])
@@ -261,7 +261,7 @@ class _Gradient(Question[RegressionProtocol]):
         return np.vstack([protocol._rows() @ protocol._terms(), protocol._residual()]), "gradient"
 
     def radius(self, protocol: RegressionProtocol) -> float:
-        noise = protocol._noise_of(max(2, protocol.n_terms), "gradient")
+        noise = protocol._noise_of(protocol.n_terms, "gradient")
         return self._levels(protocol).radius_of_gradients(noise)
 
     def learn_levels(self, protocol: RegressionProtocol, task: Task, report: Report) -> None:

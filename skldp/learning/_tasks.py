@@ -268,7 +268,7 @@ class Task:
         def run(part: slice, stream: Noise) -> Floats:
             chosen = part if rows is None else rows[part]
             answers = self.answers(features[chosen], target[chosen], stream)
-            # Whole numbers, exact as doubles.
+            # Doubles hold these integers exactly.
             return np.asarray(np.rint(answers.sum(axis=0) / self._integers[0]))
 
         if n_threads <= 1 or len(parts) == 1:

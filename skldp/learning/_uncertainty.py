@@ -179,7 +179,7 @@ def newton_steps(
     return Estimate(values, covariance, np.diag(noise), first["cohorts"] + second["cohorts"] - 2)
 
 
-def _spread(told: dict[str, Any]) -> tuple[int, Floats, Floats]:
+def _spread(sums: dict[str, Any]) -> tuple[int, Floats, Floats]:
     """Return the number of people, the mean, and the standard deviation of one person, from cohort means."""
-    n, mean = told["people"], np.array(told["sum"]) / told["people"]
-    return n, mean, (np.array(told["squares"]) - n * np.outer(mean, mean)) / (told["cohorts"] - 1)
+    n, mean = sums["people"], np.array(sums["sum"]) / sums["people"]
+    return n, mean, (np.array(sums["squares"]) - n * np.outer(mean, mean)) / (sums["cohorts"] - 1)
