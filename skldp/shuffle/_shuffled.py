@@ -142,7 +142,7 @@ def shuffled(
     share = min(1.0, n / (everybody - colluding) * (1 + 2.0**-50))
     honest = min(n - colluding, MOST_PEOPLE)
     found = pair_laws(mechanism)
-    groups = _groups_of_two_answers([(mechanism, n), *others], colluding) if found.chances or others else ()
+    groups = _groups_of_two_answers((mechanism, n), others, colluding) if found.chances or others else ()
     one_round: TwoAnswers | _Blanket = _Blanket(found.laws, honest, local.epsilon)
     if groups and sum(group.n for group in groups) <= MOST_COUNTED:
         one_round = TwoAnswers(groups)
@@ -243,11 +243,12 @@ def _largest_loss(laws: tuple[BlanketLaw, ...]) -> float:
     return max(float(np.log(law.own / law.other).max()) for law in laws)
 
 
-def _groups_of_two_answers(groups: Sequence[tuple[Any, int]], colluding: int) -> tuple[Group, ...]:
+def _groups_of_two_answers(first: tuple[Any, int], others: Any, colluding: int) -> tuple[Group, ...]:
     found = []
-    if not all(isinstance(one, tuple | list) and len(one) == 2 for one in groups):
+    is_sequence = isinstance(others, Sequence)
+    if not is_sequence or not all(isinstance(one, tuple | list) and len(one) == 2 for one in others):
         raise ValueError("others must be pairs of a mechanism and a number of people; got something else.")
-    for mechanism, n in groups:
+    for mechanism, n in (first, *others):
         check_integer("n", n, least=1, most=2**62)
         chances = pair_laws(mechanism).chances
         if chances is None:

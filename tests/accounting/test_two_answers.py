@@ -143,7 +143,7 @@ def test_groups_need_two_answers(mechanism):
         shuffled(Duchi(1.0), 10, 1e-6, others=[(mechanism, 10)])
     with pytest.raises(ValueError, match="n must be"):
         shuffled(Duchi(1.0), 10, 1e-6, others=[(Duchi(1.0), 0)])
-    for others in ([mechanism], (Duchi(1.0), 10), [(Duchi(1.0),)]):
+    for others in ([mechanism], (Duchi(1.0), 10), [(Duchi(1.0),)], 5):
         with pytest.raises(ValueError, match="others must be pairs"):
             shuffled(Duchi(1.0), 10, 1e-6, others=others)
 
