@@ -8,15 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from skldp._arrays import as_numbers
+from skldp._arrays import Floats, as_numbers
 from skldp._checks import check_epsilon, is_number
 from skldp.exceptions import BudgetExhaustedError
 from skldp.learning._protocol import Protocol
 from skldp.learning._reports import Report
 from skldp.learning._tasks import Task
 from skldp.mechanisms._noise import Noise, noise_from
-
-Floats = npt.NDArray[np.float64]
 
 
 class Person:
