@@ -175,9 +175,7 @@ class NoiseAwareDiscriminant(GuaranteeMixin, LinearScores, BaseEstimator):
     Parameters
     ----------
     mechanism : transformer or RowMechanism
-        Mechanism that released the rows: a fitted transformer, its ``mechanism_``, or an unfitted transformer, a clone
-        of which is fitted to the shape of the releases. Releases must be unbiased and identify second moments, as do
-        PrivUnit, multivariate Laplace noise, and numeric mechanisms with at least two features per row.
+        Mechanism that released the rows, as in :class:`NoiseAwareLinearRegression`, without a target.
     label_mechanism : LabelRR or LabelLaplace, default=None
         Mechanism that released the labels, fitted or with declared `classes`. None if the labels are true.
     public : array-like of shape (n_public, n_features), default=None
@@ -262,18 +260,17 @@ class NoiseAwareDiscriminant(GuaranteeMixin, LinearScores, BaseEstimator):
         labels = labels_1d(y)
         check_consistent_length(rows, labels)
         mechanism, guarantee = law_of_releases(self.mechanism, rows.shape[1], "mechanism")
-        label_mechanism = self._of_the_labels()
-        classes = learnt_values(labels) if label_mechanism is None else label_mechanism.classes_
+        law, public = self._of_the_labels(), None
+        classes = learnt_values(labels) if law is None else law.classes_
         if len(classes) < 2:
             raise ValueError("y must have at least 2 classes. Got one class instead.")
-        codes = encode(labels, classes, "y")
-        flip_matrix = np.eye(len(classes)) if label_mechanism is None else label_mechanism.flip_matrix_
-        claims = [] if label_mechanism is not None else ["labels are as they were given"]
-        public = None
+        flip_matrix = np.eye(len(classes)) if law is None else law.flip_matrix_
+        members = unbiased_members(encode(labels, classes, "y"), flip_matrix)
+        claims = ["labels are as they were given"] if law is None else []
         if self.public is not None:
             public = as_table(self.public, "public", rows.shape[1]).astype(np.float64)
             claims.append("`public` is assumed to be public and independent of these people")
-        learnt = discriminant_of_releases(rows, unbiased_members(codes, flip_matrix), mechanism, public)
+        learnt = discriminant_of_releases(rows, members, mechanism, public)
         self.mechanism_, self.classes_ = mechanism, classes
         self._set_logits(*learnt)
         self.privacy_guarantee_ = _computed_from(guarantee, self._label_guarantee(), claims)

@@ -105,8 +105,6 @@ class ClassificationProtocol(LinearProtocol):
             # Covariance of the errors of the contrasts of the logarithms of the shares.
             "shares_error": np.zeros((n_classes - 1, n_classes - 1)).tolist(),
         }
-        # The class has no centre.
-        self._state["center"][-1] = 0.0
 
     @property
     def sufficiency(self) -> float:
@@ -181,10 +179,8 @@ class ClassificationProtocol(LinearProtocol):
         known = np.zeros((self.n_classes - 1, self.n_terms))
         squares = (rows[:, 1:] ** 2).mean(axis=1)
         unknown = known + LOG_ODDS / (self.n_terms + squares)
-        known[:, 0] = np.diag(turned.T @ np.array(state["shares_error"]) @ turned)
-        unknown[:, 0] = LOG_ODDS * (1 + min(1.0, state["center_error"] / state["width"] ** 2))
-        for one in (known, unknown):
-            one[:, 0] /= rows[0, 0] ** 2
+        known[:, 0] = np.diag(turned.T @ np.array(state["shares_error"]) @ turned) / rows[0, 0] ** 2
+        unknown[:, 0] = LOG_ODDS * (1 + min(1.0, state["center_error"] / state["width"] ** 2)) / rows[0, 0] ** 2
         return known, unknown
 
 

@@ -69,17 +69,13 @@ class DiscriminantProtocol(Protocol):
         self._inside = None if self._public is None else self._public_inside(self._public)
         # Vectors of a ball may all be as long as its radius.
         self._known_levels = NormLevels(1.0, np.eye(N_LEVELS)[0], _KNOWN, self.n_people, 1.0) if self.in_ball else None
-        self._state = {
-            "step": 0,
-            "center": [0.0] * (n_features + 1),
+        self._state |= {
             "shares": [1 / n_classes] * n_classes,
-            "levels": {},
             "axes": np.eye(n_features).tolist(),
             "variances": None,
             "n_directions": n_features,
             "tensor": np.zeros((n_classes - 1, n_features)).tolist(),
             "error": 0.0,
-            "last": None,
         }
         if self._inside is not None:
             self._look_at_public(self._inside)

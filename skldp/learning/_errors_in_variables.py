@@ -38,11 +38,8 @@ def least_squares_of_releases(rows: Floats, target: Floats, mechanism: RowMechan
     the groups' estimating equations :math:`S_{xy} - S_{xx} \hat\beta` has the law of the errors (a sandwich).
 
     Noise hides a direction whose corrected variance is less than four standard errors above 0. The variance is raised
-    to that, which shrinks the coefficients, and they have no standard errors.
-
-    References
-    ----------
-    Fuller, "Measurement Error Models", 1987, section 2.2.
+    to that, which shrinks the coefficients, and they have no standard errors. Fuller, "Measurement Error Models", 1987,
+    section 2.2.
     """
     n, d = rows.shape
     n_groups = min(n, _MOST_GROUPS)

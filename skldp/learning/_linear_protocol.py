@@ -50,12 +50,9 @@ class LinearProtocol(Protocol):
 
     def _state_of_features(self) -> dict[str, Any]:
         """Return the state before anything is reported."""
-        return {
-            "step": 0,
-            "center": [0.0] * (self.n_features + 1),
+        return self._state | {
             # Variance of the error of a feature's centre.
             "center_error": 0.0,
-            "levels": {},
             "width": EXPECTED_DEVIATION,
             # The functionals of the terms that products and gradients were about, and what was reported of them.
             "rows": [],
@@ -63,7 +60,6 @@ class LinearProtocol(Protocol):
             "gradients": [],
             # The estimates under each scale of the prior.
             "models": None,
-            "last": None,
         }
 
     @property

@@ -167,12 +167,8 @@ def shrunk_covariance(rows: Floats) -> Floats:
 def likeliest_numbers(reported: Floats, error: float) -> Floats:
     """Return posterior means of numbers in [-1, 1] with normal errors, under their maximum-likelihood prior.
 
-    Shapes: reported (n,); returns (n,).
-
-    References
-    ----------
-    Kiefer and Wolfowitz, 1956; Jiang and Zhang, "General maximum likelihood empirical Bayes estimation of normal
-    means", 2009.
+    Shapes: reported (n,); returns (n,). Kiefer and Wolfowitz, 1956; Jiang and Zhang, "General maximum likelihood
+    empirical Bayes estimation of normal means", 2009.
     """
     inside = np.clip(reported, -1, 1)
     if error < _SMALL:

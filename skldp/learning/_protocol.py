@@ -104,7 +104,7 @@ class Protocol(ABC):
         # Refuse impossible settings before any task is published.
         self._task_of_a_number()
         self._steps: list[tuple[str, int]] = []
-        self._state: dict[str, Any] = {}
+        self._state: dict[str, Any] = {"step": 0, "center": [0.0] * (n_features + 1), "levels": {}, "last": None}
 
     @property
     def sufficiency(self) -> float:
@@ -151,23 +151,11 @@ class Protocol(ABC):
         return self._open[1]
 
     def next(self, reports: Report | Iterable[Report] | None) -> Task | None:
-        """Add the report of a cohort, and return the next task.
+        """Add the reports of a cohort, in any order, and return the next task, or None when all is done.
 
-        Parameters
-        ----------
-        reports : Report, or iterable of Report, or None
-            Of the open task, in any order; None or empty without answers. A report holds no names: a repeated one
-            counts twice, which only the number of people shows.
-
-        Returns
-        -------
-        Task or None
-            None when all is done.
-
-        Raises
-        ------
-        ValueError
-            If a report is of another task, there are more people than were asked, or all is done; nothing changes then.
+        The reports are None or empty without answers. They hold no names: a repeated one counts twice, which only the
+        number of people shows. Raises ValueError if a report is of another task, there are more people than were asked,
+        or all is done; nothing changes then.
         """
         task, (name, n_wanted) = self.task, self._open
         if task is None:
@@ -197,10 +185,7 @@ class Protocol(ABC):
     def add(self, reports: Report | Iterable[Report]) -> None:
         """Add answers to the task that stays open, in any order with identical results.
 
-        Raises
-        ------
-        ValueError
-            If no task stays open, or a report is of another one; nothing changes then.
+        Raises ValueError if no task stays open, or a report is of another one; nothing changes then.
         """
         task = self.frozen_task
         if task is None:

@@ -81,7 +81,7 @@ class RegressionProtocol(LinearProtocol):
     ) -> None:
         super().__init__(n_features, n_people, epsilon, low, high, kind)
         self._stays_open = "products" if self.kind == "once" else ""
-        # Earlier groups of reported gradients, which do not change any more.
+        # Groups of reported gradients before the last one: they do not change any more.
         self._earlier: dict[tuple[int, int], Gradients] = {}
         self._steps = self._plan()
         self._state = self._state_of_features() | {
@@ -160,10 +160,9 @@ class RegressionProtocol(LinearProtocol):
         state["gradients"] = [*state["gradients"], [*asked, (value / kept).tolist(), noise / kept, state["asked_at"]]]
         reports = []
         for (row, n_reports), cohorts in groupby(state["gradients"], key=lambda one: one[:2]):
-            group = self._earlier.get((row, n_reports)) or self._group(row, n_reports, cohorts)
+            reports.append(self._earlier.get((row, n_reports)) or self._group(row, n_reports, cohorts))
             if [row, n_reports] != asked:
-                self._earlier[row, n_reports] = group
-            reports.append(group)
+                self._earlier[row, n_reports] = reports[-1]
         models = None if state["models"] is None else np.array(state["models"])
         found = posterior(reports, *self._prior(), np.zeros((1, self.n_terms)), models)
         state["beta"], state["asked_at"] = found.mean[0].tolist(), found.mean_if_any[0].tolist()
@@ -197,8 +196,7 @@ class _Target(Question[RegressionProtocol]):
 
     def learn(self, protocol: RegressionProtocol, task: Task, report: Report) -> None:
         state = protocol._state
-        kept = self.levels(protocol).kept(task.radius) if "target" in state["levels"] else 1.0
-        kept = max(kept, _LEAST_KEPT)
+        kept = max(_LEAST_KEPT, self.levels(protocol).kept(task.radius)) if "target" in state["levels"] else 1.0
         sampled = min(task.radius, state["deviation"]) ** 2 / report.n_people
         error = (task.standard_error(report.n_people) ** 2 + sampled) / kept**2
         weight = state["target_error"] / (state["target_error"] + error)
@@ -237,8 +235,7 @@ class _Gradient(Question[RegressionProtocol]):
         return np.vstack([protocol._rows() @ protocol._terms(), protocol._residual()]), "gradient"
 
     def radius(self, protocol: RegressionProtocol) -> float:
-        noise = protocol._noise_of(protocol.n_terms, "gradient")
-        return self.levels(protocol).radius_of_gradients(noise)
+        return self.levels(protocol).radius_of_gradients(protocol._noise_of(protocol.n_terms, "gradient"))
 
     def learn_levels(self, protocol: RegressionProtocol, task: Task, report: Report) -> None:
         # Gradients have the same units in all cohorts.

@@ -238,20 +238,9 @@ class Task:
     ) -> Report:
         """Release the answers of some people, and sum them.
 
-        Parameters
-        ----------
-        X : array-like of shape (n, n_features)
-        y : array-like of shape (n,)
-        noise : Noise
-        rows : ndarray of int, default=None
-            Positions of the people, without repetition; None for all.
-        n_threads : int, default=1
-            Does not change the report.
-
-        Raises
-        ------
-        ValueError
-            If a number is NaN or infinite, a shape is wrong, a person is there twice, or there is none.
+        Shapes: X (n, n_features), y (n,), rows (n_chosen,), the positions of the people; None for all. The report does
+        not depend on `n_threads`. Raises ValueError if a number is NaN or infinite, a shape is wrong, a person is there
+        twice, or there is none.
         """
         features, target = as_numbers(X, "X"), as_numbers(y, "y")
         shape = (len(target) if target.ndim else -1, len(self.low) - 1)
@@ -308,10 +297,7 @@ class Task:
     def mean(self, report: Report) -> Floats:
         """Return the mean of a report, unbiased within the radius; of levels, the share of people at each.
 
-        Raises
-        ------
-        ValueError
-            If the report is of another task, or cannot be of this one.
+        Raises ValueError if the report is of another task, or cannot be of this one.
         """
         self.check(report)
         mean = np.array([total / report.n_people for total in report.sums])
