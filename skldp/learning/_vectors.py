@@ -50,5 +50,5 @@ def class_gradients(u: Floats, target: Floats, n_classes: int) -> Floats:
     errors = -special.softmax(u[:, -n_classes:], axis=1)
     codes = np.rint((target + 1) / 2 * (n_classes - 1)).astype(np.intp)
     errors[np.arange(len(u)), codes] += 1
-    told = errors @ contrasts(n_classes)
-    return (told[:, :, None] * u[:, None, :-n_classes]).reshape(len(u), -1)
+    residuals = errors @ contrasts(n_classes)
+    return (residuals[:, :, None] * u[:, None, :-n_classes]).reshape(len(u), -1)
