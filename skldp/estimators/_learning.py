@@ -11,6 +11,7 @@ from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 
+from skldp._arrays import Floats
 from skldp._checks import check_epsilon
 from skldp.domains._domain import Box
 from skldp.estimators._base import warn_out_of_domain
@@ -22,7 +23,11 @@ from skldp.learning._protocol import Protocol
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import noise_from
 
-_Array = npt.NDArray[np.float64]
+
+def unqualified(method: Any) -> Any:
+    """Name a method without its class: the TypeError of a wrong argument then names no private base class."""
+    method.__qualname__ = method.__name__
+    return method
 
 
 def takes_more(estimator: Any) -> bool:
@@ -46,8 +51,11 @@ class ProtocolEstimator(GuaranteeMixin, BaseEstimator, ABC):
     _parameter_constraints: dict = {"epsilon": EPSILON, "bounds": BOUNDS_BY_COLUMN, **NOISE_PARAMETERS}
     # Prediction of a fit with too few people, for its warning.
     _without_features: str
+    # Part of the domain that is learnt from the rows.
+    _learnt = ""
 
     @fit_context(prefer_skip_nested_validation=True)
+    @unqualified
     def fit(self, X: npt.ArrayLike, y: Any) -> Self:
         """Fit the model; every row is one person who reports once.
 
@@ -65,26 +73,20 @@ class ProtocolEstimator(GuaranteeMixin, BaseEstimator, ABC):
         return self._fit(X, y)
 
     @available_if(takes_more)
+    @unqualified
     def partial_fit(self, X: npt.ArrayLike, y: Any) -> Self:
         """Collect reports of more people for the open task. Each person may report once.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-
-        Returns
-        -------
-        self : object
+        Shapes: X (n_samples, n_features), y (n_samples,). The parameters must be those of `fit`.
         """
         return self._fit_more(X, y) if "_guarantee_at_fit" in vars(self) else self.fit(X, y)
 
-    def _fit(self, X: Any, y: Any, *, learnt: str = "", classes: Any = None) -> Self:
-        """Run a protocol; ``learnt`` names the part of the domain that is learnt from the rows."""
+    def _fit(self, X: Any, y: Any) -> Self:
         self._forget_guarantee()
         check_epsilon(self.epsilon)
-        rows, target = self._records(X, y, reset=True, classes=classes)
-        protocol = self._protocol(len(rows))
+        rows, target = self._records(X, y, reset=True)
+        # Declared bounds at fit: predictions are clipped to these, whatever `set_params` changes later.
+        protocol, self._box = self._protocol(len(rows)), self._domain()
         if not protocol.is_enough:
             warnings.warn(
                 f"Noise hides the relations between columns: {self._without_features} predicted. Got "
@@ -98,7 +100,7 @@ class ProtocolEstimator(GuaranteeMixin, BaseEstimator, ABC):
         self.protocol_, self._n_calls = protocol, 0
         self._warn_moved(rows, target)
         self._learn()
-        attach_guarantee(self, self._promise(protocol.guarantee()), learnt, "classes=[...]")
+        attach_guarantee(self, self._promise(protocol.guarantee()), self._learnt, "classes=[...]")
         return self
 
     def _fit_more(self, X: Any, y: Any) -> Self:
@@ -117,12 +119,16 @@ class ProtocolEstimator(GuaranteeMixin, BaseEstimator, ABC):
         return self
 
     @abstractmethod
-    def _records(self, X: Any, y: Any, *, reset: bool, classes: Any = None) -> tuple[_Array, _Array]:
+    def _records(self, X: Any, y: Any, *, reset: bool) -> tuple[Floats, Floats]:
         """Return validated rows and targets."""
 
     @abstractmethod
     def _protocol(self, n_people: int) -> Protocol:
         """Return the protocol for this many people."""
+
+    def _settings(self, n_people: int) -> dict[str, Any]:
+        """Return what every protocol is made of but the bounds."""
+        return {"n_features": self.n_features_in_, "n_people": n_people, "epsilon": float(self.epsilon)}
 
     @abstractmethod
     def _domain(self) -> Box:
@@ -132,7 +138,7 @@ class ProtocolEstimator(GuaranteeMixin, BaseEstimator, ABC):
     def _learn(self) -> None:
         """Set the fitted attributes from ``protocol_``."""
 
-    def _prepared(self, rows: _Array, target: _Array) -> tuple[_Array, _Array]:
+    def _prepared(self, rows: Floats, target: Floats) -> tuple[Floats, Floats]:
         """Return the records in the form that the protocol takes."""
         return rows, target
 
@@ -140,11 +146,11 @@ class ProtocolEstimator(GuaranteeMixin, BaseEstimator, ABC):
         """Return the protocol's guarantee and its assumptions."""
         return guarantee
 
-    def _warn_moved(self, rows: _Array, target: _Array) -> None:
-        warn_moved(rows, target, self._domain(), input_names(self))
+    def _warn_moved(self, rows: Floats, target: Floats) -> None:
+        warn_moved(rows, target, self._box, input_names(self))
 
 
-def warn_moved(X: npt.NDArray[np.float64], y: npt.NDArray[np.float64], box: Box, names: Sequence[str]) -> None:
+def warn_moved(X: Floats, y: Floats, box: Box, names: Sequence[str]) -> None:
     """Warn of values outside the declared bounds, by column, the target last."""
     ends = zip((*X.T, y), *box.ends, strict=True)
     *moved, targets = [np.count_nonzero((one < low) | (one > high)) for one, low, high in ends]

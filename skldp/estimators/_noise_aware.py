@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from skldp._arrays import as_numbers
+from skldp._arrays import Floats, as_numbers
 from skldp.estimators._base import law_of_releases
 from skldp.estimators._class_codes import encode, labels_1d, learnt_values
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, own_guarantee
@@ -23,8 +23,6 @@ from skldp.learning._linear_rule import discriminant_of_releases, unbiased_membe
 from skldp.learning._uncertainty import intervals_around
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._rows import RowMechanism
-
-Floats = npt.NDArray[np.float64]
 
 
 class NoiseAwareLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
@@ -41,7 +39,6 @@ class NoiseAwareLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
         Laplace, Gaussian or Piecewise numbers with at least two features per row.
     target_mechanism : transformer or RowMechanism, default=None
         Unbiased mechanism that released the target separately. None if the target is true, or released with the row.
-    fit_intercept : bool, default=True
 
     Attributes
     ----------
@@ -98,13 +95,11 @@ class NoiseAwareLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
     _parameter_constraints: dict = {
         "mechanism": [HasMethods(["fit", "transform"]), RowMechanism],
         "target_mechanism": [HasMethods(["fit", "transform"]), RowMechanism, None],
-        "fit_intercept": ["boolean"],
     }
 
-    def __init__(self, mechanism: Any, *, target_mechanism: Any = None, fit_intercept: bool = True) -> None:
+    def __init__(self, mechanism: Any, *, target_mechanism: Any = None) -> None:
         self.mechanism = mechanism
         self.target_mechanism = target_mechanism
-        self.fit_intercept = fit_intercept
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
@@ -127,9 +122,7 @@ class NoiseAwareLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
         # A target is released on its own or with the row, not both.
         mechanism, guarantee = law_of_releases(self.mechanism, d, "mechanism", or_target=self.target_mechanism is None)
         together = mechanism.n_outputs == d + 1
-        fit = least_squares_of_releases(
-            rows, as_numbers(target, "y"), mechanism, together=together, fit_intercept=self.fit_intercept
-        )
+        fit = least_squares_of_releases(rows, as_numbers(target, "y"), mechanism, together=together)
         if fit.n_needed > len(rows):
             warnings.warn(
                 "Noise hides at least one direction of the rows: coefficients are shrunk and have no standard errors. "
@@ -147,30 +140,15 @@ class NoiseAwareLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
     def predict(self, X: npt.ArrayLike) -> Floats:
         """Predict the targets of clean rows, encoded by the mechanism.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
+        Shapes: X (n_samples, n_features); returns (n_samples,).
         """
         check_is_fitted(self)
-        rows = validate_finite(self, X, reset=False, dtype=np.float64)
-        return np.asarray(rows @ self.coef_ + self.intercept_)
+        return validate_finite(self, X, reset=False, dtype=np.float64) @ self.coef_ + self.intercept_
 
     def confidence_intervals(self, level: float = 0.95) -> Floats:
-        """Return normal intervals of the intercept and the coefficients.
+        """Return normal intervals of the intercept and the coefficients, shape (n_features + 1, 2).
 
-        Parameters
-        ----------
-        level : float, default=0.95
-            Inside (0, 1).
-
-        Returns
-        -------
-        ndarray of shape (n_features + 1, 2)
-            NaN where noise hides a direction of the rows.
+        `level` is inside (0, 1). The ends are NaN if noise hides a direction of the rows.
         """
         check_is_fitted(self)
         values = np.append(self.intercept_, self.coef_)
@@ -197,9 +175,7 @@ class NoiseAwareDiscriminant(GuaranteeMixin, LinearScores, BaseEstimator):
     Parameters
     ----------
     mechanism : transformer or RowMechanism
-        Mechanism that released the rows: a fitted transformer, its ``mechanism_``, or an unfitted transformer, a clone
-        of which is fitted to the shape of the releases. Releases must be unbiased and identify second moments, as do
-        PrivUnit, multivariate Laplace noise, and numeric mechanisms with at least two features per row.
+        Mechanism that released the rows, as in :class:`NoiseAwareLinearRegression`, without a target.
     label_mechanism : LabelRR or LabelLaplace, default=None
         Mechanism that released the labels, fitted or with declared `classes`. None if the labels are true.
     public : array-like of shape (n_public, n_features), default=None
@@ -284,18 +260,17 @@ class NoiseAwareDiscriminant(GuaranteeMixin, LinearScores, BaseEstimator):
         labels = labels_1d(y)
         check_consistent_length(rows, labels)
         mechanism, guarantee = law_of_releases(self.mechanism, rows.shape[1], "mechanism")
-        label_mechanism = self._of_the_labels()
-        classes = learnt_values(labels) if label_mechanism is None else label_mechanism.classes_
+        law, public = self._of_the_labels(), None
+        classes = learnt_values(labels) if law is None else law.classes_
         if len(classes) < 2:
             raise ValueError("y must have at least 2 classes. Got one class instead.")
-        codes = encode(labels, classes, "y")
-        flip_matrix = np.eye(len(classes)) if label_mechanism is None else label_mechanism.flip_matrix_
-        claims = [] if label_mechanism is not None else ["labels are as they were given"]
-        public = None
+        flip_matrix = np.eye(len(classes)) if law is None else law.flip_matrix_
+        members = unbiased_members(encode(labels, classes, "y"), flip_matrix)
+        claims = ["labels are as they were given"] if law is None else []
         if self.public is not None:
             public = as_table(self.public, "public", rows.shape[1]).astype(np.float64)
             claims.append("`public` is assumed to be public and independent of these people")
-        learnt = discriminant_of_releases(rows, unbiased_members(codes, flip_matrix), mechanism, public)
+        learnt = discriminant_of_releases(rows, members, mechanism, public)
         self.mechanism_, self.classes_ = mechanism, classes
         self._set_logits(*learnt)
         self.privacy_guarantee_ = _computed_from(guarantee, self._label_guarantee(), claims)

@@ -5,16 +5,14 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from skldp._arrays import Floats
 from skldp.domains._domain import Ball
 from skldp.estimators._base import warn_out_of_domain
 from skldp.estimators._private_logistic import PrivateLinearClassifier
-from skldp.estimators._validation import NumberRange, as_table, check_bounds, check_bounds_by_column
+from skldp.estimators._validation import NumberRange, as_table, check_bounds
 from skldp.learning._discriminant import DiscriminantProtocol
 from skldp.mechanisms._guarantee import PrivacyGuarantee
-
-Floats = npt.NDArray[np.float64]
 
 
 class PrivateDiscriminant(PrivateLinearClassifier):
@@ -28,8 +26,8 @@ class PrivateDiscriminant(PrivateLinearClassifier):
     epsilon : float, default=1.0
         Budget (natural log) of one record: all features and the class.
     bounds : (low, high), default=(-1, 1)
-        Declared domain, each end a number or one number per feature; also a dict of pairs by column name, or a list of
-        one pair per feature. Values outside are clipped. Not used with a `radius`.
+        Declared domain, each end a number or one number per feature; or a dict or list of pairs by column. Values
+        outside are clipped. Not used with a `radius`.
     radius : float, default=None
         Declared bound on the norms of rows; longer rows are scaled down to it. Norms should be close to it, as with
         embeddings of norm 1, because no people are spent on estimating norms.
@@ -76,9 +74,8 @@ class PrivateDiscriminant(PrivateLinearClassifier):
 
     Notes
     -----
-    `fit` simulates a protocol: small cohorts report the shares of the classes, the centre and the size of rows; the
-    others report the tensor of row and class. Without public vectors and with too few people for the covariance, rows
-    are assumed to vary equally in all directions.
+    Small cohorts report the shares of the classes, the centre and the size of rows; the others report the tensor of row
+    and class. Without public vectors, few people are taken to have rows that vary equally in all directions.
 
     References
     ----------
@@ -126,20 +123,13 @@ class PrivateDiscriminant(PrivateLinearClassifier):
         self.n_jobs = n_jobs
 
     def _protocol(self, n_people: int) -> DiscriminantProtocol:
+        public = None if self.public is None else self._inside(as_table(self.public, "public").astype(np.float64))
+        return DiscriminantProtocol(**self._settings(n_people), in_ball=self.radius is not None, public=public)
+
+    def _bounds(self) -> tuple[Floats, Floats]:
         if self.radius is None:
-            low, high = check_bounds_by_column(self.bounds, self)
-        else:
-            low, high = check_bounds((-float(self.radius), float(self.radius)), self.n_features_in_)
-        return DiscriminantProtocol(
-            self.n_features_in_,
-            n_people,
-            len(self.classes_),
-            epsilon=float(self.epsilon),
-            low=low,
-            high=high,
-            in_ball=self.radius is not None,
-            public=None if self.public is None else self._inside(as_table(self.public, "public").astype(np.float64)),
-        )
+            return super()._bounds()
+        return check_bounds((-float(self.radius), float(self.radius)), self.n_features_in_)
 
     def _prepared(self, rows: Floats, target: Floats) -> tuple[Floats, Floats]:
         return self._inside(rows), target

@@ -12,7 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skldp._arrays import as_numbers
+from skldp._arrays import Floats, as_numbers
 from skldp._checks import check_fraction
 from skldp._tables import as_frame, html_table
 from skldp.domains._domain import Box
@@ -29,8 +29,6 @@ from skldp.exceptions import TooFewPeopleWarning
 from skldp.learning._inference import InferenceProtocol
 from skldp.learning._regression import RegressionProtocol
 from skldp.learning._uncertainty import Estimate
-
-Floats = npt.NDArray[np.float64]
 
 
 def _asked_for_errors(self: Any) -> bool:
@@ -204,8 +202,7 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
         """
         check_is_fitted(self)
         rows = validate_finite(self, X, reset=False, dtype=np.float64)
-        low, high = check_bounds(self.target_bounds, 1, "target_bounds")
-        return np.clip(rows @ self.coef_ + self.intercept_, low[0], high[0])
+        return np.clip(rows @ self.coef_ + self.intercept_, self._box.low[-1], self._box.high[-1])
 
     @available_if(_asked_for_errors)
     def confidence_intervals(self, level: float = 0.95) -> Floats:
@@ -256,10 +253,9 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
     def _estimate(self) -> Estimate:
         check_is_fitted(self)
         self._check_unchanged()
-        estimate: Estimate = self.protocol_.estimate()
-        return estimate
+        return self.protocol_.estimate()
 
-    def _records(self, X: Any, y: Any, *, reset: bool, classes: Any = None) -> tuple[Floats, Floats]:
+    def _records(self, X: Any, y: Any, *, reset: bool) -> tuple[Floats, Floats]:
         rows, target = validate_finite(self, X, y=y, reset=reset, dtype=np.float64, y_numeric=True)
         return rows, as_numbers(target, "y")
 
@@ -270,14 +266,8 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
 
     def _protocol(self, n_people: int) -> RegressionProtocol:
         box = self._domain()
-        return (InferenceProtocol if self.inference else RegressionProtocol)(
-            self.n_features_in_,
-            n_people,
-            epsilon=float(self.epsilon),
-            low=box.low,
-            high=box.high,
-            kind=self.protocol,
-        )
+        kind = InferenceProtocol if self.inference else RegressionProtocol
+        return kind(**self._settings(n_people), low=box.low, high=box.high, kind=self.protocol)
 
     def _learn(self) -> None:
         self.coef_, self.intercept_ = self.protocol_.coefficients, self.protocol_.intercept

@@ -10,13 +10,12 @@ from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from skldp._arrays import Floats
 from skldp.domains._domain import Box
 from skldp.estimators._class_codes import declared_values, encode, labels_1d, learnt_values
-from skldp.estimators._learning import ProtocolEstimator, takes_more
+from skldp.estimators._learning import ProtocolEstimator, takes_more, unqualified
 from skldp.estimators._validation import StrOptions, check_bounds_by_column, fit_context, validate_finite
 from skldp.learning._classification import ClassificationProtocol
-
-Floats = npt.NDArray[np.float64]
 
 
 class LinearScores(ClassifierMixin):
@@ -29,60 +28,29 @@ class LinearScores(ClassifierMixin):
     def decision_function(self, X: npt.ArrayLike) -> Floats:
         """Return the logits of the classes; of two classes, the log odds of the second.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
+        Shapes: X (n_samples, n_features); returns (n_samples, n_classes), or (n_samples,) of two classes.
         """
         check_is_fitted(self)
-        rows = validate_finite(self, X, reset=False, dtype=np.float64)
-        scores: Floats = rows @ self.coef_.T + self.intercept_
+        scores = validate_finite(self, X, reset=False, dtype=np.float64) @ self.coef_.T + self.intercept_
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: npt.ArrayLike) -> np.ndarray:
-        """Predict the most likely class.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
+        """Predict the most likely class. Shapes: X (n_samples, n_features); returns (n_samples,)."""
         scores = self.decision_function(X)
         return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
 
     def predict_proba(self, X: npt.ArrayLike) -> Floats:
         """Return the probabilities of the classes, in the order of ``classes_``.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
+        Shapes: X (n_samples, n_features); returns (n_samples, n_classes).
         """
         return np.exp(self.predict_log_proba(X))
 
     def predict_log_proba(self, X: npt.ArrayLike) -> Floats:
-        """Return the logarithm of :meth:`predict_proba`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
+        """Return the logarithm of :meth:`predict_proba`, of the same shape."""
         scores = self.decision_function(X)
         both = np.column_stack([np.zeros_like(scores), scores]) if scores.ndim == 1 else scores
-        return np.asarray(special.log_softmax(both, axis=1))
+        return special.log_softmax(both, axis=1)
 
     def _set_logits(self, coefficients: Floats, intercepts: Floats) -> None:
         """Set the coefficients of every class; of two classes, as in scikit-learn, of the second."""
@@ -99,39 +67,47 @@ class PrivateLinearClassifier(LinearScores, ProtocolEstimator):
 
     @available_if(takes_more)
     @fit_context(prefer_skip_nested_validation=True)
+    @unqualified
     def partial_fit(self, X: npt.ArrayLike, y: npt.ArrayLike, classes: npt.ArrayLike | None = None) -> Self:
         """Collect reports of more people for the open task. Each person may report once.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        classes : array-like of shape (n_classes,), default=None
-            Declared classes, for a first call where the parameter `classes` is None.
-
-        Returns
-        -------
-        self : object
+        Shapes: X (n_samples, n_features), y (n_samples,), classes (n_classes,): the declared classes, for a first call
+        where the parameter `classes` is None; ValueError if they contradict it or an earlier call.
         """
-        return self._fit_more(X, y) if "_guarantee_at_fit" in vars(self) else self._fit(X, y, classes=classes)
+        is_first = "_guarantee_at_fit" not in vars(self)
+        known = self.classes if is_first else self.classes_
+        if classes is not None and known is not None:
+            given, known = (declared_values(one, "classes") for one in (classes, known))
+            if not np.array_equal(given, known):
+                raise ValueError("classes must be those of the parameter or of the first call. Got others instead.")
+        return self._fit(X, y, classes) if is_first else self._fit_more(X, y)
 
-    def _fit(self, X: Any, y: Any, *, learnt: str = "", classes: Any = None) -> Self:
-        declared = classes if self.classes is None else self.classes
-        return super()._fit(X, y, learnt="the classes" if declared is None else learnt, classes=declared)
+    def _fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+        self._declared = classes if self.classes is None else self.classes
+        self._learnt = "the classes" if self._declared is None else ""
+        return super()._fit(X, y)
 
-    def _records(self, X: Any, y: Any, *, reset: bool, classes: Any = None) -> tuple[Floats, Floats]:
+    def _records(self, X: Any, y: Any, *, reset: bool) -> tuple[Floats, Floats]:
         rows = validate_finite(self, X, reset=reset, dtype=np.float64)
-        labels = labels_1d(y)
+        labels, declared = labels_1d(y), self._declared
         check_consistent_length(rows, labels)
         if reset:
-            self.classes_ = learnt_values(labels) if classes is None else declared_values(classes, "classes")
+            self.classes_ = learnt_values(labels) if declared is None else declared_values(declared, "classes")
             if len(self.classes_) < 2:
                 raise ValueError("y must have at least 2 classes. Got one class instead.")
         return rows, encode(labels, self.classes_, "y").astype(np.float64)
 
+    def _bounds(self) -> tuple[Floats, Floats]:
+        """Return the declared bounds of the features."""
+        return check_bounds_by_column(self.bounds, self)
+
     def _domain(self) -> Box:
-        low, high = check_bounds_by_column(self.bounds, self)
+        low, high = self._bounds()
         return Box.of(np.append(low, 0), np.append(high, len(self.classes_) - 1))
+
+    def _settings(self, n_people: int) -> dict[str, Any]:
+        low, high = self._bounds()
+        return super()._settings(n_people) | {"n_classes": len(self.classes_), "low": low, "high": high}
 
     def _learn(self) -> None:
         self._set_logits(self.protocol_.coefficients, self.protocol_.intercepts)
@@ -153,17 +129,14 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
     epsilon : float, default=1.0
         Budget (natural log) of one record: all features and the class.
     bounds : (low, high), default=(-1, 1)
-        Declared domain, each end a number or one number per feature; also a dict of pairs by column name, or a list of
-        one pair per feature. Values outside are clipped.
+        Declared domain, each end a number or one number per feature; or a dict or list of pairs by column. Values
+        outside are clipped.
     classes : array-like of shape (n_classes,), default=None
         Declared classes, from public knowledge. None learns them from y, with a warning and an infinite guarantee.
     protocol : {"rounds", "once"}, default="rounds"
         ``"rounds"`` collects gradients at the current model from small cohorts in turn, and is the most accurate.
         ``"once"`` estimates the scale and a first model from some cohorts, and collects gradients at that model from
         all others by one task, which :meth:`partial_fit` continues with more people at any time.
-    class_weight : None, "balanced" or dict, default=None
-        Factors of the odds by class; 1 for a class without one. They change the intercepts only, as weights in the
-        likelihood do if the model holds. ``"balanced"`` is the inverse of the reported share of each class.
     seed : None, int, Generator or RandomState, default=None
         None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
     n_jobs : int, default=None
@@ -202,15 +175,10 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
 
     Notes
     -----
-    `fit` simulates a :class:`~skldp.learning.ClassificationProtocol`: cohorts report the shares of the classes, the
-    centre and the second moments of the features, and then gradients at the current model. The slopes are 0 if the
+    `fit` simulates a :class:`~skldp.learning.ClassificationProtocol`, which has the references. The slopes are 0 if the
     ``sufficiency`` of `protocol_`, that of a regression divided by the number of classes less one, is below 3. Rows to
-    predict are not clipped to `bounds`. A `sample_weight` would reveal information about a person.
-
-    References
-    ----------
-    Duchi, Jordan and Wainwright, "Minimax optimal procedures for locally private estimation", 2018, section 4. King and
-    Zeng, "Logistic regression in rare events data", 2001, equation 7.
+    predict are not clipped to `bounds`. A `sample_weight` would reveal information about a person. To weight the
+    classes, add the logarithms of the weights to `intercept_`.
 
     Examples
     --------
@@ -227,7 +195,6 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         **ProtocolEstimator._parameter_constraints,
         "classes": ["array-like", None],
         "protocol": [StrOptions({"rounds", "once"})],
-        "class_weight": [StrOptions({"balanced"}), dict, None],
     }
 
     def __init__(
@@ -237,7 +204,6 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         bounds: Any = (-1, 1),
         classes: Any = None,
         protocol: Literal["rounds", "once"] = "rounds",
-        class_weight: Any = None,
         seed: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -245,28 +211,8 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         self.bounds = bounds
         self.classes = classes
         self.protocol = protocol
-        self.class_weight = class_weight
         self.seed = seed
         self.n_jobs = n_jobs
 
     def _protocol(self, n_people: int) -> ClassificationProtocol:
-        low, high = check_bounds_by_column(self.bounds, self)
-        return ClassificationProtocol(
-            self.n_features_in_,
-            n_people,
-            len(self.classes_),
-            epsilon=float(self.epsilon),
-            low=low,
-            high=high,
-            kind=self.protocol,
-            class_weight=self._weights(),
-        )
-
-    def _weights(self) -> Literal["balanced"] | list[float] | None:
-        """Return the weights of the classes, in their order."""
-        given = self.class_weight
-        if not isinstance(given, dict):
-            return given
-        if not set(given) <= set(self.classes_.tolist()):
-            raise ValueError(f"class_weight must be a dict of weights by declared class. Got {given!r} instead.")
-        return [given.get(one, 1.0) for one in self.classes_.tolist()]
+        return ClassificationProtocol(**self._settings(n_people), kind=self.protocol)

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from skldp._arrays import Floats
 from skldp._checks import is_integer
 from skldp.domains._domain import Box
 from skldp.estimators._base import warn_moved_rows
@@ -14,8 +15,6 @@ from skldp.estimators._learning import ProtocolEstimator
 from skldp.estimators._validation import check_bounds_by_column, fit_context, validate_finite
 from skldp.learning._moment_estimates import LinearFit
 from skldp.learning._moments import MomentsProtocol
-
-Floats = npt.NDArray[np.float64]
 
 
 class PrivateMoments(ProtocolEstimator):
@@ -177,7 +176,7 @@ class PrivateMoments(ProtocolEstimator):
     def _domain(self) -> Box:
         return Box.of(*check_bounds_by_column(self.bounds, self))
 
-    def _records(self, X: Any, y: Any, *, reset: bool, classes: Any = None) -> tuple[Floats, Floats]:
+    def _records(self, X: Any, y: Any, *, reset: bool) -> tuple[Floats, Floats]:
         rows = validate_finite(self, X, reset=reset, dtype=np.float64)
         return rows, np.zeros(len(rows))
 

@@ -1,25 +1,21 @@
 r"""Protocol of multinomial logistic regression, one release per person."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from skldp._checks import check_integer, is_number
+from skldp._arrays import Floats
 from skldp.learning._constants import LEVELS_SHARE, LOG_ODDS, PREPARATION_SHARE
-from skldp.learning._levels import NormLevels
 from skldp.learning._likelihood import Likelihood, normal_people
 from skldp.learning._linear_protocol import N_COHORTS, STEPS_OF_FEATURES, LinearProtocol
 from skldp.learning._posterior import Gradients, positive_means, posterior
-from skldp.learning._protocol import Question, Step, split_evenly
+from skldp.learning._protocol import Question, Shares, by_name, split_evenly
 from skldp.learning._reports import Report
 from skldp.learning._tasks import Task
 from skldp.learning._vectors import contrasts
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -31,19 +27,19 @@ class MultinomialGradients(Gradients):
 
     likelihood: Likelihood
     turned: Floats
+    is_linear = False
 
     def at_zero(self, model: Floats) -> Floats:
         return self.turned.T @ self.likelihood.at_zero(self.turned @ model)
 
-    def slopes(self, model: Floats) -> Floats:
+    def designs(self, model: Floats) -> Floats:
         return self.likelihood.curvature(self.turned @ model, self.turned)
 
 
 class ClassificationProtocol(LinearProtocol):
     r"""Interactive protocol of multinomial logistic regression: cohorts answer one task after the other.
 
-    Every person belongs to one cohort and answers one task, at the full epsilon. A task depends on the reports of
-    earlier cohorts alone, so that everything this object knows is public.
+    Every person belongs to one cohort and answers one task, at the full epsilon. All that this object knows is public.
 
     Parameters
     ----------
@@ -60,24 +56,17 @@ class ClassificationProtocol(LinearProtocol):
         ``"rounds"`` asks for gradients at the current model, cohort by cohort. ``"once"`` asks a first third for them
         at a model without slopes, and everybody left at the model that follows: one and the same task, to which
         :meth:`add` takes more answers at any time.
-    class_weight : None, "balanced", or sequence of float, default=None
-        Factors of the odds of the classes. ``"balanced"`` makes all classes equally frequent, by their reported shares.
 
     Notes
     -----
-    The shares of the classes are the model without slopes. Levels of the norms decide all radii (``NormLevels``). A
-    gradient at a model is the mean of the contrasts of the class times the whitened terms, less their expectation under
-    that model: every gradient reports the same mean. The expectation, its derivative and their loss by clipping follow
-    from simulated normal people with the reported second moments (``Likelihood``). All reports enter the update of the
-    regression (``posterior``). People report at its estimate given nonzero slopes. The prior limits the log odds.
-
-    A weight of a class in the likelihood moves the log odds of that class by the logarithm of the weight wherever the
-    model holds. So weights change the intercepts at the end, and lengthen no gradient.
+    The shares of the classes are the model without slopes. A gradient at a model is the mean of the contrasts of the
+    class times the whitened terms, less their expectation under that model. The expectation, its derivative and their
+    loss by clipping follow from simulated normal people with the reported second moments (``Likelihood``). All reports
+    enter the update of the regression (``posterior``). The prior limits the log odds.
 
     References
     ----------
-    Duchi, Jordan and Wainwright, "Minimax optimal procedures for locally private estimation", 2018, section 4. King and
-    Zeng, "Logistic regression in rare events data", 2001, equation 7.
+    Duchi, Jordan and Wainwright, "Minimax optimal procedures for locally private estimation", 2018, section 4.
 
     Examples
     --------
@@ -92,7 +81,7 @@ class ClassificationProtocol(LinearProtocol):
     True
     """
 
-    _arguments = ("n_features", "n_people", "n_classes", "epsilon", "kind", "class_weight")
+    _arguments = ("n_features", "n_people", "n_classes", "epsilon", "kind")
 
     def __init__(
         self,
@@ -104,26 +93,18 @@ class ClassificationProtocol(LinearProtocol):
         low: npt.ArrayLike,
         high: npt.ArrayLike,
         kind: Literal["rounds", "once"] = "rounds",
-        class_weight: Literal["balanced"] | Sequence[float] | None = None,
     ) -> None:
-        check_integer("n_classes", n_classes, least=2)
-        low, high = np.append(low, 0.0), np.append(high, n_classes - 1.0)
-        super().__init__(n_features, n_people, epsilon, low, high, kind)
-        self.n_classes = int(n_classes)
-        self.class_weight = _checked_weights(class_weight, self.n_classes)
+        super().__init__(n_features, n_people, epsilon, low, high, kind, n_classes)
         self._stays_open = "gradient" if self.kind == "once" else ""
         self._steps = self._plan()
-        contrasts_of_classes = (n_classes - 1, self.n_terms)
         self._state = self._state_of_features() | {
             # The estimate, and where people report: the estimate given that there is something to learn.
-            "beta": np.zeros(contrasts_of_classes).tolist(),
-            "asked_at": np.zeros(contrasts_of_classes).tolist(),
+            "beta": np.zeros((n_classes - 1, self.n_terms)).tolist(),
+            "asked_at": np.zeros((n_classes - 1, self.n_terms)).tolist(),
             "shares": [1 / n_classes] * n_classes,
             # Covariance of the errors of the contrasts of the logarithms of the shares.
             "shares_error": np.zeros((n_classes - 1, n_classes - 1)).tolist(),
         }
-        # The class has no centre.
-        self._state["center"][-1] = 0.0
 
     @property
     def sufficiency(self) -> float:
@@ -133,32 +114,15 @@ class ClassificationProtocol(LinearProtocol):
     @property
     def coefficients(self) -> Floats:
         """Coefficients in the units of the declared bounds, shape (n_classes, n_features)."""
-        result: Floats = self._logits()[:, 1:] / self._box.radius[:-1]
-        return result
+        return self._in_data_units(self._logits())[0]
 
     @property
     def intercepts(self) -> Floats:
         """Intercepts in the units of the declared bounds, shape (n_classes,)."""
-        center = np.array(self._state["center"])[:-1] + self._box.center[:-1] / self._box.radius[:-1]
-        logits = self._logits()
-        result: Floats = logits[:, 0] - logits[:, 1:] @ center + self._log_weights()
-        return result
-
-    def _log_weights(self) -> Floats:
-        if self.class_weight is None:
-            return np.zeros(self.n_classes)
-        weights = 1 / np.array(self._state["shares"]) if self.class_weight == "balanced" else self.class_weight
-        logs = np.log(weights)
-        result: Floats = logs - logs.mean()
-        return result
+        return self._in_data_units(self._logits())[1]
 
     def _logits(self, name: str = "beta") -> Floats:
-        result: Floats = contrasts(self.n_classes) @ np.array(self._state[name])
-        return result
-
-    def _vector_lengths(self) -> set[int]:
-        n_contrasts = self.n_classes - 1
-        return super()._vector_lengths() | {self.n_terms * n_contrasts, max(2, n_contrasts)}
+        return contrasts(self.n_classes) @ np.array(self._state[name])
 
     def _plan(self) -> list[tuple[str, int]]:
         """Return the steps with their numbers of people, from public numbers only."""
@@ -179,8 +143,7 @@ class ClassificationProtocol(LinearProtocol):
 
     def _whitened_model(self, rows: Floats) -> Floats:
         """Return the model at which people report, as functionals of whitened terms."""
-        result: Floats = np.array(self._state["asked_at"]) @ np.linalg.inv(rows)
-        return result
+        return np.array(self._state["asked_at"]) @ np.linalg.inv(rows)
 
     def _learn(self, value: Floats, noise: float, radius: float) -> None:
         """Add a reported gradient, and update the model."""
@@ -216,22 +179,16 @@ class ClassificationProtocol(LinearProtocol):
         known = np.zeros((self.n_classes - 1, self.n_terms))
         squares = (rows[:, 1:] ** 2).mean(axis=1)
         unknown = known + LOG_ODDS / (self.n_terms + squares)
-        known[:, 0] = np.diag(turned.T @ np.array(state["shares_error"]) @ turned)
-        unknown[:, 0] = LOG_ODDS * (1 + min(1.0, state["center_error"] / state["width"] ** 2))
-        known[:, 0], unknown[:, 0] = known[:, 0] / rows[0, 0] ** 2, unknown[:, 0] / rows[0, 0] ** 2
+        known[:, 0] = np.diag(turned.T @ np.array(state["shares_error"]) @ turned) / rows[0, 0] ** 2
+        unknown[:, 0] = LOG_ODDS * (1 + min(1.0, state["center_error"] / state["width"] ** 2)) / rows[0, 0] ** 2
         return known, unknown
 
 
-class _Shares(Step[ClassificationProtocol]):
+class _Shares(Shares[ClassificationProtocol]):
     """Shares of the classes, which are the model without slopes."""
 
-    def task(self, protocol: ClassificationProtocol, name: str) -> Task:
-        return protocol._task_of_shares(protocol.n_classes)
-
-    def update(self, protocol: ClassificationProtocol, task: Task, report: Report) -> None:
+    def learn(self, protocol: ClassificationProtocol, reported: Floats, error: float) -> None:
         state, all_contrasts = protocol._state, contrasts(protocol.n_classes)
-        reported, variance = protocol._reported_shares(task, report)
-        error = math.sqrt(variance)
         shares = positive_means(reported, error)
         shares /= shares.sum()
         of_logs = error * all_contrasts.T / shares @ all_contrasts
@@ -258,7 +215,7 @@ class _ClassGradient(Question[ClassificationProtocol]):
         noise = protocol._noise_of(protocol.n_terms * (protocol.n_classes - 1), "gradient")
         likelihood, model = protocol._likelihood(rows), protocol._whitened_model(rows)
         sizes, chances = likelihood.residuals(model, np.array(protocol._state["shares"]))
-        return self._levels(protocol).clipping_of_residuals(noise, sizes, chances)[0]
+        return self.levels(protocol).clipping_of_residuals(noise, sizes, chances)[0]
 
     def learn_levels(self, protocol: ClassificationProtocol, task: Task, report: Report) -> None:
         protocol._keep_rows()
@@ -267,34 +224,15 @@ class _ClassGradient(Question[ClassificationProtocol]):
     def learn(self, protocol: ClassificationProtocol, task: Task, report: Report) -> None:
         protocol._keep_rows()
         value = task.mean(report).reshape(protocol.n_classes - 1, -1)[:, : protocol.n_terms]
-        sampled = min(self._levels(protocol).scale, task.radius) ** 2 / (value.size * report.n_people)
+        sampled = min(self.levels(protocol).scale, task.radius) ** 2 / (value.size * report.n_people)
         noise = math.sqrt(task.standard_error(report.n_people) ** 2 + sampled)
         protocol._learn(value, noise, task.radius)
 
-    @staticmethod
-    def _levels(protocol: ClassificationProtocol) -> NormLevels:
-        return protocol._levels_of("gradient", math.sqrt(protocol.n_terms), protocol.n_terms)
+    def expected(self, protocol: ClassificationProtocol) -> tuple[float, int]:
+        return math.sqrt(protocol.n_terms), protocol.n_terms
 
 
 ClassificationProtocol.steps = STEPS_OF_FEATURES | {
     "shares": _Shares(),
-    "gradient_levels": _ClassGradient("gradient"),
-    "gradient": _ClassGradient("gradient"),
+    **by_name(_ClassGradient("gradient")),
 }
-
-
-def _checked_weights(given: Any, n_classes: int) -> str | tuple[float, ...] | None:
-    if given is None:
-        return None
-    if isinstance(given, str) and given == "balanced":
-        return given
-    if (
-        np.ndim(given) != 1
-        or len(given) != n_classes
-        or not all(is_number(one) and 1e-30 <= one <= 1e30 for one in given)
-    ):
-        raise ValueError(
-            f"class_weight must be None, 'balanced', or {n_classes} numbers between 1e-30 and 1e30. "
-            f"Got {given!r} instead."
-        )
-    return tuple(map(float, given))

@@ -6,14 +6,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from skldp._arrays import as_numbers, kind_of
-from skldp._checks import check_integer
-from skldp.learning._constants import (
-    EXPECTED_DEVIATION,
-    LEAST_VARIANCE,
-    LEVELS_SHARE,
-    PRODUCTS_SHARE,
-)
+from skldp._arrays import Floats, as_numbers, kind_of
+from skldp.learning._constants import EXPECTED_DEVIATION, LEAST_VARIANCE, LEVELS_SHARE, PRODUCTS_SHARE
 from skldp.learning._levels import NormLevels, shares_of_levels
 from skldp.learning._linear_rule import (
     expected_means,
@@ -25,10 +19,10 @@ from skldp.learning._linear_rule import (
     shrunk_covariance,
     whitened_rule,
 )
-from skldp.learning._protocol import Protocol, Question, Step
+from skldp.learning._protocol import Protocol, Question, Shares, Step, by_name
 from skldp.learning._reports import Report
 from skldp.learning._tasks import N_LEVELS, Task, noise_variance
-from skldp.learning._vectors import contrasts, n_products, symmetric_matrix
+from skldp.learning._vectors import contrasts, symmetric_matrix
 
 # Products are asked for from this sufficiency of a regression on, in units of its terms.
 _PRODUCTS_PAY = 100.0
@@ -69,31 +63,25 @@ class DiscriminantProtocol(Protocol):
         in_ball: bool = False,
         public: npt.ArrayLike | None = None,
     ) -> None:
-        check_integer("n_classes", n_classes, least=2)
-        low, high = np.append(low, 0.0), np.append(high, n_classes - 1.0)
-        super().__init__(n_features, n_people, epsilon, low, high, "once")
-        self.n_classes, self.in_ball = int(n_classes), bool(in_ball)
+        super().__init__(n_features, n_people, epsilon, low, high, "once", n_classes)
+        self.in_ball = bool(in_ball)
         self._public = None if public is None else as_numbers(public, "public")
         self._inside = None if self._public is None else self._public_inside(self._public)
         # Vectors of a ball may all be as long as its radius.
         self._known_levels = NormLevels(1.0, np.eye(N_LEVELS)[0], _KNOWN, self.n_people, 1.0) if self.in_ball else None
-        self._state = {
-            "step": 0,
-            "center": [0.0] * (n_features + 1),
+        self._state |= {
             "shares": [1 / n_classes] * n_classes,
-            "levels": {},
             "axes": np.eye(n_features).tolist(),
             "variances": None,
             "n_directions": n_features,
             "tensor": np.zeros((n_classes - 1, n_features)).tolist(),
             "error": 0.0,
-            "last": None,
         }
         if self._inside is not None:
             self._look_at_public(self._inside)
         self._steps = self._plan()
 
-    def _public_inside(self, rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def _public_inside(self, rows: Floats) -> Floats:
         """Return public vectors in the units in which the bounds are -1 and 1."""
         if rows.ndim != 2 or rows.shape[1] != self.n_features or len(rows) < _LEAST_PUBLIC:
             raise ValueError(
@@ -102,11 +90,10 @@ class DiscriminantProtocol(Protocol):
             )
         if not np.isfinite(rows).all():
             raise ValueError("public must hold finite numbers. Got NaN or infinity instead.")
-        result: npt.NDArray[np.float64] = np.clip((rows - self._box.center[:-1]) / self._box.radius[:-1], -1, 1)
-        return result
+        return np.clip((rows - self._box.center[:-1]) / self._box.radius[:-1], -1, 1)
 
-    def _look_at_public(self, rows: npt.NDArray[np.float64]) -> None:
-        """Return the centre, the axes and the number of axes to report, from public numbers only."""
+    def _look_at_public(self, rows: Floats) -> None:
+        """Set the centre, the axes and the number of axes to report, from public numbers only."""
         values, vectors = np.linalg.eigh(shrunk_covariance(rows))
         values, vectors = values[::-1], vectors[:, ::-1]
         seen = values > _NOTHING * max(values[0], _NOTHING)
@@ -125,11 +112,10 @@ class DiscriminantProtocol(Protocol):
         scale = math.sqrt(float(np.mean(norms**2)))
         self._known_levels = NormLevels(top, shares_of_levels(norms, top), _KNOWN, len(rows), scale, n_reported)
 
-    def _public_points(self, rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def _public_points(self, rows: Floats) -> Floats:
         """Return public vectors along the axes."""
         center, axes = np.array(self._state["center"]), np.array(self._state["axes"])
-        result: npt.NDArray[np.float64] = (rows - center[:-1]) @ axes
-        return result
+        return (rows - center[:-1]) @ axes
 
     @property
     def sufficiency(self) -> float:
@@ -139,41 +125,31 @@ class DiscriminantProtocol(Protocol):
 
     @property
     def _tensor_length(self) -> int:
-        length: int = max(2, (self.n_classes - 1) * self._state["n_directions"])
-        return length
+        return max(2, (self.n_classes - 1) * self._state["n_directions"])
 
     @property
-    def coefficients(self) -> npt.NDArray[np.float64]:
+    def coefficients(self) -> Floats:
         """Coefficients in the units of the declared bounds, shape (n_classes, n_features)."""
-        result: npt.NDArray[np.float64] = self._rule[0] / self._box.radius[:-1]
-        return result
+        return self._in_data_units(self._logits())[0]
 
     @property
-    def intercepts(self) -> npt.NDArray[np.float64]:
+    def intercepts(self) -> Floats:
         """Intercepts in the units of the declared bounds."""
-        slopes, at_origin = self._rule
-        result: npt.NDArray[np.float64] = at_origin - slopes @ (self._box.center[:-1] / self._box.radius[:-1])
-        return result
+        return self._in_data_units(self._logits())[1]
 
     def _settings(self) -> dict[str, Any]:
         return super()._settings() | {"public": None if self._public is None else self._public.tolist()}
-
-    def _vector_lengths(self) -> set[int]:
-        lengths = {max(2, self.n_features), max(2, self.n_classes - 1), self._tensor_length}
-        if any(name == "products" for name, _ in self._steps):
-            lengths.add(n_products(self.n_features))
-        return lengths
 
     def _plan(self) -> list[tuple[str, int]]:
         n, d = self.n_people, self.n_features
         if self.sufficiency < self.least_sufficiency:
             return [("shares", n)]
-        share = self._share_of_outcome(noise_variance(max(2, self.n_classes - 1), self.epsilon))
+        share = self._share_of_outcome(noise_variance(self.n_classes - 1, self.epsilon))
         steps = [("shares", int(share * n))]
         if self._public is None:
             if not self.in_ball:
                 # Balance the error of the centre with the noise from fewer tensor reports.
-                noise = d * noise_variance(max(2, d), self.epsilon) / n
+                noise = d * noise_variance(d, self.epsilon) / n
                 share = np.clip(math.sqrt(noise**2 + noise) - noise, LEVELS_SHARE, PRODUCTS_SHARE)
                 steps += [("center_levels", int(LEVELS_SHARE * n)), ("center", int(share * n))]
             whitened = d > 1 and super().sufficiency >= _PRODUCTS_PAY * (d + 1)
@@ -184,7 +160,7 @@ class DiscriminantProtocol(Protocol):
                 steps.append(("spread_levels", int(LEVELS_SHARE * n)))
         return [*steps, ("tensor", n - sum(wanted for _, wanted in steps))]
 
-    def _along(self) -> npt.NDArray[np.float64]:
+    def _along(self) -> Floats:
         """Return the functionals of the reported vector."""
         axes = np.array(self._state["axes"])[:, : self._state["n_directions"]].T
         nothing = np.zeros(len(axes))
@@ -210,13 +186,12 @@ class DiscriminantProtocol(Protocol):
         radius = levels.radius_of_moments(noise)
         return radius * float(sizes.max()), levels.shortened(radius)
 
-    @property
-    def _rule(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Return slopes and intercepts of the logits, in the units in which the bounds are -1 and 1."""
+    def _logits(self) -> Floats:
+        """Return the logits of (1, centred record) where the bounds are -1 and 1, shape (n_classes, 1 + n_features)."""
         state, shares = self._state, np.array(self._state["shares"])
         tensor, error = np.array(state["tensor"]), state["error"]
         if not error:
-            return np.zeros((self.n_classes, self.n_features)), np.log(shares)
+            return np.column_stack([np.log(shares), np.zeros((self.n_classes, self.n_features))])
         k, axes, variances = state["n_directions"], np.array(state["axes"]), state["variances"]
         means = contrasts(self.n_classes) @ tensor / shares[:, None]
         noise = np.repeat((error**2 * (1 - 1 / self.n_classes) / shares**2)[:, None], k, axis=1)
@@ -235,38 +210,29 @@ class DiscriminantProtocol(Protocol):
         else:
             total = np.full(k, square / k)
             weights, intercepts = nearest_mean(expected_means(means, noise, total, shares)[0], total, shares)
-        slopes = weights @ axes.T
-        return slopes, intercepts - slopes @ np.array(state["center"])[:-1]
+        return np.column_stack([intercepts, weights @ axes.T])
 
 
-class _Shares(Step[DiscriminantProtocol]):
-    """Shares of the classes."""
-
-    def task(self, protocol: DiscriminantProtocol, name: str) -> Task:
-        return protocol._task_of_shares(protocol.n_classes)
-
-    def update(self, protocol: DiscriminantProtocol, task: Task, report: Report) -> None:
-        reported, variance = protocol._reported_shares(task, report)
-        protocol._state["shares"] = expected_shares(reported, math.sqrt(variance)).tolist()
+class _Shares(Shares[DiscriminantProtocol]):
+    def learn(self, protocol: DiscriminantProtocol, reported: Floats, error: float) -> None:
+        protocol._state["shares"] = expected_shares(reported, error).tolist()
 
 
 class _Spread(Question[DiscriminantProtocol]):
     """Levels of the norm of the vectors."""
 
-    def functionals(self, protocol: DiscriminantProtocol) -> tuple[npt.NDArray[np.float64], str]:
+    def functionals(self, protocol: DiscriminantProtocol) -> tuple[Floats, str]:
         return protocol._along(), "linear"
 
-    def radius(self, protocol: DiscriminantProtocol) -> float:
-        functionals, form = self.functionals(protocol)
-        length = n_products(len(functionals)) if form == "products" else max(2, len(functionals))
-        return protocol._levels_about(self._name).radius_of_moments(protocol._noise_of(length, self._name))
+    def levels(self, protocol: DiscriminantProtocol) -> NormLevels:
+        return protocol._levels_about(self._name)
 
 
 class _Center(_Spread):
     """Means of the features."""
 
     def learn(self, protocol: DiscriminantProtocol, task: Task, report: Report) -> None:
-        shortened = protocol._levels_about("center").shortened(task.radius)
+        shortened = self.levels(protocol).shortened(task.radius)
         means, error = task.mean(report)[: protocol.n_features] / shortened, task.standard_error(report.n_people)
         # The class has no centre.
         moved = np.append(likeliest_numbers(means, error / shortened), 0.0)
@@ -276,12 +242,12 @@ class _Center(_Spread):
 class _Products(_Spread):
     """Products of the features, which whiten them."""
 
-    def functionals(self, protocol: DiscriminantProtocol) -> tuple[npt.NDArray[np.float64], str]:
+    def functionals(self, protocol: DiscriminantProtocol) -> tuple[Floats, str]:
         return protocol._along(), "products"
 
     def learn(self, protocol: DiscriminantProtocol, task: Task, report: Report) -> None:
         state, d = protocol._state, protocol.n_features
-        shortened = protocol._levels_about("products").shortened(task.radius)
+        shortened = self.levels(protocol).shortened(task.radius)
         edge = task.standard_error(report.n_people) * math.sqrt(2 * d) / shortened
         values, vectors = np.linalg.eigh(symmetric_matrix(task.mean(report) / shortened, d))
         values = np.maximum(values, 0)
@@ -309,10 +275,7 @@ class _Tensor(Step[DiscriminantProtocol]):
 
 DiscriminantProtocol.steps = {
     "shares": _Shares(),
-    "center_levels": _Center("center"),
-    "center": _Center("center"),
-    "products_levels": _Products("products"),
-    "products": _Products("products"),
+    **by_name(_Center("center"), _Products("products")),
     "spread_levels": _Spread("spread"),
     "tensor": _Tensor(),
 }

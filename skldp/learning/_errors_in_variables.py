@@ -4,15 +4,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from skldp._arrays import Floats
 from skldp.learning._constants import DETECTED
 from skldp.mechanisms._rows import RowMechanism
 
 # Number of groups of moments, whose spread estimates the errors.
 _MOST_GROUPS = 200
-
-_Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -22,15 +20,13 @@ class ReleasedFit:
     Shapes: `coef` (n_features,); `covariance` (n_features + 1, n_features + 1).
     """
 
-    coef: _Array
+    coef: Floats
     intercept: float
-    covariance: _Array
+    covariance: Floats
     n_needed: int
 
 
-def least_squares_of_releases(
-    rows: _Array, target: _Array, mechanism: RowMechanism, *, together: bool, fit_intercept: bool
-) -> ReleasedFit:
+def least_squares_of_releases(rows: Floats, target: Floats, mechanism: RowMechanism, *, together: bool) -> ReleasedFit:
     r"""Regress a target on released rows.
 
     Shapes: rows (n, n_features), target (n,).
@@ -42,11 +38,8 @@ def least_squares_of_releases(
     the groups' estimating equations :math:`S_{xy} - S_{xx} \hat\beta` has the law of the errors (a sandwich).
 
     Noise hides a direction whose corrected variance is less than four standard errors above 0. The variance is raised
-    to that, which shrinks the coefficients, and they have no standard errors.
-
-    References
-    ----------
-    Fuller, "Measurement Error Models", 1987, section 2.2.
+    to that, which shrinks the coefficients, and they have no standard errors. Fuller, "Measurement Error Models", 1987,
+    section 2.2.
     """
     n, d = rows.shape
     n_groups = min(n, _MOST_GROUPS)
@@ -58,12 +51,11 @@ def least_squares_of_releases(
     whole = mean.reshape(d + 2, d + 2)
     # Centred moments separate the constant from the solve.
     shift = np.eye(d + 2)
-    if fit_intercept:
-        shift[1:, 0] = -whole[0, 1:]
+    shift[1:, 0] = -whole[0, 1:]
     about = shift @ moments @ shift.T
     gram, products = np.tensordot(weights, about, 1)[1:-1, 1:-1], np.tensordot(weights, about, 1)[1:-1, -1]
     # Units in which the release has variance 1: the remainder is the reliability of a direction.
-    deviations = rows.std(axis=0) if fit_intercept else np.sqrt((rows**2).mean(axis=0))
+    deviations = rows.std(axis=0)
     scale = np.where(deviations > 0, deviations, 1.0)
     values, vectors = np.linalg.eigh(gram / np.outer(scale, scale))
     turned = vectors / scale[:, None]
@@ -74,20 +66,18 @@ def least_squares_of_releases(
     # The required number of people grows with the squared error; below its own error only that bound is known.
     share = float((least / np.maximum(values, least / DETECTED)).max())
     n_needed = n if clear else max(n + 1, math.ceil(n * share**2))
-    constant = whole[0, -1] - coef @ whole[0, 1:-1] if fit_intercept else 0.0
+    constant = whole[0, -1] - coef @ whole[0, 1:-1]
     covariance = np.full((d + 1, d + 1), np.nan)
     if clear and n_groups > d + 1:
-        inverse = np.zeros((d + 1, d + 1))
+        inverse = np.eye(d + 1)
         inverse[1:, 1:] = (turned / values) @ turned.T
-        if fit_intercept:
-            inverse[0, 0] = 1.0
-            inverse[0, 1:] = -whole[0, 1:-1] @ inverse[1:, 1:]
+        inverse[0, 1:] = -whole[0, 1:-1] @ inverse[1:, 1:]
         scores = about[:, :-1, -1] - about[:, :-1, 1:-1] @ coef
         covariance = inverse @ _error_of_mean(scores) @ inverse.T
     return ReleasedFit(coef, float(constant), covariance, n_needed)
 
 
-def _moments(rows: _Array, target: _Array, mechanism: RowMechanism, together: bool) -> _Array:
+def _moments(rows: Floats, target: Floats, mechanism: RowMechanism, together: bool) -> Floats:
     """Return the second moments of (1, x, y) of the true rows."""
     table = np.column_stack([np.ones(len(rows)), rows, target])
     result = table.T @ table / len(rows)
@@ -97,9 +87,8 @@ def _moments(rows: _Array, target: _Array, mechanism: RowMechanism, together: bo
     return result
 
 
-def _error_of_mean(of_groups: _Array) -> _Array:
+def _error_of_mean(of_groups: Floats) -> Floats:
     """Return the covariance of the mean of groups of equal size, except one."""
     n_groups = len(of_groups)
     centred = of_groups - of_groups.mean(axis=0)
-    result: _Array = centred.T @ centred / (n_groups * max(1, n_groups - 1))
-    return result
+    return centred.T @ centred / (n_groups * max(1, n_groups - 1))

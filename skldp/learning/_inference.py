@@ -6,19 +6,17 @@ import sys
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from skldp._arrays import Floats
 from skldp.learning._constants import LEAST_PER_NUMBER, LEAST_VARIANCE, LEVELS_SHARE, PREPARATION_SHARE
 from skldp.learning._levels import NormLevels
 from skldp.learning._posterior import combine_reports
-from skldp.learning._protocol import Question, Step, split_evenly
+from skldp.learning._protocol import Question, Step, by_name, split_evenly
 from skldp.learning._regression import RegressionProtocol
 from skldp.learning._reports import Report
 from skldp.learning._tasks import Task, noise_variance
 from skldp.learning._uncertainty import Estimate, gram_edge, inverse_where_known, newton_steps, scatter, semicircle
-from skldp.learning._vectors import n_products, symmetric_matrix
-
-Floats = npt.NDArray[np.float64]
+from skldp.learning._vectors import symmetric_matrix
 
 # Cohorts of the two Newton steps, whose scatter is their error: 48 degrees of freedom widen intervals by 3%.
 _N_COHORTS = 50
@@ -150,10 +148,6 @@ class InferenceProtocol(RegressionProtocol):
     def _plan_of_model(self, n_people: int) -> list[tuple[str, int]]:
         return RegressionProtocol(**self._settings() | {"n_people": max(1, n_people)})._steps
 
-    def _vector_lengths(self) -> set[int]:
-        lengths = super()._vector_lengths()
-        return lengths | {n_products(self.n_terms)} if self.asks_for_errors else lengths
-
     def _scaled_terms(self) -> Floats:
         """Return the functionals of the scaled terms."""
         return np.asarray(np.array(self._state["scaling"]).T @ self._terms())
@@ -237,10 +231,7 @@ class _Newton(Question[InferenceProtocol]):
 
 InferenceProtocol.steps = RegressionProtocol.steps | {
     "sizes": _Sizes(),
-    "gram_levels": _Gram("gram"),
-    "gram": _Gram("gram"),
-    "first_levels": _Newton("first"),
-    "first": _Newton("first"),
+    **by_name(_Gram("gram"), _Newton("first")),
     "second": _Newton("second"),
 }
 

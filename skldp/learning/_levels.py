@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from skldp._arrays import Floats
 from skldp.learning._constants import DETECTED, USUAL_BIAS
 from skldp.learning._posterior import positive_means
 from skldp.learning._tasks import N_LEVELS
@@ -22,18 +23,18 @@ _SCALES = 2.0 ** (-np.arange(-4, 4 * N_LEVELS + 1) / 4)
 _MOST_DEGREES = 4
 
 
-@lru_cache(maxsize=_MOST_DEGREES)
-def _references(degrees: int) -> npt.NDArray[np.float64]:
+@lru_cache(maxsize=16)
+def _references(degrees: int) -> Floats:
     """Shares of the levels for each scale of a chi distribution with root mean square 1."""
+    degrees = min(degrees, _MOST_DEGREES)
     quantiles = np.sqrt(special.gammaincinv(degrees / 2, (np.arange(200) + 0.5) / 200) * 2 / degrees)
     return shares_of_levels(quantiles * _SCALES[:, None], 1.0)
 
 
-def shares_of_levels(norms: npt.NDArray[np.float64], top: float) -> npt.NDArray[np.float64]:
+def shares_of_levels(norms: Floats, top: float) -> Floats:
     """Return the expected shares of the levels of some norms, shape (..., n) to (..., N_LEVELS)."""
     places = -np.log2(np.clip(norms / top, 2.0 ** (1 - N_LEVELS), 1))
-    result: npt.NDArray[np.float64] = np.maximum(0, 1 - np.abs(places[..., None] - np.arange(N_LEVELS))).mean(axis=-2)
-    return result
+    return np.maximum(0, 1 - np.abs(places[..., None] - np.arange(N_LEVELS))).mean(axis=-2)
 
 
 @dataclass(frozen=True)
@@ -58,35 +59,34 @@ class NormLevels:
     """
 
     top: float
-    shares: npt.NDArray[np.float64]
+    shares: Floats
     error: float
     n_people: int
     expected: float
     degrees: int = 1
 
     @cached_property
-    def _levels(self) -> npt.NDArray[np.float64]:
+    def _levels(self) -> Floats:
         return np.ldexp(self.top, -np.arange(N_LEVELS))
 
-    @property
-    def _references(self) -> npt.NDArray[np.float64]:
-        return _references(min(self.degrees, _MOST_DEGREES))
+    @cached_property
+    def _radii(self) -> list[float]:
+        return (self.top * 2.0 ** (-np.arange(4 * N_LEVELS - 3) / 4)).tolist()
 
     @cached_property
-    def _weights(self) -> npt.NDArray[np.float64]:
+    def _weights(self) -> Floats:
         """Posterior probabilities of the scales of the reference."""
-        references = self._references
+        references = _references(self.degrees)
         variances = self.error**2 + references / self.n_people
         misfit = ((self.shares - references) ** 2 / variances).sum(axis=1)
         misfit += (np.log(_SCALES * self.top / self.expected) / _LOG_SPREAD) ** 2
         weights = np.exp(-(misfit - misfit.min()) / 2)
-        result: npt.NDArray[np.float64] = weights / weights.sum()
-        return result
+        return weights / weights.sum()
 
     @cached_property
-    def _distribution(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    def _distribution(self) -> tuple[Floats, Floats]:
         """Shares of all levels, and what significantly exceeds the reference."""
-        reference = self._weights @ self._references
+        reference = self._weights @ _references(self.degrees)
         # Compare all shares down to each level. Their own sampling error would hide rare records.
         beyond = np.cumsum(reference)
         errors = self._errors(beyond, np.arange(1, N_LEVELS + 1))
@@ -97,9 +97,7 @@ class NormLevels:
         total = shares.sum()
         return (shares / total, excess / total) if total > 0 else (reference, excess)
 
-    def _errors(
-        self, expected: npt.NDArray[np.float64], n_levels: npt.NDArray[np.intp] | int
-    ) -> npt.NDArray[np.float64]:
+    def _errors(self, expected: Floats, n_levels: npt.NDArray[np.intp] | int) -> Floats:
         """Return the standard errors of expected sums of the shares of some levels."""
         variances = n_levels * self.error**2 + np.maximum(expected, 1 / self.n_people) / self.n_people
         return np.asarray(np.sqrt(variances))
@@ -113,7 +111,7 @@ class NormLevels:
     @property
     def scale_with_hidden(self) -> float:
         """Root mean square of the norms, with the expected squares of the people whom noise may hide."""
-        reference = self._weights @ self._references
+        reference = self._weights @ _references(self.degrees)
         hidden = positive_means(self.shares - reference, self._errors(reference, 1))
         return float(np.hypot(self.scale, np.sqrt(hidden @ self._levels**2)))
 
@@ -144,16 +142,14 @@ class NormLevels:
         """Return the best radius of vectors whose mean is itself the estimate."""
         return self._best(noise, of_reference, self.shortened)
 
-    def clipping_of_residuals(
-        self, noise: float, sizes: npt.NDArray[np.float64], chances: npt.NDArray[np.float64]
-    ) -> tuple[float, float]:
+    def clipping_of_residuals(self, noise: float, sizes: Floats, chances: Floats) -> tuple[float, float]:
         """Return the best radius of these vectors times residuals of independent sizes, and the fraction it leaves.
 
         Shapes: sizes, chances (n_sizes,). An error of the probabilities counts by the square of the norm.
         """
         norms = np.outer(sizes, self._levels).ravel()
         shares, excess = (np.outer(chances, one).ravel() for one in self._distribution)
-        radii = self.top * sizes.max() * 2.0 ** (-np.arange(4 * N_LEVELS - 3) / 4)
+        radii = sizes.max() * np.array(self._radii)
         beyond = np.maximum(norms - radii[:, None], 0)
         bias = np.hypot(USUAL_BIAS * (beyond @ shares), beyond @ excess)
         information = norms**2 * shares
@@ -163,8 +159,7 @@ class NormLevels:
 
     def radius_within(self, share: float, noise: float) -> float:
         """Return the smallest radius whose bias is at most a fraction of the error, the top if there is none."""
-        radii = self.top * 2.0 ** (-np.arange(4 * N_LEVELS - 3) / 4)
-        within = [r for r in radii if self.bias(r) <= share * noise * r]
+        within = [r for r in self._radii if self.bias(r) <= share * noise * r]
         return float(min(within, default=self.top))
 
     @property
@@ -174,12 +169,10 @@ class NormLevels:
         return float(shares @ self._levels**2 / (shares @ self._levels) ** 2)
 
     def _best(self, noise: float, of_reference: float, shown: Callable[[float], float]) -> float:
-        radii = self.top * 2.0 ** (-np.arange(4 * N_LEVELS - 3) / 4)
-        errors = [np.hypot(noise * r, self.bias(r, of_reference)) / max(shown(r), 1e-9) for r in radii]
-        return float(radii[int(np.argmin(errors))])
+        return min(self._radii, key=lambda r: np.hypot(noise * r, self.bias(r, of_reference)) / max(shown(r), 1e-9))
 
 
-def pooled(before: dict[str, Any] | None, top: float, shares: npt.NDArray[np.float64], n_people: int) -> dict[str, Any]:
+def pooled(before: dict[str, Any] | None, top: float, shares: Floats, n_people: int) -> dict[str, Any]:
     """Add reported shares to earlier ones, whose levels may start at another power of two."""
     if before is None:
         return {"top": top, "shares": shares.tolist(), "people": n_people}

@@ -8,13 +8,11 @@ import math
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
+from skldp._arrays import Floats
 from skldp.learning._vectors import contrasts
 from skldp.mechanisms._noise import public_stream
-
-Floats = npt.NDArray[np.float64]
 
 # Number of simulated people. More of them change a curvature by less than its error.
 _N_PEOPLE = 1_000
@@ -32,8 +30,7 @@ def _standard_normal(n_features: int) -> Floats:
     normal = special.ndtri(public_stream(0).uniform((_N_PEOPLE // 2, n_features)))
     if 4 * n_features > _N_PEOPLE:
         return np.asarray(normal)
-    result: Floats = np.linalg.solve(np.linalg.cholesky(normal.T @ normal / len(normal)), normal.T).T
-    return result
+    return np.linalg.solve(np.linalg.cholesky(normal.T @ normal / len(normal)), normal.T).T
 
 
 def normal_people(moments: Floats) -> Floats:
@@ -63,8 +60,7 @@ class Likelihood:
 
     def at_zero(self, model: Floats) -> Floats:
         """Return the mean of the contrasts of the class times the terms, shape (n_classes - 1, n_terms)."""
-        result: Floats = (self._probabilities(model) @ self._contrasts).T @ self._terms / len(self._terms)
-        return result
+        return (self._probabilities(model) @ self._contrasts).T @ self._terms / len(self._terms)
 
     def curvature(self, model: Floats, turned: Floats) -> Floats:
         """Return the derivative of `at_zero` within each of some contrasts.
@@ -112,5 +108,4 @@ class Likelihood:
         return _SIZES, chances.astype(np.float64)
 
     def _probabilities(self, model: Floats) -> Floats:
-        result: Floats = special.softmax(self._terms @ (self._contrasts @ model).T, axis=1)
-        return result
+        return special.softmax(self._terms @ (self._contrasts @ model).T, axis=1)

@@ -4,8 +4,8 @@ import math
 from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from skldp._arrays import Floats
 from skldp.learning._constants import (
     DETECTED,
     EXPECTED_DEVIATION,
@@ -15,7 +15,6 @@ from skldp.learning._constants import (
     PREPARATION_SHARE,
     PRODUCTS_SHARE,
 )
-from skldp.learning._levels import NormLevels
 from skldp.learning._posterior import (
     Moments,
     combine_moments,
@@ -24,12 +23,11 @@ from skldp.learning._posterior import (
     shrunk_means,
     with_least_variances,
 )
-from skldp.learning._protocol import Protocol, Question, Step, split_evenly, sufficiency
+from skldp.learning._protocol import Protocol, Question, Step, by_name, split_evenly, sufficiency
 from skldp.learning._reports import Report
 from skldp.learning._tasks import Task
 from skldp.learning._vectors import n_products, symmetric_matrix
 
-Floats = npt.NDArray[np.float64]
 P = TypeVar("P", bound="LinearProtocol")
 
 # Cohorts of gradients.
@@ -52,12 +50,9 @@ class LinearProtocol(Protocol):
 
     def _state_of_features(self) -> dict[str, Any]:
         """Return the state before anything is reported."""
-        return {
-            "step": 0,
-            "center": [0.0] * (self.n_features + 1),
+        return self._state | {
             # Variance of the error of a feature's centre.
             "center_error": 0.0,
-            "levels": {},
             "width": EXPECTED_DEVIATION,
             # The functionals of the terms that products and gradients were about, and what was reported of them.
             "rows": [],
@@ -65,23 +60,12 @@ class LinearProtocol(Protocol):
             "gradients": [],
             # The estimates under each scale of the prior.
             "models": None,
-            "last": None,
         }
 
     @property
     def n_terms(self) -> int:
         """Number of terms: the constant and the features."""
         return self.n_features + 1
-
-    @property
-    def _n_multiplied(self) -> int:
-        """Number of functionals whose products people report."""
-        return self.n_terms
-
-    def _vector_lengths(self) -> set[int]:
-        # PrivUnit needs d >= 2.
-        lengths = {max(2, self.n_features)}
-        return lengths | {n_products(self._n_multiplied) for name, _ in self._steps if name == "products"}
 
     def _plan_of_features(self, n_people: int, *, all_products: bool = False) -> list[tuple[str, int]]:
         """Return the steps for the features: of so many people, with products for all of them or for a part."""
@@ -106,7 +90,7 @@ class LinearProtocol(Protocol):
         """Return the functionals of the terms in which people report: whitened ones."""
         if self._state["rows"]:
             return np.array(self._state["rows"][-1])
-        rows: Floats = np.eye(self.n_terms) / self._state["width"]
+        rows = np.eye(self.n_terms) / self._state["width"]
         rows[0, 0] = max(1.0, _CONSTANT * math.sqrt(self.n_terms))
         return rows
 
@@ -128,11 +112,10 @@ class LinearProtocol(Protocol):
             about = (reported.values - np.eye(self.n_terms))[1:, 1:] ** 2 - noise
             diagonal = np.eye(len(about), dtype=bool)
             square = max(square, _spread(about[diagonal], noise[diagonal]))
-            correlation = (
-                max(correlation, _spread(about[~diagonal], noise[~diagonal])) if len(about) > 1 else correlation
-            )
-        variances = np.where(np.eye(self.n_terms, dtype=bool), square, correlation)
+            if len(about) > 1:
+                correlation = max(correlation, _spread(about[~diagonal], noise[~diagonal]))
         expected = np.eye(self.n_terms)
+        variances = np.where(expected == 1, square, correlation)
         rows_of_prior[0, 0] = 1.0
         variances[0] = variances[:, 0] = _CORRELATION + min(1.0, state["center_error"] / state["width"] ** 2)
         found = combine_moments(rows, [Moments(rows_of_prior, expected, variances), *reports])
@@ -174,9 +157,6 @@ class Center(Question[LinearProtocol]):
     def functionals(self, protocol: LinearProtocol) -> tuple[Floats, str]:
         return np.eye(protocol.n_features + 2)[1:-1], "linear"
 
-    def radius(self, protocol: LinearProtocol) -> float:
-        return self.levels(protocol).radius_of_moments(protocol._noise_of(max(2, protocol.n_features), "center"))
-
     def learn(self, protocol: LinearProtocol, task: Task, report: Report) -> None:
         state, shortened = protocol._state, self.levels(protocol).shortened(task.radius)
         mean = task.mean(report)[: protocol.n_features] / shortened
@@ -186,9 +166,8 @@ class Center(Question[LinearProtocol]):
         state["center"] = [*np.clip(moved, -1, 1).tolist(), state["center"][-1]]
         state["center_error"] = float(variances.mean())
 
-    def levels(self, protocol: LinearProtocol) -> NormLevels:
-        """Return the distribution of the norms."""
-        return protocol._levels_of(self._name, EXPECTED_DEVIATION * math.sqrt(protocol.n_features), protocol.n_features)
+    def expected(self, protocol: LinearProtocol) -> tuple[float, int]:
+        return EXPECTED_DEVIATION * math.sqrt(protocol.n_features), protocol.n_features
 
 
 class Width(Center):
@@ -207,7 +186,8 @@ class Products(Question[P]):
 
     def radius(self, protocol: P) -> float:
         # Noise counts where it meets the terms, and clipping in whatever direction.
-        noise = protocol._noise_of(n_products(protocol._n_multiplied), "products", protocol.n_terms)
+        length = n_products(len(self.functionals(protocol)[0]))
+        noise = protocol._noise_of(length, "products") * math.sqrt(protocol.n_terms / length)
         return self.levels(protocol).radius_of_moments(noise)
 
     def learn(self, protocol: P, task: Task, report: Report) -> None:
@@ -227,15 +207,11 @@ class Products(Question[P]):
     def use(self, protocol: P, products: Floats, noise: float, shortened: float) -> None:
         """Use products with the residual, where there are any."""
 
-    def levels(self, protocol: P) -> NormLevels:
-        """Return the distribution of the norms."""
-        return protocol._levels_of("products", 1.0 * protocol.n_terms)
+    def expected(self, protocol: P) -> tuple[float, int]:
+        return 1.0 * protocol.n_terms, 1
 
 
 STEPS_OF_FEATURES: dict[str, Step[Any]] = {
-    "center_levels": Center("center"),
-    "center": Center("center"),
+    **by_name(Center("center"), Products("products")),
     "width_levels": Width("width"),
-    "products_levels": Products("products"),
-    "products": Products("products"),
 }

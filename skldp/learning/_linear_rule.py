@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from skldp._arrays import Floats
 from skldp.learning._constants import EQUAL_CLASSES, EVEN_CHANCE, LEAST_VARIANCE
 from skldp.learning._tasks import noise_variance
 from skldp.mechanisms._rows import RowMechanism
@@ -21,10 +22,8 @@ _NO_PRECISION = 1e-9
 # Fractions of the variance that may lie between classes, besides 0.
 _FRACTIONS = 0.5 ** np.arange(10)
 
-_Array = npt.NDArray[np.float64]
 
-
-def expected_means(means: _Array, noise: _Array, prior: _Array, shares: _Array) -> tuple[_Array, float]:
+def expected_means(means: Floats, noise: Floats, prior: Floats, shares: Floats) -> tuple[Floats, float]:
     r"""Return the posterior means of noisy class means about the mean of all, and the probability that they differ.
 
     Shapes: means, noise (n_classes, r); prior (r,), variances of all people or multiples of them; shares (n_classes,);
@@ -50,7 +49,7 @@ def expected_means(means: _Array, noise: _Array, prior: _Array, shares: _Array) 
     return np.tensordot(chances, kept, 1) * means, float(chances.sum())
 
 
-def nearest_mean(means: _Array, total: _Array, shares: _Array) -> tuple[_Array, _Array]:
+def nearest_mean(means: Floats, total: Floats, shares: Floats) -> tuple[Floats, Floats]:
     r"""Return the logits of the nearest of expected class means.
 
     Shapes: means (n_classes, r), total (r,), the variances of all people; shares (n_classes,); returns weights
@@ -67,7 +66,7 @@ def nearest_mean(means: _Array, total: _Array, shares: _Array) -> tuple[_Array, 
     return weights, np.log(shares) - (weights * means).sum(axis=1) / 2
 
 
-def whitened_rule(means: _Array, noise: _Array, shares: _Array, prior: _Array | float = 1.0) -> tuple[_Array, _Array]:
+def whitened_rule(means: Floats, noise: Floats, shares: Floats, prior: Floats | float = 1.0) -> tuple[Floats, Floats]:
     """Return the logits of a linear discriminant, in coordinates in which all people have the covariance I.
 
     Shapes: means, noise (n_classes, r), shares (n_classes,), prior (r,), see `expected_means`; returns weights
@@ -79,7 +78,7 @@ def whitened_rule(means: _Array, noise: _Array, shares: _Array, prior: _Array | 
     return weights, np.log(shares) - (weights * expected).sum(axis=1) / 2
 
 
-def expected_shares(reported: _Array, errors: _Array | float) -> _Array:
+def expected_shares(reported: Floats, errors: Floats | float) -> Floats:
     """Return posterior means of class shares with normal errors.
 
     Shapes: reported (n_classes,), errors (n_classes,); returns (n_classes,). Shares are equal with a given probability;
@@ -97,13 +96,12 @@ def expected_shares(reported: _Array, errors: _Array | float) -> _Array:
     # The K shares have K - 1 degrees of freedom.
     log_odds = (1 - 1 / n_classes) * (likelihoods[:, None] + ((1 / n_classes - reported) / errors) ** 2 / 2).sum()
     differ = special.expit(log_odds - special.logit(EQUAL_CLASSES))
-    result: _Array = differ * means / means.sum() + (1 - differ) / n_classes
-    return result
+    return differ * means / means.sum() + (1 - differ) / n_classes
 
 
 def self_trained(
-    points: _Array, means: _Array, noise: _Array, variances: _Array, shares: _Array
-) -> tuple[_Array, _Array]:
+    points: Floats, means: Floats, noise: Floats, variances: Floats, shares: Floats
+) -> tuple[Floats, Floats]:
     """Return the logits of the nearest class mean, from reports of some coordinates and classified public points.
 
     Shapes: points (m, r), means, noise (n_classes, k), variances (r,), shares (n_classes,); returns weights
@@ -132,7 +130,7 @@ def self_trained(
     return weights, intercepts
 
 
-def n_directions(variances: _Array, n_people: int, n_classes: int, epsilon: float) -> int:
+def n_directions(variances: Floats, n_people: int, n_classes: int, epsilon: float) -> int:
     """Return the number of directions in which class means are reported: more of them add signal and noise.
 
     Shapes: variances (r,).
@@ -143,8 +141,8 @@ def n_directions(variances: _Array, n_people: int, n_classes: int, epsilon: floa
     signal, weighted = np.cumsum(between * sizes), np.cumsum(between * variances)
     best, found = -math.inf, 1
     for k in range(1, len(variances) + 1):
-        length = max(2, k * (n_classes - 1))
-        noise = (n_classes - 1) ** 2 * sizes[:k].sum() * noise_variance(length, epsilon) / n_people
+        variance = noise_variance(k * (n_classes - 1), epsilon) / n_people
+        noise = (n_classes - 1) ** 2 * sizes[:k].sum() * variance
         # Squared distance of two projected means, in units of noise plus within-class spread.
         quality = signal[k - 1] ** 2 / (weighted[k - 1] + noise * sizes[:k].sum())
         if quality > best:
@@ -154,7 +152,7 @@ def n_directions(variances: _Array, n_people: int, n_classes: int, epsilon: floa
     return found
 
 
-def shrunk_covariance(rows: _Array) -> _Array:
+def shrunk_covariance(rows: Floats) -> Floats:
     """Return the covariance of rows, shrunk to a multiple of the identity (Ledoit and Wolf, 2004, Lemma 3.3)."""
     n, d = rows.shape
     about = rows - rows.mean(axis=0)
@@ -163,19 +161,14 @@ def shrunk_covariance(rows: _Array) -> _Array:
     distance = np.sum((covariance - size * np.eye(d)) ** 2)
     error = (np.sum((about**2).sum(axis=1) ** 2) / n - np.sum(covariance**2)) / n
     share = min(error / distance, 1.0) if distance > 0 else 1.0
-    result: _Array = (1 - share) * covariance + share * size * np.eye(d)
-    return result
+    return (1 - share) * covariance + share * size * np.eye(d)
 
 
-def likeliest_numbers(reported: _Array, error: float) -> _Array:
+def likeliest_numbers(reported: Floats, error: float) -> Floats:
     """Return posterior means of numbers in [-1, 1] with normal errors, under their maximum-likelihood prior.
 
-    Shapes: reported (n,); returns (n,).
-
-    References
-    ----------
-    Kiefer and Wolfowitz, 1956; Jiang and Zhang, "General maximum likelihood empirical Bayes estimation of normal
-    means", 2009.
+    Shapes: reported (n,); returns (n,). Kiefer and Wolfowitz, 1956; Jiang and Zhang, "General maximum likelihood
+    empirical Bayes estimation of normal means", 2009.
     """
     inside = np.clip(reported, -1, 1)
     if error < _SMALL:
@@ -188,11 +181,10 @@ def likeliest_numbers(reported: _Array, error: float) -> _Array:
         given = likelihood * law
         given /= given.sum(axis=1, keepdims=True)
         law = given.mean(axis=0)
-    result: _Array = given @ grid
-    return result
+    return given @ grid
 
 
-def unbiased_members(codes: npt.NDArray[np.int64], flip_matrix: _Array) -> _Array:
+def unbiased_members(codes: npt.NDArray[np.int64], flip_matrix: Floats) -> Floats:
     """Weights of released labels by class, with mean 1 for the true class and 0 for others.
 
     Shapes: codes (n,), flip_matrix (n_classes, n_classes); returns (n, n_classes).
@@ -203,13 +195,12 @@ def unbiased_members(codes: npt.NDArray[np.int64], flip_matrix: _Array) -> _Arra
         raise ValueError(
             "Released labels must tell every class from the others. Got a law under which they do not."
         ) from None
-    result: _Array = undone[codes].astype(np.float64)
-    return result
+    return undone[codes].astype(np.float64)
 
 
 def discriminant_of_releases(
-    released: _Array, members: _Array, mechanism: RowMechanism, public: _Array | None = None
-) -> tuple[_Array, _Array]:
+    released: Floats, members: Floats, mechanism: RowMechanism, public: Floats | None = None
+) -> tuple[Floats, Floats]:
     r"""Return coefficients and intercepts of the logits of clean rows.
 
     Shapes: released (n, d), members (n, n_classes), public (n_public, d); returns coefficients (n_classes, d),
@@ -247,7 +238,7 @@ def discriminant_of_releases(
     return coefficients, intercepts - coefficients @ mean
 
 
-def _gain(mechanism: RowMechanism, moments: _Array, mean: _Array) -> float:
+def _gain(mechanism: RowMechanism, moments: Floats, mean: Floats) -> float:
     """Return the factor by which inversion of the law amplifies errors of products."""
     d = len(moments)
     probe = np.ones((d, d)) - (np.eye(d) if d > 1 else 0)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import linalg
 
-from skldp._arrays import as_numbers, kind_of
+from skldp._arrays import Floats, as_numbers, kind_of
 from skldp.domains._domain import Box
 from skldp.learning._levels import NormLevels
 from skldp.learning._protocol import nearest_positive
@@ -17,8 +17,6 @@ from skldp.learning._reports import Report
 from skldp.learning._tasks import Task
 from skldp.learning._vectors import symmetric_matrix
 from skldp.mechanisms.vector._privunit import PrivUnitBall
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

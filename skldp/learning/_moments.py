@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from skldp._arrays import Floats
 from skldp.learning._constants import (
     EXPECTED_DEVIATION,
     LEAST_SUFFICIENCY,
@@ -17,13 +18,11 @@ from skldp.learning._constants import (
 from skldp.learning._levels import NormLevels
 from skldp.learning._moment_estimates import MomentEstimates, estimates_of, share_of_tail
 from skldp.learning._posterior import combine_reports, shrunk_means, with_least_variances
-from skldp.learning._protocol import Protocol, Question, nearest_positive
+from skldp.learning._protocol import Protocol, Question, by_name, nearest_positive
 from skldp.learning._protocol import sufficiency as sufficiency_of
 from skldp.learning._reports import Report
 from skldp.learning._tasks import Task, noise_variance
 from skldp.learning._vectors import n_products, symmetric_matrix
-
-Floats = npt.NDArray[np.float64]
 
 # Stages of products before the last one, each of which whitens the next.
 _N_STAGES = 3
@@ -102,10 +101,6 @@ class MomentsProtocol(Protocol):
             report = Task.from_json(last["task"]), Report.from_json(last["report"])
         return estimates_of(self._box, self._state, report, self._levels_of_products())
 
-    def _vector_lengths(self) -> set[int]:
-        lengths = {max(2, self.n_features)}
-        return lengths | {n_products(self.n_features + 1) for name, _ in self._steps if name == "products"}
-
     def _plan(self) -> list[tuple[str, int]]:
         n, enough = self.n_people, self.sufficiency
         if enough < self.least_sufficiency:
@@ -119,9 +114,9 @@ class MomentsProtocol(Protocol):
         left = n - sum(wanted for _, wanted in steps)
         return [*steps, ("products_levels", 2 * n_levels), ("products", left - 2 * n_levels)]
 
-    def _matrix(self, functionals: Floats) -> tuple[tuple[float, ...], ...]:
+    def _matrix(self, functionals: Floats) -> Any:
         """Return the task's matrix of functionals of (1, coordinates)."""
-        return tuple(map(tuple, np.insert(functionals, self.n_features + 1, 0.0, axis=1).tolist()))
+        return np.insert(functionals, self.n_features + 1, 0.0, axis=1)
 
     def _whitened(self) -> Floats:
         """Return the constant and the whitened, centred coordinates, as functionals of (1, coordinates)."""
@@ -173,7 +168,7 @@ class _Column(Question[MomentsProtocol]):
     """Levels of one column's distance from its centre, which give its scale."""
 
     def functionals(self, protocol: MomentsProtocol) -> tuple[Floats, str]:
-        j = len(protocol._state["columns"])
+        j = min(len(protocol._state["columns"]), protocol.n_features - 1)
         functionals = np.eye(protocol.n_features + 1)[[1 + j]]
         functionals[0, 0] = -protocol._state["center"][j]
         return functionals, "linear"
@@ -230,9 +225,6 @@ class _Products(Question[MomentsProtocol]):
 
 
 MomentsProtocol.steps = {
-    "center_levels": _Center("center"),
-    "center": _Center("center"),
+    **by_name(_Center("center"), _Products("products")),
     "column_levels": _Column("column"),
-    "products_levels": _Products("products"),
-    "products": _Products("products"),
 }

@@ -8,15 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from skldp._arrays import as_numbers
+from skldp._arrays import Floats, as_numbers
 from skldp._checks import check_epsilon, is_number
 from skldp.exceptions import BudgetExhaustedError
 from skldp.learning._protocol import Protocol
 from skldp.learning._reports import Report
 from skldp.learning._tasks import Task
 from skldp.mechanisms._noise import Noise, noise_from
-
-Floats = npt.NDArray[np.float64]
 
 
 class Person:
@@ -69,14 +67,8 @@ class Person:
     def answer(self, task: str) -> str:
         """Answer a task by a report, both JSON documents, if it is the first one and within the limit.
 
-        Raises
-        ------
-        ValueError
-            If it is no task, or about another kind of record.
-        BudgetExhaustedError
-            If it costs too much, or another one was answered.
-        RuntimeError
-            After a fork.
+        Raises ValueError if it is no task, or about another kind of record; BudgetExhaustedError if it costs too much,
+        or another one was answered; RuntimeError after a fork.
         """
         # Checked before the lock: after a fork, another thread of the parent may hold it forever.
         if os.getpid() != self._pid:

@@ -1,18 +1,16 @@
 """Update of a model by noisy gradients, and of the second moments that they depend on."""
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
+from skldp._arrays import Floats
 from skldp.learning._constants import EVEN_CHANCE
-
-Floats = npt.NDArray[np.float64]
 
 # Scales of the prior of the slopes that are weighed against each other, besides 0. At 1 the slopes explain all.
 _PRIOR_SCALES = np.exp([-2.0, -1.0, 0.0])
@@ -35,8 +33,8 @@ class Moments(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Gradients(ABC):
-    """Reported gradients of cohorts that were asked about the same functionals of the terms.
+class Gradients:
+    """Reported gradients of cohorts that were asked about the same functionals of the terms, linear in the model.
 
     Shapes: `rows` (n_terms, n_terms), the functionals; `moments` (n_terms, n_terms), their expected second moments;
     `unknown` (n_terms, n_terms), variances of those; `values` (n_cohorts, n_outcomes, n_terms), each a gradient at 0
@@ -49,17 +47,24 @@ class Gradients(ABC):
     values: Floats
     noises: Floats
     models: Floats
+    is_linear: ClassVar[bool] = True
 
-    @abstractmethod
+    @cached_property
+    def inverse(self) -> Floats:
+        """Inverse of the functionals: models times it are in their units."""
+        return np.asarray(np.linalg.inv(self.rows))
+
+    @cached_property
+    def _design(self) -> Floats:
+        return self.moments @ self.inverse.T
+
     def at_zero(self, model: Floats) -> Floats:
         """Return the gradient at 0 if a model holds, shape (n_outcomes, n_terms)."""
+        return model @ self._design.T
 
-    @abstractmethod
-    def slopes(self, model: Floats) -> Floats:
-        """Return the derivative of `at_zero` by the model in the units of the rows.
-
-        Shapes: model (n_outcomes, n_terms); returns (n_outcomes, n_terms, n_terms), within each outcome.
-        """
+    def designs(self, model: Floats) -> Floats:
+        """Return the derivative of `at_zero` by the model within each outcome, shape (n_outcomes, n_terms, n_terms)."""
+        return self._design[None]
 
 
 class Posterior(NamedTuple):
@@ -71,17 +76,17 @@ class Posterior(NamedTuple):
     @property
     def probabilities(self) -> Floats:
         """Probability of each scale."""
-        return np.asarray(special.softmax(self.logs))
+        return special.softmax(self.logs)
 
     @property
     def mean(self) -> Floats:
         """Estimate of the model."""
-        return np.asarray(np.tensordot(self.probabilities, self.models, 1))
+        return np.tensordot(self.probabilities, self.models, 1)
 
     @property
     def mean_if_any(self) -> Floats:
         """Estimate given that there is something to learn."""
-        return np.asarray(np.tensordot(special.softmax(self.logs[1:]), self.models[1:], 1))
+        return np.tensordot(special.softmax(self.logs[1:]), self.models[1:], 1)
 
 
 def combine_moments(rows: Floats, reports: Sequence[Moments]) -> Moments:
@@ -108,8 +113,7 @@ def combine_reports(rows: Floats, reported: Sequence[Sequence[Any]]) -> tuple[Fl
 def positive_part(matrix: Floats, error: float) -> Floats:
     """Replace eigenvalues that have an error by their means given that they are positive."""
     values, vectors = np.linalg.eigh(matrix)
-    result: Floats = (vectors * positive_means(values, error)) @ vectors.T
-    return result
+    return (vectors * positive_means(values, error)) @ vectors.T
 
 
 def with_least_variances(covariance: Floats, rows: Floats, least: Floats | float) -> Floats:
@@ -119,16 +123,15 @@ def with_least_variances(covariance: Floats, rows: Floats, least: Floats | float
     """
     back = np.linalg.inv(rows)
     raised = np.maximum(0, least - np.einsum("ij,jk,ik->i", back, covariance, back))
-    result: Floats = covariance + rows * raised @ rows.T
-    return result
+    return covariance + rows * raised @ rows.T
 
 
 def positive_means(values: Floats, error: Floats | float) -> Floats:
     """Return the means of normal variables with these means and this error, given that they are positive."""
     # The mean goes to 0 as the value falls below the error.
     ratios = np.maximum(values / error, -30.0)
-    result: Floats = error * (ratios + np.exp(-(ratios**2) / 2) / math.sqrt(2 * math.pi) / special.ndtr(ratios))
-    return np.maximum(result, 0)
+    means = error * (ratios + np.exp(-(ratios**2) / 2) / math.sqrt(2 * math.pi) / special.ndtr(ratios))
+    return np.maximum(means, 0)
 
 
 def shrunk_means(values: Floats, errors: Floats | float) -> tuple[Floats, Floats]:
@@ -153,22 +156,15 @@ def posterior(
     A gradient is a function of the model, linear near the estimate, plus noise. The errors of its second moments grow
     with the distance from the model at which people reported: reports far from the estimate count less. The scale of
     the prior is unknown, and 0 with a given probability. Each scale has an estimate of its own. Their mean has slopes
-    near 0 unless the reports contradict it.
-
-    References
-    ----------
-    MacKay, "Bayesian interpolation", Neural Computation 1992, equations 2.9 and 4.9.
+    near 0 unless the reports contradict it (MacKay, "Bayesian interpolation", 1992, equations 2.9 and 4.9).
     """
-    scales = [0.0, *_PRIOR_SCALES]
-    chances = [EVEN_CHANCE] + [(1 - EVEN_CHANCE) / len(_PRIOR_SCALES)] * len(_PRIOR_SCALES)
+    scales = np.append(0.0, _PRIOR_SCALES)
+    chances = np.append(EVEN_CHANCE, np.full(len(_PRIOR_SCALES), (1 - EVEN_CHANCE) / len(_PRIOR_SCALES)))
     before = np.repeat(base[None], len(scales), axis=0) if models is None else models
-    found = []
-    logs = np.log(chances)
-    for one, scale in enumerate(scales):
-        model, log = _under_prior(reports, known + scale * unknown, base, before[one])
-        found.append(model)
-        logs[one] += log
-    return Posterior(np.array(found), logs)
+    found = [
+        _under_prior(reports, known + scale * unknown, base, one) for scale, one in zip(scales, before, strict=True)
+    ]
+    return Posterior(np.array([model for model, _ in found]), np.log(chances) + [log for _, log in found])
 
 
 def _under_prior(reports: Sequence[Gradients], prior: Floats, base: Floats, before: Floats) -> tuple[Floats, float]:
@@ -180,34 +176,33 @@ def _under_prior(reports: Sequence[Gradients], prior: Floats, base: Floats, befo
     precision, weighted = np.zeros((n_outcomes, n_terms, n_terms)), np.zeros_like(base)
     means = []
     for report in reports:
-        inverse = np.linalg.inv(report.rows).T
-        gradients, slopes = report.at_zero(before), report.slopes(before)
-        weights, centers = np.zeros(n_outcomes), np.zeros_like(base)
-        for k in range(n_outcomes):
-            away = (before[k] - report.models[:, k]) @ inverse.T
-            relative = np.trace(slopes[k]) / np.trace(report.moments)
-            errors = report.noises**2 + relative**2 * (away**2 @ report.unknown).mean(axis=1)
-            design = slopes[k] @ inverse
-            values = report.values[:, k] - gradients[k] + design @ (before[k] - base[k])
-            weights[k], centers[k] = (1 / errors).sum(), report.values[:, k].T @ (1 / errors)
-            precision[k] += weights[k] * design.T @ design
-            weighted[k] += design.T @ (values / errors[:, None]).sum(axis=0)
-        means.append((report, weights, centers / weights[:, None]))
+        designs, away = report.designs(before), (before - report.models) @ report.inverse
+        relative = np.einsum("kij,ij->k", designs, report.rows) / np.trace(report.moments)
+        # Axes: cohort, outcome.
+        errors = report.noises[:, None] ** 2 + relative**2 * (away**2 @ report.unknown).mean(axis=2)
+        weights = (1 / errors).sum(axis=0)[:, None]
+        center = (report.values / errors[:, :, None]).sum(axis=0) / weights
+        values = center - report.at_zero(before) + np.einsum("kij,kj->ki", designs, before - base)
+        precision += weights[:, :, None] * np.swapaxes(designs, 1, 2) @ designs
+        weighted += weights * np.einsum("kij,ki->kj", designs, values)
+        means.append((report, weights, center))
 
     def of_prior(model: Floats) -> float:
         return float(((model - base) ** 2 / np.where(prior > 0, prior, 1.0)).sum())
 
     def misfit(model: Floats) -> float:
-        of_reports = sum(weights @ ((mean - report.at_zero(model)) ** 2).sum(axis=1) for report, weights, mean in means)
+        of_reports = sum((weights * (mean - report.at_zero(model)) ** 2).sum() for report, weights, mean in means)
         return float(of_reports) + of_prior(model)
 
     gain = np.eye(n_terms) + prior[:, :, None] * precision
-    moved = np.linalg.solve(gain, (prior * weighted)[:, :, None])[:, :, 0]
-    # Gradients are linear near the estimate only: a step that fits worse is halved.
-    start, step = np.where(prior > 0, before, base), 1.0
-    while step > _LEAST_STEP and misfit(start + step * (base + moved - start)) > misfit(start):
-        step /= 2
-    found = start + step * (base + moved - start)
+    found = base + np.linalg.solve(gain, (prior * weighted)[:, :, None])[:, :, 0]
+    if not all(report.is_linear for report in reports):
+        # Gradients are linear near the estimate only: a step that fits worse is halved.
+        start, step = np.where(prior > 0, before, base), 1.0
+        move = found - start
+        while step > _LEAST_STEP and misfit(start + step * move) > misfit(start):
+            step /= 2
+        found = start + step * move
     # The errors of second moments depend on the model, and noise does not: it alone says how probable the reports are.
     log = -of_prior(found) - float(np.linalg.slogdet(gain)[1].sum())
     for report in reports:

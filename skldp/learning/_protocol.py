@@ -9,18 +9,16 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from skldp._arrays import Floats
 from skldp._checks import check_dimension, check_epsilon, check_integer
 from skldp._documents import parsing, read_json
 from skldp.domains._domain import Box
 from skldp.learning._constants import LEAST_PER_NUMBER, LEAST_SUFFICIENCY, LEVELS_SHARE
 from skldp.learning._levels import NormLevels, pooled
 from skldp.learning._reports import Report
-from skldp.learning._tasks import N_LEVELS, Task, levels_error, levels_mechanism, noise_variance
-from skldp.learning._vectors import contrasts
+from skldp.learning._tasks import N_LEVELS, Task, levels_error, noise_variance
+from skldp.learning._vectors import contrasts, n_products
 from skldp.mechanisms._guarantee import PrivacyGuarantee
-from skldp.mechanisms.vector._privunit import PrivUnitBall
-
-Floats = npt.NDArray[np.float64]
 
 # Smallest radius of a task.
 _LEAST_RADIUS = 1e-12
@@ -30,17 +28,8 @@ P = TypeVar("P", bound="Protocol")
 def sufficiency(n_people: int, n_features: int, epsilon: float) -> float:
     r"""Return the sufficiency: about one over the fraction of the variance that privacy takes from a fit.
 
-    Parameters
-    ----------
-    n_people : int
-    n_features : int
-    epsilon : float
-
-    Returns
-    -------
-    float
-        :math:`J = n / (v D^2)`, with D = `n_features` + 1 and v the variance of a released vector of norm at most 1 in
-        every direction across it.
+    It is :math:`J = n / (v D^2)`, with D = `n_features` + 1 and v the variance of a released vector of norm at most 1
+    in every direction across it.
 
     Examples
     --------
@@ -70,7 +59,8 @@ def n_people_needed(n_features: int, epsilon: float) -> int:
 class Protocol(ABC):
     """Base class of protocols. Subclasses define the steps: a task to publish and an update from its reports.
 
-    Shapes: `low, high` (n_features + 1,).
+    Every person belongs to one cohort and answers one task, at the full epsilon. A task depends on the reports of
+    earlier cohorts alone. Shapes: `low, high` (n_features + 1,), or with `n_classes` those of the features.
 
     Everything in ``_state`` is made of public documents alone: numbers and lists that JSON holds to the bit.
     """
@@ -80,6 +70,7 @@ class Protocol(ABC):
     # Arguments of the constructor besides the bounds, and whether these have the target's.
     _arguments: ClassVar[tuple[str, ...]]
     _bounds_target = False
+    n_classes: int
     # Name of the last step that stays open for more people.
     _stays_open = ""
     # Smallest sufficiency, and number of people for each number, for a model that depends on the record.
@@ -87,8 +78,19 @@ class Protocol(ABC):
     _least_per_number = 0
 
     def __init__(
-        self, n_features: int, n_people: int, epsilon: float, low: npt.ArrayLike, high: npt.ArrayLike, kind: str
+        self,
+        n_features: int,
+        n_people: int,
+        epsilon: float,
+        low: npt.ArrayLike,
+        high: npt.ArrayLike,
+        kind: str,
+        n_classes: int | None = None,
     ) -> None:
+        if n_classes is not None:
+            check_integer("n_classes", n_classes, least=2)
+            self.n_classes = int(n_classes)
+            low, high = np.append(low, 0.0), np.append(high, n_classes - 1.0)
         check_dimension(n_features, least=1)
         check_integer("n_people", n_people, least=1)
         check_epsilon(epsilon)
@@ -102,7 +104,7 @@ class Protocol(ABC):
         # Refuse impossible settings before any task is published.
         self._task_of_a_number()
         self._steps: list[tuple[str, int]] = []
-        self._state: dict[str, Any] = {}
+        self._state: dict[str, Any] = {"step": 0, "center": [0.0] * (n_features + 1), "levels": {}, "last": None}
 
     @property
     def sufficiency(self) -> float:
@@ -123,8 +125,7 @@ class Protocol(ABC):
     @property
     def is_enough(self) -> bool:
         """True if there are at least `n_needed` people."""
-        people = self.n_people >= self._least_per_number * (self.n_features + 1)
-        return people and self.sufficiency >= self.least_sufficiency
+        return self.n_people >= self.n_needed
 
     def first(self) -> Task:
         """Return the first task; raise ValueError if it was answered, because each person reports once."""
@@ -134,47 +135,38 @@ class Protocol(ABC):
         return task
 
     @property
+    def _open(self) -> tuple[str, int]:
+        """Open step and its number of people; at the end no name and 0."""
+        return [*self._steps, ("", 0)][self._state["step"]]
+
+    @property
     def task(self) -> Task | None:
         """Open task, a function of the public state; None at the end."""
-        step = self._state["step"]
-        return None if step == len(self._steps) else self._task_of(self._steps[step][0])
+        name, _ = self._open
+        return self._task_of(name) if name else None
 
     @property
     def n_wanted(self) -> int:
         """Number of people to ask for the open task; 0 at the end."""
-        step = self._state["step"]
-        return 0 if step == len(self._steps) else self._steps[step][1]
+        return self._open[1]
 
     def next(self, reports: Report | Iterable[Report] | None) -> Task | None:
-        """Add the report of a cohort, and return the next task.
+        """Add the reports of a cohort, in any order, and return the next task, or None when all is done.
 
-        Parameters
-        ----------
-        reports : Report, or iterable of Report, or None
-            Of the open task, in any order; None or empty without answers. A report holds no names: a repeated one
-            counts twice, which only the number of people shows.
-
-        Returns
-        -------
-        Task or None
-            None when all is done.
-
-        Raises
-        ------
-        ValueError
-            If a report is of another task, there are more people than were asked, or all is done; nothing changes then.
+        The reports are None or empty without answers. They hold no names: a repeated one counts twice, which only the
+        number of people shows. Raises ValueError if a report is of another task, there are more people than were asked,
+        or all is done; nothing changes then.
         """
-        task = self.task
+        task, (name, n_wanted) = self.task, self._open
         if task is None:
             raise ValueError("All tasks were answered. Got reports of one more instead.")
-        name = self._steps[self._state["step"]][0]
         several = [reports] if isinstance(reports, Report) else list(reports or [])
         for report in several:
             task.check(report)
         total = Report.total(several) if several else None
-        if total is not None and total.n_people > self.n_wanted:
+        if total is not None and total.n_people > n_wanted:
             raise ValueError(
-                f"Reports must be of the {self.n_wanted:,} people who were to be asked. Got {total.n_people:,} instead."
+                f"Reports must be of the {n_wanted:,} people who were to be asked. Got {total.n_people:,} instead."
             )
         before = dict(self._state)
         try:
@@ -193,10 +185,7 @@ class Protocol(ABC):
     def add(self, reports: Report | Iterable[Report]) -> None:
         """Add answers to the task that stays open, in any order with identical results.
 
-        Raises
-        ------
-        ValueError
-            If no task stays open, or a report is of another one; nothing changes then.
+        Raises ValueError if no task stays open, or a report is of another one; nothing changes then.
         """
         task = self.frozen_task
         if task is None:
@@ -218,10 +207,8 @@ class Protocol(ABC):
 
     def guarantee(self) -> PrivacyGuarantee:
         """Guarantee of one person's release, the largest over all tasks."""
-        levels = levels_mechanism(self.epsilon).guarantee().epsilon
         # Vectors of different lengths differ in the last digits.
-        vectors = [PrivUnitBall(length, self.epsilon, 1.0).guarantee().epsilon for length in self._vector_lengths()]
-        epsilon = max(self._task_of_a_number().guarantee().epsilon, levels, *vectors)
+        epsilon = max(self._task_of(name).guarantee().epsilon for name in dict(self._steps))
         basis = "one task of one cohort a person; density ratio of PrivUnit, or exact integers of a number"
         return PrivacyGuarantee(epsilon, stated=self.epsilon, basis=basis)
 
@@ -254,10 +241,10 @@ class Protocol(ABC):
         """Return the number of people of all steps of a name."""
         return sum(people for other, people in self._steps if other == name)
 
-    def _noise_of(self, n_outputs: int, name: str, n_counted: int | None = None) -> float:
-        """Return the noise of the mean over all people of a name, for a radius of 1, in some of its directions."""
+    def _noise_of(self, n_outputs: int, name: str) -> float:
+        """Return the noise of the mean over all people of a name, for a radius of 1."""
         variance = noise_variance(n_outputs, self.epsilon) / max(1, self._people_of(name))
-        return math.sqrt((n_counted or n_outputs) * variance)
+        return math.sqrt(max(2, n_outputs) * variance)
 
     def _share_of_outcome(self, variance: float) -> float:
         """Return the fraction of people who report the outcome's mean, of which one report has this variance.
@@ -308,34 +295,27 @@ class Protocol(ABC):
         bounds = self._box.low, self._box.high
         return Task(self.epsilon, *bounds, form, matrix, answer, min(radius, most), n_classes=n_classes)
 
-    def _task_of_shares(self, n_classes: int) -> Task:
-        """Return the task about the contrasts of the class."""
-        functionals = np.zeros((1 + n_classes, self.n_features + 2))
-        functionals[0, 0] = 1.0
-        return self._make_task(functionals, "class_gradient", "vector", math.sqrt(1 - 1 / n_classes), n_classes)
-
-    @staticmethod
-    def _reported_shares(task: Task, report: Report) -> tuple[Floats, float]:
-        """Return the reported shares of the classes, and the variance of the release and of the sample."""
-        k = task.n_classes
-        shares = 1 / k + contrasts(k) @ task.mean(report).reshape(k - 1, -1)[:, 0]
-        return shares, task.standard_error(report.n_people) ** 2 + 1 / (k * report.n_people)
-
-    def _matrix(self, functionals: Floats) -> tuple[tuple[float, ...], ...]:
+    def _matrix(self, functionals: Floats) -> Any:
         """Return the task's matrix of functionals of (1, centred record)."""
         matrix = functionals.copy()
         matrix[:, 0] -= functionals[:, 1:] @ np.array(self._state["center"])
-        return tuple(map(tuple, matrix.tolist()))
+        return matrix
+
+    def _in_data_units(self, model: Floats) -> tuple[Floats, Floats]:
+        """Return slopes and constants in the units of the declared bounds, of models about the centre of the features.
+
+        Shapes: model (..., n_features + 1), the constant first; returns (..., n_features), (...).
+        """
+        middle, radius = self._box.center[:-1], self._box.radius[:-1]
+        slopes = model[..., 1:]
+        center = np.array(self._state["center"])[: self.n_features]
+        return slopes / radius, model[..., 0] - slopes @ (center + middle / radius)
 
     def _settings(self) -> dict[str, Any]:
         """Return the constructor arguments, for JSON."""
         low, high = self._box.low, self._box.high
         bounds = {"low": low, "high": high} if self._bounds_target else {"low": low[:-1], "high": high[:-1]}
         return {name: getattr(self, name) for name in self._arguments} | bounds
-
-    @abstractmethod
-    def _vector_lengths(self) -> set[int]:
-        """Return the lengths of the vectors that people may release."""
 
 
 class Step(ABC, Generic[P]):
@@ -353,11 +333,34 @@ class Step(ABC, Generic[P]):
         """Update the public state if there is no report."""
 
 
+class Shares(Step[P]):
+    """Shares of the classes, by the contrasts of the class."""
+
+    def task(self, protocol: P, name: str) -> Task:
+        n_classes = protocol.n_classes
+        functionals = np.zeros((1 + n_classes, protocol.n_features + 2))
+        functionals[0, 0] = 1.0
+        return protocol._make_task(functionals, "class_gradient", "vector", math.sqrt(1 - 1 / n_classes), n_classes)
+
+    def update(self, protocol: P, task: Task, report: Report) -> None:
+        k = task.n_classes
+        shares = 1 / k + contrasts(k) @ task.mean(report).reshape(k - 1, -1)[:, 0]
+        variance = task.standard_error(report.n_people) ** 2 + 1 / (k * report.n_people)
+        self.learn(protocol, shares, math.sqrt(variance))
+
+    @abstractmethod
+    def learn(self, protocol: P, reported: Floats, error: float) -> None:
+        """Update the public state from reported shares and the error of the release and of the sample."""
+
+
 class Question(Step[P]):
     """Vectors whose mean people report, in earlier steps the levels of their norm.
 
     Steps of both kinds have the same object. The one that asks for vectors has its name.
     """
+
+    # What is released of the vectors themselves.
+    answer = "vector"
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -366,9 +369,19 @@ class Question(Step[P]):
     def functionals(self, protocol: P) -> tuple[Floats, str]:
         """Return the functionals and the form of the vectors."""
 
-    def radius(self, protocol: P) -> float:
-        """Return the radius of the vectors."""
+    def expected(self, protocol: P) -> tuple[float, int]:
+        """Return the expected norm, and the degrees of freedom of its distribution."""
         raise NotImplementedError
+
+    def levels(self, protocol: P) -> NormLevels:
+        """Return the distribution of the norms."""
+        return protocol._levels_of(self._name, *self.expected(protocol))
+
+    def radius(self, protocol: P) -> float:
+        """Return the radius of the vectors, the best one for their mean."""
+        functionals, form = self.functionals(protocol)
+        length = n_products(len(functionals)) if form == "products" else len(functionals)
+        return self.levels(protocol).radius_of_moments(protocol._noise_of(length, self._name))
 
     def learn(self, protocol: P, task: Task, report: Report) -> None:
         """Update the public state from vectors."""
@@ -381,10 +394,15 @@ class Question(Step[P]):
         functionals, form = self.functionals(protocol)
         if name != self._name:
             return protocol._make_task(functionals, form, "levels")
-        return protocol._make_task(functionals, form, "vector", self.radius(protocol))
+        return protocol._make_task(functionals, form, self.answer, self.radius(protocol))
 
     def update(self, protocol: P, task: Task, report: Report) -> None:
         (self.learn_levels if task.answer == "levels" else self.learn)(protocol, task, report)
+
+
+def by_name(*asked: Question[Any]) -> "dict[str, Step[Any]]":
+    """Return the steps of some questions: of the levels, and of the vectors."""
+    return {name: one for one in asked for name in (f"{one._name}_levels", one._name)}
 
 
 def split_evenly(n: int, n_parts: int) -> list[int]:

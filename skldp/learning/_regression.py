@@ -1,41 +1,29 @@
 r"""Protocol of least squares, one release per person; its states are public JSON documents."""
 
 import math
+from collections.abc import Iterable
 from itertools import groupby
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from skldp._arrays import Floats
 from skldp.learning._constants import EXPECTED_DEVIATION, LEVELS_SHARE
-from skldp.learning._levels import NormLevels
 from skldp.learning._linear_protocol import N_COHORTS, STEPS_OF_FEATURES, LinearProtocol, Products
 from skldp.learning._posterior import Gradients, posterior
-from skldp.learning._protocol import Question, Step, split_evenly
+from skldp.learning._protocol import Question, by_name, split_evenly
 from skldp.learning._reports import Report
 from skldp.learning._tasks import Task, number_variance
-
-Floats = npt.NDArray[np.float64]
 
 # Smallest fraction of an error that clipped gradients are taken to show.
 _LEAST_KEPT = 0.05
 
 
-class LinearGradients(Gradients):
-    """Gradients of least squares, which are linear in the model."""
-
-    def at_zero(self, model: Floats) -> Floats:
-        return model @ np.linalg.inv(self.rows) @ self.moments
-
-    def slopes(self, model: Floats) -> Floats:
-        return self.moments[None]
-
-
 class RegressionProtocol(LinearProtocol):
     r"""Interactive protocol of linear regression: cohorts answer one task after the other.
 
-    Every person belongs to one cohort and answers one task, at the full epsilon. A task depends on the reports of
-    earlier cohorts alone, so that everything this object knows is public.
+    Every person belongs to one cohort and answers one task, at the full epsilon. All that this object knows is public.
 
     Parameters
     ----------
@@ -52,11 +40,9 @@ class RegressionProtocol(LinearProtocol):
 
     Notes
     -----
-    There are four kinds of questions: the mean of a number or vector, products of the terms and the residual, a
-    gradient at the current model, and the level of the norm of any of these. The levels decide the radius
-    (``NormLevels``), so that the bias of clipping vanishes as people grow, whatever their distribution. All products
-    and gradients enter one linear-Gaussian update (``posterior``) with their known noise. Its prior says what the
-    declared bounds say.
+    People report the mean of a number or vector, products of the terms and the residual, a gradient at the current
+    model, or the level of the norm of any of these, which decides the radius (``NormLevels``): the bias of clipping
+    vanishes as people grow. All products and gradients enter one linear-Gaussian update (``posterior``).
 
     References
     ----------
@@ -95,6 +81,8 @@ class RegressionProtocol(LinearProtocol):
     ) -> None:
         super().__init__(n_features, n_people, epsilon, low, high, kind)
         self._stays_open = "products" if self.kind == "once" else ""
+        # Groups of reported gradients before the last one: they do not change any more.
+        self._earlier: dict[tuple[int, int], Gradients] = {}
         self._steps = self._plan()
         self._state = self._state_of_features() | {
             # Variance of the error of the target's centre.
@@ -108,23 +96,13 @@ class RegressionProtocol(LinearProtocol):
     @property
     def coefficients(self) -> Floats:
         """Coefficients in the units of the declared bounds, shape (n_features,)."""
-        slopes = np.array(self._state["beta"])[1:]
-        result: Floats = slopes * self._box.radius[-1] / self._box.radius[:-1]
-        return result
+        return self._in_data_units(np.array(self._state["beta"]))[0] * self._box.radius[-1]
 
     @property
     def intercept(self) -> float:
         """Intercept in the units of the declared bounds."""
-        beta, center = np.array(self._state["beta"]), np.array(self._state["center"])
-        at_origin = center[-1] + beta[0] - beta[1:] @ (center[:-1] + self._box.center[:-1] / self._box.radius[:-1])
+        at_origin = self._state["center"][-1] + self._in_data_units(np.array(self._state["beta"]))[1]
         return float(self._box.center[-1] + self._box.radius[-1] * at_origin)
-
-    @property
-    def _n_multiplied(self) -> int:
-        return self.n_terms + 1
-
-    def _vector_lengths(self) -> set[int]:
-        return super()._vector_lengths() | {self.n_terms}
 
     def _plan(self) -> list[tuple[str, int]]:
         """Return the steps with their numbers of people, from public numbers only."""
@@ -159,8 +137,7 @@ class RegressionProtocol(LinearProtocol):
 
     def _residual(self) -> Floats:
         """Return the functional of the residual at the model at which people report."""
-        result: Floats = np.eye(self.n_features + 2)[-1] - np.array(self._state["asked_at"]) @ self._terms()
-        return result
+        return np.eye(self.n_features + 2)[-1] - np.array(self._state["asked_at"]) @ self._terms()
 
     def _prior(self) -> tuple[Floats, Floats]:
         r"""Return the variances of the prior, known ones and those of an unknown scale, shapes (1, n_terms).
@@ -183,28 +160,43 @@ class RegressionProtocol(LinearProtocol):
         state["gradients"] = [*state["gradients"], [*asked, (value / kept).tolist(), noise / kept, state["asked_at"]]]
         reports = []
         for (row, n_reports), cohorts in groupby(state["gradients"], key=lambda one: one[:2]):
-            rows = np.array(state["rows"][row])
-            moments, unknown, _ = self._expected_moments(rows, n_reports)
-            values, noises, asked_at = (np.array(one) for one in zip(*(one[2:] for one in cohorts), strict=True))
-            values = values + asked_at @ np.linalg.inv(rows) @ moments
-            reports.append(LinearGradients(rows, moments, unknown, values[:, None], noises, asked_at[:, None]))
+            reports.append(self._earlier.get((row, n_reports)) or self._group(row, n_reports, cohorts))
+            if [row, n_reports] != asked:
+                self._earlier[row, n_reports] = reports[-1]
         models = None if state["models"] is None else np.array(state["models"])
         found = posterior(reports, *self._prior(), np.zeros((1, self.n_terms)), models)
         state["beta"], state["asked_at"] = found.mean[0].tolist(), found.mean_if_any[0].tolist()
         state["models"] = found.models.tolist()
 
+    def _group(self, row: int, n_reports: int, cohorts: Iterable[list[Any]]) -> Gradients:
+        """Return reported gradients of cohorts that were asked about the same functionals."""
+        rows = np.array(self._state["rows"][row])
+        moments, unknown, _ = self._expected_moments(rows, n_reports)
+        values, noises, asked_at = (np.array(one) for one in zip(*(one[2:] for one in cohorts), strict=True))
+        values = values + asked_at @ np.linalg.inv(rows) @ moments
+        return Gradients(rows, moments, unknown, values[:, None], noises, asked_at[:, None])
 
-class _TargetMean(Step[RegressionProtocol]):
-    """Mean of the target's distance from its centre."""
 
-    def task(self, protocol: RegressionProtocol, name: str) -> Task:
-        functionals = np.eye(protocol.n_features + 2)[-1:]
-        return protocol._make_task(functionals, "linear", "number", self._radius(protocol))
+class _Target(Question[RegressionProtocol]):
+    """Mean of the target's distance from its centre, and levels of that distance."""
 
-    def update(self, protocol: RegressionProtocol, task: Task, report: Report) -> None:
+    answer = "number"
+
+    def functionals(self, protocol: RegressionProtocol) -> tuple[Floats, str]:
+        return np.eye(protocol.n_features + 2)[-1:], "linear"
+
+    def expected(self, protocol: RegressionProtocol) -> tuple[float, int]:
+        return EXPECTED_DEVIATION, 1
+
+    def radius(self, protocol: RegressionProtocol) -> float:
+        if "target" not in protocol._state["levels"]:
+            return 1.0
+        people = max(1, protocol._people_of("target"))
+        return self.levels(protocol).radius_of_gradients(math.sqrt(number_variance(protocol.epsilon) / people))
+
+    def learn(self, protocol: RegressionProtocol, task: Task, report: Report) -> None:
         state = protocol._state
-        kept = self.levels(protocol).kept(task.radius) if "target" in state["levels"] else 1.0
-        kept = max(kept, _LEAST_KEPT)
+        kept = max(_LEAST_KEPT, self.levels(protocol).kept(task.radius)) if "target" in state["levels"] else 1.0
         sampled = min(task.radius, state["deviation"]) ** 2 / report.n_people
         error = (task.standard_error(report.n_people) ** 2 + sampled) / kept**2
         weight = state["target_error"] / (state["target_error"] + error)
@@ -212,27 +204,9 @@ class _TargetMean(Step[RegressionProtocol]):
         state["center"] = [*state["center"][:-1], float(np.clip(moved, -1, 1))]
         state["target_error"] = weight * error
 
-    def _radius(self, protocol: RegressionProtocol) -> float:
-        if "target" not in protocol._state["levels"]:
-            return 1.0
-        people = max(1, protocol._people_of("target"))
-        return self.levels(protocol).radius_of_gradients(math.sqrt(number_variance(protocol.epsilon) / people))
-
-    @staticmethod
-    def levels(protocol: RegressionProtocol) -> NormLevels:
-        """Return the distribution of the distances."""
-        return protocol._levels_of("target", EXPECTED_DEVIATION)
-
-
-class _TargetLevels(Question[RegressionProtocol]):
-    """Levels of the target's distance from its centre."""
-
-    def functionals(self, protocol: RegressionProtocol) -> tuple[Floats, str]:
-        return np.eye(protocol.n_features + 2)[-1:], "linear"
-
     def learn_levels(self, protocol: RegressionProtocol, task: Task, report: Report) -> None:
         super().learn_levels(protocol, task, report)
-        protocol._state["deviation"] = max(1e-6, _TargetMean.levels(protocol).scale)
+        protocol._state["deviation"] = max(1e-6, self.levels(protocol).scale)
 
 
 class _ProductsWithResidual(Products[RegressionProtocol]):
@@ -246,8 +220,8 @@ class _ProductsWithResidual(Products[RegressionProtocol]):
         weight = self._weight(protocol)
         protocol._learn(products[:-1, -1] / weight, noise / weight, shortened)
 
-    def levels(self, protocol: RegressionProtocol) -> NormLevels:
-        return protocol._levels_of("products", 1.5 * protocol.n_terms)
+    def expected(self, protocol: RegressionProtocol) -> tuple[float, int]:
+        return 1.5 * protocol.n_terms, 1
 
     @staticmethod
     def _weight(protocol: RegressionProtocol) -> float:
@@ -261,31 +235,23 @@ class _Gradient(Question[RegressionProtocol]):
         return np.vstack([protocol._rows() @ protocol._terms(), protocol._residual()]), "gradient"
 
     def radius(self, protocol: RegressionProtocol) -> float:
-        noise = protocol._noise_of(protocol.n_terms, "gradient")
-        return self._levels(protocol).radius_of_gradients(noise)
+        return self.levels(protocol).radius_of_gradients(protocol._noise_of(protocol.n_terms, "gradient"))
 
     def learn_levels(self, protocol: RegressionProtocol, task: Task, report: Report) -> None:
         # Gradients have the same units in all cohorts.
         protocol._add_levels("gradient", task, report, to_earlier=True)
 
     def learn(self, protocol: RegressionProtocol, task: Task, report: Report) -> None:
-        levels = self._levels(protocol)
+        levels = self.levels(protocol)
         sampled = min(levels.scale, task.radius) ** 2 / (protocol.n_terms * report.n_people)
         noise = math.sqrt(task.standard_error(report.n_people) ** 2 + sampled)
         mean = task.mean(report)[: protocol.n_terms]
         protocol._learn(mean, noise, max(_LEAST_KEPT, levels.kept(task.radius)))
 
-    @staticmethod
-    def _levels(protocol: RegressionProtocol) -> NormLevels:
-        expected = 0.7 * math.sqrt(protocol.n_terms) * protocol._state["deviation"]
-        return protocol._levels_of("gradient", expected)
+    def expected(self, protocol: RegressionProtocol) -> tuple[float, int]:
+        return 0.7 * math.sqrt(protocol.n_terms) * protocol._state["deviation"], 1
 
 
 RegressionProtocol.steps = STEPS_OF_FEATURES | {
-    "target": _TargetMean(),
-    "target_levels": _TargetLevels("target"),
-    "products_levels": _ProductsWithResidual("products"),
-    "products": _ProductsWithResidual("products"),
-    "gradient_levels": _Gradient("gradient"),
-    "gradient": _Gradient("gradient"),
+    **by_name(_Target("target"), _ProductsWithResidual("products"), _Gradient("gradient")),
 }

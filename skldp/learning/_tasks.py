@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from skldp._arrays import as_numbers, kind_of
+from skldp._arrays import Floats, as_numbers, kind_of
 from skldp._checks import check_integer, is_number
 from skldp._documents import canonical_text, read_document
 from skldp.domains._domain import Box
@@ -25,8 +25,6 @@ from skldp.mechanisms.numeric._duchi import Duchi
 from skldp.mechanisms.numeric._piecewise import Piecewise
 from skldp.mechanisms.numeric._unit_interval import LEAST_EPSILON, UnitMechanism
 from skldp.mechanisms.vector._privunit import PrivUnitBall
-
-Floats = npt.NDArray[np.float64]
 
 _FORMS = ("linear", "squares", "products", "gradient", "class_gradient")
 _ANSWERS = ("vector", "number", "levels")
@@ -50,7 +48,8 @@ _CELLS = 1 << 18
 
 def noise_variance(length: int, epsilon: float) -> float:
     """Return the variance of a released vector of norm at most 1, in each orthogonal direction."""
-    return max(_ball(length, epsilon).second_moments()[1], 1e-12)
+    # PrivUnit needs d >= 2.
+    return max(_ball(max(2, length), epsilon).second_moments()[1], 1e-12)
 
 
 def number_variance(epsilon: float) -> float:
@@ -58,6 +57,7 @@ def number_variance(epsilon: float) -> float:
     return _scalar(epsilon).worst_variance
 
 
+@lru_cache(maxsize=64)
 def levels_mechanism(epsilon: float) -> SubsetSelection:
     """Return the mechanism that releases levels."""
     return SubsetSelection(min(epsilon, _LARGEST_OF_LEVELS), N_LEVELS)
@@ -238,20 +238,9 @@ class Task:
     ) -> Report:
         """Release the answers of some people, and sum them.
 
-        Parameters
-        ----------
-        X : array-like of shape (n, n_features)
-        y : array-like of shape (n,)
-        noise : Noise
-        rows : ndarray of int, default=None
-            Positions of the people, without repetition; None for all.
-        n_threads : int, default=1
-            Does not change the report.
-
-        Raises
-        ------
-        ValueError
-            If a number is NaN or infinite, a shape is wrong, a person is there twice, or there is none.
+        Shapes: X (n, n_features), y (n,), rows (n_chosen,), the positions of the people; None for all. The report does
+        not depend on `n_threads`. Raises ValueError if a number is NaN or infinite, a shape is wrong, a person is there
+        twice, or there is none.
         """
         features, target = as_numbers(X, "X"), as_numbers(y, "y")
         shape = (len(target) if target.ndim else -1, len(self.low) - 1)
@@ -308,10 +297,7 @@ class Task:
     def mean(self, report: Report) -> Floats:
         """Return the mean of a report, unbiased within the radius; of levels, the share of people at each.
 
-        Raises
-        ------
-        ValueError
-            If the report is of another task, or cannot be of this one.
+        Raises ValueError if the report is of another task, or cannot be of this one.
         """
         self.check(report)
         mean = np.array([total / report.n_people for total in report.sums])

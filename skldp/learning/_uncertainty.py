@@ -5,15 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
+from skldp._arrays import Floats
 from skldp._checks import check_fraction
 from skldp.learning._constants import LEAST_VARIANCE
 from skldp.learning._tasks import noise_variance
 from skldp.learning._vectors import n_products
-
-Floats = npt.NDArray[np.float64]
 
 
 def intervals_around(values: Floats, errors: Floats, level: float, degrees: float = math.inf) -> Floats:

@@ -3,7 +3,9 @@
 import math
 
 import numpy as np
-import numpy.typing as npt
+from scipy import linalg, special
+
+from skldp._arrays import Floats
 
 _OFF_DIAGONAL = math.sqrt(2)
 
@@ -13,7 +15,7 @@ def n_products(k: int) -> int:
     return k * (k + 1) // 2
 
 
-def symmetric_matrix(products: npt.NDArray[np.float64], k: int) -> npt.NDArray[np.float64]:
+def symmetric_matrix(products: Floats, k: int) -> Floats:
     """Return the symmetric matrix of products of a vector of length k, in a task's order and scale.
 
     Shapes: products (k (k + 1) / 2,); returns (k, k).
@@ -24,7 +26,7 @@ def symmetric_matrix(products: npt.NDArray[np.float64], k: int) -> npt.NDArray[n
     return matrix
 
 
-def products(u: npt.NDArray[np.float64], scale: float) -> npt.NDArray[np.float64]:
+def products(u: Floats, scale: float) -> Floats:
     """Return the products of all pairs of columns, off-diagonal ones times sqrt(2)."""
     n, k = u.shape
     products = np.empty((n, n_products(k)))
@@ -38,24 +40,15 @@ def products(u: npt.NDArray[np.float64], scale: float) -> npt.NDArray[np.float64
     return products
 
 
-def contrasts(n_classes: int) -> npt.NDArray[np.float64]:
+def contrasts(n_classes: int) -> Floats:
     """Return Helmert's orthonormal contrasts of K classes, shape (K, K - 1): each column sums to 0."""
-    columns = np.zeros((n_classes, n_classes - 1))
-    for j in range(1, n_classes):
-        columns[:j, j - 1] = 1 / math.sqrt(j * (j + 1))
-        columns[j, j - 1] = -j / math.sqrt(j * (j + 1))
-    return columns
+    return linalg.helmert(n_classes).T
 
 
-def class_gradients(
-    u: npt.NDArray[np.float64], target: npt.NDArray[np.float64], n_classes: int
-) -> npt.NDArray[np.float64]:
+def class_gradients(u: Floats, target: Floats, n_classes: int) -> Floats:
     """Return the gradient of the log likelihood of the classes by the logits of the contrasts."""
-    logits = u[:, -n_classes:]
-    errors = -np.exp(logits - logits.max(axis=1, keepdims=True))
-    errors /= -errors.sum(axis=1, keepdims=True)
+    errors = -special.softmax(u[:, -n_classes:], axis=1)
     codes = np.rint((target + 1) / 2 * (n_classes - 1)).astype(np.intp)
     errors[np.arange(len(u)), codes] += 1
-    told = errors @ contrasts(n_classes)
-    result: npt.NDArray[np.float64] = (told[:, :, None] * u[:, None, :-n_classes]).reshape(len(u), -1)
-    return result
+    residuals = errors @ contrasts(n_classes)
+    return (residuals[:, :, None] * u[:, None, :-n_classes]).reshape(len(u), -1)

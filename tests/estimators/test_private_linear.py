@@ -177,8 +177,16 @@ def test_parameters_are_checked(wrong):
         PrivateLinearRegression(**wrong).fit(X, Y)
 
 
+@pytest.mark.filterwarnings("ignore::skldp.exceptions.OutOfDomainWarning")
+def test_predictions_keep_the_bounds_of_the_fit():
+    model = PrivateLinearRegression(2.0, target_bounds=(-0.1, 0.1), seed=1).fit(X, Y)
+    before = model.predict(X)
+    assert np.abs(before).max() == 0.1
+    np.testing.assert_array_equal(model.set_params(target_bounds=(-5, 5)).predict(X), before)
+
+
 def test_weights_are_refused_and_no_value_is_told():
-    with pytest.raises(TypeError, match="sample_weight"):
+    with pytest.raises(TypeError, match=r"^fit\(\) got an unexpected keyword argument 'sample_weight'"):
         PrivateLinearRegression().fit(X, Y, sample_weight=np.ones(N))
     rows = np.full((10, 2), 0.123456)
     rows[3, 1] = np.nan

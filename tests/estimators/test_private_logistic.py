@@ -5,7 +5,6 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skldp import PrivateLogisticRegression
@@ -44,7 +43,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWar
     [
         PrivateLogisticRegression(),
         PrivateLogisticRegression(100.0, seed=0),
-        PrivateLogisticRegression(8.0, protocol="once", class_weight="balanced", seed=0),
+        PrivateLogisticRegression(8.0, protocol="once", seed=0),
         PrivateLogisticRegression(100.0, protocol="once", seed=0),
     ],
     expected_failed_checks=expected_failures,
@@ -115,7 +114,7 @@ def test_more_people_by_partial_fit():
     with pytest.warns(OutOfDomainWarning, match="1 of 15 values"):
         model.partial_fit(rows, LABELS[:3])
     assert not hasattr(PrivateLogisticRegression(), "partial_fit")
-    model.set_params(class_weight="balanced")
+    model.set_params(bounds=(-2, 2))
     with pytest.raises(ChangedAfterFitError):
         model.partial_fit(X, LABELS)
     few = PrivateLogisticRegression(1.0, protocol="once", seed=0)
@@ -127,24 +126,17 @@ def test_more_people_by_partial_fit():
         few.partial_fit(X[:100], LABELS[:100])
 
 
-@pytest.mark.slow
-def test_weights_of_classes_go_by_name():
-    model = PrivateLogisticRegression(4.0, classes=CLASSES, seed=0)
-    plain = clone(model).fit(X, LABELS)
-    weighted = clone(model).set_params(class_weight={"top": 3.0}).fit(X, LABELS)
-    np.testing.assert_array_equal(weighted.coef_, plain.coef_)
-    moved = weighted.intercept_ - plain.intercept_
-    np.testing.assert_allclose(moved - moved[0], [0, 0, np.log(3)], atol=1e-12)
-    assert (weighted.predict(X) == "top").mean() > (plain.predict(X) == "top").mean()
-    plain = clone(model).set_params(epsilon=1.0).fit(X, LABELS)
-    balanced = clone(plain).set_params(class_weight="balanced").fit(X, LABELS)
-    # Of the rarest class, more are found.
-    names, counts = np.unique(LABELS, return_counts=True)
-    rare = names[counts.argmin()] == LABELS
-    assert balanced.score(X[rare], LABELS[rare]) > plain.score(X[rare], LABELS[rare])
-    for wrong in ({"none": 2.0}, {"low": 0.0}, {"low": "much"}):
-        with pytest.raises(ValueError, match="class_weight"):
-            clone(model).set_params(class_weight=wrong).fit(X, LABELS)
+@pytest.mark.filterwarnings("ignore::skldp.exceptions.TooFewPeopleWarning")
+def test_classes_that_contradict_are_refused():
+    others = ["low", "middle", "very high"]
+    declared = PrivateLogisticRegression(1.0, protocol="once", classes=CLASSES, seed=0)
+    first = PrivateLogisticRegression(1.0, protocol="once", seed=0).partial_fit(X[:100], LABELS[:100], classes=CLASSES)
+    for model in (declared, first):
+        with pytest.raises(ValueError, match="classes must be those"):
+            model.partial_fit(X[:100], LABELS[:100], classes=others)
+    assert not hasattr(declared, "classes_")
+    declared.partial_fit(X[:100], LABELS[:100], classes=CLASSES[::-1])
+    np.testing.assert_array_equal(declared.classes_, CLASSES)
 
 
 @pytest.mark.parametrize(
@@ -154,7 +146,6 @@ def test_weights_of_classes_go_by_name():
         {"bounds": (1, -1)},
         {"classes": ["low", "low"]},
         {"protocol": "twice"},
-        {"class_weight": "equal"},
         {"seed": -1},
     ],
 )

@@ -174,9 +174,6 @@ IN_PLACE = {
     "PrivateLinearRegression bounds": lambda: skldp.PrivateLinearRegression(bounds=[-1.0, 1.0], target_bounds=(0, 1)),
     "PrivateLinearRegression target_bounds": lambda: skldp.PrivateLinearRegression(target_bounds=[0.0, 1.0]),
     "PrivateLogisticRegression classes": lambda: skldp.PrivateLogisticRegression(classes=[0, 1]),
-    "PrivateLogisticRegression class_weight": lambda: skldp.PrivateLogisticRegression(
-        classes=[0, 1], class_weight={0: 1.0, 1: 2.0}
-    ),
     "PrivateMoments bounds": lambda: skldp.PrivateMoments(bounds=[-1.0, 1.0]),
     "RandomProjectionPrivatizer vocabulary": lambda: skldp.RandomProjectionPrivatizer(
         n_components=2, sensitivity="vocabulary", vocabulary=X[:5].copy()

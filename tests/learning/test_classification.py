@@ -90,46 +90,9 @@ def test_one_feature_is_enough(kind):
     assert np.mean(((X[:, :1] @ learnt.coefficients.T + learnt.intercepts).argmax(axis=1) == 1) == y) > 0.9
 
 
-def test_weights_of_classes_move_intercepts_by_their_logarithms():
-    X, y = people(8_000)
-    plain, weighted = protocol(8_000), protocol(8_000, class_weight=[1.0, 5.0, 0.2])
-    for one in (plain, weighted):
-        simulate(one, X, y, seeded())
-    np.testing.assert_array_equal(weighted.coefficients, plain.coefficients)
-    moved = weighted.intercepts - plain.intercepts
-    np.testing.assert_allclose(moved - moved[0], np.log([1.0, 5.0, 0.2]), atol=1e-12)
-
-
-@KINDS
-def test_balanced_classes_are_equally_frequent(kind):
-    X, _ = people(40_000)
-    scores = X @ LOGITS[:, 1:].T + [0.0, -2.0, 1.5] + np.random.default_rng(1).gumbel(size=(len(X), 3))
-    y = scores.argmax(axis=1).astype(float)
-    learnt = protocol(40_000, epsilon=6.0, class_weight="balanced", kind=kind)
-    assert dict(learnt._steps)["shares"] >= 2_000
-    simulate(learnt, X, y, seeded())
-    probabilities = special.softmax(X @ learnt.coefficients.T + learnt.intercepts, axis=1)
-    shares = np.bincount(y.astype(int)) / len(y)
-    assert shares.min() < 0.1
-    # What everybody counts for, with one over the share of their class as a weight.
-    weighted = np.mean(probabilities * (1 / shares)[y.astype(int), None], axis=0) / 3
-    np.testing.assert_allclose(weighted, 1 / 3, atol=0.06)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "rule"),
-    [
-        ({"kind": "twice"}, "kind"),
-        ({"class_weight": "equal"}, "class_weight"),
-        ({"class_weight": [1.0, 2.0]}, "class_weight"),
-        ({"class_weight": 5}, "class_weight"),
-        ({"class_weight": [1.0, 2.0, 0.0]}, "class_weight"),
-        ({"class_weight": [1.0, 2.0, np.nan]}, "class_weight"),
-    ],
-)
-def test_settings_are_checked(wrong, rule):
-    with pytest.raises(ValueError, match=rule):
-        protocol(1_000, **wrong)
+def test_settings_are_checked():
+    with pytest.raises(ValueError, match="kind"):
+        protocol(1_000, kind="twice")
 
 
 def test_more_people_in_any_order_are_the_same_to_the_bit():
@@ -175,7 +138,7 @@ def test_once_asks_few_questions():
 @pytest.mark.parametrize("n", [60, 700])
 def test_everybody_answers_one_task_within_the_guarantee(n, kind):
     X, y = people(n)
-    learnt = protocol(n, epsilon=3.0, kind=kind, class_weight="balanced")
+    learnt = protocol(n, epsilon=3.0, kind=kind)
     devices = [Person(x, target, epsilon=3.0) for x, target in zip(X, y, strict=True)]
     task, asked, costs = learnt.first(), 0, []
     while task is not None:
@@ -206,13 +169,13 @@ def test_tasks_depend_on_reports_alone_and_states_are_documents(kind, monkeypatc
         repeated.append(task.to_json())
         return said[len(repeated) - 1]
 
-    first, second = (protocol(n, kind=kind, class_weight="balanced") for _ in range(2))
+    first, second = (protocol(n, kind=kind) for _ in range(2))
     monkeypatch.setattr(Task, "release", record)
     simulate(first, X, y, seeded())
     monkeypatch.setattr(Task, "release", replay)
     simulate(second, np.ones((n, 3)), np.zeros(n), noise_from())
     assert repeated == texts
-    broken = protocol(n, kind=kind, class_weight="balanced")
+    broken = protocol(n, kind=kind)
     broken.first()
     for report in said:
         broken = ClassificationProtocol.from_json(broken.to_json())

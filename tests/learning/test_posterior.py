@@ -6,7 +6,6 @@ from scipy import integrate, stats
 
 from skldp.learning import _posterior as module
 from skldp.learning._posterior import Gradients, positive_means, positive_part, posterior
-from skldp.learning._regression import LinearGradients
 
 RNG = np.random.default_rng(0)
 
@@ -18,7 +17,7 @@ def gradients(moments, beta, noise, n, unknown=0.0, rows=None):
     at_zero = beta @ np.linalg.inv(rows) @ moments
     values = at_zero + noise * RNG.standard_normal((n, 1, d))
     at = 0.1 * RNG.standard_normal((n, 1, d))
-    return LinearGradients(rows, moments, np.full((d, d), unknown), values, np.full(n, noise), at)
+    return Gradients(rows, moments, np.full((d, d), unknown), values, np.full(n, noise), at)
 
 
 def learn(reports, unknown, known=None):
@@ -70,7 +69,7 @@ def test_the_estimate_is_the_one_if_there_is_something_to_learn_times_its_chance
 
 def test_the_evidence_is_that_of_an_integral():
     prior, noise, value = 0.5, 0.4, 0.9
-    report = LinearGradients(
+    report = Gradients(
         np.eye(1), np.eye(1), np.zeros((1, 1)), np.full((1, 1, 1), value), np.array([noise]), np.zeros((1, 1, 1))
     )
     found = learn([report], np.array([prior]))
@@ -98,7 +97,7 @@ def test_what_is_unknown_counts_by_the_distance(monkeypatch):
     monkeypatch.setattr(module, "EVEN_CHANCE", 1e-300)
     before = np.array([[[0.0]], [[1.0]]])
     values, at = np.array([[[1.2]], [[0.8]]]), np.array([[[0.0]], [[0.9]]])
-    report = LinearGradients(np.eye(1), np.eye(1), np.full((1, 1), 0.3), values, np.array([0.05, 0.05]), at)
+    report = Gradients(np.eye(1), np.eye(1), np.full((1, 1), 0.3), values, np.array([0.05, 0.05]), at)
     found = posterior([report], np.zeros((1, 1)), np.ones((1, 1)), np.zeros((1, 1)), before)
     errors = 0.05**2 + 0.3 * np.array([1.0, 0.1]) ** 2
     expected = (values.ravel() / errors).sum() / (1 + (1 / errors).sum())
@@ -108,10 +107,12 @@ def test_what_is_unknown_counts_by_the_distance(monkeypatch):
 class Saturating(Gradients):
     """A gradient that flattens away from 0, for which plain steps of Gauss and Newton diverge."""
 
+    is_linear = False
+
     def at_zero(self, model):
         return np.arctan(model)
 
-    def slopes(self, model):
+    def designs(self, model):
         return (1 / (1 + model**2))[:, :, None] * np.eye(model.shape[1])
 
 
