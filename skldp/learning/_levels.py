@@ -21,14 +21,17 @@ _LOG_SPREAD = math.log(2)
 _SCALES = 2.0 ** (-np.arange(-4, 4 * N_LEVELS + 1) / 4)
 # Most degrees of freedom of a reference: features may be correlated.
 _MOST_DEGREES = 4
+# Powers of the part of a reference beyond its root mean square: tails of a normal and of an exponential distribution.
+_TAILS = (1, 2)
 
 
 @lru_cache(maxsize=16)
 def _references(degrees: int) -> Floats:
-    """Shares of the levels for each scale of a chi distribution with root mean square 1."""
+    """Shares of the levels for each tail and scale of a chi distribution with root mean square 1."""
     degrees = min(degrees, _MOST_DEGREES)
     quantiles = np.sqrt(special.gammaincinv(degrees / 2, (np.arange(200) + 0.5) / 200) * 2 / degrees)
-    return shares_of_levels(quantiles * _SCALES[:, None], 1.0)
+    tails = [np.where(quantiles > 1, quantiles**power, quantiles) for power in _TAILS]
+    return np.vstack([shares_of_levels(one / np.sqrt((one**2).mean()) * _SCALES[:, None], 1.0) for one in tails])
 
 
 def shares_of_levels(norms: Floats, top: float) -> Floats:
@@ -43,9 +46,9 @@ class NormLevels:
 
     Shapes: `shares` (N_LEVELS,).
 
-    The shares of a chi distribution, whose scale has a log-normal prior about `expected`, are replaced by the
-    reported ones at levels down to which the two differ significantly in sum. So radii follow light tails while people
-    are few, and any distribution when they are many.
+    The shares of a chi distribution, whose scale has a log-normal prior about `expected` and whose tail is as likely
+    normal as exponential, are replaced by the reported ones at levels down to which the two differ significantly in
+    sum. So radii follow light tails while people are few, and any distribution when they are many.
 
     Notes
     -----
@@ -79,7 +82,7 @@ class NormLevels:
         references = _references(self.degrees)
         variances = self.error**2 + references / self.n_people
         misfit = ((self.shares - references) ** 2 / variances).sum(axis=1)
-        misfit += (np.log(_SCALES * self.top / self.expected) / _LOG_SPREAD) ** 2
+        misfit += np.tile(np.log(_SCALES * self.top / self.expected) / _LOG_SPREAD, len(_TAILS)) ** 2
         weights = np.exp(-(misfit - misfit.min()) / 2)
         return weights / weights.sum()
 
@@ -105,7 +108,7 @@ class NormLevels:
     @property
     def scale(self) -> float:
         """Root mean square of the norms."""
-        of_reference = float(np.exp(self._weights @ np.log(_SCALES))) * self.top
+        of_reference = float(np.exp(self._weights @ np.tile(np.log(_SCALES), len(_TAILS)))) * self.top
         return float(np.sqrt(of_reference**2 + self._distribution[1] @ self._levels**2))
 
     @property

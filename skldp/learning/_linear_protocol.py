@@ -30,6 +30,10 @@ from skldp.learning._vectors import n_products, symmetric_matrix
 
 P = TypeVar("P", bound="LinearProtocol")
 
+EF=.25
+STAGE=3.0
+KMIN=3
+KMAX=10
 # Cohorts of gradients.
 N_COHORTS = 20
 # Cohorts of products, each of which whitens the next one, and the smallest of them.
@@ -76,7 +80,8 @@ class LinearProtocol(Protocol):
         # eigenvalue of their noise would be 1 at a sufficiency of twice the number of terms.
         enough = sufficiency(self._n_learning, self.n_features, self.epsilon)
         share = 1.0 if all_products else PRODUCTS_SHARE * enough / (enough + 2 * self.n_terms)
-        for people in split_evenly(int(share * left), _N_STAGES):
+        n_stages = int(np.clip(STAGE * share * enough / (2 * self.n_terms), KMIN, KMAX))
+        for people in split_evenly(int(share * left), n_stages):
             if all_products or people >= _LEAST_COHORT:
                 n_levels = int(LEVELS_SHARE * people)
                 steps += [("products_levels", n_levels), ("products", people - n_levels)]
@@ -140,7 +145,7 @@ class LinearProtocol(Protocol):
         # Clipping hides the variance of rare values from products, and not from levels.
         spread = with_least_variances(spread, rows[1:, 1:], LEAST_VARIANCE * state["width"] ** 2)
         values, vectors = np.linalg.eigh(spread)
-        whitening = (vectors / np.sqrt(np.maximum(positive_means(values, edge / 2), 1e-9))).T
+        whitening = (vectors / np.sqrt(np.maximum(positive_means(values, edge * EF), 1e-9))).T
         change[1:, 1:] = whitening
         change[1:, 0] = -whitening @ means
         state["rows"] = [*state["rows"], (change @ rows).tolist()]
