@@ -83,7 +83,9 @@ class LinearProtocol(Protocol):
         lengths = {max(2, self.n_features)}
         return lengths | {n_products(self._n_multiplied) for name, _ in self._steps if name == "products"}
 
-    def _plan_of_features(self, n_people: int, *, all_products: bool = False) -> list[tuple[str, int]]:
+    def _plan_of_features(
+        self, n_people: int, *, all_products: bool = False, share_of_levels: float = LEVELS_SHARE
+    ) -> list[tuple[str, int]]:
         """Return the steps for the features: of so many people, with products for all of them or for a part."""
         shares = {"center_levels": LEVELS_SHARE, "center": PREPARATION_SHARE, "width_levels": LEVELS_SHARE}
         steps = [(name, int(share * n_people)) for name, share in shares.items()]
@@ -94,7 +96,7 @@ class LinearProtocol(Protocol):
         share = 1.0 if all_products else PRODUCTS_SHARE * enough / (enough + 2 * self.n_terms)
         for people in split_evenly(int(share * left), _N_STAGES):
             if all_products or people >= _LEAST_COHORT:
-                n_levels = int(LEVELS_SHARE * people)
+                n_levels = int(share_of_levels * people)
                 steps += [("products_levels", n_levels), ("products", people - n_levels)]
         return steps
 
