@@ -38,8 +38,6 @@ N_COHORTS = 20
 _N_STAGES, _LEAST_COHORT = 6, 20
 # Prior of the whitened second moments: variance of a correlation, and of a square.
 _CORRELATION, _SQUARE = 0.02, 0.25
-# Weight of the constant in the gradients of d features, in units of sqrt(d + 1).
-_CONSTANT = 0.3
 
 
 class LinearProtocol(Protocol):
@@ -49,6 +47,8 @@ class LinearProtocol(Protocol):
     """
 
     _least_per_number = LEAST_PER_NUMBER
+    # Weight of the constant among d features, in units of sqrt(d + 1).
+    _constant = 0.3
 
     def _state_of_features(self) -> dict[str, Any]:
         """Return the state before anything is reported."""
@@ -109,7 +109,7 @@ class LinearProtocol(Protocol):
         if self._state["rows"]:
             return np.array(self._state["rows"][-1])
         rows: Floats = np.eye(self.n_terms) / self._state["width"]
-        rows[0, 0] = max(1.0, _CONSTANT * math.sqrt(self.n_terms))
+        rows[0, 0] = max(1.0, self._constant * math.sqrt(self.n_terms))
         return rows
 
     def _keep_rows(self) -> None:

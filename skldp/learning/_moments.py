@@ -60,6 +60,8 @@ class MomentsProtocol(LinearProtocol):
     _arguments = ("n_features", "n_people", "epsilon")
     least_sufficiency = 8.0
     _least_per_number = 0
+    # Products with it are the means.
+    _constant = 0.45
 
     def __init__(
         self, n_features: int, n_people: int, *, epsilon: float, low: npt.ArrayLike, high: npt.ArrayLike
@@ -141,7 +143,9 @@ def _symmetric(matrix: Floats) -> Floats:
 
 def _share_of_tail(n_features: int) -> float:
     """Return the fraction of a usual tail's bias in one direction: it is in all of them, a rare value in one."""
-    return 1 / math.sqrt(n_features)
+    # A squared number and a squared norm have the correlation 1 / sqrt(n_features). The tail's variance counts twice,
+    # since its reported share is rough.
+    return min(1.0, math.sqrt(2 / n_features))
 
 
 _PRODUCTS = _Products("products")
