@@ -22,8 +22,8 @@ _SHARE_OF_LEVELS = 0.1
 class MomentsProtocol(LinearProtocol):
     r"""Interactive protocol of mean and covariance: cohorts answer one task after the other.
 
-    Some cohorts report the columns' scales and products of their numbers, which whiten records. Everybody else answers
-    one task, products of a whitened record, and :meth:`add` takes more answers to it at any time. The target is 0.
+    Some cohorts report the scale of the columns and their products, which whiten records. Everybody else answers one
+    task, products of a whitened record, and :meth:`add` takes more answers to it at any time. The target is 0.
 
     Parameters
     ----------
@@ -37,11 +37,11 @@ class MomentsProtocol(LinearProtocol):
 
     Notes
     -----
-    Products longer than the radius of the last task are shortened to it, which biases their mean. The radius follows
-    from reported levels of the norms: it minimises the noise together with the bound of that bias, which standard
-    errors include. No column is whitened by less than about half of its reported deviation: otherwise values that few
-    people have would be cut off, their column's variance would be underestimated, and the next whitening would enlarge
-    them further.
+    Products longer than the radius of a task are shortened to it, which biases their mean. The radius follows from
+    reported levels of the norms: it minimises the noise together with the bound of that bias, which standard errors
+    include. No column is whitened by less than about half of the common deviation of the columns: otherwise values that
+    few people have would be cut off, their column's variance would be underestimated, and the next whitening would
+    enlarge them further. The estimates are those of the last task alone.
 
     Examples
     --------

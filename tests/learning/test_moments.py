@@ -10,6 +10,7 @@ from scipy import stats
 from skldp.learning import MomentsProtocol, Person, Report, Task, sufficiency
 from skldp.learning import _moments as module
 from skldp.learning._person import simulate
+from skldp.learning._vectors import symmetric_matrix
 from skldp.mechanisms import Noise, noise_from
 
 
@@ -215,6 +216,29 @@ def test_cohorts_may_answer_in_part_or_not_at_all():
     assert np.isfinite(silent.estimates.covariance).all()
     assert np.isnan(silent.estimates.location_error).all()
     assert silent.frozen_task is None
+
+
+def test_estimates_are_the_last_report_solved_for_the_columns():
+    found = learnt(people())
+    law, report = found.estimates.law, Report.from_json(found._state["last"]["report"])
+    functionals = np.array(law.task.matrix)[:, :4]
+    products = symmetric_matrix(law.task.mean(report), 4)
+    products[0, 0] = functionals[0, 0] ** 2
+    inverse = np.linalg.inv(functionals)
+    moments = inverse @ products @ inverse.T
+    mean = moments[0, 1:]
+    np.testing.assert_allclose(found.estimates.location, 1.5 * mean, rtol=1e-9)
+    # The square of a noisy mean is larger than that of the mean by its variance.
+    raw = 2.25 * (moments[1:, 1:] - np.outer(mean, mean)) + law.covariances_of_means()
+    np.testing.assert_allclose(found.estimates.raw_covariance, raw, rtol=1e-9)
+    x = people(5)
+    centred = np.insert(x - found.estimates.location, 0, 1.0, axis=1)
+    np.testing.assert_allclose(law.functionals @ centred.T, functionals @ np.insert(x / 1.5, 0, 1.0, axis=1).T)
+
+
+def test_levels_of_products_are_those_of_all_cohorts():
+    found = learnt(people())
+    assert found._state["levels"]["products"]["people"] == found._people_of("products_levels") > 0.08 * N
 
 
 @pytest.mark.parametrize("value", [0.0, 1.5, -1.5])
