@@ -16,7 +16,7 @@ from skldp.learning._vectors import n_products, symmetric_matrix
 Floats = npt.NDArray[np.float64]
 
 # Fraction of a cohort that reports levels of products. What they miss is cut off, and the next whitening enlarges it.
-_SHARE_OF_LEVELS = 0.1
+_SHARE_OF_LEVELS = 0.2
 
 
 class MomentsProtocol(LinearProtocol):
@@ -143,9 +143,7 @@ def _symmetric(matrix: Floats) -> Floats:
 
 def _share_of_tail(n_features: int) -> float:
     """Return the fraction of a usual tail's bias in one direction: it is in all of them, a rare value in one."""
-    # A squared number and a squared norm have the correlation 1 / sqrt(n_features). The tail's variance counts twice,
-    # since its reported share is rough.
-    return min(1.0, math.sqrt(2 / n_features))
+    return 1 / math.sqrt(max(1, n_features - 1))
 
 
 _PRODUCTS = _Products("products")
