@@ -5,6 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.linear_model import LinearRegression
 from sklearn.utils.validation import check_is_fitted
 
 from skldp._arrays import Floats
@@ -13,7 +14,6 @@ from skldp.domains._domain import Box
 from skldp.estimators._base import warn_moved_rows
 from skldp.estimators._learning import ProtocolEstimator
 from skldp.estimators._validation import check_bounds_by_column, fit_context, validate_finite
-from skldp.learning._moment_estimates import LinearFit
 from skldp.learning._moments import MomentsProtocol
 
 
@@ -40,9 +40,9 @@ class PrivateMoments(ProtocolEstimator):
     location_ : ndarray of shape (n_features,)
         The means.
     covariance_ : ndarray of shape (n_features, n_features)
-        Positive semidefinite, and close to the estimates of the first cohorts where noise is large.
+        Positive definite: the means of its eigenvalues given that they are above 0.
     raw_covariance_ : ndarray of shape (n_features, n_features)
-        Unbiased, from the last cohort alone. Noise may cause negative eigenvalues.
+        Unbiased. Noise may cause negative eigenvalues.
     location_error_ : ndarray of shape (n_features,)
         Standard errors of `location_`: noise, sampling of people, and the bound of the bias of clipping. NaN if there
         are too few people for products.
@@ -134,7 +134,7 @@ class PrivateMoments(ProtocolEstimator):
         check_is_fitted(self)
         return self._estimates.correlations()
 
-    def regress(self, target: int | str, on: Sequence[int | str] | None = None) -> LinearFit:
+    def regress(self, target: int | str, on: Sequence[int | str] | None = None) -> LinearRegression:
         """Regress a column on others, at no further cost.
 
         Parameters
@@ -146,8 +146,8 @@ class PrivateMoments(ProtocolEstimator):
 
         Returns
         -------
-        LinearFit
-            With ``coef_``, ``intercept_`` and ``predict``.
+        LinearRegression
+            Fitted; it predicts from the columns in the order in which they were named.
 
         Raises
         ------
@@ -160,8 +160,12 @@ class PrivateMoments(ProtocolEstimator):
         others = list(map(self._column, chosen))
         if not others or len({*others, of_target}) <= len(others):
             raise ValueError(f"on must name at least one column, each once and not the target. Got {on!r} instead.")
-        box = self._domain()
-        return self._estimates.regress(of_target, others, (box.low[of_target], box.high[of_target]))
+        fit = LinearRegression()
+        fit.coef_, fit.intercept_ = self._estimates.regress(of_target, others)
+        fit.n_features_in_ = len(others)
+        if hasattr(self, "feature_names_in_"):
+            fit.feature_names_in_ = self.feature_names_in_[others]
+        return fit
 
     def _column(self, named: Any) -> int:
         """Return the position of a column given by position or name."""

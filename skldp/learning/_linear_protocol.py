@@ -30,18 +30,14 @@ from skldp.learning._vectors import n_products, symmetric_matrix
 
 P = TypeVar("P", bound="LinearProtocol")
 
-EF=.25
-STAGE=3.0
-KMIN=3
-KMAX=10
 # Cohorts of gradients.
 N_COHORTS = 20
-# Cohorts of products, each of which whitens the next one, and the smallest of them.
-_N_STAGES, _LEAST_COHORT = 6, 20
+# Least and largest number of cohorts of products, each of which whitens the next one, and the smallest of them.
+_N_STAGES, _LEAST_COHORT = (3, 10), 20
+# Largest eigenvalue of the noise of one of them, squared: less slows the search, more makes it wander.
+_NOISE_OF_STAGE = 3.0
 # Prior of the whitened second moments: variance of a correlation, and of a square.
 _CORRELATION, _SQUARE = 0.02, 0.25
-# Weight of the constant in the gradients of d features, in units of sqrt(d + 1).
-_CONSTANT = 0.3
 
 
 class LinearProtocol(Protocol):
@@ -51,6 +47,8 @@ class LinearProtocol(Protocol):
     """
 
     _least_per_number = LEAST_PER_NUMBER
+    # Weight of the constant among d features, in units of sqrt(d + 1).
+    _constant = 0.3
 
     def _state_of_features(self) -> dict[str, Any]:
         """Return the state before anything is reported."""
@@ -71,19 +69,20 @@ class LinearProtocol(Protocol):
         """Number of terms: the constant and the features."""
         return self.n_features + 1
 
-    def _plan_of_features(self, n_people: int, *, all_products: bool = False) -> list[tuple[str, int]]:
+    def _plan_of_features(
+        self, n_people: int, *, all_products: bool = False, share_of_levels: float = LEVELS_SHARE
+    ) -> list[tuple[str, int]]:
         """Return the steps for the features: of so many people, with products for all of them or for a part."""
         shares = {"center_levels": LEVELS_SHARE, "center": PREPARATION_SHARE, "width_levels": LEVELS_SHARE}
         steps = [(name, int(share * n_people)) for name, share in shares.items()]
         left = n_people - sum(people for _, people in steps)
-        # Products are of the features alone, however many classes there are. If everybody reported them, the largest
-        # eigenvalue of their noise would be 1 at a sufficiency of twice the number of terms.
-        enough = sufficiency(self._n_learning, self.n_features, self.epsilon)
-        share = 1.0 if all_products else PRODUCTS_SHARE * enough / (enough + 2 * self.n_terms)
-        n_stages = int(np.clip(STAGE * share * enough / (2 * self.n_terms), KMIN, KMAX))
+        # Squared largest eigenvalue of the noise of the products of the features if everybody reported them.
+        noise = 2 * self.n_terms / sufficiency(self._n_learning, self.n_features, self.epsilon)
+        share = 1.0 if all_products else PRODUCTS_SHARE / (1 + noise)
+        n_stages = int(np.clip(_NOISE_OF_STAGE * share / noise, *_N_STAGES))
         for people in split_evenly(int(share * left), n_stages):
             if all_products or people >= _LEAST_COHORT:
-                n_levels = int(LEVELS_SHARE * people)
+                n_levels = int(share_of_levels * people)
                 steps += [("products_levels", n_levels), ("products", people - n_levels)]
         return steps
 
@@ -96,7 +95,7 @@ class LinearProtocol(Protocol):
         if self._state["rows"]:
             return np.array(self._state["rows"][-1])
         rows = np.eye(self.n_terms) / self._state["width"]
-        rows[0, 0] = max(1.0, _CONSTANT * math.sqrt(self.n_terms))
+        rows[0, 0] = max(1.0, self._constant * math.sqrt(self.n_terms))
         return rows
 
     def _keep_rows(self) -> None:
@@ -145,7 +144,7 @@ class LinearProtocol(Protocol):
         # Clipping hides the variance of rare values from products, and not from levels.
         spread = with_least_variances(spread, rows[1:, 1:], LEAST_VARIANCE * state["width"] ** 2)
         values, vectors = np.linalg.eigh(spread)
-        whitening = (vectors / np.sqrt(np.maximum(positive_means(values, edge * EF), 1e-9))).T
+        whitening = (vectors / np.sqrt(np.maximum(positive_means(values, edge / 4), 1e-9))).T
         change[1:, 1:] = whitening
         change[1:, 0] = -whitening @ means
         state["rows"] = [*state["rows"], (change @ rows).tolist()]

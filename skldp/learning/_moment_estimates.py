@@ -1,21 +1,13 @@
 r"""Estimates from the moments of a table: covariance, correlations, and the regression of any column on others."""
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import linalg
 
-from skldp._arrays import Floats, as_numbers, kind_of
-from skldp.domains._domain import Box
-from skldp.learning._levels import NormLevels
-from skldp.learning._protocol import nearest_positive
-from skldp.learning._reports import Report
+from skldp._arrays import Floats
 from skldp.learning._tasks import Task
-from skldp.learning._vectors import symmetric_matrix
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 
 
@@ -75,43 +67,15 @@ class ReleasedProducts:
         total = self.task.radius**2 * across * of_noise + (along - across) * (of_people + first * second)
         return np.asarray((total - first * second) / self.n_people)
 
+    def covariances_of_means(self) -> Floats:
+        """Return the covariance of the means of x, shape (k - 1, k - 1)."""
+        one, columns = np.split(np.eye(len(self.functionals)), [1])
+        return self.covariances(one, columns[:, None], one, columns)
 
-# Bounds of the factor from remembered moments to those of the last task.
-_RESCALED = (0.5, 2.0)
-
-
-@dataclass(frozen=True)
-class LinearFit:
-    """Least-squares fit of one column on others.
-
-    Parameters
-    ----------
-    coef_ : ndarray of shape (n_regressors,)
-    intercept_ : float
-    bounds : (float, float)
-        Predictions stay within.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skldp.learning._moment_estimates import LinearFit
-    >>> LinearFit(np.array([2.0]), 1.0, (-3.0, 4.0)).predict([[1.0], [2.0]])
-    array([3., 4.])
-    """
-
-    coef_: Floats
-    intercept_: float
-    bounds: tuple[float, float]
-
-    def predict(self, X: npt.ArrayLike) -> Floats:
-        """Predict the column within its bounds, from the others in the order in which they were named.
-
-        Shapes: X (n, n_regressors); returns (n,).
-        """
-        rows = as_numbers(X, "X")
-        if rows.ndim != 2 or rows.shape[1] != len(self.coef_):
-            raise ValueError(f"X must have the shape (n, {len(self.coef_)}). Got {kind_of(rows)} instead.")
-        return np.clip(rows @ self.coef_ + self.intercept_, *self.bounds)
+    def variances_of_products(self) -> Floats:
+        """Return the variances of the means of the products of x, shape (k - 1, k - 1)."""
+        columns = np.eye(len(self.functionals))[1:]
+        return self.covariances(columns[:, None], columns, columns[:, None], columns)
 
 
 @dataclass(frozen=True)
@@ -124,10 +88,7 @@ class MomentEstimates:
     raw_covariance : ndarray of shape (n_features, n_features)
         Unbiased, of the last task alone, and where noise is large with negative eigenvalues.
     covariance : ndarray of shape (n_features, n_features)
-        The same with negative eigenvalues raised to 0, averaged with the earlier reports, which count as much as
-        the noise. Its eigenvalues are above 0.
-    units : ndarray of shape (n_features,)
-        Half widths of the bounds.
+        The same, with the eigenvalues of the whitened columns replaced by their means given that they are above 0.
     law : ReleasedProducts or None
         Law of the released products; None without reports of them.
     """
@@ -135,7 +96,6 @@ class MomentEstimates:
     location: Floats
     raw_covariance: Floats
     covariance: Floats
-    units: Floats
     law: ReleasedProducts | None
 
     @property
@@ -143,17 +103,14 @@ class MomentEstimates:
         """Standard errors of the means, shape (n_features,); NaN without reports of products."""
         if self.law is None:
             return np.full(len(self.location), np.nan)
-        one, columns = self._functionals
-        return np.sqrt(self.law.covariances(one, columns, one, columns))
+        return np.sqrt(np.diag(self.law.covariances_of_means()))
 
     @property
     def covariance_error(self) -> Floats:
         """Standard errors of `raw_covariance`, shape (n_features, n_features); NaN without reports of products."""
         if self.law is None:
             return np.full(self.covariance.shape, np.nan)
-        _, columns = self._functionals
-        left, right = columns[:, None], columns[None]
-        return np.sqrt(self.law.covariances(left, right, left, right))
+        return np.sqrt(self.law.variances_of_products())
 
     def correlations(self) -> Floats:
         """Return the correlations of `covariance`, shape (n_features, n_features)."""
@@ -162,63 +119,11 @@ class MomentEstimates:
         np.fill_diagonal(result, 1.0)
         return result
 
-    def regress(self, target: int, on: Sequence[int], bounds: tuple[float, float]) -> LinearFit:
-        """Regress one column on others by least squares from the moments, with predictions within its bounds."""
+    def regress(self, target: int, on: Sequence[int]) -> tuple[Floats, float]:
+        """Return the coefficients, shape (n_regressors,), and the intercept of a column's regression on others."""
         others = np.array(on, dtype=np.intp)
         gram, products = self.covariance[np.ix_(others, others)], self.covariance[others, target]
         scale = np.sqrt(np.maximum(np.diag(gram), np.finfo(float).tiny))
         # Standardized columns round alike; collinear ones get the minimum-norm solution.
         coef = linalg.pinvh(gram / np.outer(scale, scale)) @ (products / scale) / scale
-        intercept = self.location[target] - coef @ self.location[others]
-        return LinearFit(coef, float(intercept), bounds)
-
-    @property
-    def _functionals(self) -> tuple[Floats, Floats]:
-        """The constant and the columns, as functionals of (1, centred columns in their units)."""
-        one, *columns = np.eye(len(self.units) + 1)
-        return one, self.units[:, None] * np.array(columns)
-
-
-def estimates_of(
-    box: Box, state: Mapping[str, Any], last: tuple[Task, Report] | None, levels: NormLevels
-) -> MomentEstimates:
-    """Return mean and covariance from the report of the last task, or from the state of a protocol alone."""
-    center, whitening, remembered = (np.array(state[name]) for name in ("center", "whitening", "remembered"))
-    k, unwhitened = len(center), np.linalg.inv(whitening).T
-    best, law, mean = np.diag(remembered), None, np.zeros(k)
-    raw = best
-    if last is not None:
-        task, report = last
-        error = task.standard_error(report.n_people)
-        moments = symmetric_matrix(task.mean(report), k + 1)
-        mean = moments[0, 1:]
-        raw = moments[1:, 1:] - np.outer(mean, mean)
-        # Tight radii shrink remembered moments by about one factor in all directions.
-        best = best * np.clip(np.trace(raw) / np.trace(best), *_RESCALED)
-        weight = error * math.sqrt(k)
-        best = (nearest_positive(raw) + weight * best) / (1 + weight)
-        functionals = np.eye(k + 1)
-        functionals[1:, 1:] = whitening.T
-        functionals[1:, 0] = mean
-        # Spread of a squared norm beyond that of a normal law.
-        kurtosis = max(0.0, levels.kurtosis * k / (k + 2) - 1)
-        cut = levels.bias(task.radius, share_of_tail(k)) / error
-        law = ReleasedProducts(task, report.n_people, functionals, unwhitened @ best @ unwhitened.T, kurtosis, cut)
-        # The square of a noisy mean is biased by its variance.
-        one, each = np.eye(1, k + 1)[0], np.column_stack([np.zeros(k), whitening.T])
-        raw = raw + law.covariances(one, each[:, None], one, each[None])
-    units = box.radius[:-1]
-    location = np.clip(box.center[:-1] + units * (center + unwhitened @ mean), box.low[:-1], box.high[:-1])
-    scales = units[:, None] * unwhitened
-    raw, best = (_symmetric(scales @ one @ scales.T) for one in (raw, best))
-    return MomentEstimates(location, raw, best, units, law)
-
-
-def share_of_tail(n_features: int) -> float:
-    """Return the fraction of a usual tail's bias in one direction: it is in all of them, a rare value in one."""
-    return 1 / math.sqrt(n_features)
-
-
-def _symmetric(matrix: Floats) -> Floats:
-    """Return a symmetric matrix, since products of matrices round asymmetrically."""
-    return (matrix + matrix.T) / 2
+        return coef, float(self.location[target] - coef @ self.location[others])

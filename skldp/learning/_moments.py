@@ -1,38 +1,28 @@
 r"""Protocol of the mean and covariance of all columns, one release per person."""
 
 import math
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from skldp._arrays import Floats
-from skldp.learning._constants import (
-    EXPECTED_DEVIATION,
-    LEAST_SUFFICIENCY,
-    LEAST_VARIANCE,
-    LEVELS_SHARE,
-    PREPARATION_SHARE,
-    PRODUCTS_SHARE,
-)
-from skldp.learning._levels import NormLevels
-from skldp.learning._moment_estimates import MomentEstimates, estimates_of, share_of_tail
-from skldp.learning._posterior import combine_reports, shrunk_means, with_least_variances
-from skldp.learning._protocol import Protocol, Question, by_name, nearest_positive
-from skldp.learning._protocol import sufficiency as sufficiency_of
+from skldp.learning._linear_protocol import STEPS_OF_FEATURES, LinearProtocol, Products
+from skldp.learning._moment_estimates import MomentEstimates, ReleasedProducts
+from skldp.learning._posterior import positive_part
+from skldp.learning._protocol import by_name, sufficiency
 from skldp.learning._reports import Report
-from skldp.learning._tasks import Task, noise_variance
+from skldp.learning._tasks import Task
 from skldp.learning._vectors import n_products, symmetric_matrix
 
-# Stages of products before the last one, each of which whitens the next.
-_N_STAGES = 3
+# Fraction of a cohort that reports levels of products. What they miss is cut off, and the next whitening enlarges it.
+_SHARE_OF_LEVELS = 0.2
 
 
-class MomentsProtocol(Protocol):
+class MomentsProtocol(LinearProtocol):
     r"""Interactive protocol of mean and covariance: cohorts answer one task after the other.
 
-    Some cohorts report the columns' scales and products of their numbers, which whiten records. Everybody else answers
-    one task, products of a whitened record, and :meth:`add` takes more answers to it at any time. The target is 0.
+    Some cohorts report the scale of the columns and their products, which whiten records. Everybody else answers one
+    task, products of a whitened record, and :meth:`add` takes more answers to it at any time. The target is 0.
 
     Parameters
     ----------
@@ -46,11 +36,11 @@ class MomentsProtocol(Protocol):
 
     Notes
     -----
-    Products longer than the radius of the last task are shortened to it, which biases their mean. The radius follows
-    from reported levels of the norms: it minimises the noise together with the bound of that bias, which standard
-    errors include. No column is whitened by less than about half of its reported deviation: otherwise values that few
-    people have would be cut off, their column's variance would be underestimated, and the next whitening would enlarge
-    them further.
+    Products longer than the radius of a task are shortened to it, which biases their mean. The radius follows from
+    reported levels of the norms: it minimises the noise together with the bound of that bias, which standard errors
+    include. No column is whitened by less than about half of the common deviation of the columns: otherwise values that
+    few people have would be cut off, their column's variance would be underestimated, and the next whitening would
+    enlarge them further. The estimates are those of the last task alone.
 
     Examples
     --------
@@ -68,6 +58,9 @@ class MomentsProtocol(Protocol):
 
     _arguments = ("n_features", "n_people", "epsilon")
     least_sufficiency = 8.0
+    _least_per_number = 0
+    # Products with it are the means.
+    _constant = 0.45
 
     def __init__(
         self, n_features: int, n_people: int, *, epsilon: float, low: npt.ArrayLike, high: npt.ArrayLike
@@ -76,155 +69,82 @@ class MomentsProtocol(Protocol):
         self._steps = self._plan()
         # With too few people for products, use the centre.
         self._stays_open = self._steps[-1][0]
-        k = self.n_features
-        self._state: dict[str, Any] = {
-            "step": 0,
-            "center": [0.0] * k,
-            "levels": {},
-            "columns": [],
-            "whitening": np.eye(k).tolist(),
-            "remembered": [1.0] * k,
-            "reports": [],
-            "last": None,
-        }
+        self._state = self._state_of_features()
 
     @property
     def sufficiency(self) -> float:
         """Sufficiency of a regression with as many coordinates."""
-        return sufficiency_of(self.n_people, max(1, self.n_features - 1), self.epsilon)
-
-    @property
-    def estimates(self) -> MomentEstimates:
-        """Current estimates, in the units of the declared bounds."""
-        last, report = self._state["last"], None
-        if last is not None and self._steps[-1][0] == "products":
-            report = Task.from_json(last["task"]), Report.from_json(last["report"])
-        return estimates_of(self._box, self._state, report, self._levels_of_products())
-
-    def _plan(self) -> list[tuple[str, int]]:
-        n, enough = self.n_people, self.sufficiency
-        if enough < self.least_sufficiency:
-            return [("center_levels", n // 5), ("center", n - n // 5)]
-        n_step, n_levels = int(PREPARATION_SHARE * n), int(LEVELS_SHARE * n)
-        stage = PRODUCTS_SHARE / _N_STAGES
-        steps = [("center_levels", n_levels), ("center", n_step)]
-        steps += [("column_levels", n_step // self.n_features) for _ in range(self.n_features)]
-        if enough * stage >= LEAST_SUFFICIENCY:
-            steps += [("products_levels", n_levels // 2), ("products", int(stage * n) - n_levels // 2)] * _N_STAGES
-        left = n - sum(wanted for _, wanted in steps)
-        return [*steps, ("products_levels", 2 * n_levels), ("products", left - 2 * n_levels)]
-
-    def _matrix(self, functionals: Floats) -> Any:
-        """Return the task's matrix of functionals of (1, coordinates)."""
-        return np.insert(functionals, self.n_features + 1, 0.0, axis=1)
-
-    def _whitened(self) -> Floats:
-        """Return the constant and the whitened, centred coordinates, as functionals of (1, coordinates)."""
-        result = np.eye(1 + self.n_features)
-        result[1:, 1:] = np.array(self._state["whitening"]).T
-        result[1:, 0] = -result[1:, 1:] @ np.array(self._state["center"])
-        return result
-
-    def _levels_of_records(self) -> NormLevels:
-        """Return the distribution of the norms of records."""
-        k = self.n_features
-        return self._levels_of("center", EXPECTED_DEVIATION * math.sqrt(k), k)
+        return sufficiency(self.n_people, max(1, self.n_features - 1), self.epsilon)
 
     @property
     def undetected_share(self) -> float:
         """Largest share of people with products beyond the last radius who may go unseen."""
-        return self._levels_of_products().detectable
+        return _PRODUCTS.levels(self).detectable
 
-    def _levels_of_products(self) -> NormLevels:
-        """Return the distribution of the norms of the products."""
-        return self._levels_of("products", 1.0 + self.n_features)
+    @property
+    def estimates(self) -> MomentEstimates:
+        """Current estimates, in the units of the declared bounds."""
+        k, units, last = self.n_features, self._box.radius[:-1], self._state["last"]
+        location = self._box.center[:-1] + units * np.array(self._state["center"])[:k]
+        # Functionals of the constant and the centred columns.
+        functionals = self._rows() / np.append(1.0, units)
+        back = np.linalg.inv(functionals[1:, 1:])
+        if last is None or self._steps[-1][0] != "products":
+            # Second moments of the functionals are about 1.
+            return MomentEstimates(location, back @ back.T, back @ back.T, None)
+        task, report = Task.from_json(last["task"]), Report.from_json(last["report"])
+        error, levels = task.standard_error(report.n_people), _PRODUCTS.levels(self)
+        moments = symmetric_matrix(task.mean(report), k + 1)
+        means = moments[0, 1:] / functionals[0, 0]
+        location = location + back @ (means - functionals[1:, 0])
+        functionals[1:, 0] = means
+        raw = moments[1:, 1:] - np.outer(means, means)
+        covariance = _symmetric(back @ positive_part(raw, error * math.sqrt((k + 1) / 2)) @ back.T)
+        # Spread of a squared norm beyond that of a normal law.
+        kurtosis = max(0.0, levels.kurtosis * k / (k + 2) - 1)
+        cut = levels.bias(task.radius, _share_of_tail(k)) / error
+        law = ReleasedProducts(task, report.n_people, functionals, covariance, kurtosis, cut)
+        # The square of a noisy mean is biased by its variance.
+        raw = _symmetric(back @ raw @ back.T + law.covariances_of_means())
+        return MomentEstimates(np.clip(location, self._box.low[:-1], self._box.high[:-1]), raw, covariance, law)
 
-    def _add_column(self, scale: float) -> None:
-        state = self._state
-        state["columns"] = [*state["columns"], scale]
-        if len(state["columns"]) == self.n_features:
-            state["whitening"] = np.diag(1 / np.array(state["columns"])).tolist()
+    def _plan(self) -> list[tuple[str, int]]:
+        n = self.n_people
+        if not self.is_enough:
+            return [("center_levels", n // 5), ("center", n - n // 5)]
+        steps = self._plan_of_features(n, share_of_levels=_SHARE_OF_LEVELS)
+        left = n - sum(people for _, people in steps)
+        n_levels = int(_SHARE_OF_LEVELS * left)
+        return [*steps, ("products_levels", n_levels), ("products", left - n_levels)]
 
 
-class _Center(Question[MomentsProtocol]):
-    """Means of the coordinates."""
-
-    def functionals(self, protocol: MomentsProtocol) -> tuple[Floats, str]:
-        return np.eye(protocol.n_features + 1)[1:], "linear"
+class _Products(Products[MomentsProtocol]):
+    """Products of the columns, at a radius that limits their bias."""
 
     def radius(self, protocol: MomentsProtocol) -> float:
-        noise = protocol._noise_of(max(2, protocol.n_features), "center")
-        return protocol._levels_of_records().radius_of_moments(noise)
-
-    def learn(self, protocol: MomentsProtocol, task: Task, report: Report) -> None:
-        shortened = protocol._levels_of_records().shortened(task.radius)
-        mean, error = task.mean(report)[: protocol.n_features], task.standard_error(report.n_people)
-        # The middle of the bounds stays the centre while the noise exceeds the mean.
-        moved, _ = shrunk_means(mean / shortened, error / shortened)
-        protocol._state["center"] = (np.array(protocol._state["center"]) + moved).tolist()
-
-
-class _Column(Question[MomentsProtocol]):
-    """Levels of one column's distance from its centre, which give its scale."""
-
-    def functionals(self, protocol: MomentsProtocol) -> tuple[Floats, str]:
-        j = min(len(protocol._state["columns"]), protocol.n_features - 1)
-        functionals = np.eye(protocol.n_features + 1)[[1 + j]]
-        functionals[0, 0] = -protocol._state["center"][j]
-        return functionals, "linear"
+        length = n_products(protocol.n_terms)
+        noise = protocol._noise_of(length, "products") * math.sqrt(protocol.n_features / length)
+        return self.levels(protocol).radius_of_moments(noise, _share_of_tail(protocol.n_features))
 
     def learn_levels(self, protocol: MomentsProtocol, task: Task, report: Report) -> None:
-        super().learn_levels(protocol, task, report)
-        protocol._add_column(protocol._levels_of("column", EXPECTED_DEVIATION).scale_with_hidden)
-
-    def miss(self, protocol: MomentsProtocol) -> None:
-        protocol._add_column(EXPECTED_DEVIATION)
-
-
-class _Products(Question[MomentsProtocol]):
-    """Products of the constant and the whitened coordinates, which whiten those of the next step."""
-
-    def functionals(self, protocol: MomentsProtocol) -> tuple[Floats, str]:
-        return protocol._whitened(), "products"
-
-    def radius(self, protocol: MomentsProtocol) -> float:
-        step, k = protocol._state["step"], protocol.n_features
-        # Noise of a whitened square, for a radius of 1.
-        variance = noise_variance(n_products(k + 1), protocol.epsilon) / max(1, protocol.n_wanted)
-        noise, levels = math.sqrt(variance) * math.sqrt(k), protocol._levels_of_products()
-        if step < len(protocol._steps) - 1:
-            return levels.radius_of_moments(noise)
-        # Nothing corrects what the last task shortens.
-        return levels.radius_of_moments(noise, share_of_tail(k))
+        # Whitened columns have norms of about the same law in all cohorts.
+        protocol._add_levels("products", task, report, to_earlier=True)
 
     def learn(self, protocol: MomentsProtocol, task: Task, report: Report) -> None:
-        state, k = protocol._state, protocol.n_features
-        if state["step"] == len(protocol._steps) - 1:
-            # Later reports to this task are added to its sum.
-            return
-        functionals = protocol._whitened()
-        moments = symmetric_matrix(task.mean(report), k + 1)
-        # The constant has no error.
-        moments[0, 0] = 1.0
-        reported = [functionals.tolist(), moments.tolist(), task.standard_error(report.n_people)]
-        state["reports"] = [*state["reports"], reported]
-        moments, variances = combine_reports(functionals, state["reports"])
-        mean = moments[0, 1:]
-        edge = math.sqrt(np.mean(variances) * 2 * k)
-        covariance = nearest_positive(moments[1:, 1:] - np.outer(mean, mean))
-        least = LEAST_VARIANCE * np.square(state["columns"])
-        values, vectors = np.linalg.eigh(with_least_variances(covariance, functionals[1:, 1:], least))
-        # Drop eigenvalues below the rounding of the largest one.
-        least = 1e-12 * max(1.0, values[-1])
-        floor = values + max(edge / 2, least)
-        whitening = np.array(state["whitening"])
-        moved, _ = shrunk_means(mean, np.sqrt(variances[0, 1:]))
-        state["center"] = (np.array(state["center"]) + np.linalg.solve(whitening.T, moved)).tolist()
-        state["whitening"] = (whitening @ vectors / np.sqrt(floor)).tolist()
-        state["remembered"] = ((values + max(edge / 4, least)) / floor).tolist()
+        # The last report is the estimate. Earlier ones whiten.
+        if protocol._state["step"] < len(protocol._steps) - 1:
+            super().learn(protocol, task, report)
 
 
-MomentsProtocol.steps = {
-    **by_name(_Center("center"), _Products("products")),
-    "column_levels": _Column("column"),
-}
+def _symmetric(matrix: Floats) -> Floats:
+    """Return a symmetric matrix, since products of matrices round asymmetrically."""
+    return (matrix + matrix.T) / 2
+
+
+def _share_of_tail(n_features: int) -> float:
+    """Return the fraction of a usual tail's bias in one direction: it is in all of them, a rare value in one."""
+    return 1 / math.sqrt(max(1, n_features - 1))
+
+
+_PRODUCTS = _Products("products")
+MomentsProtocol.steps = STEPS_OF_FEATURES | by_name(_PRODUCTS)

@@ -408,9 +408,3 @@ def by_name(*asked: Question[Any]) -> "dict[str, Step[Any]]":
 def split_evenly(n: int, n_parts: int) -> list[int]:
     """Split a number into parts that differ by at most one."""
     return [(n * (i + 1)) // n_parts - (n * i) // n_parts for i in range(n_parts)]
-
-
-def nearest_positive(matrix: Floats) -> Floats:
-    """Return the nearest positive semidefinite matrix."""
-    values, vectors = np.linalg.eigh(matrix)
-    return np.asarray((vectors * np.maximum(values, 0)) @ vectors.T)

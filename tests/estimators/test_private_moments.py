@@ -61,6 +61,7 @@ def test_regresses_any_column(fitted):
         np.testing.assert_allclose(fit.coef_, clean.coef_, atol=0.1)
         np.testing.assert_allclose(fit.predict(X[:, on]), np.clip(clean.predict(X[:, on]), -1, 1), atol=0.15)
     whole = fitted.regress(3)
+    assert isinstance(whole, LinearRegression)
     assert whole.coef_.shape == (3,)
 
 
@@ -73,7 +74,10 @@ def test_columns_have_names():
     moments = PrivateMoments(8.0, bounds=bounds, seed=0).fit(table)
     assert moments.location_[1:].sum() == pytest.approx(1, abs=0.1)
     fit = moments.regress("size", on=["green", "blue"])
-    assert fit.predict(np.eye(2))[1] == pytest.approx(0.5, abs=0.1)
+    blue = pandas.DataFrame({"green": [0.0], "blue": [1.0]})
+    assert fit.predict(blue)[0] == pytest.approx(0.5, abs=0.1)
+    with pytest.raises(ValueError, match="feature names"):
+        fit.predict(blue[["blue", "green"]])
     moments.partial_fit(table)
     with pytest.raises(ValueError, match="'white'"):
         moments.regress("white")
@@ -143,5 +147,5 @@ def test_questions_are_checked(fitted):
     for on in ([], [1, 1], [0, 1]):
         with pytest.raises(ValueError, match="on must"):
             fitted.regress(0, on)
-    with pytest.raises(ValueError, match="shape"):
+    with pytest.raises(ValueError, match="expecting 3 features"):
         fitted.regress(0).predict(X)

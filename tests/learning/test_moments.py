@@ -10,6 +10,7 @@ from scipy import stats
 from skldp.learning import MomentsProtocol, Person, Report, Task, sufficiency
 from skldp.learning import _moments as module
 from skldp.learning._person import simulate
+from skldp.learning._vectors import symmetric_matrix
 from skldp.mechanisms import Noise, noise_from
 
 
@@ -63,9 +64,9 @@ def test_correlations_and_lines_of_any_column():
     for target in range(3):
         others = [j for j in range(3) if j != target]
         slopes = np.linalg.solve(COVARIANCE[np.ix_(others, others)], COVARIANCE[others, target])
-        fit = found.regress(target, others, (-1.5, 1.5))
-        assert fit.intercept_ == pytest.approx(LOCATION[target] - slopes @ LOCATION[others], abs=0.1)
-        assert np.abs(fit.coef_ - slopes).max() < 0.3
+        coef, intercept = found.regress(target, others)
+        assert intercept == pytest.approx(LOCATION[target] - slopes @ LOCATION[others], abs=0.1)
+        assert np.abs(coef - slopes).max() < 0.3
 
 
 def test_units_are_those_of_the_bounds():
@@ -95,8 +96,8 @@ def test_collinear_columns_of_a_category():
     assert (np.abs(found.location - X.mean(axis=0)) < 4.5 * found.location_error).all()
     assert (np.abs(found.raw_covariance - np.cov(X.T)) < 4.5 * found.covariance_error).all()
     # The category explains what it does, though one of its columns follows from the others.
-    predicted = found.regress(2, [0, 1, 3], (-1.5, 1.5)).predict(np.eye(3))
-    assert predicted[2] - predicted[:2].mean() == pytest.approx(0.5, abs=0.15)
+    coef, _ = found.regress(2, [0, 1, 3])
+    assert coef[2] - coef[:2].mean() == pytest.approx(0.5, abs=0.15)
 
 
 def test_too_few_people_tell_their_means():
@@ -217,6 +218,29 @@ def test_cohorts_may_answer_in_part_or_not_at_all():
     assert silent.frozen_task is None
 
 
+def test_estimates_are_the_last_report_solved_for_the_columns():
+    found = learnt(people())
+    law, report = found.estimates.law, Report.from_json(found._state["last"]["report"])
+    functionals = np.array(law.task.matrix)[:, :4]
+    products = symmetric_matrix(law.task.mean(report), 4)
+    products[0, 0] = functionals[0, 0] ** 2
+    inverse = np.linalg.inv(functionals)
+    moments = inverse @ products @ inverse.T
+    mean = moments[0, 1:]
+    np.testing.assert_allclose(found.estimates.location, 1.5 * mean, rtol=1e-9)
+    # The square of a noisy mean is larger than that of the mean by its variance.
+    raw = 2.25 * (moments[1:, 1:] - np.outer(mean, mean)) + law.covariances_of_means()
+    np.testing.assert_allclose(found.estimates.raw_covariance, raw, rtol=1e-9)
+    x = people(5)
+    centred = np.insert(x - found.estimates.location, 0, 1.0, axis=1)
+    np.testing.assert_allclose(law.functionals @ centred.T, functionals @ np.insert(x / 1.5, 0, 1.0, axis=1).T)
+
+
+def test_levels_of_products_are_those_of_all_cohorts():
+    found = learnt(people())
+    assert found._state["levels"]["products"]["people"] == found._people_of("products_levels") > 0.15 * N
+
+
 @pytest.mark.parametrize("value", [0.0, 1.5, -1.5])
 @pytest.mark.parametrize("d", [1, 2])
 def test_records_that_are_all_alike_do_no_harm(value, d):
@@ -297,7 +321,7 @@ def test_what_the_last_radius_may_cut_off_is_part_of_the_errors():
     simulate(found, X, np.zeros(20_000), seeded(1))
     law, levels = found.estimates.law, found._levels_of("products", 4.0)
     assert law.cut * law.task.standard_error(law.n_people) == pytest.approx(
-        levels.bias(law.task.radius, 1 / math.sqrt(3)), rel=1e-6
+        levels.bias(law.task.radius, 1 / math.sqrt(2)), rel=1e-6
     )
     assert law.cut > 0
 
