@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skldp._arrays import as_numbers
 from skldp._checks import check_fraction
-from skldp._tables import as_frame, html_table
+from skldp._tables import as_frame, html_table, text_table
 from skldp.domains._domain import Box
 from skldp.estimators._learning import ProtocolEstimator
 from skldp.estimators._validation import (
@@ -67,21 +67,16 @@ class RegressionSummary:
         return as_frame(self.to_dict(), index=list(self.names))
 
     def __str__(self) -> str:
-        rows = self._rows_of_text()
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = ["  ".join([name.ljust(widths[0]), *map(str.rjust, cells, widths[1:])]) for name, *cells in rows]
-        return "\n".join([self.title, *map(str.rstrip, lines)])
+        return text_table(self.title, self._cells())
 
     def _repr_html_(self) -> str:
-        head, *rows = self._rows_of_text()
+        head, *rows = self._cells()
         return html_table(self.title, rows, head)
 
-    def _rows_of_text(self) -> list[list[str]]:
+    def _cells(self) -> list[list[str]]:
         columns, formats = self.to_dict(), [".4g", ".4g", ".3f", ".3f", ".4g", ".4g", ".0%"]
-        texts = [
-            [format(number, form) for number in column] for column, form in zip(columns.values(), formats, strict=True)
-        ]
-        return [["", *columns], *map(list, zip(self.names, *texts, strict=True))]
+        rows = zip(self.names, zip(*columns.values(), strict=True), strict=True)
+        return [["", *columns], *([name, *map(format, numbers, formats)] for name, numbers in rows)]
 
 
 class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
@@ -226,7 +221,6 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
         ValueError
             If there were too few people for errors, or noise hides a direction of the features.
         """
-        check_fraction("level", level)
         return self._estimate().intervals(level)
 
     @available_if(_asked_for_errors)
@@ -256,8 +250,7 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
     def _estimate(self) -> Estimate:
         check_is_fitted(self)
         self._check_unchanged()
-        estimate: Estimate = self.protocol_.estimate()
-        return estimate
+        return cast("Estimate", self.protocol_.estimate())
 
     def _records(self, X: Any, y: Any, *, reset: bool, classes: Any = None) -> tuple[Floats, Floats]:
         rows, target = validate_finite(self, X, y=y, reset=reset, dtype=np.float64, y_numeric=True)

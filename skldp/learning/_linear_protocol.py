@@ -229,7 +229,7 @@ class Products(Question[P]):
 
     def levels(self, protocol: P) -> NormLevels:
         """Return the distribution of the norms."""
-        return protocol._levels_of("products", 1.0 * protocol.n_terms)
+        return protocol._levels_of(self._name, 1.0 * protocol.n_terms)
 
 
 STEPS_OF_FEATURES: dict[str, Step[Any]] = {
