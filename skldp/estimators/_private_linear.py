@@ -99,8 +99,8 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
         ``"once"`` estimates the scale from some cohorts, and collects products of columns from all others by one task,
         which :meth:`partial_fit` continues with more people at any time.
     inference : bool, default=False
-        If True, most people report for the errors of the coefficients, for :meth:`confidence_intervals` and
-        :meth:`summary`. Fewer remain for `coef_`, which predicts slightly worse.
+        If True, people report for :meth:`confidence_intervals` and :meth:`summary`. `protocol` counts only if they are
+        too few for these.
     seed : None, int, Generator or RandomState, default=None
         None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
     n_jobs : int, default=None

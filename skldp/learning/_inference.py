@@ -24,11 +24,13 @@ Floats = npt.NDArray[np.float64]
 _N_COHORTS = 10, 40
 # Largest mean truncation of second moments of 1: what the second step takes back, a third.
 _MOST_CUT = 2 * _N_COHORTS[0] / (2 * _N_COHORTS[0] + _N_COHORTS[1])
-# Largest noise of second moments of 1: at the typical norm of products, and at their radius. Above them, hardly any
-# table has intervals.
+# Largest noise of second moments of 1. At the typical norm of products: above it, hardly any table has intervals. At
+# their radius: at a half, second moments of 1 stand out of the noise by two of their own errors.
 _MOST_NOISE = 1 / 8, 1 / 2
 # Largest bias of a gradient, in standard errors of its noise, which intervals count: the smaller, the wider.
 _GRADIENT_CUT = 0.05
+
+_WAY_OUT = "It takes more people, fewer features or tighter bounds."
 
 
 class InferenceProtocol(RegressionProtocol):
@@ -70,25 +72,31 @@ class InferenceProtocol(RegressionProtocol):
             rule = f"It takes at least {self.n_needed_for_errors:,} people for standard errors"
             return f"{rule} at epsilon {self.epsilon:.4g}. Got {self.n_people:,} people."
         if state["start"] is None or min(len(state["first"]), len(state["second"])) < 2:
-            return (
-                "A cohort of products with its levels, and two of each of the last two tasks, must have answered. "
-                "Got fewer."
-            )
+            return "Products, their levels and two cohorts of each Newton step must have answered. Got fewer."
         _, unknown = inverse_where_known(*self._hessian())
         if unknown.size:
             weights = ((self._rows().T @ unknown) ** 2).sum(axis=1)[1:]
             hidden = np.flatnonzero(weights >= weights.max() / 10).tolist()
             return (
-                "The features' second moments must stand out of the noise in every direction. Got noise that hides "
-                f"those of features {hidden}, which tell nearly the same or fill a small part of their bounds. It "
-                "takes more people, fewer features or tighter bounds."
+                "Second moments must stand out of the noise in every direction. Got noise that hides those of features "
+                f"{hidden}, which are nearly collinear or fill a small part of their bounds. {_WAY_OUT}"
             )
         if self._combined("cuts").values.diagonal().max() > _MOST_CUT:
             return (
-                "Few people's features may be so far out that their second moments are cut off. Got long tails, or "
-                "categories that few people have. It takes more people, fewer features or tighter bounds."
+                "Second moments must not be cut off by more than a third. Got long tails, or categories that few "
+                f"people have. {_WAY_OUT}"
             )
         return ""
+
+    @property
+    def coefficients(self) -> Floats:
+        """Coefficients in the units of the declared bounds, the estimated ones if there are any."""
+        return super().coefficients if self.refusal else self.estimate().values[1:]
+
+    @property
+    def intercept(self) -> float:
+        """Intercept in the units of the declared bounds."""
+        return super().intercept if self.refusal else float(self.estimate().values[0])
 
     def estimate(self) -> Estimate:
         """Coefficients without a ridge, with their errors."""
@@ -147,13 +155,11 @@ class InferenceProtocol(RegressionProtocol):
             *zip(["first"] * _N_COHORTS[0] + ["second"] * _N_COHORTS[1], split_evenly(2 * fifth, 50), strict=True)
         ]
         left = n - sum(people for _, people in model + newton) - n_levels
-        stages = [
-            step
-            for people in split_evenly(left, 3)
-            for step in (("moments_levels", n_levels), ("moments", people - n_levels))
-        ]
         first = [name for name, _ in model].index("gradient_levels")
-        return [*model[:first], *stages, *model[first:], ("first_levels", n_levels), *newton]
+        steps = model[:first]
+        for people in split_evenly(left, 3):
+            steps += [("moments_levels", n_levels), ("moments", people - n_levels)]
+        return [*steps, *model[first:], ("first_levels", n_levels), *newton]
 
     def _vector_lengths(self) -> set[int]:
         lengths = super()._vector_lengths()
