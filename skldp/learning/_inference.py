@@ -124,10 +124,6 @@ class InferenceProtocol(RegressionProtocol):
         """Largest share of people beyond the radii who may go unseen."""
         return max(self._levels_of("moments", 1.0).detectable, self._gradient_levels().detectable)
 
-    @property
-    def _n_learning(self) -> int:
-        return self.n_people // 5 if self.asks_for_errors else self.n_people
-
     def _combined(self, name: str) -> Moments:
         """Combine the reported moments, or their bounds, for the whitened terms."""
         return combine_moments(self._rows(), [Moments(*map(np.array, one)) for one in self._state[name]])
@@ -139,6 +135,9 @@ class InferenceProtocol(RegressionProtocol):
         return found.values, found.variances * (1 + np.eye(self.n_terms)) / 2
 
     def _whiten(self) -> None:
+        if not self.asks_for_errors:
+            super()._whiten()
+            return
         # Without a prior: intervals need directions of small second moments to stand out.
         moments, variances = self._hessian()
         values, vectors = np.linalg.eigh(moments)
@@ -151,9 +150,8 @@ class InferenceProtocol(RegressionProtocol):
         n, fifth, n_levels = self.n_people, self.n_people // 5, int(LEVELS_SHARE * self.n_people)
         model = RegressionProtocol(**self._settings() | {"n_people": fifth, "kind": "rounds"})._steps
         model = [(name, people) for name, people in model if not name.startswith("products")]
-        newton = [
-            *zip(["first"] * _N_COHORTS[0] + ["second"] * _N_COHORTS[1], split_evenly(2 * fifth, 50), strict=True)
-        ]
+        names = ["first"] * _N_COHORTS[0] + ["second"] * _N_COHORTS[1]
+        newton = [*zip(names, split_evenly(2 * fifth, len(names)), strict=True)]
         left = n - sum(people for _, people in model + newton) - n_levels
         first = [name for name, _ in model].index("gradient_levels")
         steps = model[:first]

@@ -90,7 +90,7 @@ class LinearProtocol(Protocol):
         left = n_people - sum(people for _, people in steps)
         # Products are of the features alone, however many classes there are. If everybody reported them, the largest
         # eigenvalue of their noise would be 1 at a sufficiency of twice the number of terms.
-        enough = sufficiency(self._n_learning, self.n_features, self.epsilon)
+        enough = sufficiency(self.n_people, self.n_features, self.epsilon)
         share = 1.0 if all_products else PRODUCTS_SHARE * enough / (enough + 2 * self.n_terms)
         for people in split_evenly(int(share * left), _N_STAGES):
             if all_products or people >= _LEAST_COHORT:

@@ -189,8 +189,11 @@ def test_without_answers_there_are_no_errors(silent):
 
 
 def test_with_too_few_people_all_learn_the_model():
-    few = protocol(n=1_000, epsilon=1.0)
-    assert few._steps == RegressionProtocol(**few._settings())._steps
+    few = protocol(n=1_000, epsilon=1.0, kind="rounds")
+    model = RegressionProtocol(**few._settings())
+    for one in (few, model):
+        simulate(one, *people(1_000), seeded())
+    np.testing.assert_array_equal(few.coefficients, model.coefficients)
     assert not few.asks_for_errors
     needed = few.n_needed_for_errors
     assert protocol(n=needed, epsilon=1.0).asks_for_errors
