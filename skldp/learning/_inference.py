@@ -36,7 +36,7 @@ _WAY_OUT = "It takes more people, fewer features or tighter bounds."
 class InferenceProtocol(RegressionProtocol):
     r"""Interactive protocol of linear regression with standard errors of its coefficients, the same for every kind.
 
-    Two fifths of the people report products of the terms, in three stages that whiten them. A fifth learn the model by
+    Two fifths of the people report products of the terms, in three stages that whiten them, or levels. A fifth learn by
     gradients, as in a :class:`RegressionProtocol`. The others report gradients :math:`P'x (y - x'\beta)` in fifty
     cohorts: ten at the model, and forty after a Newton step. Their scatter is the error of the two steps
     (``newton_steps``), whose Hessian is the mean of all products.
@@ -57,7 +57,7 @@ class InferenceProtocol(RegressionProtocol):
         """Number of people from which errors are estimated."""
         noise = self.n_terms * noise_of_moments(self.n_terms, self.epsilon, 1) / _MOST_NOISE[0]
         least = LEAST_PER_NUMBER * max(sum(_N_COHORTS) / 0.4, self.n_terms / 0.2)
-        return math.ceil(max(noise**2 / (0.4 - 3 * LEVELS_SHARE), least))
+        return math.ceil(max(noise**2 / (0.4 - 5 * LEVELS_SHARE), least))
 
     @property
     def asks_for_errors(self) -> bool:
@@ -150,14 +150,15 @@ class InferenceProtocol(RegressionProtocol):
         n, fifth, n_levels = self.n_people, self.n_people // 5, int(LEVELS_SHARE * self.n_people)
         model = RegressionProtocol(**self._settings() | {"n_people": fifth, "kind": "rounds"})._steps
         model = [(name, people) for name, people in model if not name.startswith("products")]
+        # Nothing corrects what gradients lose to clipping: more people report their levels.
         names = ["first"] * _N_COHORTS[0] + ["second"] * _N_COHORTS[1]
         newton = [*zip(names, split_evenly(2 * fifth, len(names)), strict=True)]
-        left = n - sum(people for _, people in model + newton) - n_levels
+        left = n - sum(people for _, people in model + newton) - 3 * n_levels
         first = [name for name, _ in model].index("gradient_levels")
         steps = model[:first]
         for people in split_evenly(left, 3):
             steps += [("moments_levels", n_levels), ("moments", people - n_levels)]
-        return [*steps, *model[first:], ("first_levels", n_levels), *newton]
+        return [*steps, *model[first:], ("first_levels", 3 * n_levels), *newton]
 
     def _vector_lengths(self) -> set[int]:
         lengths = super()._vector_lengths()

@@ -252,8 +252,8 @@ def test_people_tell_how_much_products_are_cut_off(share, monkeypatch):
 
 
 def test_a_category_of_few_people_that_may_be_cut_off_has_no_intervals():
-    learnt = protocol(3_000)
-    simulate(learnt, *rare(3_000, 0.05, 1), seeded(1))
+    learnt = protocol()
+    simulate(learnt, *rare(N, 0.03, 0), seeded())
     assert "cut off" in learnt.refusal
 
 
