@@ -1,4 +1,4 @@
-"""Results as HTML tables for notebooks and as pandas frames, and imports of optional modules."""
+"""Results as text, as HTML tables for notebooks and as pandas frames, and imports of optional modules."""
 
 import html
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,6 +23,13 @@ def require(name: str, *, extra: str = "study") -> ModuleType:
         return import_module(name)
     except ImportError:
         raise ImportError(f'This needs {name.partition(".")[0]}: pip install "skldp[{extra}]".') from None
+
+
+def text_table(title: str, rows: Sequence[Sequence[str]]) -> str:
+    """Return a title and rows as text, of which the first column is aligned to the left."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows]
+    return "\n".join([title, *lines])
 
 
 def html_table(caption: str, rows: Iterable[Sequence[str]], head: Sequence[str] = (), most: int = _MOST_ROWS) -> str:

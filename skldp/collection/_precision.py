@@ -11,6 +11,7 @@ import numpy.typing as npt
 from scipy import special
 
 from skldp._checks import check_fraction, check_integer, check_positive
+from skldp._tables import text_table
 from skldp._texts import escaped
 from skldp.client import CategoryField, NumbersField, PairField, Policy, TextField, VectorField
 from skldp.client._fields import AnyField
@@ -58,9 +59,7 @@ class SurveyPrecision:
     def __str__(self) -> str:
         head = ("", "people", "std err", "+-")
         rows = [(escaped(w), f"{n:,.0f}", f"{error:.4g}", f"{half:.4g}") for w, n, error, half in self.estimates]
-        widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-        lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in (head, *rows)]
-        return "\n".join([f"{self.n_people:,} people, {100 * self.level:.4g}% intervals", *lines])
+        return text_table(f"{self.n_people:,} people, {100 * self.level:.4g}% intervals", [head, *rows])
 
 
 class _Plan(NamedTuple):

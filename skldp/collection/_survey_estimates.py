@@ -11,7 +11,7 @@ from scipy import special
 from scipy.stats import beta
 
 from skldp._checks import check_fraction
-from skldp._tables import as_frame, html_table
+from skldp._tables import as_frame, html_table, text_table
 from skldp._texts import escaped
 from skldp._value_labels import number_label
 from skldp.collection._answer_scores import Scores
@@ -145,10 +145,7 @@ class SurveyEstimate:
         return [["", *columns], *([escaped(label), *row] for label, row in zip(self.labels, texts, strict=True))]
 
     def __repr__(self) -> str:
-        cells = self.cells()
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in cells]
-        return "\n".join([self.title, *lines])
+        return text_table(self.title, self.cells())
 
     def _repr_html_(self) -> str:
         head, *rows = self.cells()

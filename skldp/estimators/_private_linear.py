@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skldp._arrays import Floats, as_numbers
 from skldp._checks import check_fraction
-from skldp._tables import as_frame, html_table
+from skldp._tables import as_frame, html_table, text_table
 from skldp.domains._domain import Box
 from skldp.estimators._learning import ProtocolEstimator
 from skldp.estimators._validation import (
@@ -65,21 +65,16 @@ class RegressionSummary:
         return as_frame(self.to_dict(), index=list(self.names))
 
     def __str__(self) -> str:
-        rows = self._rows_of_text()
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = ["  ".join([name.ljust(widths[0]), *map(str.rjust, cells, widths[1:])]) for name, *cells in rows]
-        return "\n".join([self.title, *map(str.rstrip, lines)])
+        return text_table(self.title, self._cells())
 
     def _repr_html_(self) -> str:
-        head, *rows = self._rows_of_text()
+        head, *rows = self._cells()
         return html_table(self.title, rows, head)
 
-    def _rows_of_text(self) -> list[list[str]]:
+    def _cells(self) -> list[list[str]]:
         columns, formats = self.to_dict(), [".4g", ".4g", ".3f", ".3f", ".4g", ".4g", ".0%"]
-        texts = [
-            [format(number, form) for number in column] for column, form in zip(columns.values(), formats, strict=True)
-        ]
-        return [["", *columns], *map(list, zip(self.names, *texts, strict=True))]
+        rows = zip(self.names, zip(*columns.values(), strict=True), strict=True)
+        return [["", *columns], *([name, *map(format, numbers, formats)] for name, numbers in rows)]
 
 
 class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
@@ -102,8 +97,8 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
         ``"once"`` estimates the scale from some cohorts, and collects products of columns from all others by one task,
         which :meth:`partial_fit` continues with more people at any time.
     inference : bool, default=False
-        If True, most people report for the errors of the coefficients, for :meth:`confidence_intervals` and
-        :meth:`summary`. Fewer remain for `coef_`, which predicts slightly worse.
+        If True, people report for :meth:`confidence_intervals` and :meth:`summary`. `protocol` counts only if they are
+        too few for these.
     seed : None, int, Generator or RandomState, default=None
         None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
     n_jobs : int, default=None
@@ -223,7 +218,6 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
         ValueError
             If there were too few people for errors, or noise hides a direction of the features.
         """
-        check_fraction("level", level)
         return self._estimate().intervals(level)
 
     @available_if(_asked_for_errors)
@@ -253,7 +247,7 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
     def _estimate(self) -> Estimate:
         check_is_fitted(self)
         self._check_unchanged()
-        return self.protocol_.estimate()
+        return cast("Estimate", self.protocol_.estimate())
 
     def _records(self, X: Any, y: Any, *, reset: bool) -> tuple[Floats, Floats]:
         rows, target = validate_finite(self, X, y=y, reset=reset, dtype=np.float64, y_numeric=True)

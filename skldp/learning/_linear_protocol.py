@@ -77,7 +77,7 @@ class LinearProtocol(Protocol):
         steps = [(name, int(share * n_people)) for name, share in shares.items()]
         left = n_people - sum(people for _, people in steps)
         # Squared largest eigenvalue of the noise of the products of the features if everybody reported them.
-        noise = 2 * self.n_terms / sufficiency(self._n_learning, self.n_features, self.epsilon)
+        noise = 2 * self.n_terms / sufficiency(self.n_people, self.n_features, self.epsilon)
         share = 1.0 if all_products else PRODUCTS_SHARE / (1 + noise)
         n_stages = int(np.clip(_NOISE_OF_STAGE * share / noise, *_N_STAGES))
         for people in split_evenly(int(share * left), n_stages):

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from scipy import special
@@ -101,13 +101,6 @@ def combine_moments(rows: Floats, reports: Sequence[Moments]) -> Moments:
         total += change @ report.values @ change.T / variances
         weights += 1 / variances
     return Moments(rows, total / weights, 1 / weights)
-
-
-def combine_reports(rows: Floats, reported: Sequence[Sequence[Any]]) -> tuple[Floats, Floats]:
-    """Combine reports of functionals, their moments and one standard error; return moments and variances."""
-    size = (len(rows),) * 2
-    reports = [Moments(np.array(own), np.array(values), np.full(size, error**2)) for own, values, error in reported]
-    return combine_moments(rows, reports)[1:]
 
 
 def positive_part(matrix: Floats, error: float) -> Floats:

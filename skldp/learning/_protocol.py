@@ -109,12 +109,7 @@ class Protocol(ABC):
     @property
     def sufficiency(self) -> float:
         """Sufficiency of the people; see :func:`sufficiency`."""
-        return sufficiency(self._n_learning, self.n_features, self.epsilon)
-
-    @property
-    def _n_learning(self) -> int:
-        """Number of people who answer tasks."""
-        return self.n_people
+        return sufficiency(self.n_people, self.n_features, self.epsilon)
 
     @property
     def n_needed(self) -> int:

@@ -1,8 +1,8 @@
-r"""Errors of coefficients: Newton steps from a known model, and the spread of their parts."""
+"""Errors of coefficients: Newton steps from a known model, and the spread of their parts."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import special
@@ -10,8 +10,9 @@ from scipy import special
 from skldp._arrays import Floats
 from skldp._checks import check_fraction
 from skldp.learning._constants import LEAST_VARIANCE
-from skldp.learning._tasks import noise_variance
-from skldp.learning._vectors import n_products
+
+# Number of people and mean gradient of each cohort.
+Cohorts = Sequence[tuple[int, Sequence[float]]]
 
 
 def intervals_around(values: Floats, errors: Floats, level: float, degrees: float = math.inf) -> Floats:
@@ -26,26 +27,10 @@ def intervals_around(values: Floats, errors: Floats, level: float, degrees: floa
 
 @dataclass(frozen=True)
 class Estimate:
-    r"""Coefficients without a ridge and their errors, in the units of the data.
+    """Intercept and coefficients without a ridge, in the units of the data, and the covariance of their errors.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_terms,)
-        The intercept, where there is one, and the coefficients.
-    covariance : ndarray of shape (n_terms, n_terms)
-        Of their errors: the noise of the releases and the choice of the people.
-    noise : ndarray of shape (n_terms,)
-        The part of each variance that the noise of the releases alone has.
-    degrees : int
-        Degrees of freedom of the scatter of which `covariance` is made.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skldp.learning._uncertainty import Estimate
-    >>> estimate = Estimate(np.array([0.5]), np.array([[0.04]]), np.array([0.03]), 48)
-    >>> estimate.intervals(0.95).round(2), estimate.noise_shares.round(2)
-    (array([[0.1, 0.9]]), array([0.5]))
+    Shapes: values (n_terms,), covariance (n_terms, n_terms), noise (n_terms,), the part of each variance that the noise
+    of the releases has. `degrees` are degrees of freedom.
     """
 
     values: Floats
@@ -56,7 +41,7 @@ class Estimate:
     @property
     def standard_errors(self) -> Floats:
         """Standard errors of all values."""
-        return np.asarray(np.sqrt(np.diag(self.covariance)))
+        return np.sqrt(np.diag(self.covariance))
 
     @property
     def statistics(self) -> Floats:
@@ -86,13 +71,6 @@ def semicircle(variances: Floats) -> float:
     return 2 * math.sqrt(float(np.mean(variances)) * len(variances))
 
 
-def gram_edge(radius: float, n_terms: int, epsilon: float, n_people: int) -> float:
-    """Return the spectral edge for the mean of released products of terms within a radius."""
-    # Off-diagonal products are released times sqrt(2).
-    variance = noise_variance(n_products(n_terms), epsilon) / n_people
-    return radius * semicircle(np.full((n_terms,) * 2, variance / 2) + np.eye(n_terms) * variance / 2)
-
-
 def inverse_where_known(gram: Floats, variances: Floats) -> tuple[Floats, Floats]:
     """Invert second moments in directions above the noise, and return the other directions.
 
@@ -107,26 +85,12 @@ def inverse_where_known(gram: Floats, variances: Floats) -> tuple[Floats, Floats
     return (vectors[:, known] / values[known]) @ vectors[:, known].T, vectors[:, ~known]
 
 
-def scatter(so_far: dict[str, Any] | None, mean: Floats, n_people: int) -> dict[str, Any]:
-    """Sums over cohorts of their people, and of these times the means and squared means.
-
-    Shapes: mean (n_terms,).
-    """
-    so_far = so_far or {"cohorts": 0, "people": 0, "sum": np.zeros(len(mean)), "squares": np.zeros((len(mean),) * 2)}
-    return {
-        "cohorts": so_far["cohorts"] + 1,
-        "people": so_far["people"] + n_people,
-        "sum": (np.array(so_far["sum"]) + n_people * mean).tolist(),
-        "squares": (np.array(so_far["squares"]) + n_people * np.outer(mean, mean)).tolist(),
-    }
-
-
 def newton_steps(
     beta: Floats,
     scaling: Floats,
     gram: tuple[Floats, Floats],
-    first: dict[str, Any],
-    second: dict[str, Any],
+    first: Cohorts,
+    second: Cohorts,
     variance: float,
     cut: float = 0.0,
 ) -> Estimate:
@@ -136,22 +100,20 @@ def newton_steps(
 
     Notes
     -----
-    With the mean :math:`\bar g_1` over :math:`N_1` people of gradients :math:`g = P'x (y - x'\beta)`, and H the second
+    With the mean :math:`\bar g_1` of :math:`N_1` people's gradients :math:`g = P'x (y - x'\beta)`, and H the second
     moments, the first step is :math:`P H^{-1} \bar g_1`; the second, from there, is :math:`\lambda P H^{-1} \bar g_2`
-    with :math:`\lambda = N_2 / (N_1 + N_2)`. For given H, with G the true second moments, the error is
+    with :math:`\lambda = N_2 / (N_1 + N_2)`. With G the true second moments, and errors e of the means, the error is
 
     .. math:: P H^{-1} \{(I - \lambda G H^{-1}) e_1 + \lambda e_2\}
-              + P (I - \lambda H^{-1} G)(I - H^{-1} G)(\beta - \beta^*),
+              + P (I - \lambda H^{-1} G)(I - H^{-1} G)(\beta - \beta^*).
 
-    of the errors :math:`e` of the two means. If H = G, the covariance is
-    :math:`P H^{-1} ((1 - \lambda)^2 S_1 / N_1 + \lambda^2 S_2 / N_2) H^{-1} P'`, with the scatters S of the cohorts'
-    means, each times the root of its people: a sandwich of noise, sampling and unequal variances. If H is too small by
-    up to :math:`1 - \lambda / (2 - \lambda)` of G, the weight of :math:`e_1` grows in no direction: clipped second
-    moments make intervals wider, not wrong. A full second step would forget the first one.
-
-    The noise in H adds :math:`E[(H - G)(\lambda^2 A + (1 - \lambda)^2 d d')(H - G)]`, with A the covariance of the
-    first step's error in the units of P'x, and d the step. Clipping of gradients biases every coefficient by at most
-    `cut` times its standard error from noise, which counts as one more error.
+    If H = G, its covariance is :math:`P H^{-1} ((1 - \lambda)^2 S_1 / N_1 + \lambda^2 S_2 / N_2) H^{-1} P'`, a sandwich
+    with the scatters S of the cohorts' means, each times the root of its people. If H is too small by up to
+    :math:`1 - \lambda / (2 - \lambda)` of G, the weight of :math:`e_1` grows in no direction: clipped second moments
+    make intervals wider, not wrong. The noise in H adds
+    :math:`E[(H - G)(\lambda^2 A + (1 - \lambda)^2 d d')(H - G)]`, with A the covariance of the first step's error and d
+    the step. Clipping of gradients biases every coefficient by at most `cut` times its standard error from noise, which
+    counts as one more error.
 
     References
     ----------
@@ -174,10 +136,11 @@ def newton_steps(
     of_people = (n_first * spread_first + n_second * spread_second) / n**2
     covariance = change @ (of_people + by_gram) @ change.T + cut**2 * noise
     values = beta + change @ (mean_first + part * mean_second)
-    return Estimate(values, covariance, np.diag(noise), first["cohorts"] + second["cohorts"] - 2)
+    return Estimate(values, covariance, np.diag(noise), len(first) + len(second) - 2)
 
 
-def _spread(sums: dict[str, Any]) -> tuple[int, Floats, Floats]:
-    """Return the number of people, the mean, and the standard deviation of one person, from cohort means."""
-    n, mean = sums["people"], np.array(sums["sum"]) / sums["people"]
-    return n, mean, (np.array(sums["squares"]) - n * np.outer(mean, mean)) / (sums["cohorts"] - 1)
+def _spread(cohorts: Cohorts) -> tuple[int, Floats, Floats]:
+    """Return the number of people, the mean, and the covariance of one person, from cohort means."""
+    people, means = map(np.array, zip(*cohorts, strict=True))
+    mean = people @ means / people.sum()
+    return people.sum(), mean, (people * (means - mean).T) @ (means - mean) / (len(people) - 1)

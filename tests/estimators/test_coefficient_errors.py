@@ -34,6 +34,7 @@ def test_what_is_fitted_fits_together(protocol):
     frame = model.summary().to_frame()
     errors, values = frame["std err"].to_numpy(), frame["coef"].to_numpy()
     assert errors.shape == (4,)
+    np.testing.assert_array_equal(values, [model.intercept_, *model.coef_])
     interval = model.confidence_intervals()
     np.testing.assert_allclose(interval.mean(axis=1), values)
     np.testing.assert_allclose((interval[:, 1] - interval[:, 0]) / errors, 2 * 2.01063, rtol=1e-4)
