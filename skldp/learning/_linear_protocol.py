@@ -32,10 +32,9 @@ P = TypeVar("P", bound="LinearProtocol")
 
 # Cohorts of gradients.
 N_COHORTS = 20
-# Least and largest number of cohorts of products, each of which whitens the next one, and the smallest of them.
-_N_STAGES, _LEAST_COHORT = (3, 10), 20
-# Largest eigenvalue of the noise of one of them, squared: less slows the search, more makes it wander.
-_NOISE_OF_STAGE = 3.0
+# Most cohorts of products, each of which whitens the next one, and the squared largest eigenvalue of the noise of one:
+# at a smaller one they are few, and directions stay hidden. At a larger one they are whitened by noise.
+_MOST_STAGES, _NOISE_OF_STAGE = 6, 3.0
 # Prior of the whitened second moments: variance of a correlation, and of a square.
 _CORRELATION, _SQUARE = 0.02, 0.25
 
@@ -79,11 +78,13 @@ class LinearProtocol(Protocol):
         # Squared largest eigenvalue of the noise of the products of the features if everybody reported them.
         noise = 2 * self.n_terms / sufficiency(self.n_people, self.n_features, self.epsilon)
         share = 1.0 if all_products else PRODUCTS_SHARE / (1 + noise)
-        n_stages = int(np.clip(_NOISE_OF_STAGE * share / noise, *_N_STAGES))
-        for people in split_evenly(int(share * left), n_stages):
-            if all_products or people >= _LEAST_COHORT:
-                n_levels = int(share_of_levels * people)
-                steps += [("products_levels", n_levels), ("products", people - n_levels)]
+        people = int(share * left)
+        # As many as noise and the levels permit. Without one, all features are taken to be as wide.
+        most = min(_MOST_STAGES, int(LEVELS_SHARE * people / LEAST_PER_NUMBER))
+        n_stages = min(most, round(_NOISE_OF_STAGE * share / noise))
+        for cohort in split_evenly(people, n_stages or int(all_products)):
+            n_levels = int(share_of_levels * cohort)
+            steps += [("products_levels", n_levels), ("products", cohort - n_levels)]
         return steps
 
     def _terms(self) -> Floats:
@@ -144,6 +145,7 @@ class LinearProtocol(Protocol):
         # Clipping hides the variance of rare values from products, and not from levels.
         spread = with_least_variances(spread, rows[1:, 1:], LEAST_VARIANCE * state["width"] ** 2)
         values, vectors = np.linalg.eigh(spread)
+        # By half of the noise's deviation: the next stage takes back what goes too far.
         whitening = (vectors / np.sqrt(np.maximum(positive_means(values, edge / 4), 1e-9))).T
         change[1:, 1:] = whitening
         change[1:, 0] = -whitening @ means

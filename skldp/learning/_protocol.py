@@ -278,7 +278,6 @@ class Protocol(ABC):
         most = {
             "linear": lambda: math.hypot(*reach),
             "products": lambda: math.hypot(*reach) ** 2,
-            "squares": lambda: math.hypot(*reach**2),
             "gradient": lambda: math.hypot(*reach[:-1]) * float(reach[-1]),
             # A class and its probabilities differ by at most the square root of 2.
             "class_gradient": lambda: math.hypot(*reach[:-n_classes]) * math.sqrt(2),

@@ -26,7 +26,7 @@ from skldp.mechanisms.numeric._piecewise import Piecewise
 from skldp.mechanisms.numeric._unit_interval import LEAST_EPSILON, UnitMechanism
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 
-_FORMS = ("linear", "squares", "products", "gradient", "class_gradient")
+_FORMS = ("linear", "products", "gradient", "class_gradient")
 _ANSWERS = ("vector", "number", "levels")
 # Version of the documents, which are hashed; others are refused. Doubles are little-endian on every machine.
 _VERSION, _DOUBLES = 3, np.dtype("<f8")
@@ -80,8 +80,8 @@ class Task:
     low, high : tuple of float
         Declared bounds of every feature and, last, of the target, at least 1e-30 apart. What lies outside is moved to
         the nearest bound, and the bounds are mapped to -1 and 1: that is the record z.
-    form : {"linear", "squares", "products", "gradient", "class_gradient"}
-        What is made of the vector :math:`u = A (1, z)`: itself; the squares of its numbers; the products of all pairs
+    form : {"linear", "products", "gradient", "class_gradient"}
+        What is made of the vector :math:`u = A (1, z)`: itself; the products of all pairs
         of them, those of two different ones times :math:`\sqrt 2`, so that their norm is :math:`\|u\|^2`; all but
         its last number times the last; or all but its last K, times each of K - 1 contrasts of what the record's
         class, which is its target, differs by from the probabilities whose logits the last K are.
@@ -378,8 +378,6 @@ class Task:
                 return class_gradients(u, z[:, -1], self.n_classes) / self.radius
             if self.form == "gradient":
                 u = u[:, :-1] * u[:, -1:]
-            elif self.form == "squares":
-                u *= u
             return np.asarray(u / self.radius)
 
 

@@ -56,7 +56,7 @@ def hostile_tasks(seed, n):
     while n:
         d, form = (
             int(rng.integers(1, 4)),
-            str(rng.choice(["linear", "squares", "products", "gradient", "class_gradient"])),
+            str(rng.choice(["linear", "products", "gradient", "class_gradient"])),
         )
         n_classes = int(rng.integers(2, 5)) if form == "class_gradient" else 0
         low = [number(rng) for _ in range(d + 1)]
