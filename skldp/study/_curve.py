@@ -385,7 +385,7 @@ def _step_without_privacy(step: Any) -> Any:
     if isinstance(step, FeatureUnion):
         parts = [(name, _step_without_privacy(branch)) for name, branch in step.transformer_list]
         return _shallow(step, transformer_list=parts)
-    if hasattr(step, "privacy_guarantee_") and "estimator" not in step.get_params(deep=False):
+    if hasattr(step, "privacy_guarantee_") and hasattr(step, "transform"):
         return "passthrough"
     return without_privacy(step)
 
