@@ -1,5 +1,6 @@
 """Cost of privacy on data: score curves over epsilon, recommendations, audits and federated learning."""
 
+from skldp.estimators._from_estimator import query_from_estimator
 from skldp.study._audit import audit_epsilon, trials_needed
 from skldp.study._audited_pairs import audit_estimator
 from skldp.study._choice import plan_questions, smallest_epsilon, with_exact_epsilon
@@ -22,6 +23,7 @@ __all__ = [
     "load_study_data",
     "plan_questions",
     "privacy_utility_curve",
+    "query_from_estimator",
     "recommend",
     "smallest_epsilon",
     "trials_needed",
