@@ -178,7 +178,7 @@ class _Composite:
         total = replace(total, basis=sentence(steps) if parts else "", parts=steps, seeded=total.seeded or self.seeded)
         of_rows = any(part.unit != "label" for _, part in parts)
         of_labels = self.of_targets or any(part.unit == "label" for _, part in parts)
-        leaks, notes = list(self.repeated), list(self.notes)
+        leaks, notes, unprotected = list(self.repeated), list(self.notes), []
         if self.claims:
             notes.append(f"public by the caller's word: {', '.join(self.claims)}")
         if of_rows:
@@ -186,18 +186,20 @@ class _Composite:
             if self.passing and not leaks:
                 leaks.append(f"columns of {', '.join(self.passing)} pass unprotected")
         elif self.row_leaks or self.passing:
-            notes.append("features are not randomised")
+            unprotected.append("features")
         if of_labels:
             leaks += self.label_leaks
         elif self.label_leaks:
-            notes.append("labels are not randomised")
+            unprotected.append("target")
         if not leaks:
-            return replace(total, basis="; ".join(dict.fromkeys([total.basis, *notes])))
+            basis = "; ".join(dict.fromkeys([total.basis, *notes]))
+            return replace(total, basis=basis, unprotected=tuple(unprotected))
         leaks = list(dict.fromkeys(leaks))
         apart = total.basis if math.isinf(total.epsilon) else f"apart from that {total.headline()}, {total.basis}"
         basis = "; ".join(dict.fromkeys(["infinite: " + "; ".join(leaks), *([apart] if parts else []), *notes]))
         unbounded = tuple(GuaranteeStep("unprotected", math.inf, unit=total.unit, basis=leak) for leak in leaks)
-        return replace(total, epsilon=math.inf, per_feature=None, figures=(), basis=basis, parts=unbounded + steps)
+        shown: dict[str, Any] = {"per_feature": None, "figures": (), "unprotected": tuple(unprotected)}
+        return replace(total, epsilon=math.inf, basis=basis, parts=unbounded + steps, **shown)
 
     def _private(self, name: str, step: Any, guarantee: PrivacyGuarantee, given: _Given) -> _Given:
         """Count the release of a private step once."""
