@@ -122,62 +122,7 @@ def load_study_data(
     encoding: str = "utf-8",
     target_transform: str = "none",
 ) -> StudyData:
-    """Load and check the data of a study.
-
-    Parameters
-    ----------
-    source : str or Path
-        "digits", "wine", "diabetes", "friedman" (20,000 rows that
-        :func:`sklearn.datasets.make_friedman1` makes up), or a CSV (.csv, .tsv, also with .gz), Parquet or Arrow
-        file. Unordered categories become one feature each; ordered ones, or two, become a single feature.
-    target : str, default=None
-        For a file: the column of labels. In a CSV file without a header row, its number from 0.
-    bounds : str, Path or (low, high), default=None
-        Of the columns of numbers that `schema` does not declare: two numbers as ``"low,high"``, arrays of one number
-        per column, or a CSV file with the columns ``column,low,high``. Needed for a file that has such columns; None
-        takes the published ranges of a bundled set.
-    folds : int, default=2
-        Every class needs at least as many rows.
-    task : {"auto", "classification", "regression"}, default="auto"
-        ``"auto"`` is a regression if the target holds fractions, or more than 20 different integers.
-    target_bounds : str or (low, high), default=None
-        Of a regression: two numbers, also as ``"low,high"``. None takes those of the target's own row in the CSV file
-        of bounds, or in `schema`, or the published ones.
-    columns : iterable of str, default=None
-        The features, for a table; None takes all but the target.
-    schema : dict by column, str or Path, default=None
-        Domains of the columns of a table, as for :class:`~skldp.TablePrivatizer`: a dict, JSON text, or a .json file.
-        The categories of a column of texts that it does not name are taken from the file.
-    missing : {"refuse", "fill"}, default="refuse"
-        Treatment of missing values that the schema does not declare. ``"fill"`` replaces them by the middle of the
-        declared bounds, or by a category of their own.
-    separator : str, default=None
-        Of a CSV file; None is a comma, and in .tsv files a tabulator.
-    encoding : str, default="utf-8"
-        Of a CSV file.
-    target_transform : {"none", "log"}, default="none"
-        ``"log"`` takes the natural logarithm of a target of numbers and of its bounds, which must be above 0.
-
-    Returns
-    -------
-    data : StudyData
-        Data with `X`, `y`, `feature_names`, the declared bounds `low` and `high` of each feature, `target_bounds` of a
-        regression, `task`, and ``scaled()``, which maps the bounds to -1 and 1.
-
-    Raises
-    ------
-    ValueError
-        If arguments are missing or cannot be used, in one line.
-    ImportError
-        If a table is asked for and pandas, or for Parquet and Arrow pyarrow, is missing.
-
-    Examples
-    --------
-    >>> from skldp.study import load_study_data
-    >>> digits = load_study_data("digits")
-    >>> digits.X.shape, float(digits.low[0]), float(digits.high[0])
-    ((1797, 64), 0.0, 16.0)
-    """
+    """Load and check a bundled set or a table for a study; the parameters are the options of ``skldp study``."""
     for name, given, known in (
         ("The task", task, ("auto", *TASKS)),
         ("missing", missing, ("refuse", "fill")),

@@ -6,9 +6,8 @@ import pytest
 from comparisons import NAMES, small_comparison
 
 from skldp.learning import n_people_needed
-from skldp.study import load_study_data
 from skldp.study._comparison import compare_mechanisms
-from skldp.study._datasets import StudyData
+from skldp.study._datasets import StudyData, load_study_data
 from skldp.study._pipelines import (
     FEATURE_MECHANISMS,
     METRIC_MECHANISMS,

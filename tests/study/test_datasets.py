@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from skldp.study import load_study_data
-from skldp.study._datasets import BUNDLED
+from skldp.study._datasets import BUNDLED, load_study_data
 from skldp.study._table_files import StudyInputError
 
 pd = pytest.importorskip("pandas")
