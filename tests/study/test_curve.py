@@ -12,6 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from toy_estimators import ToyLabels, ToySigns
 
+from skldp import TablePrivatizer
 from skldp.exceptions import PrivacyGuaranteeWarning, SeededNoiseWarning
 from skldp.study import ReleasedRowsRegressor, privacy_utility_curve, recommend
 from skldp.study._curve import without_privacy
@@ -199,6 +200,16 @@ def test_a_private_model_at_the_end_has_a_clean_counterpart(fixed_noise, task, t
     name = f"{private.steps[-1][0]}__epsilon"
     curve = privacy_utility_curve(private, X, outcome, param_name=name, epsilons=[8.0], cv=2)
     assert curve.clean_mean > curve.majority_mean + 0.05
+
+
+def test_a_released_table_of_texts_has_a_clean_counterpart(fixed_noise):
+    pd = pytest.importorskip("pandas")
+    city = pd.Series(np.where(y, "Ulm", "Bonn")).where(X[:, 2] < 1, None)
+    people = pd.DataFrame({"age": X[:, 1], "city": city})
+    of_city = {"type": "categories", "values": ["Bonn", "Ulm"], "missing": "category"}
+    table = TablePrivatizer(schema={"age": (-5, 5), "city": of_city})
+    model, name = make_pipeline(table, LogisticRegression()), "tableprivatizer__epsilon"
+    assert privacy_utility_curve(model, people, y, param_name=name, epsilons=[8.0], cv=2).clean_mean > 0.9
 
 
 def test_without_privacy_asks_where_nothing_can_take_the_place():
