@@ -72,7 +72,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
     Attributes
     ----------
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
 
     Raises
     ------
@@ -113,7 +113,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or frame of shape (n_samples, n_features_in_)
+        X : array-like or frame of shape (n_samples, n_features)
         y : None
             Ignored.
 
@@ -129,7 +129,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or frame of shape (n_samples, n_features_in_)
+        X : array-like or frame of shape (n_samples, n_features)
 
         Returns
         -------
