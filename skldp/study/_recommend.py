@@ -38,7 +38,7 @@ _VARIANCE = 1 / 3
 # People for half of what a fit without privacy learns, in units of the people that the protocol needs to begin: medians
 # over random tables (python benchmarks/recommendations.py).
 _FOR_HALF = {"rounds": 6, "once": 10, "logistic": 3, "discriminant": 600}
-# Factor of these people that covers two thirds of the same tables, both ways.
+# Factor of these people, both ways, that covers .57 (discriminant) to .8 of the same tables.
 _SPREAD = 5
 # Public rows whose benefit is described.
 _PUBLIC_ROWS = 200
@@ -155,7 +155,7 @@ def recommend(
                                predicted loss  people for half
     PrivateLogisticRegression         0.00632              318
     PrivateDiscriminant                0.0347            1,800
-    In two of three random tables, privacy took 0.0013 to 0.031 of the accuracy that ...
+    In about three of five random tables, privacy took 0.0013 to 0.031 of the accuracy that ...
     >>> advice.estimator[-1].epsilon
     2.0
     """
@@ -213,7 +213,7 @@ class _Request:
         else:
             half = options[0].n_needed or 1
             low, high = (times * half / (times * half + self.n) for times in (1 / _SPREAD, _SPREAD))
-            reason = f"In two of three random tables, privacy took {low:.2g} to {high:.2g} of {learnt}.{more}"
+            reason = f"In about three of five random tables, privacy took {low:.2g} to {high:.2g} of {learnt}.{more}"
         return self.answer("predicted loss", options, reason)
 
 
