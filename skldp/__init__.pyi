@@ -9,8 +9,8 @@ from skldp.estimators._bayesian_filter import BayesianFilter
 from skldp.estimators._bitrand import BitRandTransformer, LatentTransformer, OMETransformer
 from skldp.estimators._bounds_scaler import BoundsScaler
 from skldp.estimators._categorical import CategoricalPrivatizer
+from skldp.estimators._column_encoder import ColumnEncoder
 from skldp.estimators._composition import privacy_guarantee
-from skldp.estimators._from_estimator import query_from_estimator
 from skldp.estimators._label_private import LabelPrivateRegressor, LabelSampler
 from skldp.estimators._label_private_classifier import LabelPrivateClassifier
 from skldp.estimators._label_vectors import LabelLaplaceVector, LabelMatrixRR
@@ -45,6 +45,7 @@ __all__ = [
     "BoundsScaler",
     "CategoricalPrivatizer",
     "Collector",
+    "ColumnEncoder",
     "Domain",
     "HeavyHitters",
     "LabelLaplace",
@@ -79,7 +80,6 @@ __all__ = [
     "flower_server_app",
     "privacy_guarantee",
     "privacy_utility_curve",
-    "query_from_estimator",
     "recommend",
     "release_batches",
     "release_blocks",

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from functools import cache
 
-from skldp.study import load_study_data
 from skldp.study._comparison import compare_mechanisms
+from skldp.study._datasets import load_study_data
 from skldp.study._pipelines import ComparisonSettings
 
 NAMES = ("bitrand", "bitrand-exact", "duchi", "piecewise", "hybrid", "privunit", "gaussian", "multivariate-laplace")

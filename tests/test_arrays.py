@@ -46,7 +46,9 @@ def test_what_is_no_number_is_refused_by_our_rule_alone(values):
 
 def test_unknown_labels_are_counted_and_the_first_is_located():
     label_rr = skldp.LabelRR(classes=["no", "yes"]).fit(["no"])
-    with pytest.raises(ValueError, match=r"only the declared 2 values; .* Got 2 of 4 .* first at position 1"):
+    with pytest.raises(
+        ValueError, match=r"only the declared 2 values of type str; .* Got 2 of 4 .* first at position 1"
+    ):
         label_rr.transform(["no", TEXT, "yes", TEXT])
 
 

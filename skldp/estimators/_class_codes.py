@@ -68,7 +68,8 @@ def encode(values: np.ndarray, domain: np.ndarray, name: str) -> np.ndarray:
     reader = CodeReader(list(domain) if domain.dtype.kind in "mM" else domain.tolist())
     cells = reader.read_all(values)
     # The message must show neither the value nor a domain that may be learnt.
-    cells.check(values, name, f"only the declared {domain.size} values", *Unread)
+    types = " or ".join(sorted({type(value).__name__ for value in domain.tolist()}))
+    cells.check(values, name, f"only the declared {domain.size} values of type {types}", *Unread)
     return cells.values
 
 

@@ -1,18 +1,21 @@
 """ColumnEncoder: declared columns as features in [-1, 1]."""
 
-from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from skldp._checks import is_number
 from skldp._reading import CodeReader, Unread
+from skldp.domains._columns import Columns
 from skldp.domains._declared_columns import CategoryColumn, DeclaredColumn
 from skldp.estimators._base import warn_out_of_domain
-from skldp.estimators._schema import columns_of
-from skldp.estimators._validation import validate_mixed
+from skldp.estimators._guarantee_mixin import doc_link
+from skldp.estimators._schema import columns_of, read_schema, schema_by_column
+from skldp.estimators._validation import fit_context, validate_finite, validate_mixed
 
 
 def encoded_names(column: DeclaredColumn, name: str) -> list[str]:
@@ -54,47 +57,134 @@ def _without_unknown(column: DeclaredColumn, cells: Any) -> tuple[Any, int]:
 
 
 class ColumnEncoder(TransformerMixin, BaseEstimator):
-    """Encode the declared columns of a table as features in [-1, 1]; nothing is learnt.
+    """Encode the declared columns of a table as features in [-1, 1] for a private model; nothing is learnt.
+
+    A number is scaled by its bounds, and one that may be missing has a second feature. Two or ordered categories become
+    one feature, others one feature each.
 
     Parameters
     ----------
-    columns : dict of NumberColumn or CategoryColumn
-        By name for a frame, by place for an array; other columns of the table are left out. A number outside its bounds
-        is clipped, and an undeclared category counts as the column's `unknown`.
+    schema : (low, high), dict by column, JSON text or Columns, default=(-1, 1)
+        Domains of the columns, by name for a frame and by place for an array, as for :class:`TablePrivatizer`; one pair
+        of bounds is for all columns. Columns that a dict does not name are left out. A number outside its bounds is
+        clipped. An undeclared category counts as a missing one, or else as the first one.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+
+    Raises
+    ------
+    ValueError
+        If a declared column is absent, or a value is missing that the schema does not declare so.
+
+    Warns
+    -----
+    OutOfDomainWarning
+        Reports the number of values that were clipped or replaced.
+
+    See Also
+    --------
+    BoundsScaler : Scales columns of numbers alone.
+    TablePrivatizer : Releases the columns.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skldp import ColumnEncoder
+    >>> people = pd.DataFrame({"age": [20, 60], "city": ["Ulm", "Bonn"]})
+    >>> encoder = ColumnEncoder({"age": (0, 100), "city": ["Bonn", "Kiel", "Ulm"]})
+    >>> encoder.fit_transform(people).tolist()
+    [[-0.6, -1.0, -1.0, 1.0], [0.2, 1.0, -1.0, -1.0]]
+    >>> encoder.get_feature_names_out().tolist()
+    ['age', 'city_Bonn', 'city_Kiel', 'city_Ulm']
     """
 
-    def __init__(self, columns: Mapping[Any, DeclaredColumn]) -> None:
-        self.columns = columns
+    _get_doc_link = doc_link
+    _parameter_constraints: dict = {"schema": [dict, tuple, str, Columns]}
 
+    def __init__(self, schema: Any = (-1, 1)) -> None:
+        self.schema = schema
+
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Check that the table has the columns; its values are not used."""
-        self._values(X, reset=True)
+        """Check that the table has the columns; its values are not used.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : object
+        """
+        self._read(X, reset=True)
         return self
 
     def transform(self, X: Any) -> npt.NDArray[np.float64]:
-        """Encode a table, shape (n_samples, n_features_out)."""
+        """Encode every row alone.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features_out)
+        """
         check_is_fitted(self, "n_features_in_")
-        blocks, moved = [], {}
-        values = self._values(X, reset=False)
-        for (name, column), cells in zip(self.columns.items(), values, strict=True):
+        blocks, moved, n_values = [], {}, 0
+        for name, column, cells in self._read(X, reset=False):
             declared, n_unknown = _without_unknown(column, cells)
             block, low, high = encoded(column, column.as_numbers(declared))
-            moved[name] = n_unknown + int(np.count_nonzero((block < low) | (block > high)))
+            moved[str(name)] = n_unknown + int(np.count_nonzero((block < low) | (block > high)))
+            n_values += len(cells)
             blocks.append(np.clip((block - (low / 2 + high / 2)) / (high / 2 - low / 2), -1.0, 1.0))
-        where = [str(name) for name, count in moved.items() if count]
-        warn_out_of_domain(sum(moved.values()), sum(map(len, values)), names=lambda: where)
+        where = [name for name, count in moved.items() if count]
+        warn_out_of_domain(sum(moved.values()), n_values, names=lambda: where)
         return np.column_stack(blocks)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
-        """Return the names of the features: a column's, or a column's and a category's."""
-        names = [one for name, column in self.columns.items() for one in encoded_names(column, str(name))]
+        """Return the names of the features: a column's, or a column's and a category's.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            Ignored: the schema names the columns.
+
+        Returns
+        -------
+        ndarray of str objects
+        """
+        names = [one for name, column in self._columns().items() for one in encoded_names(column, str(name))]
         return np.array(names, dtype=object)
 
-    def _values(self, X: Any, *, reset: bool) -> list[Any]:
-        table = validate_mixed(self, X, reset=reset, ensure_all_finite=False)
-        names = list(X.columns) if hasattr(X, "columns") else []
-        absent = [name for name in self.columns if name not in (names if isinstance(name, str) else range(X.shape[1]))]
+    def _columns(self) -> dict[Any, DeclaredColumn]:
+        """Return the declared columns; nothing that a table holds can change them."""
+        every = getattr(self, "feature_names_in_", range(getattr(self, "n_features_in_", 0)))
+        by_column = schema_by_column(self.schema, list(every))
+        columns, _ = read_schema(by_column, list(by_column), [None] * len(by_column))
+        return dict(zip(by_column, columns, strict=True))
+
+    def _read(self, X: Any, *, reset: bool) -> list[tuple[Any, DeclaredColumn, Any]]:
+        """Return the name, the declaration and the values of each declared column."""
+        if isinstance(self.schema, tuple) and all(map(is_number, self.schema)):
+            table = validate_finite(self, X, reset=reset, dtype=np.float64)
+        else:
+            table = validate_mixed(self, X, reset=reset, ensure_all_finite=False)
+        columns, names = self._columns(), list(X.columns) if hasattr(X, "columns") else []
+        absent = [
+            name for name in columns if name not in (names if isinstance(name, str) else range(self.n_features_in_))
+        ]
         if absent:
             raise ValueError(f"X must have the declared columns; got none for {', '.join(map(repr, absent[:4]))}.")
         every = columns_of(table)
-        return [every[names.index(name) if isinstance(name, str) else name] for name in self.columns]
+        return [(n, column, every[names.index(n) if isinstance(n, str) else n]) for n, column in columns.items()]
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = tags.input_tags.string = not isinstance(self.schema, tuple)
+        return tags

@@ -19,7 +19,14 @@ from skldp.estimators._guarantee_mixin import GuaranteeMixin, holds_guarantee, o
 from skldp.estimators._label_private import LabelPrivate
 from skldp.estimators._labels import LabelPrivatizer
 from skldp.estimators._noise_aware import NoiseAwareDiscriminant, NoiseAwareLinearRegression
-from skldp.estimators._public_steps import declared_public, effect_of_public, ignores_labels, repeats, selects_none
+from skldp.estimators._public_steps import (
+    declared_public,
+    effect_of_public,
+    ignores_labels,
+    public_instead_of,
+    repeats,
+    selects_none,
+)
 from skldp.laws._odds import float_above, product_above
 from skldp.mechanisms._guarantee import GuaranteeStep, PrivacyGuarantee, sentence
 
@@ -67,8 +74,8 @@ def privacy_guarantee(
       TransformedTargetRegressor, FrozenEstimator, or imbalanced-learn's Pipeline. Release once, before it:
       ``make_pipeline(private, BaggingClassifier())``, or ``LabelPrivateClassifier(BaggingClassifier())``.
       ``privacy_guarantee(search.best_estimator_)`` covers one fit, not the choice;
-    - a step gets raw rows before the first private one and is not public. Public are
-      :class:`~skldp.BoundsScaler`, ``FunctionTransformer()``, Normalizer, and with all that they could learn declared
+    - a step gets raw rows before the first private one and is not public. Public are :class:`~skldp.BoundsScaler`,
+      :class:`~skldp.ColumnEncoder`, ``FunctionTransformer()``, Normalizer, and with all that they could learn declared
       OneHotEncoder (``categories=[...], handle_unknown="ignore"``), OrdinalEncoder
       (``handle_unknown="use_encoded_value"``) and SimpleImputer (``strategy="constant", keep_empty_features=True``);
       also the steps named in `public` and a FrozenEstimator, which `basis` calls public by the caller's word;
@@ -171,7 +178,7 @@ class _Composite:
         total = replace(total, basis=sentence(steps) if parts else "", parts=steps, seeded=total.seeded or self.seeded)
         of_rows = any(part.unit != "label" for _, part in parts)
         of_labels = self.of_targets or any(part.unit == "label" for _, part in parts)
-        leaks, notes = list(self.repeated), list(self.notes)
+        leaks, notes, unprotected = list(self.repeated), list(self.notes), []
         if self.claims:
             notes.append(f"public by the caller's word: {', '.join(self.claims)}")
         if of_rows:
@@ -179,18 +186,20 @@ class _Composite:
             if self.passing and not leaks:
                 leaks.append(f"columns of {', '.join(self.passing)} pass unprotected")
         elif self.row_leaks or self.passing:
-            notes.append("features are not randomised")
+            unprotected.append("features")
         if of_labels:
             leaks += self.label_leaks
         elif self.label_leaks:
-            notes.append("labels are not randomised")
+            unprotected.append("target")
         if not leaks:
-            return replace(total, basis="; ".join(dict.fromkeys([total.basis, *notes])))
+            basis = "; ".join(dict.fromkeys([total.basis, *notes]))
+            return replace(total, basis=basis, unprotected=tuple(unprotected))
         leaks = list(dict.fromkeys(leaks))
         apart = total.basis if math.isinf(total.epsilon) else f"apart from that {total.headline()}, {total.basis}"
         basis = "; ".join(dict.fromkeys(["infinite: " + "; ".join(leaks), *([apart] if parts else []), *notes]))
         unbounded = tuple(GuaranteeStep("unprotected", math.inf, unit=total.unit, basis=leak) for leak in leaks)
-        return replace(total, epsilon=math.inf, per_feature=None, figures=(), basis=basis, parts=unbounded + steps)
+        shown: dict[str, Any] = {"per_feature": None, "figures": (), "unprotected": tuple(unprotected)}
+        return replace(total, epsilon=math.inf, basis=basis, parts=unbounded + steps, **shown)
 
     def _private(self, name: str, step: Any, guarantee: PrivacyGuarantee, given: _Given) -> _Given:
         """Count the release of a private step once."""
@@ -279,7 +288,10 @@ class _Composite:
             return replace(given, stretch=_product_above(given.stretch, self.public.get(name)))
         effect = effect_of_public(step)
         if effect is None:
-            self.row_leaks.append(f"{_title(name, step)} may have learnt from rows before they were randomised")
+            self.row_leaks.append(
+                f"{_title(name, step)} may have learnt from rows before they were randomised: "
+                f"{public_instead_of(step)} learns nothing"
+            )
             return replace(given, stretch=None)
         stretch = _product_above(given.stretch, effect.stretch)
         return replace(given, stretch=stretch, sparse=given.sparse or effect.sparse)

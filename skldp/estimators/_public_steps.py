@@ -33,8 +33,15 @@ class PublicEffect:
 
 def effect_of_public(step: Any) -> PublicEffect | None:
     """Return the effect of a fitted public step; None for any other step."""
-    effect = _EFFECTS.get(type(step))
+    effect, _ = _EFFECTS.get(type(step), (None, ""))
     return None if effect is None else effect(step)
+
+
+def public_instead_of(step: Any) -> str:
+    """Return how a step learns nothing, or the steps that never learn."""
+    kind = type(step)
+    _, parameters = _EFFECTS.get(kind, (None, ""))
+    return f"{kind.__name__}({parameters})" if parameters else "BoundsScaler or ColumnEncoder"
 
 
 def declared_public(public: Iterable[str] | Mapping[str, float | None]) -> dict[str, float | None]:
@@ -141,12 +148,13 @@ def _is_same(one: Any, other: Any) -> bool:
     return one is other or bool(one == other or (one != one and other != other))
 
 
-_EFFECTS: dict[type, Callable[[Any], PublicEffect | None]] = {
-    BoundsScaler: lambda step: PublicEffect(step.max_stretch_),
-    ColumnEncoder: lambda _step: PublicEffect(),
-    FunctionTransformer: _identity,
-    Normalizer: lambda _step: PublicEffect(),
-    OneHotEncoder: _declared_one_hot,
-    OrdinalEncoder: _declared_ordinal,
-    SimpleImputer: _constant_imputer,
+# Effect of each type, and the parameters with which it learns nothing, if the default ones learn.
+_EFFECTS: dict[type, tuple[Callable[[Any], PublicEffect | None], str]] = {
+    BoundsScaler: (lambda step: PublicEffect(step.max_stretch_), ""),
+    ColumnEncoder: (lambda _step: PublicEffect(), ""),
+    FunctionTransformer: (_identity, ""),
+    Normalizer: (lambda _step: PublicEffect(), ""),
+    OneHotEncoder: (_declared_one_hot, 'categories=[...], handle_unknown="ignore"'),
+    OrdinalEncoder: (_declared_ordinal, 'categories=[...], handle_unknown="use_encoded_value", unknown_value=-1'),
+    SimpleImputer: (_constant_imputer, 'strategy="constant", keep_empty_features=True'),
 }

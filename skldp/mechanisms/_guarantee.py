@@ -75,6 +75,8 @@ class PrivacyGuarantee:
         Whether the noise comes from a seed; the guarantee does not hold against anyone who knows it.
     model : {"local", "central"}, default="local"
         Whether the guarantee holds for each person's release, or only for the output of a trusted shuffler.
+    unprotected : tuple of str, default=()
+        "features" or "target", if the computation had them in the clear; the headline says so.
     parts : tuple of GuaranteeStep, default=()
         The steps that add up to this guarantee; ignored by equality. Parts that do not add up to epsilon and delta are
         dropped.
@@ -107,6 +109,7 @@ class PrivacyGuarantee:
     figures: tuple[tuple[str, float], ...] = ()
     seeded: bool = False
     model: str = "local"
+    unprotected: tuple[str, ...] = ()
     parts: tuple[GuaranteeStep, ...] = field(default=(), repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -198,6 +201,7 @@ class PrivacyGuarantee:
             diameter=max(diameters) if len(diameters) == 2 else None,
             seeded=left.seeded or right.seeded,
             model=left.model,
+            unprotected=tuple(dict.fromkeys(left.unprotected + right.unprotected)),
             parts=parts,
         )
 
@@ -228,7 +232,8 @@ class PrivacyGuarantee:
         if self.model == "central":
             text += " in the central model"
         aside = [f"{name} {_number(value)}" for name, value in self._asides()]
-        return f"{text} ({', '.join(aside)})" if aside else text
+        text += f" ({', '.join(aside)})" if aside else ""
+        return f"{text}; {' and '.join(self.unprotected)} not protected" if self.unprotected else text
 
     def to_dict(self) -> dict[str, Any]:
         """Return every figure by name, with the steps as a list of dicts.
@@ -274,6 +279,8 @@ class PrivacyGuarantee:
         rows = [("epsilon", _number(self.epsilon)), ("delta", _number(self.delta)), ("per", _scope(self.unit))]
         rows += [(name, _number(value)) for name, value in self._asides()]
         rows += [("model", self.model), ("basis", self.basis)]
+        if self.unprotected:
+            rows.append(("not protected", " and ".join(self.unprotected)))
         if self.seeded:
             rows.append(("noise", "from a seed: void for anyone who knows it"))
         shown = html_table("Privacy guarantee", rows)

@@ -212,8 +212,8 @@ def plan_questions(
     Parameters
     ----------
     queries : sequence of RegressionQuery
-        Queries in order; a repeated query is answered again. Their own epsilons are ignored. The
-        `query_` of a :class:`~skldp.BayesianFilter` is one; :func:`~skldp.query_from_estimator` makes one of a model.
+        Queries in order; a repeated query is answered again. Their own epsilons are ignored. The `query_` of a
+        :class:`~skldp.BayesianFilter` is one; :func:`~skldp.study.query_from_estimator` makes one of a model.
     X : array-like of shape (n_people, n_features)
         PUBLIC rows with a distribution like that of the people: the result depends on them.
     total_epsilon : float

@@ -125,6 +125,8 @@ class MechanismComparison(ResultTable):
     def to_dict(self) -> dict[str, np.ndarray]:
         """Return all curves as one dict of arrays, the first columns the names of the data and of the mechanism."""
         columns = stacked("mechanism", self.curves)
+        # Of the features alone for releases of rows, and of the record for models: stated and exact are comparable.
+        del columns["epsilon"]
         return {"data": np.full(len(columns["mechanism"]), self.data.name)} | columns
 
     def ranking(self, budget: float) -> list[tuple[str, CurvePoint]]:
@@ -161,7 +163,8 @@ class MechanismComparison(ResultTable):
             f"{data.n_targets_clipped:,} values of the target were clipped for training.",
             f"The categories of {', '.join(data.found)} come from the file, and no epsilon covers that: declare them "
             "by --schema unless they are public.",
-            f"{data.n_filled:,} missing values are the middle of the bounds, or a category of their own.",
+            f"{data.n_filled:,} missing values were filled: numbers with the middle of their bounds, texts with the "
+            "category 'missing'.",
         ]
         present = self.n_clipped, data.n_targets_clipped, data.found, data.n_filled
         lines = [line for line, applies in zip(lines, present, strict=True) if applies]

@@ -22,7 +22,9 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from skldp._checks import check_epsilon, check_integer
 from skldp.estimators._bounds_scaler import BoundsScaler
+from skldp.estimators._column_encoder import ColumnEncoder
 from skldp.estimators._composition import privacy_guarantee
+from skldp.estimators._table import TablePrivatizer
 from skldp.exceptions import ChangedAfterFitError, PrivacyGuaranteeWarning, SeededNoiseWarning
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.study._pipelines import ReleasedRowsRegressor
@@ -385,7 +387,10 @@ def _step_without_privacy(step: Any) -> Any:
     if isinstance(step, FeatureUnion):
         parts = [(name, _step_without_privacy(branch)) for name, branch in step.transformer_list]
         return _shallow(step, transformer_list=parts)
-    if hasattr(step, "privacy_guarantee_") and "estimator" not in step.get_params(deep=False):
+    if isinstance(step, TablePrivatizer) and hasattr(step, "feature_names_in_"):
+        # Texts, dates and missing values are no features.
+        return ColumnEncoder(dict(zip(step.feature_names_in_, step.columns_, strict=True)))
+    if hasattr(step, "privacy_guarantee_") and hasattr(step, "transform"):
         return "passthrough"
     return without_privacy(step)
 

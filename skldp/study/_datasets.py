@@ -1,6 +1,7 @@
 """Data of a study: data sets of scikit-learn with public bounds, or a file with declared bounds."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -121,62 +122,7 @@ def load_study_data(
     encoding: str = "utf-8",
     target_transform: str = "none",
 ) -> StudyData:
-    """Load and check the data of a study.
-
-    Parameters
-    ----------
-    source : str or Path
-        "digits", "wine", "diabetes", "friedman" (20,000 rows that
-        :func:`sklearn.datasets.make_friedman1` makes up), or a CSV (.csv, .tsv, also with .gz), Parquet or Arrow
-        file. Unordered categories become one feature each; ordered ones, or two, become a single feature.
-    target : str, default=None
-        For a file: the column of labels. In a CSV file without a header row, its number from 0.
-    bounds : str, Path or (low, high), default=None
-        Of the columns of numbers that `schema` does not declare: two numbers as ``"low,high"``, arrays of one number
-        per column, or a CSV file with the columns ``column,low,high``. Needed for a file that has such columns; None
-        takes the published ranges of a bundled set.
-    folds : int, default=2
-        Every class needs at least as many rows.
-    task : {"auto", "classification", "regression"}, default="auto"
-        ``"auto"`` is a regression if the target holds fractions, or more than 20 different integers.
-    target_bounds : str or (low, high), default=None
-        Of a regression: two numbers, also as ``"low,high"``. None takes those of the target's own row in the CSV file
-        of bounds, or in `schema`, or the published ones.
-    columns : iterable of str, default=None
-        The features, for a table; None takes all but the target.
-    schema : dict by column, str or Path, default=None
-        Domains of the columns of a table, as for :class:`~skldp.TablePrivatizer`: a dict, JSON text, or a .json file.
-        The categories of a column of texts that it does not name are taken from the file.
-    missing : {"refuse", "fill"}, default="refuse"
-        Treatment of missing values that the schema does not declare. ``"fill"`` replaces them by the middle of the
-        declared bounds, or by a category of their own.
-    separator : str, default=None
-        Of a CSV file; None is a comma, and in .tsv files a tabulator.
-    encoding : str, default="utf-8"
-        Of a CSV file.
-    target_transform : {"none", "log"}, default="none"
-        ``"log"`` takes the natural logarithm of a target of numbers and of its bounds, which must be above 0.
-
-    Returns
-    -------
-    data : StudyData
-        Data with `X`, `y`, `feature_names`, the declared bounds `low` and `high` of each feature, `target_bounds` of a
-        regression, `task`, and ``scaled()``, which maps the bounds to -1 and 1.
-
-    Raises
-    ------
-    ValueError
-        If arguments are missing or cannot be used, in one line.
-    ImportError
-        If a table is asked for and pandas, or for Parquet and Arrow pyarrow, is missing.
-
-    Examples
-    --------
-    >>> from skldp.study import load_study_data
-    >>> digits = load_study_data("digits")
-    >>> digits.X.shape, float(digits.low[0]), float(digits.high[0])
-    ((1797, 64), 0.0, 16.0)
-    """
+    """Load and check a bundled set or a table for a study; the parameters are the options of ``skldp study``."""
     for name, given, known in (
         ("The task", task, ("auto", *TASKS)),
         ("missing", missing, ("refuse", "fill")),
@@ -205,7 +151,9 @@ def load_study_data(
         y, frame = _split(name, frame, target)
         declared, found, problems = table_columns(name, frame, by_column, fill=missing == "fill")
         names = [column for column, own in declared.items() if own is None]
-        of_target, found_bounds = _target_in_schema(str(target), bounds, of_schema), bounds
+        of_target, found_bounds = None, bounds
+        with _noted(problems):
+            of_target = _target_in_schema(str(target), bounds, of_schema)
         if names and bounds is None:
             only = "" if len(names) == frame.shape[1] else f" for {some_names(names)}"
             problems.append(
@@ -213,14 +161,14 @@ def load_study_data(
                 "public knowledge and never learnt from the data."
             )
     of_target = of_target if target_bounds is None else target_bounds
-    try:
+    with _noted(problems):
         y, ends = _target(name, y, task, folds, of_target, target_transform, target_bounds is not None)
-    except StudyInputError as error:
-        problems.append(str(error))
+    low = high = np.empty(0)
+    with _noted(problems):
+        if names and found_bounds is not None:
+            low, high = _bounds(found_bounds, names)
     if problems:
-        # All at once: each run of a large file takes long.
-        raise StudyInputError(" ".join(problems))
-    low, high = _bounds(found_bounds, names) if names else (np.empty(0), np.empty(0))
+        raise StudyInputError(" ".join(dict.fromkeys(problems)))
     if str(source) in BUNDLED:
         source_of_bounds = "published bounds" if bounds is None else "declared bounds"
         return StudyData(name, X, y, tuple(names), low, high, source_of_bounds, ends)
@@ -230,6 +178,15 @@ def load_study_data(
     features = features_of(name, frame, columns_of_file)
     own: dict[str, Any] = features._asdict()
     return StudyData(name=name, y=y, found=found, **own, bounds_source="declared bounds", target_bounds=ends)
+
+
+@contextmanager
+def _noted(problems: list[str]) -> Iterator[None]:
+    """Add an error of the input to a list: all are shown at once, because each run of a large file takes long."""
+    try:
+        yield
+    except StudyInputError as error:
+        problems.append(str(error))
 
 
 def _target(
@@ -249,11 +206,12 @@ def _target(
             f"The target of {name} holds numbers: a regression, which needs --target-bounds low,high, declared from "
             "public knowledge and never learnt from the data (--task classification, if they are classes)."
         )
-    low, high = (float(end[0]) for end in _bounds(bounds, ["target"]))
+    low, high = (float(end[0]) for end in _bounds(bounds, ["the target"], "--target-bounds"))
     if transform == "none":
         return y, (low, high)
     if low <= 0:
-        raise StudyInputError(f"--target-transform log needs target bounds above 0; got {low:g} and {high:g}.")
+        way = f", such as --target-bounds 1,{high:.12g}" if high > 1 else ""
+        raise StudyInputError(f"--target-transform log needs target bounds above 0{way}; got {low:g} and {high:g}.")
     # A target of at most 0 is below its bounds, and is clipped later.
     return np.log(np.where(y > 0, y, low / 2)), (float(np.log(low)), float(np.log(high)))
 
@@ -326,20 +284,34 @@ def _checked_classes(name: str, y: np.ndarray, folds: int) -> np.ndarray:
     return y
 
 
-def _bounds(bounds: Any, names: list[str]) -> tuple[np.ndarray, np.ndarray]:
+def _bounds(bounds: Any, names: list[str], option: str = "--bounds") -> tuple[np.ndarray, np.ndarray]:
     """Return the lower and the upper bounds of some columns, from two numbers, arrays or a file."""
     if _is_table(bounds):
-        path = Path(bounds)
-        by_column = _bounds_in_file(path)
+        by_column = _bounds_in_file(Path(bounds))
         missing = [name for name in names if name not in by_column]
         if missing:
-            raise StudyInputError(f"{path.name} has no bounds for {some_names(missing)}.")
-        bounds = tuple(np.transpose([by_column[name] for name in names]))
+            raise StudyInputError(f"{Path(bounds).name} has no bounds for {some_names(missing)}.")
+        pairs = {f"of {name!r} ": by_column[name] for name in names}
     elif isinstance(bounds, str | Path):
         parts = str(bounds).split(",")
         if len(parts) != 2 or not all(map(is_number, parts)):
-            raise StudyInputError(f"--bounds must be low,high or a .csv file of column,low,high; got {str(bounds)!r}.")
-        bounds = (float(parts[0]), float(parts[1]))
+            file = " or a .csv file of column,low,high" if option == "--bounds" else ""
+            raise StudyInputError(f"{option} must be low,high{file}; got {str(bounds)!r}.")
+        pairs = {"": (parts[0], parts[1])}
+    elif isinstance(bounds, tuple) and len(bounds) == 2 and all(map(is_number, bounds)):
+        pairs = {"": bounds}
+    else:
+        pairs = {}
+    wrong = [
+        f"{option} {whose}must be finite numbers with low < high; got {low} and {high}."
+        for whose, (low, high) in pairs.items()
+        if not (is_number(low) and is_number(high) and float(low) < float(high))
+    ]
+    if wrong:
+        raise StudyInputError(" ".join(wrong))
+    if pairs:
+        ends = np.array(list(pairs.values()), dtype=np.float64)
+        bounds = tuple(ends.T if len(ends) > 1 else ends[0])
     try:
         return check_bounds(bounds, len(names))
     except ValueError as error:

@@ -172,9 +172,9 @@ def count_records(parts: list[PrivacyGuarantee]) -> CountedTraining:
         return CountedTraining(PrivacyGuarantee(math.inf, basis="nothing is perturbed"), math.inf)
     total = reduce(add, parts)
     if {part.unit for part in parts} == {"label"}:
-        total = replace(total, basis=f"{total.basis}; features are not randomised")
+        total = replace(total, unprotected=("features",))
     elif len(parts) == 1:
-        total = replace(total, basis=f"{total.basis}; labels are not randomised")
+        total = replace(total, unprotected=("target",))
     return CountedTraining(total, _stated(total))
 
 

@@ -20,6 +20,8 @@ from skldp.study._results import CurvePoint, PrivacyUtilityCurve
 # Largest number of curves that are highlighted in one panel.
 _MOST_CURVES = 6
 _MARKERS = "osD^vP*X"
+# Scores further below a constant prediction than this part of what can be learnt are cut off.
+_MARGIN = 0.15
 
 
 @dataclass(frozen=True)
@@ -35,46 +37,43 @@ class TextTable:
 
 
 def ranking(comparison: MechanismComparison) -> TextTable:
-    """Return the best mean score of each mechanism within each exact epsilon, the best mechanism first.
+    """Return the measured scores of each mechanism at each stated epsilon, the best mechanism first.
 
     Mechanisms whose exact epsilon exceeds the stated one come below, with their exact epsilons.
     """
-    first, budgets = comparison.first, comparison.stated_budgets()
-    places = [dict(comparison.ranking(budget)) for budget in budgets]
-    weaker = comparison.weaker_than_stated()
-    scores = {
-        name: [place[name].score_mean if name in place else -math.inf for place in places]
-        for name in comparison.curves
+    first, budgets, weaker = comparison.first, comparison.stated_budgets(), comparison.weaker_than_stated()
+    at = {name: {round(p.stated_epsilon, 6): p for p in curve} for name, curve in comparison.curves.items()}
+    found = {name: [by_epsilon.get(round(budget, 6)) for budget in budgets] for name, by_epsilon in at.items()}
+    means = {
+        name: [-math.inf if point is None else point.score_mean for point in points]
+        for name, points in found.items()
         if name not in weaker
     }
     # The column of the headline decides, then larger epsilons.
     judged = sum(budget <= HEADLINE_EPSILON * (1 + 1e-6) for budget in budgets) - 1
-    names = sorted(scores, key=lambda name: scores[name][judged:] + scores[name][judged - 1 :: -1], reverse=True)
-    rows = [[name, *map(_score, scores[name])] for name in names]
+    names = sorted(means, key=lambda name: means[name][judged:] + means[name][judged - 1 :: -1], reverse=True)
+    rows = [[name, *map(_measured, found[name])] for name in names]
     ends = {len(rows) - 1}
     for name in weaker:
-        stated = {round(point.stated_epsilon, 6): point for point in comparison.curves[name]}
-        found = [stated.get(round(budget, 6)) for budget in budgets]
-        rows.append([f"{name} as published", *(_score(point.score_mean) if point else "–" for point in found)])
-        rows.append(["  at an exact ε of", *(_exact(point.exact_epsilon) if point else "" for point in found)])
+        rows.append([f"{name}, published", *map(_measured, found[name])])
+        rows.append(["  at an exact ε of", *(_exact(point.exact_epsilon) if point else "" for point in found[name])])
         ends.add(len(rows) - 1)
     rows += [
-        ["without privacy", *[_score(first.clean_mean)] * len(budgets)],
-        [_baseline(comparison), *[_score(first.majority_mean)] * len(budgets)],
+        ["without privacy", *[_spread(first.clean_mean, first.clean_std)] * len(budgets)],
+        [_baseline(comparison), *[_spread(first.majority_mean, first.majority_std)] * len(budgets)],
     ]
-    best = [max(scores, key=lambda name: scores[name][column], default=None) for column in range(len(budgets))]
+    best = [max(means, key=lambda name: means[name][column], default=None) for column in range(len(budgets))]
     return TextTable(
-        f"{first.scoring} at an exact ε of at most",
+        f"{first.scoring} (mean±standard deviation) at a stated ε of",
         ("", *(f"{budget:g}" for budget in budgets)),
         rows,
         frozenset(
             (names.index(name), 1 + column)
             for column, name in enumerate(best)
-            if name is not None and math.isfinite(scores[name][column])
+            if name is not None and math.isfinite(means[name][column])
         ),
         frozenset(ends),
-        f"Means over {first[0].n_fits} fits of each mechanism's best point (bold: best of all; –: no such point). "
-        f"Their standard deviations are up to {max(p.score_std for c in comparison.curves.values() for p in c):.2g}.",
+        f"Over {first[0].n_fits} fits of each mechanism (bold: best of a column; –: no such point).",
     )
 
 
@@ -82,28 +81,21 @@ def points(comparison: MechanismComparison, names: Iterable[str] | None = None, 
     """Return every point of some mechanisms, with the stated and the exact epsilon."""
     first = comparison.first
     rows = [
-        ["without privacy", "", "", "inf", "", _spread(first.clean_mean, first.clean_std), "", ""],
-        [_baseline(comparison), "", "", "0", "", _spread(first.majority_mean, first.majority_std), "", ""],
+        ["without privacy", "", "inf", "", _spread(first.clean_mean, first.clean_std), "", ""],
+        [_baseline(comparison), "", "0", "", _spread(first.majority_mean, first.majority_std), "", ""],
     ]
     ends = {1}
     for name in comparison.curves if names is None else names:
         rows += [[name, *_point(point)] for point in comparison.curves[name]]
         ends.add(len(rows) - 1)
-    headings = ("mechanism", "asked ε", "stated ε", "exact ε", "δ", first.scoring, "fit s", "score s")
+    headings = ("mechanism", "stated ε", "exact ε", "δ", first.scoring, "fit s", "score s")
     return TextTable(title, headings, rows, ends=frozenset(ends), note=_unit_of_epsilons(comparison))
 
 
 def _unit_of_epsilons(comparison: MechanismComparison) -> str:
-    """Describe the unit of the three epsilons."""
-    settings = comparison.settings
-    if comparison.data.task == "regression":
-        return "All epsilons are of one complete record with its target."
-    if settings.labels == "none":
-        return "All epsilons are of the features of one record."
-    return (
-        "Asked is for the features of one record (models: of the complete record); its label has the same epsilon. "
-        "Stated and exact are sums, of the complete record with its target."
-    )
+    """Describe what the epsilons are of."""
+    of_rows = comparison.data.task == "classification" and comparison.settings.labels == "none"
+    return f"Epsilons are of {'the features of one record' if of_rows else 'one complete record with its target'}."
 
 
 def guarantee_tables(comparison: MechanismComparison) -> list[TextTable]:
@@ -111,9 +103,9 @@ def guarantee_tables(comparison: MechanismComparison) -> list[TextTable]:
     return [
         TextTable(
             name,
-            ("asked ε", "step", "guarantee"),
+            ("stated ε", "step", "guarantee"),
             [
-                [f"{point.epsilon:g}", step, str(guarantee)]
+                [f"{point.stated_epsilon:g}", step, str(guarantee)]
                 for point, steps in zip(curve, curve.guarantees, strict=True)
                 for step, guarantee in steps
             ],
@@ -124,7 +116,6 @@ def guarantee_tables(comparison: MechanismComparison) -> list[TextTable]:
 
 def _point(point: CurvePoint) -> list[str]:
     return [
-        f"{point.epsilon:g}",
         f"{point.stated_epsilon:g}",
         _exact(point.exact_epsilon),
         f"{point.delta:.3g}" if point.delta else "",
@@ -143,12 +134,21 @@ def _baseline(comparison: MechanismComparison) -> str:
 
 
 def _score(value: float) -> str:
+    if not math.isfinite(value):
+        return "–"
     # Adding 0 removes the sign of a negative zero.
-    return f"{round(value, 3) + 0.0:.3f}" if math.isfinite(value) else "–"
+    return (
+        f"{round(value, 3) + 0.0:.3f}" if abs(value) < 10 else f"{value:,.3g}" if abs(value) < 1e5 else f"{value:.0e}"
+    )
 
 
 def _spread(mean: float, std: float) -> str:
-    return f"{_score(mean)} ± {_score(std)}"
+    # Four columns fit 80 characters.
+    return f"{_score(mean)}±{_score(std).lstrip('0')}" if math.isfinite(mean) else "–"
+
+
+def _measured(point: CurvePoint | None) -> str:
+    return "–" if point is None else _spread(point.score_mean, point.score_std)
 
 
 def panel_names(curves: dict[str, Any]) -> list[list[str]]:
@@ -163,33 +163,45 @@ def plot_comparisons(*comparisons: MechanismComparison) -> Any:
     With many mechanisms a data set has several panels, each with the curves of the others in grey.
     """
     panels = [(one, names) for one in comparisons for names in panel_names(one.curves)]
+    styles = _styles(name for one in comparisons for name in one.curves)
     figure = require("matplotlib.figure").Figure(figsize=(5.5 * len(panels), 5.5), layout="constrained")
     for ax, (comparison, names) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
-        plot_panel(ax, comparison.curves, names)
+        plot_panel(ax, comparison.curves, names, styles)
         # Dollar signs in the name of a file must not be parsed as a formula.
         ax.set_title(f"{comparison.data.name}: cost of privacy", parse_math=False)
         ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2, fontsize=8.5)
     return figure
 
 
-def plot_panel(ax: Any, curves: dict[str, PrivacyUtilityCurve], names: list[str]) -> None:
-    """Draw some curves into a panel, and the others in grey."""
+def _styles(names: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Return the colour and the marker of each mechanism, the same in every panel."""
+    different = dict.fromkeys(names)
+    return {name: {"color": f"C{i % 10}", "marker": _MARKERS[i % len(_MARKERS)]} for i, name in enumerate(different)}
+
+
+def plot_panel(
+    ax: Any, curves: dict[str, PrivacyUtilityCurve], names: list[str], styles: dict[str, dict[str, Any]]
+) -> None:
+    """Draw some curves into a panel, and the others in grey; arrows at the bottom are points below the panel."""
     background: dict[str, Any] = {"color": "0.75", "lw": 0.8, "marker": "", "label": "_background", "zorder": 1}
+    first, below = next(iter(curves.values())), "below the panel"
+    margin = _MARGIN * (first.clean_mean - first.majority_mean)
+    bottom, scores = first.majority_mean - margin, [point.score_mean for curve in curves.values() for point in curve]
     for name, curve in curves.items():
         if name not in names:
             PrivacyUtilityDisplay.from_frame(curve, ax=ax, baselines=False, **background).band_.remove()
-    for place, name in enumerate(names):
-        display = PrivacyUtilityDisplay.from_frame(
-            curves[name],
-            name=name,
-            ax=ax,
-            baselines=name == names[-1],
-            marker=_MARKERS[place % len(_MARKERS)],
-            ms=5,
-        )
+    for name in names:
+        curve, baselines = curves[name], name == names[-1]
+        display = PrivacyUtilityDisplay.from_frame(curve, name=name, ax=ax, baselines=baselines, ms=5, **styles[name])
         # More than a few bands of one standard deviation are not legible.
         if len(names) > 3:
             display.band_.remove()
+        if cut := [point.exact_epsilon for point in curve if point.score_mean < bottom]:
+            arrow = {"color": styles[name]["color"], "marker": 11, "ls": "", "clip_on": False, "label": below}
+            ax.plot(cut, [bottom] * len(cut), **arrow)
+            below = "_below"
+    if min(scores) < bottom:
+        ax.set_ylim(bottom, max(first.clean_mean, *scores) + margin)
     draw_epsilon_axis(ax)
 
 
@@ -233,7 +245,7 @@ def _pictures(comparison: MechanismComparison) -> list[dict[str, str]]:
         with matplotlib.rc_context(_SVG | {"svg.hashsalt": f"{comparison.data.name} {names}"}):
             figure = require("matplotlib.figure").Figure(figsize=(4.6, 4.4), layout="constrained")
             ax = figure.add_subplot()
-            plot_panel(ax, comparison.curves, names)
+            plot_panel(ax, comparison.curves, names, _styles(comparison.curves))
             ax.get_legend().remove()
             figure.legend(loc="outside lower center", ncols=2, fontsize=8.5)
             figure.savefig(file, format="svg", transparent=True, metadata=_NO_METADATA)

@@ -287,36 +287,30 @@ def table_columns(
     file: str, frame: Any, schema: Mapping[str, Any], *, fill: bool
 ) -> tuple[dict[str, DeclaredColumn | None], tuple[str, ...], list[str]]:
     """Return the columns of a table, None for numbers without bounds, those with found categories, and problems."""
-    unknown = [name for name in schema if name not in frame.columns]
-    if unknown:
-        beside = ", ".join(map(repr, unknown[:4]))
-        raise StudyInputError(f"The schema must name columns of {file} alone; got {beside} as well.")
-    of_schema = [name for name in frame.columns if name in schema]
-    try:
-        columns, learnt = read_schema(
-            {name: schema[name] for name in of_schema}, of_schema, [frame[name].dtype for name in of_schema]
-        )
-    except (ValueError, TypeError) as error:
-        raise StudyInputError(first_line(error)) from None
     declared: dict[str, DeclaredColumn | None] = dict.fromkeys(map(str, frame.columns))
-    declared |= dict(zip(of_schema, columns, strict=True))
-    found: list[str] = list(learnt)
+    found: list[str] = []
     refused: list[str] = []
     problems: list[str] = []
+    if unknown := [name for name in schema if name not in frame.columns]:
+        beside = ", ".join(map(repr, unknown[:4]))
+        problems.append(f"The schema must name columns of {file} alone; got {beside} as well.")
     pd = require("pandas")
     for name in frame.columns:
         given, where = frame[name], f"Column {name!r} of {file}"
         missing = np.asarray(given.isna(), dtype=bool)
         of_numbers = pd.api.types.is_numeric_dtype(given) and not pd.api.types.is_complex_dtype(given)
-        if name not in schema and not of_numbers:
-            found.append(name)
-            try:
+        try:
+            if name in schema:
+                (declared[name],), learnt = read_schema({name: schema[name]}, [name], [given.dtype])
+                found += learnt
+            elif not of_numbers:
+                found.append(name)
                 declared[name] = declared_column(name, _categories(where, given))
-            except StudyInputError as error:
-                problems.append(str(error))
-                # It is no column of numbers, which would need bounds.
-                del declared[name]
-                continue
+        except (ValueError, TypeError) as error:
+            problems.append(first_line(error))
+            # It is no column of numbers, which would need bounds.
+            del declared[name]
+            continue
         column = declared[name]
         if missing.any() and not fill and (column is None or column.missing == "refuse"):
             what = f"column {name!r} has" if refused else f"{where} has"
@@ -326,7 +320,7 @@ def table_columns(
             infinite = np.isinf(values)
             if infinite.any():
                 n = np.count_nonzero(infinite)
-                raise StudyInputError(f"{where} has {n:,} infinite values, the first in {first_row(infinite)}.")
+                problems.append(f"{where} has {n:,} infinite values, the first in {first_row(infinite)}.")
         elif missing.any() and column.missing == "refuse":
             missing_as = "middle" if column.values is None else "category"
             declared[name] = declared_column(name, column.domain, missing_as, is_date=column.is_date)

@@ -5,7 +5,7 @@ import pytest
 from marked_values import NUMBER, TEXT, WHOLE, found_in, stored_in
 
 import skldp
-from skldp.study import load_study_data
+from skldp.study._datasets import load_study_data
 from skldp.study._table_files import StudyInputError
 
 pd = pytest.importorskip("pandas")

@@ -29,6 +29,13 @@ def test_a_label_beside_a_run_is_refused(domain, label):
         encode(np.array([domain[0], label]), classes, "y")
 
 
+def test_labels_of_another_type_are_refused_with_both_types():
+    with pytest.raises(
+        ValueError, match=r"only the declared 2 values of type int; .* first at position 0, of type bool"
+    ):
+        encode(np.array([True, False]), declared_values([0, 1], "classes"), "y")
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_labels_of_any_number_type_meet_a_run_of_integers(kind):
     domain = np.arange(3)

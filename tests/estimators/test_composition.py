@@ -69,16 +69,18 @@ def test_a_transformer_alone_is_what_it_says():
 def test_a_pipeline_adds_its_steps_and_its_labels(fixed_noise):
     total = privacy_guarantee(make_pipeline(Private(2.0), Private(1.0), LabelPrivate()).fit(X, y))
     assert (total.epsilon, total.unit, total.stated) == (3.5, "record", 3.5)
-    assert "not randomised" not in total.basis
+    assert "not protected" not in total.headline()
 
 
 def test_says_that_labels_or_features_are_bare(fixed_noise):
-    assert (
-        "labels are not randomised" in privacy_guarantee(make_pipeline(Private(), LinearRegression()).fit(X, y)).basis
-    )
+    of_rows = privacy_guarantee(make_pipeline(Private(), LinearRegression()).fit(X, y))
+    assert of_rows.headline() == "epsilon 1 per record (stated 1); target not protected"
+    assert ">not protected</th>" in of_rows._repr_html_()
     total = privacy_guarantee(make_pipeline(StandardScaler(), LabelPrivate()).fit(X, y))
-    assert "features are not randomised" in total.basis
+    assert "features not protected" in total.headline()
     assert total.unit == "label"
+    # What one of two fits exposed stays exposed.
+    assert (total + of_rows).unprotected == ("features", "target")
 
 
 def test_a_search_is_not_its_best_pipeline():
@@ -95,9 +97,9 @@ def test_a_classifier_of_randomized_labels_adds_the_private_steps_within(fixed_n
     classifier = LabelPrivateClassifier(inner, label_mechanism=label_rr).fit(X, y)
     total = privacy_guarantee(classifier)
     assert (total.epsilon, total.unit) == (2.0 + classifier.privacy_guarantee_.epsilon, "record")
-    assert "not randomised" not in total.basis
+    assert "not protected" not in total.headline()
     bare = LabelPrivateClassifier(LogisticRegression(), label_mechanism=label_rr).fit(X, y)
-    assert "features are not randomised" in privacy_guarantee(bare).basis
+    assert "features not protected" in privacy_guarantee(bare).headline()
 
 
 def test_says_that_transform_passes_without_noise():

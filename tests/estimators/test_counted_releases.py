@@ -369,7 +369,7 @@ def test_what_cannot_be_seen_has_no_finite_figure_for_its_rows(where):
     if where == "within released labels":
         guarantee = privacy_guarantee(label_private(hidden).fit(X, Y))
         assert guarantee.unit == "label"
-        assert "features are not randomised" in guarantee.basis
+        assert "features not protected" in guarantee.headline()
         return
     transformer = SelectFromModel(hidden, threshold=0, importance_getter=lambda _: X[0])
     both = {

@@ -11,10 +11,11 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.preprocessing import OneHotEncoder
 
-from skldp import BayesianFilter, PrivacyLedger, domain_from_transformer, query_from_estimator
+from skldp import BayesianFilter, PrivacyLedger, domain_from_transformer
 from skldp.accounting import ledger_report
 from skldp.exceptions import LedgerError, OutOfDomainWarning
 from skldp.mechanisms import Constrained, Integers, OneHot
+from skldp.study import query_from_estimator
 
 COLORS, SIZES = ["red", "green", "blue"], ["S", "M", "L"]
 RAW = pd.DataFrame(

@@ -173,7 +173,7 @@ def test_grid_search_over_epsilon_at_the_end_of_a_pipeline(fixed_noise):
     assert search.best_params_ == {name: 50.0}
     guarantee = privacy_guarantee(search.best_estimator_)
     assert (guarantee.unit, guarantee.stated) == ("label", 50.0)
-    assert "features are not randomised" in guarantee.basis
+    assert "features not protected" in guarantee.headline()
     assert cross_val_score(pipeline, X, Y, scoring="neg_log_loss", cv=3).mean() > -0.2
 
 

@@ -78,13 +78,13 @@ CASES = {
         make_pipeline(NumericPrivatizer(1.0), VotingRegressor([("a", LinearRegression())])),
         Y,
         1,
-        "labels are not randomised",
+        "target not protected",
     ),
     "a line through releases": (
         make_pipeline(NumericPrivatizer(3.0, n_sampled_features=2), NoiseAwareLinearRegression(RELEASE)),
         Y,
         3,
-        "labels are not randomised",
+        "target not protected",
     ),
     "two classes": (classifier(), CLASSES, 2, "one task"),
 }
@@ -97,7 +97,7 @@ def test_of_the_record_with_its_target(case):
     guarantee = privacy_guarantee(estimator.fit(X, target))
     assert guarantee.epsilon == pytest.approx(epsilon, rel=1e-6)
     assert guarantee.epsilon <= epsilon
-    assert reason in guarantee.basis
+    assert reason in str(guarantee)
     assert guarantee.unit == "record"
 
 

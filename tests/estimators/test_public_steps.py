@@ -1,11 +1,13 @@
 """The list of steps that learn nothing from the rows they are fitted on, and of those that do not look at labels."""
 
 import pickle
+import re
 import warnings
 
 import numpy as np
 import pytest
 from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     Binarizer,
     FunctionTransformer,
@@ -13,13 +15,12 @@ from sklearn.preprocessing import (
     OneHotEncoder,
     OrdinalEncoder,
     PolynomialFeatures,
+    StandardScaler,
 )
 from sklearn.utils import all_estimators
 
-from skldp import BoundsScaler
-from skldp.domains._declared_columns import CategoryColumn, NumberColumn
+from skldp import BoundsScaler, ColumnEncoder, TablePrivatizer, privacy_guarantee
 from skldp.estimators import _public_steps as public_steps
-from skldp.estimators._column_encoder import ColumnEncoder
 from skldp.estimators._public_steps import PublicEffect, effect_of_public, ignores_labels
 
 HUGE = np.finfo(np.float64).max
@@ -34,8 +35,8 @@ STEPS = [
     (Normalizer(norm="max"), NUMBERS),
     (OneHotEncoder(handle_unknown="ignore", sparse_output=False, **LEVELS), WORDS),
     (OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1, **LEVELS), WORDS),
-    (ColumnEncoder({0: NumberColumn("a", 0, 9), 2: NumberColumn("b", -1, 1, missing="category")}), NUMBERS),
-    (ColumnEncoder({0: CategoryColumn("a", ("a", "b")), 1: CategoryColumn("b", (1, 2, None))}), WORDS),
+    (ColumnEncoder({0: (0, 9), 2: {"type": "interval", "low": -1, "high": 1, "missing": "category"}}), NUMBERS),
+    (ColumnEncoder({0: ["a", "b"], 1: {"type": "categories", "values": [1, 2], "missing": "category"}}), WORDS),
     (SimpleImputer(strategy="constant", keep_empty_features=True), np.where(NUMBERS == 2.5, np.nan, NUMBERS)),
 ]
 
@@ -76,6 +77,25 @@ def test_every_type_on_the_list_is_tested():
 def test_without_its_condition_none_is_public(step):
     rows = WORDS[:1] if "categories" in step.get_params() else NUMBERS[:1]
     assert effect_of_public(step.fit(rows)) is None
+
+
+@pytest.mark.parametrize(
+    "step",
+    [SimpleImputer(), OneHotEncoder(sparse_output=False, **LEVELS), OrdinalEncoder(**LEVELS), StandardScaler()],
+    ids=lambda one: type(one).__name__,
+)
+@pytest.mark.filterwarnings("ignore::skldp.exceptions.OutOfDomainWarning")
+def test_the_reason_names_a_step_that_learns_nothing(step):
+    """In the place of the step, what it names is finite."""
+    rows = np.array([["a", 1], ["b", 2]], dtype=object) if hasattr(step, "categories") else np.eye(3)
+    release = TablePrivatizer(8.0)
+    reason = privacy_guarantee(make_pipeline(step, release).fit(rows)).basis
+    named = re.search(r"randomised: (.*) learns nothing", reason)[1].replace("[...]", repr(LEVELS["categories"]))
+    for way in named.split(" or "):
+        made = eval(way if way.endswith(")") else f"{way}()", globals())
+        if isinstance(made, OneHotEncoder):
+            made.set_params(sparse_output=False)
+        assert privacy_guarantee(make_pipeline(made, release).fit(rows)).epsilon <= 8
 
 
 @pytest.mark.parametrize(

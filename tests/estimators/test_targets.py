@@ -291,7 +291,7 @@ def test_works_in_pipelines_searches_and_pickles():
     pipeline = make_pipeline(StandardScaler(), private()).fit(X, Y)
     assert privacy_guarantee(pipeline).unit == "label"
     assert privacy_guarantee(pipeline).epsilon <= 4.0
-    assert "features are not randomised" in privacy_guarantee(pipeline).basis
+    assert "features not protected" in privacy_guarantee(pipeline).headline()
     restored = pickle.loads(pickle.dumps(pipeline))
     np.testing.assert_array_equal(restored.predict(X[:5]), pipeline.predict(X[:5]))
     search = GridSearchCV(private(), {"target_mechanism__epsilon": [2.0, 4.0]}, cv=2).fit(X, Y)

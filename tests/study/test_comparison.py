@@ -6,9 +6,8 @@ import pytest
 from comparisons import NAMES, small_comparison
 
 from skldp.learning import n_people_needed
-from skldp.study import load_study_data
 from skldp.study._comparison import compare_mechanisms
-from skldp.study._datasets import StudyData
+from skldp.study._datasets import StudyData, load_study_data
 from skldp.study._pipelines import (
     FEATURE_MECHANISMS,
     METRIC_MECHANISMS,
@@ -68,19 +67,23 @@ def test_table_puts_the_best_within_a_small_epsilon_first():
     assert table.headings == ("", "4", "40")
     names = [row[0] for row in table.rows]
     assert names[0] == comparison.ranking(4.0)[0][0]
-    assert names[-4:] == ["bitrand as published", "  at an exact ε of", "without privacy", "majority"]
+    assert names[-4:] == ["bitrand, published", "  at an exact ε of", "without privacy", "majority"]
     kept = [name for name in NAMES if name != "bitrand"]
     assert sorted(names[:-4]) == sorted(kept)
-    first = [float(row[1]) for row in table.rows[: len(kept)]]
-    assert first == sorted(first, reverse=True)
-    assert len(table.bold) == 2
-    for i, j in table.bold:
-        best = comparison.ranking((4.0, 40.0)[j - 1])[0]
-        assert (table.rows[i][0], table.rows[i][j]) == (best[0], f"{best[1].score_mean:.3f}")
-    published = comparison.curves["bitrand"]
-    assert table.rows[-4][1:] == [f"{point.score_mean:.3f}" for point in published]
+    # What was measured at each epsilon, with its spread: not the best so far.
+    for row in (*table.rows[: len(kept)], ["bitrand", *table.rows[-4][1:]]):
+        assert row[1:] == [
+            f"{p.score_mean:.3f}±{p.score_std:.3f}".replace("±0", "±") for p in comparison.curves[row[0]]
+        ]
+    columns = [[comparison.curves[row[0]][j].score_mean for row in table.rows[: len(kept)]] for j in range(2)]
+    assert columns[0] == sorted(columns[0], reverse=True)
+    assert {j: max(column) for j, column in enumerate(columns, 1)} == {j: columns[j - 1][i] for i, j in table.bold}
     assert all(float(cell.replace(",", "")) > 4 for cell in table.rows[-3][1:])
     assert table.ends == {len(kept) - 1, len(kept) + 1}
+
+
+def replace_score(point, score):
+    return replace(point, score_mean=score)
 
 
 def test_a_small_epsilon_decides_the_order_where_there_is_one():
@@ -93,20 +96,26 @@ def test_a_small_epsilon_decides_the_order_where_there_is_one():
     table = ranking(replace(small_comparison(), curves=swapped))
     assert [row[0] for row in table.rows[:2]] == ["privunit", "duchi"]
     assert table.bold == {(0, 1), (1, 2)}
+    # More epsilon may be worse, and a large number fits its column.
+    worse = replace(swapped["duchi"], points=tuple(map(replace_score, swapped["duchi"], (-0.052, -250_000.0))))
+    table = ranking(replace(small_comparison(), curves={"duchi": worse}))
+    assert [cell.split("±")[0] for cell in table.rows[0][1:]] == ["-0.052", "-2e+05"]
 
 
 def test_all_points_stand_in_one_table_and_in_one_file(tmp_path):
     comparison = small_comparison()
     table = points(comparison)
     assert len(table.rows) == 2 + 2 * len(NAMES)
-    assert [row[1:3] for row in table.rows[2:4]] == [["2", "4"], ["20", "40"]]
-    assert table.headings[1:4] == ("asked ε", "stated ε", "exact ε")
-    assert "its label has the same epsilon. Stated and exact are sums" in table.note
+    assert [row[1] for row in table.rows[2:4]] == ["4", "40"]
+    assert table.headings[1:3] == ("stated ε", "exact ε")
+    assert table.note == "Epsilons are of one complete record with its target."
     comparison.to_csv(tmp_path / "study.csv")
     with (tmp_path / "study.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert [row["mechanism"] for row in rows] == [name for name in NAMES for _ in range(2)]
     assert {row["scoring"] for row in rows} == {"accuracy"}
+    # The epsilon of the features alone is not comparable with that of a model.
+    assert "epsilon" not in rows[0]
     assert [float(row["exact_epsilon"]) for row in rows] == comparison.to_dict()["exact_epsilon"].tolist()
 
 

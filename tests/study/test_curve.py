@@ -7,13 +7,14 @@ from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_iris, make_regression
 from sklearn.linear_model import HuberRegressor, LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV, ShuffleSplit
-from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from toy_estimators import ToyLabels, ToySigns
 
+from skldp import TablePrivatizer
 from skldp.exceptions import PrivacyGuaranteeWarning, SeededNoiseWarning
-from skldp.study import privacy_utility_curve
+from skldp.study import ReleasedRowsRegressor, privacy_utility_curve, recommend
 from skldp.study._curve import without_privacy
 
 RNG = np.random.default_rng(0)
@@ -185,6 +186,30 @@ def test_without_privacy_takes_out_every_private_part():
     assert not hasattr(clean[-1], "coef_")
     clean.fit(X, y)
     assert not any(hasattr(step, "privacy_guarantee_") for step in clean.named_steps.values() if step != "passthrough")
+
+
+@pytest.mark.parametrize(
+    ("task", "target", "baseline"),
+    [("regression", (-5, 5), ReleasedRowsRegressor), ("classification", [0, 1], Pipeline)],
+)
+def test_a_private_model_at_the_end_has_a_clean_counterpart(fixed_noise, task, target, baseline):
+    """What `recommend` returns ends in such a model."""
+    private = recommend({0: (-5, 5), 2: (-5, 5)}, task, 8.0, len(X), target=target).estimator
+    outcome = X[:, 0] if task == "regression" else y
+    assert isinstance(without_privacy(private.fit(X, outcome))[-1], baseline)
+    name = f"{private.steps[-1][0]}__epsilon"
+    curve = privacy_utility_curve(private, X, outcome, param_name=name, epsilons=[8.0], cv=2)
+    assert curve.clean_mean > curve.majority_mean + 0.05
+
+
+def test_a_released_table_of_texts_has_a_clean_counterpart(fixed_noise):
+    pd = pytest.importorskip("pandas")
+    city = pd.Series(np.where(y, "Ulm", "Bonn")).where(X[:, 2] < 1, None)
+    people = pd.DataFrame({"age": X[:, 1], "city": city})
+    of_city = {"type": "categories", "values": ["Bonn", "Ulm"], "missing": "category"}
+    table = TablePrivatizer(schema={"age": (-5, 5), "city": of_city})
+    model, name = make_pipeline(table, LogisticRegression()), "tableprivatizer__epsilon"
+    assert privacy_utility_curve(model, people, y, param_name=name, epsilons=[8.0], cv=2).clean_mean > 0.9
 
 
 def test_without_privacy_asks_where_nothing_can_take_the_place():

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from skldp.study import load_study_data
-from skldp.study._datasets import BUNDLED
+from skldp.study._datasets import BUNDLED, load_study_data
 from skldp.study._table_files import StudyInputError
 
 pd = pytest.importorskip("pandas")
@@ -175,6 +174,35 @@ def test_all_that_is_missing_is_said_at_once(write):
     assert "\n" not in said
 
 
+def test_wrong_bounds_are_said_with_all_else_and_name_their_column(write, tmp_path):
+    path = write("age,height,cost\n" + "".join(f"{i or ''},1.7,{i / 2}\n" for i in range(8)))
+    (tmp_path / "bounds.csv").write_text("column,low,high\nage,9,0\nheight,x,2\ncost,5,5\n")
+    schema = {"age": (9, 0), "height": (2, 1), "weight": (0, 1)}
+    both = "schema of the column 'age' must be", "got (9, 0)", "schema of the column 'height'", "got 'weight' as well"
+    for given, expected in (
+        ({"bounds": "9,0"}, ("--bounds must be finite numbers with low < high; got 9 and 0.", "1 missing values")),
+        (
+            {"bounds": str(tmp_path / "bounds.csv")},
+            (
+                "--bounds of 'age' must",
+                "got 9 and 0.",
+                "--bounds of 'height' must",
+                "--target-bounds must",
+                "1 missing",
+            ),
+        ),
+        (
+            {"bounds": "0", "target_bounds": "1,x"},
+            ("--bounds must be low,high or a", "--target-bounds must be low,high;"),
+        ),
+        ({"schema": schema, "target_bounds": "5,1"}, (*both, "--target-bounds must be finite")),
+    ):
+        with pytest.raises(StudyInputError) as caught:
+            load_study_data(path, target="cost", **given)
+        assert [part for part in expected if part not in str(caught.value)] == []
+        assert "array(" not in str(caught.value)
+
+
 def test_a_target_may_be_studied_on_a_log_scale(write):
     path = write("age,cost\n" + "".join(f"{i},{cost}\n" for i, cost in enumerate((-1, 0, 1, 10, 100, 1000, 5, 7.5))))
     data = load_study_data(path, target="cost", bounds="0,9", target_bounds="1,100", target_transform="log")
@@ -183,7 +211,7 @@ def test_a_target_may_be_studied_on_a_log_scale(write):
     assert data.n_targets_clipped == 3
     np.testing.assert_array_equal(data.y[2:], np.log([1, 10, 100, 1000, 5, 7.5]))
     for given, message in (
-        ({"target_bounds": "0,9"}, "needs target bounds above 0; got 0 and 9"),
+        ({"target_bounds": "0,9"}, "needs target bounds above 0, such as --target-bounds 1,9; got 0 and 9"),
         ({"target_transform": "exp"}, "must be one of none, log"),
         ({"target_bounds": None}, "needs --target-bounds"),
     ):

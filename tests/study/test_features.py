@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from marked_values import TEXT, found_in
 
-from skldp.study import load_study_data
+from skldp.study._datasets import load_study_data
 from skldp.study._table_files import StudyInputError
 
 pd = pytest.importorskip("pandas")

@@ -153,7 +153,7 @@ def test_features_and_labels_are_counted_once_whatever_the_rounds(iris):
         assert run.guarantee.epsilon == 2.5
         assert run.published_epsilon == 2.5
     alone = features_perturbed(LaplaceStandIn(bounds=(-2, 2))).train(*iris, n_clients=10)
-    assert alone.guarantee.basis == "exact; labels are not randomised"
+    assert str(alone.guarantee) == "epsilon 1 per record (stated 1); target not protected; exact"
     labels = labels_perturbed(FlipLabels()).train(*iris, epsilon=3.0, n_clients=10)
     assert labels.guarantee.epsilon == 3.0
     assert labels.guarantee.unit == "label"

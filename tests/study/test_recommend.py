@@ -83,19 +83,30 @@ def test_a_column_of_recommended_releases_is_predicted_from_the_others():
 
 
 def test_a_fit_is_judged_by_its_sufficiency_and_says_how_many_people_it_takes():
-    for n, d, epsilon in ((50_000, 13, 1.0), (300, 13, 1.0)):
-        first, second = recommend(np.zeros((1, d)), "regression", epsilon, n, target=(0, 9)).options
-        assert first.n_needed == second.n_needed == pytest.approx(n_people_needed(d, epsilon), abs=1)
-        assert first.figure == second.figure == first.n_needed / n
-    assert "Too few people" in recommend(TABLE, "regression", 1.0, 300, target=(0, 9)).reason
-    assert first.estimator[-1].get_params()["target_bounds"] == (0.0, 9.0)
+    for n, d, epsilon in ((50_000, 13, 1.0), (5_000, 13, 1.0)):
+        in_rounds, once = recommend(np.zeros((1, d)), "regression", epsilon, n, target=(0, 9)).options
+        assert in_rounds.n_needed == pytest.approx(6 * n_people_needed(d, epsilon), abs=6)
+        assert once.n_needed == pytest.approx(10 * n_people_needed(d, epsilon), abs=10)
+        for option in (in_rounds, once):
+            assert option.figure == option.n_needed / (option.n_needed + n)
+    few = recommend(TABLE, "regression", 1.0, 300, target=(0, 9))
+    assert f"Too few people for so many features: a model needs at least {n_people_needed(13, 1.0):,}" in few.reason
+    assert [option.figure for option in few.options] == [1, 1]
+    assert in_rounds.estimator[-1].get_params()["target_bounds"] == (0.0, 9.0)
 
 
-def test_the_model_of_classes_has_the_least_predicted_loss():
+def test_the_range_holds_the_predicted_loss():
+    advice = recommend(TABLE, "regression", 2.0, 20_000, target=(0, 9))
+    low, high = map(float, re.search(r"privacy took ([\d.]+) to ([\d.]+) of the variance", advice.reason).groups())
+    people = advice.options[0].n_needed
+    assert low == pytest.approx(people / 5 / (people / 5 + 20_000), rel=0.1)
+    assert high == pytest.approx(5 * people / (5 * people + 20_000), rel=0.1)
+
+
+def test_the_discriminant_is_for_people_who_are_too_few_for_a_logistic_regression():
     classes = {"target": ["a", "b", "c"]}
-    reason = recommend(TABLE, "classification", 2.0, 1_000, **classes).reason
-    equal = int(re.search(r"fewer than ([\d,]+) people", reason)[1].replace(",", ""))
-    for n, name in ((equal + 1, "PrivateLogisticRegression"), (equal - 100, "PrivateDiscriminant")):
+    enough = 2 * n_people_needed(13, 2.0)
+    for n, name in ((enough + 10, "PrivateLogisticRegression"), (enough - 10, "PrivateDiscriminant")):
         advice = recommend(TABLE, "classification", 2.0, n, **classes)
         assert advice.options[0].name == name
         assert advice.options[0].figure < advice.options[1].figure
@@ -121,7 +132,7 @@ def test_the_recommended_model_of_classes_is_not_the_worse_one(d, epsilon):
 
 def test_public_rows_are_mentioned_where_they_would_help():
     wide, narrow = (recommend(np.zeros((1, d)), "classification", 4.0, 2_000, target=[0, 1]).reason for d in (50, 3))
-    assert re.search(r"With 200 public rows .* needs about \d+ people instead of \d+", wide)
+    assert re.search(r"With 200 public rows .* needs about [\d,]+ people instead of [\d,]+", wide)
     assert "public" not in narrow
 
 
@@ -213,10 +224,10 @@ def test_people_are_asked_as_many_columns_as_serve_best():
 def test_it_prints_as_a_short_table():
     lines = str(recommend(TABLE, "classification", 2.0, 5_000, target=["a", "b"])).splitlines()
     assert lines[0] == "classification, epsilon 2, 5,000 people"
-    assert lines[1].split() == ["predicted", "loss", "people", "needed"]
+    assert lines[1].split() == ["predicted", "loss", "people", "for", "half"]
     assert len(lines) == 5
     assert max(map(len, lines[:-1])) <= 80
-    assert "people needed" not in str(recommend(TABLE, "releases", 2.0, 5_000))
+    assert "people for" not in str(recommend(TABLE, "releases", 2.0, 5_000))
 
 
 @pytest.mark.parametrize(
@@ -248,11 +259,3 @@ def test_it_prints_as_a_short_table():
 def test_what_does_not_fit_is_refused(schema, task, given, message):
     with pytest.raises(ValueError, match=message):
         recommend(schema, task, **({"epsilon": 1.0, "n_people": 100} | given))
-
-
-def test_a_discriminant_is_said_to_lose_earlier_on_skewed_columns():
-    """Five times as early: its assumption costs .1 of the needed people there instead of .02."""
-    advice = recommend({"age": (0, 100), "pay": (0, 9)}, "classification", 2.0, 50_000, target=["a", "b"])
-    needed = {option.name: option.n_needed for option in advice.options}
-    fewer = needed["PrivateLogisticRegression"] - needed["PrivateDiscriminant"]
-    assert f"fewer than {50 * fewer:,} people, or {10 * fewer:,} if columns are skewed" in advice.reason
