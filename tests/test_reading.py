@@ -109,7 +109,7 @@ def test_a_declared_text_comes_before_what_it_may_be_written_for():
 def test_two_values_that_are_written_alike_are_no_column_of_a_text_file(values):
     assert CodeReader(values).read(values[0]) == 0
     with pytest.raises(ValueError, match="differ as texts of a text file"):
-        CodeReader(values, text=True)
+        CodeReader(values, text=True).check_texts()
 
 
 def test_integers_beyond_the_doubles_are_told_apart():

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from skldp._checks import check_integer
 from skldp._documents import canonical_text, digest, parsing, read_document
-from skldp._reading import named_columns
+from skldp._reading import CodeReader, named_columns
 from skldp._texts import escaped, is_visible
 from skldp.client._fields import (
     AnyField,
@@ -26,6 +26,7 @@ from skldp.client._fields import (
 from skldp.client._ledger import DeviceLedger
 from skldp.client._memo import KeptField, kept_report, wave_digest
 from skldp.client._report_bytes import PolicyReport, pack, unpack
+from skldp.domains._declared_columns import CategoryColumn
 from skldp.laws._integers import secure_words, uniform_subset, words_of
 from skldp.laws._odds import round_up
 from skldp.laws._release_key import ReleaseKey, person_bytes
@@ -399,7 +400,8 @@ class Policy:
         Parameters
         ----------
         record : dict
-            Values by field name. An absent value is missing.
+            Values by field name. Every record has a report: decimal texts are numbers, and an absent or unreadable
+            value is missing. Test the form of a program's records by :meth:`check_record`.
         ledger : DeviceLedger, default=None
             Account to charge before the report is returned. Under the memo rule ``"permanent"``, each value of each
             field is charged once. A new value beyond the limit sends no report, which reveals the change. Laws of two
@@ -452,6 +454,36 @@ class Policy:
             ledger._charge_once(self.sha256, kept.charges)
         return report
 
+    def check_record(self, record: Mapping[str, Any]) -> None:
+        """Raise ValueError if a device would replace a value; for tests of a program with made-up records.
+
+        :meth:`release` cannot raise this error: whether a person reports would depend on what they have.
+
+        Parameters
+        ----------
+        record : dict
+            Made-up values by field name.
+
+        Raises
+        ------
+        ValueError
+            If a field is absent, or its value has the wrong type or format or is undeclared.
+
+        Examples
+        --------
+        >>> from skldp.client import NumberField, Policy
+        >>> from skldp.mechanisms import Duchi
+        >>> policy = Policy("age", (NumberField("age", 0, 100, Duchi(1.0).integer_law),))
+        >>> policy.check_record({"age": "37", "name": "not read"})
+        >>> policy.check_record({"Age": 37})
+        Traceback (most recent call last):
+            ...
+        ValueError: A record or table must have every name of the policy once; it misses ['age'].
+        """
+        own = named_columns({name: [value] for name, value in record.items()}, self.names)
+        for one in self.fields:
+            one.encode_all(own, True, text=True)
+
     def release_table(
         self,
         columns: Mapping[str, Any],
@@ -494,6 +526,10 @@ class Policy:
             raise ValueError(f"handle_unknown must be 'error' or 'policy'; got {handle_unknown!r}.")
         self._check_not_expired()
         check_secret(self, secret, people)
+        if text:
+            for column in (column for field in self.fields for column in getattr(field, "columns", (field,))):
+                if isinstance(column, CategoryColumn):
+                    CodeReader(column.values, text=True).check_texts()
         own = named_columns(columns, self.names, people)
         reading = {"text": text, "first_row": first_row}
         each = [field.encode_all(own, handle_unknown == "error", **reading) for field in self.fields]

@@ -90,8 +90,8 @@ class NumberColumn:
         return self.high / 2 - self.low / 2
 
     def encode(self, value: Any) -> float:
-        """Return the position of a value in [-1, 1]; an unreadable value is missing."""
-        found = self._reader(text=False).read(value)
+        """Return the position of a value in [-1, 1]; a decimal text is a number, an unreadable value is missing."""
+        found = self._reader(text=True).read(value)
         number = self.missing if isinstance(found, Unread) else found
         rounded = float(round(number)) if self.whole else number
         inside = min(max(rounded, self.low), self.high)
@@ -286,7 +286,7 @@ class CategoryColumn:
 
     @cached_property
     def _reader(self) -> CodeReader:
-        return CodeReader(self.values)
+        return CodeReader(self.values, text=True)
 
 
 DeclaredColumn = NumberColumn | CategoryColumn
