@@ -3,7 +3,8 @@
 import csv
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -33,14 +34,18 @@ from skldp.collection._collector import Collector
 from skldp.collection._report_tables import batch_of_reports, report_schema
 from skldp.collection._survey_estimates import SurveyEstimate
 from skldp.collection._survey_fields import estimates_of
+from skldp.domains._declared_columns import DeclaredColumn
 from skldp.estimators._ledgers import joblib_workers
 from skldp.estimators._schema import read_schema, schema_by_column
 from skldp.estimators._table import TablePrivatizer
 from skldp.laws._release_key import ReleaseKey
+from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS
+from skldp.mechanisms.numeric._bounded_features import JOINT_MECHANISMS, NUMERIC_MECHANISMS
 from skldp.study._table_files import is_text_file, table_chunks
 
 policy = typer.Typer()
 
+_MECHANISMS = [name for name in NUMERIC_MECHANISMS if name not in JOINT_MECHANISMS]
 # Number of categories that are shown.
 _MOST_SHOWN = 4
 
@@ -53,8 +58,12 @@ def new(
     output: Annotated[Path, output_option("--output", "-o", about="The policy to write.", endings=(".json",))],
     purpose: Annotated[str, typer.Option(help="Purpose of the collection, shown to people.")],
     epsilon: Annotated[float, typer.Option(help="The budget of one record with all its columns, natural log.")] = 1.0,
-    mechanism: Annotated[str, typer.Option(help="Mechanism of numbers and dates, as of TablePrivatizer.")] = "best",
-    category_mechanism: Annotated[str, typer.Option(help="Mechanism of categories, as of TablePrivatizer.")] = "krr",
+    mechanism: Annotated[
+        str, typer.Option(help=f"Mechanism of numbers and dates: {', '.join(_MECHANISMS)} or best.")
+    ] = "best",
+    category_mechanism: Annotated[
+        str, typer.Option(help=f"Mechanism of categories: {', '.join(CATEGORICAL_MECHANISMS)} or best.")
+    ] = "krr",
     sampled: Annotated[
         str, typer.Option(help="Number of columns that each person is asked, chosen at random, or 'auto' or 'all'.")
     ] = "all",
@@ -79,7 +88,7 @@ def new(
     A missing number counts as the middle of its bounds. A missing or unknown category counts as missing if the
     schema declares that ("missing": "category"), else as the first value.
     """
-    text = Path(schema).read_text(encoding="utf-8") if schema.endswith(".json") else schema
+    text = Path(schema).read_text(encoding="utf-8-sig") if schema.endswith(".json") else schema
     units = dict(_pair(one) for one in unit or [])
     if sampled not in ("auto", "all") and not sampled.isdecimal():
         raise typer.BadParameter(f"--sampled must be 'auto', 'all' or a number of columns; got {sampled!r}.")
@@ -90,7 +99,13 @@ def new(
         mechanism=mechanism,
         category_mechanism=category_mechanism,
         n_sampled_features=n_sampled,
-    ).fit(_public_row(text))
+    )
+    row = _public_row(text)
+    try:
+        table.fit(row)
+    except ValueError as error:
+        # A message of scikit-learn about public parameters and a made-up row.
+        raise ValueError(str(error)) from None
     made = Policy.from_estimator(table, purpose=purpose, units=units, expires=expires, joint="all" if pairs else None)
     made = made.permanent() if permanent else made
     made.save(output)
@@ -191,6 +206,28 @@ def _width(text: str) -> tuple[str, float]:
         raise typer.BadParameter(f"A half-width must be a field and a number, such as age=1.5; got {text!r}.") from None
 
 
+def _columns(policy: Policy) -> dict[str, DeclaredColumn]:
+    """Return the numbers and categories of a policy by name."""
+    every = (column for field in policy.fields for column in getattr(field, "columns", (field,)))
+    return {column.name: column for column in every if isinstance(column, DeclaredColumn)}
+
+
+def _filter(columns: Mapping[str, DeclaredColumn], text: str) -> tuple[str, Any]:
+    """Return the name and the wanted values of a filter."""
+    name, _, wanted = text.partition("=")
+    if name not in columns:
+        raise typer.BadParameter(f"A filter must be one of {', '.join(columns)} and its value; got {text!r}.")
+    column = columns[name]
+    try:
+        if isinstance(column, CategoryColumn):
+            [code] = column.as_numbers([wanted or None], text=True)
+            return name, column.values[int(code)]
+        return name, tuple(column.as_numbers(wanted.split(","), text=True).tolist())
+    except ValueError:
+        rule = "one of its values" if isinstance(column, CategoryColumn) else "low,high"
+        raise typer.BadParameter(f"A filter of {name} must be {rule}; got {text!r}.") from None
+
+
 def _public_row(text: str) -> Any:
     """Return a frame of one row of the declared columns, without private data."""
     try:
@@ -240,6 +277,10 @@ def _bounds(column: NumberColumn) -> str:
     return f"{low} to {high}{unit}; missing ones count as {missing}"
 
 
+_PROJECTED = (
+    "Projected shares are at least 0 and sum to 1, and so are biased: a share of 0 means too few to tell. Means are "
+    "unbiased."
+)
 # A single report has no standard error.
 _LEAST_REPORTS = 2
 
@@ -282,7 +323,7 @@ def release(
     wanted = policy.names if ids is None else [*policy.names, ids]
     chunks = table_chunks(table, columns=wanted, separator=sep, encoding=encoding, as_texts=True)
     options: dict[str, Any] = {"text": is_text_file(table), "handle_unknown": "policy" if count_unknown else "error"}
-    n, repeated = 0, False
+    n, repeated, replaced = 0, False, Counter[str]()
     with progress_bar(Console()) as progress, _written(output, report_schema()) as write:
         bar = progress.add_task("releasing", total=None)
         for frame in chunks:
@@ -290,10 +331,17 @@ def release(
             columns = {name: frame[name] for name in policy.names}
             reports = policy.release_table(columns, secret=key, people=people, first_row=n + 1, **options)
             write(batch_of_reports(reports))
+            for column in _columns(policy).values():
+                replaced.update(column.replaced(columns[column.name], text=options["text"]))
             repeated = repeated or (people is not None and len(set(people)) < len(people))
             n += len(frame)
             progress.update(bar, completed=n)
+        if not n:
+            raise ValueError(f"A table must have at least one row below its header; got none in {table.name}.")
     typer.echo(printable(f"Released {n:,} records at epsilon {policy.epsilon:.6g} each: {output}."))
+    for rule, number in replaced.items():
+        if number:
+            typer.echo(printable(f"{number:,} rows: {rule}."))
     # Repeated ids are detected within a chunk.
     if repeated:
         typer.echo("Some ids occur in several rows: different records of a person cost epsilon each, equal ones once.")
@@ -310,9 +358,19 @@ def collect(
     csv_path: Annotated[
         Path | None, output_option("--csv", about="The estimates to write, with errors and intervals.")
     ] = None,
+    by: Annotated[str | None, typer.Option(help="Field to group means and shares by.")] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(help="Filter by a field: city=Bonn, or age=20,30 from 20 and below 30. May be given often."),
+    ] = None,
+    level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
 ) -> None:
-    """Collect reports of a policy, each once, and print estimates with confidence intervals."""
+    """Collect reports of a policy, each once, and print estimates with confidence intervals.
+
+    With --by or --where, the estimates are means and shares. The page of --report has the usual ones of all people.
+    """
     collector = Collector(Policy.load(policy_file))
+    chosen = dict(_filter(_columns(collector.policy), one) for one in where or [])
     with progress_bar(Console()) as progress:
         bar = progress.add_task("collecting", total=len(files))
         for path in files:
@@ -321,7 +379,17 @@ def collect(
     counts = ", ".join(f"{number:,} {name}" for name, number in collector.counts._asdict().items())
     if collector.n_reports < _LEAST_REPORTS:
         raise ValueError(f"Estimates need at least {_LEAST_REPORTS} reports of this policy; got reports {counts}.")
-    estimates = [one for field in collector.policy.fields for one, _ in collector._usual_estimates(field)]
+    if by is None and not chosen:
+        fields = collector.policy.fields
+        estimates = [one for field in fields for one, _ in collector._usual_estimates(field, level)]
+    else:
+        estimates = [
+            (collector.frequencies if isinstance(column, CategoryColumn) else collector.mean)(
+                name, by=by, where=chosen, level=level
+            )
+            for name, column in _columns(collector.policy).items()
+            if name not in (by, *chosen)
+        ]
     # A terminal may refuse to print; files are written first.
     if report is not None:
         report.write_text(collector.page(), encoding="utf-8")
@@ -330,6 +398,8 @@ def collect(
     typer.echo(printable(f"{collector.policy.purpose}: reports {counts}; epsilon {collector.policy.epsilon:.6g} each."))
     for estimate in estimates:
         typer.echo("\n".join(["", *map(printable, str(estimate).split("\n"))]))
+    if any(one.what.startswith("projected") for one in estimates):
+        typer.echo(f"\n{_PROJECTED}")
     for path in filter(None, (report, csv_path)):
         typer.echo(printable(f"Wrote {path}."))
 
@@ -337,10 +407,10 @@ def collect(
 def _write_estimates(path: Path, estimates: list[SurveyEstimate]) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        writer.writerow(["what", "value", "estimate", "std err", "low", "high", "level", "reports"])
+        writer.writerow(["what", "value", "estimate", "std err", "low", "high", "level", "reports", "missing"])
         for one in estimates:
             rows = zip(one.labels, *one.to_dict().values(), strict=True)
-            writer.writerows([one.what, *row, one.level, one.n] for row in rows)
+            writer.writerows([one.what, *row, one.level, one.n, one.missing] for row in rows)
 
 
 @contextmanager

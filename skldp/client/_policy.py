@@ -219,7 +219,8 @@ class Policy:
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
         """Read a policy from a file; see :meth:`from_json`."""
-        with open(path, encoding="utf-8") as file:
+        # Editors of Windows write a mark before UTF-8.
+        with open(path, encoding="utf-8-sig") as file:
             return cls.from_json(file.read())
 
     @classmethod

@@ -145,9 +145,9 @@ def test_a_device_reads_the_texts_of_a_csv_file():
 @pytest.mark.parametrize(
     ("wrong", "rule"),
     [
-        ({"whole": True}, "Column 'whole' must hold finite numbers; .* of type bool"),
+        ({"whole": True}, "Column 'whole' must hold finite numbers .* of type bool"),
         ({"whole": math.inf}, "Column 'whole' must hold finite numbers"),
-        ({"whole": "abc"}, "Column 'whole' must hold finite numbers; .* of type str"),
+        ({"whole": "abc"}, "Column 'whole' must hold finite numbers .* of type str"),
         ({"date": "13.05.2020"}, "Column 'date' must hold dates"),
         ({"yes": "Yes"}, "Column 'yes' must hold only the declared 2 values"),
         ({"yes": None}, "Column 'yes' must not have missing values"),
