@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -341,7 +342,7 @@ def release(
     typer.echo(printable(f"Released {n:,} records at epsilon {policy.epsilon:.6g} each: {output}."))
     for rule, number in replaced.items():
         if number:
-            typer.echo(printable(f"{number:,} rows: {rule}."))
+            typer.echo(printable(f"Rows in which {rule}: {number:,}."))
     # Repeated ids are detected within a chunk.
     if repeated:
         typer.echo("Some ids occur in several rows: different records of a person cost epsilon each, equal ones once.")
@@ -371,11 +372,14 @@ def collect(
     """
     collector = Collector(Policy.load(policy_file))
     chosen = dict(_filter(_columns(collector.policy), one) for one in where or [])
-    with progress_bar(Console()) as progress:
+    with progress_bar(Console()) as progress, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         bar = progress.add_task("collecting", total=len(files))
         for path in files:
             collector.add_file(path)
             progress.advance(bar)
+    for one in caught:
+        typer.echo(f"skldp: {printable(str(one.message))}", err=True)
     counts = ", ".join(f"{number:,} {name}" for name, number in collector.counts._asdict().items())
     if collector.n_reports < _LEAST_REPORTS:
         raise ValueError(f"Estimates need at least {_LEAST_REPORTS} reports of this policy; got reports {counts}.")

@@ -145,7 +145,7 @@ def test_every_kind_of_table_becomes_the_same_reports(
     code, said, wrong = run("release", "policy.json", path.name, "-o", output)
     assert (code, wrong) == (0, "")
     assert said == (
-        f"Released 3 records at epsilon {policy.epsilon:.6g} each: {output}.\n1 rows: missing age counts as 50.\n"
+        f"Released 3 records at epsilon {policy.epsilon:.6g} each: {output}.\nRows in which missing age counts as 50: 1.\n"
     )
     answers = answers_of(policy, tmp_path / output)
     assert answers["city"] == [0, 2, 1]
@@ -390,11 +390,11 @@ def test_what_a_release_replaces_is_counted(run, policy, tmp_path):
     code, said, _ = run("release", "policy.json", "people.csv", "-o", "reports.arrow", "--count-unknown")
     assert code == 0
     assert said.splitlines()[1:] == [
-        "1 rows: missing age counts as 50.",
-        "2 rows: age outside its bounds counts as the nearer one.",
-        "1 rows: undeclared city counts as missing.",
-        "1 rows: missing since counts as 2022-07-02.",
-        "1 rows: since outside its bounds counts as the nearer one.",
+        "Rows in which missing age counts as 50: 1.",
+        "Rows in which age outside its bounds counts as the nearer one: 2.",
+        "Rows in which undeclared city counts as missing: 1.",
+        "Rows in which missing since counts as 2022-07-02: 1.",
+        "Rows in which since outside its bounds counts as the nearer one: 1.",
     ]
 
 
@@ -412,6 +412,21 @@ def test_a_mark_before_json_is_not_read(run, policy, tmp_path):
         (tmp_path / name).write_bytes(b"\xef\xbb\xbf" + (tmp_path / name).read_bytes())
     assert run("policy", "check", "policy.json")[0] == 0
     assert run("policy", "new", "schema.json", "--purpose", "x", "-o", "made.json")[0] == 0
+
+
+def test_a_file_that_is_cut_off_is_named(fixed_noise, run, policy, tmp_path):
+    (tmp_path / "people.csv").write_text("\n".join(ROWS) + "\n")
+    for output in ("whole.arrow", "half.arrow"):
+        assert run("release", "policy.json", "people.csv", "-o", output)[0] == 0
+    half = (tmp_path / "half.arrow").read_bytes()
+    (tmp_path / "half.arrow").write_bytes(half[: len(half) // 2])
+    code, said, wrong = run("collect", "policy.json", "whole.arrow", "half.arrow", "people.csv")
+    assert code == 0
+    assert "3 accepted, 1 foreign, 1 broken" in said
+    assert wrong.splitlines() == [
+        "skldp: half.arrow is damaged or cut off, and its rest was not read; got 0 reports of it.",
+        "skldp: people.csv has no report of this policy; got 0 reports of it.",
+    ]
 
 
 def test_too_few_reports_and_files_that_are_none_are_one_line(run, policy, tmp_path):
