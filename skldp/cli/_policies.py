@@ -232,14 +232,16 @@ def _filter(columns: Mapping[str, DeclaredColumn], text: str) -> tuple[str, Any]
 def _public_row(text: str) -> Any:
     """Return a frame of one row of the declared columns, without private data."""
     try:
-        names = list(schema_by_column(text, []))
+        declared = schema_by_column(text, [])
     except ValueError as error:
         raise ValueError(
             'The schema must be a .json file, or JSON such as {"age": {"type": "interval", "low": 0, "high": 100}, '
             f'"city": ["Bonn", "Ulm"]}}. {error}'
         ) from None
-    if not names:
+    if not (names := list(declared)):
         raise ValueError("The schema must declare at least one column by name.")
+    if texts := [name for name, one in declared.items() if isinstance(one, Mapping) and one.get("type") == "text"]:
+        raise ValueError(f"A schema must have no texts, whose policies are made by TextField.rappor; got {texts}.")
     return made_up_row(read_schema(text, names, [None] * len(names))[0])
 
 

@@ -145,7 +145,8 @@ def test_every_kind_of_table_becomes_the_same_reports(
     code, said, wrong = run("release", "policy.json", path.name, "-o", output)
     assert (code, wrong) == (0, "")
     assert said == (
-        f"Released 3 records at epsilon {policy.epsilon:.6g} each: {output}.\nRows in which missing age counts as 50: 1.\n"
+        f"Released 3 records at epsilon {policy.epsilon:.6g} each: {output}.\n"
+        "Rows in which missing age counts as 50: 1.\n"
     )
     answers = answers_of(policy, tmp_path / output)
     assert answers["city"] == [0, 2, 1]
@@ -299,6 +300,7 @@ def test_a_schema_that_is_no_json_is_told_how_to_write_one(run, tmp_path):
         ),
         ("nowhere.json", "There is no file nowhere.json."),
         ("[" * 100_000, "nested at most 30 deep"),
+        ('{"word": {"type": "text"}}', "made by TextField.rappor; got ['word']"),
         ('{"age": ["a", "b"], "age": ["a"]}', "an object must have every name once"),
     ):
         code, said, wrong = run("policy", "new", schema, "--purpose", "x", "-o", "policy.json")
@@ -482,6 +484,7 @@ def test_a_plan_says_what_a_survey_will_be_worth(run, policy):
     assert (code, wrong) == (0, "")
     planned = policy.precision(10_000).estimates
     assert all(f"{one.standard_error:.4g}" in said for one in planned)
+    assert "mean of since in days" in said
     assert f"age +- 0.5: {policy.n_people_for('age', 0.5):,} people" in said
     said = run("policy", "plan", "policy.json", "--people", 500, "--by", "member")[1]
     assert "mean of age by member" in said

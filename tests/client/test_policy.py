@@ -354,6 +354,15 @@ def test_charges_at_the_same_time_never_exceed_the_limit(tmp_path):
     assert DeviceLedger(tmp_path / "mine", lifetime_epsilon=1.0).spent == 1.0
 
 
+def test_a_person_may_set_another_limit_for_the_same_account(tmp_path):
+    DeviceLedger(tmp_path / "mine", lifetime_epsilon=1.0).charge("a", 1.0)
+    DeviceLedger(tmp_path / "mine", lifetime_epsilon=2.0).charge("a", 0.5)
+    for limit in (1.0, 1.75):
+        with pytest.raises(BudgetExhaustedError):
+            DeviceLedger(tmp_path / "mine", lifetime_epsilon=limit).charge("a", 0.5)
+    assert DeviceLedger(tmp_path / "mine", lifetime_epsilon=1.0).spent == 1.5
+
+
 def test_a_charge_beyond_a_64_bit_integer_is_refused(tmp_path):
     ledger = DeviceLedger(tmp_path / "mine", lifetime_epsilon=1e300)
     with pytest.raises(BudgetExhaustedError):
