@@ -28,7 +28,7 @@ from skldp.cli._options import (
     rich_table,
 )
 from skldp.client import CategoryColumn, CategoryField, NumberColumn, NumbersField, PairField, Policy, VectorField
-from skldp.client._fields import AnyField
+from skldp.client._fields import AnyField, declared_columns
 from skldp.client._policy import check_secret
 from skldp.client._text_field import TextField
 from skldp.collection._collector import Collector
@@ -94,16 +94,9 @@ def new(
     if sampled not in ("auto", "all") and not sampled.isdecimal():
         raise typer.BadParameter(f"--sampled must be 'auto', 'all' or a number of columns; got {sampled!r}.")
     n_sampled: Any = int(sampled) if sampled.isdecimal() else sampled
-    table = TablePrivatizer(
-        epsilon,
-        schema=text,
-        mechanism=mechanism,
-        category_mechanism=category_mechanism,
-        n_sampled_features=n_sampled,
-    )
-    row = _public_row(text)
+    kinds: dict[str, Any] = {"mechanism": mechanism, "category_mechanism": category_mechanism}
     try:
-        table.fit(row)
+        table = TablePrivatizer(epsilon, schema=text, n_sampled_features=n_sampled, **kinds).fit(_public_row(text))
     except ValueError as error:
         # A message of scikit-learn about public parameters and a made-up row.
         raise ValueError(str(error)) from None
@@ -156,8 +149,7 @@ def plan(
     found = policy.precision(people, by=by, level=level)
     wanted = list(map(_width, half_width or []))
     needed = [policy.n_people_for(field, width, by=by, level=level) for field, width in wanted]
-    cells = [[what, f"{n:,.0f}", f"{error:.4g}", f"{half:.4g}"] for what, n, error, half in found.estimates]
-    Console(highlight=False, markup=False).print(_cells(["estimate", "people", "std err", "+-"], cells))
+    typer.echo("\n".join(map(printable, str(found).split("\n"))))
     for (field, width), n in zip(wanted, needed, strict=True):
         typer.echo(printable(f"{field} +- {width:g}: {n:,} people"))
 
@@ -205,12 +197,6 @@ def _width(text: str) -> tuple[str, float]:
         return name, float(width)
     except ValueError:
         raise typer.BadParameter(f"A half-width must be a field and a number, such as age=1.5; got {text!r}.") from None
-
-
-def _columns(policy: Policy) -> dict[str, DeclaredColumn]:
-    """Return the numbers and categories of a policy by name."""
-    every = (column for field in policy.fields for column in getattr(field, "columns", (field,)))
-    return {column.name: column for column in every if isinstance(column, DeclaredColumn)}
 
 
 def _filter(columns: Mapping[str, DeclaredColumn], text: str) -> tuple[str, Any]:
@@ -280,10 +266,7 @@ def _bounds(column: NumberColumn) -> str:
     return f"{low} to {high}{unit}; missing ones count as {missing}"
 
 
-_PROJECTED = (
-    "Projected shares are at least 0 and sum to 1, and so are biased: a share of 0 means too few to tell. Means are "
-    "unbiased."
-)
+_PROJECTED = "Projected shares are at least 0 and sum to 1, and so are biased: 0 is not none. Means are unbiased."
 # A single report has no standard error.
 _LEAST_REPORTS = 2
 
@@ -334,7 +317,7 @@ def release(
             columns = {name: frame[name] for name in policy.names}
             reports = policy.release_table(columns, secret=key, people=people, first_row=n + 1, **options)
             write(batch_of_reports(reports))
-            for column in _columns(policy).values():
+            for column in declared_columns(policy.fields).values():
                 replaced.update(column.replaced(columns[column.name], text=options["text"]))
             repeated = repeated or (people is not None and len(set(people)) < len(people))
             n += len(frame)
@@ -373,7 +356,7 @@ def collect(
     With --by or --where, the estimates are means and shares. The page of --report has the usual ones of all people.
     """
     collector = Collector(Policy.load(policy_file))
-    chosen = dict(_filter(_columns(collector.policy), one) for one in where or [])
+    chosen = dict(_filter(declared_columns(collector.policy.fields), one) for one in where or [])
     with progress_bar(Console()) as progress, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         bar = progress.add_task("collecting", total=len(files))
@@ -393,7 +376,7 @@ def collect(
             (collector.frequencies if isinstance(column, CategoryColumn) else collector.mean)(
                 name, by=by, where=chosen, level=level
             )
-            for name, column in _columns(collector.policy).items()
+            for name, column in declared_columns(collector.policy.fields).items()
             if name not in (by, *chosen)
         ]
     # A terminal may refuse to print; files are written first.

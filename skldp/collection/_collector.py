@@ -185,9 +185,8 @@ class Collector(ReportStore):
         consistent : {"project", "likelihood"}, default=None
             None is unbiased: shares may be below 0, and need not sum to 1. ``"project"`` takes the nearest distribution
             (Norm-Sub), which is biased and far more precise with many rare categories. ``"likelihood"`` takes the
-            distribution of largest likelihood, which takes no `by` and `where`. It is more precise than the projection
-            with more categories than reports can tell apart, and about as precise else; with local hashing it is less
-            precise where frequent categories are neighbours in a long list.
+            distribution of largest likelihood, without `by` and `where`. It is more precise with more categories than
+            reports can tell apart, and less with local hashing where frequent categories are neighbours in a long list.
         by, where, level
             As of :meth:`mean`.
 
@@ -338,9 +337,8 @@ class Collector(ReportStore):
     def to_frame(self) -> Any:
         """Return the released values as a pandas DataFrame, one row a report, in the order of their ids.
 
-        A number is the unbiased one of its answer. A category is the answered one, or a column for each bit, such as
-        ``"city=Bonn"``, or the integer of a hash or a Hadamard code. A field that a person was not asked is NaN; the
-        answer that a category is missing is None.
+        A number is the unbiased one of its answer. A category is the answered one (None is missing), a column for each
+        bit, such as ``"city=Bonn"``, or the integer of a hash or a Hadamard code. Fields that were not asked are NaN.
 
         Raises
         ------

@@ -93,9 +93,9 @@ class SurveyEstimate:
 
         Notes
         -----
-        A report is one of the answers of its law, whatever was forged, so that each moves a mean by at most the
-        difference :math:`\Delta` of its largest and its least score, over n. A quotient R of two means, of which B is
-        divided by, moves by at most :math:`\rho \Delta(a - R b) / (B - \rho \Delta(b))`.
+        A forged report is an answer of the law, and moves a mean by at most the difference :math:`\Delta` of the
+        largest and the least score, over n. A quotient R of two means with denominator B moves by at most
+        :math:`\rho \Delta(a - R b) / (B - \rho \Delta(b))`.
 
         References
         ----------
@@ -276,8 +276,6 @@ def variance(number: Scores, square: Scores, weights: Scores, level: float, what
 
 def made_consistent(raw: SurveyEstimate, shares: _Floats, moved: _Floats) -> SurveyEstimate:
     """Project raw shares to a distribution, and widen their intervals to contain it.
-
-    Within [0, 1], where all shares are, an interval of a raw one loses none of its coverage, and gains some by this.
 
     Shapes: shares (n_labels,), moved (n_labels,).
     """
