@@ -155,8 +155,8 @@ class DayReader(Reader):
 class CodeReader(Reader):
     """Reader of declared values, as codes.
 
-    Other values are unknown if values of their kind (text, number, boolean) are declared, else unreadable. A cell of a
-    text file is compared as text, then as a boolean ("true", "True", "TRUE", "false", ...), then as a number.
+    Other values are unknown if values of their kind (text, number, boolean) are declared, else unreadable. With `text`,
+    a text is compared as text, then as a boolean ("true", "True", "TRUE", "false", ...), then as a number.
     """
 
     dtype = np.int64
@@ -169,9 +169,10 @@ class CodeReader(Reader):
         self._numbers = None
         if numbers and all(abs(value) < _EXACT for value, _ in numbers):
             self._numbers = np.array([value for value, _ in numbers]), np.array([code for _, code in numbers])
-        if text and any(
-            kind is str and (value == "" or self._written(value) in self._codes) for kind, value in self._codes
-        ):
+
+    def check_texts(self) -> None:
+        """Raise ValueError if a text file cannot distinguish the values."""
+        if any(kind is str and (value == "" or self._written(value) in self._codes) for kind, value in self._codes):
             raise ValueError(
                 "Values must differ as texts of a text file, where 1 may be '1' or '1.0', and '' is missing; "
                 "got a text that reads as another value. Use a Parquet or Arrow file."
@@ -217,7 +218,7 @@ def is_missing(value: Any) -> bool:
 def number_of(value: Any, *, text: bool = False) -> Any:
     """Return a finite real number, else None; with `text`, a decimal text is a number."""
     if text and isinstance(value, str):
-        digits = value.strip()
+        digits = value.strip(" \t\r\n")
         value = int(digits) if _WHOLE.fullmatch(digits) else float(digits) if _DECIMAL.fullmatch(digits) else None
     # numpy.timedelta64 is a numpy integer.
     if isinstance(value, bool | np.timedelta64) or not isinstance(value, Real | Decimal):
@@ -266,7 +267,7 @@ def check_column_names(wanted: Sequence[str], names: Sequence[str]) -> None:
     twice = sorted({name for name in wanted if names.count(name) > 1})
     if missing or twice:
         what = f"misses {missing}" if missing else f"has {twice} more than once"
-        raise ValueError(f"A table must have every column of the policy once; it {what}.")
+        raise ValueError(f"A record or table must have every name of the policy once; it {what}.")
 
 
 def value_key(value: Any) -> tuple[Any, Any]:

@@ -6,11 +6,13 @@ from typing import Any
 import numpy as np
 
 
-def value_labels(values: Iterable[Any], missing: str = "None") -> tuple[str, ...]:
+def value_labels(
+    values: Iterable[Any],
+) -> tuple[str, ...]:
     """Return distinct labels of distinct values; texts are quoted if two would be equal."""
     own = [value.item() if isinstance(value, np.generic) else value for value in values]
     for write in (str, repr):
-        labels = tuple(missing if value is None else write(value) for value in own)
+        labels = tuple("missing" if value is None else write(value) for value in own)
         if len(set(labels)) == len(labels):
             break
     return labels

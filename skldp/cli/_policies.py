@@ -3,7 +3,9 @@
 import csv
 import json
 import os
-from collections.abc import Callable, Iterator
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -26,21 +28,25 @@ from skldp.cli._options import (
     rich_table,
 )
 from skldp.client import CategoryColumn, CategoryField, NumberColumn, NumbersField, PairField, Policy, VectorField
-from skldp.client._fields import AnyField
+from skldp.client._fields import AnyField, declared_columns
 from skldp.client._policy import check_secret
 from skldp.client._text_field import TextField
 from skldp.collection._collector import Collector
 from skldp.collection._report_tables import batch_of_reports, report_schema
 from skldp.collection._survey_estimates import SurveyEstimate
 from skldp.collection._survey_fields import estimates_of
+from skldp.domains._declared_columns import DeclaredColumn
 from skldp.estimators._ledgers import joblib_workers
 from skldp.estimators._schema import read_schema, schema_by_column
 from skldp.estimators._table import TablePrivatizer
 from skldp.laws._release_key import ReleaseKey
+from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS
+from skldp.mechanisms.numeric._bounded_features import JOINT_MECHANISMS, NUMERIC_MECHANISMS
 from skldp.study._table_files import is_text_file, table_chunks
 
 policy = typer.Typer()
 
+_MECHANISMS = [name for name in NUMERIC_MECHANISMS if name not in JOINT_MECHANISMS]
 # Number of categories that are shown.
 _MOST_SHOWN = 4
 
@@ -53,8 +59,12 @@ def new(
     output: Annotated[Path, output_option("--output", "-o", about="The policy to write.", endings=(".json",))],
     purpose: Annotated[str, typer.Option(help="Purpose of the collection, shown to people.")],
     epsilon: Annotated[float, typer.Option(help="The budget of one record with all its columns, natural log.")] = 1.0,
-    mechanism: Annotated[str, typer.Option(help="Mechanism of numbers and dates, as of TablePrivatizer.")] = "best",
-    category_mechanism: Annotated[str, typer.Option(help="Mechanism of categories, as of TablePrivatizer.")] = "krr",
+    mechanism: Annotated[
+        str, typer.Option(help=f"Mechanism of numbers and dates: {', '.join(_MECHANISMS)} or best.")
+    ] = "best",
+    category_mechanism: Annotated[
+        str, typer.Option(help=f"Mechanism of categories: {', '.join(CATEGORICAL_MECHANISMS)} or best.")
+    ] = "krr",
     sampled: Annotated[
         str, typer.Option(help="Number of columns that each person is asked, chosen at random, or 'auto' or 'all'.")
     ] = "all",
@@ -79,18 +89,17 @@ def new(
     A missing number counts as the middle of its bounds. A missing or unknown category counts as missing if the
     schema declares that ("missing": "category"), else as the first value.
     """
-    text = Path(schema).read_text(encoding="utf-8") if schema.endswith(".json") else schema
+    text = Path(schema).read_text(encoding="utf-8-sig") if schema.endswith(".json") else schema
     units = dict(_pair(one) for one in unit or [])
     if sampled not in ("auto", "all") and not sampled.isdecimal():
         raise typer.BadParameter(f"--sampled must be 'auto', 'all' or a number of columns; got {sampled!r}.")
     n_sampled: Any = int(sampled) if sampled.isdecimal() else sampled
-    table = TablePrivatizer(
-        epsilon,
-        schema=text,
-        mechanism=mechanism,
-        category_mechanism=category_mechanism,
-        n_sampled_features=n_sampled,
-    ).fit(_public_row(text))
+    kinds: dict[str, Any] = {"mechanism": mechanism, "category_mechanism": category_mechanism}
+    try:
+        table = TablePrivatizer(epsilon, schema=text, n_sampled_features=n_sampled, **kinds).fit(_public_row(text))
+    except ValueError as error:
+        # A message of scikit-learn about public parameters and a made-up row.
+        raise ValueError(str(error)) from None
     made = Policy.from_estimator(table, purpose=purpose, units=units, expires=expires, joint="all" if pairs else None)
     made = made.permanent() if permanent else made
     made.save(output)
@@ -140,8 +149,7 @@ def plan(
     found = policy.precision(people, by=by, level=level)
     wanted = list(map(_width, half_width or []))
     needed = [policy.n_people_for(field, width, by=by, level=level) for field, width in wanted]
-    cells = [[what, f"{n:,.0f}", f"{error:.4g}", f"{half:.4g}"] for what, n, error, half in found.estimates]
-    Console(highlight=False, markup=False).print(_cells(["estimate", "people", "std err", "+-"], cells))
+    typer.echo("\n".join(map(printable, str(found).split("\n"))))
     for (field, width), n in zip(wanted, needed, strict=True):
         typer.echo(printable(f"{field} +- {width:g}: {n:,} people"))
 
@@ -191,17 +199,35 @@ def _width(text: str) -> tuple[str, float]:
         raise typer.BadParameter(f"A half-width must be a field and a number, such as age=1.5; got {text!r}.") from None
 
 
+def _filter(columns: Mapping[str, DeclaredColumn], text: str) -> tuple[str, Any]:
+    """Return the name and the wanted values of a filter."""
+    name, _, wanted = text.partition("=")
+    if name not in columns:
+        raise typer.BadParameter(f"A filter must be one of {', '.join(columns)} and its value; got {text!r}.")
+    column = columns[name]
+    try:
+        if isinstance(column, CategoryColumn):
+            [code] = column.as_numbers([wanted or None], text=True)
+            return name, column.values[int(code)]
+        return name, tuple(column.as_numbers(wanted.split(","), text=True).tolist())
+    except ValueError:
+        rule = "one of its values" if isinstance(column, CategoryColumn) else "low,high"
+        raise typer.BadParameter(f"A filter of {name} must be {rule}; got {text!r}.") from None
+
+
 def _public_row(text: str) -> Any:
     """Return a frame of one row of the declared columns, without private data."""
     try:
-        names = list(schema_by_column(text, []))
+        declared = schema_by_column(text, [])
     except ValueError as error:
         raise ValueError(
             'The schema must be a .json file, or JSON such as {"age": {"type": "interval", "low": 0, "high": 100}, '
             f'"city": ["Bonn", "Ulm"]}}. {error}'
         ) from None
-    if not names:
+    if not (names := list(declared)):
         raise ValueError("The schema must declare at least one column by name.")
+    if texts := [name for name, one in declared.items() if isinstance(one, Mapping) and one.get("type") == "text"]:
+        raise ValueError(f"A schema must have no texts, whose policies are made by TextField.rappor; got {texts}.")
     return made_up_row(read_schema(text, names, [None] * len(names))[0])
 
 
@@ -240,6 +266,7 @@ def _bounds(column: NumberColumn) -> str:
     return f"{low} to {high}{unit}; missing ones count as {missing}"
 
 
+_PROJECTED = "Projected shares are at least 0 and sum to 1, and so are biased: 0 is not none. Means are unbiased."
 # A single report has no standard error.
 _LEAST_REPORTS = 2
 
@@ -282,7 +309,7 @@ def release(
     wanted = policy.names if ids is None else [*policy.names, ids]
     chunks = table_chunks(table, columns=wanted, separator=sep, encoding=encoding, as_texts=True)
     options: dict[str, Any] = {"text": is_text_file(table), "handle_unknown": "policy" if count_unknown else "error"}
-    n, repeated = 0, False
+    n, repeated, replaced = 0, False, Counter[str]()
     with progress_bar(Console()) as progress, _written(output, report_schema()) as write:
         bar = progress.add_task("releasing", total=None)
         for frame in chunks:
@@ -290,10 +317,17 @@ def release(
             columns = {name: frame[name] for name in policy.names}
             reports = policy.release_table(columns, secret=key, people=people, first_row=n + 1, **options)
             write(batch_of_reports(reports))
+            for column in declared_columns(policy.fields).values():
+                replaced.update(column.replaced(columns[column.name], text=options["text"]))
             repeated = repeated or (people is not None and len(set(people)) < len(people))
             n += len(frame)
             progress.update(bar, completed=n)
+        if not n:
+            raise ValueError(f"A table must have at least one row below its header; got none in {table.name}.")
     typer.echo(printable(f"Released {n:,} records at epsilon {policy.epsilon:.6g} each: {output}."))
+    for rule, number in replaced.items():
+        if number:
+            typer.echo(printable(f"Rows in which {rule}: {number:,}."))
     # Repeated ids are detected within a chunk.
     if repeated:
         typer.echo("Some ids occur in several rows: different records of a person cost epsilon each, equal ones once.")
@@ -310,18 +344,41 @@ def collect(
     csv_path: Annotated[
         Path | None, output_option("--csv", about="The estimates to write, with errors and intervals.")
     ] = None,
+    by: Annotated[str | None, typer.Option(help="Field to group means and shares by.")] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(help="Filter by a field: city=Bonn, or age=20,30 from 20 and below 30. May be given often."),
+    ] = None,
+    level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
 ) -> None:
-    """Collect reports of a policy, each once, and print estimates with confidence intervals."""
+    """Collect reports of a policy, each once, and print estimates with confidence intervals.
+
+    With --by or --where, the estimates are means and shares. The page of --report has the usual ones of all people.
+    """
     collector = Collector(Policy.load(policy_file))
-    with progress_bar(Console()) as progress:
+    chosen = dict(_filter(declared_columns(collector.policy.fields), one) for one in where or [])
+    with progress_bar(Console()) as progress, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         bar = progress.add_task("collecting", total=len(files))
         for path in files:
             collector.add_file(path)
             progress.advance(bar)
+    for one in caught:
+        typer.echo(f"skldp: {printable(str(one.message))}", err=True)
     counts = ", ".join(f"{number:,} {name}" for name, number in collector.counts._asdict().items())
     if collector.n_reports < _LEAST_REPORTS:
         raise ValueError(f"Estimates need at least {_LEAST_REPORTS} reports of this policy; got reports {counts}.")
-    estimates = [one for field in collector.policy.fields for one, _ in collector._usual_estimates(field)]
+    if by is None and not chosen:
+        fields = collector.policy.fields
+        estimates = [one for field in fields for one, _ in collector._usual_estimates(field, level)]
+    else:
+        estimates = [
+            (collector.frequencies if isinstance(column, CategoryColumn) else collector.mean)(
+                name, by=by, where=chosen, level=level
+            )
+            for name, column in declared_columns(collector.policy.fields).items()
+            if name not in (by, *chosen)
+        ]
     # A terminal may refuse to print; files are written first.
     if report is not None:
         report.write_text(collector.page(), encoding="utf-8")
@@ -330,6 +387,8 @@ def collect(
     typer.echo(printable(f"{collector.policy.purpose}: reports {counts}; epsilon {collector.policy.epsilon:.6g} each."))
     for estimate in estimates:
         typer.echo("\n".join(["", *map(printable, str(estimate).split("\n"))]))
+    if any(one.what.startswith("projected") for one in estimates):
+        typer.echo(f"\n{_PROJECTED}")
     for path in filter(None, (report, csv_path)):
         typer.echo(printable(f"Wrote {path}."))
 
@@ -337,10 +396,10 @@ def collect(
 def _write_estimates(path: Path, estimates: list[SurveyEstimate]) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        writer.writerow(["what", "value", "estimate", "std err", "low", "high", "level", "reports"])
+        writer.writerow(["what", "value", "estimate", "std err", "low", "high", "level", "reports", "missing"])
         for one in estimates:
             rows = zip(one.labels, *one.to_dict().values(), strict=True)
-            writer.writerows([one.what, *row, one.level, one.n] for row in rows)
+            writer.writerows([one.what, *row, one.level, one.n, one.missing] for row in rows)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from skldp._checks import check_integer, is_integer, is_number
-from skldp.domains._declared_columns import CategoryColumn, NumberColumn
+from skldp.domains._declared_columns import CategoryColumn, DeclaredColumn, NumberColumn
 from skldp.laws._integers import CodeLaw, GroupLaw, TwoStepLaw, UnitLaw, law_from_dict
 
 if TYPE_CHECKING:
@@ -219,8 +219,7 @@ class NumbersField(SeveralColumns):
     law : GroupLaw
         Law of as many numbers in [-1, 1] as there are columns.
     steps : int, default=None
-        Number of equal steps between the bounds of each number that is not an integer under the memo rule
-        ``"permanent"``, from 1 to 2^30.
+        As of :class:`NumberField`, for each number that is not an integer.
 
     Raises
     ------
@@ -258,8 +257,7 @@ class CategoryField(CategoryColumn, Field):
     law : CodeLaw
         Law of as many codes as there are values.
     unknown : str, int, bool or None, default=...
-        Member of `values` that replaces any other value, and a missing value if None is not among them. An ellipsis
-        means None if it is among the values, else the first value.
+        As in :class:`CategoryColumn`.
 
     Raises
     ------
@@ -369,6 +367,12 @@ def _knot(place: float, n: int, words: Iterator[int]) -> int:
 
 
 AnyField: TypeAlias = "NumberField | NumbersField | CategoryField | PairField | VectorField | TextField"
+
+
+def declared_columns(fields: Sequence[AnyField]) -> dict[str, DeclaredColumn]:
+    """Return the numbers and categories of fields by name."""
+    every = (column for field in fields for column in getattr(field, "columns", (field,)))
+    return {column.name: column for column in every if isinstance(column, DeclaredColumn)}
 
 
 def field_from_dict(given: dict[str, Any]) -> AnyField:

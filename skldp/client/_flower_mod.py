@@ -31,7 +31,7 @@ def flower_mod(policy: Policy, ledger: Callable[[Any], DeviceLedger]) -> Callabl
     ------
     ValueError
         If the policy has other fields. From the mod: if the arrays of the answer have other names or shapes than those
-        of the task; nothing is charged or sent then.
+        of the task, or the task's another size than the policy; nothing is charged or sent then.
     BudgetExhaustedError
         From the mod, if the account does not admit the report.
 
@@ -47,22 +47,24 @@ def flower_mod(policy: Policy, ledger: Callable[[Any], DeviceLedger]) -> Callabl
     >>> policy = Policy("train a model", (VectorField.privunit("update", 1000, 4.0, bound=0.5),))
     >>> mod = flower_mod(policy, lambda context: DeviceLedger("mine.sqlite", lifetime_epsilon=40.0))
     """
-    if len(policy.fields) != 1 or not isinstance(policy.fields[0], VectorField):
+    field = policy.fields[0]
+    if len(policy.fields) != 1 or not isinstance(field, VectorField):
         raise ValueError("The policy of a mod must have one field, a VectorField; got another policy.")
-    name = policy.fields[0].name
 
     def mod(message: Any, context: Any, call_next: Callable[[Any, Any], Any]) -> Any:
         flower = require("flwr.app", extra="flower")
         content = flower.RecordDict()
         if message.metadata.message_type.split(".")[0] == "train":
             before = _arrays(message)
+            if sum(one.size for one in before.values()) != field.law.n_values:
+                raise ValueError(f"The task's arrays must have {field.law.n_values} numbers; got others.")
             after = _arrays(call_next(message, context))
             if {key: one.shape for key, one in before.items()} != {key: one.shape for key, one in after.items()}:
                 raise ValueError("The arrays of an answer must have the names and shapes of the task's; got others.")
             # An update that is not finite is reported as zeros, without a warning.
             with np.errstate(invalid="ignore", over="ignore"):
                 update = [np.ravel(after[key] - one) for key, one in before.items()]
-            report = policy.release({name: np.concatenate([*update, np.empty(0)])}, ledger=ledger(context))
+            report = policy.release({field.name: np.concatenate([*update, np.empty(0)])}, ledger=ledger(context))
             content["skldp"] = flower.ConfigRecord({"report": report})
         return flower.Message(content, reply_to=message)
 

@@ -36,7 +36,8 @@ class DeviceLedger:
         The file contains digests of policies, numbers of reports, epsilons and the reports of waves, but no values.
         Deleting it deletes the record of past releases.
     lifetime_epsilon : float
-        Largest total epsilon of all reports in nats, set by the person.
+        Largest total epsilon of all reports in nats, set by the person. The file does not contain it: a person may
+        open the same account with another limit, which then counts for past reports as well.
 
     Raises
     ------

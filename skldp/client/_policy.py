@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from skldp._checks import check_integer
 from skldp._documents import canonical_text, digest, parsing, read_document
-from skldp._reading import named_columns
+from skldp._reading import CodeReader, named_columns
 from skldp._texts import escaped, is_visible
 from skldp.client._fields import (
     AnyField,
@@ -21,11 +21,13 @@ from skldp.client._fields import (
     PairField,
     SeveralColumns,
     check_text,
+    declared_columns,
     field_from_dict,
 )
 from skldp.client._ledger import DeviceLedger
 from skldp.client._memo import KeptField, kept_report, wave_digest
 from skldp.client._report_bytes import PolicyReport, pack, unpack
+from skldp.domains._declared_columns import CategoryColumn
 from skldp.laws._integers import secure_words, uniform_subset, words_of
 from skldp.laws._odds import round_up
 from skldp.laws._release_key import ReleaseKey, person_bytes
@@ -196,16 +198,14 @@ class Policy:
 
         Notes
         -----
-        Mechanisms that draw real numbers (Gaussian and Laplace vectors, random projections) have no policy, since
-        clients could not agree on every bit, and a device could not compute the epsilon. A device samples PrivUnit
-        among random directions of a seed, at the exact epsilon of integers and at most 1.01 times the variance, up to
-        an epsilon of about 11. Numbers with one law become one `NumbersField`.
-        Most mechanisms of numbers give means alone; ``"square_wave"`` also gives variances, histograms and quantiles.
+        Mechanisms that draw real numbers (Gaussian and Laplace vectors, random projections) have no policy, since a
+        device could not compute the epsilon. A device samples PrivUnit among random directions of a seed, at the exact
+        epsilon of integers and at most 1.01 times the variance, up to an epsilon of about 11. Numbers with one law
+        become one `NumbersField`. Most mechanisms of numbers give means alone; ``"square_wave"`` also gives variances,
+        histograms and quantiles.
 
-        A device clips numbers to their bounds. It replaces a missing number by the middle of the bounds, and a missing
-        or unknown category by the missing category, if declared, or the first value. Replacements bias an estimate by
-        the share of people without a value; a missing category estimates this share. Use ``dataclasses.replace`` on a
-        field to set other replacements.
+        A device replaces a missing number by the middle of the bounds, and a missing or unknown category by the missing
+        category, if declared, or the first value. Use ``dataclasses.replace`` on a field to set other replacements.
         """
         from skldp.collection._conversion import exported, paired
 
@@ -218,7 +218,8 @@ class Policy:
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
         """Read a policy from a file; see :meth:`from_json`."""
-        with open(path, encoding="utf-8") as file:
+        # Editors of Windows write a mark before UTF-8.
+        with open(path, encoding="utf-8-sig") as file:
             return cls.from_json(file.read())
 
     @classmethod
@@ -399,7 +400,8 @@ class Policy:
         Parameters
         ----------
         record : dict
-            Values by field name. An absent value is missing.
+            Values by field name. Every record has a report: decimal texts are numbers, and an absent or unreadable
+            value is missing. Test the form of a program's records by :meth:`check_record`.
         ledger : DeviceLedger, default=None
             Account to charge before the report is returned. Under the memo rule ``"permanent"``, each value of each
             field is charged once. A new value beyond the limit sends no report, which reveals the change. Laws of two
@@ -452,6 +454,25 @@ class Policy:
             ledger._charge_once(self.sha256, kept.charges)
         return report
 
+    def check_record(self, record: Mapping[str, Any]) -> None:
+        """Raise ValueError if a field of a made-up record is absent, unreadable or undeclared.
+
+        Use it to test a program. :meth:`release` does not raise: an error would reveal who has a value.
+
+        Examples
+        --------
+        >>> from skldp.client import NumberField, Policy
+        >>> from skldp.mechanisms import Duchi
+        >>> policy = Policy("age", (NumberField("age", 0, 100, Duchi(1.0).integer_law),))
+        >>> policy.check_record({"Age": 37})
+        Traceback (most recent call last):
+            ...
+        ValueError: A record or table must have every name of the policy once; it misses ['age'].
+        """
+        own = named_columns({name: [value] for name, value in record.items()}, self.names)
+        for one in self.fields:
+            one.encode_all(own, True, text=True)
+
     def release_table(
         self,
         columns: Mapping[str, Any],
@@ -494,6 +515,10 @@ class Policy:
             raise ValueError(f"handle_unknown must be 'error' or 'policy'; got {handle_unknown!r}.")
         self._check_not_expired()
         check_secret(self, secret, people)
+        if text:
+            for column in declared_columns(self.fields).values():
+                if isinstance(column, CategoryColumn):
+                    CodeReader(column.values, text=True).check_texts()
         own = named_columns(columns, self.names, people)
         reading = {"text": text, "first_row": first_row}
         each = [field.encode_all(own, handle_unknown == "error", **reading) for field in self.fields]

@@ -31,8 +31,7 @@ class TextField(Field):
     Notes
     -----
     Texts are equal if their first 1,000 characters are equal after normalization to NFC; what follows is not read. An
-    absent text or None is the empty text. A value of another type raises ValueError before anything is charged, since
-    it is an error of the program that made it.
+    absent text, None or a value of another type is the empty text.
 
     References
     ----------
@@ -79,16 +78,14 @@ class TextField(Field):
 
     def encode(self, value: Any) -> str:
         """Return the normalized text."""
-        if value is None:
-            return ""
-        if not isinstance(value, str):
-            raise ValueError(f"{self.name!r} must be a text; got {type(value).__name__}.")
-        # A cut and a replacement are no errors: whether a device reports must not depend on the text.
-        units = value[:_MOST_LETTERS].encode("utf-16-le", "surrogatepass")
+        # A cut and a replacement are no errors: whether a device reports must not depend on the value.
+        units = (value if isinstance(value, str) else "")[:_MOST_LETTERS].encode("utf-16-le", "surrogatepass")
         return unicodedata.normalize("NFC", units.decode("utf-16-le", "replace"))
 
     def encode_all(self, columns: Mapping[str, Any], refuse_unknown: bool, **reading: Any) -> Sequence[str]:
         """Return the normalized texts of the rows."""
+        if kinds := {type(one).__name__ for one in columns[self.name] if not isinstance(one, str | None)}:
+            raise ValueError(f"{self.name!r} must be texts; got {sorted(kinds)}.")
         return list(map(self.encode, columns[self.name]))
 
     def to_dict(self) -> dict[str, Any]:

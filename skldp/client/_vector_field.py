@@ -33,9 +33,9 @@ class VectorField(Field):
 
     Notes
     -----
-    A record has one value of this name: a sequence or array of numbers. An absent vector, None, or a vector with a
-    number that is not finite is the zero vector, so that no report is missing because of its values. Vectors of another
-    length raise ValueError before anything is charged, since they are errors of the program that made them.
+    A record has one value of this name: a sequence or array of numbers. An absent vector, None, a vector with a number
+    that is not finite, and a value that is no vector of this length are the zero vector: no report is missing because
+    of its value.
 
     Examples
     --------
@@ -80,8 +80,10 @@ class VectorField(Field):
 
     def encode(self, value: Any) -> npt.NDArray[np.float64]:
         """Return the clipped vector in units of the bound, or its direction."""
-        (vector,) = self.encode_all({self.name: [value]}, True)
-        return vector
+        try:
+            return self.encode_all({self.name: [value]}, True)[0]
+        except ValueError:
+            return np.zeros(self.law.n_values)
 
     def encode_all(
         self, columns: Mapping[str, Any], refuse_unknown: bool, **reading: Any

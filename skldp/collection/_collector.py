@@ -35,7 +35,7 @@ from skldp.collection._survey_estimates import (
     quotients,
     variance,
 )
-from skldp.collection._survey_fields import bins_of, distribution_of, mean_of, parts_of, weights_of
+from skldp.collection._survey_fields import bins_of, distribution_of, filter_text, mean_of, noted, parts_of, weights_of
 from skldp.collection._text_shares import text_shares
 from skldp.laws._closest_law import ClosestLaw
 from skldp.laws._numbers import SampledLaw
@@ -69,9 +69,9 @@ class Collector(ReportStore):
     private field costs precision. Intervals of estimates that follow from a count of answers are exact
     (Clopper-Pearson). Others use Student's law (Fieller's for quotients), and are infinite if the group may be empty.
 
-    A histogram makes no assumption about the distribution. A number just below an inner edge counts for both bins, in
-    proportion to its place in a ramp whose width vanishes as reports grow. The bias is below a fifth of a standard
-    error unless many numbers lie within a ramp, just below an edge; put an edge at such a heap. A missing number
+    A histogram makes no assumption about the distribution. Values close below a bin edge are split between the two
+    bins. The affected zone narrows as the number of reports grows. The bias is below a fifth of a standard error unless
+    many numbers lie in such a zone; put an edge at such a heap. A missing number
     counts as its stand-in, a number outside the bounds as the nearer bound.
 
     References
@@ -160,7 +160,7 @@ class Collector(ReportStore):
         def one(weights: Scores) -> SurveyEstimate:
             return variance(*scores, weights, level, f"variance of {field}").scaled(number.radius**2)
 
-        return of._grouped(one, (field,), by, where)
+        return noted(of._grouped(one, (field,), by, where), number)
 
     def frequencies(
         self,
@@ -185,9 +185,8 @@ class Collector(ReportStore):
         consistent : {"project", "likelihood"}, default=None
             None is unbiased: shares may be below 0, and need not sum to 1. ``"project"`` takes the nearest distribution
             (Norm-Sub), which is biased and far more precise with many rare categories. ``"likelihood"`` takes the
-            distribution of largest likelihood, which takes no `by` and `where`. It is more precise than the projection
-            with more categories than reports can tell apart, and about as precise else; with local hashing it is less
-            precise where frequent categories are neighbours in a long list.
+            distribution of largest likelihood, without `by` and `where`. It is more precise with more categories than
+            reports can tell apart, and less with local hashing where frequent categories are neighbours in a long list.
         by, where, level
             As of :meth:`mean`.
 
@@ -221,7 +220,8 @@ class Collector(ReportStore):
         of = self._among(field, by=by, where=where)
         likeliest = partial(likeliest_codes, category.law, of._answers[field])
         scores, labels = code_scores(category.law), value_labels(category.values)
-        return of._shares(field, scores, "shares", labels, consistent, likeliest, by, where, level)
+        made = of._shares(field, scores, "shares", labels, consistent, likeliest, by, where, level)
+        return noted(made, category)
 
     def table(
         self, field: str, other: str, *, consistent: Literal["project"] | None = None, level: float = 0.95
@@ -291,7 +291,8 @@ class Collector(ReportStore):
             inner = np.ceil(own.edges[1:-1]) - 0.5 if number.whole else own.edges[1:-1]
             return np.diff(found.cumulative(inner), prepend=0.0, append=1.0)
 
-        return of._shares(field, own.scores, "shares", own.labels, consistent, likeliest, by, where, level)
+        made = of._shares(field, own.scores, "shares", own.labels, consistent, likeliest, by, where, level)
+        return noted(made, number)
 
     def quantiles(
         self, field: str, levels: Sequence[float] = (0.25, 0.5, 0.75), *, level: float = 0.95
@@ -328,7 +329,7 @@ class Collector(ReportStore):
         estimate = quantile_estimate(
             found, errors, levels, (ends[0], ends[1]), level, f"likeliest quantiles of {field}"
         )
-        estimate = replace(estimate, answered=of._answered, dates=number.is_date)
+        estimate = noted(replace(estimate, answered=of._answered, dates=number.is_date), number)
         if not number.whole:
             return estimate
         return replace(estimate, **{name: np.rint(getattr(estimate, name)) for name in ("values", "low", "high")})
@@ -336,9 +337,8 @@ class Collector(ReportStore):
     def to_frame(self) -> Any:
         """Return the released values as a pandas DataFrame, one row a report, in the order of their ids.
 
-        A number is the unbiased one of its answer. A category is the answered one, or a column for each bit, such as
-        ``"city=Bonn"``, or the integer of a hash or a Hadamard code. A field that a person was not asked is NaN; the
-        answer that a category is missing is None.
+        A number is the unbiased one of its answer. A category is the answered one (None is missing), a column for each
+        bit, such as ``"city=Bonn"``, or the integer of a hash or a Hadamard code. Fields that were not asked are NaN.
 
         Raises
         ------
@@ -370,7 +370,7 @@ class Collector(ReportStore):
     def _repr_html_(self) -> str:
         return notebook_view(self.policy, self.counts)
 
-    def _usual_estimates(self, field: AnyField) -> list[tuple[SurveyEstimate, bool]]:
+    def _usual_estimates(self, field: AnyField, level: float = 0.95) -> list[tuple[SurveyEstimate, bool]]:
         """Return the default estimates of a field, each with whether it is drawn; none for fewer than two answers."""
         if (
             self.policy.n_sampled is not None
@@ -378,22 +378,22 @@ class Collector(ReportStore):
         ):
             return []
         if isinstance(field, CategoryField):
-            return [(self.frequencies(field.name, consistent="project"), True)]
+            return [(self.frequencies(field.name, consistent="project", level=level), True)]
         if isinstance(field, NumbersField):
-            return [(one, False) for one in self._group_means(field)]
+            return [(one, False) for one in self._group_means(field, level)]
         if isinstance(field, TextField):
             # Its candidates are not part of a policy.
             return []
         if isinstance(field, VectorField):
-            return [(self.mean(field.name), False)]
+            return [(self.mean(field.name, level=level), False)]
         if isinstance(field, PairField):
-            return [(self.table(*field.names, consistent="project"), False)]
+            return [(self.table(*field.names, consistent="project", level=level), False)]
         found = []
         histogram = partial(self.histogram, consistent="project")
         for estimate, drawn in (self.mean, False), (histogram, True), (self.quantiles, False), (self.variance, False):
             # A law may not identify an estimate.
             with suppress(ValueError):
-                found.append((estimate(field.name), drawn))
+                found.append((estimate(field.name, level=level), drawn))
         return found
 
     def _is_paired(self, name: str) -> bool:
@@ -457,10 +457,10 @@ class Collector(ReportStore):
             raise ValueError(f"This estimate needs a number; use `frequencies` for category {name!r}.")
         return field
 
-    def _group_means(self, field: NumbersField) -> list[SurveyEstimate]:
+    def _group_means(self, field: NumbersField, level: float = 0.95) -> list[SurveyEstimate]:
         """Estimate the mean of each number of a group, from one pass over the reports."""
         of, names = self._among(field.name), field.names
-        raw = of._raw_means(field, 0.95, "", names, Scores(np.ones(of.n_reports), 1.0, 1.0))
+        raw = of._raw_means(field, level, "", names, Scores(np.ones(of.n_reports), 1.0, 1.0))
         center, radius = np.array([(column.center, column.radius) for column in field.columns]).T
         means = replace(raw.scaled(radius, center), answered=of._answered)
         found = [means.only([i], [name], f"mean of {name}") for i, name in enumerate(names)]
@@ -534,7 +534,7 @@ class Collector(ReportStore):
             raise ValueError("consistent='likelihood' takes neither `by` nor `where`; got one.")
         answers = self._answers
         weights = weights_of(fields, answers, asked, self.n_reports)
-        filtered = f" where {' and '.join(asked)}" if asked else ""
+        filtered = filter_text(where)
         if by is None:
             single = estimate(weights)
             return replace(single, what=single.what + filtered, answered=self._answered)

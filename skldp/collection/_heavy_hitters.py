@@ -217,7 +217,8 @@ class HeavyHitters:
         own = np.array([place[word] for word in self.rounds[-1].kept], dtype=np.int64)
         order = np.argsort(-shares.values[own], kind="stable")
         labels = [str(found[i]) for i in order]
-        return shares.only(own[order].tolist(), labels, f"shares of what was found for {self.purpose!r}")
+        what = f"shares of what was found for {self.purpose!r}, all intervals together {100 * level:.4g}%"
+        return shares.only(own[order].tolist(), labels, what)
 
     def _asked(self) -> tuple[int, list[str]]:
         """Return the length and the candidates of the next round."""

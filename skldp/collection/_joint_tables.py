@@ -17,7 +17,7 @@ from skldp.client import CategoryColumn, NumberColumn, PairField, Policy
 from skldp.collection._answer_scores import Answers, PartScores, Scores, SupportScores, code_scores
 from skldp.collection._report_tables import ReportColumns, asked_of
 from skldp.collection._survey_estimates import Sums, SurveyEstimate, joined, made_consistent, quotients
-from skldp.collection._survey_fields import category_codes, mean_of
+from skldp.collection._survey_fields import category_codes, filter_text, mean_of, noted
 from skldp.laws._categories import ResponseLaw
 from skldp.mechanisms.categorical._frequency import project_onto_simplex
 
@@ -61,7 +61,7 @@ class JointTables:
         if consistent:
             own = self._consistent[pair.field.name].reshape(-1)[order]
             raw = replace(made_consistent(raw, own, np.full(k, np.inf)), what=f"consistent {raw.what}")
-        return replace(raw, answered=n / self._n_all)
+        return noted(replace(raw, answered=n / self._n_all), self.columns[name], self.columns[other])
 
     def estimate(
         self, name: str, *, mean: bool, by: str | None, where: Mapping[str, Any] | None, level: float
@@ -93,9 +93,9 @@ class JointTables:
             groups = [label for label, _ in parts]
             made = joined(groups, estimates, f"{what} by {by}", several=not mean)
         elif where:
-            made = replace(made, what=f"{what} where {others[0]}")
+            made = replace(made, what=f"{what}{filter_text(where)}")
         made = replace(made, answered=n / self._n_all)
-        return mean_of(column, made) if isinstance(column, NumberColumn) else made
+        return mean_of(column, made) if isinstance(column, NumberColumn) else noted(made, column)
 
     @cached_property
     def _consistent(self) -> dict[str, _Floats]:
@@ -105,6 +105,8 @@ class JointTables:
 
     def _holding(self, *names: str) -> "list[_Pair]":
         """Return the pairs that hold all of these columns, at least one, with at least two reports."""
+        if not self._pairs:
+            raise ValueError("The policy has no pairs of columns; make one with Policy.from_estimator(..., joint=...).")
         unknown = sorted(set(names) - set(self.columns))
         found = [pair for pair in self._pairs if set(names) <= set(pair.field.names)]
         if unknown or not found or len(set(names)) < len(names):

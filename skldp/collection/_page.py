@@ -7,7 +7,7 @@ import numpy as np
 
 from skldp._tables import html_table, require
 from skldp._texts import escaped
-from skldp.client import CategoryColumn, NumberColumn, NumberField, Policy
+from skldp.client import NumberField, Policy
 from skldp.client._fields import AnyField
 from skldp.collection._survey_estimates import SurveyEstimate
 
@@ -62,22 +62,11 @@ def page_of(
                 "moved": moved.max() if (moved < estimate.most).all() else None,
             }
             items.append(item)
-        sections.append({"heading": field.name + unit, "missing": _stand_ins(field), "estimates": items})
+        sections.append({"heading": field.name + unit, "estimates": items})
     summary = markup(notebook_view(policy, counts))
     return render_template(
         "skldp.collection", "_page.html.jinja", title=policy.purpose, summary=summary, sections=sections
     )
-
-
-def _stand_ins(field: AnyField) -> str:
-    """Say what missing and unknown values of a field count as."""
-    said = []
-    for column in getattr(field, "columns", (field,)):
-        if isinstance(column, NumberColumn):
-            said.append(f"A missing value of {column.name} counts as {column.as_texts()[2]}.")
-        elif isinstance(column, CategoryColumn):
-            said.append(f"A missing or undeclared value of {column.name} counts as {column.unknown}.")
-    return " ".join(said)
 
 
 def _bars(estimate: SurveyEstimate) -> list[tuple[str, float, float, float]]:

@@ -13,7 +13,7 @@ from scipy import special
 from skldp._checks import check_fraction, check_integer, check_positive
 from skldp._tables import text_table
 from skldp._texts import escaped
-from skldp.client import CategoryField, NumbersField, PairField, Policy, TextField, VectorField
+from skldp.client import CategoryField, NumberColumn, NumbersField, PairField, Policy, TextField, VectorField
 from skldp.client._fields import AnyField
 from skldp.collection._answer_scores import SupportScores, code_scores
 from skldp.laws._categories import ResponseLaw, SubsetLaw
@@ -192,14 +192,18 @@ def _scores(field: AnyField) -> Iterator[_Plan]:
     elif isinstance(field, NumbersField):
         square = _square_of_group(field.law)
         for column in field.columns:
-            yield _Plan(f"mean of {column.name}", column.name, square, column.radius)
+            yield _Plan(_mean_of(column), column.name, square, column.radius)
     elif isinstance(field, VectorField):
         # Of vectors at the bound whose directions are uniform.
         law = field.law
         square = (law.largest**2 - (law.across if law.square_radius else 0.0)) / law.n_values
         yield _Plan(f"mean of {field.name}", field.name, square, field.bound or 1.0)
     elif not isinstance(field, TextField) and not isinstance(field.law, BinsLaw | LongitudinalHistogramLaw):
-        yield _Plan(f"mean of {field.name}", field.name, _square_of_number(field.law), field.radius)
+        yield _Plan(_mean_of(field), field.name, _square_of_number(field.law), field.radius)
+
+
+def _mean_of(column: NumberColumn) -> str:
+    return f"mean of {column.name}{' in days' if column.is_date else ''}"
 
 
 def _squares_of_code(field: CategoryField | PairField) -> tuple[float, float]:

@@ -2,6 +2,7 @@
 
 import os
 import struct
+import warnings
 from collections.abc import Iterator
 from enum import Enum
 from os import PathLike
@@ -38,11 +39,12 @@ class Rejected(Enum):
 
 
 class Found(NamedTuple):
-    """Parsed reports and the number of rejected ones."""
+    """Parsed reports and the number of rejected ones; without `is_readable`, the rest of the file cannot be read."""
 
     columns: ReportColumns
     foreign: int
     broken: int
+    is_readable: bool = True
 
 
 def read_one(policy: Policy, report: bytes) -> PolicyReport | Rejected:
@@ -100,7 +102,7 @@ def read_file(policy: Policy, path: str | PathLike[str]) -> Iterator[Found]:
         raise
     # A part that pyarrow cannot read counts once as broken; the parts before it count.
     except (ValueError, OSError, pa.ArrowException):
-        yield Found(columns_of(policy, []), 0, 1)
+        yield Found(columns_of(policy, []), 0, 1, is_readable=False)
 
 
 def _read_parquet(policy: Policy, path: str | PathLike[str]) -> Iterator[Found]:
@@ -279,6 +281,7 @@ class ReportStore:
 
         The file is read in parts, in time linear in its size; a repeated report takes no memory. Bytes between reports
         are skipped. Arrow must have no compression and no dictionary columns, Parquet at most as many rows as bytes.
+        A UserWarning says that a file is damaged or cut off, or has no report of the policy.
 
         Parameters
         ----------
@@ -295,8 +298,13 @@ class ReportStore:
             If it is compressed, larger in memory than in the file, or an Arrow file without a stream (as polars writes
             it), or its column of reports is not of bytes.
         """
+        before, state = self._read, ""
         for found in read_file(self.policy, path):
             self._take(found)
+            state = state if found.is_readable else "is damaged or cut off, and its rest was not read"
+        if state or self._read == before:
+            state = state or "has no report of this policy"
+            warnings.warn(f"{os.fspath(path)} {state}; got {self._read - before:,} reports of it.", stacklevel=2)
 
     def merge(self, *others: Self) -> Self:
         """Return a collector of the reports of this one and others of the same policy.

@@ -32,27 +32,29 @@ class SurveyEstimate:
     what : str
         Such as ``"mean of age"``.
     labels : tuple of str
-        What each number is of.
+        Label of each number.
     values : ndarray of shape (n_labels,)
     standard_errors : ndarray of shape (n_labels,)
-        Of privacy's noise and of who was asked, together.
+        Standard errors, which include the noise and the sample of people.
     low, high : ndarray of shape (n_labels,)
-        The ends of an interval for each; infinite where the reports say nothing.
+        Ends of an interval for each; infinite where the reports say nothing.
     level : float
-        How often such an interval holds the truth of those whom people were drawn from, each alone.
+        Probability that one interval covers the true value in the population; intervals are not simultaneous.
     n : int
-        How many reports there are.
+        Number of reports.
     moved, moved_square : ndarray of shape (n_labels,)
         The most that forged reports move a number by, of the odds of their share and of the square of these; see
         :meth:`moved_by`.
     held : ndarray of shape (n_labels,)
-        How much of what a number is divided by one share of forged reports can take away.
+        Largest decrease of the denominator of the estimate, per share of forged reports.
     most : ndarray of shape (n_labels,)
-        What no reports can move a number by more than.
+        Upper bound on the change that any forged reports can cause.
     answered : float, default=1
         Share of all reports that `n` counts, which is below 1 where people are asked some of the fields.
     dates : bool, default=False
         Whether values and intervals are days since 1970, which tables show as dates.
+    missing : str, default=""
+        Replacements of missing values, which bias the estimate by their share, such as ``"missing age counts as 50"``.
     """
 
     what: str
@@ -69,6 +71,7 @@ class SurveyEstimate:
     most: _Floats
     answered: float = 1.0
     dates: bool = False
+    missing: str = ""
 
     def moved_by(self, share: float) -> _Floats:
         r"""Return the largest change of each number by a fraction of forged reports.
@@ -90,9 +93,9 @@ class SurveyEstimate:
 
         Notes
         -----
-        A report is one of the answers of its law, whatever was forged, so that each moves a mean by at most the
-        difference :math:`\Delta` of its largest and its least score, over n. A quotient R of two means, of which B is
-        divided by, moves by at most :math:`\rho \Delta(a - R b) / (B - \rho \Delta(b))`.
+        A forged report is an answer of the law, and moves a mean by at most the difference :math:`\Delta` of the
+        largest and the least score, over n. A quotient R of two means with denominator B moves by at most
+        :math:`\rho \Delta(a - R b) / (B - \rho \Delta(b))`.
 
         References
         ----------
@@ -135,7 +138,8 @@ class SurveyEstimate:
     @property
     def title(self) -> str:
         """Heading of the table."""
-        return f"{escaped(self.what)}, {self.n:,} reports, {100 * self.level:.4g}% intervals"
+        note = f", {escaped(self.missing)}" if self.missing else ""
+        return f"{escaped(self.what)}, {self.n:,} reports, {100 * self.level:.4g}% intervals{note}"
 
     def cells(self) -> list[list[str]]:
         """Return the rows of a text table, the header first."""
@@ -198,7 +202,8 @@ def quotients(sums: Sums, n: int, level: float, what: str, labels: Sequence[str]
     interval is Clopper and Pearson's, exact for any n. Other intervals hold the R for which the mean of
     :math:`a - R b` is within t standard errors of 0 (Fieller's, by Student's law), infinite where the mean of b may be
     0. These are approximate: for them no mean has a standard error below :math:`t D / n`, of scores that lie within
-    :math:`D` of it, since a few reports may all be alike.
+    :math:`D` of it, since a few reports may all be alike. A standard error is at least the effect that one report can
+    have.
 
     References
     ----------
@@ -235,6 +240,7 @@ def quotients(sums: Sums, n: int, level: float, what: str, labels: Sequence[str]
     moved = (np.max(ends, axis=0) - np.min(ends, axis=0)) / B
     if sums.of_products:
         moved = moved + np.abs(R) * (sums.b_high - sums.b_low) / B
+    errors = np.maximum(errors, moved / n)
     held = np.full_like(A, (sums.b_high - sums.b_low) / B)
     return SurveyEstimate(what, tuple(labels), R, errors, low, high, level, n, moved, zero, held, unknown)
 
@@ -246,9 +252,9 @@ def variance(number: Scores, square: Scores, weights: Scores, level: float, what
     if np.isnan(second.values).any():
         return second
     value, influence = _variance_and_influence(number, square, weights)
-    values, errors = np.array([value]), np.array([np.sqrt(influence @ influence) / n])
     # A change d of the mean m changes its square by at most 2 |m| d + d^2.
     width = second.moved + 2 * np.abs(first.values) * first.moved
+    values, errors = np.array([value]), np.maximum(np.sqrt(influence @ influence) / n, width / n)
     # If the subset may be empty, the square is unknown.
     known = np.isfinite(second.low) & np.isfinite(second.high)
     reach = np.where(known, z * np.maximum(errors, z * width / n), np.inf)
@@ -267,8 +273,6 @@ def variance(number: Scores, square: Scores, weights: Scores, level: float, what
 
 def made_consistent(raw: SurveyEstimate, shares: _Floats, moved: _Floats) -> SurveyEstimate:
     """Project raw shares to a distribution, and widen their intervals to contain it.
-
-    Within [0, 1], where all shares are, an interval of a raw one loses none of its coverage, and gains some by this.
 
     Shapes: shares (n_labels,), moved (n_labels,).
     """

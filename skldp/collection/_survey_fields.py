@@ -174,12 +174,22 @@ def estimates_of(field: AnyField) -> str:
 
 def mean_of(column: NumberColumn, made: SurveyEstimate) -> SurveyEstimate:
     """Return means of a column in its own form; their description names the bounds if noise exceeds them."""
-    made = replace(made, dates=column.is_date)
+    made = noted(replace(made, dates=column.is_date), column)
     if not ((made.values < column.low) | (made.values > column.high)).any():
         return made
     # An unbiased mean is not clipped.
     low, high, _ = column.as_texts()
     return replace(made, what=f"{made.what} (raw: noise exceeds {low} to {high})")
+
+
+def noted(made: SurveyEstimate, *columns: NumberColumn | CategoryColumn) -> SurveyEstimate:
+    """Return an estimate that states the replacements of missing values."""
+    return replace(made, missing=", ".join(column.stand_in for column in columns if column.stand_in))
+
+
+def filter_text(where: Mapping[str, Any] | None) -> str:
+    """Return the description of a filter."""
+    return f" where {' and '.join(f'{name}={value!r}' for name, value in where.items())}" if where else ""
 
 
 def category_codes(field: CategoryColumn, wanted: Any) -> list[int]:

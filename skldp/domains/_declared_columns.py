@@ -90,8 +90,8 @@ class NumberColumn:
         return self.high / 2 - self.low / 2
 
     def encode(self, value: Any) -> float:
-        """Return the position of a value in [-1, 1]; an unreadable value is missing."""
-        found = self._reader(text=False).read(value)
+        """Return the position of a value in [-1, 1]; a decimal text is a number, an unreadable value is missing."""
+        found = self._reader(text=True).read(value)
         number = self.missing if isinstance(found, Unread) else found
         rounded = float(round(number)) if self.whole else number
         inside = min(max(rounded, self.low), self.high)
@@ -122,8 +122,9 @@ class NumberColumn:
         cells = self._reader(text=text).read_all(values)
         missing = cells.state == Unread.MISSING
         if self.missing == "refuse":
-            _refuse_missing(self.name, missing, first_row)
+            _refuse_missing(self.name, missing, first_row, '"category" or "middle"')
         rule = "dates, or texts such as '2024-02-29'" if self.is_date else "finite numbers"
+        rule += " such as 1234.5, without separators of thousands" if text and not self.is_date else ""
         cells.check(values, f"Column {self.name!r}", rule, Unread.UNREADABLE, first_row=first_row)
         stand_in = np.nan if not is_number(self.missing) else np.rint(self.missing) if self.whole else self.missing
         return np.where(missing, stand_in, cells.values)
@@ -162,6 +163,19 @@ class NumberColumn:
     def label(self, number: float) -> str:
         """Return the text of a number: of a date, the first day that is not before it."""
         return str(_EPOCH + datetime.timedelta(math.ceil(number))) if self.is_date else number_label(number)
+
+    @property
+    def stand_in(self) -> str:
+        """What replaces missing values on a device, as a text."""
+        return f"missing {self.name} counts as {self.as_texts()[2]}"
+
+    def replaced(self, values: Any, *, text: bool) -> dict[str, int]:
+        """Return how many values a device would replace, by the rule."""
+        cells = self._reader(text=text).read_all(values)
+        outside = (cells.state == 0) & ((cells.values < self.low) | (cells.values > self.high))
+        missing = cells.state == Unread.MISSING
+        clipped = f"{self.name} outside its bounds counts as the nearer one"
+        return {self.stand_in: int(missing.sum()), clipped: int(outside.sum())}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the column as a dict of its document."""
@@ -221,6 +235,17 @@ class CategoryColumn:
         """Treatment of missing values: ``"category"`` if None is among the values, else ``"refuse"``."""
         return "category" if None in self.values else "refuse"
 
+    @property
+    def stand_in(self) -> str:
+        """What replaces missing values on a device, as a text; empty if they are a category."""
+        return "" if self.unknown is None else f"missing or undeclared {self.name} counts as {self.unknown}"
+
+    def replaced(self, values: Any, *, text: bool) -> dict[str, int]:
+        """Return how many values a device would replace, by the rule."""
+        state = CodeReader(self.values, text=text).read_all(values).state
+        moved = (state == Unread.UNKNOWN) | ((state == Unread.MISSING) & (None not in self.values))
+        return {self.stand_in or f"undeclared {self.name} counts as missing": int(moved.sum())}
+
     def encode(self, value: Any) -> int:
         """Return the code of a value, which may be unknown or missing."""
         found = self._reader.read(value)
@@ -252,7 +277,7 @@ class CategoryColumn:
 
     def feature_names(self, name: str) -> list[str]:
         """Return the names of the encoded columns."""
-        return [f"{name}_{label}" for label in value_labels(self.values, "missing")]
+        return [f"{name}_{label}" for label in value_labels(self.values)]
 
     @cached_property
     def domain(self) -> "Categories":
@@ -286,18 +311,18 @@ class CategoryColumn:
 
     @cached_property
     def _reader(self) -> CodeReader:
-        return CodeReader(self.values)
+        return CodeReader(self.values, text=True)
 
 
 DeclaredColumn = NumberColumn | CategoryColumn
 
 
-def _refuse_missing(name: str, missing: np.ndarray, first_row: int | None) -> None:
+def _refuse_missing(name: str, missing: np.ndarray, first_row: int | None, forms: str = '"category"') -> None:
     if missing.any():
         first = int(missing.argmax())
         where = f"at position {first}" if first_row is None else f"in row {first_row + first}"
         raise ValueError(
-            f"Column {name!r} must not have missing values unless its schema declares them, by "
-            '"missing": "category" or, for a number or date, "middle". Got NaN or None in '
+            f'Column {name!r} must not have missing values unless its schema declares them, by "missing": {forms}. '
+            "Got NaN or None in "
             f"{int(missing.sum()):,} of {missing.size:,} rows, the first {where}; nothing was released."
         )

@@ -132,6 +132,7 @@ def warn_of_nobody(query, budget, n_people, largest=None):
     if query.exact_epsilon > budget:
         reason = f"epsilon={query.epsilon:g} exceeds the total budget of {budget:g}"
     else:
-        left = "the remaining budget of each" if largest is None else f"the remaining budgets, at most {largest:.4g}"
-        reason = f"epsilon={query.epsilon:g} exceeds {left}"
+        # The rule looks at what the answers can reveal, not at epsilon alone.
+        left = "" if largest is None else f" (at most {largest:.4g} is left)"
+        reason = f"no remaining budget admits both answers{left}; another question or a smaller epsilon may fit"
     warnings.warn(f"None of {n_people:,} people can answer: {reason}.", BudgetExhaustedWarning, stacklevel=3)

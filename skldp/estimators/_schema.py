@@ -46,7 +46,7 @@ def read_schema(schema: Any, names: list[Any], dtypes: list[Any]) -> tuple[list[
             # The categories of a dtype are learnt from rows.
             got = f"Got the dtype of the column, {type(dtype).__name__}." if of_rows else error
             forms = _FORMS_OF_JSON if of_json else _FORMS
-            raise ValueError(f"schema of the column {name!r} must be {forms}. {got}") from None
+            raise ValueError(f"schema of the column {name!r} is invalid. {got} It must be {forms}.") from None
     return columns, learnt
 
 

@@ -176,9 +176,15 @@ def _call_reader(path: Path, read: Any, encoding: str) -> Any:
     except (gzip.BadGzipFile, zlib.error, EOFError):
         reason = "it is not compressed by gzip, or broken off"
     except (pd.errors.ParserError, ValueError, OverflowError) as error:
-        cells = re.search(r"Expected \d+ fields in line \d+, saw \d+", str(error))
+        cells = re.search(r"(?<=fields in )line \d+, saw \d+", str(error))
         row = re.search(r"(EOF|error|overflow).*? (row|line) \d+", str(error))
-        reason = cells.group() if cells else row.group() if row else "it cannot be parsed"
+        reason = (
+            f"{cells.group()} cells, more than there are names"
+            if cells
+            else row.group()
+            if row
+            else "it cannot be parsed"
+        )
     raise StudyInputError(f"{path.name} is no CSV file: {reason}.")
 
 
@@ -233,7 +239,10 @@ def _places(path: Path, wanted: list[str], names: list[str]) -> list[int]:
     unknown = [name for name in wanted if name not in names]
     if unknown or not wanted:
         got = ", ".join(map(repr, unknown[:4])) or "none"
-        raise StudyInputError(f"Columns must be some of {path.name} ({some_names(names)}); got {got}.")
+        # With another separator, all names are one.
+        other = next((one for one in ";\t|," if len(names) == 1 and one in names[0]), "")
+        hint = f" Its separator may be {other!r}: use --sep." if other else ""
+        raise StudyInputError(f"{path.name} must have the column {got}; it has {some_names(names)}.{hint}")
     return sorted(names.index(name) for name in wanted)
 
 

@@ -405,7 +405,7 @@ def test_files_that_are_no_ledger(tmp_path):
     with pytest.raises(LedgerError, match="empty"):
         PrivacyLedger(1.0, path=path)
     path.write_bytes(b"id,value\n1,0.5\n" * 100)
-    with pytest.raises(LedgerError, match="SQLITE_NOTADB"):
+    with pytest.raises(LedgerError, match=r"SQLITE_NOTADB\. If the file is damaged, restore a copy"):
         PrivacyLedger(1.0, path=path)
     path.unlink()
     foreign = sqlite3.connect(path)

@@ -144,7 +144,10 @@ def test_every_kind_of_table_becomes_the_same_reports(
     rows_per_chunk(2)
     code, said, wrong = run("release", "policy.json", path.name, "-o", output)
     assert (code, wrong) == (0, "")
-    assert said == f"Released 3 records at epsilon {policy.epsilon:.6g} each: {output}.\n"
+    assert said == (
+        f"Released 3 records at epsilon {policy.epsilon:.6g} each: {output}.\n"
+        "Rows in which missing age counts as 50: 1.\n"
+    )
     answers = answers_of(policy, tmp_path / output)
     assert answers["city"] == [0, 2, 1]
     assert answers["plan"] == [0, 3, 2]
@@ -160,7 +163,8 @@ def test_every_kind_of_table_becomes_the_same_reports(
     [
         (
             "secret,12x,Ulm,2021-03-01,1,true",
-            "Column 'age' must hold finite numbers; nothing was released. Got 1 of 1 that are not, the first in row 4",
+            "Column 'age' must hold finite numbers such as 1234.5, without separators of thousands; nothing was "
+            "released. Got 1 of 1 that are not, the first in row 4",
         ),
         ("secret,12,Atlantis,2021-03-01,1,true", "Column 'city' must hold only the declared"),
         ("secret,12,Ulm,yesterday,1,true", "Column 'since' must hold dates"),
@@ -260,7 +264,7 @@ class TestASecret:
                 ["--secret", "kept.json", "--ids", "age"],
                 "The file of a release key must be readable by its owner alone",
             ),
-            (["--secret", "release.key", "--ids", "nobody"], "Columns must be some of people.csv"),
+            (["--secret", "release.key", "--ids", "nobody"], "people.csv must have the column 'nobody'"),
             (["--secret", "release.key", "--ids", "age"], "Every row must have an id; column 'age' has missing cells"),
         ],
     )
@@ -296,12 +300,21 @@ def test_a_schema_that_is_no_json_is_told_how_to_write_one(run, tmp_path):
         ),
         ("nowhere.json", "There is no file nowhere.json."),
         ("[" * 100_000, "nested at most 30 deep"),
+        ('{"word": {"type": "text"}}', "made by TextField.rappor; got ['word']"),
         ('{"age": ["a", "b"], "age": ["a"]}', "an object must have every name once"),
     ):
         code, said, wrong = run("policy", "new", schema, "--purpose", "x", "-o", "policy.json")
         assert (code, said, wrong.count("\n")) == (2, "", 1)
         assert rule in wrong
         assert "(18, 90)" not in wrong
+
+
+def test_another_separator_is_recognized_in_the_header(run, policy, tmp_path):
+    (tmp_path / "semi.csv").write_text("\n".join(ROWS).replace(",", ";"))
+    wrong = run("release", "policy.json", "semi.csv", "-o", "reports.arrow")[2]
+    assert "semi.csv must have the column 'age'" in wrong
+    assert "Its separator may be ';': use --sep." in wrong
+    assert run("release", "policy.json", "semi.csv", "-o", "reports.arrow", "--sep", ";")[0] == 0
 
 
 def test_a_table_without_a_column_is_refused(run, policy, tmp_path):
@@ -330,8 +343,100 @@ def test_reports_are_collected_from_several_files(fixed_noise, run, policy, tmp_
     assert {"mean of age", "mean of since"} <= {what.split(" (raw")[0] for what, _ in rows}
     # No report of a person, whose numbers may lie far outside the bounds.
     assert {row["reports"] for row in rows.values()} == {"7"}
+    assert {row["missing"] for (what, _), row in rows.items() if "age" in what} == {"missing age counts as 50"}
+    assert "95% intervals, missing age counts as 50\n" in said
+    assert "Projected shares are at least 0 and sum to 1, and so are biased" in said
     for name in ("somebody", "another"):
         assert name not in said
+
+
+def test_groups_filters_and_a_level_are_options(fixed_noise, run, policy, tmp_path):
+    (tmp_path / "people.csv").write_text("\n".join([ROWS[0], *(40 * ROWS[1:])]) + "\n")
+    assert run("release", "policy.json", "people.csv", "-o", "reports.arrow")[0] == 0
+    code, said, wrong = run("collect", "policy.json", "reports.arrow", "--by", "member", "--level", 0.8)
+    assert (code, wrong) == (0, "")
+    assert "mean of age by member, 120 reports, 80% intervals, missing age counts as 50\n" in said
+    assert "shares of member" not in said
+    assert "80% intervals" in run("collect", "policy.json", "reports.arrow", "--level", 0.8)[1]
+    filters = ("plan=3", "since=2023-01-01,2024-01-01", "city=Ulm", "member=true")
+    given = [part for one in filters for part in ("--where", one)]
+    code, said, wrong = run("collect", "policy.json", "reports.arrow", *given)
+    assert (code, wrong) == (0, "")
+    # At such an epsilon, the reports of a third of the people are those of one row.
+    title, _, row = said.splitlines()[2:5]
+    assert title.startswith("mean of age where plan=3 and since=(19358.0, 19723.0) and city='Ulm' and member=True, ")
+    assert float(row.split()[1]) == pytest.approx(64.5, abs=2)
+    said = run("collect", "policy.json", "reports.arrow", "--where", "plan=")[1]
+    assert "mean of age where plan=None, 120 reports" in said
+    for given, rule in (
+        ("plan=9", "one of its values"),
+        ("age=x,1", "must be low,high"),
+        ("shoe=1", "one of age, city"),
+    ):
+        code, said, complaint = run("collect", "policy.json", "reports.arrow", "--where", given)
+        assert (code, said, complaint.count("\n")) == (2, "", 1)
+        assert rule in complaint
+
+
+@pytest.mark.parametrize(
+    ("given", "rule"),
+    [
+        (("--mechanism", "sqare_wave"), "'square_wave'"),
+        (("--category-mechanism", "oeu"), "'oue'"),
+        (("--epsilon", "-1"), "'epsilon' parameter of TablePrivatizer must be a float in the range"),
+    ],
+)
+def test_a_wrong_option_of_a_policy_says_what_is_right(run, tmp_path, given, rule):
+    (tmp_path / "schema.json").write_text(json.dumps(SCHEMA))
+    code, said, wrong = run("policy", "new", "schema.json", "--purpose", "x", "-o", "made.json", *given)
+    assert (code, said, wrong.count("\n")) == (2, "", 1)
+    assert rule in wrong
+    assert given[1] in wrong
+    assert "square_wave" in run("policy", "new", "--help")[1]
+
+
+def test_what_a_release_replaces_is_counted(run, policy, tmp_path):
+    (tmp_path / "people.csv").write_text("\n".join([*ROWS, "b,412,Paris,2019-01-01,,true", "c,-3,,,2,true"]) + "\n")
+    code, said, _ = run("release", "policy.json", "people.csv", "-o", "reports.arrow", "--count-unknown")
+    assert code == 0
+    assert said.splitlines()[1:] == [
+        "Rows in which missing age counts as 50: 1.",
+        "Rows in which age outside its bounds counts as the nearer one: 2.",
+        "Rows in which undeclared city counts as missing: 1.",
+        "Rows in which missing since counts as 2022-07-02: 1.",
+        "Rows in which since outside its bounds counts as the nearer one: 1.",
+    ]
+
+
+def test_a_table_of_a_header_alone_is_refused(run, policy, tmp_path):
+    (tmp_path / "people.csv").write_text(ROWS[0] + "\n")
+    code, said, wrong = run("release", "policy.json", "people.csv", "-o", "reports.arrow")
+    assert (code, said) == (2, "")
+    assert "at least one row below its header; got none in people.csv" in wrong
+    assert not (tmp_path / "reports.arrow").exists()
+
+
+def test_a_mark_before_json_is_not_read(run, policy, tmp_path):
+    """Editors of Windows write it."""
+    for name in ("policy.json", "schema.json"):
+        (tmp_path / name).write_bytes(b"\xef\xbb\xbf" + (tmp_path / name).read_bytes())
+    assert run("policy", "check", "policy.json")[0] == 0
+    assert run("policy", "new", "schema.json", "--purpose", "x", "-o", "made.json")[0] == 0
+
+
+def test_a_file_that_is_cut_off_is_named(fixed_noise, run, policy, tmp_path):
+    (tmp_path / "people.csv").write_text("\n".join(ROWS) + "\n")
+    for output in ("whole.arrow", "half.arrow"):
+        assert run("release", "policy.json", "people.csv", "-o", output)[0] == 0
+    half = (tmp_path / "half.arrow").read_bytes()
+    (tmp_path / "half.arrow").write_bytes(half[: len(half) // 2])
+    code, said, wrong = run("collect", "policy.json", "whole.arrow", "half.arrow", "people.csv")
+    assert code == 0
+    assert "3 accepted, 1 foreign, 1 broken" in said
+    assert wrong.splitlines() == [
+        "skldp: half.arrow is damaged or cut off, and its rest was not read; got 0 reports of it.",
+        "skldp: people.csv has no report of this policy; got 0 reports of it.",
+    ]
 
 
 def test_too_few_reports_and_files_that_are_none_are_one_line(run, policy, tmp_path):
@@ -387,6 +492,7 @@ def test_a_plan_says_what_a_survey_will_be_worth(run, policy):
     assert (code, wrong) == (0, "")
     planned = policy.precision(10_000).estimates
     assert all(f"{one.standard_error:.4g}" in said for one in planned)
+    assert "mean of since in days" in said
     assert f"age +- 0.5: {policy.n_people_for('age', 0.5):,} people" in said
     said = run("policy", "plan", "policy.json", "--people", 500, "--by", "member")[1]
     assert "mean of age by member" in said

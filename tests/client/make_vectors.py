@@ -209,9 +209,11 @@ EDGE_RECORDS = [
     {"half-even value": True, "date": 1, "center": "2.1", "b": "1"},
     {"half-even value": -0.25, "date": "1970-1-2", "a": False},
     {"half-even value": "1", "date": " 1970-01-02", "a": 0.5, "b": [1], "c": {}},
+    {"half-even value": " +2.5\t", "center": "1e999", "a": "-.5", "b": "1,5", "c": "3"},
+    {"half-even value": "1" * 400, "center": "0x1", "a": "1_0", "b": "\u0661", "c": 3},
 ]
-PLACES = [0.5, -0.5, BELOW, 3 * BELOW, -BELOW, 0.25, -0.0, 1 / 6]
-KINDS = [1, True, 1.0, "1", None, False, 0.5, "True"]
+PLACES = [0.5, -0.5, BELOW, 3 * BELOW, -BELOW, 0.25, -0.0, 1 / 6, "0.25", "-1e-1"]
+KINDS = [1, True, 1.0, "1", None, False, 0.5, "True", "1.0", "TRue"]
 EDGE_RECORDS = [
     one
     | dict.fromkeys(("half-even product", "three", "one bit", "sign and bits", "knots"), place)

@@ -179,18 +179,31 @@ def day(value):
         return None
 
 
+def number(value):
+    """The number that a decimal text is, and any other value itself."""
+    digits = value.strip(" \t\r\n") if isinstance(value, str) else ""
+    if not re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", digits) or math.isinf(float(digits)):
+        return value
+    return int(digits) if re.fullmatch("[+-]?[0-9]+", digits) else float(digits)
+
+
 def given_to_the_law(field, record):
     if field["type"] in ("numbers", "pair"):
         return [given_to_the_law(column, record) for column in field["columns"]]
     value = record.get(field["name"])
     if field["type"] == "vector":
-        return clipped(field, [0.0] * int(field["law"]["n_values"]) if value is None else list(map(float, value)))
+        n = int(field["law"]["n_values"])
+        is_vector = isinstance(value, list) and len(value) == n and all(type(one) in (int, float) for one in value)
+        return clipped(field, list(map(float, value)) if is_vector else [0.0] * n)
     if field["type"] == "text":
-        return unicodedata.normalize("NFC", (value or "")[:1000])
+        return unicodedata.normalize("NFC", (value if isinstance(value, str) else "")[:1000])
     if field["type"] == "category":
         places = {kind_and_value(one): place for place, one in enumerate(field["values"])}
-        return places.get(kind_and_value(value), places[kind_and_value(field["unknown"])])
-    value = day(value) if field["type"] == "date" else value
+        written = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+        also = (value, written.get(value), number(value)) if isinstance(value, str) else (value,)
+        keys = [kind_and_value(one) for one in also if one is not None or value is None]
+        return next((places[key] for key in keys if key in places), places[kind_and_value(field["unknown"])])
+    value = day(value) if field["type"] == "date" else number(value)
     if type(value) not in (int, float) or not math.isfinite(value):
         value = float(field["missing"])
     if field["type"] != "number":

@@ -8,7 +8,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField, PairField, Policy, ReleaseKey
+from skldp.client import (
+    CategoryField,
+    DeviceLedger,
+    NumberColumn,
+    NumberField,
+    NumbersField,
+    PairField,
+    Policy,
+    ReleaseKey,
+    TextField,
+    VectorField,
+)
 from skldp.mechanisms import Duchi, DuchiVector, RandomizedResponse
 
 
@@ -44,6 +55,7 @@ POLICY = Policy(
         CategoryField("yes", (True, False), RandomizedResponse(1.0, 2).integer_law),
         CategoryField("mixed", (1, "1", True, None), RandomizedResponse(1.0, 4).integer_law, unknown="1"),
         NumbersField("both", (NumberColumn("a", 0, 1), NumberColumn("b", 0, 1)), DuchiVector(1.0, 2).integer_law),
+        VectorField.privunit("vector", 3, 1.0),
     ),
 )
 VALUES = [
@@ -112,6 +124,49 @@ def test_every_value_has_a_report_of_the_same_length(place):
         assert len(POLICY.release({"another field": VALUES[place], name: 1})) == POLICY.n_bytes
 
 
+@pytest.mark.parametrize("place", range(len(VALUES)))
+def test_the_kind_of_a_field_cannot_tell_who_has_a_value(place, tmp_path):
+    """Attack: ask for incomes as texts. If texts alone were answered, people without an income would report."""
+    policy = Policy("incomes", (TextField.rappor("income", 4.0, 2.0),), memo="permanent")
+    ledger, secret = DeviceLedger(tmp_path / "ledger", lifetime_epsilon=9.0), ReleaseKey(bytes(range(128, 160)))
+    record = {"income": VALUES[place]}
+    assert len(policy.release(record, ledger=ledger, secret=secret, wave="1")) == policy.n_bytes
+
+
+def test_a_device_reads_the_texts_of_a_csv_file():
+    number, whole, _, yes, mixed, *_ = POLICY.fields
+    assert number.encode(" 4.25e0\r\n") == number.encode(4.25) != number.encode(None)
+    assert whole.encode("0") == whole.encode(0) != whole.encode(None) == whole.encode("abc") == whole.encode("")
+    assert [yes.encode(text) for text in ("True", "true", "False", "FALSE")] == [0, 0, 1, 1]
+    # An equal text is nearer than an equal number.
+    assert [mixed.encode(value) for value in ("1", 1, "1.0", "true")] == [1, 0, 0, 2]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "rule"),
+    [
+        ({"whole": True}, "Column 'whole' must hold finite numbers .* of type bool"),
+        ({"whole": math.inf}, "Column 'whole' must hold finite numbers"),
+        ({"whole": "abc"}, "Column 'whole' must hold finite numbers .* of type str"),
+        ({"date": "13.05.2020"}, "Column 'date' must hold dates"),
+        ({"yes": "Yes"}, "Column 'yes' must hold only the declared 2 values"),
+        ({"yes": None}, "Column 'yes' must not have missing values"),
+        ({"vector": [1.0]}, "'vector' must be vectors of 3 numbers"),
+    ],
+)
+def test_a_made_up_record_shows_what_a_device_would_replace(wrong, rule):
+    fields = tuple(field for field in POLICY.fields if field.name in ("whole", "date", "yes", "vector"))
+    policy = Policy("a test", fields)
+    right = {"whole": "3", "date": "2020-05-13", "yes": "true", "vector": [1, 2, 3], "more": 4}
+    policy.check_record(right)
+    with pytest.raises(ValueError, match=rule):
+        policy.check_record(right | wrong)
+    for names in ({}, {"Whole": 3}):
+        with pytest.raises(ValueError, match=r"it misses .*'whole'"):
+            policy.check_record({name: right[name] for name in right if name != "whole"} | names)
+    assert len(policy.release(right | wrong)) == policy.n_bytes
+
+
 class HostileRecord(dict):
     """A record that raises when a value is looked up."""
 
@@ -169,7 +224,7 @@ def test_a_table_takes_columns_of_arrow_and_of_filtered_frames():
 @pytest.mark.parametrize(
     ("table", "rule"),
     [
-        ({"x": [1.0]}, r"every column of the policy once; it misses \['y'\]"),
+        ({"x": [1.0]}, r"every name of the policy once; it misses \['y'\]"),
         (pd.DataFrame([[1.0, 2.0, 3.0]], columns=["x", "x", "y"]), r"has \['x'\] more than once"),
         ({"x": [1.0, 2.0], "y": [1.0]}, r"equal lengths; got the lengths \[1, 2\]"),
         ({"x": 1.0, "y": 2.0}, "must be arrays or sequences"),

@@ -106,7 +106,7 @@ def test_a_model_of_another_size_is_refused(ledger):
     def train(message, context):
         return small
 
-    with pytest.raises(ValueError, match="must be vectors of 5 numbers"):
+    with pytest.raises(ValueError, match="The task's arrays must have 5 numbers"):
         flower_mod(POLICY, lambda context: ledger)(small, "context", train)
 
 

@@ -285,7 +285,8 @@ def test_answers_that_no_client_gives_are_refused():
         (POLICY.fields[5], "1", 4),
         (POLICY.fields[5], "Paris", 5),
         (field(), None, 0.0),
-        (field(missing=75), "41.5", 0.5),
+        (field(missing=75), "41,5", 0.5),
+        (field(missing=75), "41.5", -0.17),
         (field(missing=75), True, 0.5),
         (field(missing=75), float("inf"), 0.5),
         (field(missing=75), 10**400, 0.5),
@@ -351,6 +352,15 @@ def test_charges_at_the_same_time_never_exceed_the_limit(tmp_path):
     with ThreadPoolExecutor(8) as threads:
         assert sum(threads.map(admitted, range(24))) == 8
     assert DeviceLedger(tmp_path / "mine", lifetime_epsilon=1.0).spent == 1.0
+
+
+def test_a_person_may_set_another_limit_for_the_same_account(tmp_path):
+    DeviceLedger(tmp_path / "mine", lifetime_epsilon=1.0).charge("a", 1.0)
+    DeviceLedger(tmp_path / "mine", lifetime_epsilon=2.0).charge("a", 0.5)
+    for limit in (1.0, 1.75):
+        with pytest.raises(BudgetExhaustedError):
+            DeviceLedger(tmp_path / "mine", lifetime_epsilon=limit).charge("a", 0.5)
+    assert DeviceLedger(tmp_path / "mine", lifetime_epsilon=1.0).spent == 1.5
 
 
 def test_a_charge_beyond_a_64_bit_integer_is_refused(tmp_path):

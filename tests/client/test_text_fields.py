@@ -1,4 +1,4 @@
-"""Texts on a device: what is refused before anything is charged, how texts are normalized, and documents."""
+"""Texts on a device: what is missing, how texts are normalized, and documents."""
 
 import json
 from pathlib import Path
@@ -23,12 +23,12 @@ class Secretive:
 
 
 @pytest.mark.parametrize("value", [b"secret", 5, 2.5, True, ["secret"], Secretive(), float("nan")], ids=repr)
-def test_what_is_no_text_is_refused_before_it_is_charged_and_without_its_value(value, tmp_path):
-    ledger = DeviceLedger(tmp_path / "ledger", lifetime_epsilon=100.0)
-    with pytest.raises(ValueError, match="'word' must be a text; got") as caught:
-        POLICY.release({"word": value}, ledger=ledger, secret=KEY, wave="1")
+def test_what_is_no_text_is_missing_and_refused_in_a_check_without_its_value(value):
+    with pytest.raises(ValueError, match="'word' must be texts; got") as caught:
+        POLICY.check_record({"word": value})
     assert "secret" not in str(caught.value)
-    assert (ledger.spent, ledger.reports()) == (0, {})
+    assert FIELD.encode(value) == FIELD.encode(None)
+    POLICY.check_record({"word": "yes"})
 
 
 @pytest.mark.parametrize(

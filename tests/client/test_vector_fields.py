@@ -10,7 +10,7 @@ from client.json_schema import fits
 from client.test_sampled_fields import _signed
 
 import skldp.client
-from skldp.client import DeviceLedger, NumberField, Policy, VectorField
+from skldp.client import NumberField, Policy, VectorField
 from skldp.laws._closest_law import ClosestLaw
 from skldp.mechanisms import Duchi
 
@@ -36,12 +36,12 @@ POLICY = Policy("train a model", (FIELD, DIRECTION))
     ],
     ids=str,
 )
-def test_what_is_no_vector_is_refused_before_it_is_charged_and_without_its_values(update, tmp_path):
-    ledger = DeviceLedger(tmp_path / "ledger", lifetime_epsilon=100.0)
+def test_what_is_no_vector_is_zeros_and_refused_in_a_check_without_its_values(update):
     with pytest.raises(ValueError, match="'update' must be vectors of 4 numbers; got") as caught:
-        POLICY.release({"update": update}, ledger=ledger)
+        POLICY.check_record({"update": update, "way": np.zeros(4)})
     assert "25" not in str(caught.value)
-    assert ledger.spent == 0
+    words = np.random.default_rng(0).bytes(800)
+    assert POLICY.vector({"update": update}, words) == POLICY.vector({}, words)
     with pytest.raises(ValueError, match="'update' must be vectors of 4 numbers; got"):
         POLICY.release_table({"update": [update] * 2, "way": np.zeros((2, 4))})
 

@@ -68,10 +68,10 @@ def test_what_is_refused_draws_nothing_and_shows_nothing(monkeypatch):
     with pytest.raises(ValueError, match="must hold only the declared 2 values") as refusal:
         list(release(strange.to_batches()))
     assert "Atlantis" not in str(refusal.value)
-    with pytest.raises(ValueError, match=r"every column of the policy once; it misses \['age'\]"):
+    with pytest.raises(ValueError, match=r"every name of the policy once; it misses \['age'\]"):
         list(release(PEOPLE.drop_columns("age").to_batches()))
     twice = pa.RecordBatch.from_arrays([pa.array([1]), pa.array([2])], names=["age", "age"])
-    with pytest.raises(ValueError, match="must have every column"):
+    with pytest.raises(ValueError, match="must have every name"):
         list(release([twice]))
     with pytest.raises(ValueError, match=r"must be a pyarrow.RecordBatch; got Table"):
         list(release([PEOPLE]))

@@ -12,12 +12,12 @@ import pytest
 from scipy.stats import binomtest, t
 
 from skldp import Collector
-from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField, Policy
+from skldp.client import CategoryColumn, CategoryField, NumberColumn, NumberField, NumbersField, Policy
 from skldp.client._report_bytes import pack
 from skldp.collection._report_files import read_batch
 from skldp.collection._report_tables import batch_of_reports
 from skldp.collection._survey_estimates import made_consistent
-from skldp.collection._survey_fields import mean_of
+from skldp.collection._survey_fields import mean_of, noted
 from skldp.laws._numbers import SampledLaw
 from skldp.mechanisms import (
     Duchi,
@@ -193,10 +193,12 @@ def test_files_of_reports(reports, collector, tmp_path, monkeypatch, n_at_a_time
     made.add_file(path)
     assert made.counts == (4, 2, 5, 0)
     path.write_bytes(b"")
-    made.add_file(path)
+    with pytest.warns(UserWarning, match=r"reports\.bin has no report of this policy; got 0"):
+        made.add_file(path)
     assert made.counts == (4, 2, 5, 0)
-    path.write_bytes(b"rubbish alone" * 100)
-    made.add_file(path)
+    path.write_bytes(reports[0].hex().encode())
+    with pytest.warns(UserWarning, match=r"reports\.bin has no report of this policy; got 0"):
+        made.add_file(path)
     assert made.counts == (4, 3, 5, 0)
 
 
@@ -221,11 +223,13 @@ def test_files_of_arrow(reports, collector, tmp_path, form):
     assert made.counts == (600, 0, 0, 250)
     # Another's rows are foreign, and a file that is cut off is broken.
     theirs = Collector(OTHER)
-    theirs.add_file(path)
+    with pytest.warns(UserWarning, match="reports has no report of this policy; got 0"):
+        theirs.add_file(path)
     assert theirs.counts == (0, 600, 0, 0)
     content = (tmp_path / "reports").read_bytes()
     (tmp_path / "cut").write_bytes(content[: len(content) // 2])
-    made.add_file(tmp_path / "cut")
+    with pytest.warns(UserWarning, match="cut is damaged or cut off, and its rest was not read; got"):
+        made.add_file(tmp_path / "cut")
     assert made.counts.accepted == 600
     assert made.counts.broken == 1
 
@@ -241,7 +245,8 @@ def test_a_file_that_pyarrow_cannot_go_on_with_counts_once_as_broken(reports, tm
     monkeypatch.setattr("skldp.collection._report_files._read_arrow", ended)
     (tmp_path / "reports").write_bytes(b"ARROW1")
     made = Collector(POLICY)
-    made.add_file(tmp_path / "reports")
+    with pytest.warns(UserWarning, match="rest was not read; got 5 reports of it"):
+        made.add_file(tmp_path / "reports")
     assert made.counts == (5, 0, 1, 0)
 
 
@@ -288,7 +293,7 @@ def test_the_mean_of_two_answers_has_the_interval_of_a_binomial_number(collector
 def test_means_of_groups_are_quotients_and_fiellers_interval_ends_where_it_should(collector):
     frame = collector.to_frame()
     found = collector.mean("pay", by="city")
-    assert found.labels == ("Bonn", "Ulm", "None")
+    assert found.labels == ("Bonn", "Ulm", "missing")
     for i, city in enumerate(CITIES):
         w, y = indicator(frame, city), frame["pay"].to_numpy()
         ratio = (w * y).sum() / w.sum()
@@ -336,7 +341,7 @@ def test_variances_are_those_of_moments(collector):
 def test_frequencies_are_those_of_the_inverted_response(collector):
     frame = collector.to_frame()
     found = collector.frequencies("city")
-    assert found.labels == ("Bonn", "Ulm", "None")
+    assert found.labels == ("Bonn", "Ulm", "missing")
     for i, city in enumerate(CITIES):
         scores = indicator(frame, city)
         assert found.values[i] == pytest.approx(scores.mean(), rel=1e-9)
@@ -504,7 +509,7 @@ def test_of_numbers_that_are_answered_for_together_means_are_known():
     frame = made.to_frame()
     for name in "abc":
         assert made.mean(name).values == pytest.approx([frame[name].mean()], rel=1e-9)
-        assert made.mean(name, by="city").labels == ("Bonn", "Ulm", "None")
+        assert made.mean(name, by="city").labels == ("Bonn", "Ulm", "missing")
     for method, asked in (("variance", {}), ("mean", {"by": "b"}), ("mean", {"where": {"b": (0, 1)}})):
         with pytest.raises(ValueError, match="Use `mean`: "):
             getattr(made, method)("a", **asked)
@@ -686,13 +691,13 @@ def test_what_is_shown_is_escaped_and_loads_nothing(collector):
 def test_estimates_are_shown_as_tables(collector):
     found = collector.mean("age", by="city")
     text, frame = repr(found), pd.DataFrame(found.to_dict(), index=found.labels)
-    assert text.splitlines()[0] == "mean of age by city, 600 reports, 95% intervals"
-    assert [line.split()[0] for line in text.splitlines()[1:]] == ["estimate", "Bonn", "Ulm", "None"]
+    assert text.splitlines()[0] == "mean of age by city, 600 reports, 95% intervals, missing age counts as 50"
+    assert [line.split()[0] for line in text.splitlines()[1:]] == ["estimate", "Bonn", "Ulm", "missing"]
     assert frame.columns.tolist() == ["estimate", "std err", "low", "high"]
     assert frame.loc["Ulm", "estimate"] == found.values[1]
     assert found._repr_html_().count("<tr>") == 4
     filtered = collector.mean("age", where={"pay": (0, 5), "city": "Bonn"})
-    assert filtered.title == "mean of age where pay and city, 600 reports, 95% intervals"
+    assert filtered.what == "mean of age where pay=(0, 5) and city='Bonn'"
 
 
 def test_dates_are_shown_as_dates_and_frames_have_them():
@@ -735,9 +740,30 @@ def test_a_mean_that_noise_moves_beyond_the_bounds_is_said_to_be_raw():
 def test_a_page_says_what_a_missing_value_counts_as(reports, collector):
     pytest.importorskip("jinja2")
     page = collector.page()
-    for field in collector.policy.fields:
-        stand_in = field.unknown if isinstance(field, CategoryField) else field.as_texts()[2]
-        assert re.search(rf"A missing (or undeclared )?value of {field.name} counts as {stand_in}\.", page)
+    said = dict(re.findall("missing (?:or undeclared )?([a-z]+) counts as ([^<,]+)", page))
+    stand_ins = [
+        (field.name, field.unknown if isinstance(field, CategoryField) else field.as_texts()[2])
+        for field in collector.policy.fields
+    ]
+    assert said == {name: f"{stand_in}" for name, stand_in in stand_ins if stand_in is not None}
+    field = replace(collector.policy.fields[0], missing=7)
+    assert noted(collector.mean("age"), field, CategoryColumn("city", ("Bonn", "Ulm"))).title.endswith(
+        "intervals, missing age counts as 7, missing or undeclared city counts as Bonn"
+    )
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 60.0])
+def test_reports_that_are_alike_have_a_standard_error(epsilon):
+    """Three equal answers had a standard error of 0, beside an interval of all shares."""
+    smokes = CategoryField("smokes", ("no", "yes"), RandomizedResponse(epsilon, 2).integer_law)
+    pay = NumberField("pay", 0, 10, SquareWave(epsilon).integer_law)
+    policy = Policy("a test", (smokes, pay))
+    made = Collector(policy)
+    for id in range(3):
+        made.add(policy.vector({"smokes": "yes", "pay": 5}, bytes([id] * 16) + bytes(400)))
+    assert made.n_reports == 3
+    for found in (made.frequencies("smokes"), made.mean("pay"), made.variance("pay")):
+        assert (found.standard_errors > 0.3).all()
 
 
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")

@@ -207,6 +207,7 @@ def test_words_that_many_have_are_found_and_what_they_are_like_depends_on_no_ord
     hitters = carried_out(small(), [values] * len(small().lengths))
     assert {3, 200, 77} <= set(hitters.found)
     estimate = hitters.estimate()
+    assert "all intervals together 95%, " in estimate.title
     assert estimate.labels[:3] == ("3", "200", "77")
     assert (np.diff(estimate.values) <= 0).all()
     everybody = hitters._last.frequencies("prefix").values[:-1]

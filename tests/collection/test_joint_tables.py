@@ -25,6 +25,7 @@ def pair(first, second, epsilon=2.0, n_knots=3, **more):
     return PairField(f"{first.name} & {second.name}", (first, second), law, n_knots=n_knots, **more)
 
 
+NO_PAIR = CategoryField("sex", ("f", "m"), RandomizedResponse(1.0, 2).integer_law)
 POLICY = Policy("pairs", (pair(AGE, CITY), pair(CITY, SEX), pair(SEX, AGE)), n_sampled=1)
 
 
@@ -269,6 +270,7 @@ def test_more_cells_than_a_report_can_carry_are_refused():
         (lambda c: c.frequencies("city", where={"sex": "x"}), "must be one of the values"),
         (lambda c: c.histogram("age"), "Use `table`, `mean` or `frequencies`"),
         (lambda c: Collector(POLICY).mean("age"), "at least 2 reports"),
+        (lambda c: Collector(Policy("x", (NO_PAIR,))).table("age", "sex"), r"The policy has no pairs .* joint=\.\.\."),
     ],
 )
 def test_what_pairs_do_not_tell_is_refused(call, match):

@@ -11,8 +11,8 @@ from skldp.collection._page import _bars
 from skldp.mechanisms import RandomizedResponse, SquareWave
 from skldp.mechanisms.categorical._unary import UnaryEncoding
 
-ALIKE = (1, "1", None, "None", True, "True")
-LABELS = ("1", "'1'", "None", "'None'", "True", "'True'")
+ALIKE = (1, "1", None, "missing", True, "True")
+LABELS = ("1", "'1'", "missing", "'missing'", "True", "'True'")
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def test_categories_that_read_alike_have_labels_of_their_own(collector):
     assert collector.frequencies("group").labels == LABELS
     assert collector.frequencies("bits").labels == LABELS
     pytest.importorskip("jinja2")
-    assert all(f'<th style="text-align:left">{text}<' in collector.page() for text in ("1", "&#x27;1&#x27;", "None"))
+    assert all(f'<th style="text-align:left">{text}<' in collector.page() for text in ("1", "&#x27;1&#x27;", "missing"))
 
 
 def test_groups_that_read_alike_do_not_vanish(collector):

@@ -227,7 +227,8 @@ class SQLiteStore(LedgerStore):
                     f"The ledger {self.name!r} contains an interrupted write. Open it once for writing to roll it back."
                 ) from error
             raise LedgerError(
-                f"The ledger {self.name!r} could not be read or written, and nothing was released: {_kind(error)}."
+                f"The ledger {self.name!r} could not be read or written, and nothing was released: {_kind(error)}. "
+                "If the file is damaged, restore a copy, and check by `skldp ledger --head` that it has lost nothing."
             ) from error
 
     @contextmanager
