@@ -134,7 +134,10 @@ def test_study_of_a_file_with_a_seed_repeats_itself(run, tmp_path):
         ),
         (["study", "people.csv", "--target", "sick", "--sep", ";;"], "one character"),
         (["study", "people.csv", "--target", "sick", "--encoding", "utf-99"], "that Python knows"),
-        (["study", "people.csv", "--target", "sick", "--columns", "town"], "some of people.csv (age, city, sick)"),
+        (
+            ["study", "people.csv", "--target", "sick", "--columns", "town"],
+            "people.csv must have the column 'town'; it has age, city, sick",
+        ),
         (["study", "wine", "--schema", "{}", "--columns", "x"], "are for tables"),
         (["study", "wine", "--scoring", "acuracy"], "such as accuracy, top_k_accuracy; got 'acuracy'"),
         (["study", "one.csv", "--target", "sick"], "only one class"),

@@ -26,8 +26,8 @@ class PrivateDiscriminant(PrivateLinearClassifier):
     epsilon : float, default=1.0
         Budget (natural log) of one record: all features and the class.
     bounds : (low, high), default=(-1, 1)
-        Declared domain, each end a number or one number per feature; or a dict or list of pairs by column. Values
-        outside are clipped. Not used with a `radius`.
+        Declared domain, each end a number or one number per feature; also a dict of pairs by column name, or a list of
+        one pair per feature. Values outside are clipped. Not used with a `radius`.
     radius : float, default=None
         Declared bound on the norms of rows; longer rows are scaled down to it. Norms should be close to it, as with
         embeddings of norm 1, because no people are spent on estimating norms.

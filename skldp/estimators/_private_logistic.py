@@ -129,8 +129,8 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
     epsilon : float, default=1.0
         Budget (natural log) of one record: all features and the class.
     bounds : (low, high), default=(-1, 1)
-        Declared domain, each end a number or one number per feature; or a dict or list of pairs by column. Values
-        outside are clipped.
+        Declared domain, each end a number or one number per feature; also a dict of pairs by column name, or a list of
+        one pair per feature. Values outside are clipped.
     classes : array-like of shape (n_classes,), default=None
         Declared classes, from public knowledge. None learns them from y, with a warning and an infinite guarantee.
     protocol : {"rounds", "once"}, default="rounds"

@@ -246,7 +246,8 @@ class PrivacyGuarantee:
         """
         figures = asdict(replace(self, parts=()))
         del figures["parts"]
-        return figures | {"figures": dict(self.figures), "steps": [step.to_dict() for step in self.steps]}
+        figures |= {"figures": dict(self.figures), "unprotected": list(self.unprotected)}
+        return figures | {"steps": [step.to_dict() for step in self.steps]}
 
     def to_json(self) -> str:
         """Return `to_dict` as strict JSON, in which infinity is the string ``"inf"``.

@@ -178,7 +178,12 @@ def test_wrong_bounds_are_said_with_all_else_and_name_their_column(write, tmp_pa
     path = write("age,height,cost\n" + "".join(f"{i or ''},1.7,{i / 2}\n" for i in range(8)))
     (tmp_path / "bounds.csv").write_text("column,low,high\nage,9,0\nheight,x,2\ncost,5,5\n")
     schema = {"age": (9, 0), "height": (2, 1), "weight": (0, 1)}
-    both = "schema of the column 'age' must be", "got (9, 0)", "schema of the column 'height'", "got 'weight' as well"
+    both = (
+        "schema of the column 'age' is invalid",
+        "got (9, 0)",
+        "schema of the column 'height'",
+        "got 'weight' as well",
+    )
     for given, expected in (
         ({"bounds": "9,0"}, ("--bounds must be finite numbers with low < high; got 9 and 0.", "1 missing values")),
         (

@@ -100,7 +100,7 @@ def test_columns_without_names_have_numbers(tmp_path):
         ("people.xlsx", TEXT, {}, "must be a .csv, .tsv"),
         ("people.parquet.gz", TEXT, {}, "must be a .csv, .tsv"),
         ("people.csv", "", {}, "is empty"),
-        ("people.csv", "age\n1\n", {"columns": ["city"]}, r"some of people.csv \(age\); got 'city'"),
+        ("people.csv", "age\n1\n", {"columns": ["city"]}, r"people.csv must have the column 'city'; it has age"),
         ("people.csv", "age\n1\n", {"columns": []}, "got none"),
         ("people.csv", f"{TEXT},1\n1,2\n", {"columns": ["city"]}, "not shown: a number among the names"),
         ("people.csv", "age\n1\n", {"separator": "ab"}, "one character"),
