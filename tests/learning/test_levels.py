@@ -143,6 +143,20 @@ def test_light_tails_keep_the_usual_radius_with_few_people():
     assert np.mean(np.array(radii) < 0.25) > 0.9
 
 
+def radius_within(norms, seed, radius_of=2e-3):
+    return told(norms, 4.0, seed, expected=0.05).radius_within(0.05, radius_of)
+
+
+def test_exponential_tails_are_expected_where_people_say_so():
+    """Too few people show the level of a tail by itself, and the shape of the rest tells of it."""
+    rng = np.random.default_rng(0)
+    exponential = [radius_within(np.minimum(0.05 * rng.exponential(1, 1_200), 1), seed) for seed in range(20)]
+    normal = [radius_within(np.minimum(np.abs(0.05 * rng.standard_normal(1_200)), 1), seed) for seed in range(20)]
+    # Mean distances beyond the radius, for a scale of .05: e^(-r / .05) of a normal tail is no bound of an exponential one.
+    assert np.median(0.05 * np.exp(-np.array(exponential) / 0.05)) < 0.1 * 2e-3
+    assert np.median(normal) < np.median(exponential) / 1.5
+
+
 @pytest.mark.parametrize("scale", [0.002, 0.05, 0.4])
 def test_the_scale_is_the_root_mean_square(scale):
     norms = np.minimum(np.abs(scale * np.random.default_rng(0).standard_normal(50_000)), 1)

@@ -288,6 +288,17 @@ def test_earlier_moments_are_weighted_by_inverse_variance():
     np.testing.assert_allclose(combine_moments(rows, reports).values, naive_moments(rows, reports), rtol=1e-9)
 
 
+@pytest.mark.parametrize(("n", "d", "epsilon"), [(3_000, 10, 1.0), (44_000, 9, 1.0), (44_000, 9, 8.0), (2_000, 3, 8.0)])
+def test_whitening_has_as_many_stages_as_noise_and_levels_permit(n, d, epsilon):
+    plan = RegressionProtocol(d, n, epsilon=epsilon, low=[-1] * (d + 1), high=[1] * (d + 1))._steps
+    stages = [people for name, people in plan if name == "products"]
+    # Squared largest eigenvalue of the noise of one stage, for a radius of the norm that the products have.
+    noise = 2 * (d + 1) / sufficiency(n, d, epsilon) * n
+    assert len(stages) <= 6
+    assert all(people > 5 / 0.03 - 10 and noise / people < 6.5 for people in stages)
+    assert bool(stages) == (0.3 / (1 + noise / n) > noise / n / 6)
+
+
 def test_sufficiency_is_what_it_says():
     across = PrivUnitBall(4, 2.0, 1.0).second_moments()[1]
     assert sufficiency(1_000, 3, 2.0) == pytest.approx(float(Fraction(1_000, 16)) / across)
