@@ -134,9 +134,9 @@ class ProtocolEstimator(GuaranteeMixin, BaseEstimator, ABC):
     def _domain(self) -> Box:
         """Return the declared bounds of the records, with the target."""
 
-    @abstractmethod
     def _learn(self) -> None:
         """Set the fitted attributes from ``protocol_``."""
+        self.undetected_share_ = self.protocol_.undetected_share
 
     def _prepared(self, rows: Floats, target: Floats) -> tuple[Floats, Floats]:
         """Return the records in the form that the protocol takes."""

@@ -108,6 +108,8 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
     ----------
     coef_ : ndarray of shape (n_features,)
     intercept_ : float
+    undetected_share_ : float
+        Share of people far outside the rest who may go unseen. Rarer ones than these are cut off.
     protocol_ : RegressionProtocol
         Its public state at the end, with the open task of ``protocol="once"``.
     privacy_guarantee_ : PrivacyGuarantee
@@ -264,6 +266,7 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
         return kind(**self._settings(n_people), low=box.low, high=box.high, kind=self.protocol)
 
     def _learn(self) -> None:
+        super()._learn()
         self.coef_, self.intercept_ = self.protocol_.coefficients, self.protocol_.intercept
         refusal = getattr(self.protocol_, "refusal", "")
         if refusal:

@@ -110,6 +110,7 @@ class PrivateLinearClassifier(LinearScores, ProtocolEstimator):
         return super()._settings(n_people) | {"n_classes": len(self.classes_), "low": low, "high": high}
 
     def _learn(self) -> None:
+        super()._learn()
         self._set_logits(self.protocol_.coefficients, self.protocol_.intercepts)
 
     def __sklearn_tags__(self) -> Tags:
@@ -147,6 +148,8 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
     classes_ : ndarray of shape (n_classes,)
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
     intercept_ : ndarray of shape (1,) or (n_classes,)
+    undetected_share_ : float
+        Share of people far outside the rest who may go unseen. Rarer ones than these are cut off.
     protocol_ : ClassificationProtocol
         Its public state at the end, with the open task of ``protocol="once"``.
     privacy_guarantee_ : PrivacyGuarantee

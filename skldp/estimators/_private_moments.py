@@ -193,8 +193,8 @@ class PrivateMoments(ProtocolEstimator):
         warn_moved_rows(self, box.clip(rows).n_moved, rows, box)
 
     def _learn(self) -> None:
+        super()._learn()
         estimates = self._estimates = self.protocol_.estimates
         self.location_, self.covariance_ = estimates.location, estimates.covariance
         self.raw_covariance_ = estimates.raw_covariance
         self.location_error_, self.covariance_error_ = estimates.location_error, estimates.covariance_error
-        self.undetected_share_ = self.protocol_.undetected_share

@@ -119,8 +119,8 @@ class InferenceProtocol(RegressionProtocol):
 
     @property
     def undetected_share(self) -> float:
-        """Largest share of people beyond the radii who may go unseen."""
-        return max(self._levels_of("moments", 1.0).detectable, self._gradient_levels().detectable)
+        """The larger one of second moments and gradients."""
+        return max(super().undetected_share, min(1.0, self._levels_of("moments", 1.0).detectable))
 
     def _combined(self, name: str) -> Moments:
         """Combine the reported moments, or their bounds, for the whitened terms."""

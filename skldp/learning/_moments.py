@@ -77,11 +77,6 @@ class MomentsProtocol(LinearProtocol):
         return sufficiency(self.n_people, max(1, self.n_features - 1), self.epsilon)
 
     @property
-    def undetected_share(self) -> float:
-        """Largest share of people with products beyond the last radius who may go unseen."""
-        return _PRODUCTS.levels(self).detectable
-
-    @property
     def estimates(self) -> MomentEstimates:
         """Current estimates, in the units of the declared bounds."""
         k, units, last = self.n_features, self._box.radius[:-1], self._state["last"]

@@ -122,6 +122,12 @@ class Protocol(ABC):
         """True if there are at least `n_needed` people."""
         return self.n_people >= self.n_needed
 
+    @property
+    def undetected_share(self) -> float:
+        """Share of people far outside the rest whom the levels of the last question may not show, at most 1."""
+        asked = [name.removesuffix("_levels") for name, _ in self._steps if name.endswith("_levels")]
+        return min(1.0, self._levels_of(asked[-1], 1.0).detectable) if asked else 0.0
+
     def first(self) -> Task:
         """Return the first task; raise ValueError if it was answered, because each person reports once."""
         task = self.task

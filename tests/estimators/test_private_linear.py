@@ -217,3 +217,14 @@ def test_bounds_by_column_are_those_of_the_columns_in_any_order():
             clone(model).set_params(bounds=wrong).fit(frame, Y[:5_000])
     with pytest.raises(ValueError, match="without names"):
         clone(model).fit(frame.to_numpy(), Y[:5_000])
+
+
+def test_the_share_that_may_go_unseen_falls_with_people():
+    rng = np.random.default_rng(0)
+    shares = []
+    for n in (2_000, 200_000):
+        X = rng.uniform(-1, 1, (n, 3))
+        shares.append(PrivateLinearRegression(epsilon=4.0, seed=0).fit(X, X[:, 0]).undetected_share_)
+    # As the standard error of the levels of norms.
+    assert 7 < shares[0] / shares[1] < 13
+    assert 0 < shares[1] < 0.05

@@ -152,7 +152,7 @@ def test_exponential_tails_are_expected_where_people_say_so():
     rng = np.random.default_rng(0)
     exponential = [radius_within(np.minimum(0.05 * rng.exponential(1, 1_200), 1), seed) for seed in range(20)]
     normal = [radius_within(np.minimum(np.abs(0.05 * rng.standard_normal(1_200)), 1), seed) for seed in range(20)]
-    # Mean distances beyond the radius, for a scale of .05: e^(-r / .05) of a normal tail is no bound of an exponential one.
+    # Mean distances of exponential norms beyond the radius; a normal tail ends before it.
     assert np.median(0.05 * np.exp(-np.array(exponential) / 0.05)) < 0.1 * 2e-3
     assert np.median(normal) < np.median(exponential) / 1.5
 
