@@ -98,6 +98,7 @@ def test_reports_of_sets_and_hashes_count_in_full_however_opposed_they_are(name,
             ledger.release(law, [[0]], ["bob"], part="job")
 
 
+@pytest.mark.slow
 def test_softmax_answers_classes_and_bits_of_a_part_are_added_to_no_less_than_the_truth():
     """All speak of the same block: by the joint law of a record they could cost less than their sum, but never more.
 

@@ -62,6 +62,7 @@ def models(draw, n_features, most=3.0):
     return [SoftmaxQuery(coef, intercept, one, epsilon) for one in positions] + [ClassQuery(coef, intercept, epsilon)]
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_every_record_is_in_the_extended_region(data):
@@ -111,6 +112,7 @@ def test_truth_certificate_and_sum_are_in_order(data):
         assert found.lower <= grid_truth(asked, outputs, np.concatenate([ends, points])) + 1e-9
 
 
+@pytest.mark.slow
 def test_the_mixed_history_lies_between_the_truth_and_the_sum():
     """Regressions, classes, probabilities, and k-ary releases of a category, of the same records."""
     rng, room, gain = np.random.default_rng(0), [], []

@@ -144,6 +144,7 @@ def sharpest_belief(history, *, bounds=None, domain=None, chance=1e-6, tol=1e-3)
     return Belief(probabilities), statement
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(histories())
 def test_a_belief_changes_by_the_limit(history):

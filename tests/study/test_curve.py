@@ -98,6 +98,7 @@ def test_same_splits_for_all_epsilons_even_from_a_shuffling_generator():
     assert seen[0] != seen[1]
 
 
+@pytest.mark.slow
 def test_parallel_and_serial_seeded_studies_agree():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SeededNoiseWarning)

@@ -263,6 +263,7 @@ def test_neighbouring_seeds_share_the_noise_of_no_round():
     assert len(np.unique(values)) == len(values)
 
 
+@pytest.mark.slow
 def test_a_seeded_study_repeats_itself_whatever_the_jobs(iris):
     settings = [noiseless(), features_perturbed(LaplaceStandIn(bounds=(-2, 2)), label_mechanism=FlipLabels())]
     tables = []

@@ -84,7 +84,7 @@ def test_noise_stays_at_every_epsilon(name):
     assert np.std(np.asarray(released), axis=0).max() > 0.15
 
 
-@pytest.mark.few(7)
+@pytest.mark.few(4)
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.PrivacyGuaranteeWarning")
 @pytest.mark.parametrize("name", sorted({*FEATURE_MECHANISMS} - {*NOISE_STAYS}))
 def test_noise_vanishes_where_nothing_is_said(name):
