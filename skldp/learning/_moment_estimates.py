@@ -88,7 +88,7 @@ class MomentEstimates:
     ----------
     location : ndarray of shape (n_features,)
     raw_covariance : ndarray of shape (n_features, n_features)
-        Unbiased, of the last task alone, and where noise is large with negative eigenvalues.
+        Unbiased but for clipping, of the last task alone. Noise may cause negative eigenvalues.
     covariance : ndarray of shape (n_features, n_features)
         The same, with the eigenvalues of the whitened columns replaced by their means given that they are above 0.
     law : ReleasedProducts or None
