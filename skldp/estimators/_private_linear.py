@@ -213,12 +213,12 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
         Returns
         -------
         ndarray of shape (n_terms, 2)
-            Lower and upper ends: of the intercept, if there is one, and of the coefficients.
+            Lower and upper ends: of the intercept and of the coefficients.
 
         Raises
         ------
         ValueError
-            If there were too few people for errors, or noise hides a direction of the features.
+            If there were too few people for errors, noise hides a direction of the features, or too much was clipped.
         """
         return self._estimate().intervals(level)
 

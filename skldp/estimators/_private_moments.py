@@ -42,7 +42,7 @@ class PrivateMoments(ProtocolEstimator):
     covariance_ : ndarray of shape (n_features, n_features)
         Positive definite: the means of its eigenvalues given that they are above 0.
     raw_covariance_ : ndarray of shape (n_features, n_features)
-        Unbiased. Noise may cause negative eigenvalues.
+        Unbiased but for clipping. Noise may cause negative eigenvalues.
     location_error_ : ndarray of shape (n_features,)
         Standard errors of `location_`: noise, sampling of people, and the bound of the bias of clipping. NaN if there
         are too few people for products.

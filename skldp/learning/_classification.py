@@ -215,7 +215,7 @@ class _ClassGradient(Question[ClassificationProtocol]):
         noise = protocol._noise_of(protocol.n_terms * (protocol.n_classes - 1), "gradient")
         likelihood, model = protocol._likelihood(rows), protocol._whitened_model(rows)
         sizes, chances = likelihood.residuals(model, np.array(protocol._state["shares"]))
-        return self.levels(protocol).clipping_of_residuals(noise, sizes, chances)[0]
+        return self.levels(protocol).radius_of_residuals(noise, sizes, chances)
 
     def learn_levels(self, protocol: ClassificationProtocol, task: Task, report: Report) -> None:
         protocol._keep_rows()

@@ -145,8 +145,8 @@ class NormLevels:
         """Return the best radius of vectors whose mean is itself the estimate."""
         return self._best(noise, of_reference, self.shortened)
 
-    def clipping_of_residuals(self, noise: float, sizes: Floats, chances: Floats) -> tuple[float, float]:
-        """Return the best radius of these vectors times residuals of independent sizes, and the fraction it leaves.
+    def radius_of_residuals(self, noise: float, sizes: Floats, chances: Floats) -> float:
+        """Return the best radius of these vectors times residuals of independent sizes.
 
         Shapes: sizes, chances (n_sizes,). An error of the probabilities counts by the square of the norm.
         """
@@ -157,8 +157,7 @@ class NormLevels:
         bias = np.hypot(USUAL_BIAS * (beyond @ shares), beyond @ excess)
         information = norms**2 * shares
         shown = np.minimum(1, radii[:, None] / norms) @ information / information.sum()
-        best = int(np.argmin(np.hypot(noise * radii, bias) / shown))
-        return float(radii[best]), float(shown[best])
+        return float(radii[np.argmin(np.hypot(noise * radii, bias) / shown)])
 
     def radius_within(self, share: float, noise: float) -> float:
         """Return the smallest radius whose bias is at most a fraction of the error, the top if there is none."""

@@ -7,7 +7,7 @@ import numpy as np
 from scipy import linalg
 
 from skldp._arrays import Floats
-from skldp.learning._tasks import Task
+from skldp.learning._tasks import Task, noise_variance
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 
 
@@ -44,7 +44,9 @@ class ReleasedProducts:
 
         Shapes: `a, b, c, d` (..., k); result (...).
         """
-        along, across = PrivUnitBall(self.task.n_outputs, self.task.epsilon, 1.0).second_moments()
+        # `across` with the floor that errors have: rounding may make it negative at large epsilon.
+        along, _ = PrivUnitBall(self.task.n_outputs, self.task.epsilon, 1.0).second_moments()
+        across = noise_variance(self.task.n_outputs, self.task.epsilon)
         a0, b0, c0, d0 = (one[..., 0] for one in (a, b, c, d))
         known = a0 * b0 * c0 * d0
 
@@ -86,7 +88,7 @@ class MomentEstimates:
     ----------
     location : ndarray of shape (n_features,)
     raw_covariance : ndarray of shape (n_features, n_features)
-        Unbiased, of the last task alone, and where noise is large with negative eigenvalues.
+        Unbiased but for clipping, of the last task alone. Noise may cause negative eigenvalues.
     covariance : ndarray of shape (n_features, n_features)
         The same, with the eigenvalues of the whitened columns replaced by their means given that they are above 0.
     law : ReleasedProducts or None

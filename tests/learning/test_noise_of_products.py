@@ -123,3 +123,13 @@ def test_what_is_cut_off_counts_as_an_error_in_units_of_the_noise():
     assert noiseless[1] == pytest.approx(noiseless[0], rel=1e-9)
     of_noise = plain.covariances(*vectors) - noiseless[0]
     assert cut.covariances(*vectors) - plain.covariances(*vectors) == pytest.approx(0.09 * of_noise, rel=1e-6)
+
+
+def test_what_is_cut_off_counts_however_large_epsilon_is():
+    # At 1,000, noise is below the precision of doubles, and the bias is all that is left.
+    plain, vectors = law(1000.0, 0.0), np.eye(3)[[1]].repeat(4, axis=0)
+    bias = 0.2
+    cut = dataclasses.replace(plain, cut=bias / plain.task.standard_error(plain.n_people))
+    of_noise = (cut.covariances(*vectors) - plain.covariances(*vectors)) / bias**2
+    at = np.linalg.inv(plain.functionals)[1]
+    assert of_noise == pytest.approx((at @ at) ** 2 - at[0] ** 4, rel=1e-3)
