@@ -15,6 +15,7 @@ from skldp.learning._constants import (
     PREPARATION_SHARE,
     PRODUCTS_SHARE,
 )
+from skldp.learning._levels import NormLevels
 from skldp.learning._posterior import (
     Moments,
     combine_moments,
@@ -135,6 +136,10 @@ class LinearProtocol(Protocol):
         edge = math.sqrt(2 * self.n_terms * float(np.mean(found.variances)))
         return positive_part(found.values, edge / 2), found.variances, edge
 
+    def _size_of(self, levels: NormLevels) -> float:
+        """Return the size of the centred features, by the levels of their norms."""
+        return levels.scale
+
     def _whiten(self) -> None:
         """Make functionals of the terms whose second moments are about 1."""
         state, rows = self._state, self._rows()
@@ -181,7 +186,7 @@ class Width(Center):
 
     def learn_levels(self, protocol: LinearProtocol, task: Task, report: Report) -> None:
         super().learn_levels(protocol, task, report)
-        protocol._state["width"] = max(1e-6, self.levels(protocol).scale / math.sqrt(protocol.n_features))
+        protocol._state["width"] = max(1e-6, protocol._size_of(self.levels(protocol)) / math.sqrt(protocol.n_features))
 
 
 class Products(Question[P]):

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._arrays import Floats
+from skldp.learning._levels import NormLevels
 from skldp.learning._linear_protocol import STEPS_OF_FEATURES, LinearProtocol, Products
 from skldp.learning._moment_estimates import MomentEstimates, ReleasedProducts
 from skldp.learning._posterior import positive_part
@@ -102,6 +103,10 @@ class MomentsProtocol(LinearProtocol):
         # The square of a noisy mean is biased by its variance.
         raw = _symmetric(back @ raw @ back.T + law.covariances_of_means())
         return MomentEstimates(np.clip(location, self._box.low[:-1], self._box.high[:-1]), raw, covariance, law)
+
+    def _size_of(self, levels: NormLevels) -> float:
+        # People whom noise may hide make columns vary as much as expected, at most.
+        return max(levels.scale, min(levels.scale_with_hidden, levels.expected))
 
     def _plan(self) -> list[tuple[str, int]]:
         n = self.n_people
