@@ -21,6 +21,7 @@ QUERIES = [
     name=st.sampled_from(RULES),
     epsilon=st.sampled_from([0.5, 1.0]),
 )
+@pytest.mark.slow
 def test_the_quick_yes_is_never_a_yes_that_the_filter_would_not_give(history, name, epsilon):
     rule = Rule(name, epsilon, (-1, 1), 1e-3, delta=1e-3 if name == "approximate" else None)
     queries, outputs = [QUERIES[q] for q, _ in history], [output for _, output in history]

@@ -73,6 +73,7 @@ def test_no_two_records_of_a_mixed_domain_differ_by_more(problem):
     assert found.upper - found.lower <= 2e-3 or not found.converged
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(mixed_problems(), st.integers(0, 2**32))
 def test_whatever_a_search_proposes_proves_nothing_false(problem, seed):

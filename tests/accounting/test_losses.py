@@ -75,6 +75,7 @@ def test_the_order_of_answers_does_not_matter(answers, shuffler):
     assert (first.lower, first.upper) == (again.lower, again.upper)
 
 
+@pytest.mark.slow
 @given(answers_of(5, LINEAR, 8))
 @settings(max_examples=15, deadline=None)
 def test_linear_extrema_agree_with_every_vertex_and_with_branching(answers):

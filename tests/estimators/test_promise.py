@@ -104,6 +104,7 @@ def test_words_that_are_overwritten_stay_those_of_fit(cls):
         estimator.mechanism_.vocabulary[:] = 0
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
 def test_a_large_vocabulary_is_not_read_at_every_release():
     words = np.random.default_rng(0).normal(size=(20_000, 300))

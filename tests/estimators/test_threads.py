@@ -75,5 +75,6 @@ def test_daemonic_processes_have_threads_too_and_no_warning():
     child.join()
 
 
+@pytest.mark.slow
 def test_within_joblibs_workers():
     assert Parallel(n_jobs=2)(delayed(are_in_threads)(2, 2) for _ in range(2)) == [True, True]

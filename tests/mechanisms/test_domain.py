@@ -495,6 +495,7 @@ def test_no_bool_or_string_is_a_number(make):
         make()
 
 
+@pytest.mark.slow
 def test_a_box_of_many_features_is_handled_without_a_loop_over_them():
     n = 200_000
     rows = np.zeros((2, n))

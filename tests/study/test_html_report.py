@@ -154,7 +154,7 @@ def chromium(address, tmp_path, *options):
     return subprocess.run([*base, address], capture_output=True, text=True, timeout=120, check=True)
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @in_chromium
 @pytest.mark.parametrize("width", [375, 1200])
 def test_is_never_wider_than_the_window(report, tmp_path, width):
@@ -164,7 +164,7 @@ def test_is_never_wider_than_the_window(report, tmp_path, width):
     assert "CONSOLE" not in done.stderr
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @in_chromium
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_is_drawn_in_light_and_dark(report, tmp_path, scheme):
