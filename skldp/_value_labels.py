@@ -6,9 +6,7 @@ from typing import Any
 import numpy as np
 
 
-def value_labels(
-    values: Iterable[Any],
-) -> tuple[str, ...]:
+def value_labels(values: Iterable[Any]) -> tuple[str, ...]:
     """Return distinct labels of distinct values; texts are quoted if two would be equal."""
     own = [value.item() if isinstance(value, np.generic) else value for value in values]
     for write in (str, repr):

@@ -166,7 +166,7 @@ class NumberColumn:
 
     @property
     def stand_in(self) -> str:
-        """What replaces missing values on a device, as a text."""
+        """Text that names the substitute of missing values on a device."""
         return f"missing {self.name} counts as {self.as_texts()[2]}"
 
     def replaced(self, values: Any, *, text: bool) -> dict[str, int]:
@@ -237,7 +237,7 @@ class CategoryColumn:
 
     @property
     def stand_in(self) -> str:
-        """What replaces missing values on a device, as a text; empty if they are a category."""
+        """Text that names the substitute of missing values on a device; empty if they are a category."""
         return "" if self.unknown is None else f"missing or undeclared {self.name} counts as {self.unknown}"
 
     def replaced(self, values: Any, *, text: bool) -> dict[str, int]:

@@ -80,7 +80,7 @@ class LinearProtocol(Protocol):
         noise = 2 * self.n_terms / sufficiency(self.n_people, self.n_features, self.epsilon)
         share = 1.0 if all_products else PRODUCTS_SHARE / (1 + noise)
         people = int(share * left)
-        # As many as noise and the levels permit. Without one, all features are taken to be as wide.
+        # Noise and the number of levels limit the stages. Without a stage, all features keep the common width.
         most = min(_MOST_STAGES, int(LEVELS_SHARE * people / LEAST_PER_NUMBER))
         n_stages = min(most, round(_NOISE_OF_STAGE * share / noise))
         for cohort in split_evenly(people, n_stages or int(all_products)):

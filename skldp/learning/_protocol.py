@@ -359,7 +359,7 @@ class Question(Step[P]):
     Steps of both kinds have the same object. The one that asks for vectors has its name.
     """
 
-    # What is released of the vectors themselves.
+    # Answer of the task about the vectors, in the words of `Task`.
     answer = "vector"
 
     def __init__(self, name: str) -> None:

@@ -125,7 +125,7 @@ class MechanismComparison(ResultTable):
     def to_dict(self) -> dict[str, np.ndarray]:
         """Return all curves as one dict of arrays, the first columns the names of the data and of the mechanism."""
         columns = stacked("mechanism", self.curves)
-        # Of the features alone for releases of rows, and of the record for models: stated and exact are comparable.
+        # It is of the features for releases and of the record for models. Stated and exact epsilons are of the record.
         del columns["epsilon"]
         return {"data": np.full(len(columns["mechanism"]), self.data.name)} | columns
 
