@@ -224,7 +224,7 @@ class _ClassGradient(Question[ClassificationProtocol]):
     def learn(self, protocol: ClassificationProtocol, task: Task, report: Report) -> None:
         protocol._keep_rows()
         value = task.mean(report).reshape(protocol.n_classes - 1, -1)[:, : protocol.n_terms]
-        sampled = min(self.levels(protocol).scale, task.radius) ** 2 / (value.size * report.n_people)
+        sampled = self.levels(protocol).sampling_variance(task.radius, value.size * report.n_people)
         noise = math.sqrt(task.standard_error(report.n_people) ** 2 + sampled)
         protocol._learn(value, noise, task.radius)
 

@@ -123,6 +123,10 @@ class NormLevels:
         """Share of people far out, on all levels together, from which they are seen."""
         return float(DETECTED * self._errors(np.zeros(1), N_LEVELS)[0])
 
+    def sampling_variance(self, radius: float, n_numbers: int) -> float:
+        """Variance, by the choice of people, of a number of the mean of so many numbers of people in all."""
+        return min(self.scale, radius) ** 2 / n_numbers
+
     def kept(self, radius: float) -> float:
         """Fraction of people within a radius: that of an error which shortened gradients still show."""
         return float(self._distribution[0] @ np.clip(np.log2(radius / self._levels) + 0.5, 0, 1))

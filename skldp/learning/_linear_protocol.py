@@ -206,7 +206,7 @@ class Products(Question[P]):
         shortened = self.levels(protocol).shortened(task.radius)
         products = symmetric_matrix(task.mean(report), len(task.matrix))
         error = task.standard_error(report.n_people)
-        sampled = task.radius**2 / (task.n_outputs * report.n_people)
+        sampled = self.levels(protocol).sampling_variance(task.radius, task.n_outputs * report.n_people)
         protocol._keep_rows()
         moments = products[:n_terms, :n_terms] / shortened
         variances = np.full_like(moments, (error**2 + sampled) / shortened**2)

@@ -243,7 +243,7 @@ class _Gradient(Question[RegressionProtocol]):
 
     def learn(self, protocol: RegressionProtocol, task: Task, report: Report) -> None:
         levels = self.levels(protocol)
-        sampled = min(levels.scale, task.radius) ** 2 / (protocol.n_terms * report.n_people)
+        sampled = levels.sampling_variance(task.radius, protocol.n_terms * report.n_people)
         noise = math.sqrt(task.standard_error(report.n_people) ** 2 + sampled)
         mean = task.mean(report)[: protocol.n_terms]
         protocol._learn(mean, noise, max(_LEAST_KEPT, levels.kept(task.radius)))

@@ -71,9 +71,7 @@ def test_baselines_reach_the_clean_score(compared):
     assert clean > 0.9
     # Noise that stays costs a class less than a number, or nothing.
     scores = {name: found.curves[name][0].score_mean for name in possible if name not in NOISE_STAYS}
-    # Products take their sampling error to be that of the radius, which is the largest one here: they are shrunk.
-    allowed = {name: 0.05 if name == "linear-once" else DIFFERENCE for name in scores}
-    assert {name: score for name, score in scores.items() if score <= clean - allowed[name]} == {}
+    assert {name: score for name, score in scores.items() if score <= clean - DIFFERENCE} == {}
     for name in {*names} - {*possible}:
         with pytest.raises(ValueError, match="columns of its row"):
             compare_mechanisms(study, [name], settings)
