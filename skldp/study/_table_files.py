@@ -236,10 +236,9 @@ def _open_arrow(path: Path) -> tuple[Any, Callable[[list[str]], Iterable[Any]]]:
 
 
 def _places(path: Path, wanted: list[str], names: list[str]) -> list[int]:
-    unknown = [name for name in wanted if name not in names]
-    if unknown or not wanted:
-        if not wanted:
-            raise StudyInputError(f"Name at least one column of {path.name}, {some_names(names)}; got none.")
+    if not wanted:
+        raise StudyInputError(f"Name at least one column of {path.name}, {some_names(names)}; got none.")
+    if unknown := [name for name in wanted if name not in names]:
         got = ", ".join(map(repr, unknown[:4]))
         # With another separator, all names are one.
         other = next((one for one in ";\t|," if len(names) == 1 and one in names[0]), "")
