@@ -279,7 +279,7 @@ def test_a_table_of_numbers_and_texts_with_missing_cells_is_studied(fixed_noise,
 @pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
 def test_files_are_written_and_every_terminal_is_served(encoding, tmp_path):
-    options = ["--mechanism", "duchi,privunit,piecewise,laplace,hybrid", "--epsilons", "4", "--folds", "2"]
+    options = ["--mechanism", "duchi,privunit,piecewise,laplace,hybrid", "--epsilons", "2", "--folds", "2"]
     done = subprocess.run(
         [sys.executable, "-m", "skldp", "study", "wine", *options, "--csv", "ε.csv"],
         cwd=tmp_path,
