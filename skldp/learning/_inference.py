@@ -147,7 +147,7 @@ class InferenceProtocol(RegressionProtocol):
             return super()._plan()
         n, fifth, n_levels = self.n_people, self.n_people // 5, int(LEVELS_SHARE * self.n_people)
         model = RegressionProtocol(**self._settings() | {"n_people": fifth, "kind": "rounds"})._steps
-        model = [(name, people) for name, people in model if not name.startswith("products")]
+        model = [(name, people) for name, people in model if not name.startswith(("products", "residual"))]
         # Nothing corrects what gradients lose to clipping: more people report their levels.
         names = ["first"] * _N_COHORTS[0] + ["second"] * _N_COHORTS[1]
         newton = [*zip(names, split_evenly(2 * fifth, len(names)), strict=True)]

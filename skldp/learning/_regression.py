@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._arrays import Floats
-from skldp.learning._constants import EXPECTED_DEVIATION, LEVELS_SHARE
+from skldp.learning._constants import DETECTED, EVEN_CHANCE, EXPECTED_DEVIATION, LEVELS_SHARE, PREPARATION_SHARE
 from skldp.learning._linear_protocol import N_COHORTS, STEPS_OF_FEATURES, LinearProtocol, Products
-from skldp.learning._posterior import Gradients, posterior
+from skldp.learning._posterior import Gradients, posterior, shrunk_means
 from skldp.learning._protocol import Question, by_name, split_evenly
 from skldp.learning._reports import Report
 from skldp.learning._tasks import Task, number_variance
@@ -114,10 +114,18 @@ class RegressionProtocol(LinearProtocol):
         steps += self._plan_of_features(n - sum(people for _, people in steps), all_products=once)
         if not once:
             steps.append(("gradient_levels", int(LEVELS_SHARE * n)))
-            for people in split_evenly(n - sum(people for _, people in steps), N_COHORTS):
+            last = self._plan_of_residual()
+            for people in split_evenly(n - sum(people for _, people in steps + last), N_COHORTS):
                 n_levels = int(LEVELS_SHARE * people)
                 steps += [("gradient_levels", n_levels), ("gradient", people - n_levels)]
+            steps += last
         return steps
+
+    def _plan_of_residual(self) -> list[tuple[str, int]]:
+        """Return the step for the mean residual, if its noise is small enough to show the expected deviation."""
+        people = int(PREPARATION_SHARE * self.n_people)
+        shown = DETECTED**2 * number_variance(self.epsilon) <= people * EXPECTED_DEVIATION**2
+        return [("residual", people)] * shown
 
     def _plan_of_target(self, n_people: int, share: float) -> list[tuple[str, int]]:
         """Return the steps for the target's mean: within the bounds, then about it."""
@@ -195,14 +203,18 @@ class _Target(Question[RegressionProtocol]):
         return self.levels(protocol).radius_of_gradients(math.sqrt(number_variance(protocol.epsilon) / people))
 
     def learn(self, protocol: RegressionProtocol, task: Task, report: Report) -> None:
-        state = protocol._state
-        kept = max(_LEAST_KEPT, self.levels(protocol).kept(task.radius)) if "target" in state["levels"] else 1.0
+        state, is_clipped = protocol._state, "target" in protocol._state["levels"]
+        kept = max(_LEAST_KEPT, self.levels(protocol).kept(task.radius)) if is_clipped else 1.0
         sampled = min(task.radius, state["deviation"]) ** 2 / report.n_people
-        error = (task.standard_error(report.n_people) ** 2 + sampled) / kept**2
-        weight = state["target_error"] / (state["target_error"] + error)
-        moved = state["center"][-1] + weight * float(task.mean(report)[0]) / kept
+        differs = task.mean(report) / kept
+        variance = state["target_error"] + (task.standard_error(report.n_people) ** 2 + sampled) / kept**2
+        weight = state["target_error"] / variance
+        if is_clipped:
+            # What contradicts the mean of unclipped targets is the bias of clipping.
+            weight *= 1 - float(shrunk_means(differs, math.sqrt(variance), EVEN_CHANCE)[1][0]) / variance
+        moved = state["center"][-1] + weight * float(differs[0])
         state["center"] = [*state["center"][:-1], float(np.clip(moved, -1, 1))]
-        state["target_error"] = weight * error
+        state["target_error"] *= 1 - weight
 
     def learn_levels(self, protocol: RegressionProtocol, task: Task, report: Report) -> None:
         super().learn_levels(protocol, task, report)
@@ -252,6 +264,26 @@ class _Gradient(Question[RegressionProtocol]):
         return 0.7 * math.sqrt(protocol.n_terms) * protocol._state["deviation"], 1
 
 
+class _Residual(Question[RegressionProtocol]):
+    """Mean residual within the bounds of the target: what gradients lost of the constant to clipping."""
+
+    answer = "number"
+
+    def functionals(self, protocol: RegressionProtocol) -> tuple[Floats, str]:
+        model = np.array(protocol._state["beta"]) @ protocol._terms()
+        return (np.eye(protocol.n_features + 2)[-1] - model)[None], "linear"
+
+    def radius(self, protocol: RegressionProtocol) -> float:
+        return 1.0
+
+    def learn(self, protocol: RegressionProtocol, task: Task, report: Report) -> None:
+        state = protocol._state
+        error = math.hypot(task.standard_error(report.n_people), state["deviation"] / math.sqrt(report.n_people))
+        lost = float(shrunk_means(task.mean(report), error, EVEN_CHANCE)[0][0])
+        state["beta"] = [state["beta"][0] + lost, *state["beta"][1:]]
+
+
 RegressionProtocol.steps = STEPS_OF_FEATURES | {
     **by_name(_Target("target"), _ProductsWithResidual("products"), _Gradient("gradient")),
+    "residual": _Residual("residual"),
 }
