@@ -91,18 +91,31 @@ class RegressionProtocol(LinearProtocol):
             # The estimate, and where people report: the estimate given that there is something to learn.
             "beta": [0.0] * self.n_terms,
             "asked_at": [0.0] * self.n_terms,
+            # A model, the reported mean of its residuals, and the error of that mean.
+            "residual": None,
         }
 
     @property
     def coefficients(self) -> Floats:
         """Coefficients in the units of the declared bounds, shape (n_features,)."""
-        return self._in_data_units(np.array(self._state["beta"]))[0] * self._box.radius[-1]
+        return self._in_data_units(self._model())[0] * self._box.radius[-1]
 
     @property
     def intercept(self) -> float:
         """Intercept in the units of the declared bounds."""
-        at_origin = self._state["center"][-1] + self._in_data_units(np.array(self._state["beta"]))[1]
+        at_origin = self._state["center"][-1] + self._in_data_units(self._model())[1]
         return float(self._box.center[-1] + self._box.radius[-1] * at_origin)
+
+    def _model(self) -> Floats:
+        """Return the estimate, whose constant has back what clipping took from it, by the reported mean residual."""
+        model = np.array(self._state["beta"])
+        if self._state["residual"] is not None:
+            asked_at, reported, error = self._state["residual"]
+            rows = self._rows()
+            means = np.linalg.solve(rows, self._expected_moments(rows)[0][:, 0]) / rows[0, 0]
+            lost = reported - (model - asked_at) @ means
+            model[0] += float(shrunk_means(np.array([lost]), error, EVEN_CHANCE)[0][0])
+        return model
 
     def _plan(self) -> list[tuple[str, int]]:
         """Return the steps with their numbers of people, from public numbers only."""
@@ -111,10 +124,13 @@ class RegressionProtocol(LinearProtocol):
             return self._plan_of_target(n, 1.0)
         steps = self._plan_of_target(n, LEVELS_SHARE + self._share_of_outcome(number_variance(self.epsilon)))
         once = self.kind == "once"
-        steps += self._plan_of_features(n - sum(people for _, people in steps), all_products=once)
-        if not once:
+        last = self._plan_of_residual()
+        steps += self._plan_of_features(n - sum(people for _, people in steps + last), all_products=once)
+        if once:
+            # The last task stays open.
+            steps[-2:-2] = last
+        else:
             steps.append(("gradient_levels", int(LEVELS_SHARE * n)))
-            last = self._plan_of_residual()
             for people in split_evenly(n - sum(people for _, people in steps + last), N_COHORTS):
                 n_levels = int(LEVELS_SHARE * people)
                 steps += [("gradient_levels", n_levels), ("gradient", people - n_levels)]
@@ -203,18 +219,14 @@ class _Target(Question[RegressionProtocol]):
         return self.levels(protocol).radius_of_gradients(math.sqrt(number_variance(protocol.epsilon) / people))
 
     def learn(self, protocol: RegressionProtocol, task: Task, report: Report) -> None:
-        state, is_clipped = protocol._state, "target" in protocol._state["levels"]
-        kept = max(_LEAST_KEPT, self.levels(protocol).kept(task.radius)) if is_clipped else 1.0
+        state = protocol._state
+        kept = max(_LEAST_KEPT, self.levels(protocol).kept(task.radius)) if "target" in state["levels"] else 1.0
         sampled = min(task.radius, state["deviation"]) ** 2 / report.n_people
-        differs = task.mean(report) / kept
-        variance = state["target_error"] + (task.standard_error(report.n_people) ** 2 + sampled) / kept**2
-        weight = state["target_error"] / variance
-        if is_clipped:
-            # What contradicts the mean of unclipped targets is the bias of clipping.
-            weight *= 1 - float(shrunk_means(differs, math.sqrt(variance), EVEN_CHANCE)[1][0]) / variance
-        moved = state["center"][-1] + weight * float(differs[0])
+        error = (task.standard_error(report.n_people) ** 2 + sampled) / kept**2
+        weight = state["target_error"] / (state["target_error"] + error)
+        moved = state["center"][-1] + weight * float(task.mean(report)[0]) / kept
         state["center"] = [*state["center"][:-1], float(np.clip(moved, -1, 1))]
-        state["target_error"] *= 1 - weight
+        state["target_error"] = weight * error
 
     def learn_levels(self, protocol: RegressionProtocol, task: Task, report: Report) -> None:
         super().learn_levels(protocol, task, report)
@@ -265,13 +277,12 @@ class _Gradient(Question[RegressionProtocol]):
 
 
 class _Residual(Question[RegressionProtocol]):
-    """Mean residual within the bounds of the target: what gradients lost of the constant to clipping."""
+    """Mean residual within the bounds of the target, which shows what clipping took from the constant."""
 
     answer = "number"
 
     def functionals(self, protocol: RegressionProtocol) -> tuple[Floats, str]:
-        model = np.array(protocol._state["beta"]) @ protocol._terms()
-        return (np.eye(protocol.n_features + 2)[-1] - model)[None], "linear"
+        return protocol._residual()[None], "linear"
 
     def radius(self, protocol: RegressionProtocol) -> float:
         return 1.0
@@ -279,8 +290,7 @@ class _Residual(Question[RegressionProtocol]):
     def learn(self, protocol: RegressionProtocol, task: Task, report: Report) -> None:
         state = protocol._state
         error = math.hypot(task.standard_error(report.n_people), state["deviation"] / math.sqrt(report.n_people))
-        lost = float(shrunk_means(task.mean(report), error, EVEN_CHANCE)[0][0])
-        state["beta"] = [state["beta"][0] + lost, *state["beta"][1:]]
+        state["residual"] = [state["asked_at"], float(task.mean(report)[0]), error]
 
 
 RegressionProtocol.steps = STEPS_OF_FEATURES | {
