@@ -285,7 +285,8 @@ class _Residual(Question[RegressionProtocol]):
         return protocol._residual()[None], "linear"
 
     def radius(self, protocol: RegressionProtocol) -> float:
-        return 1.0
+        # The farthest bound from the mean.
+        return 1.0 + abs(float(protocol._state["center"][-1]))
 
     def learn(self, protocol: RegressionProtocol, task: Task, report: Report) -> None:
         state = protocol._state
