@@ -42,7 +42,10 @@ class RegressionProtocol(LinearProtocol):
     -----
     People report the mean of a number or vector, products of the terms and the residual, a gradient at the current
     model, or the level of the norm of any of these, which decides the radius (``NormLevels``): the bias of clipping
-    vanishes as people grow. All products and gradients enter one linear-Gaussian update (``posterior``).
+    vanishes as people grow. All products and gradients enter one linear-Gaussian update (``posterior``). A twentieth of
+    the people report the residual, a number without such a radius. The part of its mean that its error does not explain
+    is what clipping took from the constant, which gets it back. Where that error would exceed a quarter of the expected
+    deviation, nobody is asked.
 
     References
     ----------

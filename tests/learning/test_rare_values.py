@@ -82,6 +82,20 @@ def test_a_mean_residual_is_asked_where_it_can_show_something():
     # Its noise would hide even the expected deviation.
     assert last(13_000, 1.0)[0] == last(20_000, 0.5)[0] == "gradient"
     assert last(20_000, 8.0, "once")[0] == "products"
+    protocol = RegressionProtocol(3, 20_000, epsilon=1.0, low=[-1] * 4, high=[1] * 4)
+    protocol._state["center"] = [0.0, 0.0, 0.0, -0.8]
+    assert protocol._task_of("residual").radius == pytest.approx(1.8)
+
+
+def test_a_mean_residual_is_of_the_model_at_which_it_was_asked(monkeypatch):
+    protocol = RegressionProtocol(2, 20_000, epsilon=8.0, low=[-1] * 3, high=[1] * 3, kind="once")
+    # The centre of the features is 0.3 and -0.1 below their mean.
+    moments = np.outer([1.0, 0.3, -0.1], [1.0, 0.3, -0.1]) + np.diag([0.0, 0.1, 0.1])
+    rows = protocol._rows()
+    monkeypatch.setattr(protocol, "_expected_moments", lambda rows: (rows @ moments @ rows.T, None, None))
+    protocol._state |= {"rows": [rows.tolist()], "beta": [0.1, 0.5, 0.2], "residual": [[0.0, 0.2, 0.2], 0.25, 1e-9]}
+    # The answer adds 0.1 to the constant and 0.3 to the first slope, which explains 0.1 + 0.3 * 0.3.
+    assert protocol.intercept == pytest.approx(0.1 + 0.25 - 0.19)
 
 
 @pytest.mark.parametrize("kind", ["rounds", "once"])
