@@ -47,8 +47,11 @@ class LinearProtocol(Protocol):
     """
 
     _least_per_number = LEAST_PER_NUMBER
-    # Weight of the constant among d features, in units of sqrt(d + 1).
-    _constant = 0.3
+
+    @property
+    def _constant(self) -> float:
+        """Constant beside terms of second moments of about 1."""
+        return 1.0
 
     def _state_of_features(self) -> dict[str, Any]:
         """Return the state before anything is reported."""
@@ -97,7 +100,7 @@ class LinearProtocol(Protocol):
         if self._state["rows"]:
             return np.array(self._state["rows"][-1])
         rows = np.eye(self.n_terms) / self._state["width"]
-        rows[0, 0] = max(1.0, self._constant * math.sqrt(self.n_terms))
+        rows[0, 0] = self._constant
         return rows
 
     def _keep_rows(self) -> None:

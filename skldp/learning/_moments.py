@@ -17,6 +17,8 @@ from skldp.learning._vectors import n_products, symmetric_matrix
 
 # Fraction of a cohort that reports levels of products. What they miss is cut off, and the next whitening enlarges it.
 _SHARE_OF_LEVELS = 0.2
+# Constant, in units of the root of the number of terms. Smaller: means are noise. Larger: second moments are.
+_CONSTANT = 0.45
 
 
 class MomentsProtocol(LinearProtocol):
@@ -60,9 +62,6 @@ class MomentsProtocol(LinearProtocol):
     _arguments = ("n_features", "n_people", "epsilon")
     least_sufficiency = 8.0
     _least_per_number = 0
-    # Products with it are the means.
-    _constant = 0.45
-
     def __init__(
         self, n_features: int, n_people: int, *, epsilon: float, low: npt.ArrayLike, high: npt.ArrayLike
     ) -> None:
@@ -71,6 +70,11 @@ class MomentsProtocol(LinearProtocol):
         # With too few people for products, use the centre.
         self._stays_open = self._steps[-1][0]
         self._state = self._state_of_features()
+
+    @property
+    def _constant(self) -> float:
+        # Products with it are the means.
+        return max(1.0, _CONSTANT * math.sqrt(self.n_terms))
 
     @property
     def sufficiency(self) -> float:

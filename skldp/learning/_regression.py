@@ -150,7 +150,7 @@ class RegressionProtocol(LinearProtocol):
         """Return the steps for the target's mean: within the bounds, then about it."""
         people = int(share * n_people)
         n_levels = int(min(LEVELS_SHARE * n_people, people / 2))
-        first = int(0.4 * (people - n_levels))
+        first = (people - n_levels) // 2
         second = ("target", people - n_levels - first)
         if share == 1:
             return [("target", first), ("target_levels", n_levels), second]
@@ -276,7 +276,7 @@ class _Gradient(Question[RegressionProtocol]):
         protocol._learn(mean, noise, max(_LEAST_KEPT, levels.kept(task.radius)))
 
     def expected(self, protocol: RegressionProtocol) -> tuple[float, int]:
-        return 0.7 * math.sqrt(protocol.n_terms) * protocol._state["deviation"], 1
+        return math.sqrt(protocol.n_terms) * protocol._state["deviation"], 1
 
 
 class _Residual(Question[RegressionProtocol]):
