@@ -28,8 +28,9 @@ def is_integer(value: Any) -> bool:
 def check_integer(name: str, value: Any, *, least: int, most: int | None = None) -> None:
     """Raise ValueError unless a value is an integer from `least` to `most`."""
     if not is_integer(value) or value < least or (most is not None and value > most):
-        span = f"of at least {least}" if most is None else f"from {least} to {most}"
-        raise ValueError(f"{name} must be a whole number {span}; got {value!r}.")
+        span = f"of at least {least}" if most is None else f"from {least} to {most:,}"
+        kind = ", a float" if isinstance(value, float) else ""
+        raise ValueError(f"{name} must be a whole number {span}; got {value!r}{kind}.")
 
 
 def check_dimension(d: Any, *, least: int) -> None:

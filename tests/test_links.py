@@ -21,3 +21,12 @@ def test_the_paper_cites_what_its_bibliography_has():
     paper, entries = (ROOT / "paper" / name for name in ("paper.md", "paper.bib"))
     cited = set(re.findall(r"@([a-z]+\d{4})", paper.read_text(encoding="utf-8")))
     assert cited == set(re.findall(r"^@\w+\{([a-z]+\d{4}),", entries.read_text(encoding="utf-8"), re.MULTILINE))
+
+
+def test_the_page_for_contributors_names_files_and_lists_that_exist():
+    text = (ROOT / "docs" / "contributing.rst").read_text(encoding="utf-8")
+    named = re.findall(r"(?:``(\w+)``\s+of\s+)?``((?:tests|skldp|docs|benchmarks|examples)/[\w/.]+)``", text)
+    assert {path for _, path in named if not (ROOT / path).exists()} == set()
+    lists = [(name, path) for name, path in named if name]
+    assert len(lists) >= 6
+    assert [one for one in lists if not re.search(rf"\b{one[0]}\b", (ROOT / one[1]).read_text(encoding="utf-8"))] == []

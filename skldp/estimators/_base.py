@@ -3,6 +3,7 @@
 import math
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -19,6 +20,7 @@ from skldp.estimators._validation import (
     EPSILON,
     FLOATS,
     NOISE_PARAMETERS,
+    HasMethods,
     check_bounds_by_column,
     fit_context,
     input_names,
@@ -55,7 +57,18 @@ class Keyed(NamedTuple):
     ids: Any
 
 
-LEDGER: list = [None, PrivacyLedger]
+class _IsLedger(HasMethods):
+    """Constraint whose error says how to make a ledger."""
+
+    def is_satisfied_by(self, val):
+        """Return whether `val` is a ledger."""
+        return isinstance(val, PrivacyLedger)
+
+    def __str__(self):
+        return "a PrivacyLedger, such as PrivacyLedger(epsilon, path='budgets.ledger')"
+
+
+LEDGER: list = [None, _IsLedger(["answer"])]
 
 
 class LocalTransformer(GuaranteeMixin, TransformerMixin, BaseEstimator):
@@ -261,7 +274,10 @@ def check_bounds_of_type(bounds, dtype):
 
 def warn_moved_rows(estimator, n_moved, rows, domain):
     """Warn of the number of values of rows that were moved into a domain, with the names of their columns."""
-    warn_out_of_domain(n_moved, math.prod(rows.shape), names=lambda: _columns_outside(estimator, rows, domain))
+    given = {"bounds": "wider bounds", "schema": "a wider schema"}
+    wider = next((words for name, words in given.items() if hasattr(estimator, name)), "a wider one")
+    where = partial(_columns_outside, estimator, rows, domain)
+    warn_out_of_domain(n_moved, math.prod(rows.shape), f"Declare {wider}", names=where)
 
 
 def _columns_outside(estimator, rows, domain):

@@ -23,7 +23,7 @@ from skldp.accounting.ledger._records import check_key
 from skldp.accounting.losses._region import region_of
 from skldp.domains._columns import check_column_names
 from skldp.domains._domain import Box, Domain
-from skldp.estimators._base import warn_moved_rows
+from skldp.estimators._base import LEDGER, warn_moved_rows
 from skldp.estimators._from_estimator import imputed_values, query_from_estimator
 from skldp.estimators._guarantee_mixin import GuaranteeMixin
 from skldp.estimators._ledgers import LedgerMixin, split_ids
@@ -183,7 +183,7 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
         "bounds": [None, *BOUNDS, Domain],
         "output_bounds": [None, *BOUNDS],
         "of_class": "no_validation",
-        "ledger": [None, PrivacyLedger],
+        "ledger": LEDGER,
         "ids": [None, str, NumberRange(Integral, 0, None, closed="left")],
         "rule": [StrOptions(set(RULES) - {"approximate"})],
         "tol": EPSILON,

@@ -223,9 +223,11 @@ class MechanismComparison(ResultTable):
         if not private:
             return f"No exact epsilon is at most {budget:g}: the features are not private."
         least, name = min((min(point.exact_epsilon for point in curve), name) for curve, name in private)
+        has_label = self.data.task == "classification" and self.settings.labels != "none"
+        twice = "--epsilons is spent once on the features and once on the label. " if has_label else ""
         return (
-            f"No exact epsilon is at most {budget:g}; the smallest is {least:.4g}, of {name}. Set smaller --epsilons; "
-            "mechanisms named -exact keep the stated epsilon."
+            f"No exact epsilon is at most {budget:g}; the smallest is {least:.4g}, of {name}. {twice}Set smaller "
+            "--epsilons; mechanisms named -exact keep the stated epsilon."
         )
 
     def _models(self) -> list[str]:

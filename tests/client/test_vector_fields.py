@@ -128,7 +128,7 @@ def test_a_forged_bound_is_refused(bound):
 
 
 def test_parameters_without_a_law_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="n_values must be a whole number from 2 to 65536"):
+    with pytest.raises(ValueError, match="n_values must be a whole number from 2 to 65,536"):
         VectorField.privunit("update", 65_537, 1.0, bound=1.0)
     for bound in (0, -1.0, float("inf"), "x", True):
         with pytest.raises(ValueError, match="bound must be a finite number > 0"):

@@ -222,7 +222,9 @@ def test_figures_are_a_table():
     ("call", "match"),
     [
         (lambda: TWO.precision(1), "n_people must be a whole number from 2"),
-        (lambda: TWO.precision(10**13), "n_people must be a whole number from 2"),
+        (lambda: TWO.precision(10**13), "n_people must be a whole number from 2 to 1,000,000,000,000; got"),
+        (lambda: TWO.precision(1e4), r"got 10000\.0, a float"),
+        (lambda: TWO.n_people_for("income", 1e-9), "must be reached by 1,000,000,000,000 people"),
         (lambda: TWO.precision(100, by="income"), r"by must be one of the categories \['region', 'sex'\]"),
         (lambda: TWO.precision(100, by="nothing"), "by must be one of the categories"),
         (lambda: pairs_policy(RandomizedResponse).precision(9, by="age"), r"by must be .* \['city', 'sex'\]"),
@@ -231,7 +233,6 @@ def test_figures_are_a_table():
         (lambda: TWO.n_people_for("nothing", 1.0), "The field of a precision must be one of"),
         (lambda: TWO.n_people_for("sex", 0.1, by="sex"), "The field of a precision must be one of"),
         (lambda: TWO.n_people_for("income", 0.0), "half_width must be"),
-        (lambda: TWO.n_people_for("income", 1e-9), "must be reached by"),
     ],
 )
 def test_what_cannot_be_planned_is_refused(call, match):

@@ -22,6 +22,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from skldp import NumericPrivatizer
 from skldp.accounting import PrivacyLedger
 from skldp.estimators._bayesian_filter import BayesianFilter
 from skldp.exceptions import (
@@ -397,7 +398,6 @@ def test_seeded_noise_repeats_and_differs_between_queries():
         ({"total_epsilon": True}, ValueError),
         ({"tol": 0.0}, ValueError),
         ({"rule": "renyi"}, ValueError),
-        ({"ledger": "a.ledger"}, ValueError),
         ({"bounds": (1, 0)}, ValueError),
         ({"bounds": ([0, 0, 0], [1, 1, 1])}, ValueError),
         ({"seed": -1}, ValueError),
@@ -406,6 +406,13 @@ def test_seeded_noise_repeats_and_differs_between_queries():
 def test_wrong_parameters_are_refused(parameters, error):
     with pytest.raises(error):
         fitted(**parameters)
+
+
+def test_the_error_for_a_path_says_how_to_make_a_ledger():
+    with pytest.raises(ValueError, match=r"must be None or a PrivacyLedger, such as PrivacyLedger\(epsilon, path="):
+        fitted(ledger="a.ledger")
+    with pytest.raises(ValueError, match=r"must be None or a PrivacyLedger"):
+        NumericPrivatizer(ledger="a.ledger").fit([[0.0]])
 
 
 @pytest.mark.parametrize("where", ["y", "sample_weight"])

@@ -233,7 +233,7 @@ def test_what_is_released_without_noise_supports_the_category(kind, k):
 @each
 @pytest.mark.parametrize("bad", [0, True, 2.0, 2**20 + 1])
 def test_refuses_a_bad_number_of_categories(kind, bad):
-    with pytest.raises(ValueError, match="n_classes must be a whole number from 1 to 1048576"):
+    with pytest.raises(ValueError, match="n_classes must be a whole number from 1 to 1,048,576"):
         kind(1.0, bad)
 
 

@@ -226,24 +226,24 @@ def test_the_headline_names_what_is_best_where_people_are_protected():
     published = compare_mechanisms(data, ["bitrand"], QUICK)
     least = min(point.exact_epsilon for point in published.curves["bitrand"])
     assert published.headline()[-1] == (
-        f"No exact epsilon is at most 4; the smallest is {least:.4g}, of bitrand. Set smaller --epsilons; mechanisms "
-        "named -exact keep the stated epsilon."
+        f"No exact epsilon is at most 4; the smallest is {least:.4g}, of bitrand. --epsilons is spent once on the "
+        "features and once on the label. Set smaller --epsilons; mechanisms named -exact keep the stated epsilon."
     )
 
 
 @pytest.mark.parametrize(
-    ("more", "least"),
+    ("more", "least", "why"),
     [
-        ({}, "8"),
-        ({"labels": "none", "epsilons": (9.0,)}, "9"),
+        ({}, "8", "--epsilons is spent once on the features and once on the label. "),
+        ({"labels": "none", "epsilons": (9.0,)}, "9", ""),
     ],
 )
-def test_the_headline_names_the_smallest_exact_epsilon(more, least):
+def test_the_headline_names_the_smallest_exact_epsilon(more, least, why):
     settings = replace(QUICK, **({"epsilons": (4.0,)} | more))
     found = compare_mechanisms(load_study_data("wine"), ["duchi", "bitrand"], settings)
     assert found.headline()[-1] == (
-        f"No exact epsilon is at most 4; the smallest is {least}, of duchi. Set smaller --epsilons; mechanisms named "
-        "-exact keep the stated epsilon."
+        f"No exact epsilon is at most 4; the smallest is {least}, of duchi. {why}Set smaller --epsilons; mechanisms "
+        "named -exact keep the stated epsilon."
     )
 
 

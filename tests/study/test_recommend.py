@@ -252,8 +252,8 @@ def test_it_prints_as_a_short_table():
         (TABLE[0], "means", {}, "two dimensions"),
         (TABLE, "means", {"epsilon": 0}, "epsilon"),
         (TABLE, "means", {"n_people": 0}, "n_people"),
-        (TABLE, "means", {"n_people": 10**400}, "n_people must be a whole number from 1 to 1000000000000"),
-        (PEOPLE, "questions", {"n_questions": 10**400}, "n_questions must be a whole number from 1 to 1000000000000"),
+        (TABLE, "means", {"n_people": 10**400}, "n_people must be a whole number from 1 to 1,000,000,000,000"),
+        (PEOPLE, "questions", {"n_questions": 10**400}, "n_questions must be a whole number from 1 to 1,000,000"),
     ],
 )
 def test_what_does_not_fit_is_refused(schema, task, given, message):
