@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._arrays import Floats
-from skldp.learning._constants import LEVELS_SHARE, LOG_ODDS, PREPARATION_SHARE
+from skldp.learning._constants import LEVELS_SHARE, LOG_ODDS, N_COHORTS, PREPARATION_SHARE
 from skldp.learning._likelihood import Likelihood, normal_people
-from skldp.learning._linear_protocol import N_COHORTS, STEPS_OF_FEATURES, LinearProtocol
+from skldp.learning._linear_protocol import STEPS_OF_FEATURES, LinearProtocol
 from skldp.learning._posterior import Gradients, positive_means, posterior
 from skldp.learning._protocol import Question, Shares, by_name, split_evenly
 from skldp.learning._reports import Report

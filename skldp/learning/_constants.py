@@ -1,4 +1,9 @@
-"""Tuned constants of the protocols, each with its unit, its derivation, and what breaks without it."""
+"""Tuned constants of the protocols, each with its unit, its derivation, and what breaks without it.
+
+Those of one protocol alone come last. Grids, floors of divisors and limits of documents are where they are used.
+"""
+
+import math
 
 # Fraction of people, or of a cohort. A level has an error of a few percent from some hundred people. Less: tails stay
 # unseen. More: all other estimates lose people.
@@ -32,3 +37,37 @@ USUAL_BIAS = 0.03
 LEAST_VARIANCE = 0.3
 # Sufficiency, and people for each number of a record, below which noise or sampling exceeds what a regression learns.
 LEAST_SUFFICIENCY, LEAST_PER_NUMBER = 3.0, 5
+# Cohorts of gradients. Fewer: the model at which people report is far from the last one. More: each has more noise.
+N_COHORTS = 20
+# Most cohorts of products, each of which whitens the next one, and the squared largest eigenvalue of the noise of one.
+# Smaller: cohorts are few, and directions stay hidden. Larger: features are whitened by noise.
+MOST_STAGES, NOISE_OF_STAGE = 6, 3.0
+# Prior variances of a correlation and of a square of whitened terms, whose second moments are about 1. Smaller:
+# correlated features are learnt late. Larger: their noise enters the model.
+CORRELATION, SQUARE = 0.02, 0.25
+# Standard deviation of the logarithm of a norm's scale about the expected one: a factor of two. Smaller: wide bounds
+# mislead radii. Larger: so does noise.
+LOG_SPREAD = math.log(2)
+# Most degrees of freedom of the expected distribution of a norm, since features may be correlated. Fewer: tails of many
+# features are expected to be long.
+MOST_DEGREES = 4
+
+# Moments: fraction of a cohort that reports levels of products. Less: what they miss is cut off, and the next whitening
+# enlarges it.
+SHARE_OF_LEVELS = 0.2
+# Moments: the constant, in units of the root of the number of terms. Smaller: means are noise. Larger: second moments
+# are.
+CONSTANT = 0.45
+# Moments and discriminant: sufficiency below which the noise of products, or of the tensor, exceeds their signal.
+SUFFICIENCY_OF_MOMENTS, SUFFICIENCY_OF_DISCRIMINANT = 8.0, 0.5
+# Discriminant: sufficiency for each term from which people report products. Smaller: they take people from the means.
+PRODUCTS_PAY = 100.0
+
+# Inference: cohorts of the two Newton steps, whose scatter is their error: 48 degrees of freedom widen intervals by 3%.
+# Fewer in the first step: the second one starts far from the truth. More: it takes back less.
+N_NEWTON_COHORTS = 10, 40
+# Inference: largest noise of second moments of 1. At the typical norm of products: above it, hardly any table has
+# intervals. At their radius: at a half, second moments of 1 stand out of the noise by two of their own errors.
+MOST_NOISE = 1 / 8, 1 / 2
+# Inference: largest bias of a gradient, in standard errors of its noise, which intervals count: the smaller, the wider.
+GRADIENT_CUT = 0.05

@@ -7,7 +7,14 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._arrays import Floats, as_numbers, kind_of
-from skldp.learning._constants import EXPECTED_DEVIATION, LEAST_VARIANCE, LEVELS_SHARE, PRODUCTS_SHARE
+from skldp.learning._constants import (
+    EXPECTED_DEVIATION,
+    LEAST_VARIANCE,
+    LEVELS_SHARE,
+    PRODUCTS_PAY,
+    PRODUCTS_SHARE,
+    SUFFICIENCY_OF_DISCRIMINANT,
+)
 from skldp.learning._levels import NormLevels, shares_of_levels
 from skldp.learning._linear_rule import (
     expected_means,
@@ -24,8 +31,6 @@ from skldp.learning._reports import Report
 from skldp.learning._tasks import N_LEVELS, Task, noise_variance
 from skldp.learning._vectors import contrasts, symmetric_matrix
 
-# Products are asked for from this sufficiency of a regression on, in units of its terms.
-_PRODUCTS_PAY = 100.0
 # Smallest eigenvalue of public vectors that counts as a direction.
 _NOTHING = 1e-9
 # Error of shares of levels that are public.
@@ -45,8 +50,7 @@ class DiscriminantProtocol(Protocol):
     divided by the square root of its standard deviation, halfway between the raw and the whitened vector.
     """
 
-    # Below this sufficiency the noise of the tensor exceeds its signal.
-    least_sufficiency = 0.5
+    least_sufficiency = SUFFICIENCY_OF_DISCRIMINANT
     _stays_open = "tensor"
 
     _arguments = ("n_features", "n_people", "n_classes", "epsilon", "in_ball")
@@ -152,7 +156,7 @@ class DiscriminantProtocol(Protocol):
                 noise = d * noise_variance(d, self.epsilon) / n
                 share = np.clip(math.sqrt(noise**2 + noise) - noise, LEVELS_SHARE, PRODUCTS_SHARE)
                 steps += [("center_levels", int(LEVELS_SHARE * n)), ("center", int(share * n))]
-            whitened = d > 1 and super().sufficiency >= _PRODUCTS_PAY * (d + 1)
+            whitened = d > 1 and super().sufficiency >= PRODUCTS_PAY * (d + 1)
             if whitened:
                 n_levels = int(LEVELS_SHARE * n)
                 steps += [("products_levels", n_levels), ("products", int(PRODUCTS_SHARE * n) - n_levels)]

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from skldp._arrays import Floats
-from skldp.learning._constants import LEAST_PER_NUMBER, LEVELS_SHARE
+from skldp.learning._constants import GRADIENT_CUT, LEAST_PER_NUMBER, LEVELS_SHARE, MOST_NOISE, N_NEWTON_COHORTS
 from skldp.learning._levels import NormLevels
 from skldp.learning._linear_protocol import Products
 from skldp.learning._posterior import Moments, combine_moments, positive_means
@@ -17,16 +17,8 @@ from skldp.learning._tasks import Task, noise_variance
 from skldp.learning._uncertainty import Estimate, inverse_where_known, newton_steps, semicircle
 from skldp.learning._vectors import n_products
 
-# Cohorts of the two Newton steps, whose scatter is their error: 48 degrees of freedom widen intervals by 3%. Fewer in
-# the first step: the second one starts far from the truth. More: it takes back less.
-_N_COHORTS = 10, 40
 # Largest mean truncation of second moments of 1: what the second step takes back, a third.
-_MOST_CUT = 2 * _N_COHORTS[0] / (2 * _N_COHORTS[0] + _N_COHORTS[1])
-# Largest noise of second moments of 1. At the typical norm of products: above it, hardly any table has intervals. At
-# their radius: at a half, second moments of 1 stand out of the noise by two of their own errors.
-_MOST_NOISE = 1 / 8, 1 / 2
-# Largest bias of a gradient, in standard errors of its noise, which intervals count: the smaller, the wider.
-_GRADIENT_CUT = 0.05
+_MOST_CUT = 2 * N_NEWTON_COHORTS[0] / (2 * N_NEWTON_COHORTS[0] + N_NEWTON_COHORTS[1])
 
 _WAY_OUT = "It takes more people, fewer features or tighter bounds."
 
@@ -53,8 +45,8 @@ class InferenceProtocol(RegressionProtocol):
     @property
     def n_needed_for_errors(self) -> int:
         """Number of people from which errors are estimated."""
-        noise = self.n_terms * noise_of_moments(self.n_terms, self.epsilon, 1) / _MOST_NOISE[0]
-        least = LEAST_PER_NUMBER * max(sum(_N_COHORTS) / 0.4, self.n_terms / 0.2)
+        noise = self.n_terms * noise_of_moments(self.n_terms, self.epsilon, 1) / MOST_NOISE[0]
+        least = LEAST_PER_NUMBER * max(sum(N_NEWTON_COHORTS) / 0.4, self.n_terms / 0.2)
         return math.ceil(max(noise**2 / (0.4 - 5 * LEVELS_SHARE), least))
 
     @property
@@ -114,7 +106,7 @@ class InferenceProtocol(RegressionProtocol):
             state["first"],
             state["second"],
             self._task_of("second").standard_error(1) ** 2,
-            _GRADIENT_CUT,
+            GRADIENT_CUT,
         )
 
     @property
@@ -149,7 +141,7 @@ class InferenceProtocol(RegressionProtocol):
         model = RegressionProtocol(**self._settings() | {"n_people": fifth, "kind": "rounds"})._steps
         model = [(name, people) for name, people in model if not name.startswith(("products", "residual"))]
         # Nothing corrects what gradients lose to clipping: more people report their levels.
-        names = ["first"] * _N_COHORTS[0] + ["second"] * _N_COHORTS[1]
+        names = ["first"] * N_NEWTON_COHORTS[0] + ["second"] * N_NEWTON_COHORTS[1]
         newton = [*zip(names, split_evenly(2 * fifth, len(names)), strict=True)]
         left = n - sum(people for _, people in model + newton) - 3 * n_levels
         first = [name for name, _ in model].index("gradient_levels")
@@ -169,7 +161,7 @@ class _Moments(Products[InferenceProtocol]):
         people, k = max(1, protocol._people_of("moments")), protocol.n_terms
         noise = protocol._noise_of(n_products(k), "moments") * math.sqrt(k / n_products(k))
         best = self.levels(protocol).radius_of_moments(noise, 1.0)
-        return min(best, _MOST_NOISE[1] / noise_of_moments(k, protocol.epsilon, people))
+        return min(best, MOST_NOISE[1] / noise_of_moments(k, protocol.epsilon, people))
 
     def learn(self, protocol: InferenceProtocol, task: Task, report: Report) -> None:
         state = protocol._state
@@ -197,7 +189,7 @@ class _Newton(Question[InferenceProtocol]):
     def radius(self, protocol: InferenceProtocol) -> float:
         people = max(1, protocol._people_of("first") + protocol._people_of("second"))
         noise = math.sqrt(noise_variance(protocol.n_terms, protocol.epsilon) / people)
-        return protocol._gradient_levels().radius_within(_GRADIENT_CUT, noise)
+        return protocol._gradient_levels().radius_within(GRADIENT_CUT, noise)
 
     def learn(self, protocol: InferenceProtocol, task: Task, report: Report) -> None:
         state = protocol._state

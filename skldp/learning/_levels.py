@@ -1,6 +1,5 @@
 r"""Distribution of the norms of a task's vectors, and the radius that follows from it."""
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -11,16 +10,12 @@ import numpy.typing as npt
 from scipy import special
 
 from skldp._arrays import Floats
-from skldp.learning._constants import DETECTED, USUAL_BIAS
+from skldp.learning._constants import DETECTED, LOG_SPREAD, MOST_DEGREES, USUAL_BIAS
 from skldp.learning._posterior import positive_means
 from skldp.learning._tasks import N_LEVELS
 
-# Standard deviation of the logarithm of the reference's scale about the expected one: a factor of two.
-_LOG_SPREAD = math.log(2)
 # Scales of the reference, relative to the top of the levels, four for each factor of two.
 _SCALES = 2.0 ** (-np.arange(-4, 4 * N_LEVELS + 1) / 4)
-# Most degrees of freedom of a reference: features may be correlated.
-_MOST_DEGREES = 4
 # Powers of the part of a reference beyond its root mean square: tails of a normal and of an exponential distribution.
 _TAILS = (1, 2)
 
@@ -28,7 +23,7 @@ _TAILS = (1, 2)
 @lru_cache(maxsize=16)
 def _references(degrees: int) -> Floats:
     """Shares of the levels for each tail and scale of a chi distribution with root mean square 1."""
-    degrees = min(degrees, _MOST_DEGREES)
+    degrees = min(degrees, MOST_DEGREES)
     quantiles = np.sqrt(special.gammaincinv(degrees / 2, (np.arange(200) + 0.5) / 200) * 2 / degrees)
     tails = [np.where(quantiles > 1, quantiles**power, quantiles) for power in _TAILS]
     return np.vstack([shares_of_levels(one / np.sqrt((one**2).mean()) * _SCALES[:, None], 1.0) for one in tails])
@@ -82,7 +77,7 @@ class NormLevels:
         references = _references(self.degrees)
         variances = self.error**2 + references / self.n_people
         misfit = ((self.shares - references) ** 2 / variances).sum(axis=1)
-        misfit += np.tile(np.log(_SCALES * self.top / self.expected) / _LOG_SPREAD, len(_TAILS)) ** 2
+        misfit += np.tile(np.log(_SCALES * self.top / self.expected) / LOG_SPREAD, len(_TAILS)) ** 2
         weights = np.exp(-(misfit - misfit.min()) / 2)
         return weights / weights.sum()
 
@@ -129,7 +124,7 @@ class NormLevels:
 
     def kept(self, radius: float) -> float:
         """Fraction of people within a radius: that of an error which shortened gradients still show."""
-        return float(self._distribution[0] @ np.clip(np.log2(radius / self._levels) + 0.5, 0, 1))
+        return max(1e-9, float(self._distribution[0] @ np.clip(np.log2(radius / self._levels) + 0.5, 0, 1)))
 
     def shortened(self, radius: float) -> float:
         """Mean factor by which vectors are shortened."""
@@ -175,7 +170,7 @@ class NormLevels:
         return float(shares @ self._levels**2 / (shares @ self._levels) ** 2)
 
     def _best(self, noise: float, of_reference: float, shown: Callable[[float], float]) -> float:
-        return min(self._radii, key=lambda r: np.hypot(noise * r, self.bias(r, of_reference)) / max(shown(r), 1e-9))
+        return min(self._radii, key=lambda r: np.hypot(noise * r, self.bias(r, of_reference)) / shown(r))
 
 
 def pooled(before: dict[str, Any] | None, top: float, shares: Floats, n_people: int) -> dict[str, Any]:

@@ -7,13 +7,17 @@ import numpy as np
 
 from skldp._arrays import Floats
 from skldp.learning._constants import (
+    CORRELATION,
     DETECTED,
     EXPECTED_DEVIATION,
     LEAST_PER_NUMBER,
     LEAST_VARIANCE,
     LEVELS_SHARE,
+    MOST_STAGES,
+    NOISE_OF_STAGE,
     PREPARATION_SHARE,
     PRODUCTS_SHARE,
+    SQUARE,
 )
 from skldp.learning._levels import NormLevels
 from skldp.learning._posterior import (
@@ -30,14 +34,6 @@ from skldp.learning._tasks import Task
 from skldp.learning._vectors import n_products, symmetric_matrix
 
 P = TypeVar("P", bound="LinearProtocol")
-
-# Cohorts of gradients.
-N_COHORTS = 20
-# Most cohorts of products, each of which whitens the next one, and the squared largest eigenvalue of the noise of one:
-# at a smaller one they are few, and directions stay hidden. At a larger one they are whitened by noise.
-_MOST_STAGES, _NOISE_OF_STAGE = 6, 3.0
-# Prior of the whitened second moments: variance of a correlation, and of a square.
-_CORRELATION, _SQUARE = 0.02, 0.25
 
 
 class LinearProtocol(Protocol):
@@ -84,8 +80,8 @@ class LinearProtocol(Protocol):
         share = 1.0 if all_products else PRODUCTS_SHARE / (1 + noise)
         people = int(share * left)
         # Noise and the number of levels limit the stages. Without a stage, all features keep the common width.
-        most = min(_MOST_STAGES, int(LEVELS_SHARE * people / LEAST_PER_NUMBER))
-        n_stages = min(most, round(_NOISE_OF_STAGE * share / noise))
+        most = min(MOST_STAGES, int(LEVELS_SHARE * people / LEAST_PER_NUMBER))
+        n_stages = min(most, round(NOISE_OF_STAGE * share / noise))
         for cohort in split_evenly(people, n_stages or int(all_products)):
             n_levels = int(share_of_levels * cohort)
             steps += [("products_levels", n_levels), ("products", cohort - n_levels)]
@@ -113,7 +109,7 @@ class LinearProtocol(Protocol):
         state = self._state
         rows_of_prior = np.eye(self.n_terms) / state["width"]
         reports = [Moments(*map(np.array, one)) for one in state["moments"][:n_reports]]
-        correlation, square = _CORRELATION, _SQUARE
+        correlation, square = CORRELATION, SQUARE
         if reports:
             # The spread of what was reported about what is expected.
             reported = combine_moments(rows_of_prior, reports)
@@ -126,7 +122,7 @@ class LinearProtocol(Protocol):
         expected = np.eye(self.n_terms)
         variances = np.where(expected == 1, square, correlation)
         rows_of_prior[0, 0] = 1.0
-        variances[0] = variances[:, 0] = _CORRELATION + min(1.0, state["center_error"] / state["width"] ** 2)
+        variances[0] = variances[:, 0] = CORRELATION + min(1.0, state["center_error"] / state["width"] ** 2)
         found = combine_moments(rows, [Moments(rows_of_prior, expected, variances), *reports])
         if not rows[0, 1:].any():
             # The constant is known.

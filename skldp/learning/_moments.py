@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._arrays import Floats
+from skldp.learning._constants import CONSTANT, SHARE_OF_LEVELS, SUFFICIENCY_OF_MOMENTS
 from skldp.learning._levels import NormLevels
 from skldp.learning._linear_protocol import STEPS_OF_FEATURES, LinearProtocol, Products
 from skldp.learning._moment_estimates import MomentEstimates, ReleasedProducts
@@ -14,11 +15,6 @@ from skldp.learning._protocol import by_name, sufficiency
 from skldp.learning._reports import Report
 from skldp.learning._tasks import Task
 from skldp.learning._vectors import n_products, symmetric_matrix
-
-# Fraction of a cohort that reports levels of products. What they miss is cut off, and the next whitening enlarges it.
-_SHARE_OF_LEVELS = 0.2
-# Constant, in units of the root of the number of terms. Smaller: means are noise. Larger: second moments are.
-_CONSTANT = 0.45
 
 
 class MomentsProtocol(LinearProtocol):
@@ -60,8 +56,9 @@ class MomentsProtocol(LinearProtocol):
     """
 
     _arguments = ("n_features", "n_people", "epsilon")
-    least_sufficiency = 8.0
+    least_sufficiency = SUFFICIENCY_OF_MOMENTS
     _least_per_number = 0
+
     def __init__(
         self, n_features: int, n_people: int, *, epsilon: float, low: npt.ArrayLike, high: npt.ArrayLike
     ) -> None:
@@ -74,7 +71,7 @@ class MomentsProtocol(LinearProtocol):
     @property
     def _constant(self) -> float:
         # Products with it are the means.
-        return max(1.0, _CONSTANT * math.sqrt(self.n_terms))
+        return max(1.0, CONSTANT * math.sqrt(self.n_terms))
 
     @property
     def sufficiency(self) -> float:
@@ -116,9 +113,9 @@ class MomentsProtocol(LinearProtocol):
         n = self.n_people
         if not self.is_enough:
             return [("center_levels", n // 5), ("center", n - n // 5)]
-        steps = self._plan_of_features(n, share_of_levels=_SHARE_OF_LEVELS)
+        steps = self._plan_of_features(n, share_of_levels=SHARE_OF_LEVELS)
         left = n - sum(people for _, people in steps)
-        n_levels = int(_SHARE_OF_LEVELS * left)
+        n_levels = int(SHARE_OF_LEVELS * left)
         return [*steps, ("products_levels", n_levels), ("products", left - n_levels)]
 
 

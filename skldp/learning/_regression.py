@@ -9,15 +9,19 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._arrays import Floats
-from skldp.learning._constants import DETECTED, EVEN_CHANCE, EXPECTED_DEVIATION, LEVELS_SHARE, PREPARATION_SHARE
-from skldp.learning._linear_protocol import N_COHORTS, STEPS_OF_FEATURES, LinearProtocol, Products
+from skldp.learning._constants import (
+    DETECTED,
+    EVEN_CHANCE,
+    EXPECTED_DEVIATION,
+    LEVELS_SHARE,
+    N_COHORTS,
+    PREPARATION_SHARE,
+)
+from skldp.learning._linear_protocol import STEPS_OF_FEATURES, LinearProtocol, Products
 from skldp.learning._posterior import Gradients, posterior, shrunk_means
 from skldp.learning._protocol import Question, by_name, split_evenly
 from skldp.learning._reports import Report
 from skldp.learning._tasks import Task, number_variance
-
-# Smallest fraction of an error that clipped gradients are taken to show.
-_LEAST_KEPT = 0.05
 
 
 class RegressionProtocol(LinearProtocol):
@@ -223,7 +227,7 @@ class _Target(Question[RegressionProtocol]):
 
     def learn(self, protocol: RegressionProtocol, task: Task, report: Report) -> None:
         state = protocol._state
-        kept = max(_LEAST_KEPT, self.levels(protocol).kept(task.radius)) if "target" in state["levels"] else 1.0
+        kept = self.levels(protocol).kept(task.radius) if "target" in state["levels"] else 1.0
         sampled = min(task.radius, state["deviation"]) ** 2 / report.n_people
         error = (task.standard_error(report.n_people) ** 2 + sampled) / kept**2
         weight = state["target_error"] / (state["target_error"] + error)
@@ -273,7 +277,7 @@ class _Gradient(Question[RegressionProtocol]):
         sampled = levels.sampling_variance(task.radius, protocol.n_terms * report.n_people)
         noise = math.sqrt(task.standard_error(report.n_people) ** 2 + sampled)
         mean = task.mean(report)[: protocol.n_terms]
-        protocol._learn(mean, noise, max(_LEAST_KEPT, levels.kept(task.radius)))
+        protocol._learn(mean, noise, levels.kept(task.radius))
 
     def expected(self, protocol: RegressionProtocol) -> tuple[float, int]:
         return math.sqrt(protocol.n_terms) * protocol._state["deviation"], 1

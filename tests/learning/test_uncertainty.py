@@ -126,7 +126,7 @@ def test_what_may_be_cut_off_counts_as_an_error_in_units_of_the_noise():
 def test_the_edge_is_that_of_noises_eigenvalues():
     k = 200
     variances = (1 + np.eye(k)) / 2
-    upper = np.triu(RNG.standard_normal((k, k)) * np.sqrt(variances))
+    upper = np.triu(np.random.default_rng(0).standard_normal((k, k)) * np.sqrt(variances))
     noise = upper + np.triu(upper, 1).T
     assert module.semicircle(variances) == pytest.approx(np.linalg.eigvalsh(noise)[-1], rel=0.05)
     # The mean of so many products has that noise, for a radius of one over its standard error.
