@@ -1,7 +1,4 @@
-"""Tuned constants of the protocols, each with its unit, its derivation, and what breaks without it.
-
-Those of one protocol alone come last. Grids, floors of divisors and limits of documents are where they are used.
-"""
+"""Tuned constants of the protocols, each with its unit, its derivation, and what breaks without it."""
 
 import math
 
@@ -45,18 +42,14 @@ MOST_STAGES, NOISE_OF_STAGE = 6, 3.0
 # Prior variances of a correlation and of a square of whitened terms, whose second moments are about 1. Smaller:
 # correlated features are learnt late. Larger: their noise enters the model.
 CORRELATION, SQUARE = 0.02, 0.25
-# Standard deviation of the logarithm of a norm's scale about the expected one: a factor of two. Smaller: wide bounds
-# mislead radii. Larger: so does noise.
+# Deviation of a norm's log scale about the expected one. Smaller: wide bounds mislead radii. Larger: noise does.
 LOG_SPREAD = math.log(2)
-# Most degrees of freedom of the expected distribution of a norm, since features may be correlated. Fewer: tails of many
-# features are expected to be long.
+# Most degrees of freedom of an expected norm, since features may be correlated. Fewer: long tails are expected.
 MOST_DEGREES = 4
 
-# Moments: fraction of a cohort that reports levels of products. Less: what they miss is cut off, and the next whitening
-# enlarges it.
+# Moments: fraction of a cohort that reports levels of products. Less: whitening enlarges what is cut off.
 SHARE_OF_LEVELS = 0.2
-# Moments: the constant, in units of the root of the number of terms. Smaller: means are noise. Larger: second moments
-# are.
+# Moments: the constant, in units of the root of the number of terms. Smaller: means are noise. Larger: products are.
 CONSTANT = 0.45
 # Moments and discriminant: sufficiency below which the noise of products, or of the tensor, exceeds their signal.
 SUFFICIENCY_OF_MOMENTS, SUFFICIENCY_OF_DISCRIMINANT = 8.0, 0.5

@@ -199,9 +199,7 @@ class DiscriminantProtocol(Protocol):
         k, axes, variances = state["n_directions"], np.array(state["axes"]), state["variances"]
         means = contrasts(self.n_classes) @ tensor / shares[:, None]
         noise = np.repeat((error**2 * (1 - 1 / self.n_classes) / shares**2)[:, None], k, axis=1)
-        levels = self._levels_about("spread")
-        # People whom noise may hide make rows vary as much as expected, at most.
-        square = max(levels.scale, min(levels.scale_with_hidden, levels.expected)) ** 2
+        square = self._levels_about("spread").scale_with_hidden ** 2
         if self._inside is not None:
             points = self._public_points(self._inside)
             weights, intercepts = self_trained(points, means, noise, np.array(variances), shares)

@@ -108,10 +108,10 @@ class NormLevels:
 
     @property
     def scale_with_hidden(self) -> float:
-        """Root mean square of the norms, with the expected squares of the people whom noise may hide."""
+        """Root mean square of the norms; people whom noise may hide make it as large as expected, at most."""
         reference = self._weights @ _references(self.degrees)
         hidden = positive_means(self.shares - reference, self._errors(reference, 1))
-        return float(np.hypot(self.scale, np.sqrt(hidden @ self._levels**2)))
+        return max(self.scale, min(float(np.hypot(self.scale, np.sqrt(hidden @ self._levels**2))), self.expected))
 
     @property
     def detectable(self) -> float:

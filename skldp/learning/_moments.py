@@ -106,8 +106,7 @@ class MomentsProtocol(LinearProtocol):
         return MomentEstimates(np.clip(location, self._box.low[:-1], self._box.high[:-1]), raw, covariance, law)
 
     def _size_of(self, levels: NormLevels) -> float:
-        # People whom noise may hide make columns vary as much as expected, at most.
-        return max(levels.scale, min(levels.scale_with_hidden, levels.expected))
+        return levels.scale_with_hidden
 
     def _plan(self) -> list[tuple[str, int]]:
         n = self.n_people

@@ -134,8 +134,7 @@ class RegressionProtocol(LinearProtocol):
         last = self._plan_of_residual()
         steps += self._plan_of_features(n - sum(people for _, people in steps + last), all_products=once)
         if once:
-            # The last task stays open.
-            steps[-2:-2] = last
+            steps[-2:-2] = last  # The last task stays open.
         else:
             steps.append(("gradient_levels", int(LEVELS_SHARE * n)))
             for people in split_evenly(n - sum(people for _, people in steps + last), N_COHORTS):
@@ -154,17 +153,10 @@ class RegressionProtocol(LinearProtocol):
         """Return the steps for the target's mean: within the bounds, then about it."""
         people = int(share * n_people)
         n_levels = int(min(LEVELS_SHARE * n_people, people / 2))
-        first = (people - n_levels) // 2
-        second = ("target", people - n_levels - first)
-        if share == 1:
-            return [("target", first), ("target_levels", n_levels), second]
+        first, second = split_evenly(people - n_levels, 2)
         # The second levels are about a better centre.
-        return [
-            ("target", first),
-            ("target_levels", n_levels // 2),
-            second,
-            ("target_levels", n_levels - n_levels // 2),
-        ]
+        before, after = split_evenly(n_levels, 2)
+        return [("target", first), ("target_levels", before), ("target", second), ("target_levels", after)]
 
     def _residual(self) -> Floats:
         """Return the functional of the residual at the model at which people report."""
@@ -292,8 +284,7 @@ class _Residual(Question[RegressionProtocol]):
         return protocol._residual()[None], "linear"
 
     def radius(self, protocol: RegressionProtocol) -> float:
-        # The farthest bound from the mean.
-        return 1.0 + abs(float(protocol._state["center"][-1]))
+        return 1.0 + abs(float(protocol._state["center"][-1]))  # To the farthest bound.
 
     def learn(self, protocol: RegressionProtocol, task: Task, report: Report) -> None:
         state = protocol._state
