@@ -248,7 +248,7 @@ def test_people_tell_how_much_products_are_cut_off(share, monkeypatch):
     assert len(true) == 3
     # Levels are powers of two: a norm between two of them counts at both, which is more where the radius is close.
     bounds = [cut[0][0] for _, cut, _ in learnt._state["cuts"]]
-    assert 0.7 * np.mean(true) - 0.1 < np.mean(bounds) < 3 * np.mean(true) + 0.1
+    assert 0.7 * np.mean(true) - 0.1 < np.mean(bounds) < 3 * np.mean(true) + 0.2
 
 
 def test_a_category_of_few_people_that_may_be_cut_off_has_no_intervals():
