@@ -5,8 +5,8 @@ import math
 # Fraction of people, or of a cohort. A level has an error of a few percent from some hundred people. Less: tails stay
 # unseen. More: all other estimates lose people.
 LEVELS_SHARE = 0.03
-# Fraction of people in one step before the main one, such as a mean that later questions are relative to: its error is
-# below that of the main step. Less: centres and whitenings are noise. More: the main step loses people.
+# Fraction of people in one step besides the main one, such as a mean that later questions are relative to: its error is
+# below that of the main step. Less: centres and mean residuals are noise. More: the main step loses people.
 PREPARATION_SHARE = 0.05
 # Fraction of people for products before the main step, as many as the square of the terms. Less: directions that matter
 # stay hidden.
@@ -23,8 +23,8 @@ EVEN_CHANCE = 1 / 2
 # Prior probability that classes are as frequent. Smaller: noise decides among the classes of balanced tables. Larger:
 # rare classes are seen later.
 EQUAL_CLASSES = 0.9
-# Standard errors of a share or a spread that replaces what is expected: one chance in 16,000. Smaller: noise is taken
-# for a tail. Larger: rare records are seen later.
+# Standard errors of a share, spread or mean that replaces what is expected: one chance in 16,000. Smaller: noise is
+# taken for a tail. Larger: rare records are seen later.
 DETECTED = 4.0
 # Fraction of what an expected distribution loses to clipping that counts as bias, since its errors are nearly
 # symmetric. Smaller: radii stay tight for more people.

@@ -27,9 +27,9 @@ class InferenceProtocol(RegressionProtocol):
     r"""Interactive protocol of linear regression with standard errors of its coefficients, the same for every kind.
 
     Two fifths of the people report products of the terms, in three stages that whiten them, or levels. A fifth learn by
-    gradients, as in a :class:`RegressionProtocol`. The others report gradients :math:`P'x (y - x'\beta)` in fifty
-    cohorts: ten at the model, and forty after a Newton step. Their scatter is the error of the two steps
-    (``newton_steps``), whose Hessian is the mean of all products.
+    gradients, as in a :class:`RegressionProtocol` without its last question. The others report gradients
+    :math:`P'x (y - x'\beta)` in fifty cohorts: ten at the model, and forty after a Newton step. Their scatter is the
+    error of the two steps (``newton_steps``), whose Hessian is the mean of all products.
 
     The intervals are for least squares of records clipped to their bounds. The bias of clipped gradients, by the
     reported levels, is at most a twentieth of the standard error from noise, and counted. A tail of fewer people than

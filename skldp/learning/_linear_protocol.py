@@ -46,7 +46,7 @@ class LinearProtocol(Protocol):
 
     @property
     def _constant(self) -> float:
-        """Constant beside terms of second moments of about 1."""
+        """Weight of the constant in reported products and gradients; that of a whitened feature is about 1."""
         return 1.0
 
     def _state_of_features(self) -> dict[str, Any]:

@@ -70,7 +70,7 @@ class MomentsProtocol(LinearProtocol):
 
     @property
     def _constant(self) -> float:
-        # Products with it are the means.
+        """Weight of the constant, whose products with the columns are their means."""
         return max(1.0, CONSTANT * math.sqrt(self.n_terms))
 
     @property

@@ -127,18 +127,14 @@ def positive_means(values: Floats, error: Floats | float) -> Floats:
     return np.maximum(means, 0)
 
 
-def shrunk_means(values: Floats, errors: Floats | float, chance_of_none: float = 0.0) -> tuple[Floats, Floats]:
+def shrunk_means(values: Floats, errors: Floats | float) -> tuple[Floats, Floats]:
     """Return posterior means and variances of numbers in [-1, 1], which have a normal prior of unknown scale around 0.
 
-    Shapes: values (n,), errors (n,) or (); returns (n,), (n,). The scale is 0 with a given probability.
+    Shapes: values (n,), errors (n,) or (); returns (n,), (n,).
     """
-    spread, chances = _SPREADS, np.full(len(_SPREADS), (1 - chance_of_none) / len(_SPREADS))
-    if chance_of_none:
-        spread, chances = np.append(spread, 0.0), np.append(chances, chance_of_none)
-    noise, spread = np.square(errors), spread[:, None]
-    squares = (np.log(spread + noise) + values**2 / (spread + noise)) * np.ones(len(values))
-    weights = special.softmax(np.log(chances) - squares.sum(axis=1) / 2)
-    kept = weights @ (spread / (spread + noise) * np.ones(len(values)))
+    noise, spread = np.square(errors), _SPREADS[:, None]
+    logs = -((np.log(spread + noise) + values**2 / (spread + noise)) / 2 * np.ones(len(values))).sum(axis=1)
+    kept = special.softmax(logs) @ (spread / (spread + noise) * np.ones(len(values)))
     return kept * values, kept * noise
 
 

@@ -11,14 +11,13 @@ import numpy.typing as npt
 from skldp._arrays import Floats
 from skldp.learning._constants import (
     DETECTED,
-    EVEN_CHANCE,
     EXPECTED_DEVIATION,
     LEVELS_SHARE,
     N_COHORTS,
     PREPARATION_SHARE,
 )
 from skldp.learning._linear_protocol import STEPS_OF_FEATURES, LinearProtocol, Products
-from skldp.learning._posterior import Gradients, posterior, shrunk_means
+from skldp.learning._posterior import Gradients, posterior
 from skldp.learning._protocol import Question, by_name, split_evenly
 from skldp.learning._reports import Report
 from skldp.learning._tasks import Task, number_variance
@@ -46,10 +45,9 @@ class RegressionProtocol(LinearProtocol):
     -----
     People report the mean of a number or vector, products of the terms and the residual, a gradient at the current
     model, or the level of the norm of any of these, which decides the radius (``NormLevels``): the bias of clipping
-    vanishes as people grow. All products and gradients enter one linear-Gaussian update (``posterior``). A twentieth of
-    the people report the residual, a number without such a radius. The part of its mean that its error does not explain
-    is what clipping took from the constant, which gets it back. Where that error would exceed a quarter of the expected
-    deviation, nobody is asked.
+    vanishes as people grow. All products and gradients enter one linear-Gaussian update (``posterior``). If people are
+    enough for it, a twentieth of them report the residual, clipped to the farthest bound alone. Where its mean differs
+    from that of the model by four standard errors, the constant is corrected.
 
     References
     ----------
@@ -114,14 +112,17 @@ class RegressionProtocol(LinearProtocol):
         return float(self._box.center[-1] + self._box.radius[-1] * at_origin)
 
     def _model(self) -> Floats:
-        """Return the estimate, whose constant has back what clipping took from it, by the reported mean residual."""
-        model = np.array(self._state["beta"])
-        if self._state["residual"] is not None:
-            asked_at, reported, error = self._state["residual"]
+        """Return the estimate, its constant corrected where the reported mean residual contradicts it."""
+        state, model = self._state, np.array(self._state["beta"])
+        if state["residual"] is not None:
+            asked_at, reported, error = state["residual"]
             rows = self._rows()
-            means = np.linalg.solve(rows, self._expected_moments(rows)[0][:, 0]) / rows[0, 0]
+            means = np.linalg.solve(rows, self._expected_moments(rows)[0][:, 0])
+            means /= means[0]
             lost = reported - (model - asked_at) @ means
-            model[0] += float(shrunk_means(np.array([lost]), error, EVEN_CHANCE)[0][0])
+            if abs(lost) > DETECTED * error:
+                predicted = state["center"][-1] + model @ means
+                model[0] += np.clip(predicted + lost, -1, 1) - predicted
         return model
 
     def _plan(self) -> list[tuple[str, int]]:
@@ -131,23 +132,24 @@ class RegressionProtocol(LinearProtocol):
             return self._plan_of_target(n, 1.0)
         steps = self._plan_of_target(n, LEVELS_SHARE + self._share_of_outcome(number_variance(self.epsilon)))
         once = self.kind == "once"
-        last = self._plan_of_residual()
-        steps += self._plan_of_features(n - sum(people for _, people in steps + last), all_products=once)
+        residual = self._plan_of_residual()
+        steps += self._plan_of_features(n - sum(people for _, people in steps + residual), all_products=once)
         if once:
-            steps[-2:-2] = last  # The last task stays open.
+            steps[-2:-2] = residual  # The last task, which has levels, stays open.
         else:
             steps.append(("gradient_levels", int(LEVELS_SHARE * n)))
-            for people in split_evenly(n - sum(people for _, people in steps + last), N_COHORTS):
+            for people in split_evenly(n - sum(people for _, people in steps + residual), N_COHORTS):
                 n_levels = int(LEVELS_SHARE * people)
                 steps += [("gradient_levels", n_levels), ("gradient", people - n_levels)]
-            steps += last
+            steps += residual
         return steps
 
     def _plan_of_residual(self) -> list[tuple[str, int]]:
         """Return the step for the mean residual, if its noise is small enough to show the expected deviation."""
         people = int(PREPARATION_SHARE * self.n_people)
-        shown = DETECTED**2 * number_variance(self.epsilon) <= people * EXPECTED_DEVIATION**2
-        return [("residual", people)] * shown
+        if DETECTED**2 * number_variance(self.epsilon) > people * EXPECTED_DEVIATION**2:
+            return []
+        return [("residual", people)]
 
     def _plan_of_target(self, n_people: int, share: float) -> list[tuple[str, int]]:
         """Return the steps for the target's mean: within the bounds, then about it."""
@@ -287,9 +289,11 @@ class _Residual(Question[RegressionProtocol]):
         return 1.0 + abs(float(protocol._state["center"][-1]))  # To the farthest bound.
 
     def learn(self, protocol: RegressionProtocol, task: Task, report: Report) -> None:
-        state = protocol._state
-        error = math.hypot(task.standard_error(report.n_people), state["deviation"] / math.sqrt(report.n_people))
-        state["residual"] = [state["asked_at"], float(task.mean(report)[0]), error]
+        state, mean = protocol._state, float(task.mean(report)[0])
+        # A mean may be that of a few people at the radius.
+        square = max(state["deviation"] ** 2, abs(mean) * task.radius)
+        error = math.hypot(task.standard_error(report.n_people), math.sqrt(square / report.n_people))
+        state["residual"] = [state["asked_at"], mean, error]
 
 
 RegressionProtocol.steps = STEPS_OF_FEATURES | {

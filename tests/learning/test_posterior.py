@@ -5,7 +5,7 @@ import pytest
 from scipy import integrate, stats
 
 from skldp.learning import _posterior as module
-from skldp.learning._posterior import Gradients, positive_means, positive_part, posterior, shrunk_means
+from skldp.learning._posterior import Gradients, positive_means, positive_part, posterior
 
 RNG = np.random.default_rng(0)
 
@@ -133,15 +133,3 @@ def test_means_of_positive_variables_are_those_of_a_truncated_normal():
     assert (positive_means(np.array([-1e6, -40.0]), 1.0) >= 0).all()
     matrix = np.array([[1.0, 2.0], [2.0, 1.0]])
     assert np.linalg.eigvalsh(positive_part(matrix, 0.1)).min() > 0
-
-
-@pytest.mark.parametrize("none", [0.0, 0.5])
-def test_numbers_shrink_as_under_a_mixture_of_priors(none):
-    values, error, spreads = np.array([0.12, -0.05]), 0.04, 4.0 ** -np.arange(12)
-    chances = np.append(np.full(12, (1 - none) / 12), none)
-    spreads = np.append(spreads, 0.0)
-    told = chances * stats.norm.pdf(values[:, None], scale=np.sqrt(spreads + error**2)).prod(axis=0)
-    kept = told @ (spreads / (spreads + error**2)) / told.sum()
-    means, variances = shrunk_means(values, error, none)
-    np.testing.assert_allclose(means, kept * values)
-    np.testing.assert_allclose(variances, kept * error**2)
