@@ -31,18 +31,18 @@ def where_not_numbers(values: Any) -> str:
     try:
         if hasattr(values, "columns"):
             table = values.iloc if hasattr(values, "iloc") else values
-            columns = [(f"column {str(name)!r}", table[:, j].to_list()) for j, name in enumerate(values.columns)]
+            columns = [(f" in column {str(name)!r}", table[:, j].to_list()) for j, name in enumerate(values.columns)]
         else:
             array = np.asarray(values, dtype=object)
             table = array.T if array.ndim == 2 else [array.reshape(-1)]
-            columns = [(f"column {j}" if array.ndim == 2 else "it", part.tolist()) for j, part in enumerate(table)]
+            columns = [(f" in column {j}" if array.ndim == 2 else "", part.tolist()) for j, part in enumerate(table)]
     except Exception:
         # A ragged list, for example, has no columns.
         return ""
     for place, column in columns:
         strange = sorted({type(value).__name__ for value in column if not isinstance(value, Real)})
         if strange:
-            return f", with {', '.join(strange[:3])} in {place},"
+            return f", with {', '.join(strange[:3])}{place}"
     return ""
 
 

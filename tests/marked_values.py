@@ -42,11 +42,11 @@ def stored_in(data):
     return [value for value in _BYTES if value in data]
 
 
-def told_by(call):
-    """Collect the text that skldp lets out of a call: its errors, warnings, logs, output.
+def told_by(call, *, ours_alone=False):
+    """Collect the text that a call lets out: errors, warnings, logs, output.
 
-    An error that another library raised is not ours. Its traceback ends in a file of that library, or at our line that
-    called compiled code, which is no raise statement.
+    With `ours_alone`, errors that another library raised do not count. Their traceback ends in a file of that library,
+    or at our line that called compiled code, which is no raise statement.
 
     Returns
     -------
@@ -70,8 +70,8 @@ def told_by(call):
                 raised = _all_printed(error)
     finally:
         logging.getLogger().removeHandler(handler)
-    ours = filter(_is_ours, raised)
-    texts = [repr(error) + str(error) + "".join(getattr(error, "__notes__", [])) for error in ours]
+    told = filter(_is_ours, raised) if ours_alone else raised
+    texts = [repr(error) + str(error) + "".join(getattr(error, "__notes__", [])) for error in told]
     texts += [str(warning.message) for warning in caught]
     return "\n".join([*texts, records.getvalue()]), result
 

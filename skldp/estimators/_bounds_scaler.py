@@ -4,7 +4,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skldp.domains._domain import Box, round_inward
 from skldp.estimators._base import warn_moved_rows
@@ -114,7 +114,7 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X_scaled : ndarray of shape (n_samples, n_features)
         """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=FLOATS, ensure_all_finite=False)
+        X = validate_finite(self, X, reset=False, ensure_all_finite=False)
         # The box refuses NaN and infinity.
         box = Box.of(*self.bounds_)
         inside = box.clip(X)

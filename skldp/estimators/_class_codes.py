@@ -9,6 +9,7 @@ from sklearn.utils.validation import column_or_1d
 
 from skldp._arrays import kind_of
 from skldp._reading import CodeReader, Unread, as_array
+from skldp.estimators._validation import check_numbers
 
 _NUMERIC = "biuf"
 
@@ -23,6 +24,7 @@ def labels_1d(y: Any, *, columns: int = 1) -> np.ndarray:
             f"y should be a 1d array, got an array of shape {shape} instead. Use LabelMatrixRR for several labels of a "
             "record. A step of a pipeline gets X: LabelPrivateClassifier trains a classifier on private labels."
         )
+    check_numbers(y, "y", or_text=True)
     labels = column_or_1d(as_array(y), warn=True)  # which would read nullable booleans as floats
     if not labels.size:
         raise ValueError("y must hold at least one label. Got an empty y instead.")

@@ -5,11 +5,14 @@ from numbers import Integral, Real
 from typing import Any, TypeVar
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn import config_context
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import _param_validation, assert_all_finite
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from skldp._arrays import kind_of, where_not_numbers
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 # Typed, so that decorated methods keep their types.
@@ -136,6 +139,9 @@ def validate_finite(estimator: BaseEstimator, X: Any, *, reset: bool, **kwargs: 
 
     ``sklearn.set_config(assume_finite=True)`` is a promise about speed that a release must not depend on.
     """
+    _check_table(X, "X", of_numbers=kwargs.get("dtype", FLOATS) not in (None, object))
+    if kwargs.get("y_numeric") and kwargs["y"] is not None:
+        check_numbers(kwargs["y"], "y")
     # scikit-learn adds up all numbers first: a sum of 1e308 and -1e308, many of each, is inf - inf.
     with config_context(assume_finite=False), np.errstate(invalid="ignore"):
         checked = validate_data(estimator, X, reset=reset, **{"dtype": FLOATS, **kwargs, "ensure_all_finite": False})
@@ -158,11 +164,42 @@ def validate_mixed(estimator: BaseEstimator, X: Any, *, reset: bool, **kwargs: A
 
 def as_table(X: Any, name: str = "X", n_columns: int | None = None, **kwargs: Any) -> np.ndarray:
     """Validate by scikit-learn's ``check_array``; refuse NaN and infinity whatever the global setting."""
+    _check_table(X, name, of_numbers=kwargs.get("dtype", FLOATS) is not None)
     with config_context(assume_finite=False), np.errstate(invalid="ignore"):
         table = check_array(X, input_name=name, **kwargs)
     if n_columns not in (None, table.shape[1]):
         raise ValueError(f"{name} must have {n_columns} columns. Got {table.shape[1]} instead.")
     return table
+
+
+def _check_table(X: Any, name: str, *, of_numbers: bool) -> None:
+    """Raise ValueError for what is no table, or not one of numbers. scikit-learn's errors would show values."""
+    if issparse(X):
+        return
+    if np.asarray(X).ndim != 2:
+        raise ValueError(
+            f"{name} must be a 2D array, with a row for each record. Got {kind_of(X)} instead. Reshape your data."
+        )
+    check_numbers(X, name, or_text=not of_numbers)
+
+
+def check_numbers(values: Any, name: str, *, or_text: bool = False) -> None:
+    """Raise ValueError for complex numbers, and for text that is no number unless there may be any."""
+    array = np.asarray(values)
+    is_complex = array.dtype.kind == "c"
+    if array.dtype.kind in "biuf" or (or_text and not is_complex):
+        return
+    try:
+        if not is_complex:
+            array.astype(np.float64)
+            return
+    except TypeError:
+        # scikit-learn's error names types alone.
+        return
+    except (ValueError, OverflowError):
+        pass
+    hint = "Complex data not supported." if is_complex else "A ColumnEncoder encodes categories and dates."
+    raise ValueError(f"{name} must be real numbers; got {kind_of(values)}{where_not_numbers(values)}. {hint}")
 
 
 def check_finite(X: Any, name: str = "X") -> None:
