@@ -1,7 +1,7 @@
 r"""Distribution of the norms of a task's vectors, and the radius that follows from it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -62,14 +62,20 @@ class NormLevels:
     n_people: int
     expected: float
     degrees: int = 1
+    power: float = 1.0
+
+    @cached_property
+    def root(self) -> "NormLevels":
+        """Distribution of the square roots."""
+        return replace(self, power=self.power / 2)
 
     @cached_property
     def _levels(self) -> Floats:
-        return np.ldexp(self.top, -np.arange(N_LEVELS))
+        return np.asarray(np.ldexp(self.top, -np.arange(N_LEVELS)) ** self.power)
 
     @cached_property
     def _radii(self) -> list[float]:
-        return (self.top * 2.0 ** (-np.arange(4 * N_LEVELS - 3) / 4)).tolist()
+        return ((self.top * 2.0 ** (-np.arange(4 * N_LEVELS - 3) / 4)) ** self.power).tolist()
 
     @cached_property
     def _weights(self) -> Floats:

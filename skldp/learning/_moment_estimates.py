@@ -87,6 +87,8 @@ class MomentEstimates:
     Parameters
     ----------
     location : ndarray of shape (n_features,)
+    location_covariance : ndarray of shape (n_features, n_features)
+        That of the errors of `location`; NaN without reports of products.
     raw_covariance : ndarray of shape (n_features, n_features)
         Unbiased but for clipping, of the last task alone. Noise may cause negative eigenvalues.
     covariance : ndarray of shape (n_features, n_features)
@@ -96,6 +98,7 @@ class MomentEstimates:
     """
 
     location: Floats
+    location_covariance: Floats
     raw_covariance: Floats
     covariance: Floats
     law: ReleasedProducts | None
@@ -103,9 +106,7 @@ class MomentEstimates:
     @property
     def location_error(self) -> Floats:
         """Standard errors of the means, shape (n_features,); NaN without reports of products."""
-        if self.law is None:
-            return np.full(len(self.location), np.nan)
-        return np.sqrt(np.diag(self.law.covariances_of_means()))
+        return np.asarray(np.sqrt(np.diag(self.location_covariance)))
 
     @property
     def covariance_error(self) -> Floats:

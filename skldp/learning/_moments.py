@@ -6,12 +6,12 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._arrays import Floats
-from skldp.learning._constants import CONSTANT, SHARE_OF_LEVELS, SUFFICIENCY_OF_MOMENTS
+from skldp.learning._constants import CONSTANT, PREPARATION_SHARE, SHARE_OF_LEVELS, SUFFICIENCY_OF_MOMENTS, USUAL_BIAS
 from skldp.learning._levels import NormLevels
 from skldp.learning._linear_protocol import STEPS_OF_FEATURES, LinearProtocol, Products
 from skldp.learning._moment_estimates import MomentEstimates, ReleasedProducts
 from skldp.learning._posterior import positive_part
-from skldp.learning._protocol import by_name, sufficiency
+from skldp.learning._protocol import Question, by_name, sufficiency
 from skldp.learning._reports import Report
 from skldp.learning._tasks import Task
 from skldp.learning._vectors import n_products, symmetric_matrix
@@ -20,8 +20,9 @@ from skldp.learning._vectors import n_products, symmetric_matrix
 class MomentsProtocol(LinearProtocol):
     r"""Interactive protocol of mean and covariance: cohorts answer one task after the other.
 
-    Some cohorts report the scale of the columns and their products, which whiten records. Everybody else answers one
-    task, products of a whitened record, and :meth:`add` takes more answers to it at any time. The target is 0.
+    Some cohorts report the scale of the columns and their products, which whiten records; then a twentieth of the
+    people report a whitened record. Everybody else answers one task, its products, and :meth:`add` takes more answers
+    to it at any time. The target is 0.
 
     Parameters
     ----------
@@ -39,7 +40,8 @@ class MomentsProtocol(LinearProtocol):
     reported levels of the norms: it minimises the noise together with the bound of that bias, which standard errors
     include. No column is whitened by less than about half of the common deviation of the columns: otherwise values that
     few people have would be cut off, their column's variance would be underestimated, and the next whitening would
-    enlarge them further. The estimates are those of the last task alone.
+    enlarge them further. The covariance is that of the last task; its means, from products with a constant, are
+    combined with the reported ones by inverse variance.
 
     Examples
     --------
@@ -66,7 +68,8 @@ class MomentsProtocol(LinearProtocol):
         self._steps = self._plan()
         # With too few people for products, use the centre.
         self._stays_open = self._steps[-1][0]
-        self._state = self._state_of_features()
+        # Means of the functionals, the expected and the largest variance of each without sampling, and the people.
+        self._state = self._state_of_features() | {"means": [[0.0] * n_features, 1e12, 1e12, 1]}
 
     @property
     def _constant(self) -> float:
@@ -82,18 +85,22 @@ class MomentsProtocol(LinearProtocol):
     def estimates(self) -> MomentEstimates:
         """Current estimates, in the units of the declared bounds."""
         k, units, last = self.n_features, self._box.radius[:-1], self._state["last"]
-        location = self._box.center[:-1] + units * np.array(self._state["center"])[:k]
+        center = self._box.center[:-1] + units * np.array(self._state["center"])[:k]
         # Functionals of the constant and the centred columns.
         functionals = self._rows() / np.append(1.0, units)
         back = np.linalg.inv(functionals[1:, 1:])
         if last is None or self._steps[-1][0] != "products":
             # Second moments of the functionals are about 1.
-            return MomentEstimates(location, back @ back.T, back @ back.T, None)
+            return MomentEstimates(center, np.full((k, k), np.nan), back @ back.T, back @ back.T, None)
         task, report = Task.from_json(last["task"]), Report.from_json(last["report"])
-        error, levels = task.standard_error(report.n_people), _PRODUCTS.levels(self)
+        error, levels, constant = task.standard_error(report.n_people), _PRODUCTS.levels(self), functionals[0, 0]
         moments = symmetric_matrix(task.mean(report), k + 1)
-        means = moments[0, 1:] / functionals[0, 0]
-        location = location + back @ (means - functionals[1:, 0])
+        # Means of the products with the constant, and means alone, weighted by their expected errors.
+        usual = (error**2 + levels.bias(task.radius, USUAL_BIAS) ** 2) / (2 * constant**2) + 1 / report.n_people
+        alone, usual_alone, most_alone, n_alone = self._state["means"]
+        weight = usual / (usual + usual_alone + 1 / n_alone)
+        means = weight * np.array(alone) + (1 - weight) * moments[0, 1:] / constant
+        location = center + back @ (means - functionals[1:, 0])
         functionals[1:, 0] = means
         raw = moments[1:, 1:] - np.outer(means, means)
         covariance = _symmetric(back @ positive_part(raw, error * math.sqrt((k + 1) / 2)) @ back.T)
@@ -101,9 +108,12 @@ class MomentsProtocol(LinearProtocol):
         kurtosis = max(0.0, levels.kurtosis * k / (k + 2) - 1)
         cut = levels.bias(task.radius, _share_of_tail(k)) / error
         law = ReleasedProducts(task, report.n_people, functionals, covariance, kurtosis, cut)
+        of_location = (1 - weight) ** 2 * law.covariances_of_means()
+        of_location += weight**2 * (most_alone * back @ back.T + covariance / n_alone)
         # The square of a noisy mean is biased by its variance.
-        raw = _symmetric(back @ raw @ back.T + law.covariances_of_means())
-        return MomentEstimates(np.clip(location, self._box.low[:-1], self._box.high[:-1]), raw, covariance, law)
+        raw = _symmetric(back @ raw @ back.T + of_location)
+        location = np.clip(location, self._box.low[:-1], self._box.high[:-1])
+        return MomentEstimates(location, of_location, raw, covariance, law)
 
     def _size_of(self, levels: NormLevels) -> float:
         return levels.scale_with_hidden
@@ -115,7 +125,8 @@ class MomentsProtocol(LinearProtocol):
         steps = self._plan_of_features(n, share_of_levels=SHARE_OF_LEVELS)
         left = n - sum(people for _, people in steps)
         n_levels = int(SHARE_OF_LEVELS * left)
-        return [*steps, ("products_levels", n_levels), ("products", left - n_levels)]
+        n_means = int(PREPARATION_SHARE * n)
+        return [*steps, ("products_levels", n_levels), ("means", n_means), ("products", left - n_levels - n_means)]
 
 
 class _Products(Products[MomentsProtocol]):
@@ -136,6 +147,28 @@ class _Products(Products[MomentsProtocol]):
             super().learn(protocol, task, report)
 
 
+class _Means(Question[MomentsProtocol]):
+    """Means of the columns, whose vectors are much shorter than their products where a few people are far away."""
+
+    def functionals(self, protocol: MomentsProtocol) -> tuple[Floats, str]:
+        return (protocol._rows() @ protocol._terms())[1:], "linear"
+
+    def levels(self, protocol: MomentsProtocol) -> NormLevels:
+        return _PRODUCTS.levels(protocol).root
+
+    def radius(self, protocol: MomentsProtocol) -> float:
+        k = protocol.n_features
+        noise = protocol._noise_of(k, "means") / math.sqrt(k)
+        return self.levels(protocol).radius_of_moments(noise, _share_of_tail(k))
+
+    def learn(self, protocol: MomentsProtocol, task: Task, report: Report) -> None:
+        noise, levels = task.standard_error(report.n_people) ** 2, self.levels(protocol)
+        shares = USUAL_BIAS, _share_of_tail(protocol.n_features)
+        variances = [noise + levels.bias(task.radius, share) ** 2 for share in shares]
+        means = task.mean(report)[: protocol.n_features].tolist()
+        protocol._state["means"] = [means, *variances, report.n_people]
+
+
 def _symmetric(matrix: Floats) -> Floats:
     """Return a symmetric matrix, since products of matrices round asymmetrically."""
     return (matrix + matrix.T) / 2
@@ -147,4 +180,4 @@ def _share_of_tail(n_features: int) -> float:
 
 
 _PRODUCTS = _Products("products")
-MomentsProtocol.steps = STEPS_OF_FEATURES | by_name(_PRODUCTS)
+MomentsProtocol.steps = STEPS_OF_FEATURES | by_name(_PRODUCTS) | {"means": _Means("means")}

@@ -220,20 +220,35 @@ def test_cohorts_may_answer_in_part_or_not_at_all():
 
 def test_estimates_are_the_last_report_solved_for_the_columns():
     found = learnt(people())
-    law, report = found.estimates.law, Report.from_json(found._state["last"]["report"])
+    estimates, law = found.estimates, found.estimates.law
+    report = Report.from_json(found._state["last"]["report"])
     functionals = np.array(law.task.matrix)[:, :4]
     products = symmetric_matrix(law.task.mean(report), 4)
-    products[0, 0] = functionals[0, 0] ** 2
-    inverse = np.linalg.inv(functionals)
-    moments = inverse @ products @ inverse.T
-    mean = moments[0, 1:]
-    np.testing.assert_allclose(found.estimates.location, 1.5 * mean, rtol=1e-9)
+    of_products = products[0, 1:] / functionals[0, 0]
+    alone = np.array(found._state["means"][0])
+    # Every mean lies between those of two reports, in one place for all columns.
+    inverse = np.linalg.inv(functionals[1:, 1:])
+    reported = [inverse @ (one - functionals[1:, 0]) for one in (of_products, alone)]
+    parts = (estimates.location / 1.5 - reported[0]) / (reported[1] - reported[0])
+    assert 0.1 < parts[0] < 0.9
+    np.testing.assert_allclose(parts, parts[0], rtol=1e-6)
+    mean = (1 - parts[0]) * of_products + parts[0] * alone
+    raw = 2.25 * inverse @ (products[1:, 1:] - np.outer(mean, mean)) @ inverse.T
     # The square of a noisy mean is larger than that of the mean by its variance.
-    raw = 2.25 * (moments[1:, 1:] - np.outer(mean, mean)) + law.covariances_of_means()
-    np.testing.assert_allclose(found.estimates.raw_covariance, raw, rtol=1e-9)
+    np.testing.assert_allclose(estimates.raw_covariance, raw + estimates.location_covariance, rtol=1e-9)
     x = people(5)
-    centred = np.insert(x - found.estimates.location, 0, 1.0, axis=1)
+    centred = np.insert(x - estimates.location, 0, 1.0, axis=1)
     np.testing.assert_allclose(law.functionals @ centred.T, functionals @ np.insert(x / 1.5, 0, 1.0, axis=1).T)
+
+
+@pytest.mark.parametrize("epsilon", [4.0, 8.0])
+def test_means_do_not_have_the_noise_of_products_of_a_few_people_far_away(epsilon):
+    X = rare("far", 40_000)
+    asked = MomentsProtocol(3, 40_000, epsilon=epsilon, low=[-1] * 3, high=[1] * 3)
+    simulate(asked, X, np.zeros(40_000), seeded())
+    found = asked.estimates
+    assert (np.abs(found.location - X.mean(axis=0)) < 0.15 * X.std(axis=0)).all()
+    assert (found.location_error < 0.1 * X.std(axis=0)).all()
 
 
 def test_levels_of_products_are_those_of_all_cohorts():
