@@ -14,4 +14,4 @@ NASTY = "<img src=x onerror=alert(1)> & \"quotes\" 'too'"
 @cache
 def small_comparison():
     wine = replace(load_study_data("wine"), name=NASTY)
-    return compare_mechanisms(wine, list(NAMES), ComparisonSettings(epsilons=(2.0, 20.0), folds=2, seed=0))
+    return compare_mechanisms(wine, list(NAMES), ComparisonSettings(epsilons=(4.0, 40.0), folds=2, seed=0))

@@ -39,8 +39,7 @@ _ALL, _FEW_FOLDS, _FOLDS = Names("all"), 3, 5
 _FIRST_DATA = ("friedman", "digits")
 # Releases of rows beside the models: two that keep what they state, and the published one.
 _RELEASES = ("privunit", "bitrand-exact", "bitrand")
-# Epsilon of the features; a classification releases the label at the same epsilon again.
-_EPSILONS = {"regression": Epsilons("1,2,4,8"), "classification": Epsilons("0.5,1,2,4")}
+_EPSILONS = Epsilons("1,2,4,8")
 _MODELS = ", ".join(dict.fromkeys(name for models in PRIVATE_MODELS.values() for name in models))
 
 
@@ -76,13 +75,11 @@ def study(
         str, typer.Option(help=f"How classes are released beside rows: none, {', '.join(LABEL_MECHANISMS)}.")
     ] = "label-rr",
     epsilons: Annotated[
-        Epsilons | None,
+        Epsilons,
         typer.Option(
-            help="The budgets of a record's features, with commas.",
-            parser=Epsilons,
-            show_default=f"{_EPSILONS['classification']}; of the record, for a regression, {_EPSILONS['regression']}",
+            help="Budgets of a record with its target, with commas.", parser=Epsilons, show_default=str(_EPSILONS)
         ),
-    ] = None,
+    ] = _EPSILONS,
     bits: Annotated[int, typer.Option(help="Bits per feature, for the bit-flipping mechanisms.")] = 10,
     folds: Annotated[
         int | None,
@@ -122,7 +119,7 @@ def study(
     for source in _FIRST_DATA if data is None else (data,):
         loaded = load_study_data(source, **reading)
         settings = ComparisonSettings(
-            epsilons=epsilons or _EPSILONS[loaded.task],
+            epsilons=epsilons,
             labels=labels,
             bits=bits,
             folds=folds,

@@ -42,8 +42,8 @@ class NormLevels:
     Shapes: `shares` (N_LEVELS,).
 
     The shares of a chi distribution, whose scale has a log-normal prior about `expected` and whose tail is as likely
-    normal as exponential, are replaced by the reported ones at levels down to which the two differ significantly in
-    sum. So radii follow light tails while people are few, and any distribution when they are many.
+    normal as exponential, are replaced by the reported ones at a level where the two differ significantly in sum with
+    any number of levels above it. So radii follow light tails while people are few, and any distribution when they are many.
 
     Notes
     -----
@@ -91,10 +91,11 @@ class NormLevels:
     def _distribution(self) -> tuple[Floats, Floats]:
         """Shares of all levels, and what significantly exceeds the reference."""
         reference = self._weights @ _references(self.degrees)
-        # Compare all shares down to each level. Their own sampling error would hide rare records.
-        beyond = np.cumsum(reference)
-        errors = self._errors(beyond, np.arange(1, N_LEVELS + 1))
-        differs = np.abs(np.cumsum(self.shares) - beyond) > DETECTED * errors
+        # Compare the sums of all neighbouring levels. The reported shares' own sampling error would hide rare records.
+        beyond, found = np.cumsum(np.append(0.0, reference)), np.cumsum(np.append(0.0, self.shares))
+        expected, n_levels = (np.subtract.outer(one[1:], one[:-1]) for one in (beyond, np.arange(N_LEVELS + 1)))
+        away = np.abs(np.subtract.outer(found[1:], found[:-1]) - expected)
+        differs = ((n_levels > 0) & (away > DETECTED * self._errors(expected, np.maximum(n_levels, 1)))).any(axis=1)
         shares = np.where(differs, np.maximum(self.shares, 0), reference)
         excess = np.where(differs, np.maximum(self.shares - reference, 0), 0)
         # Impossible reports may leave all levels empty.

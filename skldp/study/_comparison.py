@@ -125,7 +125,7 @@ class MechanismComparison(ResultTable):
     def to_dict(self) -> dict[str, np.ndarray]:
         """Return all curves as one dict of arrays, the first columns the names of the data and of the mechanism."""
         columns = stacked("mechanism", self.curves)
-        # It is of the features for releases and of the record for models. Stated and exact epsilons are of the record.
+        # It is of one release. Stated and exact epsilons are of the record.
         del columns["epsilon"]
         return {"data": np.full(len(columns["mechanism"]), self.data.name)} | columns
 
@@ -172,7 +172,7 @@ class MechanismComparison(ResultTable):
         if self.settings.labels == "none" and data.task == "classification":
             lines.append("Training labels are not private.")
         if "none" in self.curves:
-            lines.append("With none the features are not private: its epsilons count only the label.")
+            lines.append("With none the features are not private: its epsilon counts only the label.")
         lines += [f"{name} was left out: {reason}" for name, reason in self.left_out.items()]
         if self.settings.seed is not None:
             lines.append(f"The noise comes from seed {self.settings.seed}: no privacy against anyone who knows it.")
@@ -198,7 +198,9 @@ class MechanismComparison(ResultTable):
                 f"On released, standardized rows the model is logistic regression with C = 1/{data.X.shape[1]}."
             )
             if settings.labels != "none":
-                lines.append(f"Labels are randomized by {settings.labels} at the epsilon of the features; both add up.")
+                lines.append(
+                    f"Labels are randomized by {settings.labels}. Features and label have half of epsilon each."
+                )
         if models := self._models():
             lines.append(
                 f"{', '.join(models)}: no rows are released; each person answers one question of the model, at the "
@@ -214,7 +216,9 @@ class MechanismComparison(ResultTable):
         if ranking := self.ranking(budget):
             name, point = ranking[0]
             kept, most = point.score_mean - first.majority_mean, first.clean_mean - first.majority_mean
-            learnt = f", {max(kept / most, 0.0):.0%} of what is learnt without privacy" if kept <= most > 0 else ""
+            if kept <= 0:
+                return f"At an exact epsilon of at most {budget:g} nothing is better than a constant prediction."
+            learnt = f", {kept / most:.0%} of what is learnt without privacy" if kept <= most else ""
             return (
                 f"Best at an exact epsilon of at most {budget:g}: {name}, {first.scoring} {point.score_mean:.3f} "
                 f"at {point.exact_epsilon:.4g}{learnt}."
@@ -223,10 +227,8 @@ class MechanismComparison(ResultTable):
         if not private:
             return f"No exact epsilon is at most {budget:g}: the features are not private."
         least, name = min((min(point.exact_epsilon for point in curve), name) for curve, name in private)
-        has_label = self.data.task == "classification" and self.settings.labels != "none"
-        twice = "--epsilons is spent once on the features and once on the label. " if has_label else ""
         return (
-            f"No exact epsilon is at most {budget:g}; the smallest is {least:.4g}, of {name}. {twice}Set smaller "
+            f"No exact epsilon is at most {budget:g}; the smallest is {least:.4g}, of {name}. Set smaller "
             "--epsilons; mechanisms named -exact keep the stated epsilon."
         )
 

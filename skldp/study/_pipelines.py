@@ -28,6 +28,7 @@ from skldp.estimators._private_logistic import PrivateLogisticRegression
 from skldp.estimators._random_projection import RandomProjectionPrivatizer
 from skldp.estimators._validation import check_bounds, input_names, validate_finite
 from skldp.estimators._vector import MultivariateLaplacePrivatizer, PrivUnitTransformer
+from skldp.laws._odds import split_epsilon
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.study._datasets import StudyData
 from skldp.study._table_files import StudyInputError
@@ -120,7 +121,7 @@ def private_model(
 class ComparisonSettings:
     """Settings of a study over mechanisms.
 
-    `epsilons` are the budgets of a record's features, and again of its label; for a regression of the complete record.
+    `epsilons` are the budgets of a record with its target.
     """
 
     epsilons: tuple[float, ...]
@@ -132,10 +133,11 @@ class ComparisonSettings:
     seed: int | None = None
 
     def budgets(self, name: str, data: StudyData) -> tuple[float, ...]:
-        """Return the epsilons of a mechanism: a model, which protects the label as well, gets both shares."""
-        if self.labels == "none" or name not in PRIVATE_MODELS["classification"] or data.task == "regression":
+        """Return what each release of a mechanism may cost: of a classification's rows and labels, half."""
+        in_one = data.task == "regression" or name in PRIVATE_MODELS["classification"] or name == "none"
+        if in_one or self.labels == "none":
             return self.epsilons
-        return tuple(2 * epsilon for epsilon in self.epsilons)
+        return tuple(split_epsilon(epsilon, 2) for epsilon in self.epsilons)
 
 
 def study_pipeline(name: str, data: StudyData, settings: ComparisonSettings) -> tuple[Any, list[str]]:

@@ -1,6 +1,7 @@
 """Sums, multiples and shares of epsilons are rounded to the private side."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 from hashed_labels import HashedLabels
@@ -51,10 +52,13 @@ def test_rounds_of_gradients_keep_within_the_epsilon_of_the_study(epsilon, n_rou
     assert Fraction(counted.delta) >= Fraction(once.delta) * n_rounds
 
 
-def test_a_model_is_given_as_much_as_features_and_label_together():
-    epsilons = (0.1, 0.7, 1.1, 2.3)
-    budgets = ComparisonSettings(epsilons).budgets("discriminant", load_study_data("wine"))
-    assert [Fraction(budget) for budget in budgets] == [2 * Fraction(epsilon) for epsilon in epsilons]
+def test_features_and_label_together_spend_no_more_than_the_budget():
+    epsilons, data = (0.1, 0.7, 1.1, 2.3, 5e-324), load_study_data("wine")
+    settings = ComparisonSettings(epsilons)
+    assert settings.budgets("discriminant", data) == settings.budgets("none", data) == epsilons
+    halves = settings.budgets("duchi", data)
+    assert all(2 * Fraction(half) <= Fraction(epsilon) for half, epsilon in zip(halves, epsilons, strict=True))
+    assert replace(settings, labels="none").budgets("duchi", data) == epsilons
 
 
 @given(EPSILONS.filter(lambda epsilon: epsilon < 30), st.integers(1, 6))
