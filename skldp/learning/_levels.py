@@ -43,7 +43,8 @@ class NormLevels:
 
     The shares of a chi distribution, whose scale has a log-normal prior about `expected` and whose tail is as likely
     normal as exponential, are replaced by the reported ones at a level where the two differ significantly in sum with
-    any number of levels above it. So radii follow light tails while people are few, and any distribution when they are many.
+    any number of levels above it. So radii follow light tails while people are few, and any distribution when they are
+    many.
 
     Notes
     -----

@@ -30,10 +30,13 @@ from skldp.learning._posterior import (
 )
 from skldp.learning._protocol import Protocol, Question, Step, by_name, split_evenly, sufficiency
 from skldp.learning._reports import Report
-from skldp.learning._tasks import Task
+from skldp.learning._tasks import N_LEVELS, Task
 from skldp.learning._vectors import n_products, symmetric_matrix
 
 P = TypeVar("P", bound="LinearProtocol")
+# Least variance of a direction in a whitening, in units of the mean of all: the longest products of collinear columns,
+# 9 over it, and a sixteenth of the usual ones stay within the levels.
+_LEAST_OF_DIRECTIONS = 2.0 ** (8 - N_LEVELS)
 
 
 class LinearProtocol(Protocol):
@@ -148,6 +151,7 @@ class LinearProtocol(Protocol):
         spread = moments[1:, 1:] - np.outer(means, means) * moments[0, 0]
         # Clipping hides the variance of rare values from products, and not from levels.
         spread = with_least_variances(spread, rows[1:, 1:], LEAST_VARIANCE * state["width"] ** 2)
+        spread = spread + _LEAST_OF_DIRECTIONS * state["width"] ** 2 * rows[1:, 1:] @ rows[1:, 1:].T
         values, vectors = np.linalg.eigh(spread)
         # By half of the noise's deviation: the next stage takes back what goes too far.
         whitening = (vectors / np.sqrt(np.maximum(positive_means(values, edge / 4), 1e-9))).T
