@@ -146,7 +146,7 @@ def test_public_rows_outside_the_declared_bounds_are_warned_of():
     """People's values are clipped to the same bounds, and the mean would be wrong without a word."""
     public = pd.DataFrame({"age": [20.0, 40.0, 60.0], "member": [0.0, 1.0, 1.0]})
     survey = skldp.BayesianFilter(Ridge(), bounds=(0, 1), seed=0)
-    with pytest.warns(OutOfDomainWarning, match=r"3 of 6 values .* \(in 'age'\)"):
+    with pytest.warns(OutOfDomainWarning, match=r"3 of 6 values .* \(3 in 'age'\)"):
         survey.fit(public, [1.0, 2.0, 3.0])
 
 

@@ -281,29 +281,29 @@ def warn_moved_rows(estimator, n_moved, rows, domain):
 
 
 def _columns_outside(estimator, rows, domain):
-    """Return the names of columns with values outside a domain that bounds each column; else none."""
+    """Return the number of values outside a domain that bounds each column, with its name; else nothing."""
     if not hasattr(estimator, "n_features_in_") or not isinstance(rows, np.ndarray):
         return []
     names = input_names(estimator)
     if not isinstance(domain, Box | Columns) or len(names) != rows.shape[1]:
         return []
-    outside = np.zeros(rows.shape[1], dtype=bool)
+    outside = np.zeros(rows.shape[1], dtype=np.intp)
     for start in range(0, len(rows), _AT_ONCE):
         block = rows[start : start + _AT_ONCE]
         inside = domain.clip(block).rows
         # A missing value is not outside.
-        outside |= ((inside != block) & (block == block)).any(axis=0)
-    return [str(name) for name, one in zip(names, outside, strict=True) if one]
+        outside += np.count_nonzero((inside != block) & (block == block), axis=0)
+    return [f"{count:,} in {str(name)!r}" for name, count in zip(names, outside, strict=True) if count]
 
 
-def warn_out_of_domain(moved, total, how="Declare a wider one", names=list):
+def warn_out_of_domain(moved, total, how="Declare a wider one", names=list, what="values"):
     """Warn of the number of values that were moved into the declared domain, if any."""
     if moved:
-        where = [repr(name) for name in names()]
+        where = names()
         shown = ", ".join(where[:_MOST_NAMED]) + (", ..." if len(where) > _MOST_NAMED else "")
         warnings.warn(
-            f"{moved:,} of {total:,} values ({moved / total:.1%}) lay outside the declared domain and were moved into "
-            f"it{f' (in {shown})' if shown else ''}. {how} if that is too many, from public knowledge, not from these "
+            f"{moved:,} of {total:,} {what} ({moved / total:.1%}) lay outside the declared domain and were moved into "
+            f"it{f' ({shown})' if shown else ''}. {how} if that is too many, from public knowledge, not from these "
             "data.",
             OutOfDomainWarning,
             stacklevel=3,

@@ -143,7 +143,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
             moved[str(name)] = n_unknown + int(np.count_nonzero((block < low) | (block > high)))
             n_values += len(cells)
             blocks.append(np.clip((block - (low / 2 + high / 2)) / (high / 2 - low / 2), -1.0, 1.0))
-        where = [name for name, count in moved.items() if count]
+        where = [f"{count:,} in {name!r}" for name, count in moved.items() if count]
         warn_out_of_domain(sum(moved.values()), n_values, names=lambda: where)
         return np.column_stack(blocks)
 

@@ -152,8 +152,11 @@ class ProtocolEstimator(GuaranteeMixin, BaseEstimator, ABC):
 
 def warn_moved(X: Floats, y: Floats, box: Box, names: Sequence[str]) -> None:
     """Warn of values outside the declared bounds, by column, the target last."""
-    ends = zip((*X.T, y), *box.ends, strict=True)
-    *moved, targets = [np.count_nonzero((one < low) | (one > high)) for one, low, high in ends]
-    wider = f"bounds, and target_bounds for the {targets:,} targets among them," if targets else "bounds"
-    where = [name for name, count in zip(names, moved, strict=True) if count]
-    warn_out_of_domain(sum(moved) + targets, X.size + y.size, f"Declare wider {wider}", names=lambda: where)
+    columns = [*((repr(name), one) for name, one in zip(names, X.T, strict=True)), ("the target", y)]
+    outside = {
+        name: np.count_nonzero((one < low) | (one > high))
+        for (name, one), low, high in zip(columns, *box.ends, strict=True)
+    }
+    wider = "bounds and target_bounds" if outside["the target"] else "bounds"
+    where = [f"{count:,} in {name}" for name, count in outside.items() if count]
+    warn_out_of_domain(sum(outside.values()), X.size + y.size, f"Declare wider {wider}", names=lambda: where)

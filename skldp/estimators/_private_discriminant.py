@@ -149,4 +149,6 @@ class PrivateDiscriminant(PrivateLinearClassifier):
         if self.radius is None:
             super()._warn_moved(rows, target)
         else:
-            warn_out_of_domain(Ball(rows.shape[1], float(self.radius)).clip(rows).n_moved, rows.size)
+            # Rows of norm 1 in half precision are longer than 1 by their rounding.
+            longer = np.linalg.norm(rows, axis=1) > float(self.radius) * (1 + np.finfo(np.float16).eps)
+            warn_out_of_domain(np.count_nonzero(longer), len(rows), "Declare a larger radius", what="rows")

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 
 from skldp._checks import check_epsilon, check_integer
-from skldp.domains._columns import Integers, Interval, OrMissing
+from skldp.domains._columns import Columns, Integers, Interval, OrMissing
 from skldp.domains._declared_columns import CategoryColumn, DeclaredColumn
 from skldp.estimators._bayesian_filter import BayesianFilter
 from skldp.estimators._categorical import CategoricalPrivatizer
@@ -63,6 +63,7 @@ class Recommendation:
     task: str
     epsilon: float
     n_people: int
+    n_features: int
     measure: str
     options: tuple[RecommendedOption, ...]
     reason: str
@@ -80,7 +81,7 @@ class Recommendation:
             for option in self.options
         ]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = [f"{self.task}, epsilon {self.epsilon:g}, {self.n_people:,} people"]
+        lines = [f"{self.task}, epsilon {self.epsilon:g}, {self.n_people:,} people, {self.n_features:,} features"]
         lines += [
             f"{name:<{widths[0]}}  {figure:>{widths[1]}}  {need:>{widths[2]}}".rstrip() for name, figure, need in rows
         ]
@@ -113,11 +114,11 @@ def recommend(
     Returns
     -------
     advice : Recommendation
-        With `options`, the recommended one first, `reason`, `measure`, `task`, `epsilon` and `n_people`, and
-        `estimator`, the recommended one, ready for a table with the declared columns (behind encoders that
-        learn nothing). An option has `name`, `estimator`, `n_needed` (for models: number of people for half of what a
-        fit without privacy learns) and `figure`, its value of the measure, of which less is better: ``"predicted
-        loss"`` of a model, ``"noise over signal"`` or ``"standard error"``.
+        With `options`, the recommended one first, `reason`, `measure`, `task`, `epsilon`, `n_people`, `n_features` (of
+        the encoded table), and `estimator`, the recommended one, ready for a table with the declared columns (behind
+        encoders that learn nothing). An option has `name`, `estimator`, `n_needed` (for models: number of people for
+        half of what a fit without privacy learns) and `figure`, its value of the measure, of which less is better:
+        ``"predicted loss"`` of a model, ``"noise over signal"`` or ``"standard error"``.
 
     Raises
     ------
@@ -151,7 +152,7 @@ def recommend(
     >>> people = {"age": (0, 100), "city": ["Bonn", "Köln", "Ulm"], "sick": [False, True]}
     >>> advice = recommend(people, "classification", epsilon=2.0, n_people=50_000, target="sick")
     >>> print(advice)
-    classification, epsilon 2, 50,000 people
+    classification, epsilon 2, 50,000 people, 4 features
                                predicted loss  people for half
     PrivateLogisticRegression         0.00632              318
     PrivateDiscriminant                0.0347            1,800
@@ -177,7 +178,10 @@ def recommend(
         rule = "name the column to predict" if modelled else "be None unless the task is a regression or classification"
         raise ValueError(f"target must {rule}; got {target!r} for {task}.")
     table = DeclaredTable.of(schema, target, of_classes=task == "classification")
-    return answers[task](_Request(table, task, float(epsilon), n_people, n_questions))
+    advice = answers[task](_Request(table, task, float(epsilon), n_people, n_questions))
+    if isinstance(schema, str | Mapping | Columns):
+        return advice
+    return replace(advice, reason=f"{advice.reason} All columns are taken to lie between -1 and 1.")
 
 
 @dataclass(frozen=True)
@@ -192,7 +196,8 @@ class _Request:
 
     def answer(self, measure: str, options: Sequence[RecommendedOption], reason: str) -> Recommendation:
         """Return the recommendation of the first option."""
-        return Recommendation(self.task, self.epsilon, self.n, measure, tuple(options), reason)
+        n_features = self.table.n_features
+        return Recommendation(self.task, self.epsilon, self.n, n_features, measure, tuple(options), reason)
 
     def of_models(
         self, models: Sequence[tuple[str, Any, Protocol, str]], learnt: str, more: str = ""
@@ -263,9 +268,8 @@ def _with_public_rows(private: DiscriminantProtocol, n_classes: int, box: Mappin
     if public.n_needed >= private.n_needed:
         return ""
     return (
-        f" With {n_rows} public rows like those of the people, PrivateDiscriminant(public=rows) needs about "
-        f"{_FOR_HALF['discriminant'] * public.n_needed:,} people instead of "
-        f"{_FOR_HALF['discriminant'] * private.n_needed:,}."
+        f" With {n_rows} public rows like those of the people, PrivateDiscriminant(public=rows) begins to learn from "
+        f"{public.n_needed:,} people instead of {private.n_needed:,}."
     )
 
 
@@ -325,7 +329,7 @@ def _means(request: _Request) -> Recommendation:
         options.append(RecommendedOption("NumericPrivatizer, best", math.sqrt(variance / request.n), None, numeric))
     m, s = _sample(list(table.columns.values()), epsilon, "best")
     error = math.sqrt(worst_sampled_variance(best_mechanism(split_epsilon(epsilon, s), 1)[1], m, s) / request.n)
-    release = TablePrivatizer(epsilon, schema=table.schema, n_sampled_features="auto")
+    release = TablePrivatizer(epsilon, schema=table.schema, n_sampled_features="auto", encoding="estimates")
     options.append(RecommendedOption(_named("TablePrivatizer", m, s), error, None, release))
     options.sort(key=lambda option: option.figure)
     reason = (
@@ -343,11 +347,15 @@ def _frequencies(request: _Request) -> Recommendation:
     if table.numbers or any(column.missing == "category" for column in table.categories.values()):
         m, s = _sample(list(table.columns.values()), request.epsilon, "best")
         release = TablePrivatizer(
-            request.epsilon, schema=table.schema, category_mechanism="best", n_sampled_features="auto"
+            request.epsilon,
+            schema=table.schema,
+            category_mechanism="best",
+            n_sampled_features="auto",
+            encoding="estimates",
         )
         error = _error(request, "best", several, m, s)
         option = RecommendedOption(_named("TablePrivatizer", m, s), error, None, release)
-        reason = "Standard error of a frequency; the other columns are released as well."
+        reason = "Standard error of a frequency, the mean of a released column; other columns are released as well."
         return request.answer("standard error", [option], reason)
     categories = [list(column.values or ()) for column in table.columns.values()]
     options = []

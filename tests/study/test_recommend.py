@@ -132,7 +132,7 @@ def test_the_recommended_model_of_classes_is_not_the_worse_one(d, epsilon):
 
 def test_public_rows_are_mentioned_where_they_would_help():
     wide, narrow = (recommend(np.zeros((1, d)), "classification", 4.0, 2_000, target=[0, 1]).reason for d in (50, 3))
-    assert re.search(r"With 200 public rows .* needs about [\d,]+ people instead of [\d,]+", wide)
+    assert re.search(r"With 200 public rows .* begins to learn from [\d,]+ people instead of [\d,]+", wide)
     assert "public" not in narrow
 
 
@@ -152,7 +152,7 @@ def test_a_model_takes_missing_values_dates_and_undeclared_categories():
     )
     model = recommend(schema, "classification", 4.0, 10_000, target=["a", "b"]).estimator
     assert "NumberColumn('since', 2020-01-01 to 2024-12-31, missing: refuse)" in repr(model)
-    with pytest.warns(OutOfDomainWarning, match=r"2 of 12 values .*'age', 'city'"):
+    with pytest.warns(OutOfDomainWarning, match=r"2 of 12 values .*1 in 'age', 1 in 'city'"):
         encoded = model[0].fit_transform(people)
     names = ["age", "age_missing", "city_Bonn", "city_Köln", "city_Ulm", "city_missing", "since"]
     assert model[0].get_feature_names_out().tolist() == names
@@ -223,7 +223,7 @@ def test_people_are_asked_as_many_columns_as_serve_best():
 
 def test_it_prints_as_a_short_table():
     lines = str(recommend(TABLE, "classification", 2.0, 5_000, target=["a", "b"])).splitlines()
-    assert lines[0] == "classification, epsilon 2, 5,000 people"
+    assert lines[0] == "classification, epsilon 2, 5,000 people, 13 features"
     assert lines[1].split() == ["predicted", "loss", "people", "for", "half"]
     assert len(lines) == 5
     assert max(map(len, lines[:-1])) <= 80
@@ -259,3 +259,21 @@ def test_it_prints_as_a_short_table():
 def test_what_does_not_fit_is_refused(schema, task, given, message):
     with pytest.raises(ValueError, match=message):
         recommend(schema, task, **({"epsilon": 1.0, "n_people": 100} | given))
+
+
+@pytest.mark.parametrize("task", ["means", "frequencies"])
+def test_means_of_released_columns_are_the_estimates(fixed_noise, task):
+    rng = np.random.default_rng(0)
+    people = pd.DataFrame(
+        {"age": rng.uniform(20, 40, 20_000), "city": np.where(rng.random(20_000) < 0.1, "Ulm", "Bonn")}
+    )
+    schema = {"age": (0, 100), "city": {"type": "categories", "values": ["Bonn", "Köln", "Ulm"], "missing": "category"}}
+    released = recommend(schema, task, 4.0, 20_000).estimator.set_output(transform="pandas").fit_transform(people)
+    assert released["age"].mean() == pytest.approx(30, abs=2)
+    assert released["city_Ulm"].mean() == pytest.approx(0.1, abs=0.03)
+    assert released["city_Köln"].mean() == pytest.approx(0, abs=0.03)
+
+
+def test_bounds_that_are_assumed_are_told():
+    assert "between -1 and 1" in recommend(np.zeros((1, 3)), "regression", 1.0, 10_000, target=(0, 1)).reason
+    assert "between -1 and 1" not in recommend({"age": (0, 100)}, "regression", 1.0, 10_000, target=(0, 1)).reason
