@@ -59,8 +59,8 @@ def _without_unknown(column: DeclaredColumn, cells: Any) -> tuple[Any, int]:
 class ColumnEncoder(TransformerMixin, BaseEstimator):
     """Encode the declared columns of a table as features in [-1, 1] for a private model; nothing is learnt.
 
-    A number is scaled by its bounds, and one that may be missing has a second feature. Two or ordered categories become
-    one feature, others one feature each.
+    A number is scaled by its bounds, and one that may be missing has a second feature. Two categories, or
+    ordered ones that are never missing, become one feature. Others become one feature each.
 
     Parameters
     ----------

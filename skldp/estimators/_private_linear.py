@@ -240,8 +240,8 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
         estimate, protocol = self._estimate(), self.protocol_
         title = (
             f"Least squares of {protocol.n_people:,} people, each under epsilon {protocol.epsilon:.4g}; "
-            f"t with {estimate.degrees} degrees of freedom, if fewer than {protocol.undetected_share:.2%} of them lie "
-            "beyond the clipping radii unseen"
+            f"t intervals ({estimate.degrees} degrees of freedom), valid if fewer than {protocol.undetected_share:.2%} "
+            "of people exceed the clipping radii unseen"
         )
         names = ["intercept", *input_names(self)]
         return RegressionSummary(names, estimate, level, title)

@@ -134,14 +134,14 @@ class PrivateMoments(ProtocolEstimator):
         check_is_fitted(self)
         return self._estimates.correlations()
 
-    def regress(self, target: int | str, on: Sequence[int | str] | None = None) -> LinearRegression:
+    def regress(self, target: int | str, on: int | str | Sequence[int | str] | None = None) -> LinearRegression:
         """Regress a column on others, at no further cost.
 
         Parameters
         ----------
         target : int or str
             A column, by position or name.
-        on : sequence of int or str, default=None
+        on : int, str or a sequence of them, default=None
             None takes all other columns.
 
         Returns
@@ -157,7 +157,7 @@ class PrivateMoments(ProtocolEstimator):
         check_is_fitted(self)
         of_target = self._column(target)
         chosen = [j for j in range(self.n_features_in_) if j != of_target] if on is None else on
-        others = list(map(self._column, chosen))
+        others = list(map(self._column, [chosen] if isinstance(chosen, int | str) else chosen))
         if not others or len({*others, of_target}) <= len(others):
             raise ValueError(f"on must name at least one column, each once and not the target. Got {on!r} instead.")
         fit = LinearRegression()

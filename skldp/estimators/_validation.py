@@ -209,8 +209,9 @@ def check_finite(X: Any, name: str = "X") -> None:
             assert_all_finite(X, input_name=name)
     except ValueError as error:
         # scikit-learn advises an imputer, which would learn from private rows.
-        hint = " Replace missing values by a public constant, or declare them in the schema of a TablePrivatizer."
-        raise ValueError(f"Input {name} contains NaN or infinity.{hint if name == 'X' else ''}") from error
+        of_table = "Replace missing values by a public constant, or declare them in the schema of a ColumnEncoder."
+        hint = of_table if name == "X" else "Leave these records out."
+        raise ValueError(f"Input {name} contains NaN or infinity. {hint}") from error
 
 
 def input_names(estimator: Any, given: Any = None) -> list[Any]:

@@ -210,7 +210,7 @@ class Protocol(ABC):
         """Guarantee of one person's release, the largest over all tasks."""
         # Vectors of different lengths differ in the last digits.
         epsilon = max(self._task_of(name).guarantee().epsilon for name in dict(self._steps))
-        basis = "one task of one cohort a person; density ratio of PrivUnit, or exact integers of a number"
+        basis = "each person answers one task; density ratio of PrivUnit, or the integers of a number"
         return PrivacyGuarantee(epsilon, stated=self.epsilon, basis=basis)
 
     def to_json(self) -> str:

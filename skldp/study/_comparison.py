@@ -163,8 +163,8 @@ class MechanismComparison(ResultTable):
             f"{data.n_targets_clipped:,} values of the target were clipped for training.",
             f"The categories of {', '.join(data.found)} come from the file, and no epsilon covers that: declare them "
             "by --schema unless they are public.",
-            f"{data.n_filled:,} missing values were filled: numbers with the middle of their bounds, texts with the "
-            "category 'missing'.",
+            f"{data.n_filled:,} values are missing. Columns of a schema take them as declared, other numbers as the "
+            "middle of their bounds, other texts as the category 'missing'.",
         ]
         present = self.n_clipped, data.n_targets_clipped, data.found, data.n_filled
         lines = [line for line, applies in zip(lines, present, strict=True) if applies]

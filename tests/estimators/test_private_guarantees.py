@@ -54,7 +54,7 @@ def classifier():
 
 # What is fitted on what, what one person's record with its target costs, and a part of the reason.
 CASES = {
-    "alone": (regression("rounds"), Y, 2, "one task of one cohort"),
+    "alone": (regression("rounds"), Y, 2, "each person answers one task"),
     "declared bounds": (make_pipeline(BoundsScaler(), regression()), Y, 2, "one task"),
     "a scaler that learns": (make_pipeline(StandardScaler(), regression()), Y, INF, "'standardscaler'"),
     "features chosen by targets": (make_pipeline(SelectKBest(k=1), regression()), CLASSES, INF, "had the labels"),
