@@ -301,6 +301,7 @@ def table_columns(
     found: list[str] = []
     refused: list[str] = []
     problems: list[str] = []
+    invalid: list[str] = []
     if unknown := [name for name in schema if name not in frame.columns]:
         beside = ", ".join(map(repr, unknown[:4]))
         problems.append(f"The schema must name columns of {file} alone; got {beside} as well.")
@@ -317,7 +318,9 @@ def table_columns(
                 found.append(name)
                 declared[name] = declared_column(name, _categories(where, given))
         except (ValueError, TypeError) as error:
-            problems.append(first_line(error))
+            if not invalid or name not in schema:
+                problems.append(first_line(error))
+            invalid += [repr(name)] if name in schema else []
             # It is no column of numbers, which would need bounds.
             del declared[name]
             continue
@@ -334,6 +337,8 @@ def table_columns(
         elif missing.any() and column.missing == "refuse":
             missing_as = "middle" if column.values is None else "category"
             declared[name] = declared_column(name, column.domain, missing_as, is_date=column.is_date)
+    if invalid[1:]:
+        problems.append(f"The schema of {', '.join(invalid[1:])} is invalid as well.")
     more = [f"and {len(refused) - _MOST_NAMED} more"] if len(refused) > _MOST_NAMED else []
     listed = "; ".join([*refused[:_MOST_NAMED], *more])
     if refused:

@@ -181,7 +181,7 @@ def test_wrong_bounds_are_said_with_all_else_and_name_their_column(write, tmp_pa
     both = (
         "schema of the column 'age' is invalid",
         "got (9, 0)",
-        "schema of the column 'height'",
+        "The schema of 'height' is invalid as well.",
         "got 'weight' as well",
     )
     for given, expected in (
