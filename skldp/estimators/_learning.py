@@ -152,11 +152,9 @@ class ProtocolEstimator(GuaranteeMixin, BaseEstimator, ABC):
 
 def warn_moved(X: Floats, y: Floats, box: Box, names: Sequence[str]) -> None:
     """Warn of values outside the declared bounds, by column, the target last."""
-    columns = [*((repr(name), one) for name, one in zip(names, X.T, strict=True)), ("the target", y)]
-    outside = {
-        name: np.count_nonzero((one < low) | (one > high))
-        for (name, one), low, high in zip(columns, *box.ends, strict=True)
-    }
-    wider = "bounds and target_bounds" if outside["the target"] else "bounds"
-    where = [f"{count:,} in {name}" for name, count in outside.items() if count]
-    warn_out_of_domain(sum(outside.values()), X.size + y.size, f"Declare wider {wider}", names=lambda: where)
+    ends = zip((*map(repr, names), "the target"), (*X.T, y), *box.ends, strict=True)
+    outside = [(np.count_nonzero((one < low) | (one > high)), name) for name, one, low, high in ends]
+    wider = "bounds and target_bounds" if outside[-1][0] else "bounds"
+    where = [f"{count:,} in {name}" for count, name in outside if count]
+    moved = sum(count for count, _ in outside)
+    warn_out_of_domain(moved, X.size + y.size, f"Declare wider {wider}", names=lambda: where)

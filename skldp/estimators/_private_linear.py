@@ -1,8 +1,6 @@
 """PrivateLinearRegression: linear regression from reports."""
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -14,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from skldp._arrays import Floats, as_numbers
 from skldp._checks import check_fraction
-from skldp._tables import as_frame, html_table, text_table
 from skldp.domains._domain import Box
 from skldp.estimators._learning import ProtocolEstimator
+from skldp.estimators._regression_summary import RegressionSummary
 from skldp.estimators._validation import (
     BOUNDS,
     StrOptions,
@@ -35,46 +33,6 @@ def _asked_for_errors(self: Any) -> bool:
     if not self.inference:
         raise AttributeError("Errors of the coefficients need inference=True in fit.")
     return True
-
-
-@dataclass(frozen=True)
-class RegressionSummary:
-    """Table of the terms of a regression: an estimate with intervals at a level. It prints as text."""
-
-    names: Sequence[str]
-    estimate: Estimate
-    level: float
-    title: str
-
-    def to_dict(self) -> dict[str, Floats]:
-        """Return the columns, one number per term; the last is the share of the standard error due to privacy."""
-        lower, upper = self.estimate.intervals(self.level).T
-        tail = (1 - self.level) / 2
-        return {
-            "coef": self.estimate.values,
-            "std err": self.estimate.standard_errors,
-            "t": self.estimate.statistics,
-            "P>|t|": self.estimate.p_values,
-            f"[{tail:.4g}": lower,
-            f"{1 - tail:.4g}]": upper,
-            "due to privacy": self.estimate.noise_shares,
-        }
-
-    def to_frame(self) -> Any:
-        """Return the columns as a pandas DataFrame, indexed by term."""
-        return as_frame(self.to_dict(), index=list(self.names))
-
-    def __str__(self) -> str:
-        return text_table(self.title, self._cells())
-
-    def _repr_html_(self) -> str:
-        head, *rows = self._cells()
-        return html_table(self.title, rows, head)
-
-    def _cells(self) -> list[list[str]]:
-        columns, formats = self.to_dict(), [".4g", ".4g", ".3f", ".3f", ".4g", ".4g", ".0%"]
-        rows = zip(self.names, zip(*columns.values(), strict=True), strict=True)
-        return [["", *columns], *([name, *map(format, numbers, formats)] for name, numbers in rows)]
 
 
 class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):

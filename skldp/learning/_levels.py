@@ -1,7 +1,7 @@
 r"""Distribution of the norms of a task's vectors, and the radius that follows from it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -63,12 +63,7 @@ class NormLevels:
     n_people: int
     expected: float
     degrees: int = 1
-    power: float = 1.0
-
-    @cached_property
-    def root(self) -> "NormLevels":
-        """Distribution of the square roots."""
-        return replace(self, power=self.power / 2)
+    power: float = 1.0  # Of levels, radii and biases: 1/2 for the vectors whose squared norms were reported.
 
     @cached_property
     def _levels(self) -> Floats:

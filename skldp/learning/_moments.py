@@ -1,6 +1,7 @@
 r"""Protocol of the mean and covariance of all columns, one release per person."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -112,8 +113,8 @@ class MomentsProtocol(LinearProtocol):
         of_location += weight**2 * (most_alone * back @ back.T + covariance / n_alone)
         # The square of a noisy mean is biased by its variance.
         raw = _symmetric(back @ raw @ back.T + of_location)
-        location = np.clip(location, self._box.low[:-1], self._box.high[:-1])
-        return MomentEstimates(location, of_location, raw, covariance, law)
+        within = np.clip(location, self._box.low[:-1], self._box.high[:-1])
+        return MomentEstimates(within, of_location, raw, covariance, law)
 
     def _size_of(self, levels: NormLevels) -> float:
         return levels.scale_with_hidden
@@ -124,8 +125,7 @@ class MomentsProtocol(LinearProtocol):
             return [("center_levels", n // 5), ("center", n - n // 5)]
         steps = self._plan_of_features(n, share_of_levels=SHARE_OF_LEVELS)
         left = n - sum(people for _, people in steps)
-        n_levels = int(SHARE_OF_LEVELS * left)
-        n_means = int(PREPARATION_SHARE * n)
+        n_levels, n_means = int(SHARE_OF_LEVELS * left), int(PREPARATION_SHARE * n)
         return [*steps, ("products_levels", n_levels), ("means", n_means), ("products", left - n_levels - n_means)]
 
 
@@ -154,19 +154,17 @@ class _Means(Question[MomentsProtocol]):
         return (protocol._rows() @ protocol._terms())[1:], "linear"
 
     def levels(self, protocol: MomentsProtocol) -> NormLevels:
-        return _PRODUCTS.levels(protocol).root
+        return replace(_PRODUCTS.levels(protocol), power=0.5)
 
     def radius(self, protocol: MomentsProtocol) -> float:
-        k = protocol.n_features
-        noise = protocol._noise_of(k, "means") / math.sqrt(k)
-        return self.levels(protocol).radius_of_moments(noise, _share_of_tail(k))
+        noise = protocol._noise_of(protocol.n_features, "means") / math.sqrt(protocol.n_features)
+        return self.levels(protocol).radius_of_moments(noise, _share_of_tail(protocol.n_features))
 
     def learn(self, protocol: MomentsProtocol, task: Task, report: Report) -> None:
         noise, levels = task.standard_error(report.n_people) ** 2, self.levels(protocol)
-        shares = USUAL_BIAS, _share_of_tail(protocol.n_features)
-        variances = [noise + levels.bias(task.radius, share) ** 2 for share in shares]
-        means = task.mean(report)[: protocol.n_features].tolist()
-        protocol._state["means"] = [means, *variances, report.n_people]
+        means, tail = task.mean(report)[: protocol.n_features].tolist(), _share_of_tail(protocol.n_features)
+        usual, most = (noise + levels.bias(task.radius, share) ** 2 for share in (USUAL_BIAS, tail))
+        protocol._state["means"] = [means, usual, most, report.n_people]
 
 
 def _symmetric(matrix: Floats) -> Floats:

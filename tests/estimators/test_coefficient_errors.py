@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import clone
 
 from skldp import PrivateLinearRegression
-from skldp.estimators._private_linear import RegressionSummary
+from skldp.estimators._regression_summary import RegressionSummary
 from skldp.exceptions import ChangedAfterFitError, TooFewPeopleWarning
 from skldp.learning._uncertainty import Estimate
 
