@@ -34,8 +34,8 @@ from skldp.learning._tasks import N_LEVELS, Task
 from skldp.learning._vectors import n_products, symmetric_matrix
 
 P = TypeVar("P", bound="LinearProtocol")
-# Least variance of a direction in a whitening, in units of the mean of all: the longest products of collinear columns,
-# 9 over it, and a quarter of the usual ones stay within the levels.
+# Least variance of a direction in a whitening, in units of the mean of all. Products of collinear columns, up to 9 over
+# it times the usual ones, then stay within the levels.
 _LEAST_OF_DIRECTIONS = 2.0 ** (6 - N_LEVELS)
 
 

@@ -152,13 +152,14 @@ class RegressionProtocol(LinearProtocol):
         return [("residual", people)]
 
     def _plan_of_target(self, n_people: int, share: float) -> list[tuple[str, int]]:
-        """Return the steps for the target's mean: within the bounds, then about it."""
+        """Return the steps for the target's mean: within the bounds, then twice about it."""
         people = int(share * n_people)
         n_levels = int(min(LEVELS_SHARE * n_people, people / 2))
-        first, second = split_evenly(people - n_levels, 2)
-        # The second levels are about a better centre.
+        # Each step is about a better centre; bounds may be far wider than the target.
+        first, second, third = split_evenly(people - n_levels, 3)
         before, after = split_evenly(n_levels, 2)
-        return [("target", first), ("target_levels", before), ("target", second), ("target_levels", after)]
+        steps = zip(("target", "target_levels") * 2, (first, before, second, after), strict=True)
+        return [*steps, ("target", third)]
 
     def _residual(self) -> Floats:
         """Return the functional of the residual at the model at which people report."""

@@ -94,7 +94,8 @@ def test_too_few_people_and_hidden_features_are_told():
     twins = X.assign(income=X["age"])
     model = clone(fitted())
     with pytest.warns(TooFewPeopleWarning, match=r"features \[0, 1\]"):
-        model.set_params(epsilon=9.0).fit(twins, Y)
+        # Noise passes for a direction in one fit of some hundred, such as that of seed 0.
+        model.set_params(epsilon=9.0, seed=1).fit(twins, Y)
     with pytest.raises(ValueError, match="stand out"):
         model.summary()
 

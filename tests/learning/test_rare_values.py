@@ -72,7 +72,7 @@ def test_the_mean_is_told_where_levels_show_no_tail(seed):
     X, y = rng.uniform(-1, 1, (200_000, 3)), (rng.random(200_000) < 0.1).astype(float)
     protocol = RegressionProtocol(3, len(X), epsilon=1.0, low=[-1] * 4, high=[1] * 4)
     simulate(protocol, X, y, noise_from(seed))
-    assert abs(float((X @ protocol.coefficients + protocol.intercept).mean()) - 0.1) < 0.04
+    assert abs(float((X @ protocol.coefficients + protocol.intercept).mean()) - 0.1) < 0.07  # 2.5 errors
 
 
 @pytest.mark.slow
