@@ -104,7 +104,7 @@ class MomentsProtocol(LinearProtocol):
         location = center + back @ (means - functionals[1:, 0])
         functionals[1:, 0] = means
         raw = moments[1:, 1:] - np.outer(means, means)
-        covariance = _symmetric(back @ positive_part(raw, error * math.sqrt((k + 1) / 2)) @ back.T)
+        covariance = back @ positive_part(raw, error * math.sqrt((k + 1) / 2)) @ back.T
         # Spread of a squared norm beyond that of a normal law.
         kurtosis = max(0.0, levels.kurtosis * k / (k + 2) - 1)
         cut = levels.bias(task.radius, _share_of_tail(k)) / error
@@ -112,7 +112,9 @@ class MomentsProtocol(LinearProtocol):
         of_location = (1 - weight) ** 2 * law.covariances_of_means()
         of_location += weight**2 * (most_alone * back @ back.T + covariance / n_alone)
         # The square of a noisy mean is biased by its variance.
-        raw = _symmetric(back @ raw @ back.T + of_location)
+        raw = back @ raw @ back.T + of_location
+        # Products of matrices round asymmetrically.
+        raw, covariance = (raw + raw.T) / 2, (covariance + covariance.T) / 2
         within = np.clip(location, self._box.low[:-1], self._box.high[:-1])
         return MomentEstimates(within, of_location, raw, covariance, law)
 
@@ -165,11 +167,6 @@ class _Means(Question[MomentsProtocol]):
         means, tail = task.mean(report)[: protocol.n_features].tolist(), _share_of_tail(protocol.n_features)
         usual, most = (noise + levels.bias(task.radius, share) ** 2 for share in (USUAL_BIAS, tail))
         protocol._state["means"] = [means, usual, most, report.n_people]
-
-
-def _symmetric(matrix: Floats) -> Floats:
-    """Return a symmetric matrix, since products of matrices round asymmetrically."""
-    return (matrix + matrix.T) / 2
 
 
 def _share_of_tail(n_features: int) -> float:

@@ -9,7 +9,7 @@ import pytest
 
 from skldp.laws._odds import TWO_64
 from skldp.learning import Report, Task
-from skldp.learning._levels import NormLevels, pooled
+from skldp.learning._levels import NormLevels, pooled, shares_of_levels
 from skldp.learning._tasks import N_LEVELS, levels_error, levels_mechanism
 from skldp.mechanisms import Noise
 
@@ -214,3 +214,12 @@ def test_people_whom_noise_hides_count_in_the_scale(share):
     levels = told(norms, 4.0)
     assert levels.scale_with_hidden > math.sqrt(0.01) / 2
     assert levels.scale < levels.scale_with_hidden < 1
+
+
+def test_a_tail_on_neighbouring_levels_is_seen_below_many_empty_ones():
+    norms = np.abs(np.random.default_rng(0).normal(size=20_000)) * 4
+    norms[:400] = 45.0
+    top = 2.0**14
+    levels = NormLevels(top, shares_of_levels(norms, top), 0.002, 20_000, 4.0)
+    # From the top down, nine levels of noise would hide two in a hundred.
+    assert levels.bias(12.0, of_reference=0) == pytest.approx(0.02 * (45 - 12), rel=0.1)
