@@ -17,6 +17,7 @@ from rich.text import Text
 
 from skldp._reading import is_missing
 from skldp._tables import require
+from skldp._value_labels import value_labels
 from skldp.accounting import ledger_report
 from skldp.cli._options import (
     EncodingOption,
@@ -201,18 +202,22 @@ def _width(text: str) -> tuple[str, float]:
 
 def _filter(columns: Mapping[str, DeclaredColumn], text: str) -> tuple[str, Any]:
     """Return the name and the wanted values of a filter."""
-    name, _, wanted = text.partition("=")
+    name, sign, wanted = text.partition("=")
     if name not in columns:
         raise typer.BadParameter(f"A filter must be one of {', '.join(columns)} and its value; got {text!r}.")
-    column = columns[name]
+    column, form = columns[name], f"{name}=LOW,HIGH"
+    if isinstance(column, CategoryColumn):
+        form = f"{name}=VALUE, where VALUE is one of {', '.join(value_labels(column.values))}"
+        wanted = "" if wanted == "missing" and "missing" not in column.values else wanted
     try:
+        if not sign:
+            raise ValueError
         if isinstance(column, CategoryColumn):
             [code] = column.as_numbers([wanted or None], text=True)
             return name, column.values[int(code)]
         return name, tuple(column.as_numbers(wanted.split(","), text=True).tolist())
     except ValueError:
-        rule = "one of its values" if isinstance(column, CategoryColumn) else "low,high"
-        raise typer.BadParameter(f"A filter of {name} must be {rule}; got {text!r}.") from None
+        raise typer.BadParameter(f"A filter of {name} must be {form}; got {text!r}.") from None
 
 
 def _public_row(text: str) -> Any:

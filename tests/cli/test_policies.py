@@ -368,9 +368,16 @@ def test_groups_filters_and_a_level_are_options(fixed_noise, run, policy, tmp_pa
     assert float(row.split()[1]) == pytest.approx(64.5, abs=2)
     said = run("collect", "policy.json", "reports.arrow", "--where", "plan=")[1]
     assert "mean of age where plan=None, 120 reports" in said
+    assert (
+        "mean of age where plan=None, 120 reports"
+        in run("collect", "policy.json", "reports.arrow", "--where", "plan=missing")[1]
+    )
     for given, rule in (
-        ("plan=9", "one of its values"),
-        ("age=x,1", "must be low,high"),
+        ("plan", "A filter of plan must be plan=VALUE, where VALUE is one of 1, 2, 3, missing; got 'plan'."),
+        ("plan=9", "A filter of plan must be plan=VALUE, where VALUE is one of 1, 2, 3, missing; got 'plan=9'."),
+        ("member=missing", "where VALUE is one of True, False; got 'member=missing'."),
+        ("age", "A filter of age must be age=LOW,HIGH; got 'age'."),
+        ("age=x,1", "A filter of age must be age=LOW,HIGH; got 'age=x,1'."),
         ("shoe=1", "one of age, city"),
     ):
         code, said, complaint = run("collect", "policy.json", "reports.arrow", "--where", given)
@@ -447,6 +454,21 @@ def test_too_few_reports_and_files_that_are_none_are_one_line(run, policy, tmp_p
     assert (code, said, wrong.count("\n")) == (2, "", 1)
     assert "at least 2 reports of this policy; got reports 1 accepted, 0 foreign, 0 broken, 0 doubled." in wrong
     assert not (tmp_path / "page.html").exists()
+
+
+def test_a_category_named_missing_is_not_a_missing_value(fixed_noise, run, tmp_path):
+    law = RandomizedResponse(EPSILON, 3).integer_law
+    fields = (
+        CategoryField("city", ("missing", "Ulm", None), law),
+        NumberField("age", 0, 9, Duchi(EPSILON).integer_law),
+    )
+    policy = Policy("a survey", fields)
+    policy.save(tmp_path / "policy.json")
+    (tmp_path / "reports.bin").write_bytes(b"".join(policy.release({"city": "Ulm", "age": 3}) for _ in range(9)))
+    for given, wanted in (("city=missing", "'missing'"), ("city=", "None")):
+        code, said, _ = run("collect", "policy.json", "reports.bin", "--where", given)
+        assert code == 0
+        assert f"mean of age where city={wanted}, 9 reports" in said
 
 
 def test_a_text_of_a_policy_stays_in_its_cell(run, monkeypatch, tmp_path):
