@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 
 _EPOCH = datetime.date(1970, 1, 1)
+# Largest number of declared values that an error lists.
+_MOST_LISTED = 10
 
 
 @dataclass(frozen=True)
@@ -254,17 +256,29 @@ class CategoryColumn:
         return int(found)
 
     def as_numbers(
-        self, values: Any, *, refuse_unknown: bool = True, text: bool = False, first_row: int | None = None
+        self,
+        values: Any,
+        *,
+        refuse_unknown: bool = True,
+        text: bool = False,
+        first_row: int | None = None,
+        is_public: bool = False,
     ) -> np.ndarray:
         """Return a column as codes.
 
-        Raises ValueError with the row of an unreadable or unknown value, counted from `first_row`.
+        Raises ValueError with the row of an unreadable or unknown value, counted from `first_row`. The error lists the
+        declared values if they are public, not learnt from rows.
         """
         cells: Cells = CodeReader(self.values, text=text).read_all(values)
         if refuse_unknown and None not in self.values:
             _refuse_missing(self.name, cells.state == Unread.MISSING, first_row)
         refused = [Unread.UNREADABLE, *([Unread.UNKNOWN] if refuse_unknown else [])]
-        rule = f"only the declared {len(self.values) - (None in self.values)} values"
+        declared = [value for value in self.values if value is not None]
+        listed = f" ({', '.join(value_labels(declared))})" if is_public and len(declared) <= _MOST_LISTED else ""
+        rule = (
+            f"only the declared {len(declared)} values{listed}, unless undeclared ones are replaced (handle_unknown, or "
+            "--count-unknown on the command line)"
+        )
         cells.check(values, f"Column {self.name!r}", rule, *refused, first_row=first_row)
         instead = np.where(cells.state == Unread.MISSING, self._missing, self._unknown)
         return np.where(cells.state > 0, instead, cells.values)
