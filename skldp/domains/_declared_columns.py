@@ -276,7 +276,7 @@ class CategoryColumn:
         declared = [value for value in self.values if value is not None]
         listed = f" ({', '.join(value_labels(declared))})" if is_public and len(declared) <= _MOST_LISTED else ""
         rule = (
-            f"only the declared {len(declared)} values{listed}, unless undeclared ones are replaced (handle_unknown, or "
+            f"only the declared {len(declared)} values{listed}, unless others are replaced (handle_unknown, or "
             "--count-unknown on the command line)"
         )
         cells.check(values, f"Column {self.name!r}", rule, *refused, first_row=first_row)

@@ -151,7 +151,7 @@ def test_a_device_reads_the_texts_of_a_csv_file():
         ({"date": "13.05.2020"}, "Column 'date' must hold dates"),
         (
             {"yes": "Yes"},
-            r"Column 'yes' must hold only the declared 2 values \(True, False\), unless undeclared ones are replaced "
+            r"Column 'yes' must hold only the declared 2 values \(True, False\), unless others are replaced "
             r"\(handle_unknown, or --count-unknown on the command line\); nothing was released. Got one value of type str",
         ),
         ({"yes": None}, "Column 'yes' must not have missing values"),
