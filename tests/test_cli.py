@@ -310,6 +310,10 @@ def test_ledger_reports_and_verifies(run, tmp_path):
     code, out, err = run("ledger", path, "--verify")
     assert (code, err) == (0, "")
     assert "people: 2" in out
+    assert "epsilon spent by people (realized loss), quantiles: 0: 0.4" in out
+    assert "epsilon that remains, quantiles: 0: 0.6" in out
+    assert "A question may be admitted at a larger epsilon than remains: with this rule" in out
+    assert "exhausted" not in out
     assert "verified: every decision was right" in out
 
 

@@ -429,7 +429,15 @@ def _ids(column: Any) -> list[str]:
     return [str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell) for cell in cells]
 
 
-_SETTINGS = ("epsilon", "delta", "rule", "bounds", "head", "people", "answers", "refused", "exhausted")
+_SETTINGS = ("epsilon", "delta", "rule", "bounds", "head", "people", "answers", "refused")
+_QUANTILES = {
+    "loss_quantiles": "epsilon spent by people (realized loss), quantiles",
+    "remaining_quantiles": "epsilon that remains, quantiles",
+    "zcdp_quantiles": "zCDP spent by people, quantiles",
+}
+_LARGER = (
+    "A question may be admitted at a larger epsilon than remains: with this rule, contrary answers lower the loss."
+)
 
 
 def ledger(
@@ -450,10 +458,12 @@ def ledger(
     for name in _SETTINGS:
         # A narrow terminal must not break the head, which users copy.
         console.print(printable(f"{name}: {found[name]}"), soft_wrap=True)
-    for name in ("loss_quantiles", "remaining_quantiles", "zcdp_quantiles"):
+    for name, words in _QUANTILES.items():
         if found[name] and (name != "zcdp_quantiles" or found["delta"] is not None):
             shares = ", ".join(f"{share}: {value:.4g}" for share, value in dict(found[name]).items())
-            console.print(f"{name.replace('_', ' ')}: {shares}")
+            console.print(f"{words}: {shares}")
+    if found["rule"] == "bayesian":
+        console.print(_LARGER)
     if found["queries"]:
         columns = [name for name in found["queries"][0] if name not in ("key", "first_asked")]
         rows = [[f"{row[name]}" for name in columns] for row in found["queries"]]

@@ -152,7 +152,8 @@ def test_a_device_reads_the_texts_of_a_csv_file():
         (
             {"yes": "Yes"},
             r"Column 'yes' must hold only the declared 2 values \(True, False\), unless others are replaced "
-            r"\(handle_unknown, or --count-unknown on the command line\); nothing was released. Got one value of type str",
+            r"\(handle_unknown, or --count-unknown on the command line\); nothing was released. Got one value of type "
+            "str",
         ),
         ({"yes": None}, "Column 'yes' must not have missing values"),
         ({"vector": [1.0]}, "'vector' must be vectors of 3 numbers"),
