@@ -442,8 +442,22 @@ def test_a_file_that_is_cut_off_is_named(fixed_noise, run, policy, tmp_path):
     assert "3 accepted, 1 foreign, 1 broken" in said
     assert wrong.splitlines() == [
         "skldp: half.arrow is damaged or cut off, and its rest was not read; got 0 reports of it.",
-        "skldp: people.csv has no report of this policy; got 0 reports of it.",
+        "skldp: people.csv holds no report of this policy.",
     ]
+
+
+def test_a_file_that_was_altered_in_transfer_is_named(run, policy, tmp_path):
+    """A copy in text mode writes two bytes for each line feed."""
+    reports = b"".join(policy.release({"age": 9, "city": "Ulm"}) for _ in range(300))
+    (tmp_path / "copy.bin").write_bytes(reports.replace(b"\n", b"\r\n"))
+    (tmp_path / "cut.bin").write_bytes(reports[:-1])
+    code, said, wrong = run("collect", "policy.json", "copy.bin", "cut.bin")
+    assert code == 0
+    copy, cut = wrong.splitlines()
+    [broken] = re.findall(r"skldp: copy.bin has broken reports \(([0-9]+), beside [0-9]+ whole ones\)", copy)
+    assert int(broken) > 0
+    assert cut == "skldp: cut.bin has broken reports (1, beside 299 whole ones): it was altered or cut off."
+    assert f"{int(broken) + 1} broken" in said
 
 
 def test_too_few_reports_and_files_that_are_none_are_one_line(run, policy, tmp_path):

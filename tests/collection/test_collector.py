@@ -190,14 +190,15 @@ def test_files_of_reports(reports, collector, tmp_path, monkeypatch, n_at_a_time
     parts = [cut, reports[2], flipped, flipped, reports[3], theirs, reports[4], b"rubbish", reports[5][:9], reports[6]]
     path.write_bytes(b"".join([*parts, reports[7][:20]]))
     made = Collector(POLICY)
-    made.add_file(path)
+    with pytest.warns(UserWarning, match=r"has broken reports \(5, beside 4 whole ones\): it was altered or cut off\."):
+        made.add_file(path)
     assert made.counts == (4, 2, 5, 0)
     path.write_bytes(b"")
-    with pytest.warns(UserWarning, match=r"reports\.bin has no report of this policy; got 0"):
+    with pytest.warns(UserWarning, match=r"reports\.bin holds no report of this policy\."):
         made.add_file(path)
     assert made.counts == (4, 2, 5, 0)
     path.write_bytes(reports[0].hex().encode())
-    with pytest.warns(UserWarning, match=r"reports\.bin has no report of this policy; got 0"):
+    with pytest.warns(UserWarning, match=r"reports\.bin holds no report of this policy\."):
         made.add_file(path)
     assert made.counts == (4, 3, 5, 0)
 
@@ -223,7 +224,7 @@ def test_files_of_arrow(reports, collector, tmp_path, form):
     assert made.counts == (600, 0, 0, 250)
     # Another's rows are foreign, and a file that is cut off is broken.
     theirs = Collector(OTHER)
-    with pytest.warns(UserWarning, match="reports has no report of this policy; got 0"):
+    with pytest.warns(UserWarning, match="reports holds 600 reports or other rows, all foreign to this policy"):
         theirs.add_file(path)
     assert theirs.counts == (0, 600, 0, 0)
     content = (tmp_path / "reports").read_bytes()
