@@ -231,7 +231,8 @@ class Collector(ReportStore):
         Parameters
         ----------
         field, other : str
-            Columns of one of the policy's pairs. A number is a point that it is rounded to at random.
+            Columns of one of the policy's pairs. A number is a point that it is rounded to at random, by default one
+            of its bounds: the mean is kept, and shares are not those of people near the point.
         consistent : "project", default=None
             None is unbiased. ``"project"`` makes all tables of the policy distributions that nearly agree on the shares
             of each column, which is biased and more precise.

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from skldp._value_labels import number_label, value_labels
+from skldp._value_labels import value_labels
 from skldp.client import CategoryColumn, NumberColumn, PairField, Policy
 from skldp.collection._answer_scores import Answers, PartScores, Scores, SupportScores, code_scores
 from skldp.collection._report_tables import ReportColumns, asked_of
@@ -216,5 +216,6 @@ def _consistent(pairs: Sequence[_Pair]) -> list[_Floats]:
 
 def _labels(column: CategoryColumn | NumberColumn, n_knots: int) -> tuple[str, ...]:
     if isinstance(column, NumberColumn):
-        return tuple(number_label(column.number(place)) for place in np.linspace(-1, 1, n_knots))
+        # A point stands for all numbers around it, not for the people who have exactly it.
+        return tuple(f"rounded to {column.label(column.number(place))}" for place in np.linspace(-1, 1, n_knots))
     return value_labels(column.values)

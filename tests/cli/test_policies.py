@@ -551,6 +551,9 @@ def test_a_policy_of_pairs_is_made_shown_planned_and_collected(run, tmp_path):
     code, said, _ = run("collect", "pairs.json", "reports.arrow", "--csv", "out.csv")
     assert code == 0
     assert "consistent shares of" in said
+    # Numbers are rounded to both ends: a share of 0 would look like that of people aged 0.
+    assert re.search(r"^rounded to 100: rounded to 2020-01-01 ", said, re.MULTILINE)
+    assert re.search(r"^rounded to 0: Ulm ", said, re.MULTILINE)
 
 
 @pytest.mark.parametrize(("sampled", "n_sampled"), [("auto", 2), ("1", 1), ("all", None)])
