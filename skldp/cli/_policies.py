@@ -47,7 +47,8 @@ from skldp.study._table_files import is_text_file, table_chunks
 
 policy = typer.Typer()
 
-_MECHANISMS = [name for name in NUMERIC_MECHANISMS if name not in JOINT_MECHANISMS]
+# Laplace noise has no integer law.
+_MECHANISMS = [name for name in NUMERIC_MECHANISMS if name not in (*JOINT_MECHANISMS, "laplace")]
 # Number of categories that are shown.
 _MOST_SHOWN = 4
 

@@ -402,6 +402,17 @@ def test_a_wrong_option_of_a_policy_says_what_is_right(run, tmp_path, given, rul
     assert "square_wave" in run("policy", "new", "--help")[1]
 
 
+def test_every_mechanism_of_the_help_makes_a_policy(run, tmp_path):
+    (tmp_path / "schema.json").write_text(json.dumps({"age": SCHEMA["age"], "city": SCHEMA["city"]}))
+    told = run("policy", "new", "--help")[1]
+    for option, first in (("--mechanism", "duchi"), ("--category-mechanism", "krr")):
+        names = re.findall(r"[a-z_]+", re.search(rf"{first}, [a-z_, │\n]* or best", told)[0])
+        assert len(names) > 6
+        for name in set(names) - {"or"}:
+            given = ("schema.json", "--purpose", "x", "-o", "made.json", option, name)
+            assert run("policy", "new", *given)[::2] == (0, ""), name
+
+
 def test_what_a_release_replaces_is_counted(run, policy, tmp_path):
     (tmp_path / "people.csv").write_text("\n".join([*ROWS, "b,412,Paris,2019-01-01,,true", "c,-3,,,2,true"]) + "\n")
     code, said, _ = run("release", "policy.json", "people.csv", "-o", "reports.arrow", "--count-unknown")

@@ -368,7 +368,7 @@ def test_categories_of_a_dtype_are_declared_by_polars_and_learnt_by_pandas():
     ("parameters", "match"),
     [
         ({"schema": {"age": (0, 1)}}, r"schema must name every column once. It misses \['city'"),
-        ({"schema": {**SCHEMA, "name": (0, 1)}}, r"It names unknown \['name'\]"),
+        ({"schema": {**SCHEMA, "name": (0, 1)}}, r"The table lacks the declared \['name'\]"),
         (
             {"schema": {**SCHEMA, "age": (1, 0)}},
             "schema of the column 'age' is invalid. Bounds must .*low < high; got .* It must",
