@@ -301,8 +301,9 @@ def test_means_of_groups_are_quotients_and_fiellers_interval_ends_where_it_shoul
         assert found.values[i] == pytest.approx(ratio, rel=1e-9)
         rest = w * (y - ratio)
         assert found.standard_errors[i] == pytest.approx(rest.std(ddof=1) / np.sqrt(600) / w.mean(), rel=1e-6)
-        for end in (found.low[i], found.high[i]):
-            if np.isfinite(end):
+        for end, bound in ((found.low[i], min(0.0, ratio)), (found.high[i], max(10.0, ratio))):
+            # Finite ends are clipped to the bounds, or to a mean beyond them.
+            if np.isfinite(end) and end != bound:
                 at_end = w * (y - end)
                 assert abs(at_end.mean()) == pytest.approx(T * at_end.std(ddof=1) / np.sqrt(600), rel=1e-6)
     assert np.isfinite(found.high[:2]).all()
@@ -736,6 +737,21 @@ def test_a_mean_that_noise_moves_beyond_the_bounds_is_said_to_be_raw():
     for value, what in ((-0.1, "m (raw: noise exceeds 0 to 10)"), (10.1, "m (raw: noise exceeds 0 to 10)"), (5, "m")):
         assert mean_of(column, replace(found, what="m", values=np.array([float(value)]))).what == what
     assert mean_of(column, replace(found, what="m", values=np.array([np.nan]))).what == "m"
+
+
+def test_intervals_of_means_are_clipped_to_the_bounds_unless_they_are_infinite(collector):
+    mean, column = collector.mean("pay"), NumberColumn("pay", 0, 10)
+    for value, ends, clipped in (
+        (5, (-3, 14), (0, 10)),
+        (5, (3, 7), (3, 7)),
+        (12, (9, 15), (9, 12)),
+        (-2, (-9, -1), (-2, -1)),
+        (5, (-np.inf, np.inf), (-np.inf, np.inf)),
+        (np.nan, (-np.inf, np.inf), (-np.inf, np.inf)),
+    ):
+        values, low, high = (np.array([float(one)]) for one in (value, *ends))
+        made = mean_of(column, replace(mean, values=values, low=low, high=high))
+        assert (made.low[0], made.high[0]) == clipped
 
 
 def test_a_page_says_what_a_missing_value_counts_as(reports, collector):
