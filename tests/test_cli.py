@@ -312,7 +312,7 @@ def test_ledger_reports_and_verifies(run, tmp_path):
     assert "people: 2" in out
     assert "epsilon spent by people (realized loss), quantiles: 0: 0.4" in out
     assert "epsilon that remains, quantiles: 0: 0.6" in out
-    assert "A question may be admitted at a larger epsilon than remains: with this rule" in out
+    assert "A question of a larger epsilon may still be admitted: answers that contradict" in out
     assert "exhausted" not in out
     assert "verified: every decision was right" in out
 

@@ -436,9 +436,7 @@ _QUANTILES = {
     "remaining_quantiles": "epsilon that remains, quantiles",
     "zcdp_quantiles": "zCDP spent by people, quantiles",
 }
-_LARGER = (
-    "A question may be admitted at a larger epsilon than remains: with this rule, contrary answers lower the loss."
-)
+_LARGER = "A question of a larger epsilon may still be admitted: answers that contradict each other lower the loss."
 
 
 def ledger(

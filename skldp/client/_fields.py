@@ -187,7 +187,7 @@ class SeveralColumns(Field):
         each: list[list[float]] = [
             one.places(columns[one.name], **reading)
             if isinstance(one, NumberColumn)
-            else one.as_numbers(columns[one.name], refuse_unknown=refuse_unknown, is_public=True, **reading).tolist()
+            else one.as_numbers(columns[one.name], refuse_unknown=refuse_unknown, **reading).tolist()
             for one in self.columns
         ]
         return list(zip(*each, strict=True))
@@ -267,6 +267,8 @@ class CategoryField(CategoryColumn, Field):
 
     law: CodeLaw
 
+    is_public: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         check_text("The name of a field", self.name)
         _check_values(self.values)
@@ -276,8 +278,8 @@ class CategoryField(CategoryColumn, Field):
 
     def encode_all(self, columns: Mapping[str, Any], refuse_unknown: bool, **reading: Any) -> Sequence[int]:
         """Return the code of each value."""
-        codes = self.as_numbers(columns[self.name], refuse_unknown=refuse_unknown, is_public=True, **reading)
-        return list(codes.tolist())
+        codes: list[int] = self.as_numbers(columns[self.name], refuse_unknown=refuse_unknown, **reading).tolist()
+        return codes
 
     def to_dict(self) -> dict[str, Any]:
         """Return the field as a dict of its document."""

@@ -216,6 +216,5 @@ def _consistent(pairs: Sequence[_Pair]) -> list[_Floats]:
 
 def _labels(column: CategoryColumn | NumberColumn, n_knots: int) -> tuple[str, ...]:
     if isinstance(column, NumberColumn):
-        # A point stands for all numbers around it, not for the people who have exactly it.
         return tuple(f"rounded to {column.label(column.number(place))}" for place in np.linspace(-1, 1, n_knots))
     return value_labels(column.values)

@@ -173,10 +173,8 @@ def estimates_of(field: AnyField) -> str:
 
 
 def mean_of(column: NumberColumn, made: SurveyEstimate) -> SurveyEstimate:
-    """Return means of a column in its own form, with finite intervals clipped to the bounds or to the mean beyond.
-
-    Their description names the bounds if noise exceeds them: an unbiased mean is not clipped.
-    """
+    """Return means of a column in its own form; their description names the bounds if noise exceeds them."""
+    # An interval is clipped to the bounds, an unbiased mean is not.
     low, high = np.minimum(made.values, column.low), np.maximum(made.values, column.high)
     start, stop = (np.where(np.isfinite(end), np.clip(end, low, high), end) for end in (made.low, made.high))
     made = noted(replace(made, low=start, high=stop, dates=column.is_date), column)

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
 
 _EPOCH = datetime.date(1970, 1, 1)
-# Largest number of declared values that an error lists.
-_MOST_LISTED = 10
+_REPLACED = "handle_unknown, or --count-unknown on the command line"
 
 
 @dataclass(frozen=True)
@@ -223,6 +222,8 @@ class CategoryColumn:
     ordered: bool = False
 
     is_date: ClassVar[bool] = False
+    # Values of a table may be learnt from rows; errors list at most ten public ones.
+    is_public: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if len(self._codes) < len(self.values):
@@ -256,29 +257,19 @@ class CategoryColumn:
         return int(found)
 
     def as_numbers(
-        self,
-        values: Any,
-        *,
-        refuse_unknown: bool = True,
-        text: bool = False,
-        first_row: int | None = None,
-        is_public: bool = False,
+        self, values: Any, *, refuse_unknown: bool = True, text: bool = False, first_row: int | None = None
     ) -> np.ndarray:
         """Return a column as codes.
 
-        Raises ValueError with the row of an unreadable or unknown value, counted from `first_row`. The error lists the
-        declared values if they are public, not learnt from rows.
+        Raises ValueError with the row of an unreadable or unknown value, counted from `first_row`.
         """
         cells: Cells = CodeReader(self.values, text=text).read_all(values)
         if refuse_unknown and None not in self.values:
             _refuse_missing(self.name, cells.state == Unread.MISSING, first_row)
         refused = [Unread.UNREADABLE, *([Unread.UNKNOWN] if refuse_unknown else [])]
         declared = [value for value in self.values if value is not None]
-        listed = f" ({', '.join(value_labels(declared))})" if is_public and len(declared) <= _MOST_LISTED else ""
-        rule = (
-            f"only the declared {len(declared)} values{listed}, unless others are replaced (handle_unknown, or "
-            "--count-unknown on the command line)"
-        )
+        listed = f" ({', '.join(value_labels(declared))})" if self.is_public and len(declared) <= 10 else ""
+        rule = f"only the declared {len(declared)} values{listed}, unless others are replaced ({_REPLACED})"
         cells.check(values, f"Column {self.name!r}", rule, *refused, first_row=first_row)
         instead = np.where(cells.state == Unread.MISSING, self._missing, self._unknown)
         return np.where(cells.state > 0, instead, cells.values)
