@@ -272,7 +272,8 @@ def _bounds(column: NumberColumn) -> str:
     return f"{low} to {high}{unit}; missing ones count as {missing}"
 
 
-_PROJECTED = "Projected shares are at least 0 and sum to 1, and so are biased: 0 is not none. Means are unbiased."
+_PROJECTED = """Projected shares are at least 0 and sum to 1, so they are biased: an estimate of 0 does not mean that
+nobody gave this answer. Means are unbiased."""
 # A single report has no standard error.
 _LEAST_REPORTS = 2
 
@@ -333,7 +334,7 @@ def release(
     typer.echo(printable(f"Released {n:,} records at epsilon {policy.epsilon:.6g} each: {output}."))
     for rule, number in replaced.items():
         if number:
-            typer.echo(printable(f"Rows in which {rule}: {number:,}."))
+            typer.echo(printable(f"{rule[0].upper()}{rule[1:]} in {number:,} row{'s' * (number > 1)}."))
     # Repeated ids are detected within a chunk.
     if repeated:
         typer.echo("Some ids occur in several rows: different records of a person cost epsilon each, equal ones once.")

@@ -138,10 +138,11 @@ class DeviceLedger:
         """Charge within a transaction; an error rolls it back."""
         limit = math.floor(min(Fraction(self.lifetime_epsilon), _MOST) * _UNITS)
         # A report without new charges is admitted even if the limit was lowered.
-        if units and _total(connection) + units > limit:
+        left = max(0, limit - _total(connection))
+        if units > left:
             raise BudgetExhaustedError(
-                f"A report must be within the remaining part of this device's lifetime limit, "
-                f"{self.lifetime_epsilon:g}; got one of epsilon {units / _UNITS:.6g}, which exceeds it."
+                f"This report costs epsilon {units / _UNITS:.12g}, but only {left / _UNITS:.12g} of the lifetime limit "
+                f"of {self.lifetime_epsilon:g} is left."
             )
         connection.execute(_CHARGE, (policy, units))
         connection.execute("COMMIT")

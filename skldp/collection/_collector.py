@@ -418,6 +418,8 @@ class Collector(ReportStore):
 
     def _among(self, *names: str, by: str | None = None, where: Mapping[str, Any] | None = None) -> "Collector":
         """Return a collector of the reports, at least two, that answer all of these fields: itself if all are asked."""
+        # Raises unless it is a dict.
+        filter_text(where)
         m, s = len(self.policy.fields), self.policy.n_sampled
         if s is None:
             self._check_number_of_reports()

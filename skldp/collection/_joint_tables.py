@@ -67,7 +67,7 @@ class JointTables:
         self, name: str, *, mean: bool, by: str | None, where: Mapping[str, Any] | None, level: float
     ) -> SurveyEstimate:
         """Estimate the mean or the shares of a column, of all people or within parts of another column."""
-        column = self.columns[name]
+        column, filtered = self.columns[name], filter_text(where)
         if isinstance(column, NumberColumn) is not mean:
             raise ValueError(f"Use `{'frequencies' if mean else 'mean'}` or `table` for {name!r}.")
         others = [*([] if by is None else [by]), *(where or {})]
@@ -93,7 +93,7 @@ class JointTables:
             groups = [label for label, _ in parts]
             made = joined(groups, estimates, f"{what} by {by}", several=not mean)
         elif where:
-            made = replace(made, what=f"{what}{filter_text(where)}")
+            made = replace(made, what=f"{what}{filtered}")
         made = replace(made, answered=n / self._n_all)
         return mean_of(column, made) if isinstance(column, NumberColumn) else noted(made, column)
 

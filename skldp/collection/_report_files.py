@@ -229,6 +229,8 @@ class ReportStore:
     """Store of the reports of a policy, each id once."""
 
     def __init__(self, policy: Policy) -> None:
+        if not isinstance(policy, Policy):
+            raise TypeError(f"policy must be a Policy, as of Policy.load; got {type(policy).__name__}.")
         self.policy = policy
         self._parts: list[ReportColumns] = [columns_of(policy, [])]
         self._waiting: list[PolicyReport] = []

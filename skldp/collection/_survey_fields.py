@@ -190,7 +190,9 @@ def noted(made: SurveyEstimate, *columns: NumberColumn | CategoryColumn) -> Surv
 
 
 def filter_text(where: Mapping[str, Any] | None) -> str:
-    """Return the description of a filter."""
+    """Return the description of a filter; raise TypeError unless it is a dict or None."""
+    if not isinstance(where, Mapping | None):
+        raise TypeError(f"where must be a dict such as {{'city': 'Ulm'}}; got {type(where).__name__}.")
     return f" where {' and '.join(f'{name}={value!r}' for name, value in where.items())}" if where else ""
 
 

@@ -175,8 +175,7 @@ class NumberColumn:
         cells = self._reader(text=text).read_all(values)
         outside = (cells.state == 0) & ((cells.values < self.low) | (cells.values > self.high))
         missing = cells.state == Unread.MISSING
-        clipped = f"{self.name} outside its bounds counts as the nearer one"
-        return {self.stand_in: int(missing.sum()), clipped: int(outside.sum())}
+        return {self.stand_in: int(missing.sum()), f"{self.name} was clipped to its bounds": int(outside.sum())}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the column as a dict of its document."""

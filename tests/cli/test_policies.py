@@ -145,8 +145,7 @@ def test_every_kind_of_table_becomes_the_same_reports(
     code, said, wrong = run("release", "policy.json", path.name, "-o", output)
     assert (code, wrong) == (0, "")
     assert said == (
-        f"Released 3 records at epsilon {policy.epsilon:.6g} each: {output}.\n"
-        "Rows in which missing age counts as 50: 1.\n"
+        f"Released 3 records at epsilon {policy.epsilon:.6g} each: {output}.\nMissing age counts as 50 in 1 row.\n"
     )
     answers = answers_of(policy, tmp_path / output)
     assert answers["city"] == [0, 2, 1]
@@ -345,7 +344,7 @@ def test_reports_are_collected_from_several_files(fixed_noise, run, policy, tmp_
     assert {row["reports"] for row in rows.values()} == {"7"}
     assert {row["missing"] for (what, _), row in rows.items() if "age" in what} == {"missing age counts as 50"}
     assert "95% intervals, missing age counts as 50\n" in said
-    assert "Projected shares are at least 0 and sum to 1, and so are biased" in said
+    assert "so they are biased: an estimate of 0 does not mean that\nnobody gave this answer." in said
     for name in ("somebody", "another"):
         assert name not in said
 
@@ -418,11 +417,11 @@ def test_what_a_release_replaces_is_counted(run, policy, tmp_path):
     code, said, _ = run("release", "policy.json", "people.csv", "-o", "reports.arrow", "--count-unknown")
     assert code == 0
     assert said.splitlines()[1:] == [
-        "Rows in which missing age counts as 50: 1.",
-        "Rows in which age outside its bounds counts as the nearer one: 2.",
-        "Rows in which undeclared city counts as missing: 1.",
-        "Rows in which missing since counts as 2022-07-02: 1.",
-        "Rows in which since outside its bounds counts as the nearer one: 1.",
+        "Missing age counts as 50 in 1 row.",
+        "Age was clipped to its bounds in 2 rows.",
+        "Undeclared city counts as missing in 1 row.",
+        "Missing since counts as 2022-07-02 in 1 row.",
+        "Since was clipped to its bounds in 1 row.",
     ]
 
 

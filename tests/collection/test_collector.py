@@ -309,6 +309,21 @@ def test_means_of_groups_are_quotients_and_fiellers_interval_ends_where_it_shoul
     assert np.isfinite(found.high[:2]).all()
 
 
+@pytest.mark.parametrize("where", ["city=Ulm", ["city"], {"city"}, ("city", "Ulm")])
+def test_a_filter_that_is_no_dict_is_refused(collector, where):
+    for ask in (collector.mean, collector.histogram, collector.variance):
+        with pytest.raises(TypeError, match=f"where must be a dict such as .*; got {type(where).__name__}"):
+            ask("age", where=where)
+    with pytest.raises(TypeError, match="where must be a dict"):
+        collector.frequencies("city", where=where)
+
+
+@pytest.mark.parametrize("policy", [None, "policy.json", {"fields": []}])
+def test_a_collector_needs_a_policy(policy):
+    with pytest.raises(TypeError, match=f"policy must be a Policy.*; got {type(policy).__name__}"):
+        Collector(policy)
+
+
 def test_filters_are_products(collector):
     frame = collector.to_frame()
     w = indicator(frame, "Bonn") + indicator(frame, None)
@@ -757,6 +772,8 @@ def test_intervals_of_means_are_clipped_to_the_bounds_unless_they_are_infinite(c
 def test_a_page_says_what_a_missing_value_counts_as(reports, collector):
     pytest.importorskip("jinja2")
     page = collector.page()
+    assert "they could shift any estimate in this table by at most" in page
+    assert "Each interval, taken alone, covers the population value with the stated confidence." in page
     said = dict(re.findall("missing (?:or undeclared )?([a-z]+) counts as ([^<,]+)", page))
     stand_ins = [
         (field.name, field.unknown if isinstance(field, CategoryField) else field.as_texts()[2])
