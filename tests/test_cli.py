@@ -310,9 +310,9 @@ def test_ledger_reports_and_verifies(run, tmp_path):
     code, out, err = run("ledger", path, "--verify")
     assert (code, err) == (0, "")
     assert "people: 2" in out
-    assert "epsilon spent by people (realized loss), quantiles: 0: 0.4" in out
-    assert "epsilon that remains, quantiles: 0: 0.6" in out
-    assert "A question of a larger epsilon may still be admitted: answers that contradict" in out
+    assert "quantiles of the epsilon spent by people: 0: 0.4" in out
+    assert "quantiles of the epsilon that remains: 0: 0.6" in out
+    assert "A larger epsilon may still be admitted: answers that contradict each other" in out
     assert "exhausted" not in out
     assert "verified: every decision was right" in out
 

@@ -377,36 +377,39 @@ def collect(
         raise ValueError(f"Estimates need at least {_LEAST_REPORTS} reports of this policy; got reports {counts}.")
     if by is None and not chosen:
         fields = collector.policy.fields
-        estimates = [one for field in fields for one, _ in collector._usual_estimates(field, level)]
+        usual = [(field, one) for field in fields for one, _ in collector._usual_estimates(field, level)]
+        named = [(one.labels if isinstance(field, NumbersField) else field.names, one) for field, one in usual]
     else:
-        estimates = [
-            (collector.frequencies if isinstance(column, CategoryColumn) else collector.mean)(
-                name, by=by, where=chosen, level=level
-            )
+        named = [
+            ((name,), statistic(name, by=by, where=chosen, level=level))
             for name, column in declared_columns(collector.policy.fields).items()
             if name not in (by, *chosen)
+            for statistic in [collector.frequencies if isinstance(column, CategoryColumn) else collector.mean]
         ]
     # A terminal may refuse to print; files are written first.
     if report is not None:
         report.write_text(collector.page(), encoding="utf-8")
     if csv_path is not None:
-        _write_estimates(csv_path, estimates)
+        _write_estimates(csv_path, named, by or "", " and ".join(where or []))
     typer.echo(printable(f"{collector.policy.purpose}: reports {counts}; epsilon {collector.policy.epsilon:.6g} each."))
-    for estimate in estimates:
+    for _, estimate in named:
         typer.echo("\n".join(["", *map(printable, str(estimate).split("\n"))]))
-    if any(one.what.startswith("projected") for one in estimates):
+    if any(estimate.what.startswith("projected") for _, estimate in named):
         typer.echo(f"\n{_PROJECTED}")
     for path in filter(None, (report, csv_path)):
         typer.echo(printable(f"Wrote {path}."))
 
 
-def _write_estimates(path: Path, estimates: list[SurveyEstimate]) -> None:
+def _write_estimates(path: Path, named: list[tuple[tuple[str, ...], SurveyEstimate]], by: str, where: str) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        writer.writerow(["what", "value", "estimate", "std err", "low", "high", "level", "reports", "missing"])
-        for one in estimates:
-            rows = zip(one.labels, *one.to_dict().values(), strict=True)
-            writer.writerows([one.what, *row, one.level, one.n, one.missing] for row in rows)
+        writer.writerow("statistic field value by group where estimate std_err low high level reports missing".split())
+        for names, one in named:
+            statistic, n = one.what.partition(" of ")[0], len(one.labels)
+            first, field = (by, names[0]) if by or not one.pairs else names
+            pairs = one.pairs or [(label, "") if by else ("", label if n > 1 else "") for label in one.labels]
+            for (group, value), *row in zip(pairs, *one.to_dict().values(), strict=True):
+                writer.writerow([statistic, field, value, first, group, where, *row, one.level, one.n, one.missing])
 
 
 @contextmanager
@@ -432,12 +435,6 @@ def _ids(column: Any) -> list[str]:
 
 
 _SETTINGS = ("epsilon", "delta", "rule", "bounds", "head", "people", "answers", "refused")
-_QUANTILES = {
-    "loss_quantiles": "epsilon spent by people (realized loss), quantiles",
-    "remaining_quantiles": "epsilon that remains, quantiles",
-    "zcdp_quantiles": "zCDP spent by people, quantiles",
-}
-_LARGER = "A question of a larger epsilon may still be admitted: answers that contradict each other lower the loss."
 
 
 def ledger(
@@ -458,12 +455,15 @@ def ledger(
     for name in _SETTINGS:
         # A narrow terminal must not break the head, which users copy.
         console.print(printable(f"{name}: {found[name]}"), soft_wrap=True)
-    for name, words in _QUANTILES.items():
-        if found[name] and (name != "zcdp_quantiles" or found["delta"] is not None):
-            shares = ", ".join(f"{share}: {value:.4g}" for share, value in dict(found[name]).items())
-            console.print(f"{words}: {shares}")
+    for name, words in ("loss", "spent by people"), ("remaining", "that remains"), ("zcdp", "spent, as zCDP"):
+        quantiles = found[f"{name}_quantiles"]
+        if quantiles and (name != "zcdp" or found["delta"] is not None):
+            shares = ", ".join(f"{share}: {value:.4g}" for share, value in quantiles.items())
+            console.print(f"quantiles of the epsilon {words}: {shares}")
     if found["rule"] == "bayesian":
-        console.print(_LARGER)
+        console.print(
+            "A larger epsilon may still be admitted: answers that contradict each other lower what was spent."
+        )
     if found["queries"]:
         columns = [name for name in found["queries"][0] if name not in ("key", "first_asked")]
         rows = [[f"{row[name]}" for name in columns] for row in found["queries"]]

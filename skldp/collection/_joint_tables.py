@@ -7,6 +7,7 @@ number is the mean of the points that it is rounded to.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,12 +53,12 @@ class JointTables:
         cells = np.arange(k).reshape(pair.field.sizes)
         order = (cells if pair.field.names[0] == name else cells.T).reshape(-1)
         first, second = (_labels(self.columns[one], pair.field.n_knots) for one in (name, other))
-        labels = [f"{one}: {two}" for one in first for two in second]
+        both = tuple(product(first, second))
         n, parts = pair.n, pair.parts
         a, aa = parts.sums(pair.answers, np.ones(n))
         sums = Sums(a, aa, a, n, n, parts.low, parts.high, 1.0, 1.0, parts.two_valued)
-        raw = quotients(sums, n, level, f"shares of {name} and {other}", [""] * k)
-        raw = raw.only(order.tolist(), labels, raw.what)
+        raw = quotients(sums, n, level, f"joint shares of {name} and {other}", [""] * k)
+        raw = replace(raw.only(order.tolist(), [f"{one}: {two}" for one, two in both], raw.what), pairs=both)
         if consistent:
             own = self._consistent[pair.field.name].reshape(-1)[order]
             raw = replace(made_consistent(raw, own, np.full(k, np.inf)), what=f"consistent {raw.what}")

@@ -310,9 +310,7 @@ class ReportStore:
         elif broken:
             state = f"has broken reports ({broken:,}, beside {n:,} whole ones): it was altered or cut off"
         elif not n:
-            # Bytes without a header count once.
-            many = f"{foreign:,} reports or other rows, all foreign to this policy"
-            state = f"holds {many if foreign > 1 else 'no report of this policy'}"
+            state = f"holds no report of this policy; foreign reports or rows: {foreign:,}"
         if state:
             warnings.warn(f"{os.fspath(path)} {state}.", stacklevel=2)
 

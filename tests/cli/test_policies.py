@@ -338,11 +338,12 @@ def test_reports_are_collected_from_several_files(fixed_noise, run, policy, tmp_
         assert part in said
     assert "a survey" in (tmp_path / "page.html").read_text(encoding="utf-8")
     with (tmp_path / "rows.csv").open(newline="", encoding="utf-8") as file:
-        rows = {(row["what"], row["value"]): row for row in csv.DictReader(file)}
-    assert {"mean of age", "mean of since"} <= {what.split(" (raw")[0] for what, _ in rows}
+        rows = {(row["statistic"], row["field"], row["value"]): row for row in csv.DictReader(file)}
+    assert {("mean", "age", ""), ("mean", "since", ""), ("projected shares", "city", "missing")} <= set(rows)
+    assert {row["by"] + row["group"] + row["where"] for row in rows.values()} == {""}
     # No report of a person, whose numbers may lie far outside the bounds.
     assert {row["reports"] for row in rows.values()} == {"7"}
-    assert {row["missing"] for (what, _), row in rows.items() if "age" in what} == {"missing age counts as 50"}
+    assert {row["missing"] for (_, field, _), row in rows.items() if field == "age"} == {"missing age counts as 50"}
     assert "95% intervals, missing age counts as 50\n" in said
     assert "so they are biased: an estimate of 0 does not mean that\nnobody gave this answer." in said
     for name in ("somebody", "another"):
@@ -352,7 +353,14 @@ def test_reports_are_collected_from_several_files(fixed_noise, run, policy, tmp_
 def test_groups_filters_and_a_level_are_options(fixed_noise, run, policy, tmp_path):
     (tmp_path / "people.csv").write_text("\n".join([ROWS[0], *(40 * ROWS[1:])]) + "\n")
     assert run("release", "policy.json", "people.csv", "-o", "reports.arrow")[0] == 0
-    code, said, wrong = run("collect", "policy.json", "reports.arrow", "--by", "member", "--level", 0.8)
+    grouped = ("collect", "policy.json", "reports.arrow", "--by", "member", "--level", 0.8)
+    code, said, wrong = run(*grouped, "--where", "plan=3", "--csv", "rows.csv")
+    assert (code, wrong) == (0, "")
+    with (tmp_path / "rows.csv").open(newline="", encoding="utf-8") as file:
+        rows = {(row["statistic"], row["field"], row["value"], row["group"]): row for row in csv.DictReader(file)}
+    assert {("mean", "age", "", "True"), ("shares", "city", "Ulm", "False")} <= set(rows)
+    assert {(row["by"], row["where"]) for row in rows.values()} == {("member", "plan=3")}
+    code, said, wrong = run(*grouped)
     assert (code, wrong) == (0, "")
     assert "mean of age by member, 120 reports, 80% intervals, missing age counts as 50\n" in said
     assert "shares of member" not in said
@@ -452,7 +460,7 @@ def test_a_file_that_is_cut_off_is_named(fixed_noise, run, policy, tmp_path):
     assert "3 accepted, 1 foreign, 1 broken" in said
     assert wrong.splitlines() == [
         "skldp: half.arrow is damaged or cut off, and its rest was not read; got 0 reports of it.",
-        "skldp: people.csv holds no report of this policy.",
+        "skldp: people.csv holds no report of this policy; foreign reports or rows: 1.",
     ]
 
 
@@ -560,7 +568,11 @@ def test_a_policy_of_pairs_is_made_shown_planned_and_collected(run, tmp_path):
     assert run("release", "pairs.json", "people.csv", "-o", "reports.arrow")[0] == 0
     code, said, _ = run("collect", "pairs.json", "reports.arrow", "--csv", "out.csv")
     assert code == 0
-    assert "consistent shares of" in said
+    assert "consistent joint shares of" in said
+    with (tmp_path / "out.csv").open(newline="", encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if row["field"] == "city"]
+    assert {(row["statistic"], row["by"]) for row in rows} == {("consistent joint shares", "age")}
+    assert {(row["group"], row["value"]) for row in rows} >= {("rounded to 0", "Ulm"), ("rounded to 100", "missing")}
     # Numbers are rounded to both ends: a share of 0 would look like that of people aged 0.
     assert re.search(r"^rounded to 100: rounded to 2020-01-01 ", said, re.MULTILINE)
     assert re.search(r"^rounded to 0: Ulm ", said, re.MULTILINE)

@@ -194,11 +194,11 @@ def test_files_of_reports(reports, collector, tmp_path, monkeypatch, n_at_a_time
         made.add_file(path)
     assert made.counts == (4, 2, 5, 0)
     path.write_bytes(b"")
-    with pytest.warns(UserWarning, match=r"reports\.bin holds no report of this policy\."):
+    with pytest.warns(UserWarning, match=r"reports\.bin holds no report of this policy; foreign"):
         made.add_file(path)
     assert made.counts == (4, 2, 5, 0)
     path.write_bytes(reports[0].hex().encode())
-    with pytest.warns(UserWarning, match=r"reports\.bin holds no report of this policy\."):
+    with pytest.warns(UserWarning, match=r"reports\.bin holds no report of this policy; foreign"):
         made.add_file(path)
     assert made.counts == (4, 3, 5, 0)
 
@@ -224,7 +224,7 @@ def test_files_of_arrow(reports, collector, tmp_path, form):
     assert made.counts == (600, 0, 0, 250)
     # Another's rows are foreign, and a file that is cut off is broken.
     theirs = Collector(OTHER)
-    with pytest.warns(UserWarning, match="reports holds 600 reports or other rows, all foreign to this policy"):
+    with pytest.warns(UserWarning, match=r"reports holds no report of this policy; foreign reports or rows: 600\."):
         theirs.add_file(path)
     assert theirs.counts == (0, 600, 0, 0)
     content = (tmp_path / "reports").read_bytes()
