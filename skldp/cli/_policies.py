@@ -402,8 +402,8 @@ def collect(
 
 def _write_estimates(path: Path, named: list[tuple[tuple[str, ...], SurveyEstimate]], by: str, where: str) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
+        file.write("statistic,field,value,by,group,where,estimate,std_err,low,high,level,reports,missing\r\n")
         writer = csv.writer(file)
-        writer.writerow("statistic field value by group where estimate std_err low high level reports missing".split())
         for names, one in named:
             statistic, n = one.what.partition(" of ")[0], len(one.labels)
             first, field = (by, names[0]) if by or not one.pairs else names
