@@ -49,8 +49,8 @@ policy = typer.Typer()
 
 # Laplace noise has no integer law.
 _MECHANISMS = [name for name in NUMERIC_MECHANISMS if name not in (*JOINT_MECHANISMS, "laplace")]
-# Number of categories that are shown.
-_MOST_SHOWN = 4
+# Number of categories that are shown, and that an error lists.
+_MOST_SHOWN, _MOST_LISTED = 4, 10
 
 File = Annotated[Path, typer.Argument(help="The policy, a .json file.", metavar="POLICY")]
 
@@ -208,7 +208,8 @@ def _filter(columns: Mapping[str, DeclaredColumn], text: str) -> tuple[str, Any]
         raise typer.BadParameter(f"A filter must be one of {', '.join(columns)} and its value; got {text!r}.")
     column, form = columns[name], f"{name}=LOW,HIGH"
     if isinstance(column, CategoryColumn):
-        form = f"{name}=VALUE, where VALUE is one of {', '.join(value_labels(column.values))}"
+        labels = [*value_labels(column.values)[:_MOST_LISTED], *["..."] * (len(column.values) > _MOST_LISTED)]
+        form = f"{name}=VALUE, where VALUE is one of {', '.join(labels)}"
         wanted = "" if wanted == "missing" and "missing" not in column.values else wanted
     try:
         if not sign:

@@ -497,6 +497,9 @@ def test_a_category_named_missing_is_not_a_missing_value(fixed_noise, run, tmp_p
     policy = Policy("a survey", fields)
     policy.save(tmp_path / "policy.json")
     (tmp_path / "reports.bin").write_bytes(b"".join(policy.release({"city": "Ulm", "age": 3}) for _ in range(9)))
+    many = CategoryField("n", tuple(range(12)), RandomizedResponse(1.0, 12).integer_law)
+    Policy("a survey", (many,)).save(tmp_path / "many.json")
+    assert "is one of 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ...; got" in run("collect", "many.json", "x", "--where", "n=12")[2]
     for given, wanted in (("city=missing", "'missing'"), ("city=", "None")):
         code, said, _ = run("collect", "policy.json", "reports.bin", "--where", given)
         assert code == 0
