@@ -50,10 +50,9 @@ class Cells(NamedTuple):
         if strange.size:
             first = int(strange[0])
             place = f"at position {first:,}" if first_row is None else f"in row {first_row + first:,}"
-            raise ValueError(
-                f"{name} must hold {rule}; nothing was released. Got {strange.size:,} of {len(self.state):,} that are "
-                f"not, the first {place}, of type {type(given[first]).__name__}."
-            )
+            many = f"{strange.size:,} of {len(self.state):,} that are not, the first {place}, of type"
+            got = "one value of type" if len(self.state) == 1 and first_row is None else many
+            raise ValueError(f"{name} must hold {rule}; nothing was released. Got {got} {type(given[first]).__name__}.")
 
 
 class Reader(ABC):

@@ -17,6 +17,7 @@ from rich.text import Text
 
 from skldp._reading import is_missing
 from skldp._tables import require
+from skldp._value_labels import value_labels
 from skldp.accounting import ledger_report
 from skldp.cli._options import (
     EncodingOption,
@@ -46,9 +47,10 @@ from skldp.study._table_files import is_text_file, table_chunks
 
 policy = typer.Typer()
 
-_MECHANISMS = [name for name in NUMERIC_MECHANISMS if name not in JOINT_MECHANISMS]
-# Number of categories that are shown.
-_MOST_SHOWN = 4
+# Laplace noise has no integer law.
+_MECHANISMS = [name for name in NUMERIC_MECHANISMS if name not in (*JOINT_MECHANISMS, "laplace")]
+# Number of categories that are shown, and that an error lists.
+_MOST_SHOWN, _MOST_LISTED = 4, 10
 
 File = Annotated[Path, typer.Argument(help="The policy, a .json file.", metavar="POLICY")]
 
@@ -201,18 +203,23 @@ def _width(text: str) -> tuple[str, float]:
 
 def _filter(columns: Mapping[str, DeclaredColumn], text: str) -> tuple[str, Any]:
     """Return the name and the wanted values of a filter."""
-    name, _, wanted = text.partition("=")
+    name, sign, wanted = text.partition("=")
     if name not in columns:
         raise typer.BadParameter(f"A filter must be one of {', '.join(columns)} and its value; got {text!r}.")
-    column = columns[name]
+    column, form = columns[name], f"{name}=LOW,HIGH"
+    if isinstance(column, CategoryColumn):
+        labels = [*value_labels(column.values)[:_MOST_LISTED], *["..."] * (len(column.values) > _MOST_LISTED)]
+        form = f"{name}=VALUE, where VALUE is one of {', '.join(labels)}"
+        wanted = "" if wanted == "missing" and "missing" not in column.values else wanted
     try:
+        if not sign:
+            raise ValueError
         if isinstance(column, CategoryColumn):
             [code] = column.as_numbers([wanted or None], text=True)
             return name, column.values[int(code)]
         return name, tuple(column.as_numbers(wanted.split(","), text=True).tolist())
     except ValueError:
-        rule = "one of its values" if isinstance(column, CategoryColumn) else "low,high"
-        raise typer.BadParameter(f"A filter of {name} must be {rule}; got {text!r}.") from None
+        raise typer.BadParameter(f"A filter of {name} must be {form}; got {text!r}.") from None
 
 
 def _public_row(text: str) -> Any:
@@ -266,7 +273,8 @@ def _bounds(column: NumberColumn) -> str:
     return f"{low} to {high}{unit}; missing ones count as {missing}"
 
 
-_PROJECTED = "Projected shares are at least 0 and sum to 1, and so are biased: 0 is not none. Means are unbiased."
+_PROJECTED = """Projected shares are at least 0 and sum to 1, so they are biased: an estimate of 0 does not mean that
+nobody gave this answer. Means are unbiased."""
 # A single report has no standard error.
 _LEAST_REPORTS = 2
 
@@ -327,7 +335,7 @@ def release(
     typer.echo(printable(f"Released {n:,} records at epsilon {policy.epsilon:.6g} each: {output}."))
     for rule, number in replaced.items():
         if number:
-            typer.echo(printable(f"Rows in which {rule}: {number:,}."))
+            typer.echo(printable(f"{rule[0].upper()}{rule[1:]} in {number:,} row{'s' * (number > 1)}."))
     # Repeated ids are detected within a chunk.
     if repeated:
         typer.echo("Some ids occur in several rows: different records of a person cost epsilon each, equal ones once.")
@@ -370,36 +378,39 @@ def collect(
         raise ValueError(f"Estimates need at least {_LEAST_REPORTS} reports of this policy; got reports {counts}.")
     if by is None and not chosen:
         fields = collector.policy.fields
-        estimates = [one for field in fields for one, _ in collector._usual_estimates(field, level)]
+        usual = [(field, one) for field in fields for one, _ in collector._usual_estimates(field, level)]
+        named = [(one.labels if isinstance(field, NumbersField) else field.names, one) for field, one in usual]
     else:
-        estimates = [
-            (collector.frequencies if isinstance(column, CategoryColumn) else collector.mean)(
-                name, by=by, where=chosen, level=level
-            )
+        named = [
+            ((name,), statistic(name, by=by, where=chosen, level=level))
             for name, column in declared_columns(collector.policy.fields).items()
             if name not in (by, *chosen)
+            for statistic in [collector.frequencies if isinstance(column, CategoryColumn) else collector.mean]
         ]
     # A terminal may refuse to print; files are written first.
     if report is not None:
         report.write_text(collector.page(), encoding="utf-8")
     if csv_path is not None:
-        _write_estimates(csv_path, estimates)
+        _write_estimates(csv_path, named, by or "", " and ".join(where or []))
     typer.echo(printable(f"{collector.policy.purpose}: reports {counts}; epsilon {collector.policy.epsilon:.6g} each."))
-    for estimate in estimates:
+    for _, estimate in named:
         typer.echo("\n".join(["", *map(printable, str(estimate).split("\n"))]))
-    if any(one.what.startswith("projected") for one in estimates):
+    if any(estimate.what.startswith("projected") for _, estimate in named):
         typer.echo(f"\n{_PROJECTED}")
     for path in filter(None, (report, csv_path)):
         typer.echo(printable(f"Wrote {path}."))
 
 
-def _write_estimates(path: Path, estimates: list[SurveyEstimate]) -> None:
+def _write_estimates(path: Path, named: list[tuple[tuple[str, ...], SurveyEstimate]], by: str, where: str) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
+        file.write("statistic,field,value,by,group,where,estimate,std_err,low,high,level,reports,missing\r\n")
         writer = csv.writer(file)
-        writer.writerow(["what", "value", "estimate", "std err", "low", "high", "level", "reports", "missing"])
-        for one in estimates:
-            rows = zip(one.labels, *one.to_dict().values(), strict=True)
-            writer.writerows([one.what, *row, one.level, one.n, one.missing] for row in rows)
+        for names, one in named:
+            statistic, n = one.what.partition(" of ")[0], len(one.labels)
+            first, field = (by, names[0]) if by or not one.pairs else names
+            pairs = one.pairs or [(label, "") if by else ("", label if n > 1 else "") for label in one.labels]
+            for (group, value), *row in zip(pairs, *one.to_dict().values(), strict=True):
+                writer.writerow([statistic, field, value, first, group, where, *row, one.level, one.n, one.missing])
 
 
 @contextmanager
@@ -424,7 +435,7 @@ def _ids(column: Any) -> list[str]:
     return [str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell) for cell in cells]
 
 
-_SETTINGS = ("epsilon", "delta", "rule", "bounds", "head", "people", "answers", "refused", "exhausted")
+_SETTINGS = ("epsilon", "delta", "rule", "bounds", "head", "people", "answers", "refused")
 
 
 def ledger(
@@ -445,10 +456,15 @@ def ledger(
     for name in _SETTINGS:
         # A narrow terminal must not break the head, which users copy.
         console.print(printable(f"{name}: {found[name]}"), soft_wrap=True)
-    for name in ("loss_quantiles", "remaining_quantiles", "zcdp_quantiles"):
-        if found[name] and (name != "zcdp_quantiles" or found["delta"] is not None):
-            shares = ", ".join(f"{share}: {value:.4g}" for share, value in dict(found[name]).items())
-            console.print(f"{name.replace('_', ' ')}: {shares}")
+    for name, words in ("loss", "spent by people"), ("remaining", "that remains"), ("zcdp", "spent, as zCDP"):
+        quantiles = found[f"{name}_quantiles"]
+        if quantiles and (name != "zcdp" or found["delta"] is not None):
+            shares = ", ".join(f"{share}: {value:.4g}" for share, value in quantiles.items())
+            console.print(f"quantiles of the epsilon {words}: {shares}")
+    if found["rule"] == "bayesian":
+        console.print(
+            "A larger epsilon may still be admitted: answers that contradict each other lower what was spent."
+        )
     if found["queries"]:
         columns = [name for name in found["queries"][0] if name not in ("key", "first_asked")]
         rows = [[f"{row[name]}" for name in columns] for row in found["queries"]]

@@ -267,6 +267,8 @@ class CategoryField(CategoryColumn, Field):
 
     law: CodeLaw
 
+    is_public: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         check_text("The name of a field", self.name)
         _check_values(self.values)

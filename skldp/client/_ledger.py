@@ -14,10 +14,12 @@ from skldp.exceptions import BudgetExhaustedError, LedgerError
 # Epsilons are integers in units of 2^-40: sums are exact, and 64 bits hold eight million.
 _UNITS = 2**40
 _MOST = Fraction(2**62, _UNITS)
-_TABLE = "CREATE TABLE IF NOT EXISTS spent (policy TEXT PRIMARY KEY, units INTEGER NOT NULL, reports INTEGER NOT NULL)"
-_KEPT = "CREATE TABLE IF NOT EXISTS kept (tag TEXT PRIMARY KEY)"
 # NULL marks a wave whose report the limit did not admit.
-_WAVES = "CREATE TABLE IF NOT EXISTS waves (wave TEXT PRIMARY KEY, report BLOB)"
+_TABLES = (
+    "CREATE TABLE spent (policy TEXT PRIMARY KEY, units INTEGER NOT NULL, reports INTEGER NOT NULL)",
+    "CREATE TABLE kept (tag TEXT PRIMARY KEY)",
+    "CREATE TABLE waves (wave TEXT PRIMARY KEY, report BLOB)",
+)
 # An immediate transaction excludes other writers between reading the sum and writing the charge.
 _BEGIN = "BEGIN IMMEDIATE"
 _CHARGE = (
@@ -136,10 +138,11 @@ class DeviceLedger:
         """Charge within a transaction; an error rolls it back."""
         limit = math.floor(min(Fraction(self.lifetime_epsilon), _MOST) * _UNITS)
         # A report without new charges is admitted even if the limit was lowered.
-        if units and _total(connection) + units > limit:
+        left = max(0, limit - _total(connection))
+        if units > left:
             raise BudgetExhaustedError(
-                f"A report must be within the remaining part of this device's lifetime limit, "
-                f"{self.lifetime_epsilon:g}; got one of epsilon {units / _UNITS:.6g}, which exceeds it."
+                f"This report costs epsilon {units / _UNITS:.12g}, but only {left / _UNITS:.12g} of the lifetime limit "
+                f"of {self.lifetime_epsilon:g} is left."
             )
         connection.execute(_CHARGE, (policy, units))
         connection.execute("COMMIT")
@@ -154,8 +157,7 @@ class DeviceLedger:
             _create(self.path)
             with closing(sqlite3.connect(self.path, isolation_level=None, timeout=30)) as connection:
                 connection.execute("PRAGMA synchronous = FULL")
-                for table in (_TABLE, _KEPT, _WAVES):
-                    connection.execute(table)
+                _check_whole(connection, self.path)
                 yield connection
         except (sqlite3.Error, OSError) as error:
             raise LedgerError(
@@ -164,17 +166,34 @@ class DeviceLedger:
 
 
 def _create(path: str) -> None:
-    """Create an empty file with access for its owner only, unless it exists; SQLite copies the mode to its journal."""
+    """Create an account with access for its owner only, unless it exists; SQLite copies the mode to its journal."""
     if os.path.lexists(path):
         return
+    import sqlite3
     from tempfile import TemporaryDirectory
 
     # Closing a file releases the process's locks on it, so the file is linked after it is closed.
     with TemporaryDirectory(prefix=".skldp-", dir=os.path.dirname(path)) as folder:
         draft = os.path.join(folder, "account")
         os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        with closing(sqlite3.connect(draft)) as connection:
+            connection.executescript(";".join(_TABLES))
         with suppress(FileExistsError):
             os.link(draft, path)
+
+
+def _check_whole(connection: Any, path: str) -> None:
+    """Raise LedgerError unless the file has all of its pages and exactly the tables of an account."""
+    # Within a transaction nobody else changes the size.
+    connection.execute("BEGIN")
+    tables = [sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master WHERE type = 'table' ORDER BY rowid")]
+    (pages,), (page_size,) = (connection.execute(f"PRAGMA {name}").fetchone() for name in ("page_count", "page_size"))
+    connection.execute("ROLLBACK")
+    if tables != list(_TABLES) or os.path.getsize(path) < pages * page_size:
+        raise LedgerError(
+            f"The file must be a whole account; {path!r} is empty, cut off or another file. Restore a copy: a new "
+            "account would not count past releases."
+        )
 
 
 def _new_units(connection: Any, units: Mapping[str, int]) -> int:

@@ -231,7 +231,7 @@ class Collector(ReportStore):
         Parameters
         ----------
         field, other : str
-            Columns of one of the policy's pairs. A number is a point that it is rounded to at random.
+            Columns of one of the policy's pairs. A number is rounded at random to a point, by default to a bound.
         consistent : "project", default=None
             None is unbiased. ``"project"`` makes all tables of the policy distributions that nearly agree on the shares
             of each column, which is biased and more precise.
@@ -417,6 +417,7 @@ class Collector(ReportStore):
 
     def _among(self, *names: str, by: str | None = None, where: Mapping[str, Any] | None = None) -> "Collector":
         """Return a collector of the reports, at least two, that answer all of these fields: itself if all are asked."""
+        filter_text(where)  # Raises unless it is a dict.
         m, s = len(self.policy.fields), self.policy.n_sampled
         if s is None:
             self._check_number_of_reports()

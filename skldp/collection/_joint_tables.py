@@ -7,12 +7,13 @@ number is the mean of the points that it is rounded to.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from skldp._value_labels import number_label, value_labels
+from skldp._value_labels import value_labels
 from skldp.client import CategoryColumn, NumberColumn, PairField, Policy
 from skldp.collection._answer_scores import Answers, PartScores, Scores, SupportScores, code_scores
 from skldp.collection._report_tables import ReportColumns, asked_of
@@ -52,12 +53,12 @@ class JointTables:
         cells = np.arange(k).reshape(pair.field.sizes)
         order = (cells if pair.field.names[0] == name else cells.T).reshape(-1)
         first, second = (_labels(self.columns[one], pair.field.n_knots) for one in (name, other))
-        labels = [f"{one}: {two}" for one in first for two in second]
+        both = tuple(product(first, second))
         n, parts = pair.n, pair.parts
         a, aa = parts.sums(pair.answers, np.ones(n))
         sums = Sums(a, aa, a, n, n, parts.low, parts.high, 1.0, 1.0, parts.two_valued)
-        raw = quotients(sums, n, level, f"shares of {name} and {other}", [""] * k)
-        raw = raw.only(order.tolist(), labels, raw.what)
+        raw = quotients(sums, n, level, f"joint shares of {name} and {other}", [""] * k)
+        raw = replace(raw.only(order.tolist(), [f"{one}: {two}" for one, two in both], raw.what), pairs=both)
         if consistent:
             own = self._consistent[pair.field.name].reshape(-1)[order]
             raw = replace(made_consistent(raw, own, np.full(k, np.inf)), what=f"consistent {raw.what}")
@@ -67,7 +68,7 @@ class JointTables:
         self, name: str, *, mean: bool, by: str | None, where: Mapping[str, Any] | None, level: float
     ) -> SurveyEstimate:
         """Estimate the mean or the shares of a column, of all people or within parts of another column."""
-        column = self.columns[name]
+        column, filtered = self.columns[name], filter_text(where)
         if isinstance(column, NumberColumn) is not mean:
             raise ValueError(f"Use `{'frequencies' if mean else 'mean'}` or `table` for {name!r}.")
         others = [*([] if by is None else [by]), *(where or {})]
@@ -93,7 +94,7 @@ class JointTables:
             groups = [label for label, _ in parts]
             made = joined(groups, estimates, f"{what} by {by}", several=not mean)
         elif where:
-            made = replace(made, what=f"{what}{filter_text(where)}")
+            made = replace(made, what=f"{what}{filtered}")
         made = replace(made, answered=n / self._n_all)
         return mean_of(column, made) if isinstance(column, NumberColumn) else noted(made, column)
 
@@ -216,5 +217,5 @@ def _consistent(pairs: Sequence[_Pair]) -> list[_Floats]:
 
 def _labels(column: CategoryColumn | NumberColumn, n_knots: int) -> tuple[str, ...]:
     if isinstance(column, NumberColumn):
-        return tuple(number_label(column.number(place)) for place in np.linspace(-1, 1, n_knots))
+        return tuple(f"rounded to {column.label(column.number(place))}" for place in np.linspace(-1, 1, n_knots))
     return value_labels(column.values)

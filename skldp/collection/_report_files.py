@@ -229,6 +229,8 @@ class ReportStore:
     """Store of the reports of a policy, each id once."""
 
     def __init__(self, policy: Policy) -> None:
+        if not isinstance(policy, Policy):
+            raise TypeError(f"policy must be a Policy, as of Policy.load; got {type(policy).__name__}.")
         self.policy = policy
         self._parts: list[ReportColumns] = [columns_of(policy, [])]
         self._waiting: list[PolicyReport] = []
@@ -281,7 +283,7 @@ class ReportStore:
 
         The file is read in parts, in time linear in its size; a repeated report takes no memory. Bytes between reports
         are skipped. Arrow must have no compression and no dictionary columns, Parquet at most as many rows as bytes.
-        A UserWarning says that a file is damaged or cut off, or has no report of the policy.
+        A UserWarning says that a file was altered or cut off, or has no report of the policy.
 
         Parameters
         ----------
@@ -298,13 +300,19 @@ class ReportStore:
             If it is compressed, larger in memory than in the file, or an Arrow file without a stream (as polars writes
             it), or its column of reports is not of bytes.
         """
-        before, state = self._read, ""
+        n, foreign, broken, state = -self._read, -self._foreign, -self._broken, ""
         for found in read_file(self.policy, path):
             self._take(found)
             state = state if found.is_readable else "is damaged or cut off, and its rest was not read"
-        if state or self._read == before:
-            state = state or "has no report of this policy"
-            warnings.warn(f"{os.fspath(path)} {state}; got {self._read - before:,} reports of it.", stacklevel=2)
+        n, foreign, broken = n + self._read, foreign + self._foreign, broken + self._broken
+        if state:
+            state += f"; got {n:,} reports of it"
+        elif broken:
+            state = f"has broken reports ({broken:,}, beside {n:,} whole ones): it was altered or cut off"
+        elif not n:
+            state = f"holds no report of this policy; foreign reports or rows: {foreign:,}"
+        if state:
+            warnings.warn(f"{os.fspath(path)} {state}.", stacklevel=2)
 
     def merge(self, *others: Self) -> Self:
         """Return a collector of the reports of this one and others of the same policy.

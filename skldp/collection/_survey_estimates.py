@@ -3,6 +3,7 @@ r"""Estimates from sums of scores, with standard errors and intervals: ratios of
 import datetime
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any, Self
 
 import numpy as np
@@ -55,6 +56,8 @@ class SurveyEstimate:
         Whether values and intervals are days since 1970, which tables show as dates.
     missing : str, default=""
         Replacements of missing values, which bias the estimate by their share, such as ``"missing age counts as 50"``.
+    pairs : tuple of (str, str), default=()
+        Group, or value of the first column of a table, and value of each number, where its label joins the two.
     """
 
     what: str
@@ -72,6 +75,7 @@ class SurveyEstimate:
     answered: float = 1.0
     dates: bool = False
     missing: str = ""
+    pairs: tuple[tuple[str, str], ...] = ()
 
     def moved_by(self, share: float) -> _Floats:
         r"""Return the largest change of each number by a fraction of forged reports.
@@ -290,13 +294,11 @@ def made_consistent(raw: SurveyEstimate, shares: _Floats, moved: _Floats) -> Sur
 def joined(groups: Sequence[str], parts: Sequence[SurveyEstimate], what: str, *, several: bool) -> SurveyEstimate:
     """Combine estimates of groups, labelled by group and, with `several` numbers each, by number."""
     arrays: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _PER_LABEL}
-    labels = tuple(groups)
-    if several:
-        pairs = [(group, label) for group in groups for label in parts[0].labels]
-        labels = tuple(f"{group}: {label}" for group, label in pairs)
-        if len(set(labels)) < len(pairs):
-            labels = tuple(f"{group!r}: {label!r}" for group, label in pairs)
-    return replace(parts[0], what=what, labels=labels, **arrays)
+    pairs = tuple(product(groups, parts[0].labels)) if several else ()
+    labels = tuple(f"{group}: {label}" for group, label in pairs) or tuple(groups)
+    if len(set(labels)) < len(pairs):
+        labels = tuple(f"{group!r}: {label!r}" for group, label in pairs)
+    return replace(parts[0], what=what, labels=labels, pairs=pairs, **arrays)
 
 
 def quantile_estimate(

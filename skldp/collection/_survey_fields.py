@@ -174,12 +174,14 @@ def estimates_of(field: AnyField) -> str:
 
 def mean_of(column: NumberColumn, made: SurveyEstimate) -> SurveyEstimate:
     """Return means of a column in its own form; their description names the bounds if noise exceeds them."""
-    made = noted(replace(made, dates=column.is_date), column)
-    if not ((made.values < column.low) | (made.values > column.high)).any():
+    # An interval is clipped to the bounds, an unbiased mean is not.
+    low, high = np.minimum(made.values, column.low), np.maximum(made.values, column.high)
+    start, stop = (np.where(np.isfinite(end), np.clip(end, low, high), end) for end in (made.low, made.high))
+    made = noted(replace(made, low=start, high=stop, dates=column.is_date), column)
+    if not ((low < column.low) | (high > column.high)).any():
         return made
-    # An unbiased mean is not clipped.
-    low, high, _ = column.as_texts()
-    return replace(made, what=f"{made.what} (raw: noise exceeds {low} to {high})")
+    texts = column.as_texts()
+    return replace(made, what=f"{made.what} (raw: noise exceeds {texts[0]} to {texts[1]})")
 
 
 def noted(made: SurveyEstimate, *columns: NumberColumn | CategoryColumn) -> SurveyEstimate:
@@ -188,7 +190,9 @@ def noted(made: SurveyEstimate, *columns: NumberColumn | CategoryColumn) -> Surv
 
 
 def filter_text(where: Mapping[str, Any] | None) -> str:
-    """Return the description of a filter."""
+    """Return the description of a filter; raise TypeError unless it is a dict or None."""
+    if not isinstance(where, Mapping | None):
+        raise TypeError(f"where must be a dict such as {{'city': 'Ulm'}}; got {type(where).__name__}.")
     return f" where {' and '.join(f'{name}={value!r}' for name, value in where.items())}" if where else ""
 
 

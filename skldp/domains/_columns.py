@@ -1,7 +1,8 @@
 """Domains of tables: intervals, integers, categories, and columns declared together."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass
+from dataclasses import fields as fields_of
 from typing import Any, ClassVar
 
 import numpy as np
@@ -235,6 +236,9 @@ def _from_dict(given: Any) -> Domain:
         raise ValueError(f"A domain must be a JSON object with a known type: {sorted(_TYPES)}.")
     fields = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
     del fields["type"]
+    needed = {one.name: one.default is MISSING for one in fields_of(_TYPES[kind])}
+    if not {name for name in needed if needed[name]} <= fields.keys() <= needed.keys():
+        raise ValueError(f"A domain of type {kind!r} must have the fields {sorted(needed)}; got {sorted(fields)}.")
     with parsing(f"A domain of type {kind!r}"):
         if kind == "columns":
             fields["parts"] = tuple(map(_part, fields["parts"]))

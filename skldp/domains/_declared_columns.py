@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 
 _EPOCH = datetime.date(1970, 1, 1)
+_REPLACED = "handle_unknown, or --count-unknown on the command line"
 
 
 @dataclass(frozen=True)
@@ -174,8 +175,7 @@ class NumberColumn:
         cells = self._reader(text=text).read_all(values)
         outside = (cells.state == 0) & ((cells.values < self.low) | (cells.values > self.high))
         missing = cells.state == Unread.MISSING
-        clipped = f"{self.name} outside its bounds counts as the nearer one"
-        return {self.stand_in: int(missing.sum()), clipped: int(outside.sum())}
+        return {self.stand_in: int(missing.sum()), f"{self.name} was clipped to its bounds": int(outside.sum())}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the column as a dict of its document."""
@@ -221,6 +221,8 @@ class CategoryColumn:
     ordered: bool = False
 
     is_date: ClassVar[bool] = False
+    # Values of a table may be learnt from rows; errors list at most ten public ones.
+    is_public: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if len(self._codes) < len(self.values):
@@ -264,7 +266,9 @@ class CategoryColumn:
         if refuse_unknown and None not in self.values:
             _refuse_missing(self.name, cells.state == Unread.MISSING, first_row)
         refused = [Unread.UNREADABLE, *([Unread.UNKNOWN] if refuse_unknown else [])]
-        rule = f"only the declared {len(self.values) - (None in self.values)} values"
+        declared = [value for value in self.values if value is not None]
+        listed = f" ({', '.join(value_labels(declared))})" if self.is_public and len(declared) <= 10 else ""
+        rule = f"only the declared {len(declared)} values{listed}, unless others are replaced ({_REPLACED})"
         cells.check(values, f"Column {self.name!r}", rule, *refused, first_row=first_row)
         instead = np.where(cells.state == Unread.MISSING, self._missing, self._unknown)
         return np.where(cells.state > 0, instead, cells.values)

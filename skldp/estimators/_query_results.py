@@ -134,5 +134,7 @@ def warn_of_nobody(query, budget, n_people, largest=None):
     else:
         # The rule looks at what the answers can reveal, not at epsilon alone.
         left = "" if largest is None else f" (at most {largest:.4g} is left)"
-        reason = f"no remaining budget admits both answers{left}; another question or a smaller epsilon may fit"
+        reason = (
+            f"for each, one of the answers could exceed the budget{left}; another question or a smaller epsilon may fit"
+        )
     warnings.warn(f"None of {n_people:,} people can answer: {reason}.", BudgetExhaustedWarning, stacklevel=3)

@@ -31,9 +31,10 @@ def read_schema(schema: Any, names: list[Any], dtypes: list[Any]) -> tuple[list[
     """Return the declared columns in the order of a table."""
     of_json = isinstance(schema, str)
     schema = schema_by_column(schema, names)
-    for what, some in (("misses", set(names) - set(schema)), ("names unknown", set(schema) - set(names))):
+    given, own = set(schema), set(names)
+    for what, some in (("It misses", own - given), ("The table lacks the declared", given - own)):
         if some:
-            raise ValueError(f"schema must name every column once. It {what} {sorted(map(str, some))}.")
+            raise ValueError(f"schema must name every column once. {what} {sorted(map(str, some))}.")
     columns, learnt = [], []
     for name, dtype in zip(names, dtypes, strict=True):
         given = schema[name]

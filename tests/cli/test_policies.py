@@ -145,8 +145,7 @@ def test_every_kind_of_table_becomes_the_same_reports(
     code, said, wrong = run("release", "policy.json", path.name, "-o", output)
     assert (code, wrong) == (0, "")
     assert said == (
-        f"Released 3 records at epsilon {policy.epsilon:.6g} each: {output}.\n"
-        "Rows in which missing age counts as 50: 1.\n"
+        f"Released 3 records at epsilon {policy.epsilon:.6g} each: {output}.\nMissing age counts as 50 in 1 row.\n"
     )
     answers = answers_of(policy, tmp_path / output)
     assert answers["city"] == [0, 2, 1]
@@ -339,13 +338,14 @@ def test_reports_are_collected_from_several_files(fixed_noise, run, policy, tmp_
         assert part in said
     assert "a survey" in (tmp_path / "page.html").read_text(encoding="utf-8")
     with (tmp_path / "rows.csv").open(newline="", encoding="utf-8") as file:
-        rows = {(row["what"], row["value"]): row for row in csv.DictReader(file)}
-    assert {"mean of age", "mean of since"} <= {what.split(" (raw")[0] for what, _ in rows}
+        rows = {(row["statistic"], row["field"], row["value"]): row for row in csv.DictReader(file)}
+    assert {("mean", "age", ""), ("mean", "since", ""), ("projected shares", "city", "missing")} <= set(rows)
+    assert {row["by"] + row["group"] + row["where"] for row in rows.values()} == {""}
     # No report of a person, whose numbers may lie far outside the bounds.
     assert {row["reports"] for row in rows.values()} == {"7"}
-    assert {row["missing"] for (what, _), row in rows.items() if "age" in what} == {"missing age counts as 50"}
+    assert {row["missing"] for (_, field, _), row in rows.items() if field == "age"} == {"missing age counts as 50"}
     assert "95% intervals, missing age counts as 50\n" in said
-    assert "Projected shares are at least 0 and sum to 1, and so are biased" in said
+    assert "so they are biased: an estimate of 0 does not mean that\nnobody gave this answer." in said
     for name in ("somebody", "another"):
         assert name not in said
 
@@ -353,7 +353,14 @@ def test_reports_are_collected_from_several_files(fixed_noise, run, policy, tmp_
 def test_groups_filters_and_a_level_are_options(fixed_noise, run, policy, tmp_path):
     (tmp_path / "people.csv").write_text("\n".join([ROWS[0], *(40 * ROWS[1:])]) + "\n")
     assert run("release", "policy.json", "people.csv", "-o", "reports.arrow")[0] == 0
-    code, said, wrong = run("collect", "policy.json", "reports.arrow", "--by", "member", "--level", 0.8)
+    grouped = ("collect", "policy.json", "reports.arrow", "--by", "member", "--level", 0.8)
+    code, said, wrong = run(*grouped, "--where", "plan=3", "--csv", "rows.csv")
+    assert (code, wrong) == (0, "")
+    with (tmp_path / "rows.csv").open(newline="", encoding="utf-8") as file:
+        rows = {(row["statistic"], row["field"], row["value"], row["group"]): row for row in csv.DictReader(file)}
+    assert {("mean", "age", "", "True"), ("shares", "city", "Ulm", "False")} <= set(rows)
+    assert {(row["by"], row["where"]) for row in rows.values()} == {("member", "plan=3")}
+    code, said, wrong = run(*grouped)
     assert (code, wrong) == (0, "")
     assert "mean of age by member, 120 reports, 80% intervals, missing age counts as 50\n" in said
     assert "shares of member" not in said
@@ -368,9 +375,16 @@ def test_groups_filters_and_a_level_are_options(fixed_noise, run, policy, tmp_pa
     assert float(row.split()[1]) == pytest.approx(64.5, abs=2)
     said = run("collect", "policy.json", "reports.arrow", "--where", "plan=")[1]
     assert "mean of age where plan=None, 120 reports" in said
+    assert (
+        "mean of age where plan=None, 120 reports"
+        in run("collect", "policy.json", "reports.arrow", "--where", "plan=missing")[1]
+    )
     for given, rule in (
-        ("plan=9", "one of its values"),
-        ("age=x,1", "must be low,high"),
+        ("plan", "A filter of plan must be plan=VALUE, where VALUE is one of 1, 2, 3, missing; got 'plan'."),
+        ("plan=9", "A filter of plan must be plan=VALUE, where VALUE is one of 1, 2, 3, missing; got 'plan=9'."),
+        ("member=missing", "where VALUE is one of True, False; got 'member=missing'."),
+        ("age", "A filter of age must be age=LOW,HIGH; got 'age'."),
+        ("age=x,1", "A filter of age must be age=LOW,HIGH; got 'age=x,1'."),
         ("shoe=1", "one of age, city"),
     ):
         code, said, complaint = run("collect", "policy.json", "reports.arrow", "--where", given)
@@ -395,16 +409,27 @@ def test_a_wrong_option_of_a_policy_says_what_is_right(run, tmp_path, given, rul
     assert "square_wave" in run("policy", "new", "--help")[1]
 
 
+def test_every_mechanism_of_the_help_makes_a_policy(run, tmp_path):
+    (tmp_path / "schema.json").write_text(json.dumps({"age": SCHEMA["age"], "city": SCHEMA["city"]}))
+    told = run("policy", "new", "--help")[1]
+    for option, first in (("--mechanism", "duchi"), ("--category-mechanism", "krr")):
+        names = re.findall(r"[a-z_]+", re.search(rf"{first}, [a-z_, │\n]* or best", told)[0])
+        assert len(names) > 6
+        for name in set(names) - {"or"}:
+            given = ("schema.json", "--purpose", "x", "-o", "made.json", option, name)
+            assert run("policy", "new", *given)[::2] == (0, ""), name
+
+
 def test_what_a_release_replaces_is_counted(run, policy, tmp_path):
     (tmp_path / "people.csv").write_text("\n".join([*ROWS, "b,412,Paris,2019-01-01,,true", "c,-3,,,2,true"]) + "\n")
     code, said, _ = run("release", "policy.json", "people.csv", "-o", "reports.arrow", "--count-unknown")
     assert code == 0
     assert said.splitlines()[1:] == [
-        "Rows in which missing age counts as 50: 1.",
-        "Rows in which age outside its bounds counts as the nearer one: 2.",
-        "Rows in which undeclared city counts as missing: 1.",
-        "Rows in which missing since counts as 2022-07-02: 1.",
-        "Rows in which since outside its bounds counts as the nearer one: 1.",
+        "Missing age counts as 50 in 1 row.",
+        "Age was clipped to its bounds in 2 rows.",
+        "Undeclared city counts as missing in 1 row.",
+        "Missing since counts as 2022-07-02 in 1 row.",
+        "Since was clipped to its bounds in 1 row.",
     ]
 
 
@@ -435,8 +460,22 @@ def test_a_file_that_is_cut_off_is_named(fixed_noise, run, policy, tmp_path):
     assert "3 accepted, 1 foreign, 1 broken" in said
     assert wrong.splitlines() == [
         "skldp: half.arrow is damaged or cut off, and its rest was not read; got 0 reports of it.",
-        "skldp: people.csv has no report of this policy; got 0 reports of it.",
+        "skldp: people.csv holds no report of this policy; foreign reports or rows: 1.",
     ]
+
+
+def test_a_file_that_was_altered_in_transfer_is_named(run, policy, tmp_path):
+    """A copy in text mode writes two bytes for each line feed."""
+    reports = b"".join(policy.release({"age": 9, "city": "Ulm"}) for _ in range(300))
+    (tmp_path / "copy.bin").write_bytes(reports.replace(b"\n", b"\r\n"))
+    (tmp_path / "cut.bin").write_bytes(reports[:-1])
+    code, said, wrong = run("collect", "policy.json", "copy.bin", "cut.bin")
+    assert code == 0
+    copy, cut = wrong.splitlines()
+    [broken] = re.findall(r"skldp: copy.bin has broken reports \(([0-9]+), beside [0-9]+ whole ones\)", copy)
+    assert int(broken) > 0
+    assert cut == "skldp: cut.bin has broken reports (1, beside 299 whole ones): it was altered or cut off."
+    assert f"{int(broken) + 1} broken" in said
 
 
 def test_too_few_reports_and_files_that_are_none_are_one_line(run, policy, tmp_path):
@@ -447,6 +486,24 @@ def test_too_few_reports_and_files_that_are_none_are_one_line(run, policy, tmp_p
     assert (code, said, wrong.count("\n")) == (2, "", 1)
     assert "at least 2 reports of this policy; got reports 1 accepted, 0 foreign, 0 broken, 0 doubled." in wrong
     assert not (tmp_path / "page.html").exists()
+
+
+def test_a_category_named_missing_is_not_a_missing_value(fixed_noise, run, tmp_path):
+    law = RandomizedResponse(EPSILON, 3).integer_law
+    fields = (
+        CategoryField("city", ("missing", "Ulm", None), law),
+        NumberField("age", 0, 9, Duchi(EPSILON).integer_law),
+    )
+    policy = Policy("a survey", fields)
+    policy.save(tmp_path / "policy.json")
+    (tmp_path / "reports.bin").write_bytes(b"".join(policy.release({"city": "Ulm", "age": 3}) for _ in range(9)))
+    many = CategoryField("n", tuple(range(12)), RandomizedResponse(1.0, 12).integer_law)
+    Policy("a survey", (many,)).save(tmp_path / "many.json")
+    assert "is one of 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ...; got" in run("collect", "many.json", "x", "--where", "n=12")[2]
+    for given, wanted in (("city=missing", "'missing'"), ("city=", "None")):
+        code, said, _ = run("collect", "policy.json", "reports.bin", "--where", given)
+        assert code == 0
+        assert f"mean of age where city={wanted}, 9 reports" in said
 
 
 def test_a_text_of_a_policy_stays_in_its_cell(run, monkeypatch, tmp_path):
@@ -514,7 +571,14 @@ def test_a_policy_of_pairs_is_made_shown_planned_and_collected(run, tmp_path):
     assert run("release", "pairs.json", "people.csv", "-o", "reports.arrow")[0] == 0
     code, said, _ = run("collect", "pairs.json", "reports.arrow", "--csv", "out.csv")
     assert code == 0
-    assert "consistent shares of" in said
+    assert "consistent joint shares of" in said
+    with (tmp_path / "out.csv").open(newline="", encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if row["field"] == "city"]
+    assert {(row["statistic"], row["by"]) for row in rows} == {("consistent joint shares", "age")}
+    assert {(row["group"], row["value"]) for row in rows} >= {("rounded to 0", "Ulm"), ("rounded to 100", "missing")}
+    # Numbers are rounded to both ends: a share of 0 would look like that of people aged 0.
+    assert re.search(r"^rounded to 100: rounded to 2020-01-01 ", said, re.MULTILINE)
+    assert re.search(r"^rounded to 0: Ulm ", said, re.MULTILINE)
 
 
 @pytest.mark.parametrize(("sampled", "n_sampled"), [("auto", 2), ("1", 1), ("all", None)])

@@ -207,6 +207,42 @@ def test_an_account_that_cannot_be_kept_releases_nothing(tmp_path, monkeypatch, 
     assert "41.5" not in str(refusal.value)
 
 
+def test_a_cut_account_is_refused_and_forgets_nothing(tmp_path):
+    """Each length down to 0: an empty account would admit all releases again."""
+    path = tmp_path / "mine"
+    ledger = DeviceLedger(path, lifetime_epsilon=1.0)
+    ledger.charge("a digest", 1.0)
+    account = path.read_bytes()
+    for size in (0, 1, 99, 100, 511, 512, 4095, *range(4096, len(account), 2048), len(account) - 1):
+        path.write_bytes(account[:size])
+        for use in (lambda: ledger.spent, ledger.reports, lambda: ledger.charge("a digest", 1.0)):
+            with pytest.raises(LedgerError, match="account"):
+                use()
+        assert path.read_bytes() == account[:size]
+    path.write_bytes(account)
+    assert ledger.spent == 1.0
+
+
+@pytest.mark.parametrize("tables", [[], ["spent (policy TEXT, units INTEGER, reports INTEGER)"]])
+def test_another_database_is_no_account(tmp_path, tables):
+    path = tmp_path / "mine"
+    connection = sqlite3.connect(path)
+    connection.executescript("PRAGMA user_version = 1;" + ";".join(f"CREATE TABLE {one}" for one in tables))
+    connection.close()
+    with pytest.raises(LedgerError, match="must be a whole account"):
+        DeviceLedger(path, lifetime_epsilon=1.0).charge("a digest", 1.0)
+
+
+def test_an_account_is_whole_as_soon_as_it_has_its_name(tmp_path, monkeypatch):
+    """A process that is killed while it creates the account leaves no account that is refused."""
+    made = []
+    link = os.link
+    monkeypatch.setattr(os, "link", lambda draft, path: (made.append(os.path.getsize(draft)), link(draft, path)))
+    assert DeviceLedger(tmp_path / "mine", lifetime_epsilon=1.0).spent == 0.0
+    assert made == [(tmp_path / "mine").stat().st_size]
+    assert made[0] > 0
+
+
 @pytest.mark.parametrize("name", [":memory:", "mine"])
 def test_an_account_is_one_file_wherever_the_process_goes(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)

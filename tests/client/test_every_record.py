@@ -145,11 +145,16 @@ def test_a_device_reads_the_texts_of_a_csv_file():
 @pytest.mark.parametrize(
     ("wrong", "rule"),
     [
-        ({"whole": True}, "Column 'whole' must hold finite numbers .* of type bool"),
+        ({"whole": True}, "Column 'whole' must hold finite numbers .*released. Got one value of type bool"),
         ({"whole": math.inf}, "Column 'whole' must hold finite numbers"),
         ({"whole": "abc"}, "Column 'whole' must hold finite numbers .* of type str"),
         ({"date": "13.05.2020"}, "Column 'date' must hold dates"),
-        ({"yes": "Yes"}, "Column 'yes' must hold only the declared 2 values"),
+        (
+            {"yes": "Yes"},
+            r"Column 'yes' must hold only the declared 2 values \(True, False\), unless others are replaced "
+            r"\(handle_unknown, or --count-unknown on the command line\); nothing was released. Got one value of type "
+            "str",
+        ),
         ({"yes": None}, "Column 'yes' must not have missing values"),
         ({"vector": [1.0]}, "'vector' must be vectors of 3 numbers"),
     ],

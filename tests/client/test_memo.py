@@ -197,7 +197,7 @@ class TestEpsilons:
         ledger = DeviceLedger(tmp_path / "mine", lifetime_epsilon=POLICY.epsilon + 1e-9)
         report = POLICY.release(RECORD, secret=SECRET, ledger=ledger)
         for _ in range(2):
-            with pytest.raises(BudgetExhaustedError, match="got one of epsilon 1,") as refusal:
+            with pytest.raises(BudgetExhaustedError, match="This report costs epsilon 1, but only") as refusal:
                 POLICY.release({**RECORD, "city": "Ulm"}, secret=SECRET, ledger=ledger)
             assert "Ulm" not in str(refusal.value)
         assert ledger.spent == pytest.approx(POLICY.epsilon)

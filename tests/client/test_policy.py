@@ -322,7 +322,9 @@ def test_the_persons_own_limit_stops_a_greedy_policy(tmp_path, monkeypatch):
     policy.release({"age": SECRET}, ledger=ledger)
     policy.release({"age": SECRET}, ledger=DeviceLedger(tmp_path / "mine", lifetime_epsilon=2.0))
     monkeypatch.setattr("os.urandom", lambda size: pytest.fail("drawn before it was charged"))
-    with pytest.raises(BudgetExhaustedError, match="lifetime limit, 2") as refusal:
+    with pytest.raises(
+        BudgetExhaustedError, match=r"costs epsilon \S+, but only \S+ of the lifetime limit of 2 is left\."
+    ) as refusal:
         policy.release({"age": SECRET}, ledger=ledger)
     assert str(SECRET) not in str(refusal.value)
     assert ledger.reports() == {policy.sha256: 2}

@@ -190,14 +190,15 @@ def test_files_of_reports(reports, collector, tmp_path, monkeypatch, n_at_a_time
     parts = [cut, reports[2], flipped, flipped, reports[3], theirs, reports[4], b"rubbish", reports[5][:9], reports[6]]
     path.write_bytes(b"".join([*parts, reports[7][:20]]))
     made = Collector(POLICY)
-    made.add_file(path)
+    with pytest.warns(UserWarning, match=r"has broken reports \(5, beside 4 whole ones\): it was altered or cut off\."):
+        made.add_file(path)
     assert made.counts == (4, 2, 5, 0)
     path.write_bytes(b"")
-    with pytest.warns(UserWarning, match=r"reports\.bin has no report of this policy; got 0"):
+    with pytest.warns(UserWarning, match=r"reports\.bin holds no report of this policy; foreign"):
         made.add_file(path)
     assert made.counts == (4, 2, 5, 0)
     path.write_bytes(reports[0].hex().encode())
-    with pytest.warns(UserWarning, match=r"reports\.bin has no report of this policy; got 0"):
+    with pytest.warns(UserWarning, match=r"reports\.bin holds no report of this policy; foreign"):
         made.add_file(path)
     assert made.counts == (4, 3, 5, 0)
 
@@ -223,7 +224,7 @@ def test_files_of_arrow(reports, collector, tmp_path, form):
     assert made.counts == (600, 0, 0, 250)
     # Another's rows are foreign, and a file that is cut off is broken.
     theirs = Collector(OTHER)
-    with pytest.warns(UserWarning, match="reports has no report of this policy; got 0"):
+    with pytest.warns(UserWarning, match=r"reports holds no report of this policy; foreign reports or rows: 600\."):
         theirs.add_file(path)
     assert theirs.counts == (0, 600, 0, 0)
     content = (tmp_path / "reports").read_bytes()
@@ -300,11 +301,27 @@ def test_means_of_groups_are_quotients_and_fiellers_interval_ends_where_it_shoul
         assert found.values[i] == pytest.approx(ratio, rel=1e-9)
         rest = w * (y - ratio)
         assert found.standard_errors[i] == pytest.approx(rest.std(ddof=1) / np.sqrt(600) / w.mean(), rel=1e-6)
-        for end in (found.low[i], found.high[i]):
-            if np.isfinite(end):
+        for end, bound in ((found.low[i], min(0.0, ratio)), (found.high[i], max(10.0, ratio))):
+            # Finite ends are clipped to the bounds, or to a mean beyond them.
+            if np.isfinite(end) and end != bound:
                 at_end = w * (y - end)
                 assert abs(at_end.mean()) == pytest.approx(T * at_end.std(ddof=1) / np.sqrt(600), rel=1e-6)
     assert np.isfinite(found.high[:2]).all()
+
+
+@pytest.mark.parametrize("where", ["city=Ulm", ["city"], {"city"}, ("city", "Ulm")])
+def test_a_filter_that_is_no_dict_is_refused(collector, where):
+    for ask in (collector.mean, collector.histogram, collector.variance):
+        with pytest.raises(TypeError, match=f"where must be a dict such as .*; got {type(where).__name__}"):
+            ask("age", where=where)
+    with pytest.raises(TypeError, match="where must be a dict"):
+        collector.frequencies("city", where=where)
+
+
+@pytest.mark.parametrize("policy", [None, "policy.json", {"fields": []}])
+def test_a_collector_needs_a_policy(policy):
+    with pytest.raises(TypeError, match=f"policy must be a Policy.*; got {type(policy).__name__}"):
+        Collector(policy)
 
 
 def test_filters_are_products(collector):
@@ -737,9 +754,26 @@ def test_a_mean_that_noise_moves_beyond_the_bounds_is_said_to_be_raw():
     assert mean_of(column, replace(found, what="m", values=np.array([np.nan]))).what == "m"
 
 
+def test_intervals_of_means_are_clipped_to_the_bounds_unless_they_are_infinite(collector):
+    mean, column = collector.mean("pay"), NumberColumn("pay", 0, 10)
+    for value, ends, clipped in (
+        (5, (-3, 14), (0, 10)),
+        (5, (3, 7), (3, 7)),
+        (12, (9, 15), (9, 12)),
+        (-2, (-9, -1), (-2, -1)),
+        (5, (-np.inf, np.inf), (-np.inf, np.inf)),
+        (np.nan, (-np.inf, np.inf), (-np.inf, np.inf)),
+    ):
+        values, low, high = (np.array([float(one)]) for one in (value, *ends))
+        made = mean_of(column, replace(mean, values=values, low=low, high=high))
+        assert (made.low[0], made.high[0]) == clipped
+
+
 def test_a_page_says_what_a_missing_value_counts_as(reports, collector):
     pytest.importorskip("jinja2")
     page = collector.page()
+    assert "they could shift any estimate in this table by at most" in page
+    assert "Each interval, taken alone, covers the population value with the stated confidence." in page
     said = dict(re.findall("missing (?:or undeclared )?([a-z]+) counts as ([^<,]+)", page))
     stand_ins = [
         (field.name, field.unknown if isinstance(field, CategoryField) else field.as_texts()[2])

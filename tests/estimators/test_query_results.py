@@ -52,7 +52,8 @@ def test_the_expected_error_is_near_that_of_the_answers(ledger, fixed_noise):
 def test_a_preview_warns_where_nobody_would_answer(ledger):
     survey(ledger, 1.0, 0.5).query(PEOPLE, ids=IDS)
     with pytest.warns(
-        BudgetExhaustedWarning, match=r"None of 400 people .* no remaining budget .* \(at most 0\.5 is left\)"
+        BudgetExhaustedWarning,
+        match=r"None of 400 people .* one of the answers could exceed the budget \(at most 0\.5 is left\)",
     ):
         preview = survey(ledger, 2.0, 0.6).preview(IDS)
     assert not preview.accepted.any()
@@ -76,7 +77,7 @@ def test_a_query_that_nobody_answers_says_why(ledger):
     first = survey(ledger, 1.0, 0.7)
     first.query(PEOPLE, ids=IDS)
     second = survey(ledger, 2.0, 0.6)
-    with pytest.warns(BudgetExhaustedWarning, match="no remaining budget admits both answers; another question"):
+    with pytest.warns(BudgetExhaustedWarning, match="one of the answers could exceed the budget; another question"):
         result = second.query(PEOPLE, ids=IDS)
     assert not result.accepted.any()
     assert (second.predict(PEOPLE[:3], ids=IDS[:3]) == second.prior_).all()

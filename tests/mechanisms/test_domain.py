@@ -465,6 +465,13 @@ HOSTILE = [
 ]
 
 
+def test_wrong_names_of_a_domain_are_shown_beside_the_right_ones():
+    for names in ({"lo": 0, "high": 1}, {"low": 0}, {"low": 0, "high": 1, "step": 1}):
+        with pytest.raises(ValueError, match="type 'interval' must have the fields") as refused:
+            domain_from_json(json.dumps({"type": "interval", **names}))
+        assert str(refused.value).endswith(f"['high', 'low']; got {sorted(names)}.")
+
+
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda text: text[:70])
 def test_hostile_json_is_refused(text):
     with pytest.raises(ValueError, match=r"."):

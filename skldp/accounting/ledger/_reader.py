@@ -69,10 +69,11 @@ def declared_bounds(stored: Any) -> tuple[Any, Any] | Domain | None:
     return None if stored is None else (stored[0], stored[1])
 
 
+# pandas leaves out the middle columns of a frame that is too wide to print.
 _QUERY_COLUMNS = (
-    "query", "kind", "epsilon", "first_asked", "calls", "asked", "answered", "served_again", "refused", "key",
+    "query", "kind", "epsilon", "calls", "first_asked", "key", "asked", "answered", "served_again", "refused",
 )  # fmt: skip
-_BUDGETS = ("head", "people", "answers", "exhausted", "loss_quantiles", "remaining_quantiles", "zcdp_quantiles")
+_BUDGETS = ("head", "people", "answers", "loss_quantiles", "remaining_quantiles", "zcdp_quantiles")
 _QUANTILES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 _COUNTS = """SELECT query, COUNT(*), MIN(time), CAST(SUM(asked) AS BIGINT), CAST(SUM(answered) AS BIGINT),
                     CAST(SUM(served) AS BIGINT), CAST(SUM(refused) AS BIGINT)
@@ -98,10 +99,10 @@ def ledger_report(
     Returns
     -------
     dict
-        Settings of the ledger and its ``head``; ``people``, ``answers``, ``refused`` and ``exhausted`` (people whose
-        remaining budget is below the cheapest query); ``loss_quantiles``, ``remaining_quantiles`` and
-        ``zcdp_quantiles``, from ``"0"`` to ``"1"``; ``queries``, a list with one dict per query; and ``verification``,
-        a dict with ``ok`` and ``problems``, or None. The figures of a damaged ledger may be None.
+        Settings of the ledger and its ``head``; ``people``, ``answers`` and ``refused``; ``loss_quantiles``,
+        ``remaining_quantiles`` and ``zcdp_quantiles``, from ``"0"`` to ``"1"``; ``queries``, a list with one dict per
+        query; and ``verification``, a dict with ``ok`` and ``problems``, or None. The figures of a damaged ledger may
+        be None.
 
     Raises
     ------
@@ -129,7 +130,7 @@ def _query_rows(store: LedgerStore) -> list[dict[str, Any]]:
             query = cache.queries[number]
             kind = "finite" if isinstance(query, FiniteQuery) else query.kind
             kind = query.mechanism if isinstance(query, ReleaseQuery) else kind
-            row = (number, kind, query.epsilon, first, n_calls, asked, answered, served, refused, query.key)
+            row = (number, kind, query.epsilon, n_calls, first, query.key, asked, answered, served, refused)
             rows.append(dict(zip(_QUERY_COLUMNS, row, strict=True)))
     return rows
 
@@ -290,8 +291,8 @@ class LedgerReader:
         Returns
         -------
         pandas.DataFrame, or list of dict without pandas
-            One row per query, with the columns ``query`` (its number), ``kind``, ``epsilon``, ``first_asked``,
-            ``calls``, ``asked``, ``answered``, ``served_again``, ``refused`` and ``key``.
+            One row per query, with the columns ``query`` (its number), ``kind``, ``epsilon``, ``calls``,
+            ``first_asked``, ``key``, ``asked``, ``answered``, ``served_again`` and ``refused``.
         """
         self._store.check_open()
         rows = _query_rows(self._store)
@@ -365,11 +366,8 @@ class LedgerReader:
         numbers = np.arange(len(cache.number_of))
         losses = certified_losses(self._store, cache, self._rule, numbers, {}, workers)[:, 1]
         remaining = np.maximum(self.epsilon - losses, 0.0)
-        smallest = min((query.epsilon for query in cache.queries), default=0.0)
-        # With rule="bayesian" a refusal also depends on the query.
-        exhausted = int(np.count_nonzero(remaining < smallest * (1 - 1e-9)))
         quantiles = map(_quantiles, (losses, remaining, cache.zcdp_of(numbers)))
-        figures = (f"{cache.release} {cache.chain}", len(losses), cache.n_answers, exhausted, *quantiles)
+        figures = (f"{cache.release} {cache.chain}", len(losses), cache.n_answers, *quantiles)
         return dict(zip(_BUDGETS, figures, strict=True))
 
     def _reset_cache(self) -> None:
