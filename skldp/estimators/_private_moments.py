@@ -77,7 +77,8 @@ class PrivateMoments(ProtocolEstimator):
     Notes
     -----
     `fit` simulates a :class:`~skldp.learning.MomentsProtocol`. Noise hides a few extreme records, such as typing
-    errors: choose bounds that exclude them.
+    errors: choose bounds that exclude them. The variance of a skewed column, such as an income, is too small while
+    its tail holds fewer people than `undetected_share_`. Use its logarithm.
 
     References
     ----------

@@ -76,8 +76,10 @@ def documented(cls):
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_every_parameter_is_documented_in_the_order_of_the_signature(name):
-    assert list(documented(ESTIMATORS[name])) == list(inspect.signature(ESTIMATORS[name]).parameters)
+def test_every_parameter_is_documented_in_the_order_of_the_signature_and_has_a_constraint(name):
+    parameters = list(inspect.signature(ESTIMATORS[name]).parameters)
+    assert list(documented(ESTIMATORS[name])) == parameters
+    assert set(ESTIMATORS[name]._parameter_constraints) == set(parameters)
 
 
 @pytest.mark.parametrize(
