@@ -39,7 +39,7 @@ def pytest_collection_modifyitems(items):
     kept = collections.defaultdict(list)
     for item in items:
         few = item.get_closest_marker("few")
-        if few is not None:
+        if few is not None and item.get_closest_marker("statistical") is None:
             case = item.callspec.params[few.kwargs["by"]] if few.kwargs else item
             kept[item.parent, item.originalname, few.args].append((id(case), item))
     for (_, _, (n,)), cases in kept.items():

@@ -23,6 +23,7 @@ from skldp.estimators._validation import (
     StrOptions,
     check_bounds,
     check_finite,
+    check_numbers,
     fit_context,
 )
 from skldp.mechanisms._noise import noise_from
@@ -230,6 +231,7 @@ class TargetPrivatizer(LocalTransformer, auto_wrap_output_keys=None):
     def _rows(self, y, *, reset):
         if y is None:
             raise ValueError("requires y to be passed, but the target y is None")
+        check_numbers(y, "y")
         column = np.asarray(y)
         column = column[:, 0] if column.ndim == 2 and column.shape[1] == 1 else column_or_1d(y, warn=True)
         if not column.size:
