@@ -268,8 +268,8 @@ def _with_public_rows(private: DiscriminantProtocol, n_classes: int, box: Mappin
     if public.n_needed >= private.n_needed:
         return ""
     return (
-        f" With {n_rows} public rows like those of the people, PrivateDiscriminant(public=rows) begins to learn from "
-        f"{public.n_needed:,} people instead of {private.n_needed:,}."
+        f" With {n_rows} public rows like those of the people, the reports of {public.n_needed / private.n_needed:.0%} of "
+        "them have as little noise (PrivateDiscriminant(public=rows))."
     )
 
 
