@@ -267,9 +267,10 @@ def _with_public_rows(private: DiscriminantProtocol, n_classes: int, box: Mappin
     public = DiscriminantProtocol(d, private.n_people, n_classes, public=rows, **box)
     if public.n_needed >= private.n_needed:
         return ""
+    share = public.n_needed / private.n_needed
     return (
-        f" With {n_rows} public rows like those of the people, the reports of {public.n_needed / private.n_needed:.0%} of "
-        "them have as little noise (PrivateDiscriminant(public=rows))."
+        f" With {n_rows} public rows like those of the people, PrivateDiscriminant(public=rows) knows their covariance, "
+        f"and has as little noise from {share:.0%} of the people."
     )
 
 
