@@ -269,7 +269,7 @@ def _with_public_rows(private: DiscriminantProtocol, n_classes: int, box: Mappin
         return ""
     share = public.n_needed / private.n_needed
     return (
-        f" With {n_rows} public rows like those of the people, PrivateDiscriminant(public=rows) knows their covariance, "
+        f" With {n_rows} public rows like those of the people, PrivateDiscriminant(public=rows) knows their covariance "
         f"and has as little noise from {share:.0%} of the people."
     )
 

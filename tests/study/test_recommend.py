@@ -132,7 +132,7 @@ def test_the_recommended_model_of_classes_is_not_the_worse_one(d, epsilon):
 
 def test_public_rows_are_mentioned_where_they_would_help():
     wide, narrow = (recommend(np.zeros((1, d)), "classification", 4.0, 2_000, target=[0, 1]).reason for d in (50, 3))
-    assert re.search(r"With 200 public rows .* knows their covariance, and has as little noise from \d\d?% of", wide)
+    assert re.search(r"With 200 public rows .* knows their covariance and has as little noise from \d\d?% of", wide)
     assert "public" not in narrow
 
 
