@@ -77,8 +77,8 @@ class PrivateMoments(ProtocolEstimator):
     Notes
     -----
     `fit` simulates a :class:`~skldp.learning.MomentsProtocol`. Noise hides a few extreme records, such as typing
-    errors: choose bounds that exclude them. The variance of a skewed column, such as an income, is too small while
-    its tail holds fewer people than `undetected_share_`. Use its logarithm.
+    errors, and part of the tail of a skewed column, such as an income, whose variance is then too small: choose bounds
+    that exclude the former, and take the logarithm of the latter.
 
     References
     ----------

@@ -7,7 +7,6 @@ import numpy as np
 
 from skldp._arrays import Floats
 from skldp.learning._constants import GRADIENT_CUT, LEAST_PER_NUMBER, LEVELS_SHARE, MOST_NOISE, N_NEWTON_COHORTS
-from skldp.learning._levels import NormLevels
 from skldp.learning._linear_protocol import Products
 from skldp.learning._posterior import Moments, combine_moments, positive_means
 from skldp.learning._protocol import Question, by_name, split_evenly
@@ -150,9 +149,6 @@ class InferenceProtocol(RegressionProtocol):
             steps += [("moments_levels", n_levels), ("moments", people - n_levels)]
         return [*steps, *model[first:], ("first_levels", 3 * n_levels), *newton]
 
-    def _gradient_levels(self) -> NormLevels:
-        return self._levels_of("first", math.sqrt(self.n_terms) * float(self._state["deviation"]))
-
 
 class _Moments(Products[InferenceProtocol]):
     """Products of the terms alone, at a radius at which clipping counts in full."""
@@ -189,7 +185,8 @@ class _Newton(Question[InferenceProtocol]):
     def radius(self, protocol: InferenceProtocol) -> float:
         people = max(1, protocol._people_of("first") + protocol._people_of("second"))
         noise = math.sqrt(noise_variance(protocol.n_terms, protocol.epsilon) / people)
-        return protocol._gradient_levels().radius_within(GRADIENT_CUT, noise)
+        levels = protocol._levels_of("first", math.sqrt(protocol.n_terms) * float(protocol._state["deviation"]))
+        return levels.radius_within(GRADIENT_CUT, noise)
 
     def learn(self, protocol: InferenceProtocol, task: Task, report: Report) -> None:
         state = protocol._state

@@ -46,8 +46,8 @@ class RegressionProtocol(LinearProtocol):
     People report the mean of a number or vector, products of the terms and the residual, a gradient at the current
     model, or the level of the norm of any of these, which decides the radius (``NormLevels``): the bias of clipping
     vanishes as people grow. All products and gradients enter one linear-Gaussian update (``posterior``). If people are
-    enough for it, a twentieth of them report the residual, clipped to the farthest bound alone. Where its mean differs
-    from that of the model by four standard errors, the constant is corrected.
+    enough for it, a twentieth of them report the residual, clipped to the farthest bound alone. Where these and the
+    first reports of the target contradict the model's mean by four standard errors, the constant is corrected.
 
     References
     ----------
@@ -96,8 +96,8 @@ class RegressionProtocol(LinearProtocol):
             # The estimate, and where people report: the estimate given that there is something to learn.
             "beta": [0.0] * self.n_terms,
             "asked_at": [0.0] * self.n_terms,
-            # A model, the reported mean of its residuals, and the error of that mean.
-            "residual": None,
+            # Models, the reported mean of the target less the features' part by each, and its error.
+            "residuals": [],
         }
 
     @property
@@ -112,17 +112,18 @@ class RegressionProtocol(LinearProtocol):
         return float(self._box.center[-1] + self._box.radius[-1] * at_origin)
 
     def _model(self) -> Floats:
-        """Return the estimate, its constant corrected where the reported mean residual contradicts it."""
-        state, model = self._state, np.array(self._state["beta"])
-        if state["residual"] is not None:
-            asked_at, reported, error = state["residual"]
-            rows = self._rows()
-            means = np.linalg.solve(rows, self._expected_moments(rows)[0][:, 0])
-            means /= means[0]
-            lost = reported - (model - asked_at) @ means
-            if abs(lost) > DETECTED * error:
-                predicted = state["center"][-1] + model @ means
-                model[0] += np.clip(predicted + lost, -1, 1) - predicted
+        """Return the estimate, its constant corrected where the reported mean residuals contradict it."""
+        state, model, rows = self._state, np.array(self._state["beta"]), self._rows()
+        means = np.linalg.solve(rows, self._expected_moments(rows)[0][:, 0])
+        means /= means[0]
+        predicted, lost, precision = state["center"][-1] + model @ means, 0.0, 0.0
+        for asked_at, reported, error in state["residuals"]:
+            away = model - asked_at
+            # People who reported at another model tell the mean as well as those of the features are known.
+            weight = 1 / (error**2 + state["center_error"] * float(away[1:] @ away[1:]))
+            lost, precision = lost + weight * (reported - state["center"][-1] - away @ means), precision + weight
+        if abs(lost) > DETECTED * math.sqrt(precision):
+            model[0] += np.clip(predicted + lost / precision, -1, 1) - predicted
         return model
 
     def _plan(self) -> list[tuple[str, int]]:
@@ -147,9 +148,8 @@ class RegressionProtocol(LinearProtocol):
     def _plan_of_residual(self) -> list[tuple[str, int]]:
         """Return the step for the mean residual, if its noise is small enough to show the expected deviation."""
         people = int(PREPARATION_SHARE * self.n_people)
-        if DETECTED**2 * number_variance(self.epsilon) > people * EXPECTED_DEVIATION**2:
-            return []
-        return [("residual", people)]
+        is_told = DETECTED**2 * number_variance(self.epsilon) <= people * EXPECTED_DEVIATION**2
+        return [("residual", people)] if is_told else []
 
     def _plan_of_target(self, n_people: int, share: float) -> list[tuple[str, int]]:
         """Return the steps for the target's mean: within the bounds, then twice about it."""
@@ -227,6 +227,9 @@ class _Target(Question[RegressionProtocol]):
         error = (task.standard_error(report.n_people) ** 2 + sampled) / kept**2
         weight = state["target_error"] / (state["target_error"] + error)
         moved = state["center"][-1] + weight * float(task.mean(report)[0]) / kept
+        if not state["residuals"]:
+            # The first one, within the bounds.
+            state["residuals"] = [[[0.0] * protocol.n_terms, float(task.mean(report)[0]), math.sqrt(error)]]
         state["center"] = [*state["center"][:-1], float(np.clip(moved, -1, 1))]
         state["target_error"] = weight * error
 
@@ -294,7 +297,7 @@ class _Residual(Question[RegressionProtocol]):
         # A mean may be that of a few people at the radius.
         square = max(state["deviation"] ** 2, abs(mean) * task.radius)
         error = math.hypot(task.standard_error(report.n_people), math.sqrt(square / report.n_people))
-        state["residual"] = [state["asked_at"], mean, error]
+        state["residuals"] = [*state["residuals"], [state["asked_at"], state["center"][-1] + mean, error]]
 
 
 RegressionProtocol.steps = STEPS_OF_FEATURES | {

@@ -114,14 +114,15 @@ def test_the_mean_of_the_constant_is_1_where_products_are_noise():
     protocol = RegressionProtocol(40, 20_000, epsilon=2.0, low=[-1] * 41, high=[1] * 41, kind="once")
     X = np.random.default_rng(0).uniform(-1, 1, (20_000, 40))
     simulate(protocol, X, 0.3 * X[:, 0] + 0.3, noise_from(0))
-    protocol._state |= {"beta": [0.2] + [0.0] * 40, "residual": [[0.0] * 41, 0.2, 1e-9]}
+    reported = protocol._state["center"][-1] + 0.2
+    protocol._state |= {"beta": [0.2] + [0.0] * 40, "residuals": [[[0.0] * 41, reported, 1e-9]]}
     # The constant grew by all of the mean residual: nothing is lost.
     assert protocol._model()[0] == pytest.approx(0.2, abs=1e-6)
 
 
 def test_a_false_mean_residual_does_not_move_the_mean_out_of_the_bounds():
     protocol = RegressionProtocol(3, 20_000, epsilon=1.0, low=[-1] * 4, high=[1] * 4)
-    protocol._state |= {"residual": [[0.0] * 4, 2.2, 0.07]}
+    protocol._state |= {"residuals": [[[0.0] * 4, 2.2, 0.07]]}
     assert abs(protocol.intercept) <= 1
 
 
@@ -144,9 +145,26 @@ def test_a_mean_residual_is_of_the_model_at_which_it_was_asked(monkeypatch):
     moments = np.outer([1.0, 0.3, -0.1], [1.0, 0.3, -0.1]) + np.diag([0.0, 0.1, 0.1])
     rows = protocol._rows()
     monkeypatch.setattr(protocol, "_expected_moments", lambda rows: (rows @ moments @ rows.T, None, None))
-    protocol._state |= {"rows": [rows.tolist()], "beta": [0.1, 0.5, 0.2], "residual": [[0.0, 0.2, 0.2], 0.25, 1e-9]}
+    reports = [[[0.0, 0.2, 0.2], 0.25, 1e-9]]
+    protocol._state |= {"rows": [rows.tolist()], "beta": [0.1, 0.5, 0.2], "residuals": reports}
     # The answer adds 0.1 to the constant and 0.3 to the first slope, which explains 0.1 + 0.3 * 0.3.
     assert protocol.intercept == pytest.approx(0.1 + 0.25 - 0.19)
+    # A report at another model counts by its error and by that of the means of the features: here, as much.
+    protocol._state |= {"residuals": [*reports, [[0.0, 0.5, 0.2], 0.05, 1e-9]]}
+    lost = (0.25 - 0.19) / 2 + (0.05 - 0.1) / 2
+    assert protocol.intercept == pytest.approx(0.1 + lost)
+    protocol._state["center_error"] = 0.01
+    assert protocol.intercept == pytest.approx(0.1 + 0.05 - 0.1)
+
+
+def test_the_first_reports_of_the_target_are_of_a_model_without_slopes():
+    protocol = RegressionProtocol(3, 20_000, epsilon=8.0, low=[-1] * 4, high=[1] * 4)
+    X = np.random.default_rng(0).uniform(-1, 1, (20_000, 3))
+    simulate(protocol, X, np.full(20_000, 0.25), noise_from(0))
+    (model, mean, error), (_, last, _) = protocol._state["residuals"]
+    assert model == [0.0] * 4
+    assert abs(mean - 0.25) < 4 * error
+    assert abs(last - 0.25) < 0.05
 
 
 @pytest.mark.parametrize("kind", ["rounds", "once"])
