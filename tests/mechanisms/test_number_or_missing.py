@@ -190,7 +190,7 @@ def test_the_domain_has_a_document():
         '{"type": "or_missing", "number": {"type": "box", "low": [0], "high": [1]}}',
         '{"type": "or_missing"}',
     ):
-        with pytest.raises(ValueError, match=r"must be Interval or Integers|fields of its own"):
+        with pytest.raises(ValueError, match=r"must be Interval or Integers|must have the fields"):
             domain_from_json(text)
     with pytest.raises(ValueError, match="must be Interval or Integers"):
         OrMissing(Categories(("a",)))
