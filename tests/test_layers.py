@@ -58,6 +58,7 @@ def test_the_lower_layers_know_only_arrays(layer, path):
     assert {name.partition(".")[0] for name in imported_modules(path)} <= MAY_IMPORT[layer]
 
 
+@pytest.mark.slow
 def test_the_lower_layers_bring_nothing_along():
     """Not through the layers below them either: the top module, which asks for estimators, is not imported."""
     code = f"""

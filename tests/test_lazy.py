@@ -33,6 +33,7 @@ def test_an_unknown_name_is_refused_as_by_any_module(door, name):
         getattr(door, name)
 
 
+@pytest.mark.slow
 def test_floors_are_reached_through_the_front_door():
     code = "import skldp; print(skldp.accounting.PrivacyLedger is skldp.PrivacyLedger)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "True\n"

@@ -94,6 +94,7 @@ def test_without_a_part_it_counts_in_full_and_with_basic_composition_as_well():
 
 
 @seeded
+@pytest.mark.slow
 def test_a_mixed_history_is_enumerated():
     """A record is one of 5 x values and 3 codes: every log-likelihood of what was told, at every record."""
     x, noise, codes = np.linspace(-1, 1, 5), noise_from(11), range(3)

@@ -223,6 +223,7 @@ def test_wide_whole_numbers_close_and_are_rounded():
     assert np.array_equal(region.move(search.point[None])[0], search.point)
 
 
+@pytest.mark.slow
 def test_numbers_of_many_values_leave_each_combination_a_search():
     """Twenty-one values of each of four columns: 9,261 combinations of three of them left .02 nats open."""
     rng = np.random.default_rng(0)

@@ -128,6 +128,7 @@ def test_other_groups_hide_a_person():
     assert shuffled(two, n, 1e-6, others=[(one, n)]).epsilon < both.epsilon
 
 
+@pytest.mark.slow
 def test_colluding_people_may_be_of_any_group():
     one, two, n = RandomizedResponse(4.0, 2), RandomizedResponse(0.5, 2), 1_000
     proved = shuffled(one, n, 1e-6, colluding=500, others=[(two, n)]).epsilon

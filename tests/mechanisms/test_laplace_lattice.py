@@ -147,6 +147,7 @@ def cells_of_words(d, n_words, width):
     return {tuple(int(one) for one in cell): count / len(grid) for cell, count in zip(cells, counts, strict=True)}
 
 
+@pytest.mark.slow
 def test_in_one_dimension_every_cell_has_the_mass_of_the_density():
     found, width = cells_of_words(1, 100, 0.8), 0.8
     for cell in range(-5, 6):

@@ -277,6 +277,7 @@ def test_a_seeded_study_repeats_itself_whatever_the_jobs(iris):
     assert [row.setting for row in tables[0]] == ["noiseless", "LaplaceStandIn", "LaplaceStandIn"]
 
 
+@pytest.mark.slow
 def test_a_seed_of_a_mechanism_is_warned_of_in_the_callers_process(iris):
     settings = [features_perturbed(LaplaceStandIn(bounds=(-2, 2), seed=1))]
     with pytest.warns(SeededNoiseWarning, match="mechanism has a seed"):
