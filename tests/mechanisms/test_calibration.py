@@ -28,7 +28,6 @@ def brute_force(costs, ends):
 
 @given(st.integers(2, 6), st.integers(-2, 2), st.data())
 @settings(max_examples=150, deadline=None)
-@pytest.mark.slow
 def test_finds_the_worst_pair_within_any_bounds(n_bits, m, data):
     ends = st.floats(-1.2, 1.2).map(lambda x: x * 2.0**m)
     bounds = data.draw(st.lists(st.tuples(ends, ends).map(sorted), min_size=1, max_size=4))
