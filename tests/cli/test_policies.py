@@ -567,7 +567,7 @@ def test_a_policy_of_pairs_is_made_shown_planned_and_collected(run, tmp_path):
     assert (len(policy.fields), policy.n_sampled) == (10, 1)
     assert "each person is asked 1 of 10 fields" in run("policy", "show", "pairs.json")[1]
     assert "table of age & city" in run("policy", "plan", "pairs.json", "--people", 1000)[1]
-    (tmp_path / "people.csv").write_text("\n".join([ROWS[0], *(20 * ROWS[1:])]) + "\n")
+    (tmp_path / "people.csv").write_text("\n".join([ROWS[0], *(200 * ROWS[1:])]) + "\n")
     assert run("release", "pairs.json", "people.csv", "-o", "reports.arrow")[0] == 0
     code, said, _ = run("collect", "pairs.json", "reports.arrow", "--csv", "out.csv")
     assert code == 0
