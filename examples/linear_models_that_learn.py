@@ -114,8 +114,9 @@ for ax, (name, (X, y, declared)) in zip(axes[0], tables.items(), strict=True):
 # ----------------------------
 # The loss of accuracy depends on one number that is known in advance: J, :func:`skldp.learning.sufficiency`, computed
 # from the number of people, the number of features, and epsilon. If the target is linear in the features, the gap to
-# the fit without privacy is about 1 / J of the explained variance. Below J = 8 the classifier predicts the shares of
-# the classes, and below 3 the regression predicts the mean. Both warn.
+# the fit without privacy is about 1 / J of the explained variance. With fewer people than
+# :func:`skldp.learning.n_people_needed` the regression predicts the mean, and the classifier the shares of the classes.
+# Both warn.
 
 
 def gaps_of_regression(X, y, declared, n_people, protocol):
@@ -182,7 +183,6 @@ for (name, found), marker in zip(points.items(), "osD^vP*Xdph<>", strict=False):
     ax.plot(enough, np.where(gap > 0, gap, np.nan), marker, ms=6, alpha=0.8, label=name)
 line = np.geomspace(8, max(enough for found in points.values() for enough, _ in found), 50)
 ax.plot(line, 1 / line, "k--", lw=1, label="1 / J")
-ax.axvline(8, color="0.5", lw=1, ls=":")
 ax.set(xscale="log", yscale="log", xlabel="Sufficiency J", ylabel="Gap to the fit without privacy")
 ax.legend(fontsize="small", ncols=2)
 

@@ -96,7 +96,8 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
     `fit` simulates a :class:`~skldp.learning.RegressionProtocol`, in which cohorts of rows exchange tasks and reports
     with a server. Privacy adds about :math:`1 / s` of the target's variance to the error, where s is the
     :func:`~skldp.learning.sufficiency`, :math:`n / (v (d + 1)^2)` with v about :math:`6 / \varepsilon^2` for small
-    epsilon. Below 3 the mean is predicted. A `sample_weight` would reveal information about a person.
+    epsilon. With fewer people than :func:`~skldp.learning.n_people_needed` the mean is predicted. A `sample_weight`
+    would reveal information about a person.
 
     References
     ----------

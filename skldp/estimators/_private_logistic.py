@@ -178,10 +178,9 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
 
     Notes
     -----
-    `fit` simulates a :class:`~skldp.learning.ClassificationProtocol`, which has the references. The slopes are 0 if the
-    ``sufficiency`` of `protocol_`, that of a regression divided by the number of classes less one, is below 3. Rows to
-    predict are not clipped to `bounds`. A `sample_weight` would reveal information about a person. To weight the
-    classes, add the logarithms of the weights to `intercept_`.
+    `fit` simulates a :class:`~skldp.learning.ClassificationProtocol`, which has the references. The slopes are 0 if
+    there are fewer people than ``protocol_.n_needed``. Rows to predict are not clipped to `bounds`. A `sample_weight`
+    would reveal information about a person. To weight the classes, add the logarithms of the weights to `intercept_`.
 
     Examples
     --------

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._arrays import Floats
-from skldp.learning._constants import LEVELS_SHARE, LOG_ODDS, N_COHORTS, PREPARATION_SHARE
+from skldp.learning._constants import LOG_ODDS, N_COHORTS, PREPARATION_SHARE
 from skldp.learning._likelihood import Likelihood, normal_people
 from skldp.learning._linear_protocol import STEPS_OF_FEATURES, LinearProtocol
 from skldp.learning._posterior import Gradients, positive_means, posterior
@@ -121,6 +121,10 @@ class ClassificationProtocol(LinearProtocol):
         """Intercepts in the units of the declared bounds, shape (n_classes,)."""
         return self._in_data_units(self._logits())[1]
 
+    @property
+    def _detected(self) -> tuple[int, float]:
+        return (self.n_classes - 1) * self.n_terms, 1 / self.n_terms
+
     def _logits(self, name: str = "beta") -> Floats:
         return contrasts(self.n_classes) @ np.array(self._state[name])
 
@@ -131,7 +135,7 @@ class ClassificationProtocol(LinearProtocol):
             return [("shares", n)]
         steps = [("shares", int(PREPARATION_SHARE * n))]
         steps += self._plan_of_features(n - sum(people for _, people in steps))
-        steps.append(("gradient_levels", int(LEVELS_SHARE * n)))
+        steps.append(("gradient_levels", int(PREPARATION_SHARE * n)))
         left = n - sum(people for _, people in steps)
         first = left // 3
         cohorts = [first, left - first] if self.kind == "once" else split_evenly(left, N_COHORTS)

@@ -8,12 +8,11 @@ import numpy.typing as npt
 
 from skldp._arrays import Floats, as_numbers, kind_of
 from skldp.learning._constants import (
+    DETECTED,
     EXPECTED_DEVIATION,
     LEAST_VARIANCE,
-    LEVELS_SHARE,
-    PRODUCTS_PAY,
+    PREPARATION_SHARE,
     PRODUCTS_SHARE,
-    SUFFICIENCY_OF_DISCRIMINANT,
 )
 from skldp.learning._levels import NormLevels, shares_of_levels
 from skldp.learning._linear_rule import (
@@ -50,7 +49,6 @@ class DiscriminantProtocol(Protocol):
     divided by the square root of its standard deviation, halfway between the raw and the whitened vector.
     """
 
-    least_sufficiency = SUFFICIENCY_OF_DISCRIMINANT
     _stays_open = "tensor"
 
     _arguments = ("n_features", "n_people", "n_classes", "epsilon", "in_ball")
@@ -128,6 +126,10 @@ class DiscriminantProtocol(Protocol):
         return self.n_people / (length * noise_variance(length, self.epsilon))
 
     @property
+    def _detected(self) -> tuple[int, float]:
+        return self._tensor_length, 1.0
+
+    @property
     def _tensor_length(self) -> int:
         return max(2, (self.n_classes - 1) * self._state["n_directions"])
 
@@ -146,7 +148,7 @@ class DiscriminantProtocol(Protocol):
 
     def _plan(self) -> list[tuple[str, int]]:
         n, d = self.n_people, self.n_features
-        if self.sufficiency < self.least_sufficiency:
+        if not self.is_enough:
             return [("shares", n)]
         share = self._share_of_outcome(noise_variance(self.n_classes - 1, self.epsilon))
         steps = [("shares", int(share * n))]
@@ -154,14 +156,15 @@ class DiscriminantProtocol(Protocol):
             if not self.in_ball:
                 # Balance the error of the centre with the noise from fewer tensor reports.
                 noise = d * noise_variance(d, self.epsilon) / n
-                share = np.clip(math.sqrt(noise**2 + noise) - noise, LEVELS_SHARE, PRODUCTS_SHARE)
-                steps += [("center_levels", int(LEVELS_SHARE * n)), ("center", int(share * n))]
-            whitened = d > 1 and super().sufficiency >= PRODUCTS_PAY * (d + 1)
+                share = np.clip(math.sqrt(noise**2 + noise) - noise, PREPARATION_SHARE, PRODUCTS_SHARE)
+                steps += [("center_levels", int(PREPARATION_SHARE * n)), ("center", int(share * n))]
+            # Whiten if the largest eigenvalue of the noise is significantly below that of the products.
+            whitened = d > 1 and PRODUCTS_SHARE * super().sufficiency >= 2 * DETECTED**2 * (d + 1)
             if whitened:
-                n_levels = int(LEVELS_SHARE * n)
+                n_levels = int(PREPARATION_SHARE * n)
                 steps += [("products_levels", n_levels), ("products", int(PRODUCTS_SHARE * n) - n_levels)]
             if whitened or not self.in_ball:
-                steps.append(("spread_levels", int(LEVELS_SHARE * n)))
+                steps.append(("spread_levels", int(PREPARATION_SHARE * n)))
         return [*steps, ("tensor", n - sum(wanted for _, wanted in steps))]
 
     def _along(self) -> Floats:

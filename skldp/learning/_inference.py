@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from skldp._arrays import Floats
-from skldp.learning._constants import GRADIENT_CUT, LEAST_PER_NUMBER, LEVELS_SHARE, MOST_NOISE, N_NEWTON_COHORTS
+from skldp.learning._constants import DETECTED, N_COHORTS, PREPARATION_SHARE, USUAL_BIAS
 from skldp.learning._linear_protocol import Products
 from skldp.learning._posterior import Moments, combine_moments, positive_means
 from skldp.learning._protocol import Question, by_name, split_evenly
@@ -16,8 +16,10 @@ from skldp.learning._tasks import Task, noise_variance
 from skldp.learning._uncertainty import Estimate, inverse_where_known, newton_steps, semicircle
 from skldp.learning._vectors import n_products
 
+# Cohorts of the two Newton steps, whose scatter is their error.
+_N_NEWTON_COHORTS = N_COHORTS // 2, 2 * N_COHORTS
 # Largest mean truncation of second moments of 1: what the second step takes back, a third.
-_MOST_CUT = 2 * N_NEWTON_COHORTS[0] / (2 * N_NEWTON_COHORTS[0] + N_NEWTON_COHORTS[1])
+_MOST_CUT = 2 * _N_NEWTON_COHORTS[0] / (2 * _N_NEWTON_COHORTS[0] + _N_NEWTON_COHORTS[1])
 
 _WAY_OUT = "It takes more people, fewer features or tighter bounds."
 
@@ -31,7 +33,7 @@ class InferenceProtocol(RegressionProtocol):
     error of the two steps (``newton_steps``), whose Hessian is the mean of all products.
 
     The intervals are for least squares of records clipped to their bounds. The bias of clipped gradients, by the
-    reported levels, is at most a twentieth of the standard error from noise, and counted. A tail of fewer people than
+    reported levels, is at most 3% of the standard error from noise, and counted. A tail of fewer people than
     :attr:`undetected_share` may go unseen. There are no intervals if more than a third of the second moments may be
     clipped, as of rare categories, or if noise hides a direction; :attr:`refusal` says so.
     """
@@ -44,9 +46,10 @@ class InferenceProtocol(RegressionProtocol):
     @property
     def n_needed_for_errors(self) -> int:
         """Number of people from which errors are estimated."""
-        noise = self.n_terms * noise_of_moments(self.n_terms, self.epsilon, 1) / MOST_NOISE[0]
-        least = LEAST_PER_NUMBER * max(sum(N_NEWTON_COHORTS) / 0.4, self.n_terms / 0.2)
-        return math.ceil(max(noise**2 / (0.4 - 5 * LEVELS_SHARE), least))
+        # The radius may be twice the typical norm of the products.
+        noise = 2 * DETECTED * self.n_terms * noise_of_moments(self.n_terms, self.epsilon, 1)
+        least = max(sum(_N_NEWTON_COHORTS), DETECTED**2 * self.n_terms) / 0.4
+        return math.ceil(max(noise**2 / (0.4 - 5 * PREPARATION_SHARE), least))
 
     @property
     def asks_for_errors(self) -> bool:
@@ -105,7 +108,7 @@ class InferenceProtocol(RegressionProtocol):
             state["first"],
             state["second"],
             self._task_of("second").standard_error(1) ** 2,
-            GRADIENT_CUT,
+            USUAL_BIAS,
         )
 
     @property
@@ -136,11 +139,11 @@ class InferenceProtocol(RegressionProtocol):
     def _plan(self) -> list[tuple[str, int]]:
         if not self.asks_for_errors:
             return super()._plan()
-        n, fifth, n_levels = self.n_people, self.n_people // 5, int(LEVELS_SHARE * self.n_people)
+        n, fifth, n_levels = self.n_people, self.n_people // 5, int(PREPARATION_SHARE * self.n_people)
         model = RegressionProtocol(**self._settings() | {"n_people": fifth, "kind": "rounds"})._steps
         model = [(name, people) for name, people in model if not name.startswith(("products", "residual"))]
         # Nothing corrects what gradients lose to clipping: more people report their levels.
-        names = ["first"] * N_NEWTON_COHORTS[0] + ["second"] * N_NEWTON_COHORTS[1]
+        names = ["first"] * _N_NEWTON_COHORTS[0] + ["second"] * _N_NEWTON_COHORTS[1]
         newton = [*zip(names, split_evenly(2 * fifth, len(names)), strict=True)]
         left = n - sum(people for _, people in model + newton) - 3 * n_levels
         first = [name for name, _ in model].index("gradient_levels")
@@ -157,7 +160,7 @@ class _Moments(Products[InferenceProtocol]):
         people, k = max(1, protocol._people_of("moments")), protocol.n_terms
         noise = protocol._noise_of(n_products(k), "moments") * math.sqrt(k / n_products(k))
         best = self.levels(protocol).radius_of_moments(noise, 1.0)
-        return min(best, MOST_NOISE[1] / noise_of_moments(k, protocol.epsilon, people))
+        return min(best, 1 / (DETECTED * noise_of_moments(k, protocol.epsilon, people)))
 
     def learn(self, protocol: InferenceProtocol, task: Task, report: Report) -> None:
         state = protocol._state
@@ -186,7 +189,7 @@ class _Newton(Question[InferenceProtocol]):
         people = max(1, protocol._people_of("first") + protocol._people_of("second"))
         noise = math.sqrt(noise_variance(protocol.n_terms, protocol.epsilon) / people)
         levels = protocol._levels_of("first", math.sqrt(protocol.n_terms) * float(protocol._state["deviation"]))
-        return levels.radius_within(GRADIENT_CUT, noise)
+        return levels.radius_within(USUAL_BIAS, noise)
 
     def learn(self, protocol: InferenceProtocol, task: Task, report: Report) -> None:
         state = protocol._state

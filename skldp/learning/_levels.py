@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy import special
 
 from skldp._arrays import Floats
-from skldp.learning._constants import DETECTED, LOG_SPREAD, MOST_DEGREES, USUAL_BIAS
+from skldp.learning._constants import DETECTED, USUAL_BIAS
 from skldp.learning._posterior import positive_means
 from skldp.learning._tasks import N_LEVELS
 
@@ -23,7 +23,6 @@ _TAILS = (1, 2)
 @lru_cache(maxsize=16)
 def _references(degrees: int) -> Floats:
     """Shares of the levels for each tail and scale of a chi distribution with root mean square 1."""
-    degrees = min(degrees, MOST_DEGREES)
     quantiles = np.sqrt(special.gammaincinv(degrees / 2, (np.arange(200) + 0.5) / 200) * 2 / degrees)
     tails = [np.where(quantiles > 1, quantiles**power, quantiles) for power in _TAILS]
     return np.vstack([shares_of_levels(one / np.sqrt((one**2).mean()) * _SCALES[:, None], 1.0) for one in tails])
@@ -41,7 +40,7 @@ class NormLevels:
 
     Shapes: `shares` (N_LEVELS,).
 
-    The shares of a chi distribution, whose scale has a log-normal prior about `expected` and whose tail is as likely
+    The shares of a chi distribution, whose scale is expected within a level of `expected` and whose tail is as likely
     normal as exponential, are replaced by the reported ones at a level where the two differ significantly in sum with
     any number of levels above it. So radii follow light tails while people are few, and any distribution when they are
     many.
@@ -79,7 +78,7 @@ class NormLevels:
         references = _references(self.degrees)
         variances = self.error**2 + references / self.n_people
         misfit = ((self.shares - references) ** 2 / variances).sum(axis=1)
-        misfit += np.tile(np.log(_SCALES * self.top / self.expected) / LOG_SPREAD, len(_TAILS)) ** 2
+        misfit += np.tile(np.log2(_SCALES * self.top / self.expected), len(_TAILS)) ** 2
         weights = np.exp(-(misfit - misfit.min()) / 2)
         return weights / weights.sum()
 

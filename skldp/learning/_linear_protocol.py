@@ -7,17 +7,11 @@ import numpy as np
 
 from skldp._arrays import Floats
 from skldp.learning._constants import (
-    CORRELATION,
-    DETECTED,
     EXPECTED_DEVIATION,
-    LEAST_PER_NUMBER,
     LEAST_VARIANCE,
-    LEVELS_SHARE,
-    MOST_STAGES,
-    NOISE_OF_STAGE,
+    N_COHORTS,
     PREPARATION_SHARE,
     PRODUCTS_SHARE,
-    SQUARE,
 )
 from skldp.learning._levels import NormLevels
 from skldp.learning._posterior import (
@@ -30,13 +24,10 @@ from skldp.learning._posterior import (
 )
 from skldp.learning._protocol import Protocol, Question, Step, by_name, split_evenly, sufficiency
 from skldp.learning._reports import Report
-from skldp.learning._tasks import N_LEVELS, Task
+from skldp.learning._tasks import Task
 from skldp.learning._vectors import n_products, symmetric_matrix
 
 P = TypeVar("P", bound="LinearProtocol")
-# Least variance of a direction in a whitening, in units of the mean of all. Products of collinear columns, up to 9 over
-# it times the usual ones, then stay within the levels.
-_LEAST_OF_DIRECTIONS = 2.0 ** (6 - N_LEVELS)
 
 
 class LinearProtocol(Protocol):
@@ -45,7 +36,8 @@ class LinearProtocol(Protocol):
     Subclasses add steps for the target, and what a gradient says about the model.
     """
 
-    _least_per_number = LEAST_PER_NUMBER
+    # Least variance of a direction in a whitening, in units of the mean of all.
+    _least_of_directions = 0.0
 
     @property
     def _constant(self) -> float:
@@ -72,19 +64,18 @@ class LinearProtocol(Protocol):
         return self.n_features + 1
 
     def _plan_of_features(
-        self, n_people: int, *, all_products: bool = False, share_of_levels: float = LEVELS_SHARE
+        self, n_people: int, *, all_products: bool = False, share_of_levels: float = PREPARATION_SHARE
     ) -> list[tuple[str, int]]:
         """Return the steps for the features: of so many people, with products for all of them or for a part."""
-        shares = {"center_levels": LEVELS_SHARE, "center": PREPARATION_SHARE, "width_levels": LEVELS_SHARE}
+        shares = {"center_levels": PREPARATION_SHARE, "center": PREPARATION_SHARE, "width_levels": PREPARATION_SHARE}
         steps = [(name, int(share * n_people)) for name, share in shares.items()]
         left = n_people - sum(people for _, people in steps)
-        # Squared largest eigenvalue of the noise of the products of the features if everybody reported them.
-        noise = 2 * self.n_terms / sufficiency(self.n_people, self.n_features, self.epsilon)
-        share = 1.0 if all_products else PRODUCTS_SHARE / (1 + noise)
+        # Number of stages of products, each with a sufficiency of 1 for each term, if everybody reported them.
+        most = sufficiency(self.n_people, self.n_features, self.epsilon) / self.n_terms
+        share = 1.0 if all_products else PRODUCTS_SHARE / (1 + 2 / most)
         people = int(share * left)
-        # Noise and the number of levels limit the stages. Without a stage, all features keep the common width.
-        most = min(MOST_STAGES, int(LEVELS_SHARE * people / LEAST_PER_NUMBER))
-        n_stages = min(most, round(NOISE_OF_STAGE * share / noise))
+        # Without a stage, all features keep the common width.
+        n_stages = min(round(PRODUCTS_SHARE * N_COHORTS), int(PREPARATION_SHARE * people), round(share * most))
         for cohort in split_evenly(people, n_stages or int(all_products)):
             n_levels = int(share_of_levels * cohort)
             steps += [("products_levels", n_levels), ("products", cohort - n_levels)]
@@ -112,20 +103,11 @@ class LinearProtocol(Protocol):
         state = self._state
         rows_of_prior = np.eye(self.n_terms) / state["width"]
         reports = [Moments(*map(np.array, one)) for one in state["moments"][:n_reports]]
-        correlation, square = CORRELATION, SQUARE
-        if reports:
-            # The spread of what was reported about what is expected.
-            reported = combine_moments(rows_of_prior, reports)
-            noise = reported.variances[1:, 1:]
-            about = (reported.values - np.eye(self.n_terms))[1:, 1:] ** 2 - noise
-            diagonal = np.eye(len(about), dtype=bool)
-            square = max(square, _spread(about[diagonal], noise[diagonal]))
-            if len(about) > 1:
-                correlation = max(correlation, _spread(about[~diagonal], noise[~diagonal]))
+        # A variance may be off by as much as it is, and correlations by as much as their largest eigenvalue then is.
         expected = np.eye(self.n_terms)
-        variances = np.where(expected == 1, square, correlation)
+        variances = np.maximum(expected, 1 / self.n_terms)
         rows_of_prior[0, 0] = 1.0
-        variances[0] = variances[:, 0] = CORRELATION + min(1.0, state["center_error"] / state["width"] ** 2)
+        variances[0] = variances[:, 0] = 1 / self.n_terms + min(1.0, state["center_error"] / state["width"] ** 2)
         found = combine_moments(rows, [Moments(rows_of_prior, expected, variances), *reports])
         if not rows[0, 1:].any():
             # The constant is known.
@@ -151,18 +133,13 @@ class LinearProtocol(Protocol):
         spread = moments[1:, 1:] - np.outer(means, means) * moments[0, 0]
         # Clipping hides the variance of rare values from products, and not from levels.
         spread = with_least_variances(spread, rows[1:, 1:], LEAST_VARIANCE * state["width"] ** 2)
-        spread = spread + _LEAST_OF_DIRECTIONS * state["width"] ** 2 * rows[1:, 1:] @ rows[1:, 1:].T
+        spread = spread + self._least_of_directions * state["width"] ** 2 * rows[1:, 1:] @ rows[1:, 1:].T
         values, vectors = np.linalg.eigh(spread)
         # By half of the noise's deviation: the next stage takes back what goes too far.
         whitening = (vectors / np.sqrt(np.maximum(positive_means(values, edge / 4), 1e-9))).T
         change[1:, 1:] = whitening
         change[1:, 0] = -whitening @ means
         state["rows"] = [*state["rows"], (change @ rows).tolist()]
-
-
-def _spread(squares: Floats, noise: Floats) -> float:
-    """Return the mean of squares that exceed the noise, less four standard errors under the noise alone."""
-    return float(squares.mean() - DETECTED * math.sqrt(4 / squares.size) * noise.mean())
 
 
 class Center(Question[LinearProtocol]):

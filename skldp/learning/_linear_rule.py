@@ -7,7 +7,7 @@ import numpy.typing as npt
 from scipy import special
 
 from skldp._arrays import Floats
-from skldp.learning._constants import EQUAL_CLASSES, EVEN_CHANCE, LEAST_VARIANCE
+from skldp.learning._constants import LEAST_VARIANCE
 from skldp.learning._tasks import noise_variance
 from skldp.mechanisms._rows import RowMechanism
 
@@ -33,7 +33,7 @@ def expected_means(means: Floats, noise: Floats, prior: Floats, shares: Floats) 
     -----
     The means of the classes are normal and as likely before in all classes, with an unknown fraction f of the prior
     variances, so that those about the mean of all have the variances :math:`f p_j (1 - 2 \pi_k + \sum_l \pi_l^2)`. The
-    fraction is 0 with a given probability, and else a power of one half. The result is the mean over it: it is 0
+    fraction is as likely 0 as a power of one half. The result is the mean over it: it is 0
     where the reports do not contradict that.
     """
     n_classes = len(shares)
@@ -44,7 +44,7 @@ def expected_means(means: Floats, noise: Floats, prior: Floats, shares: Floats) 
     ratios = np.log(noise / (variances + noise)) + kept * means**2 / noise
     # The K means have K - 1 degrees of freedom.
     logs = ratios.sum(axis=(1, 2)) * (1 - 1 / n_classes) / 2
-    logs += math.log((1 / EVEN_CHANCE - 1) / len(_FRACTIONS))
+    logs -= math.log(len(_FRACTIONS))
     chances = special.softmax(np.append(logs, 0.0))[:-1]
     return np.tensordot(chances, kept, 1) * means, float(chances.sum())
 
@@ -81,7 +81,7 @@ def whitened_rule(means: Floats, noise: Floats, shares: Floats, prior: Floats | 
 def expected_shares(reported: Floats, errors: Floats | float) -> Floats:
     """Return posterior means of class shares with normal errors.
 
-    Shapes: reported (n_classes,), errors (n_classes,); returns (n_classes,). Shares are equal with a given probability;
+    Shapes: reported (n_classes,), errors (n_classes,); returns (n_classes,). Shares are equal with an even chance;
     otherwise all are as likely before.
     """
     n_classes, reported = len(reported), reported[:, None]
@@ -95,7 +95,7 @@ def expected_shares(reported: Floats, errors: Floats | float) -> Floats:
     likelihoods = special.logsumexp(logs + np.log((n_classes - 1) * (high - low) / 400), axis=1)
     # The K shares have K - 1 degrees of freedom.
     log_odds = (1 - 1 / n_classes) * (likelihoods[:, None] + ((1 / n_classes - reported) / errors) ** 2 / 2).sum()
-    differ = special.expit(log_odds - special.logit(EQUAL_CLASSES))
+    differ = special.expit(log_odds)
     return differ * means / means.sum() + (1 - differ) / n_classes
 
 
@@ -137,7 +137,7 @@ def n_directions(variances: Floats, n_people: int, n_classes: int, epsilon: floa
     """
     # In units of the deviations; the expected differences of means fall with the square of the variance.
     sizes = np.sqrt(variances)
-    between = EVEN_CHANCE * (variances / variances[0]) ** 2
+    between = (variances / variances[0]) ** 2
     signal, weighted = np.cumsum(between * sizes), np.cumsum(between * variances)
     best, found = -math.inf, 1
     for k in range(1, len(variances) + 1):

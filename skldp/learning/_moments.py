@@ -7,12 +7,12 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._arrays import Floats
-from skldp.learning._constants import CONSTANT, PREPARATION_SHARE, SHARE_OF_LEVELS, SUFFICIENCY_OF_MOMENTS, USUAL_BIAS
+from skldp.learning._constants import LEAST_VARIANCE, PRODUCTS_SHARE, USUAL_BIAS
 from skldp.learning._levels import NormLevels
 from skldp.learning._linear_protocol import STEPS_OF_FEATURES, LinearProtocol, Products
 from skldp.learning._moment_estimates import MomentEstimates, ReleasedProducts
 from skldp.learning._posterior import positive_part
-from skldp.learning._protocol import Question, by_name, sufficiency
+from skldp.learning._protocol import Question, by_name, split_evenly, sufficiency
 from skldp.learning._reports import Report
 from skldp.learning._tasks import Task
 from skldp.learning._vectors import n_products, symmetric_matrix
@@ -21,9 +21,9 @@ from skldp.learning._vectors import n_products, symmetric_matrix
 class MomentsProtocol(LinearProtocol):
     r"""Interactive protocol of mean and covariance: cohorts answer one task after the other.
 
-    Some cohorts report the scale of the columns and their products, which whiten records; then a twentieth of the
-    people report a whitened record. Everybody else answers one task, its products, and :meth:`add` takes more answers
-    to it at any time. The target is 0.
+    Some cohorts report the scale of the columns and their products, which whiten records; then a tenth of the people
+    report a whitened record. Everybody else answers one task, its products, and :meth:`add` takes more answers to it at
+    any time. The target is 0.
 
     Parameters
     ----------
@@ -39,9 +39,9 @@ class MomentsProtocol(LinearProtocol):
     -----
     Products longer than the radius of a task are shortened to it, which biases their mean. The radius follows from
     reported levels of the norms: it minimises the noise together with the bound of that bias, which standard errors
-    include. No column is whitened by less than about half of the common deviation of the columns: otherwise values that
-    few people have would be cut off, their column's variance would be underestimated, and the next whitening would
-    enlarge them further. The covariance is that of the last task; its means, from products with a constant, are
+    include. No direction is whitened by less than about half of the common deviation of the columns: otherwise values
+    that few people have would be cut off, their variance would be underestimated, and the next whitening would enlarge
+    them further. The covariance is that of the last task; its means, from products with a constant, are
     combined with the reported ones by inverse variance.
 
     Examples
@@ -59,8 +59,8 @@ class MomentsProtocol(LinearProtocol):
     """
 
     _arguments = ("n_features", "n_people", "epsilon")
-    least_sufficiency = SUFFICIENCY_OF_MOMENTS
-    _least_per_number = 0
+    # Where few people vary, products are cut off, and each whitening would move these people further away.
+    _least_of_directions = LEAST_VARIANCE
 
     def __init__(
         self, n_features: int, n_people: int, *, epsilon: float, low: npt.ArrayLike, high: npt.ArrayLike
@@ -75,12 +75,17 @@ class MomentsProtocol(LinearProtocol):
     @property
     def _constant(self) -> float:
         """Weight of the constant, whose products with the columns are their means."""
-        return max(1.0, CONSTANT * math.sqrt(self.n_terms))
+        # With it, the mean squared errors of means and covariances have the least sum.
+        return math.sqrt((math.sqrt(1 + 8 * self.n_features) - 1) / 4)
 
     @property
     def sufficiency(self) -> float:
         """Sufficiency of a regression with as many coordinates."""
         return sufficiency(self.n_people, max(1, self.n_features - 1), self.epsilon)
+
+    @property
+    def _detected(self) -> tuple[int, float]:
+        return n_products(self.n_terms), 1 / self.n_terms
 
     @property
     def estimates(self) -> MomentEstimates:
@@ -125,9 +130,10 @@ class MomentsProtocol(LinearProtocol):
         n = self.n_people
         if not self.is_enough:
             return [("center_levels", n // 5), ("center", n - n // 5)]
-        steps = self._plan_of_features(n, share_of_levels=SHARE_OF_LEVELS)
+        # Products that are cut off mislead covariances and whitening: more people report levels than for a regression.
+        steps = self._plan_of_features(n, share_of_levels=PRODUCTS_SHARE / 2)
         left = n - sum(people for _, people in steps)
-        n_levels, n_means = int(SHARE_OF_LEVELS * left), int(PREPARATION_SHARE * n)
+        n_levels, n_means = split_evenly(int(PRODUCTS_SHARE * left), 2)
         return [*steps, ("products_levels", n_levels), ("means", n_means), ("products", left - n_levels - n_means)]
 
 
@@ -138,10 +144,6 @@ class _Products(Products[MomentsProtocol]):
         length = n_products(protocol.n_terms)
         noise = protocol._noise_of(length, "products") * math.sqrt(protocol.n_features / length)
         return self.levels(protocol).radius_of_moments(noise, _share_of_tail(protocol.n_features))
-
-    def learn_levels(self, protocol: MomentsProtocol, task: Task, report: Report) -> None:
-        # Whitened columns have norms of about the same law in all cohorts.
-        protocol._add_levels("products", task, report, to_earlier=True)
 
     def learn(self, protocol: MomentsProtocol, task: Task, report: Report) -> None:
         # The last report is the estimate. Earlier ones whiten.

@@ -10,7 +10,6 @@ import numpy as np
 from scipy import special
 
 from skldp._arrays import Floats
-from skldp.learning._constants import EVEN_CHANCE
 
 # Scales of the prior of the slopes that are weighed against each other, besides 0. At 1 the slopes explain all.
 _PRIOR_SCALES = np.exp([-2.0, -1.0, 0.0])
@@ -148,11 +147,11 @@ def posterior(
 
     A gradient is a function of the model, linear near the estimate, plus noise. The errors of its second moments grow
     with the distance from the model at which people reported: reports far from the estimate count less. The scale of
-    the prior is unknown, and 0 with a given probability. Each scale has an estimate of its own. Their mean has slopes
+    the prior is unknown, and as likely 0 as not. Each scale has an estimate of its own. Their mean has slopes
     near 0 unless the reports contradict it (MacKay, "Bayesian interpolation", 1992, equations 2.9 and 4.9).
     """
     scales = np.append(0.0, _PRIOR_SCALES)
-    chances = np.append(EVEN_CHANCE, np.full(len(_PRIOR_SCALES), (1 - EVEN_CHANCE) / len(_PRIOR_SCALES)))
+    chances = np.append(1.0, np.full(len(_PRIOR_SCALES), 1 / len(_PRIOR_SCALES)))
     before = np.repeat(base[None], len(scales), axis=0) if models is None else models
     found = [
         _under_prior(reports, known + scale * unknown, base, one) for scale, one in zip(scales, before, strict=True)

@@ -13,7 +13,7 @@ from skldp._arrays import Floats
 from skldp._checks import check_dimension, check_epsilon, check_integer
 from skldp._documents import parsing, read_json
 from skldp.domains._domain import Box
-from skldp.learning._constants import LEAST_PER_NUMBER, LEAST_SUFFICIENCY, LEVELS_SHARE
+from skldp.learning._constants import DETECTED, PREPARATION_SHARE
 from skldp.learning._levels import NormLevels, pooled
 from skldp.learning._reports import Report
 from skldp.learning._tasks import N_LEVELS, Task, levels_error, noise_variance
@@ -44,16 +44,24 @@ def sufficiency(n_people: int, n_features: int, epsilon: float) -> float:
 def n_people_needed(n_features: int, epsilon: float) -> int:
     """Return the number of people from which a regression depends on the features; with fewer it predicts the mean.
 
-    At a sufficiency of 3, and five for every number of a record, which is more where epsilon is large.
+    From there on, the gradient of features that explain all of the target differs significantly from 0.
 
     Examples
     --------
     >>> from skldp.learning import n_people_needed
     >>> n_people_needed(9, 1.0)
-    1802
+    1093
     """
-    by_noise = math.ceil(LEAST_SUFFICIENCY / sufficiency(1, n_features, epsilon))
-    return max(by_noise, LEAST_PER_NUMBER * (n_features + 1))
+    return n_people_to_detect(n_features + 1, 1 / (n_features + 1), epsilon)
+
+
+def n_people_to_detect(n_numbers: int, signal: float, epsilon: float) -> int:
+    """Return the number of people from which the squared length of a mean vector exceeds its noise significantly.
+
+    The length is a fraction `signal` of the squared radius.
+    """
+    variance = noise_variance(n_numbers, epsilon) + 1 / n_numbers  # Of releases, and of vectors among people.
+    return math.ceil(DETECTED * math.sqrt(2 * n_numbers) * variance / signal)
 
 
 class Protocol(ABC):
@@ -73,9 +81,6 @@ class Protocol(ABC):
     n_classes: int
     # Name of the last step that stays open for more people.
     _stays_open = ""
-    # Smallest sufficiency, and number of people for each number, for a model that depends on the record.
-    least_sufficiency = LEAST_SUFFICIENCY
-    _least_per_number = 0
 
     def __init__(
         self,
@@ -114,8 +119,12 @@ class Protocol(ABC):
     @property
     def n_needed(self) -> int:
         """Number of people from which the model depends on the record."""
-        by_noise = math.ceil(self.n_people * self.least_sufficiency / self.sufficiency)
-        return max(by_noise, self._least_per_number * (self.n_features + 1))
+        return n_people_to_detect(*self._detected, self.epsilon)
+
+    @property
+    def _detected(self) -> tuple[int, float]:
+        """Number of reported numbers, and the most that can be learnt: its squared length over the squared radius."""
+        return self.n_features + 1, 1 / (self.n_features + 1)
 
     @property
     def is_enough(self) -> bool:
@@ -254,7 +263,7 @@ class Protocol(ABC):
         """
         n_terms = self.n_features + 1
         of_gradients = n_terms + n_terms**2 * noise_variance(n_terms, self.epsilon)
-        return max(LEVELS_SHARE, 1 / (1 + math.sqrt(of_gradients / variance)))
+        return max(PREPARATION_SHARE, 1 / (1 + math.sqrt(of_gradients / variance)))
 
     def _add_levels(self, question: str, task: Task, report: Report, *, to_earlier: bool = False) -> None:
         """Keep the reported levels of a question, alone or with those of earlier cohorts."""

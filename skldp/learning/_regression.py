@@ -12,7 +12,6 @@ from skldp._arrays import Floats
 from skldp.learning._constants import (
     DETECTED,
     EXPECTED_DEVIATION,
-    LEVELS_SHARE,
     N_COHORTS,
     PREPARATION_SHARE,
 )
@@ -46,7 +45,7 @@ class RegressionProtocol(LinearProtocol):
     People report the mean of a number or vector, products of the terms and the residual, a gradient at the current
     model, or the level of the norm of any of these, which decides the radius (``NormLevels``): the bias of clipping
     vanishes as people grow. All products and gradients enter one linear-Gaussian update (``posterior``). If people are
-    enough for it, a twentieth of them report the residual, clipped to the farthest bound alone. Where these and the
+    enough for it, 3% of them report the residual, clipped to the farthest bound alone. Where these and the
     first reports of the target contradict the model's mean by four standard errors, the constant is corrected.
 
     References
@@ -96,7 +95,7 @@ class RegressionProtocol(LinearProtocol):
             # The estimate, and where people report: the estimate given that there is something to learn.
             "beta": [0.0] * self.n_terms,
             "asked_at": [0.0] * self.n_terms,
-            # Models, the reported mean of the target less the features' part by each, and its error.
+            # Models, the reported mean of the target less the features' part by each, its noise, and the people.
             "residuals": [],
         }
 
@@ -117,11 +116,14 @@ class RegressionProtocol(LinearProtocol):
         means = np.linalg.solve(rows, self._expected_moments(rows)[0][:, 0])
         means /= means[0]
         predicted, lost, precision = state["center"][-1] + model @ means, 0.0, 0.0
-        for asked_at, reported, error in state["residuals"]:
+        for asked_at, reported, error, n_people in state["residuals"]:
             away = model - asked_at
+            found = reported - state["center"][-1] - away @ means
+            # It may be that of a few people at the farthest bound.
+            sampled = max(state["deviation"] ** 2, abs(found) * (1 + abs(state["center"][-1]))) / n_people
             # People who reported at another model tell the mean as well as those of the features are known.
-            weight = 1 / (error**2 + state["center_error"] * float(away[1:] @ away[1:]))
-            lost, precision = lost + weight * (reported - state["center"][-1] - away @ means), precision + weight
+            weight = 1 / (error**2 + sampled + state["center_error"] * float(away[1:] @ away[1:]))
+            lost, precision = lost + weight * found, precision + weight
         if abs(lost) > DETECTED * math.sqrt(precision):
             model[0] += np.clip(predicted + lost / precision, -1, 1) - predicted
         return model
@@ -131,16 +133,16 @@ class RegressionProtocol(LinearProtocol):
         n = self.n_people
         if not self.is_enough:
             return self._plan_of_target(n, 1.0)
-        steps = self._plan_of_target(n, LEVELS_SHARE + self._share_of_outcome(number_variance(self.epsilon)))
+        steps = self._plan_of_target(n, PREPARATION_SHARE + self._share_of_outcome(number_variance(self.epsilon)))
         once = self.kind == "once"
         residual = self._plan_of_residual()
         steps += self._plan_of_features(n - sum(people for _, people in steps + residual), all_products=once)
         if once:
             steps[-2:-2] = residual  # The last task, which has levels, stays open.
         else:
-            steps.append(("gradient_levels", int(LEVELS_SHARE * n)))
+            steps.append(("gradient_levels", int(PREPARATION_SHARE * n)))
             for people in split_evenly(n - sum(people for _, people in steps + residual), N_COHORTS):
-                n_levels = int(LEVELS_SHARE * people)
+                n_levels = int(PREPARATION_SHARE * people)
                 steps += [("gradient_levels", n_levels), ("gradient", people - n_levels)]
             steps += residual
         return steps
@@ -154,7 +156,7 @@ class RegressionProtocol(LinearProtocol):
     def _plan_of_target(self, n_people: int, share: float) -> list[tuple[str, int]]:
         """Return the steps for the target's mean: within the bounds, then twice about it."""
         people = int(share * n_people)
-        n_levels = int(min(LEVELS_SHARE * n_people, people / 2))
+        n_levels = int(min(PREPARATION_SHARE * n_people, people / 2))
         # Each step is about a better centre; bounds may be far wider than the target.
         first, second, third = split_evenly(people - n_levels, 3)
         before, after = split_evenly(n_levels, 2)
@@ -227,9 +229,10 @@ class _Target(Question[RegressionProtocol]):
         error = (task.standard_error(report.n_people) ** 2 + sampled) / kept**2
         weight = state["target_error"] / (state["target_error"] + error)
         moved = state["center"][-1] + weight * float(task.mean(report)[0]) / kept
-        if not state["residuals"]:
-            # The first one, within the bounds.
-            state["residuals"] = [[[0.0] * protocol.n_terms, float(task.mean(report)[0]), math.sqrt(error)]]
+        if "target" not in state["levels"]:
+            # The first one is within the bounds.
+            noise = task.standard_error(report.n_people)
+            state["residuals"] = [[[0.0] * protocol.n_terms, float(task.mean(report)[0]), noise, report.n_people]]
         state["center"] = [*state["center"][:-1], float(np.clip(moved, -1, 1))]
         state["target_error"] = weight * error
 
@@ -293,11 +296,9 @@ class _Residual(Question[RegressionProtocol]):
         return 1.0 + abs(float(protocol._state["center"][-1]))  # To the farthest bound.
 
     def learn(self, protocol: RegressionProtocol, task: Task, report: Report) -> None:
-        state, mean = protocol._state, float(task.mean(report)[0])
-        # A mean may be that of a few people at the radius.
-        square = max(state["deviation"] ** 2, abs(mean) * task.radius)
-        error = math.hypot(task.standard_error(report.n_people), math.sqrt(square / report.n_people))
-        state["residuals"] = [*state["residuals"], [state["asked_at"], state["center"][-1] + mean, error]]
+        state, noise = protocol._state, task.standard_error(report.n_people)
+        mean = state["center"][-1] + float(task.mean(report)[0])
+        state["residuals"] = [*state["residuals"], [state["asked_at"], mean, noise, report.n_people]]
 
 
 RegressionProtocol.steps = STEPS_OF_FEATURES | {

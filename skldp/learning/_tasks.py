@@ -46,6 +46,7 @@ _MOST_CLASSES = 1 << 10
 _CELLS = 1 << 18
 
 
+@lru_cache(maxsize=64)
 def noise_variance(length: int, epsilon: float) -> float:
     """Return the variance of a released vector of norm at most 1, in each orthogonal direction."""
     # PrivUnit needs d >= 2.
@@ -63,6 +64,7 @@ def levels_mechanism(epsilon: float) -> SubsetSelection:
     return SubsetSelection(min(epsilon, _LARGEST_OF_LEVELS), N_LEVELS)
 
 
+@lru_cache(maxsize=64)
 def levels_error(epsilon: float, n_people: int) -> float:
     """Return the standard error of the share of people at an empty level."""
     mechanism = levels_mechanism(epsilon)

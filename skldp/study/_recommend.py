@@ -35,9 +35,9 @@ from skldp.study._declared_table import DeclaredTable
 
 # Variance of a number that is uniform between -1 and 1.
 _VARIANCE = 1 / 3
-# People for half of what a fit without privacy learns, in units of the people that the protocol needs to begin: medians
-# over random tables (python benchmarks/recommendations.py).
-_FOR_HALF = {"rounds": 6, "once": 10, "logistic": 3, "discriminant": 600}
+# Sufficiency of the people for half of what a fit without privacy learns: medians over random tables (python
+# benchmarks/recommendations.py).
+_FOR_HALF = {"rounds": 18, "once": 30, "logistic": 9, "discriminant": 300}
 # Factor of these people, both ways, that covers .57 (discriminant) to .8 of the same tables.
 _SPREAD = 5
 # Public rows whose benefit is described.
@@ -155,7 +155,7 @@ def recommend(
     classification, epsilon 2, 50,000 people, 4 features
                                predicted loss  people for half
     PrivateLogisticRegression         0.00632              318
-    PrivateDiscriminant                0.0347            1,800
+    PrivateDiscriminant                0.0319            1,646
     In about three of five random tables, privacy took 0.0013 to 0.031 of the accuracy that ...
     >>> advice.estimator[-1].epsilon
     2.0
@@ -208,7 +208,7 @@ class _Request:
         """
         options = []
         for name, estimator, protocol, key in models:
-            half = _FOR_HALF[key] * protocol.n_needed
+            half = math.ceil(_FOR_HALF[key] * self.n / protocol.sufficiency)
             figure = half / (half + self.n) if protocol.is_enough else 1.0
             options.append(RecommendedOption(name, figure, half, make_pipeline(self.table.encoder(), estimator)))
         options.sort(key=lambda option: option.figure)
@@ -265,9 +265,9 @@ def _with_public_rows(private: DiscriminantProtocol, n_classes: int, box: Mappin
     axes = np.eye(d)[np.arange(n_rows) % d] / np.sqrt(1.0 + np.arange(n_rows) % d)[:, None]
     rows = axes * np.where(np.arange(n_rows) // d % 2, -1.0, 1.0)[:, None]
     public = DiscriminantProtocol(d, private.n_people, n_classes, public=rows, **box)
-    if public.n_needed >= private.n_needed:
+    share = private.sufficiency / public.sufficiency
+    if share >= 1:
         return ""
-    share = public.n_needed / private.n_needed
     return (
         f" With {n_rows} public rows like those of the people, PrivateDiscriminant(public=rows) knows their covariance "
         f"and has as little noise from {share:.0%} of the people."

@@ -56,7 +56,7 @@ def expected_failures(estimator):
         return {}
     return dict.fromkeys(
         ["check_fit_idempotent", "check_classifier_data_not_an_array", "check_supervised_y_2d"], _NEW_NOISE
-    )
+    ) | {"check_fit_score_takes_y": "its 30 people are too few at epsilon 1, and partial_fit says so"}
 
 
 @pytest.mark.few(1, by="estimator")

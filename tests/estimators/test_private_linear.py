@@ -69,7 +69,7 @@ def test_scikit_learn_checks(estimator, check, fixed_noise):
 def test_learns_nearly_what_least_squares_does(protocol):
     model = PrivateLinearRegression(2.0, protocol=protocol, target_bounds=(-1.5, 1.5), seed=1).fit(X, Y)
     clean = LinearRegression().fit(X, Y)
-    assert model.score(X, Y) > clean.score(X, Y) - 0.02
+    assert model.score(X, Y) > clean.score(X, Y) - 0.03
     assert model.coef_.shape == (4,)
     assert isinstance(model.intercept_, float)
     assert model.n_features_in_ == 4

@@ -186,7 +186,7 @@ def test_nobody_need_answer():
 def test_of_too_few_people_the_shares_are_learnt():
     X, y = people(60, shares=(20, 1, 1))
     few = protocol(60, 1.0)
-    assert few.sufficiency < few.least_sufficiency
+    assert not few.is_enough
     simulate(few, X, y, seeded())
     np.testing.assert_array_equal(few.coefficients, 0)
     np.testing.assert_allclose(np.exp(few.intercepts).sum(), 1)

@@ -5,7 +5,7 @@ import pytest
 
 from skldp.learning import ClassificationProtocol, RegressionProtocol
 from skldp.learning._person import simulate
-from skldp.mechanisms import noise_from
+from skldp.mechanisms import Noise, noise_from
 
 pytestmark = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
 
@@ -115,14 +115,14 @@ def test_the_mean_of_the_constant_is_1_where_products_are_noise():
     X = np.random.default_rng(0).uniform(-1, 1, (20_000, 40))
     simulate(protocol, X, 0.3 * X[:, 0] + 0.3, noise_from(0))
     reported = protocol._state["center"][-1] + 0.2
-    protocol._state |= {"beta": [0.2] + [0.0] * 40, "residuals": [[[0.0] * 41, reported, 1e-9]]}
+    protocol._state |= {"beta": [0.2] + [0.0] * 40, "residuals": [[[0.0] * 41, reported, 1e-9, 10**30]]}
     # The constant grew by all of the mean residual: nothing is lost.
     assert protocol._model()[0] == pytest.approx(0.2, abs=1e-6)
 
 
 def test_a_false_mean_residual_does_not_move_the_mean_out_of_the_bounds():
     protocol = RegressionProtocol(3, 20_000, epsilon=1.0, low=[-1] * 4, high=[1] * 4)
-    protocol._state |= {"residuals": [[[0.0] * 4, 2.2, 0.07]]}
+    protocol._state |= {"residuals": [[[0.0] * 4, 2.2, 0.07, 1_000]]}
     assert abs(protocol.intercept) <= 1
 
 
@@ -130,11 +130,11 @@ def test_a_mean_residual_is_asked_where_it_can_show_something():
     def last(n_people, epsilon, kind="rounds"):
         return RegressionProtocol(3, n_people, epsilon=epsilon, low=[-1] * 4, high=[1] * 4, kind=kind)._steps[-1]
 
-    assert last(20_000, 1.0) == ("residual", 1_000)
+    assert last(30_000, 1.0) == ("residual", 900)
     # Its noise would hide even the expected deviation.
-    assert last(13_000, 1.0)[0] == last(20_000, 0.5)[0] == "gradient"
+    assert last(20_000, 1.0)[0] == last(30_000, 0.5)[0] == "gradient"
     assert last(20_000, 8.0, "once")[0] == "products"
-    protocol = RegressionProtocol(3, 20_000, epsilon=1.0, low=[-1] * 4, high=[1] * 4)
+    protocol = RegressionProtocol(3, 30_000, epsilon=1.0, low=[-1] * 4, high=[1] * 4)
     protocol._state["center"] = [0.0, 0.0, 0.0, -0.8]
     assert protocol._task_of("residual").radius == pytest.approx(1.8)
 
@@ -145,12 +145,12 @@ def test_a_mean_residual_is_of_the_model_at_which_it_was_asked(monkeypatch):
     moments = np.outer([1.0, 0.3, -0.1], [1.0, 0.3, -0.1]) + np.diag([0.0, 0.1, 0.1])
     rows = protocol._rows()
     monkeypatch.setattr(protocol, "_expected_moments", lambda rows: (rows @ moments @ rows.T, None, None))
-    reports = [[[0.0, 0.2, 0.2], 0.25, 1e-9]]
+    reports = [[[0.0, 0.2, 0.2], 0.25, 1e-9, 10**30]]
     protocol._state |= {"rows": [rows.tolist()], "beta": [0.1, 0.5, 0.2], "residuals": reports}
     # The answer adds 0.1 to the constant and 0.3 to the first slope, which explains 0.1 + 0.3 * 0.3.
     assert protocol.intercept == pytest.approx(0.1 + 0.25 - 0.19)
     # A report at another model counts by its error and by that of the means of the features: here, as much.
-    protocol._state |= {"residuals": [*reports, [[0.0, 0.5, 0.2], 0.05, 1e-9]]}
+    protocol._state |= {"residuals": [*reports, [[0.0, 0.5, 0.2], 0.05, 1e-9, 10**30]]}
     lost = (0.25 - 0.19) / 2 + (0.05 - 0.1) / 2
     assert protocol.intercept == pytest.approx(0.1 + lost)
     protocol._state["center_error"] = 0.01
@@ -161,9 +161,10 @@ def test_the_first_reports_of_the_target_are_of_a_model_without_slopes():
     protocol = RegressionProtocol(3, 20_000, epsilon=8.0, low=[-1] * 4, high=[1] * 4)
     X = np.random.default_rng(0).uniform(-1, 1, (20_000, 3))
     simulate(protocol, X, np.full(20_000, 0.25), noise_from(0))
-    (model, mean, error), (_, last, _) = protocol._state["residuals"]
+    (model, mean, noise, n_people), (_, last, _, _) = protocol._state["residuals"]
     assert model == [0.0] * 4
-    assert abs(mean - 0.25) < 4 * error
+    assert n_people == protocol._steps[0][1]
+    assert abs(mean - 0.25) < 4 * noise
     assert abs(last - 0.25) < 0.05
 
 
@@ -178,3 +179,16 @@ def test_coefficients_of_binary_columns_are_not_far_too_large(kind):
     simulate(protocol, X, y.astype(float), noise_from(0))
     coefficients = np.diff(protocol.coefficients, axis=0)[0]
     assert np.abs(coefficients - [2, -2, 1, 1, 0.5]).max() < 0.6
+
+
+@pytest.mark.parametrize("epsilon", [8.0, 16.0])
+def test_a_mean_of_ones_and_minus_ones_is_not_corrected_by_chance(epsilon):
+    # With the expected deviation of a third in place of 1, the first reports of 400 people moved the constant.
+    rng, errors = np.random.default_rng(0), []
+    X = rng.uniform(-1, 1, (20_000, 4))
+    y = np.where(rng.random(20_000) < (1 + 0.8 * X[:, 0]) / 2, 1.0, -1.0)
+    for seed in range(8):
+        protocol = RegressionProtocol(4, 20_000, epsilon=epsilon, low=[-1] * 5, high=[1] * 5)
+        simulate(protocol, X, y, Noise(bytes([seed]) * 32, secure=False))
+        errors.append(protocol.intercept + X.mean(axis=0) @ protocol.coefficients - y.mean())
+    assert np.abs(errors).max() < 0.035

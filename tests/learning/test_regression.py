@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from skldp.learning import Person, RegressionProtocol, Report, Task, n_people_needed, sufficiency
-from skldp.learning import _protocol as module
-from skldp.learning._linear_protocol import _spread as spread
+from skldp.learning._constants import DETECTED
 from skldp.learning._person import simulate
 from skldp.learning._posterior import Moments, combine_moments
 from skldp.mechanisms import Noise, noise_from
@@ -228,18 +227,23 @@ def test_reports_of_another_task_change_nothing():
 
 
 def test_too_few_people_are_told_how_many_it_takes():
-    assert sufficiency(n_people_needed(3, 1.0), 3, 1.0) >= module.LEAST_SUFFICIENCY
-    assert sufficiency(n_people_needed(3, 1.0) - 1, 3, 1.0) < module.LEAST_SUFFICIENCY
+    """Sums of squares of pure noise: n_people_needed is where the gradient of a full fit exceeds them by 4 errors."""
+    d, epsilon = 9, 1.0
+    n = n_people_needed(d, epsilon)
+    variance = float(Fraction(n, 100)) / sufficiency(n, d, epsilon)
+    noise = np.sqrt((variance + 1 / (d + 1)) / n) * np.random.default_rng(0).normal(size=(20_000, d + 1))
+    assert (noise**2).sum(axis=1).std() == pytest.approx(1 / (d + 1) / DETECTED, rel=0.05)
     X, y = people(200)
     learnt = protocol(200, epsilon=0.5)
+    assert learnt.n_needed == n_people_needed(3, 0.5)
     simulate(learnt, X, y, seeded())
     np.testing.assert_array_equal(learnt.coefficients, 0)
     assert abs(learnt.intercept - y.mean()) < 1
 
 
 def test_people_are_too_few_for_sampling_alone():
-    few, enough = (RegressionProtocol(3, n, epsilon=1e3, low=[-1] * 4, high=[1] * 4) for n in (19, 20))
-    assert few.sufficiency > module.LEAST_SUFFICIENCY
+    few, enough = (RegressionProtocol(3, n, epsilon=1e3, low=[-1] * 4, high=[1] * 4) for n in (11, 12))
+    assert few.sufficiency > 1_000
     assert not few.is_enough
     assert enough.is_enough
 
@@ -292,11 +296,12 @@ def test_earlier_moments_are_weighted_by_inverse_variance():
 def test_whitening_has_as_many_stages_as_noise_and_levels_permit(n, d, epsilon):
     plan = RegressionProtocol(d, n, epsilon=epsilon, low=[-1] * (d + 1), high=[1] * (d + 1))._steps
     stages = [people for name, people in plan if name == "products"]
-    # Squared largest eigenvalue of the noise of one stage, for a radius of the norm that the products have.
-    noise = 2 * (d + 1) / sufficiency(n, d, epsilon) * n
+    # Each has a sufficiency of about 1 for each term, if the levels are some of its people.
+    enough = sufficiency(n, d, epsilon) / n / (d + 1)
     assert len(stages) <= 6
-    assert all(people > 5 / 0.03 - 10 and noise / people < 6.5 for people in stages)
-    assert bool(stages) == (0.3 / (1 + noise / n) > noise / n / 6)
+    assert all(people * enough > 0.6 for people in stages)
+    share = 0.3 / (1 + 2 / (n * enough))
+    assert bool(stages) == (share * n * enough > 0.5)
 
 
 def test_sufficiency_is_what_it_says():
@@ -430,12 +435,3 @@ def test_no_record_exceeds_the_top_level():
             task = learnt._task_of(name)
             assert np.linalg.norm(task._vectors(corners), axis=1).max() <= 1 + 1e-9
             assert np.log2(task.radius).is_integer()
-
-
-def test_moments_spread_only_where_noise_alone_would_not():
-    rng = np.random.default_rng(0)
-    noise = np.full(45, 0.4)
-    found = [spread(noise * rng.chisquare(1, 45) - noise, noise) for _ in range(2_000)]
-    # Two standard errors under the noise alone, of squares that are skewed.
-    assert np.mean(np.array(found) > 0) < 0.06
-    assert spread(noise * 5 - noise, noise) > 0.4
