@@ -7,8 +7,8 @@ with a point mass) that depend on each other, 2,000 to 100,000 people, and a lin
 classes in 3 to 100 dimensions. Epsilon is 1, 2 or 4. A loss is the part of R2, or of the accuracy above the most
 frequent class, that a fit without privacy has and the private one has not.
 
-Shown for each model: the sufficiency of the people for half of what can be learnt, as predicted and as the median of the
-fits; the share of losses above the prediction, below the range and above it; and how often the
+Shown for each model: the sufficiency of the people for half of what can be learnt, as predicted and as the median of
+the fits; the share of losses above the prediction, below the range and above it; and how often the
 recommended classifier was the better one, with the mean accuracy that the choice lost.
 """
 
