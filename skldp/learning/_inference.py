@@ -160,7 +160,8 @@ class _Moments(Products[InferenceProtocol]):
         people, k = max(1, protocol._people_of("moments")), protocol.n_terms
         noise = protocol._noise_of(n_products(k), "moments") * math.sqrt(k / n_products(k))
         best = self.levels(protocol).radius_of_moments(noise, 1.0)
-        return min(best, 1 / (DETECTED * noise_of_moments(k, protocol.epsilon, people)))
+        # Second moments of 1 are twice the noise.
+        return min(best, 1 / (2 * noise_of_moments(k, protocol.epsilon, people)))
 
     def learn(self, protocol: InferenceProtocol, task: Task, report: Report) -> None:
         state = protocol._state

@@ -149,7 +149,7 @@ class RegressionProtocol(LinearProtocol):
 
     def _plan_of_residual(self) -> list[tuple[str, int]]:
         """Return the step for the mean residual, if its noise is small enough to show the expected deviation."""
-        people = int(PREPARATION_SHARE * self.n_people)
+        people = int(self._share_of_outcome(number_variance(self.epsilon)) * self.n_people)
         is_told = DETECTED**2 * number_variance(self.epsilon) <= people * EXPECTED_DEVIATION**2
         return [("residual", people)] if is_told else []
 
