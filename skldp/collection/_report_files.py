@@ -39,15 +39,13 @@ class Rejected(Enum):
 
 
 class Found(NamedTuple):
-    """Parsed reports and the number of rejected ones; without `is_readable`, the rest of the file cannot be read.
-
-    `n_skipped` bytes belong to no report and end no line.
-    """
+    """Parsed reports and the number of rejected ones; without `is_readable`, the rest of the file cannot be read."""
 
     columns: ReportColumns
     foreign: int
     broken: int
     is_readable: bool = True
+    # Bytes that belong to no report and end no line.
     n_skipped: int = 0
 
 
@@ -211,9 +209,8 @@ def _read_bytes(policy: Policy, path: str | PathLike[str]) -> Iterator[Found]:
                 skipped = 1 if n_failed * size <= n_read else size
                 following = held.find(start, place + skipped)
                 # A header may begin at the end of the buffer.
-                skipped_to = following if following >= 0 else max(place + 1, len(held) - len(start) + 1)
-                n_skipped += len(held[place:skipped_to].strip(b"\r\n"))
-                place = skipped_to
+                before, place = place, following if following >= 0 else max(place + 1, len(held) - len(start) + 1)
+                n_skipped += len(held[before:place].strip(b"\r\n"))
             held = held[place:]
             yield _found(policy, parsed)._replace(n_skipped=n_skipped)
 

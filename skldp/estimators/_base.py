@@ -280,16 +280,12 @@ def warn_moved_rows(estimator, n_moved, rows, domain):
 
 def counted_in(estimator, rows, domain):
     """Return what a domain counts, how many there are, and the parameter that moves fewer."""
-    total, what = (rows.shape[0], "rows") if isinstance(domain, Ball) else (math.prod(rows.shape), "values")
-    of_rows = {"norm": "a larger norm", "radius": "a larger radius"}
-    of_values = {
-        "bounds": "wider bounds",
-        "schema": "a wider schema",
-        "vocabulary": "a larger vocabulary or max_nonzeros",
-    }
-    given = of_rows if what == "rows" else of_values
-    wider = next((words for name, words in given.items() if hasattr(estimator, name)), "a wider domain")
-    return {"total": total, "how": f"Declare {wider}", "what": what}
+    of_rows = isinstance(domain, Ball)
+    names = ("norm", "radius") if of_rows else ("bounds", "schema")
+    name = next((one for one in names if hasattr(estimator, one)), "vocabulary or max_nonzeros")
+    how = f"Declare {'a ' * (name != 'bounds')}{'larger' if of_rows else 'wider'} {name}"
+    total, what = (rows.shape[0], "rows") if of_rows else (math.prod(rows.shape), "values")
+    return {"total": total, "how": how, "what": what}
 
 
 def _columns_outside(estimator, rows, domain):

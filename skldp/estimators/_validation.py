@@ -169,15 +169,7 @@ def as_table(X: Any, name: str = "X", n_columns: int | None = None, **kwargs: An
     return table
 
 
-def _checked(
-    check: Callable[[], Any],
-    X: Any,
-    of_numbers: bool,
-    name: str = "X",
-    y: Any = None,
-    y_numeric: bool = False,
-    **_: Any,
-) -> Any:
+def _checked(check: Callable[[], Any], X: Any, of_numbers: bool, name: str = "X", **given: Any) -> Any:
     """Run a check of scikit-learn; raise our error for what is no table or no numbers, since its own show values."""
     is_dated = False
     with suppress(Exception):
@@ -196,7 +188,7 @@ def _checked(
             f"{name} must be a 2D array, with a row for each record. Got {kind_of(X)} instead. Reshape your data."
         )
     check_numbers(X, name, or_text=not of_numbers)
-    check_numbers(y, "y", or_text=not y_numeric)
+    check_numbers(given.get("y"), "y", or_text=not given.get("y_numeric"))
     raise failed
 
 
