@@ -42,11 +42,8 @@ def where_not_numbers(values: Any) -> str:
         return ""
     found = [({type(one).__name__ for one in column if not isinstance(one, Real)}, place) for place, column in columns]
     # A column of numbers some of which are missing is rarely the reason.
-    found.sort(key=lambda one: not one[0] - {"NAType", "NoneType"})
-    for strange, place in found:
-        if strange:
-            return f", with {', '.join(sorted(strange)[:3])}{place}"
-    return ""
+    strange, place = min(found, key=lambda one: (not one[0] - {"NAType", "NoneType"}, not one[0]), default=(set(), ""))
+    return f", with {', '.join(sorted(strange)[:3])}{place}" if strange else ""
 
 
 def as_numbers(values: npt.ArrayLike, name: str = "values", dtype: npt.DTypeLike = np.float64) -> np.ndarray:
@@ -64,11 +61,11 @@ def as_numbers(values: npt.ArrayLike, name: str = "values", dtype: npt.DTypeLike
 
 def has_dates(array: np.ndarray) -> bool:
     """Return whether an array holds dates, which numpy converts to counts of their unit, also as objects."""
-    kind = array.dtype.kind
-    return kind in "mM" or (kind == "O" and any(isinstance(one, _DATES) for one in array.reshape(-1).tolist()))
+    return array.dtype.kind in "mM" or (array.dtype.kind == "O" and any(isinstance(one, _DATES) for one in array.flat))
 
 
 def not_numbers(values: Any, name: str) -> str:
     """Return the text of an error for values that are not numbers."""
-    got = f"{kind_of(values)}{where_not_numbers(values)}"
-    return f"{name} must be real numbers in the range of double precision; got {got}."
+    return (
+        f"{name} must be real numbers in range of double precision; got {kind_of(values)}{where_not_numbers(values)}."
+    )

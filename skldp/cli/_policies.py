@@ -201,7 +201,7 @@ def _width(text: str) -> tuple[str, float]:
 
 
 def _filter(columns: Mapping[str, DeclaredColumn], text: str) -> tuple[str, Any]:
-    """Return the name and the wanted values of a filter."""
+    """Return the name and the wanted values of a filter; an empty value is refused, not read as missing."""
     name, _, wanted = text.partition("=")
     if name not in columns:
         raise typer.BadParameter(f"A filter must be one of {', '.join(columns)} and its value; got {text!r}.")
@@ -212,7 +212,6 @@ def _filter(columns: Mapping[str, DeclaredColumn], text: str) -> tuple[str, Any]
         form = f"{name}=VALUE, where VALUE is one of {', '.join(texts[:_MOST_LISTED])}"
         form += ", ..." * (len(texts) > _MOST_LISTED)
     try:
-        # An empty text would be read as missing.
         if not wanted:
             raise ValueError
         if isinstance(column, CategoryColumn):

@@ -45,8 +45,7 @@ class Found(NamedTuple):
     foreign: int
     broken: int
     is_readable: bool = True
-    # Bytes that belong to no report and end no line.
-    n_skipped: int = 0
+    n_skipped: int = 0  # bytes beside reports and line ends
 
 
 def read_one(policy: Policy, report: bytes) -> PolicyReport | Rejected:
@@ -286,8 +285,7 @@ class ReportStore:
 
         The file is read in parts, in time linear in its size; a repeated report takes no memory. Bytes between reports
         are skipped. Arrow must have no compression and no dictionary columns, Parquet at most as many rows as bytes.
-        A UserWarning says that a file was altered or cut off, has no report of the policy, or has bytes other than line
-        ends between reports.
+        A UserWarning says that a file was altered or cut off, has no report, or bytes beside reports and line ends.
 
         Parameters
         ----------

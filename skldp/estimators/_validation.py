@@ -140,9 +140,8 @@ def validate_finite(estimator: BaseEstimator, X: Any, *, reset: bool, **kwargs: 
 
     ``sklearn.set_config(assume_finite=True)`` is a promise about speed that a release must not depend on.
     """
-    of_numbers = kwargs.get("dtype", FLOATS) not in (None, object)
     settings = {"dtype": FLOATS, **kwargs, "ensure_all_finite": False}
-    checked = _checked(lambda: validate_data(estimator, X, reset=reset, **settings), X, of_numbers, **kwargs)
+    checked = _checked(lambda: validate_data(estimator, X, reset=reset, **settings), X, **kwargs)
     if kwargs.get("ensure_all_finite", True):
         check_finite(checked[0] if isinstance(checked, tuple) else checked)
     return checked
@@ -162,16 +161,15 @@ def validate_mixed(estimator: BaseEstimator, X: Any, *, reset: bool, **kwargs: A
 
 def as_table(X: Any, name: str = "X", n_columns: int | None = None, **kwargs: Any) -> np.ndarray:
     """Validate by scikit-learn's ``check_array``; refuse NaN and infinity whatever the global setting."""
-    of_numbers = kwargs.get("dtype", FLOATS) is not None
-    table = _checked(lambda: check_array(X, input_name=name, **kwargs), X, of_numbers, name)
+    table = _checked(lambda: check_array(X, input_name=name, **kwargs), X, name, **kwargs)
     if n_columns not in (None, table.shape[1]):
         raise ValueError(f"{name} must have {n_columns} columns. Got {table.shape[1]} instead.")
     return table
 
 
-def _checked(check: Callable[[], Any], X: Any, of_numbers: bool, name: str = "X", **given: Any) -> Any:
+def _checked(check: Callable[[], Any], X: Any, name: str = "X", **given: Any) -> Any:
     """Run a check of scikit-learn; raise our error for what is no table or no numbers, since its own show values."""
-    is_dated = False
+    of_numbers, is_dated = given.get("dtype", FLOATS) not in (None, object), False
     with suppress(Exception):
         is_dated = of_numbers and has_dates(np.asarray(X[:1]))
     if is_dated:
