@@ -66,6 +66,4 @@ def has_dates(array: np.ndarray) -> bool:
 
 def not_numbers(values: Any, name: str) -> str:
     """Return the text of an error for values that are not numbers."""
-    return (
-        f"{name} must be real numbers in range of double precision; got {kind_of(values)}{where_not_numbers(values)}."
-    )
+    return f"{name} must be real numbers in the range of float64; got {kind_of(values)}{where_not_numbers(values)}."

@@ -43,7 +43,7 @@ def test_the_first_column_that_holds_no_numbers_is_named():
     ],
 )
 def test_what_is_no_number_is_refused_by_our_rule_alone(values):
-    with pytest.raises(ValueError, match=r"^y must be real numbers in range of double precision; got .*\.$") as caught:
+    with pytest.raises(ValueError, match=r"^y must be real numbers in the range of float64; got .*\.$") as caught:
         as_numbers(values, "y")
     printed = "".join(traceback.format_exception(caught.value, chain=True))
     assert TEXT not in printed
@@ -58,7 +58,7 @@ def test_unknown_labels_are_counted_and_the_first_is_located():
         label_rr.transform(["no", TEXT, "yes", TEXT])
 
 
-RULE = "real numbers in range of double precision; got "
+RULE = "real numbers in the range of float64; got "
 
 
 def test_errors_that_scikit_learn_would_raise_with_values_are_ours():

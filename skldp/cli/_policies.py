@@ -212,8 +212,6 @@ def _filter(columns: Mapping[str, DeclaredColumn], text: str) -> tuple[str, Any]
         form = f"{name}=VALUE, where VALUE is one of {', '.join(texts[:_MOST_LISTED])}"
         form += ", ..." * (len(texts) > _MOST_LISTED)
     try:
-        if not wanted:
-            raise ValueError
         if isinstance(column, CategoryColumn):
             if wanted == no_value and None in column.values:
                 return name, None
