@@ -1,5 +1,6 @@
 """Description of data in messages (type, shape, column; never a value), and conversion to numbers."""
 
+from datetime import date, timedelta
 from numbers import Real
 from typing import Any
 
@@ -12,7 +13,7 @@ Ints = npt.NDArray[np.int64]
 Positions = npt.NDArray[np.intp]
 Words = npt.NDArray[np.uint64]
 
-_DATES = (np.datetime64, np.timedelta64)
+_DATES = (np.datetime64, np.timedelta64, date, timedelta)
 
 
 def kind_of(values: Any) -> str:
@@ -34,16 +35,15 @@ def where_not_numbers(values: Any) -> str:
             columns = [(f" in column {str(name)!r}", table[:, j].to_list()) for j, name in enumerate(values.columns)]
         else:
             array = np.asarray(values, dtype=object)
-            table = array.T if array.ndim == 2 else [array.reshape(-1)]
+            table = array.T if array.ndim == 2 else [array.reshape(-1)] * bool(array.ndim)
             columns = [(f" in column {j}" if array.ndim == 2 else "", part.tolist()) for j, part in enumerate(table)]
     except Exception:
         # A ragged list, for example, has no columns.
         return ""
-    for place, column in columns:
-        strange = sorted({type(value).__name__ for value in column if not isinstance(value, Real)})
-        if strange:
-            return f", with {', '.join(strange[:3])}{place}"
-    return ""
+    found = [({type(one).__name__ for one in column if not isinstance(one, Real)}, place) for place, column in columns]
+    # A column of numbers some of which are missing is rarely the reason.
+    strange, place = min(found, key=lambda one: (not one[0] - {"NAType", "NoneType"}, not one[0]), default=(set(), ""))
+    return f", with {', '.join(sorted(strange)[:3])}{place}" if strange else ""
 
 
 def as_numbers(values: npt.ArrayLike, name: str = "values", dtype: npt.DTypeLike = np.float64) -> np.ndarray:
@@ -52,10 +52,18 @@ def as_numbers(values: npt.ArrayLike, name: str = "values", dtype: npt.DTypeLike
         return values
     try:
         array = np.asarray(values)
-        # numpy converts dates to counts of their unit, also in an array of objects.
-        dated = array.dtype.kind == "O" and any(isinstance(one, _DATES) for one in array.reshape(-1).tolist())
-        if not dated and array.dtype.kind not in "cmM":
+        if not has_dates(array) and array.dtype.kind != "c":
             return array.astype(dtype, copy=False)
     except (ValueError, TypeError, OverflowError):
         pass
-    raise ValueError(f"{name} must be real numbers; got {kind_of(values)}{where_not_numbers(values)}.")
+    raise ValueError(not_numbers(values, name))
+
+
+def has_dates(array: np.ndarray) -> bool:
+    """Return whether an array holds dates, which numpy converts to counts of their unit, also as objects."""
+    return array.dtype.kind in "mM" or (array.dtype.kind == "O" and any(isinstance(one, _DATES) for one in array.flat))
+
+
+def not_numbers(values: Any, name: str) -> str:
+    """Return the text of an error for values that are not numbers."""
+    return f"{name} must be real numbers in the range of float64; got {kind_of(values)}{where_not_numbers(values)}."

@@ -5,7 +5,9 @@ import traceback
 import numpy as np
 import pandas as pd
 import pytest
-from marked_values import TEXT
+from marked_values import NUMBER, TEXT, WHOLE, found_in, told_by
+from scipy import sparse
+from sklearn.linear_model import LogisticRegression
 
 import skldp
 from skldp._arrays import as_numbers, kind_of, where_not_numbers
@@ -19,7 +21,11 @@ def test_the_type_of_data_contains_no_length_of_a_string_and_no_category():
 def test_the_first_column_that_holds_no_numbers_is_named():
     assert where_not_numbers([[1, 2.5], [3, TEXT]]) == ", with str in column 1"
     assert where_not_numbers(pd.DataFrame({"age": [1], "result": [TEXT]})) == ", with str in column 'result'"
-    assert where_not_numbers(object()) == ", with object"
+    # A single object is described by its kind.
+    assert where_not_numbers(object()) == where_not_numbers(TEXT) == ""
+    # Missing values come last: another column is more likely the reason.
+    assert where_not_numbers([[1, None], [TEXT, 2]]) == ", with str in column 0"
+    assert where_not_numbers([1, None]) == ", with NoneType"
     assert where_not_numbers([[1], [1, 2]]) == ", with list"
 
 
@@ -37,7 +43,7 @@ def test_the_first_column_that_holds_no_numbers_is_named():
     ],
 )
 def test_what_is_no_number_is_refused_by_our_rule_alone(values):
-    with pytest.raises(ValueError, match=r"^y must be real numbers; got .*\.$") as caught:
+    with pytest.raises(ValueError, match=r"^y must be real numbers in the range of float64; got .*\.$") as caught:
         as_numbers(values, "y")
     printed = "".join(traceback.format_exception(caught.value, chain=True))
     assert TEXT not in printed
@@ -52,11 +58,141 @@ def test_unknown_labels_are_counted_and_the_first_is_located():
         label_rr.transform(["no", TEXT, "yes", TEXT])
 
 
+RULE = "real numbers in the range of float64; got "
+
+
 def test_errors_that_scikit_learn_would_raise_with_values_are_ours():
     for X, rule in (
-        ([[0.5, TEXT]], "real numbers; got list of length 1, with str in column 1. A ColumnEncoder"),
-        ([[0.5, 1j]], "real numbers; got list of length 1, with complex in column 1. Complex data not supported"),
+        (
+            [[0.5, TEXT]],
+            f"{RULE}list of length 1, with str in column 1. A ColumnEncoder encodes categories and dates.$",
+        ),
+        ([[0.5, 10**400]], f"{RULE}list of length 1. A ColumnEncoder"),
+        ([[0.5, 1j]], f"{RULE}list of length 1, with complex in column 1. Complex data not supported"),
         ([0.5, 2.5], "a 2D array, with a row for each record. Got list of length 2 instead."),
     ):
         with pytest.raises(ValueError, match=f"^X must (be|have) {rule}"):
             skldp.NumericPrivatizer().fit(X)
+
+
+MISSING_FIRST = {
+    "float": pd.array([None, 1.0, 1.0, 1.0], dtype="Float64"),
+    "boolean": pd.array([None, True, True, True], dtype="boolean"),
+    "arrow": pd.array([None, 1.0, 1.0, 1.0], dtype="double[pyarrow]"),
+    "object": pd.array([pd.NA, 1.0, 1.0, 1.0], dtype=object),
+}
+COMPLEX = np.full((4, 2), NUMBER + 1j)
+PRIVATE = {
+    **{f"{kind}, text": pd.DataFrame({"a": one, "b": [TEXT] * 4}) for kind, one in MISSING_FIRST.items()},
+    **{
+        f"{kind}, {dtype}": pd.DataFrame({"a": one, "b": pd.array([TEXT] * 4, dtype=dtype)})
+        for kind, one in MISSING_FIRST.items()
+        for dtype in ("string", "category")
+    },
+    "missing text": pd.DataFrame({"a": pd.array([None, *[TEXT] * 3], dtype="string"), "b": [1.0] * 4}),
+    "an object": pd.DataFrame({"a": [{TEXT: 1}] * 4, "b": [1.0] * 4}),
+    "sparse": sparse.csr_matrix(COMPLEX),
+}
+
+
+def printed(error):
+    """The error and all that it holds, whether or not a traceback prints it."""
+    return "" if error is None else f"{error!r} {printed(error.__cause__)} {printed(error.__context__)}"
+
+
+@pytest.mark.filterwarnings("ignore:X has feature names", "ignore::skldp.exceptions.TooFewPeopleWarning")
+@pytest.mark.parametrize("kind", PRIVATE)
+def test_no_cell_that_is_no_number_is_shown_where_another_is_missing(kind):
+    X, y = PRIVATE[kind], [0.0, 1.0, 0.0, 1.0]
+    line = skldp.PrivateLinearRegression(9.0, bounds=(0, 1), target_bounds=(0, 1))
+    calls = [
+        lambda: line.fit(X, y),
+        lambda: line.fit(np.eye(4, 2), y).predict(X),
+        lambda: skldp.NumericPrivatizer(bounds=(0, 1)).fit(X),
+        lambda: skldp.BoundsScaler(bounds=(0, 1)).fit(X),
+    ]
+    for call in calls:
+        with pytest.raises((ValueError, TypeError), match=f"^X must be {RULE}") as caught:
+            call()
+        assert not found_in(printed(caught.value))
+
+
+@pytest.mark.parametrize(
+    ("y", "rule"),
+    [
+        (TEXT, f"^y must be {RULE}str.$"),
+        ([TEXT] * 4, f"^y must be {RULE}.*, with str.$"),
+        (pd.Series([pd.NA, TEXT, TEXT, TEXT], dtype="string"), f"^y must be {RULE}Series .*, with NAType, str.$"),
+        (
+            pd.Series([{TEXT: 1}] * 4),
+            f"^y must be {RULE}.*, with dict. Each argument must be a number or the string of",
+        ),
+        (COMPLEX[:, 0], f"^y must be {RULE}.*, with complex. Complex data not supported.$"),
+        (sparse.csr_matrix(np.full((4, 1), NUMBER)), "^Sparse data was passed for y, but dense data is required"),
+        ([WHOLE * 10**400] * 4, f"^y must be {RULE}list of length 4.$"),
+    ],
+)
+def test_a_target_that_is_no_numbers_is_refused_without_advice_on_columns(y, rule):
+    line = skldp.PrivateLinearRegression(9.0, bounds=(0, 1), target_bounds=(0, 1))
+    for call in (lambda: line.fit(np.eye(4, 2), y), lambda: skldp.TargetPrivatizer(bounds=(0, 1)).fit(y)):
+        with pytest.raises((ValueError, TypeError), match=rule) as caught:
+            call()
+        assert not found_in(printed(caught.value))
+
+
+def test_complex_labels_are_not_shown():
+    survey = skldp.BayesianFilter(LogisticRegression(), bounds=(0, 1))
+    with pytest.raises(ValueError, match="Complex data not supported") as caught:
+        survey.fit(np.eye(4, 2), COMPLEX[:, 0])
+    assert not found_in(printed(caught.value))
+
+
+DAYS = pd.date_range("2024-02-29", periods=4)
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        pd.DataFrame({"a": DAYS, "b": DAYS}),
+        pd.DataFrame({"a": DAYS, "b": [0.5] * 4}),
+        np.full((4, 2), "2024-02-29", dtype="M8[D]"),
+        np.full((4, 2), 3, dtype="m8[D]"),
+        [[np.datetime64("2024-02-29"), 0.5]] * 4,
+    ],
+    ids=["frame", "mixed frame", "array", "durations", "list"],
+)
+def test_dates_are_no_numbers_as_in_targets(X):
+    with pytest.raises(
+        (ValueError, TypeError), match=f"^X must be {RULE}.* A ColumnEncoder encodes categories and dates."
+    ):
+        skldp.NumericPrivatizer(bounds=(0, 1)).fit(X)
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
+def test_errors_of_scikit_learn_without_values_are_kept():
+    X = pd.DataFrame({"a": pd.array([None, 1.0, 1.0, 1.0], dtype="Float64"), "b": [0.5] * 4})
+    scaler = skldp.BoundsScaler(bounds=(0, 1)).fit(np.eye(4, 2))
+    named = skldp.BoundsScaler(bounds=(0, 1)).fit(X.fillna(0.0))
+    for call, rule in (
+        (lambda: scaler.transform(np.eye(4, 3)), "X has 3 features, but BoundsScaler is expecting 2"),
+        (lambda: named.transform(X.rename(columns={"b": "c"})), "feature names should match"),
+        (lambda: scaler.fit(np.asmatrix(np.eye(4, 2))), "matrix is not supported"),
+        (lambda: scaler.fit(sparse.csr_matrix(np.eye(4, 2))), "Sparse data was passed"),
+        (lambda: scaler.fit(np.eye(0, 2)), "0 sample"),
+        (lambda: scaler.fit([[0.5, 0.5], [0.5]]), "inhomogeneous"),
+        (lambda: scaler.fit(X), "contains NaN"),
+    ):
+        with pytest.raises((ValueError, TypeError), match=rule):
+            call()
+
+
+def test_repeated_names_are_not_taken_for_cells():
+    X = pd.DataFrame(np.eye(4, 2), columns=["a", "a"])
+    told, _ = told_by(lambda: skldp.BoundsScaler(bounds=(0, 1)).fit(X))
+    assert "real numbers" not in told
+
+
+def test_the_sum_that_scikit_learn_takes_of_a_target_warns_of_nothing():
+    y = np.tile([1e308, -1e308], 50)
+    told, _ = told_by(lambda: skldp.PrivateLinearRegression(bounds=(0, 1), target_bounds=(0, 1)).fit(np.eye(100, 2), y))
+    assert "invalid value" not in told

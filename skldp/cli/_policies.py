@@ -17,7 +17,6 @@ from rich.text import Text
 
 from skldp._reading import is_missing
 from skldp._tables import require
-from skldp._value_labels import value_labels
 from skldp.accounting import ledger_report
 from skldp.cli._options import (
     EncodingOption,
@@ -202,22 +201,24 @@ def _width(text: str) -> tuple[str, float]:
 
 
 def _filter(columns: Mapping[str, DeclaredColumn], text: str) -> tuple[str, Any]:
-    """Return the name and the wanted values of a filter."""
-    name, sign, wanted = text.partition("=")
+    """Return the name and the wanted values of a filter; an empty value is refused, not read as missing."""
+    name, _, wanted = text.partition("=")
     if name not in columns:
         raise typer.BadParameter(f"A filter must be one of {', '.join(columns)} and its value; got {text!r}.")
-    column, form = columns[name], f"{name}=LOW,HIGH"
+    column, form = columns[name], f"{name}=LOW,HIGH, from LOW and below HIGH"
     if isinstance(column, CategoryColumn):
-        labels = [*value_labels(column.values)[:_MOST_LISTED], *["..."] * (len(column.values) > _MOST_LISTED)]
-        form = f"{name}=VALUE, where VALUE is one of {', '.join(labels)}"
-        wanted = "" if wanted == "missing" and "missing" not in column.values else wanted
+        no_value = "(missing)" if "missing" in column.values else "missing"
+        texts = [no_value if value is None else str(value) for value in column.values]
+        form = f"{name}=VALUE, where VALUE is one of {', '.join(texts[:_MOST_LISTED])}"
+        form += ", ..." * (len(texts) > _MOST_LISTED)
     try:
-        if not sign:
-            raise ValueError
         if isinstance(column, CategoryColumn):
-            [code] = column.as_numbers([wanted or None], text=True)
+            if wanted == no_value and None in column.values:
+                return name, None
+            [code] = column.as_numbers([wanted], text=True)
             return name, column.values[int(code)]
-        return name, tuple(column.as_numbers(wanted.split(","), text=True).tolist())
+        low, high = column.as_numbers(wanted.split(","), text=True).tolist()
+        return name, (low, high)
     except ValueError:
         raise typer.BadParameter(f"A filter of {name} must be {form}; got {text!r}.") from None
 
@@ -355,7 +356,7 @@ def collect(
     by: Annotated[str | None, typer.Option(help="Field to group means and shares by.")] = None,
     where: Annotated[
         list[str] | None,
-        typer.Option(help="Filter by a field: city=Bonn, or age=20,30 from 20 and below 30. May be given often."),
+        typer.Option(help="Filter by a field: city=Bonn, city=missing, or age=20,30 from 20 and below 30. Repeatable."),
     ] = None,
     level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
 ) -> None:

@@ -183,10 +183,11 @@ def _create(path: str) -> None:
 
 
 def _check_whole(connection: Any, path: str) -> None:
-    """Raise LedgerError unless the file has all of its pages and exactly the tables of an account."""
+    """Raise LedgerError unless the file has all of its pages and exactly the tables of an account beside SQLite's."""
     # Within a transaction nobody else changes the size.
     connection.execute("BEGIN")
-    tables = [sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master WHERE type = 'table' ORDER BY rowid")]
+    own = "SELECT sql FROM sqlite_master WHERE type = 'table' AND name NOT GLOB 'sqlite_*' ORDER BY rowid"
+    tables = [sql for (sql,) in connection.execute(own)]
     (pages,), (page_size,) = (connection.execute(f"PRAGMA {name}").fetchone() for name in ("page_count", "page_size"))
     connection.execute("ROLLBACK")
     if tables != list(_TABLES) or os.path.getsize(path) < pages * page_size:

@@ -45,6 +45,7 @@ class Found(NamedTuple):
     foreign: int
     broken: int
     is_readable: bool = True
+    n_skipped: int = 0  # bytes beside reports and line ends
 
 
 def read_one(policy: Policy, report: bytes) -> PolicyReport | Rejected:
@@ -192,7 +193,7 @@ def _read_bytes(policy: Policy, path: str | PathLike[str]) -> Iterator[Found]:
             held, ended = held + more, not more
             n_read += len(more)
             parsed: list[PolicyReport | Rejected] = []
-            place = 0
+            place = n_skipped = 0
             # Complete reports, and at the end the rest.
             while place + size <= len(held) or (ended and place < len(held)):
                 one = read_one(policy, held[place : place + size])
@@ -207,9 +208,10 @@ def _read_bytes(policy: Policy, path: str | PathLike[str]) -> Iterator[Found]:
                 skipped = 1 if n_failed * size <= n_read else size
                 following = held.find(start, place + skipped)
                 # A header may begin at the end of the buffer.
-                place = following if following >= 0 else max(place + 1, len(held) - len(start) + 1)
+                before, place = place, following if following >= 0 else max(place + 1, len(held) - len(start) + 1)
+                n_skipped += len(held[before:place].strip(b"\r\n"))
             held = held[place:]
-            yield _found(policy, parsed)
+            yield _found(policy, parsed)._replace(n_skipped=n_skipped)
 
 
 # Single reports that are collected before they are converted to columns.
@@ -283,7 +285,7 @@ class ReportStore:
 
         The file is read in parts, in time linear in its size; a repeated report takes no memory. Bytes between reports
         are skipped. Arrow must have no compression and no dictionary columns, Parquet at most as many rows as bytes.
-        A UserWarning says that a file was altered or cut off, or has no report of the policy.
+        A UserWarning says that a file was altered or cut off, has no report, or bytes beside reports and line ends.
 
         Parameters
         ----------
@@ -300,9 +302,10 @@ class ReportStore:
             If it is compressed, larger in memory than in the file, or an Arrow file without a stream (as polars writes
             it), or its column of reports is not of bytes.
         """
-        n, foreign, broken, state = -self._read, -self._foreign, -self._broken, ""
+        n, foreign, broken, state, n_skipped = -self._read, -self._foreign, -self._broken, "", 0
         for found in read_file(self.policy, path):
             self._take(found)
+            n_skipped += found.n_skipped
             state = state if found.is_readable else "is damaged or cut off, and its rest was not read"
         n, foreign, broken = n + self._read, foreign + self._foreign, broken + self._broken
         if state:
@@ -311,6 +314,8 @@ class ReportStore:
             state = f"has broken reports ({broken:,}, beside {n:,} whole ones): it was altered or cut off"
         elif not n:
             state = f"holds no report of this policy; foreign reports or rows: {foreign:,}"
+        elif n_skipped:
+            state = f"has {n_skipped:,} bytes beside its {n:,} reports: it was altered, or is of another format"
         if state:
             warnings.warn(f"{os.fspath(path)} {state}.", stacklevel=2)
 

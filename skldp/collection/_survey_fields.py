@@ -189,11 +189,14 @@ def noted(made: SurveyEstimate, *columns: NumberColumn | CategoryColumn) -> Surv
     return replace(made, missing=", ".join(column.stand_in for column in columns if column.stand_in))
 
 
-def filter_text(where: Mapping[str, Any] | None) -> str:
-    """Return the description of a filter; raise TypeError unless it is a dict or None."""
+def filter_text(where: Mapping[str, Any] | None, columns: Mapping[str, Any] | None = None) -> str:
+    """Return the description of a filter, whose days are dates; raise TypeError unless it is a dict or None."""
     if not isinstance(where, Mapping | None):
         raise TypeError(f"where must be a dict such as {{'city': 'Ulm'}}; got {type(where).__name__}.")
-    return f" where {' and '.join(f'{name}={value!r}' for name, value in where.items())}" if where else ""
+    shown, known = dict(where or {}), columns or {}
+    for name in shown.keys() & {name for name, column in known.items() if getattr(column, "is_date", False)}:
+        shown[name] = tuple(map(known[name].label, shown[name]))
+    return f" where {' and '.join(f'{name}={value!r}' for name, value in shown.items())}" if shown else ""
 
 
 def category_codes(field: CategoryColumn, wanted: Any) -> list[int]:

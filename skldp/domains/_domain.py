@@ -22,7 +22,7 @@ from skldp.domains._norms import nearest_rows, shortening_by_rounding, shrink_fa
 
 
 class Clipped(NamedTuple):
-    """Rows within a domain, and the number of values that were moved.
+    """Rows within a domain, and the number of values that were moved; of rows in a ball.
 
     Shapes: `rows` (n, n_features).
     """
@@ -221,15 +221,15 @@ class Ball(VectorDomain):
         factors = shrink_factors(rows, self.radius)
         if not (factors < 1).any():
             return Clipped(rows, 0)
-        outside = rows[factors < 1 - shortening_by_rounding(rows.dtype, rows.shape[1])]
+        n_outside = int(np.count_nonzero(factors < 1 - shortening_by_rounding(rows.dtype, rows.shape[1])))
         # A subnormal float32 factor has too few bits to stay within the radius, so factors are doubles.
         if sparse.issparse(rows):
             moved = rows.copy()
             moved.data[:] = moved.data * np.repeat(factors, np.diff(moved.indptr))
-            return Clipped(moved, int(np.count_nonzero(outside.data)))
+            return Clipped(moved, n_outside)
         moved = np.empty(rows.shape, dtype=rows.dtype)
         np.multiply(rows, factors[:, None], out=moved, casting="same_kind")
-        return Clipped(moved, int(np.count_nonzero(outside)))
+        return Clipped(moved, n_outside)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from skldp._checks import check_epsilon
 from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
 from skldp.domains._columns import Columns
-from skldp.domains._domain import Box, Codes
+from skldp.domains._domain import Ball, Box, Codes
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee, own_guarantee
 from skldp.estimators._validation import (
     EPSILON,
@@ -273,11 +273,19 @@ def check_bounds_of_type(bounds, dtype):
 
 
 def warn_moved_rows(estimator, n_moved, rows, domain):
-    """Warn of the number of values of rows that were moved into a domain, with the names of their columns."""
-    given = {"bounds": "wider bounds", "schema": "a wider schema"}
-    wider = next((words for name, words in given.items() if hasattr(estimator, name)), "a wider one")
+    """Warn of the number of values, or of rows, that were moved into a domain, with the names of their columns."""
     where = partial(_columns_outside, estimator, rows, domain)
-    warn_out_of_domain(n_moved, math.prod(rows.shape), f"Declare {wider}", names=where)
+    warn_out_of_domain(n_moved, names=where, **counted_in(estimator, rows, domain))
+
+
+def counted_in(estimator, rows, domain):
+    """Return what a domain counts, how many there are, and the parameter that moves fewer."""
+    of_rows = isinstance(domain, Ball)
+    names = ("norm", "radius") if of_rows else ("bounds", "schema")
+    name = next((one for one in names if hasattr(estimator, one)), "vocabulary or max_nonzeros")
+    how = f"Declare {'a ' * (name != 'bounds')}{'larger' if of_rows else 'wider'} {name}"
+    total, what = (rows.shape[0], "rows") if of_rows else (math.prod(rows.shape), "values")
+    return {"total": total, "how": how, "what": what}
 
 
 def _columns_outside(estimator, rows, domain):
@@ -296,7 +304,7 @@ def _columns_outside(estimator, rows, domain):
     return [f"{count:,} in {str(name)!r}" for name, count in zip(names, outside, strict=True) if count]
 
 
-def warn_out_of_domain(moved, total, how="Declare a wider one", names=list, what="values"):
+def warn_out_of_domain(moved, total, how, names=list, what="values"):
     """Warn of the number of values that were moved into the declared domain, if any."""
     if moved:
         where = names()

@@ -144,7 +144,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
             n_values += len(cells)
             blocks.append(np.clip((block - (low / 2 + high / 2)) / (high / 2 - low / 2), -1.0, 1.0))
         where = [f"{count:,} in {name!r}" for name, count in moved.items() if count]
-        warn_out_of_domain(sum(moved.values()), n_values, names=lambda: where)
+        warn_out_of_domain(sum(moved.values()), n_values, "Declare a wider schema", names=lambda: where)
         return np.column_stack(blocks)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:

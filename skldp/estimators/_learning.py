@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from joblib import effective_n_jobs
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils.metaestimators import available_if
 
 from skldp._arrays import Floats
@@ -147,14 +147,14 @@ class ProtocolEstimator(GuaranteeMixin, BaseEstimator, ABC):
         return guarantee
 
     def _warn_moved(self, rows: Floats, target: Floats) -> None:
-        warn_moved(rows, target, self._box, input_names(self))
+        warn_moved(rows, target[:, None][:, is_classifier(self) :], self._box, input_names(self))
 
 
 def warn_moved(X: Floats, y: Floats, box: Box, names: Sequence[str]) -> None:
-    """Warn of values outside the declared bounds, by column, the target last."""
-    ends = zip((*map(repr, names), "the target"), (*X.T, y), *box.ends, strict=True)
+    """Warn of values outside the declared bounds, by column; `y` has one column, none for classes."""
+    ends = zip((*map(repr, names), "the target"), (*X.T, *y.T), *box.ends, strict=False)
     outside = [(np.count_nonzero((one < low) | (one > high)), name) for name, one, low, high in ends]
-    wider = "bounds and target_bounds" if outside[-1][0] else "bounds"
+    moved, of_x = sum(count for count, _ in outside), sum(count for count, _ in outside[: X.shape[1]])
+    wider = " and ".join(name for name, n in (("bounds", of_x), ("target_bounds", moved - of_x)) if n)
     where = [f"{count:,} in {name}" for count, name in outside if count]
-    moved = sum(count for count, _ in outside)
     warn_out_of_domain(moved, X.size + y.size, f"Declare wider {wider}", names=lambda: where)

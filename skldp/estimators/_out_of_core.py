@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from skldp.accounting.ledger._records import canonical_ids
 from skldp.domains._columns import Columns
 from skldp.domains._domain import check_finite
-from skldp.estimators._base import Keyed, LocalTransformer, in_threads, warn_out_of_domain
+from skldp.estimators._base import Keyed, LocalTransformer, counted_in, in_threads, warn_out_of_domain
 from skldp.estimators._labels import LabelReleaser
 from skldp.exceptions import RepeatedReleaseWarning
 from skldp.mechanisms._field_key import FieldKey
@@ -126,7 +126,7 @@ def release_blocks(
     else:
         tasks = _runs(len(X), n_rows, _MOST_TASKS)
         counts = in_threads(lambda task: _release_into(*part_of(task)), tasks, n_jobs=n_jobs if secure else 1)
-    warn_out_of_domain(sum(counts), X.size)
+    warn_out_of_domain(sum(counts), **counted_in(estimator, X, estimator.mechanism_.domain))
     return out
 
 

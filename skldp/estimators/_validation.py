@@ -1,18 +1,18 @@
 """Checks of parameters and input; the only module that uses scikit-learn's private validation."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn import config_context
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import _param_validation, assert_all_finite
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from skldp._arrays import kind_of, where_not_numbers
+from skldp._arrays import has_dates, kind_of, not_numbers
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 # Typed, so that decorated methods keep their types.
@@ -32,6 +32,7 @@ class NumberRange(_param_validation.Interval):
 
 # Products of four larger magnitudes, or of four widths below the inverse, leave the range of double precision.
 _MAX_MAGNITUDE = 1e70
+_HINTS = {"X": " A ColumnEncoder encodes categories and dates."}
 FLOATS = (np.float64, np.float32)
 EPSILON = [NumberRange(Real, 0, None, closed="neither")]
 BOUNDS = [tuple, list, np.ndarray]
@@ -139,12 +140,8 @@ def validate_finite(estimator: BaseEstimator, X: Any, *, reset: bool, **kwargs: 
 
     ``sklearn.set_config(assume_finite=True)`` is a promise about speed that a release must not depend on.
     """
-    _check_table(X, "X", of_numbers=kwargs.get("dtype", FLOATS) not in (None, object))
-    if kwargs.get("y_numeric") and kwargs["y"] is not None:
-        check_numbers(kwargs["y"], "y")
-    # scikit-learn adds up all numbers first: a sum of 1e308 and -1e308, many of each, is inf - inf.
-    with config_context(assume_finite=False), np.errstate(invalid="ignore"):
-        checked = validate_data(estimator, X, reset=reset, **{"dtype": FLOATS, **kwargs, "ensure_all_finite": False})
+    settings = {"dtype": FLOATS, **kwargs, "ensure_all_finite": False}
+    checked = _checked(lambda: validate_data(estimator, X, reset=reset, **settings), X, **kwargs)
     if kwargs.get("ensure_all_finite", True):
         check_finite(checked[0] if isinstance(checked, tuple) else checked)
     return checked
@@ -164,42 +161,52 @@ def validate_mixed(estimator: BaseEstimator, X: Any, *, reset: bool, **kwargs: A
 
 def as_table(X: Any, name: str = "X", n_columns: int | None = None, **kwargs: Any) -> np.ndarray:
     """Validate by scikit-learn's ``check_array``; refuse NaN and infinity whatever the global setting."""
-    _check_table(X, name, of_numbers=kwargs.get("dtype", FLOATS) is not None)
-    with config_context(assume_finite=False), np.errstate(invalid="ignore"):
-        table = check_array(X, input_name=name, **kwargs)
+    table = _checked(lambda: check_array(X, input_name=name, **kwargs), X, name, **kwargs)
     if n_columns not in (None, table.shape[1]):
         raise ValueError(f"{name} must have {n_columns} columns. Got {table.shape[1]} instead.")
     return table
 
 
-def _check_table(X: Any, name: str, *, of_numbers: bool) -> None:
-    """Raise ValueError for what is no table, or not one of numbers. scikit-learn's errors would show values."""
-    if issparse(X):
-        return
-    if np.asarray(X).ndim != 2:
+def _checked(check: Callable[[], Any], X: Any, name: str = "X", **given: Any) -> Any:
+    """Run a check of scikit-learn; raise our error for what is no table or no numbers, since its own show values."""
+    of_numbers, is_dated = given.get("dtype", FLOATS) not in (None, object), False
+    with suppress(Exception):
+        is_dated = of_numbers and has_dates(np.asarray(X[:1]))
+    if is_dated:
+        raise ValueError(not_numbers(X, name) + _HINTS.get(name, ""))
+    try:
+        # scikit-learn adds up all numbers first: a sum of 1e308 and -1e308, many of each, is inf - inf.
+        with config_context(assume_finite=False), np.errstate(invalid="ignore"):
+            return check()
+    except Exception as error:
+        failed = error
+    # Outside the clause above: its error would be the context of ours.
+    if np.ndim(X) != 2:
         raise ValueError(
             f"{name} must be a 2D array, with a row for each record. Got {kind_of(X)} instead. Reshape your data."
         )
     check_numbers(X, name, or_text=not of_numbers)
+    check_numbers(given.get("y"), "y", or_text=not given.get("y_numeric"))
+    raise failed
 
 
 def check_numbers(values: Any, name: str, *, or_text: bool = False) -> None:
-    """Raise ValueError for complex numbers, and for text that is no number unless there may be any."""
-    array = np.asarray(values)
-    is_complex = array.dtype.kind == "c"
-    if array.dtype.kind in "biuf" or (or_text and not is_complex):
-        return
+    """Raise an error for complex numbers, and for what scikit-learn cannot convert unless text is allowed."""
+    is_complex, refusal = False, None
     try:
-        if not is_complex:
-            array.astype(np.float64)
-            return
-    except TypeError:
-        # scikit-learn's error names types alone.
-        return
-    except (ValueError, OverflowError):
-        pass
-    hint = "Complex data not supported." if is_complex else "A ColumnEncoder encodes categories and dates."
-    raise ValueError(f"{name} must be real numbers; got {kind_of(values)}{where_not_numbers(values)}. {hint}")
+        is_complex = np.iscomplexobj(values)
+        if not is_complex and not or_text and getattr(getattr(values, "dtype", None), "kind", "O") not in "biuf":
+            # scikit-learn refuses repeated names.
+            table = values if getattr(getattr(values, "columns", None), "is_unique", True) else np.asarray(values)
+            as_any = {"accept_sparse": True, "ensure_2d": False, "allow_nd": True, "ensure_all_finite": False}
+            check_array(table, dtype=np.float64, ensure_min_samples=0, ensure_min_features=0, **as_any)
+    except Exception as error:
+        refusal = None if or_text else TypeError if isinstance(error, TypeError) else ValueError
+    if is_complex:
+        raise ValueError(not_numbers(values, name) + " Complex data not supported.")
+    if refusal is not None:
+        rule = " Each argument must be a number or the string of a number." if refusal is TypeError else ""
+        raise refusal(not_numbers(values, name) + rule + _HINTS.get(name, ""))
 
 
 def check_finite(X: Any, name: str = "X") -> None:

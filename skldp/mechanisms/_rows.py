@@ -63,7 +63,7 @@ class Release(NamedTuple):
     ----------
     rows : ndarray of shape (n, n_outputs)
     n_moved : int
-        Number of input values outside the domain. It depends on raw data: do not pass it to the analyst.
+        Number of input values outside the domain; of rows for a ball. It depends on raw data: do not pass it on.
     """
 
     rows: np.ndarray

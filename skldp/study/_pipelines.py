@@ -315,7 +315,7 @@ class ReleasedRowsRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
         low, high = check_bounds(self.bounds, rows.shape[1])
         of_target = self._of_target()
         box = Box.of(np.append(low, of_target.low), np.append(high, of_target.high))
-        warn_moved(rows, target, box, input_names(self))
+        warn_moved(rows, target[:, None], box, input_names(self))
         return self._unit(rows), _to_unit(target[:, None], of_target)
 
     def _unit(self, rows: _Array) -> _Array:

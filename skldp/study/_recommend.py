@@ -44,6 +44,8 @@ _SPREAD = 5
 _PUBLIC_ROWS = 200
 # Integers up to this bound are exact as doubles.
 _MOST = 10**12
+_MODELLED = ("regression", "classification")
+_OF_VALUES = "Root mean square over the values of a column: that of a rare value is smaller, of a frequent one larger."
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,8 @@ class Recommendation:
             for option in self.options
         ]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = [f"{self.task}, epsilon {self.epsilon:g}, {self.n_people:,} people, {self.n_features:,} features"]
+        counted = f"{self.n_features:,} {'features' if self.task in _MODELLED else 'declared columns'}"
+        lines = [f"{self.task}, epsilon {self.epsilon:g}, {self.n_people:,} people, {counted}"]
         lines += [
             f"{name:<{widths[0]}}  {figure:>{widths[1]}}  {need:>{widths[2]}}".rstrip() for name, figure, need in rows
         ]
@@ -115,10 +118,11 @@ def recommend(
     -------
     advice : Recommendation
         With `options`, the recommended one first, `reason`, `measure`, `task`, `epsilon`, `n_people`, `n_features` (of
-        the encoded table), and `estimator`, the recommended one, ready for a table with the declared columns (behind
-        encoders that learn nothing). An option has `name`, `estimator`, `n_needed` (for models: number of people for
-        half of what a fit without privacy learns) and `figure`, its value of the measure, of which less is better:
-        ``"predicted loss"`` of a model, ``"noise over signal"`` or ``"standard error"``.
+        the encoded table; of declared columns without a model), and `estimator`, the recommended one, ready for a table
+        with the declared columns (behind encoders that learn nothing). An option has `name`, `estimator`, `n_needed`
+        (for models: number of people for half of what a fit without privacy learns) and `figure`, its value of the
+        measure, of which less is better: ``"predicted loss"`` of a model, ``"noise over signal"`` or ``"standard
+        error"``.
 
     Raises
     ------
@@ -142,8 +146,8 @@ def recommend(
     - releases: the variance of the noise in a feature over that of the signal, 1/3 of a number: for PrivUnit of a
       vector of norm at most :math:`\sqrt d` the mean over the bounds; for single values :math:`V / (1/3)` by their
       worst-case variance; for a category of k by randomized response :math:`1 / (p - q)^2 - 1`.
-    - means and frequencies: the worst-case standard error :math:`\sqrt{V / n}`, in units of half the width of the
-      bounds, or as a frequency. Each person is asked the number of columns with the least predicted error.
+    - means and frequencies: the worst-case standard error :math:`\sqrt{V / n}`, of a number in units of half the width
+      of the bounds, or mean over the values of a column. Each is asked the number of columns with the least error.
     - questions: that of a mean answer, in units of half the width of the outputs, at the epsilon of one question.
 
     Examples
@@ -173,7 +177,7 @@ def recommend(
     check_epsilon(epsilon)
     check_integer("n_people", n_people, least=1, most=_MOST)
     check_integer("n_questions", n_questions, least=1, most=_MOST)
-    modelled = task in ("regression", "classification")
+    modelled = task in _MODELLED
     if modelled != (target is not None):
         rule = "name the column to predict" if modelled else "be None unless the task is a regression or classification"
         raise ValueError(f"target must {rule}; got {target!r} for {task}.")
@@ -196,7 +200,7 @@ class _Request:
 
     def answer(self, measure: str, options: Sequence[RecommendedOption], reason: str) -> Recommendation:
         """Return the recommendation of the first option."""
-        n_features = self.table.n_features
+        n_features = self.table.n_features if self.task in _MODELLED else len(self.table.columns)
         return Recommendation(self.task, self.epsilon, self.n, n_features, measure, tuple(options), reason)
 
     def of_models(
@@ -334,7 +338,8 @@ def _means(request: _Request) -> Recommendation:
     options.append(RecommendedOption(_named("TablePrivatizer", m, s), error, None, release))
     options.sort(key=lambda option: option.figure)
     reason = (
-        "Upper bound, in units of half the width of a column's bounds. Answers of few values give means alone; "
+        "Upper bound of numbers, in units of half the width of a column's bounds; shares are of task='frequencies'. "
+        "Answers of few values give means alone; "
         "TablePrivatizer(mechanism='square_wave') gives variances and histograms as well."
     )
     return request.answer("standard error", options, reason)
@@ -356,7 +361,7 @@ def _frequencies(request: _Request) -> Recommendation:
         )
         error = _error(request, "best", several, m, s)
         option = RecommendedOption(_named("TablePrivatizer", m, s), error, None, release)
-        reason = "Standard error of a frequency, the mean of a released column; other columns are released as well."
+        reason = f"{_OF_VALUES} A frequency is the mean of a released column; other columns are released as well."
         return request.answer("standard error", [option], reason)
     categories = [list(column.values or ()) for column in table.columns.values()]
     options = []
@@ -372,7 +377,7 @@ def _frequencies(request: _Request) -> Recommendation:
         options.append(RecommendedOption(_named(f"CategoricalPrivatizer, {name}", m, s), error, None, privatizer))
     first, *others = options
     ordered = [first, *sorted(others, key=lambda option: option.figure)]
-    reason = "Of a frequency; best is the shortest report within 1.05 times the least variance."
+    reason = f"{_OF_VALUES} `best` is the shortest report within 1.05 times the least variance."
     return request.answer("standard error", ordered, reason)
 
 

@@ -371,20 +371,21 @@ def test_groups_filters_and_a_level_are_options(fixed_noise, run, policy, tmp_pa
     assert (code, wrong) == (0, "")
     # At such an epsilon, the reports of a third of the people are those of one row.
     title, _, row = said.splitlines()[2:5]
-    assert title.startswith("mean of age where plan=3 and since=(19358.0, 19723.0) and city='Ulm' and member=True, ")
-    assert float(row.split()[1]) == pytest.approx(64.5, abs=2)
-    said = run("collect", "policy.json", "reports.arrow", "--where", "plan=")[1]
-    assert "mean of age where plan=None, 120 reports" in said
-    assert (
-        "mean of age where plan=None, 120 reports"
-        in run("collect", "policy.json", "reports.arrow", "--where", "plan=missing")[1]
+    assert title.startswith(
+        "mean of age where plan=3 and since=('2023-01-01', '2024-01-01') and city='Ulm' and member=True, "
     )
+    assert float(row.split()[1]) == pytest.approx(64.5, abs=2)
+    said = run("collect", "policy.json", "reports.arrow", "--where", "plan=missing")[1]
+    assert "mean of age where plan=None, 120 reports" in said
     for given, rule in (
         ("plan", "A filter of plan must be plan=VALUE, where VALUE is one of 1, 2, 3, missing; got 'plan'."),
         ("plan=9", "A filter of plan must be plan=VALUE, where VALUE is one of 1, 2, 3, missing; got 'plan=9'."),
         ("member=missing", "where VALUE is one of True, False; got 'member=missing'."),
-        ("age", "A filter of age must be age=LOW,HIGH; got 'age'."),
-        ("age=x,1", "A filter of age must be age=LOW,HIGH; got 'age=x,1'."),
+        # An empty variable of a shell asks for nothing.
+        ("plan=", "A filter of plan must be plan=VALUE, where VALUE is one of 1, 2, 3, missing; got 'plan='."),
+        ("age", "A filter of age must be age=LOW,HIGH, from LOW and below HIGH; got 'age'."),
+        ("age=x,1", "A filter of age must be age=LOW,HIGH, from LOW and below HIGH; got 'age=x,1'."),
+        ("age=20", "A filter of age must be age=LOW,HIGH, from LOW and below HIGH; got 'age=20'."),
         ("shoe=1", "one of age, city"),
     ):
         code, said, complaint = run("collect", "policy.json", "reports.arrow", "--where", given)
@@ -500,7 +501,8 @@ def test_a_category_named_missing_is_not_a_missing_value(fixed_noise, run, tmp_p
     many = CategoryField("n", tuple(range(12)), RandomizedResponse(1.0, 12).integer_law)
     Policy("a survey", (many,)).save(tmp_path / "many.json")
     assert "is one of 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ...; got" in run("collect", "many.json", "x", "--where", "n=12")[2]
-    for given, wanted in (("city=missing", "'missing'"), ("city=", "None")):
+    assert "VALUE is one of missing, Ulm, (missing); got" in run("collect", "policy.json", "x", "--where", "city=")[2]
+    for given, wanted in (("city=missing", "'missing'"), ("city=(missing)", "None")):
         code, said, _ = run("collect", "policy.json", "reports.bin", "--where", given)
         assert code == 0
         assert f"mean of age where city={wanted}, 9 reports" in said

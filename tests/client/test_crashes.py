@@ -223,6 +223,22 @@ def test_a_cut_account_is_refused_and_forgets_nothing(tmp_path):
     assert ledger.spent == 1.0
 
 
+def test_the_tables_of_sqlite_itself_are_no_other_file(tmp_path):
+    path = tmp_path / "mine"
+    ledger = DeviceLedger(path, lifetime_epsilon=1.0)
+    ledger.charge("a digest", 0.5)
+    connection = sqlite3.connect(path)
+    connection.execute("ANALYZE")
+    assert connection.execute("SELECT count(*) FROM sqlite_master WHERE name GLOB 'sqlite_stat*'").fetchone()[0]
+    connection.close()
+    assert ledger.spent == 0.5
+    ledger.charge("another digest", 0.5)
+    account = path.read_bytes()
+    path.write_bytes(account[:-1])
+    with pytest.raises(LedgerError, match="account"):
+        ledger.charge("a third", 0.5)
+
+
 @pytest.mark.parametrize("tables", [[], ["spent (policy TEXT, units INTEGER, reports INTEGER)"]])
 def test_another_database_is_no_account(tmp_path, tables):
     path = tmp_path / "mine"

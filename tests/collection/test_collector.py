@@ -201,6 +201,15 @@ def test_files_of_reports(reports, collector, tmp_path, monkeypatch, n_at_a_time
     with pytest.warns(UserWarning, match=r"reports\.bin holds no report of this policy; foreign"):
         made.add_file(path)
     assert made.counts == (4, 3, 5, 0)
+    # Line ends between reports are no damage, other bytes are.
+    path.write_bytes(b"\r\n".join(reports[:9]))
+    made = Collector(POLICY)
+    made.add_file(path)
+    assert made.counts.accepted == 9
+    path.write_bytes(b"rubbish" + b"\nmore".join(reports[:3]) + b"\n")
+    with pytest.warns(UserWarning, match=r"has 15 bytes beside its 3 reports: it was altered, or is of another format"):
+        made.add_file(path)
+    assert made.counts.accepted + made.counts.doubled == 12
 
 
 @pytest.mark.parametrize("form", ["file", "stream", "parquet"])
@@ -228,6 +237,10 @@ def test_files_of_arrow(reports, collector, tmp_path, form):
         theirs.add_file(path)
     assert theirs.counts == (0, 600, 0, 0)
     content = (tmp_path / "reports").read_bytes()
+    # Without its mark a file is read as bytes, and holds some reports by chance.
+    (tmp_path / "unmarked").write_bytes(content[1:])
+    with pytest.warns(UserWarning, match="bytes beside its|holds no report|broken reports"):
+        Collector(POLICY).add_file(tmp_path / "unmarked")
     (tmp_path / "cut").write_bytes(content[: len(content) // 2])
     with pytest.warns(UserWarning, match="cut is damaged or cut off, and its rest was not read; got"):
         made.add_file(tmp_path / "cut")

@@ -26,7 +26,8 @@ X = np.random.default_rng(0).uniform(-1, 1, (2_000, 2))
     [
         (X, X[:, 0], None),
         (3 * X, X[:, 0], "Declare wider bounds if"),
-        (X, 3 * X[:, 0], r"\(1,\d{3} in the target\)\. Declare wider bounds and target_bounds if"),
+        (X, 3 * X[:, 0], r"\(1,\d{3} in the target\)\. Declare wider target_bounds if"),
+        (3 * X, 3 * X[:, 0], r" of 6,000 values .* in the target\)\. Declare wider bounds and target_bounds if"),
     ],
 )
 def test_what_lies_outside_is_told_with_the_parameter_that_it_takes(recwarn, rows, target, words):

@@ -111,7 +111,7 @@ def test_more_people_by_partial_fit():
     assert "secret" not in str(caught.value)
     rows = X[:3].copy()
     rows[0, 0] = 7.0
-    with pytest.warns(OutOfDomainWarning, match="1 of 15 values"):
+    with pytest.warns(OutOfDomainWarning, match="1 of 12 values"):
         model.partial_fit(rows, LABELS[:3])
     assert not hasattr(PrivateLogisticRegression(), "partial_fit")
     model.set_params(bounds=(-2, 2))

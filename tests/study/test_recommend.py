@@ -221,6 +221,34 @@ def test_people_are_asked_as_many_columns_as_serve_best():
     assert recommend(schema | {"age": (0, 9)}, "means", 1.0, 1_000).options[0].figure < 10
 
 
+def test_a_release_tells_of_declared_columns_and_what_its_error_is_of():
+    people = {"age": (0, 100), "city": ["Bonn", "Kiel", "Ulm"], "sick": [False, True]}
+    means, frequencies = (recommend(people, task, 2.0, 20_000) for task in ("means", "frequencies"))
+    for advice in (means, frequencies, recommend(people, "releases", 2.0, 20_000)):
+        assert str(advice).splitlines()[0] == f"{advice.task}, epsilon 2, 20,000 people, 3 declared columns"
+        assert advice.n_features == 3
+    assert means.reason.startswith(
+        "Upper bound of numbers, in units of half the width of a column's bounds; shares are"
+    )
+    for advice in (frequencies, recommend({"city": people["city"]}, "frequencies", 2.0, 20_000)):
+        assert advice.reason.startswith("Root mean square over the values of a column: that of a rare value is smaller")
+
+
+def test_the_error_of_frequencies_is_that_of_all_values_of_a_column(fixed_noise):
+    advice = recommend({"city": list("abc")}, "frequencies", 2.0, 4_000)
+    cities = np.repeat(list("abc"), [2_800, 800, 400])[:, None]
+    errors = np.array(
+        [
+            fitted.estimate_frequencies(fitted.transform(cities))[0].frequencies - [0.7, 0.2, 0.1]
+            for fitted in [advice.estimator.fit(cities)]
+            for _ in range(200)
+        ]
+    )
+    by_value = np.sqrt((errors**2).mean(axis=0))
+    assert np.sqrt((errors**2).mean()) == pytest.approx(advice.options[0].figure, rel=0.1)
+    assert by_value[0] > advice.options[0].figure > by_value[2]
+
+
 def test_it_prints_as_a_short_table():
     lines = str(recommend(TABLE, "classification", 2.0, 5_000, target=["a", "b"])).splitlines()
     assert lines[0] == "classification, epsilon 2, 5,000 people, 13 features"
