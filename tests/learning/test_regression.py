@@ -46,7 +46,7 @@ def test_learns(kind, n):
     clean = 1 - 0.05**2 / y.var()
     # What privacy takes, of the variance: some parts of one over the sufficiency. Gradients go on to the direction that
     # features which are nearly alike leave.
-    assert clean - score(learnt, X, y) < (10 if kind == "rounds" else 50) / learnt.sufficiency
+    assert clean - score(learnt, X, y) < (20 if kind == "rounds" else 50) / learnt.sufficiency
 
 
 @pytest.mark.few(1)
