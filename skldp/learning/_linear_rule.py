@@ -81,8 +81,8 @@ def whitened_rule(means: Floats, noise: Floats, shares: Floats, prior: Floats | 
 def expected_shares(reported: Floats, errors: Floats | float) -> Floats:
     """Return posterior means of class shares with normal errors.
 
-    Shapes: reported (n_classes,), errors (n_classes,); returns (n_classes,). Shares are equal with an even chance;
-    otherwise all are as likely before.
+    Shapes: reported (n_classes,), errors (n_classes,); returns (n_classes,). Shares are about equal with a probability of
+    0.9; otherwise all are as likely before.
     """
     n_classes, reported = len(reported), reported[:, None]
     errors = np.broadcast_to(errors, n_classes)[:, None]
@@ -95,7 +95,8 @@ def expected_shares(reported: Floats, errors: Floats | float) -> Floats:
     likelihoods = special.logsumexp(logs + np.log((n_classes - 1) * (high - low) / 400), axis=1)
     # The K shares have K - 1 degrees of freedom.
     log_odds = (1 - 1 / n_classes) * (likelihoods[:, None] + ((1 / n_classes - reported) / errors) ** 2 / 2).sum()
-    differ = special.expit(log_odds)
+    # Shares may differ by as many scales as means. All but the largest count as equal.
+    differ = special.expit(log_odds - math.log(len(_FRACTIONS) - 1))
     return differ * means / means.sum() + (1 - differ) / n_classes
 
 
