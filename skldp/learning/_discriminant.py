@@ -25,7 +25,7 @@ from skldp.learning._linear_rule import (
     shrunk_covariance,
     whitened_rule,
 )
-from skldp.learning._protocol import Protocol, Question, Shares, Step, by_name
+from skldp.learning._protocol import Protocol, Question, Shares, Step, by_name, n_people_to_detect
 from skldp.learning._reports import Report
 from skldp.learning._tasks import N_LEVELS, Task, noise_variance
 from skldp.learning._vectors import contrasts, symmetric_matrix
@@ -151,7 +151,9 @@ class DiscriminantProtocol(Protocol):
         if not self.is_enough:
             return [("shares", n)]
         share = self._share_of_outcome(noise_variance(self.n_classes - 1, self.epsilon))
-        steps = [("shares", int(share * n))]
+        # Enough people to detect shares that differ as much as random ones, since an error of a rare class costs most.
+        needed = n_people_to_detect(self.n_classes - 1, 1 / (self.n_classes + 1), self.epsilon)
+        steps = [("shares", int(min(max(share * n, needed), PRODUCTS_SHARE * n)))]
         if self._public is None:
             if not self.in_ball:
                 # Balance the error of the centre with the noise from fewer tensor reports.
