@@ -22,6 +22,6 @@ DETECTED = 4.0
 # symmetric, and of a standard error that a bias may be in intervals. Smaller: radii are wide, and so are intervals.
 # Larger: radii stay tight for more people.
 USUAL_BIAS = 0.03
-# Least mean variance in a whitening. Smaller: rare values have more leverage. Larger: collinear columns are whitened
-# less.
+# Least mean variance in a whitening, and prior variance of a whitened variance, which is about 1. Smaller: rare values
+# have more leverage, and differences of columns are learnt late. Larger: collinear columns are whitened less, by noise.
 LEAST_VARIANCE = 0.3

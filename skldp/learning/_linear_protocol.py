@@ -7,6 +7,7 @@ import numpy as np
 
 from skldp._arrays import Floats
 from skldp.learning._constants import (
+    DETECTED,
     EXPECTED_DEVIATION,
     LEAST_VARIANCE,
     N_COHORTS,
@@ -35,9 +36,6 @@ class LinearProtocol(Protocol):
 
     Subclasses add steps for the target, and what a gradient says about the model.
     """
-
-    # Least variance of a direction in a whitening, in units of the mean of all.
-    _least_of_directions = 0.0
 
     @property
     def _constant(self) -> float:
@@ -74,8 +72,10 @@ class LinearProtocol(Protocol):
         most = sufficiency(self.n_people, self.n_features, self.epsilon) / self.n_terms
         share = 1.0 if all_products else PRODUCTS_SHARE / (1 + 2 / most)
         people = int(share * left)
-        # Without a stage, all features keep the common width.
-        n_stages = min(round(PRODUCTS_SHARE * N_COHORTS), int(PREPARATION_SHARE * people), round(share * most))
+        # The levels of a stage are those of several people. Without a stage, all features keep the common width.
+        n_stages = min(
+            round(PRODUCTS_SHARE * N_COHORTS), int(PREPARATION_SHARE * people / DETECTED**2), round(share * most)
+        )
         for cohort in split_evenly(people, n_stages or int(all_products)):
             n_levels = int(share_of_levels * cohort)
             steps += [("products_levels", n_levels), ("products", cohort - n_levels)]
@@ -103,11 +103,13 @@ class LinearProtocol(Protocol):
         state = self._state
         rows_of_prior = np.eye(self.n_terms) / state["width"]
         reports = [Moments(*map(np.array, one)) for one in state["moments"][:n_reports]]
-        # A variance may be off by as much as it is, and correlations by as much as their largest eigenvalue then is.
+        # Correlations may differ from 0 by so much that their largest eigenvalue is like a variance.
         expected = np.eye(self.n_terms)
-        variances = np.maximum(expected, 1 / self.n_terms)
+        variances = LEAST_VARIANCE * np.maximum(expected, 1 / self.n_terms)
         rows_of_prior[0, 0] = 1.0
-        variances[0] = variances[:, 0] = 1 / self.n_terms + min(1.0, state["center_error"] / state["width"] ** 2)
+        variances[0] = variances[:, 0] = LEAST_VARIANCE / self.n_terms + min(
+            1.0, state["center_error"] / state["width"] ** 2
+        )
         found = combine_moments(rows, [Moments(rows_of_prior, expected, variances), *reports])
         if not rows[0, 1:].any():
             # The constant is known.
@@ -124,6 +126,10 @@ class LinearProtocol(Protocol):
         """Return the size of the centred features, by the levels of their norms."""
         return levels.scale
 
+    def _raise_variances(self, spread: Floats, rows: Floats, least: float) -> Floats:
+        """Raise small variances, which bounds leverage: those of single columns."""
+        return with_least_variances(spread, rows, least)
+
     def _whiten(self) -> None:
         """Make functionals of the terms whose second moments are about 1."""
         state, rows = self._state, self._rows()
@@ -132,8 +138,7 @@ class LinearProtocol(Protocol):
         means = moments[0, 1:] / moments[0, 0]
         spread = moments[1:, 1:] - np.outer(means, means) * moments[0, 0]
         # Clipping hides the variance of rare values from products, and not from levels.
-        spread = with_least_variances(spread, rows[1:, 1:], LEAST_VARIANCE * state["width"] ** 2)
-        spread = spread + self._least_of_directions * state["width"] ** 2 * rows[1:, 1:] @ rows[1:, 1:].T
+        spread = self._raise_variances(spread, rows[1:, 1:], LEAST_VARIANCE * state["width"] ** 2)
         values, vectors = np.linalg.eigh(spread)
         # By half of the noise's deviation: the next stage takes back what goes too far.
         whitening = (vectors / np.sqrt(np.maximum(positive_means(values, edge / 4), 1e-9))).T

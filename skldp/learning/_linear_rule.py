@@ -81,8 +81,8 @@ def whitened_rule(means: Floats, noise: Floats, shares: Floats, prior: Floats | 
 def expected_shares(reported: Floats, errors: Floats | float) -> Floats:
     """Return posterior means of class shares with normal errors.
 
-    Shapes: reported (n_classes,), errors (n_classes,); returns (n_classes,). Shares are about equal with a probability of
-    0.9; otherwise all are as likely before.
+    Shapes: reported (n_classes,), errors (n_classes,); returns (n_classes,). Shares are about equal with a probability
+    of 0.9; otherwise all are as likely before.
     """
     n_classes, reported = len(reported), reported[:, None]
     errors = np.broadcast_to(errors, n_classes)[:, None]

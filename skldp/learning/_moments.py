@@ -7,11 +7,11 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._arrays import Floats
-from skldp.learning._constants import LEAST_VARIANCE, PRODUCTS_SHARE, USUAL_BIAS
+from skldp.learning._constants import PRODUCTS_SHARE, USUAL_BIAS
 from skldp.learning._levels import NormLevels
 from skldp.learning._linear_protocol import STEPS_OF_FEATURES, LinearProtocol, Products
 from skldp.learning._moment_estimates import MomentEstimates, ReleasedProducts
-from skldp.learning._posterior import positive_part
+from skldp.learning._posterior import positive_part, with_least_eigenvalues
 from skldp.learning._protocol import Question, by_name, split_evenly, sufficiency
 from skldp.learning._reports import Report
 from skldp.learning._tasks import Task
@@ -59,8 +59,6 @@ class MomentsProtocol(LinearProtocol):
     """
 
     _arguments = ("n_features", "n_people", "epsilon")
-    # Where few people vary, products are cut off, and each whitening would move these people further away.
-    _least_of_directions = LEAST_VARIANCE
 
     def __init__(
         self, n_features: int, n_people: int, *, epsilon: float, low: npt.ArrayLike, high: npt.ArrayLike
@@ -126,6 +124,10 @@ class MomentsProtocol(LinearProtocol):
     def _size_of(self, levels: NormLevels) -> float:
         return levels.scale_with_hidden
 
+    def _raise_variances(self, spread: Floats, rows: Floats, least: float) -> Floats:
+        # Those of all directions: where few people vary, each whitening would cut off more of their products.
+        return with_least_eigenvalues(spread, rows, least)
+
     def _plan(self) -> list[tuple[str, int]]:
         n = self.n_people
         if not self.is_enough:
@@ -144,6 +146,10 @@ class _Products(Products[MomentsProtocol]):
         length = n_products(protocol.n_terms)
         noise = protocol._noise_of(length, "products") * math.sqrt(protocol.n_features / length)
         return self.levels(protocol).radius_of_moments(noise, _share_of_tail(protocol.n_features))
+
+    def learn_levels(self, protocol: MomentsProtocol, task: Task, report: Report) -> None:
+        # Whitened columns have norms of about the same law in all cohorts.
+        protocol._add_levels("products", task, report, to_earlier=True)
 
     def learn(self, protocol: MomentsProtocol, task: Task, report: Report) -> None:
         # The last report is the estimate. Earlier ones whiten.

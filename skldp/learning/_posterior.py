@@ -118,6 +118,17 @@ def with_least_variances(covariance: Floats, rows: Floats, least: Floats | float
     return covariance + rows * raised @ rows.T
 
 
+def with_least_eigenvalues(covariance: Floats, rows: Floats, least: float) -> Floats:
+    """Raise the eigenvalues of the covariance of columns to a least one, in the covariance of functionals of them.
+
+    Shapes: covariance, rows (n_columns, n_columns).
+    """
+    back = np.linalg.inv(rows)
+    values, vectors = np.linalg.eigh(back @ covariance @ back.T)
+    turned = rows @ vectors * np.sqrt(np.maximum(values, least))
+    return turned @ turned.T
+
+
 def positive_means(values: Floats, error: Floats | float) -> Floats:
     """Return the means of normal variables with these means and this error, given that they are positive."""
     # The mean goes to 0 as the value falls below the error.

@@ -301,7 +301,8 @@ def test_whitening_has_as_many_stages_as_noise_and_levels_permit(n, d, epsilon):
     assert len(stages) <= 6
     assert all(people * enough > 0.6 for people in stages)
     share = 0.3 / (1 + 2 / (n * enough))
-    assert bool(stages) == (share * n * enough > 0.5)
+    # 16 people of each stage report levels.
+    assert bool(stages) == (share * n * enough > 0.5 and share * n * 0.03 > 16)
 
 
 def test_sufficiency_is_what_it_says():
@@ -333,9 +334,12 @@ def test_settings_are_checked(wrong, match):
 def test_a_target_that_features_tell_nothing_of_is_predicted_by_its_mean(kind):
     X, _ = people(20_000)
     y = np.clip(0.5 + 0.2 * np.random.default_rng(1).standard_normal(20_000), -1, 1)
-    learnt = protocol(20_000, kind, epsilon=1.0)
-    simulate(learnt, X, y, seeded())
-    assert score(learnt, X, y) > -0.05
+    scores = []
+    for seed in range(8):
+        learnt = protocol(20_000, kind, epsilon=1.0)
+        simulate(learnt, X, y, seeded(seed))
+        scores.append(score(learnt, X, y))
+    assert np.mean(scores) > -0.03
 
 
 def test_people_report_at_the_model_that_holds_if_there_is_something_to_learn():
