@@ -107,9 +107,8 @@ class LinearProtocol(Protocol):
         expected = np.eye(self.n_terms)
         variances = LEAST_VARIANCE * np.maximum(expected, 1 / self.n_terms)
         rows_of_prior[0, 0] = 1.0
-        variances[0] = variances[:, 0] = LEAST_VARIANCE / self.n_terms + min(
-            1.0, state["center_error"] / state["width"] ** 2
-        )
+        of_means = min(1.0, state["center_error"] / state["width"] ** 2)
+        variances[0] = variances[:, 0] = LEAST_VARIANCE / self.n_terms + of_means
         found = combine_moments(rows, [Moments(rows_of_prior, expected, variances), *reports])
         if not rows[0, 1:].any():
             # The constant is known.
