@@ -74,7 +74,7 @@ class LinearProtocol(Protocol):
         people = int(share * left)
         # The levels of a stage are those of several people. Without a stage, all features keep the common width.
         n_stages = min(
-            round(PRODUCTS_SHARE * N_COHORTS), int(PREPARATION_SHARE * people / DETECTED**2), round(share * most)
+            round(PRODUCTS_SHARE * N_COHORTS), int(PREPARATION_SHARE * people / DETECTED), round(share * most)
         )
         for cohort in split_evenly(people, n_stages or int(all_products)):
             n_levels = int(share_of_levels * cohort)
