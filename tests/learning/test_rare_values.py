@@ -181,6 +181,7 @@ def test_coefficients_of_binary_columns_are_not_far_too_large(kind):
     assert np.abs(coefficients - [2, -2, 1, 1, 0.5]).max() < 0.6
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("epsilon", [8.0, 16.0])
 def test_a_mean_of_ones_and_minus_ones_is_not_corrected_by_chance(epsilon):
     # With the expected deviation of a third in place of 1, the first reports of 400 people moved the constant.

@@ -330,7 +330,8 @@ def test_settings_are_checked(wrong, match):
         simulate(protocol(4), *people(5), seeded())
 
 
-@pytest.mark.parametrize("kind", ["rounds", "once"])
+@pytest.mark.few(1)
+@pytest.mark.parametrize("kind", ["once", "rounds"])
 def test_a_target_that_features_tell_nothing_of_is_predicted_by_its_mean(kind):
     X, _ = people(20_000)
     y = np.clip(0.5 + 0.2 * np.random.default_rng(1).standard_normal(20_000), -1, 1)

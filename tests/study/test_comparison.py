@@ -212,7 +212,7 @@ def test_at_which_epsilons_people_are_too_few_is_told_once():
     ]
 
 
-def test_the_headline_names_what_is_best_where_people_are_protected():
+def test_the_headline_names_what_is_best_where_people_are_protected(fixed_noise):
     data = load_study_data("digits")
     found = compare_mechanisms(data, ["bitrand", "bitrand-exact"], replace(QUICK, epsilons=(4.0, 200.0)))
     [(name, point)] = found.ranking(4.0)
