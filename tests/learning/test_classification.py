@@ -311,3 +311,11 @@ def test_impossible_products_leave_the_model_finite():
     moments = np.array([[0.0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 1e10], [0, 0, 1e10, 0]])
     learnt._state["moments"] = [[np.eye(4).tolist(), moments.tolist(), np.ones((4, 4)).tolist()]]
     assert (learnt._moments(np.eye(4)).variances > 0).all()
+
+
+def test_the_levels_of_a_stage_are_those_of_several_people():
+    """With the levels of one person each, twelve classes of 1,500 people were told worse than the largest one."""
+    asked = ClassificationProtocol(4, 1_500, 12, epsilon=4.0, low=[-1] * 4, high=[1] * 4)._steps
+    levels = [people for name, people in asked if name == "products_levels"]
+    assert levels
+    assert min(levels) >= 4

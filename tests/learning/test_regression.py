@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from skldp.learning import Person, RegressionProtocol, Report, Task, n_people_needed, sufficiency
-from skldp.learning._constants import DETECTED
+from skldp.learning._constants import DETECTED, LEAST_VARIANCE
 from skldp.learning._person import simulate
 from skldp.learning._posterior import Moments, combine_moments
 from skldp.mechanisms import Noise, noise_from
@@ -440,3 +440,16 @@ def test_no_record_exceeds_the_top_level():
             task = learnt._task_of(name)
             assert np.linalg.norm(task._vectors(corners), axis=1).max() <= 1 + 1e-9
             assert np.log2(task.radius).is_integer()
+
+
+def test_correlations_are_expected_so_small_that_all_directions_vary_alike():
+    learnt = RegressionProtocol(9, 5_000, epsilon=2.0, low=[-1] * 10, high=[1] * 10)
+    _, variances, _ = learnt._expected_moments(learnt._rows())
+    np.testing.assert_allclose(np.diag(variances)[1:], LEAST_VARIANCE)
+    off_diagonal = variances[1:, 1:][~np.eye(9, dtype=bool)]
+    np.testing.assert_allclose(off_diagonal, LEAST_VARIANCE / 10)
+    # The largest eigenvalue of a symmetric matrix of such entries is about twice the root of their sum in a row.
+    rng = np.random.default_rng(0)
+    normal = rng.normal(0, np.sqrt(LEAST_VARIANCE / 10), (200, 9, 9))
+    edges = np.linalg.eigvalsh(np.tril(normal, -1) + np.swapaxes(np.tril(normal, -1), 1, 2))[:, -1]
+    assert edges.mean() < 1
