@@ -428,3 +428,11 @@ def test_a_class_of_nearly_everybody_stays_the_answer(n):
         right.append(((X @ learnt.coefficients.T + learnt.intercepts).argmax(axis=1) == y).mean())
     assert np.mean(right) > 0.92
     assert min(right) > 0.8
+
+
+def test_where_products_pay_a_part_of_the_people_reports_them():
+    asked = DiscriminantProtocol(12, 200_000, 3, epsilon=8.0, low=[-1] * 12, high=[1] * 12)._steps
+    people = dict(asked)
+    assert sum(people.values()) == 200_000
+    assert people["products"] + people["products_levels"] == 60_000
+    assert people["tensor"] > 60_000

@@ -326,7 +326,7 @@ def test_intervals_cover(epsilon):
     assert (covered > 0.905).all()
     assert (stats.binom.sf(np.sum(hits, axis=0) - 1, 400, 0.975) > 1e-6).all()
     # At epsilon 1 the bound of the bias is about as large as the noise.
-    assert covered.mean() < (0.975 if epsilon > 2 else 0.997)
+    assert covered.mean() < (0.985 if epsilon > 2 else 0.997)
 
 
 @pytest.mark.few(2)
