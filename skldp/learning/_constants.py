@@ -1,8 +1,8 @@
 """Tuned constants of the protocols, each with its unit, its derivation, and what breaks without it."""
 
-# Fraction of people, or of a cohort, for a step besides the main ones: levels, centres, shares of classes, a mean
-# residual. Some hundred people tell them to a few percent. Less: tails stay unseen, and centres are noise. More: the
-# main steps lose people.
+# Fraction of people, or of a cohort, for a step besides the main ones: levels, centres, shares of classes. Some hundred
+# people report them with errors of a few percent. Less: tails stay unseen, and centres are noise. More: the main steps
+# lose people.
 PREPARATION_SHARE = 0.03
 # Fraction of people for what the main step depends on: products before gradients; levels and means besides products.
 # Less: directions that matter stay hidden. More: the main step loses people.

@@ -158,8 +158,8 @@ def posterior(
 
     A gradient is a function of the model, linear near the estimate, plus noise. The errors of its second moments grow
     with the distance from the model at which people reported: reports far from the estimate count less. The scale of
-    the prior is unknown, and as likely 0 as not. Each scale has an estimate of its own. Their mean has slopes
-    near 0 unless the reports contradict it (MacKay, "Bayesian interpolation", 1992, equations 2.9 and 4.9).
+    the prior is unknown, and as likely 0 as not. Each scale has an estimate of its own. Their mean has slopes near 0
+    unless the reports contradict it (MacKay, "Bayesian interpolation", 1992, equations 2.9 and 4.9).
     """
     scales = np.append(0.0, _PRIOR_SCALES)
     chances = np.append(1.0, np.full(len(_PRIOR_SCALES), 1 / len(_PRIOR_SCALES)))

@@ -58,9 +58,10 @@ def n_people_needed(n_features: int, epsilon: float) -> int:
 def n_people_to_detect(n_numbers: int, signal: float, epsilon: float) -> int:
     """Return the number of people from which the squared length of a mean vector exceeds its noise significantly.
 
-    The length is a fraction `signal` of the squared radius.
+    The squared length is a fraction `signal` of the squared radius.
     """
-    variance = noise_variance(n_numbers, epsilon) + 1 / n_numbers  # Of releases, and of vectors among people.
+    # The noise of a release, and the largest mean variance of the numbers among people.
+    variance = noise_variance(n_numbers, epsilon) + 1 / n_numbers
     return math.ceil(DETECTED * math.sqrt(2 * n_numbers) * variance / signal)
 
 

@@ -44,6 +44,7 @@ _SPREAD = 5
 _PUBLIC_ROWS = 200
 # Integers up to this bound are exact as doubles.
 _MOST = 10**12
+# Tasks whose answer is a model.
 _MODELLED = ("regression", "classification")
 _OF_VALUES = "Root mean square over the values of a column: that of a rare value is smaller, of a frequent one larger."
 
@@ -147,7 +148,7 @@ def recommend(
       vector of norm at most :math:`\sqrt d` the mean over the bounds; for single values :math:`V / (1/3)` by their
       worst-case variance; for a category of k by randomized response :math:`1 / (p - q)^2 - 1`.
     - means and frequencies: the worst-case standard error :math:`\sqrt{V / n}`, of a number in units of half the width
-      of the bounds, or mean over the values of a column. Each is asked the number of columns with the least error.
+      of the bounds, or mean over the values of a column. Each person is asked as many columns as have the least error.
     - questions: that of a mean answer, in units of half the width of the outputs, at the epsilon of one question.
 
     Examples
