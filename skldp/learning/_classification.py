@@ -12,7 +12,7 @@ from skldp.learning._constants import LOG_ODDS, N_COHORTS, PREPARATION_SHARE
 from skldp.learning._likelihood import Likelihood, normal_people
 from skldp.learning._linear_protocol import STEPS_OF_FEATURES, LinearProtocol
 from skldp.learning._posterior import Gradients, positive_means, posterior
-from skldp.learning._protocol import Question, Shares, by_name, split_evenly
+from skldp.learning._protocol import Question, Shares, by_name, n_people_needed, split_evenly
 from skldp.learning._reports import Report
 from skldp.learning._tasks import Task
 from skldp.learning._vectors import contrasts
@@ -122,8 +122,9 @@ class ClassificationProtocol(LinearProtocol):
         return self._in_data_units(self._logits())[1]
 
     @property
-    def _detected(self) -> tuple[int, float]:
-        return (self.n_classes - 1) * self.n_terms, 1 / self.n_terms
+    def n_needed(self) -> int:
+        """Number of people from which the model depends on the record."""
+        return n_people_needed(self.n_features, self.epsilon, self.n_classes)
 
     def _logits(self, name: str = "beta") -> Floats:
         return contrasts(self.n_classes) @ np.array(self._state[name])

@@ -126,8 +126,9 @@ class DiscriminantProtocol(Protocol):
         return self.n_people / (length * noise_variance(length, self.epsilon))
 
     @property
-    def _detected(self) -> tuple[int, float]:
-        return self._tensor_length, 1.0
+    def n_needed(self) -> int:
+        """Number of people from which the model depends on the record."""
+        return n_people_to_detect(self._tensor_length, 1.0, self.epsilon)
 
     @property
     def _tensor_length(self) -> int:

@@ -12,7 +12,7 @@ from skldp.learning._levels import NormLevels
 from skldp.learning._linear_protocol import STEPS_OF_FEATURES, LinearProtocol, Products
 from skldp.learning._moment_estimates import MomentEstimates, ReleasedProducts
 from skldp.learning._posterior import positive_part, with_least_eigenvalues
-from skldp.learning._protocol import Question, by_name, split_evenly, sufficiency
+from skldp.learning._protocol import Question, by_name, n_people_to_detect, split_evenly, sufficiency
 from skldp.learning._reports import Report
 from skldp.learning._tasks import Task
 from skldp.learning._vectors import n_products, symmetric_matrix
@@ -82,8 +82,9 @@ class MomentsProtocol(LinearProtocol):
         return sufficiency(self.n_people, max(1, self.n_features - 1), self.epsilon)
 
     @property
-    def _detected(self) -> tuple[int, float]:
-        return n_products(self.n_terms), 1 / self.n_terms
+    def n_needed(self) -> int:
+        """Number of people from which products are reported."""
+        return n_people_to_detect(n_products(self.n_terms), 1 / self.n_terms, self.epsilon)
 
     @property
     def estimates(self) -> MomentEstimates:

@@ -41,10 +41,11 @@ def sufficiency(n_people: int, n_features: int, epsilon: float) -> float:
     return n_people / (noise_variance(width, epsilon) * width**2)
 
 
-def n_people_needed(n_features: int, epsilon: float) -> int:
-    """Return the number of people from which a regression depends on the features; with fewer it predicts the mean.
+def n_people_needed(n_features: int, epsilon: float, n_classes: int = 2) -> int:
+    """Return the number of people from which a linear model depends on the features.
 
-    From there on, the gradient of features that explain all of the target differs significantly from 0.
+    With fewer a regression predicts the mean, and a logistic regression of `n_classes` classes their shares. From there
+    on, the gradient of features that explain all of the target differs significantly from 0.
 
     Examples
     --------
@@ -52,7 +53,7 @@ def n_people_needed(n_features: int, epsilon: float) -> int:
     >>> n_people_needed(9, 1.0)
     1093
     """
-    return n_people_to_detect(n_features + 1, 1 / (n_features + 1), epsilon)
+    return n_people_to_detect((n_classes - 1) * (n_features + 1), 1 / (n_features + 1), epsilon)
 
 
 def n_people_to_detect(n_numbers: int, signal: float, epsilon: float) -> int:
@@ -120,12 +121,7 @@ class Protocol(ABC):
     @property
     def n_needed(self) -> int:
         """Number of people from which the model depends on the record."""
-        return n_people_to_detect(*self._detected, self.epsilon)
-
-    @property
-    def _detected(self) -> tuple[int, float]:
-        """Number of reported numbers, and the most that can be learnt: its squared length over the squared radius."""
-        return self.n_features + 1, 1 / (self.n_features + 1)
+        return n_people_needed(self.n_features, self.epsilon)
 
     @property
     def is_enough(self) -> bool:

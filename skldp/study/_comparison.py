@@ -240,9 +240,9 @@ class MechanismComparison(ResultTable):
         """Return a sentence on the epsilons at which the people are too few for linear and logistic models."""
         models, folds = [name for name in self._models() if name != "discriminant"], self.settings.folds
         n_people = len(self.data.X) - math.ceil(len(self.data.X) / folds)
-        contrasts = 1 if self.data.task == "regression" else len(self.data.classes) - 1
+        n_classes = 2 if self.data.task == "regression" else len(self.data.classes)
         epsilons = self.settings.budgets(models[0], self.data) if models else ()
-        needed = {epsilon: n_people_needed(self.data.X.shape[1], epsilon) * contrasts for epsilon in epsilons}
+        needed = {epsilon: n_people_needed(self.data.X.shape[1], epsilon, n_classes) for epsilon in epsilons}
         few = [f"{epsilon:g} ({people:,} are needed)" for epsilon, people in needed.items() if people > n_people]
         if not few:
             return []

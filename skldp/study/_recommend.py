@@ -140,10 +140,10 @@ def recommend(
     For :math:`d` encoded features (one for each category; one for two or ordered categories):
 
     - models: the part that privacy takes of what a fit without it learns, R2 or the accuracy above that of the most
-      frequent class: :math:`h / (h + n)` with h = `n_needed`, or 1 if there are too few people to begin. Each protocol
-      computes the people to begin from the noise of its releases (see :func:`skldp.learning.n_people_needed`); h is 6
-      times as many for a regression (10 times with ``protocol="once"``), 3 times for a logistic regression and 600
-      times for a discriminant, the medians over random tables of ``benchmarks/recommendations.py``.
+      frequent class: :math:`h / (h + n)` with h = `n_needed`, or 1 if there are too few people to begin (see
+      :func:`skldp.learning.n_people_needed`). From h people a protocol has a ``sufficiency`` of 18 for a regression (30
+      with ``protocol="once"``), 9 for a logistic regression and 300 for a discriminant, the medians over random tables
+      of ``benchmarks/recommendations.py``.
     - releases: the variance of the noise in a feature over that of the signal, 1/3 of a number: for PrivUnit of a
       vector of norm at most :math:`\sqrt d` the mean over the bounds; for single values :math:`V / (1/3)` by their
       worst-case variance; for a category of k by randomized response :math:`1 / (p - q)^2 - 1`.

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from skldp.learning import ClassificationProtocol, Person, Report, Task
+from skldp.learning import ClassificationProtocol, Person, Report, Task, n_people_needed
 from skldp.learning._person import simulate
 from skldp.learning._vectors import contrasts
 from skldp.mechanisms import Noise, noise_from
@@ -319,3 +319,9 @@ def test_the_levels_of_a_stage_are_those_of_several_people():
     levels = [people for name, people in asked if name == "products_levels"]
     assert levels
     assert min(levels) >= 4
+
+
+def test_people_needed_are_the_number_that_a_fit_uses():
+    for n_classes in (2, 10):
+        learnt = ClassificationProtocol(64, 1_000, n_classes, epsilon=8.0, low=[-1] * 64, high=[1] * 64)
+        assert learnt.n_needed == n_people_needed(64, 8.0, n_classes)
