@@ -122,7 +122,8 @@ def test_no_cell_that_is_no_number_is_shown_where_another_is_missing(kind):
     [
         (TEXT, f"^y must be {RULE}str.$"),
         ([TEXT] * 4, f"^y must be {RULE}.*, with str.$"),
-        (pd.Series([pd.NA, TEXT, TEXT, TEXT], dtype="string"), f"^y must be {RULE}Series .*, with NAType, str.$"),
+        # Versions of pandas differ in the type of their error, which ours keeps.
+        (pd.Series([pd.NA, TEXT, TEXT, TEXT], dtype="string"), f"^y must be {RULE}Series .*, with NAType, str[.]"),
         (
             pd.Series([{TEXT: 1}] * 4),
             f"^y must be {RULE}.*, with dict. Each argument must be a number or the string of",
