@@ -128,7 +128,7 @@ class DiscriminantProtocol(Protocol):
     @property
     def n_needed(self) -> int:
         """Number of people from which the model depends on the record."""
-        return n_people_to_detect(self._tensor_length, 1.0, self.epsilon)
+        return n_people_to_detect(self._tensor_length, 1.0, noise_variance(self._tensor_length, self.epsilon))
 
     @property
     def _tensor_length(self) -> int:
@@ -151,9 +151,10 @@ class DiscriminantProtocol(Protocol):
         n, d = self.n_people, self.n_features
         if not self.is_enough:
             return [("shares", n)]
-        share = self._share_of_outcome(noise_variance(self.n_classes - 1, self.epsilon))
+        noise = noise_variance(self.n_classes - 1, self.epsilon)
         # Enough people to detect shares that differ as much as random ones, since an error of a rare class costs most.
-        needed = n_people_to_detect(self.n_classes - 1, 1 / (self.n_classes + 1), self.epsilon)
+        needed = n_people_to_detect(self.n_classes - 1, 1 / (self.n_classes + 1), noise)
+        share = self._share_of_outcome(noise)
         steps = [("shares", int(min(max(share * n, needed), PRODUCTS_SHARE * n)))]
         if self._public is None:
             if not self.in_ball:
@@ -252,6 +253,9 @@ class _Products(_Spread):
 
     def functionals(self, protocol: DiscriminantProtocol) -> tuple[Floats, str]:
         return protocol._along(), "products"
+
+    def noise(self, protocol: DiscriminantProtocol) -> float:
+        return protocol._noise_of_products(len(protocol._along()), self._name)
 
     def learn(self, protocol: DiscriminantProtocol, task: Task, report: Report) -> None:
         state, d = protocol._state, protocol.n_features

@@ -12,9 +12,8 @@ from skldp.learning._posterior import Moments, combine_moments, positive_means
 from skldp.learning._protocol import Question, by_name, split_evenly
 from skldp.learning._regression import RegressionProtocol
 from skldp.learning._reports import Report
-from skldp.learning._tasks import Task, noise_variance
+from skldp.learning._tasks import Task, noise_variance, products_variance
 from skldp.learning._uncertainty import Estimate, inverse_where_known, newton_steps, semicircle
-from skldp.learning._vectors import n_products
 
 # Cohorts of the two Newton steps, whose scatter is their error.
 _N_NEWTON_COHORTS = N_COHORTS // 2, 2 * N_COHORTS
@@ -157,11 +156,10 @@ class _Moments(Products[InferenceProtocol]):
     """Products of the terms alone, at a radius at which clipping counts in full."""
 
     def radius(self, protocol: InferenceProtocol) -> float:
-        people, k = max(1, protocol._people_of("moments")), protocol.n_terms
-        noise = protocol._noise_of(n_products(k), "moments") * math.sqrt(k / n_products(k))
-        best = self.levels(protocol).radius_of_moments(noise, 1.0)
+        people = max(1, protocol._people_of("moments"))
+        best = self.levels(protocol).radius_of_moments(self.noise(protocol), 1.0)
         # Second moments of 1 are twice the noise.
-        return min(best, 1 / (2 * noise_of_moments(k, protocol.epsilon, people)))
+        return min(best, 1 / (2 * noise_of_moments(protocol.n_terms, protocol.epsilon, people)))
 
     def learn(self, protocol: InferenceProtocol, task: Task, report: Report) -> None:
         state = protocol._state
@@ -211,4 +209,4 @@ InferenceProtocol.steps = RegressionProtocol.steps | {
 def noise_of_moments(n_terms: int, epsilon: float, n_people: int) -> float:
     """Return the largest eigenvalue of the noise of the mean of products, for a radius of 1."""
     # An entry's variance is v on the diagonal and v / 2 off it.
-    return math.sqrt(2 * (n_terms + 1) * noise_variance(n_products(n_terms), epsilon) / n_people)
+    return math.sqrt(2 * (n_terms + 1) * products_variance(n_terms, epsilon) / n_people)

@@ -26,7 +26,7 @@ from skldp.learning._posterior import (
 from skldp.learning._protocol import Protocol, Question, Step, by_name, split_evenly, sufficiency
 from skldp.learning._reports import Report
 from skldp.learning._tasks import Task
-from skldp.learning._vectors import n_products, symmetric_matrix
+from skldp.learning._vectors import symmetric_matrix
 
 P = TypeVar("P", bound="LinearProtocol")
 
@@ -179,11 +179,8 @@ class Products(Question[P]):
     def functionals(self, protocol: P) -> tuple[Floats, str]:
         return protocol._rows() @ protocol._terms(), "products"
 
-    def radius(self, protocol: P) -> float:
-        # Noise counts where it meets the terms, and clipping in whatever direction.
-        length = n_products(len(self.functionals(protocol)[0]))
-        noise = protocol._noise_of(length, "products") * math.sqrt(protocol.n_terms / length)
-        return self.levels(protocol).radius_of_moments(noise)
+    def noise(self, protocol: P) -> float:
+        return protocol._noise_of_products(len(self.functionals(protocol)[0]), self._name)
 
     def learn(self, protocol: P, task: Task, report: Report) -> None:
         state, n_terms = protocol._state, protocol.n_terms

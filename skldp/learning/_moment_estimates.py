@@ -7,8 +7,8 @@ import numpy as np
 from scipy import linalg
 
 from skldp._arrays import Floats
-from skldp.learning._tasks import Task, noise_variance
-from skldp.mechanisms.vector._privunit import PrivUnitBall
+from skldp.learning._tasks import Task
+from skldp.mechanisms.vector._privunit_products import PrivUnitProducts
 
 
 @dataclass(frozen=True)
@@ -20,13 +20,10 @@ class ReleasedProducts:
 
     Shapes: `functionals` K (k, k); `covariance` (k - 1, k - 1).
 
-    A release z of the vector p of products, in units of the radius, has known second moments (``second_moments``):
-    :math:`E[z z^\top \mid p] = \text{across}\, I + (\text{along} - \text{across})\, p p^\top`, and over all people
-
-    .. math:: \operatorname{Cov} z = \text{across}\, I + (\text{along} - \text{across}) E[p p^\top] - E[p] E[p]^\top.
-
-    The fourth moments :math:`E[p p^\top]` are taken as those of an elliptical law: a normal one's, and `kurtosis` times
-    those of x alone. They count little while noise exceeds the spread of people. The square of the constant is known.
+    A release consists of the products of an axis, whose fourth moments are known (``fourth_moments``): they depend on
+    the second and fourth moments of u, in units of the radius. The fourth moments of u are taken as those of an
+    elliptical law: a normal one's, and `kurtosis` times those of x alone. They count little while noise exceeds the
+    spread of people. The square of the constant is known.
 
     Isserlis, "On a formula for the product-moment coefficient of any order of a normal frequency distribution",
     Biometrika, 1918. Muirhead, "Aspects of multivariate statistical theory", 1982, section 1.6, for elliptical laws.
@@ -44,9 +41,8 @@ class ReleasedProducts:
 
         Shapes: `a, b, c, d` (..., k); result (...).
         """
-        # `across` with the floor that errors have: rounding may make it negative at large epsilon.
-        along, _ = PrivUnitBall(self.task.n_outputs, self.task.epsilon, 1.0).second_moments()
-        across = noise_variance(self.task.n_outputs, self.task.epsilon)
+        law, constant = PrivUnitProducts(len(self.functionals), self.task.epsilon, 1.0), self.functionals[0, 0]
+        isotropic, second_moments, fourth_moments = law.fourth_moments()
         a0, b0, c0, d0 = (one[..., 0] for one in (a, b, c, d))
         known = a0 * b0 * c0 * d0
 
@@ -54,20 +50,32 @@ class ReleasedProducts:
             product: Floats = ((one[..., 1:] @ self.covariance) * other[..., 1:]).sum(axis=-1)
             return product
 
-        ab, cd, ac, bd, ad, bc = (centred(*two) for two in ((a, b), (c, d), (a, c), (b, d), (a, d), (b, c)))
+        def pairs_of(a: Floats, b: Floats, c: Floats, d: Floats) -> Sequence[tuple[Floats, Floats]]:
+            return (a, b), (c, d), (a, c), (b, d), (a, d), (b, c)
+
+        ab, cd, ac, bd, ad, bc = (centred(*two) for two in pairs_of(a, b, c, d))
         of_people = (ac + a0 * c0) * (bd + b0 * d0) + (ad + a0 * d0) * (bc + b0 * c0) - 2 * known
         of_people = of_people + self.kurtosis * (ab * cd + ac * bd + ad * bc)
-        # Coordinates of the release, in which the noise is isotropic.
+        # Coordinates of the release, and what is lost there with the square of the constant.
         at = np.linalg.inv(self.functionals)
         a, b, c, d = (one @ at for one in (a, b, c, d))
-        of_noise = ((a * c).sum(axis=-1) * (b * d).sum(axis=-1) + (a * d).sum(axis=-1) * (b * c).sum(axis=-1)) / 2
-        of_noise = of_noise - a[..., 0] * b[..., 0] * c[..., 0] * d[..., 0]
-        constant = self.functionals[0, 0] ** 2
-        first = ab + a0 * b0 - constant * a[..., 0] * b[..., 0]
-        second = cd + c0 * d0 - constant * c[..., 0] * d[..., 0]
-        of_noise = of_noise * (1 + self.cut**2)
-        total = self.task.radius**2 * across * of_noise + (along - across) * (of_people + first * second)
-        return np.asarray((total - first * second) / self.n_people)
+        ra0, rb0, rc0, rd0 = (one[..., 0] for one in (a, b, c, d))
+        rab, rcd, rac, rbd, rad, rbc = ((one * other).sum(axis=-1) for one, other in pairs_of(a, b, c, d))
+        trace, other_trace = rab - ra0 * rb0, rcd - rc0 * rd0
+        of_both = (rac * rbd + rad * rbc) / 2 - ra0 * rb0 * rc0 * rd0
+        first = ab + a0 * b0 - constant**2 * ra0 * rb0
+        second = cd + c0 * d0 - constant**2 * rc0 * rd0
+        through = rbc * (ad + a0 * d0) + rbd * (ac + a0 * c0) + rac * (bd + b0 * d0) + rad * (bc + b0 * c0)
+        through = through / 4 - constant / 2 * (rc0 * rd0 * (ra0 * b0 + rb0 * a0) + ra0 * rb0 * (rc0 * d0 + rd0 * c0))
+        through = through + constant**2 * ra0 * rb0 * rc0 * rd0
+        radius = self.task.radius
+        total = isotropic * radius**2 * (trace * other_trace + 2 * of_both)
+        total = total + second_moments * radius * (trace * second + other_trace * first + 4 * through)
+        total = total + fourth_moments * (of_people + first * second)
+        rest = (1 - law.mean_square) / len(self.functionals) * radius
+        means = (law.slope * first + rest * trace) * (law.slope * second + rest * other_trace)
+        cut = (self.task.standard_error(1) * self.cut) ** 2 * of_both
+        return np.asarray(((total - means) / law.slope**2 + cut) / self.n_people)
 
     def covariances_of_means(self) -> Floats:
         """Return the covariance of the means of x, shape (k - 1, k - 1)."""

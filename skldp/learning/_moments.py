@@ -14,7 +14,7 @@ from skldp.learning._moment_estimates import MomentEstimates, ReleasedProducts
 from skldp.learning._posterior import positive_part, with_least_eigenvalues
 from skldp.learning._protocol import Question, by_name, n_people_to_detect, split_evenly, sufficiency
 from skldp.learning._reports import Report
-from skldp.learning._tasks import Task
+from skldp.learning._tasks import Task, products_variance
 from skldp.learning._vectors import n_products, symmetric_matrix
 
 
@@ -84,7 +84,8 @@ class MomentsProtocol(LinearProtocol):
     @property
     def n_needed(self) -> int:
         """Number of people from which products are reported."""
-        return n_people_to_detect(n_products(self.n_terms), 1 / self.n_terms, self.epsilon)
+        noise = products_variance(self.n_terms, self.epsilon)
+        return n_people_to_detect(n_products(self.n_terms), 1 / self.n_terms, noise)
 
     @property
     def estimates(self) -> MomentEstimates:
@@ -144,9 +145,7 @@ class _Products(Products[MomentsProtocol]):
     """Products of the columns, at a radius that limits their bias."""
 
     def radius(self, protocol: MomentsProtocol) -> float:
-        length = n_products(protocol.n_terms)
-        noise = protocol._noise_of(length, "products") * math.sqrt(protocol.n_features / length)
-        return self.levels(protocol).radius_of_moments(noise, _share_of_tail(protocol.n_features))
+        return self.levels(protocol).radius_of_moments(self.noise(protocol), _share_of_tail(protocol.n_features))
 
     def learn_levels(self, protocol: MomentsProtocol, task: Task, report: Report) -> None:
         # Whitened columns have norms of about the same law in all cohorts.

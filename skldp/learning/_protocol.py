@@ -16,8 +16,8 @@ from skldp.domains._domain import Box
 from skldp.learning._constants import DETECTED, PREPARATION_SHARE
 from skldp.learning._levels import NormLevels, pooled
 from skldp.learning._reports import Report
-from skldp.learning._tasks import N_LEVELS, Task, levels_error, noise_variance
-from skldp.learning._vectors import contrasts, n_products
+from skldp.learning._tasks import N_LEVELS, Task, levels_error, noise_variance, products_variance
+from skldp.learning._vectors import contrasts
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 
 # Smallest radius of a task.
@@ -53,16 +53,17 @@ def n_people_needed(n_features: int, epsilon: float, n_classes: int = 2) -> int:
     >>> n_people_needed(9, 1.0)
     1093
     """
-    return n_people_to_detect((n_classes - 1) * (n_features + 1), 1 / (n_features + 1), epsilon)
+    n_numbers = (n_classes - 1) * (n_features + 1)
+    return n_people_to_detect(n_numbers, 1 / (n_features + 1), noise_variance(n_numbers, epsilon))
 
 
-def n_people_to_detect(n_numbers: int, signal: float, epsilon: float) -> int:
+def n_people_to_detect(n_numbers: int, signal: float, noise: float) -> int:
     """Return the number of people from which the squared length of a mean vector exceeds its noise significantly.
 
-    The squared length is a fraction `signal` of the squared radius.
+    The squared length is a fraction `signal` of the squared radius, and a number has the variance `noise`.
     """
-    # The noise of a release, and the largest mean variance of the numbers among people.
-    variance = noise_variance(n_numbers, epsilon) + 1 / n_numbers
+    # The largest mean variance of the numbers among people counts as well.
+    variance = noise + 1 / n_numbers
     return math.ceil(DETECTED * math.sqrt(2 * n_numbers) * variance / signal)
 
 
@@ -253,6 +254,10 @@ class Protocol(ABC):
         variance = noise_variance(n_outputs, self.epsilon) / max(1, self._people_of(name))
         return math.sqrt(max(2, n_outputs) * variance)
 
+    def _noise_of_products(self, length: int, name: str) -> float:
+        """Return the noise of the mean products, where it meets a vector, over all people of a name."""
+        return math.sqrt(length * products_variance(length, self.epsilon) / max(1, self._people_of(name)))
+
     def _share_of_outcome(self, variance: float) -> float:
         """Return the fraction of people who report the outcome's mean, of which one report has this variance.
 
@@ -383,11 +388,13 @@ class Question(Step[P]):
         """Return the distribution of the norms."""
         return protocol._levels_of(self._name, *self.expected(protocol))
 
+    def noise(self, protocol: P) -> float:
+        """Return the noise of the mean, for a radius of 1."""
+        return protocol._noise_of(len(self.functionals(protocol)[0]), self._name)
+
     def radius(self, protocol: P) -> float:
         """Return the radius of the vectors, the best one for their mean."""
-        functionals, form = self.functionals(protocol)
-        length = n_products(len(functionals)) if form == "products" else len(functionals)
-        return self.levels(protocol).radius_of_moments(protocol._noise_of(length, self._name))
+        return self.levels(protocol).radius_of_moments(self.noise(protocol))
 
     def learn(self, protocol: P, task: Task, report: Report) -> None:
         """Update the public state from vectors."""

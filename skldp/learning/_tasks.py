@@ -17,7 +17,7 @@ from skldp._checks import check_integer, is_number
 from skldp._documents import canonical_text, read_document
 from skldp.domains._domain import Box
 from skldp.learning._reports import Report
-from skldp.learning._vectors import class_gradients, n_products, products
+from skldp.learning._vectors import class_gradients, n_products
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms.categorical._unary import SubsetSelection
@@ -25,11 +25,12 @@ from skldp.mechanisms.numeric._duchi import Duchi
 from skldp.mechanisms.numeric._piecewise import Piecewise
 from skldp.mechanisms.numeric._unit_interval import LEAST_EPSILON, UnitMechanism
 from skldp.mechanisms.vector._privunit import PrivUnitBall
+from skldp.mechanisms.vector._privunit_products import PrivUnitProducts
 
 _FORMS = ("linear", "products", "gradient", "class_gradient")
 _ANSWERS = ("vector", "number", "levels")
 # Version of the documents, which are hashed; others are refused. Doubles are little-endian on every machine.
-_VERSION, _DOUBLES = 3, np.dtype("<f8")
+_VERSION, _DOUBLES = 4, np.dtype("<f8")
 # Number of levels of a norm, each half the one before.
 N_LEVELS = 20
 # Epsilon above which levels are released exactly in double precision.
@@ -51,6 +52,14 @@ def noise_variance(length: int, epsilon: float) -> float:
     """Return the variance of a released vector of norm at most 1, in each orthogonal direction."""
     # PrivUnit needs d >= 2.
     return max(_ball(max(2, length), epsilon).second_moments()[1], 1e-12)
+
+
+def products_variance(length: int, epsilon: float) -> float:
+    """Return the variance of the released products of a vector of norm at most 1, in each orthogonal direction.
+
+    It is the mean of all directions.
+    """
+    return max(_axis(length, epsilon).mean_variance, 1e-12)
 
 
 def number_variance(epsilon: float) -> float:
@@ -90,7 +99,7 @@ class Task:
     matrix : tuple of tuple of float
         A, of as many columns as the record has numbers, and one.
     answer : {"vector", "number", "levels"}
-        What is released: the vector, by ``PrivUnitBall``; the one number it consists of, by Duchi's mechanism or the
+        What is released: the vector, by ``PrivUnitBall``, or products by ``PrivUnitProducts``; the one number it consists of, by Duchi's mechanism or the
         Piecewise one; or the level of its norm. Levels are :math:`r 2^{-k}` for k from 0 to 19, r being the radius: a
         norm is rounded at random to one of its two neighbours, without bias of the logarithm, and the level is released
         by subset selection.
@@ -154,10 +163,10 @@ class Task:
         self._check_classes()
         least = 1 if self.answer != "vector" else 2
         most = 1 if self.answer == "number" else _MOST_OUTPUTS
-        if not least <= self._length <= most:
+        if not least <= self._n_numbers <= most:
             raise ValueError(
                 f"A task of the answer {self.answer!r} must be about vectors of length {least} to {most:,}. "
-                f"Got {self._length:,} instead."
+                f"Got {self._n_numbers:,} instead."
             )
         if not self.radius > 1 / _MOST:
             raise ValueError(f"A task's radius must be above {1 / _MOST:.0e}. Got a smaller one instead.")
@@ -227,7 +236,7 @@ class Task:
     @property
     def n_outputs(self) -> int:
         """Number of numbers in a release."""
-        return {"vector": self._length, "levels": N_LEVELS}.get(self.answer, 1)
+        return {"vector": self._n_numbers, "levels": N_LEVELS}.get(self.answer, 1)
 
     def release(
         self,
@@ -253,7 +262,7 @@ class Task:
         n = len(target) if rows is None else len(rows)
         if not n:
             raise ValueError("A report must be of at least one person. Got none instead.")
-        step = max(1, _CELLS // max(self._length, len(self.low)))
+        step = max(1, _CELLS // max(self._n_numbers, len(self.low)))
         parts = [slice(start, start + step) for start in range(0, n, step)]
 
         def run(part: slice, stream: Noise) -> Floats:
@@ -287,10 +296,14 @@ class Task:
     def encode(self, X: Floats, y: Floats) -> Floats:
         """Return the encoded records without noise, in units of the radius. NOT private.
 
-        Shapes: X (n, n_features), y (n,); returns (n, length): vectors, which the mechanism clips to norm 1; numbers in
-        [-1, 1]; or levels between 0 and 19, before they are rounded.
+        Shapes: X (n, n_features), y (n,); returns (n, length): vectors, which the mechanism clips to norm 1, before it
+        releases their products if those are asked for; numbers in [-1, 1]; or levels between 0 and 19, before they are
+        rounded.
         """
         vectors = self._vectors(self._box.clip(np.column_stack([X, y])).rows)
+        if self.form == "products" and self.answer != "vector":
+            # The norm of the products.
+            vectors = np.einsum("ij,ij->i", vectors, vectors)[:, None]
         if self.answer == "levels":
             norms = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
             return np.asarray(-np.log2(np.clip(norms, 2.0 ** (1 - N_LEVELS), 1))[:, None])
@@ -310,8 +323,9 @@ class Task:
     def standard_error(self, n_people: int) -> float:
         """Return the error of each number of the mean: across a vector, largest of a number, least of a share."""
         check_integer("n_people", n_people, least=1)
-        if isinstance(self._mechanism, PrivUnitBall):
-            return self.radius * math.sqrt(noise_variance(self._length, self.epsilon) / n_people)
+        if self.answer == "vector":
+            law = products_variance if self.form == "products" else noise_variance
+            return self.radius * math.sqrt(law(self._length, self.epsilon) / n_people)
         if isinstance(self._mechanism, SubsetSelection):
             return levels_error(self.epsilon, n_people)
         return self.radius * math.sqrt(self._mechanism.worst_variance / n_people)
@@ -340,18 +354,27 @@ class Task:
         rows = len(self.matrix)
         if self.form == "class_gradient":
             return (rows - self.n_classes) * (self.n_classes - 1)
-        return n_products(rows) if self.form == "products" else rows - (self.form == "gradient")
+        return rows - (self.form == "gradient")
+
+    @property
+    def _n_numbers(self) -> int:
+        """Number of numbers that the task is about."""
+        return n_products(self._length) if self.form == "products" else self._length
 
     @cached_property
-    def _mechanism(self) -> PrivUnitBall | UnitMechanism | SubsetSelection:
+    def _mechanism(self) -> PrivUnitBall | PrivUnitProducts | UnitMechanism | SubsetSelection:
         if self.answer == "levels":
             return levels_mechanism(self.epsilon)
-        return _ball(self._length, self.epsilon) if self.answer == "vector" else _scalar(self.epsilon)
+        if self.answer == "number":
+            return _scalar(self.epsilon)
+        return (_axis if self.form == "products" else _ball)(self._length, self.epsilon)
 
     @cached_property
     def _integers(self) -> tuple[float, int]:
         """Unit of the integers of a report, for a radius of 1, and the largest one in a release."""
         mechanism = self._mechanism
+        if isinstance(mechanism, PrivUnitProducts):
+            return mechanism.step, math.ceil(mechanism.most / mechanism.step) + 1
         if isinstance(mechanism, PrivUnitBall):
             unit = mechanism.sphere.step
             return unit, math.ceil(mechanism.sphere.scale / unit * (1 + 1e-6)) + 1
@@ -375,7 +398,7 @@ class Task:
             u = z @ self._array[:, 1:].T
             u += self._array[:, 0]
             if self.form == "products":
-                return products(u, 1 / self.radius)
+                return np.asarray(u / math.sqrt(self.radius))
             if self.form == "class_gradient":
                 return class_gradients(u, z[:, -1], self.n_classes) / self.radius
             if self.form == "gradient":
@@ -387,6 +410,11 @@ class Task:
 def _ball(length: int, epsilon: float) -> PrivUnitBall:
     # In units of the radius, so that releases are multiples of a power of two.
     return PrivUnitBall(length, epsilon, 1.0)
+
+
+@lru_cache(maxsize=64)
+def _axis(length: int, epsilon: float) -> PrivUnitProducts:
+    return PrivUnitProducts(length, epsilon, 1.0)
 
 
 @lru_cache(maxsize=64)

@@ -26,20 +26,6 @@ def symmetric_matrix(products: Floats, k: int) -> Floats:
     return matrix
 
 
-def products(u: Floats, scale: float) -> Floats:
-    """Return the products of all pairs of columns, off-diagonal ones times sqrt(2)."""
-    n, k = u.shape
-    products = np.empty((n, n_products(k)))
-    weights = _OFF_DIAGONAL * (u * scale)
-    start = 0
-    for i in range(k):
-        stop = start + k - i
-        np.multiply(u[:, i:], weights[:, i : i + 1], out=products[:, start:stop])
-        products[:, start] /= _OFF_DIAGONAL
-        start = stop
-    return products
-
-
 def contrasts(n_classes: int) -> Floats:
     """Return Helmert's orthonormal contrasts of K classes, shape (K, K - 1): each column sums to 0."""
     return linalg.helmert(n_classes).T

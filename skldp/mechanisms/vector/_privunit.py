@@ -1,6 +1,7 @@
 r"""PrivUnit: the best unbiased release of a direction, or of a vector of bounded norm, under plain LDP."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar, cast
@@ -30,11 +31,11 @@ from skldp.mechanisms.vector._multivariate_laplace import (
 
 # Larger budgets are treated as this one: the cap of the plane has a height of about e^(-2 epsilon), which must stay a
 # normal float, and at this budget the release is exact but for one answer in 2^64.
-_MAX_EPSILON = 150.0
+MAX_EPSILON = 150.0
 # Below it the margin of the ratio would be a large part of epsilon.
-_MIN_EPSILON = 1e-8
+MIN_EPSILON = 1e-8
 # The relative error of cap_probability is below 1e-11; the density ratio keeps this distance from e^epsilon.
-_MARGIN = 2e-10
+MARGIN = 2e-10
 # The cosine from which on a Gaussian vector is too close to a row: one in 50 in the plane, none in many dimensions.
 _CLOSE = 1 - 2.0**-11
 
@@ -45,26 +46,58 @@ def _log_mean(height: float, c: float, d: int, epsilon: float) -> float:
     return log_mean_density(height, d) + math.log(-math.expm1(-epsilon)) - math.log(fall + (1 - fall) * c)
 
 
-def _log_ratio(threshold: int, c: float) -> float:
+def log_ratio(threshold: int, c: float) -> float:
     """Return the log density ratio of a cap of probability c that is drawn with probability threshold / 2^64."""
     return math.log(threshold / (2**64 - threshold)) + math.log1p(-c) - math.log(c)
 
 
-def _calibrate(d: int, epsilon: float) -> tuple[int, float]:
-    """Return the threshold of the 64-bit coin and the height of the cap with the least variance."""
+def best_caps(
+    epsilon: float, excess: Callable[[float], float], probability: Callable[[float], float]
+) -> tuple[int, float]:
+    """Return the threshold of the 64-bit coin and the probability of the caps with the least variance.
 
-    def excess(log_odds: float) -> float:
-        height = float(special.expit(log_odds))
-        return _log_mean(height, cap_probability(height, d), d, epsilon) - math.log(float(special.expit(-log_odds)))
-
-    best = optimize.brentq(excess, -2 * epsilon - 12, 36.0, xtol=1e-10)
-    c = cap_probability(float(special.expit(best)), d)
+    `excess` is zero at the best log odds of their height, of which `probability` is a function.
+    """
+    best = optimize.brentq(lambda odds: excess(float(special.expit(odds))), -2 * epsilon - 12, 36.0, xtol=1e-10)
+    c = probability(float(special.expit(best)))
     log_odds = epsilon + math.log(c) - math.log1p(-c)
     small = min(max(round(float(special.expit(-abs(log_odds))) * 2**64), 1), 2**63)
     threshold = 2**64 - small if log_odds >= 0 else small
-    # The coin is an integer now; the cap has to meet the last digits of the ratio.
-    c = float(special.expit(math.log(threshold / (2**64 - threshold)) - epsilon + _MARGIN))
-    return threshold, cap_height(c, d)
+    # The coin is an integer now; the caps have to meet the last digits of the ratio.
+    return threshold, float(special.expit(math.log(threshold / (2**64 - threshold)) - epsilon + MARGIN))
+
+
+def square_within(height: float, d: int) -> float:
+    """Return the mean of the square of a coordinate of a uniform point, where it is within a cap."""
+    return (1 - height) * math.exp(log_mean_density(height, d)) + cap_probability(height, d + 2) / d
+
+
+def lift(rows: np.ndarray, radius: float, workspace: Workspace) -> Floats:
+    """Return the points of the unit sphere whose first coordinates are rows of norm at most `radius`, over it."""
+    lifted = workspace.take("rows", (len(rows), rows.shape[1] + 1), np.float64)
+    inside = lifted[:, :-1]
+    inside[...] = rows
+    norms = row_norms(inside)
+    # Rounding may make a norm at the radius slightly longer.
+    longest = np.maximum(norms, radius)
+    inside /= longest[:, None]
+    # A product: 1 - ratio^2 would cancel next to the radius.
+    ratio = norms / longest
+    lifted[:, -1] = np.sqrt((1 - ratio) * (1 + ratio))
+    return lifted
+
+
+def replace_by_directions(rows: Floats, along: Floats, scale: float, noise: Noise, workspace: Workspace) -> None:
+    """Replace rows by directions with given components along them, uniform across them, times a scale."""
+    norms = scaled_norms(rows)
+    # Nothing along and all across: every direction is equally likely, whose density every cap's ratio contains.
+    zero = norms == 0
+    along[zero], norms[zero] = 0.0, 1.0
+    points, inner, across = _across(rows, norms, noise, workspace)
+    of_points = np.sqrt(np.maximum((1 - along) * (1 + along), 0.0)) * scale / across
+    points *= of_points[:, None]
+    rows *= ((along * scale - of_points * inner) / norms)[:, None]
+    rows += points
 
 
 def _across(rows: Floats, norms: Floats, noise: Noise, workspace: Workspace) -> tuple[Floats, Floats, Floats]:
@@ -170,12 +203,17 @@ class PrivUnit(RowMechanism):
     def __post_init__(self) -> None:
         check_dimension(self.n_features, least=2)
         check_positive("epsilon", self.epsilon)
-        if self.epsilon < _MIN_EPSILON:
-            raise ValueError(f"epsilon must be at least {_MIN_EPSILON} for PrivUnit; got {self.epsilon!r}.")
-        d, epsilon = self.n_features, min(float(self.epsilon), _MAX_EPSILON)
-        threshold, height = _calibrate(d, epsilon)
+        if self.epsilon < MIN_EPSILON:
+            raise ValueError(f"epsilon must be at least {MIN_EPSILON} for PrivUnit; got {self.epsilon!r}.")
+        d, epsilon = self.n_features, min(float(self.epsilon), MAX_EPSILON)
+
+        def excess(height: float) -> float:
+            return _log_mean(height, cap_probability(height, d), d, epsilon) - math.log1p(-height)
+
+        threshold, c = best_caps(epsilon, excess, lambda height: cap_probability(height, d))
+        height = cap_height(c, d)
         c = cap_probability(height, d)
-        mean = math.exp(_log_mean(height, c, d, _log_ratio(threshold, c)))
+        mean = math.exp(_log_mean(height, c, d, log_ratio(threshold, c)))
         names = ("cap_threshold", "height", "cap_probability", "scale", "step")
         derived = (threshold, height, c, 1 / mean, public_step(math.sqrt(1 / d) / mean))
         for name, value in zip(names, derived, strict=True):
@@ -193,7 +231,7 @@ class PrivUnit(RowMechanism):
 
     def guarantee(self) -> PrivacyGuarantee:
         """Return the guarantee from the sampled integer and cap, rounded up; in real numbers, see the Notes."""
-        ratio = _log_ratio(self.cap_threshold, self.cap_probability) + _MARGIN / 2
+        ratio = log_ratio(self.cap_threshold, self.cap_probability) + MARGIN / 2
         basis = "density ratio of PrivUnit in real numbers, drawn in double precision"
         return PrivacyGuarantee(ratio, stated=float(self.epsilon), basis=basis)
 
@@ -239,8 +277,7 @@ class PrivUnit(RowMechanism):
         along, across : float
         """
         d, c, p = self.n_features, self.cap_probability, self.cap_threshold / 2.0**64
-        height = self.height
-        inside = self.gamma * math.exp(log_mean_density(height, d)) + cap_probability(height, d + 2) / d
+        inside = square_within(self.height, d)
         square = p / c * inside + (1 - p) / (1 - c) * (1 / d - inside)
         return square * self.scale**2, (1 - square) / (d - 1) * self.scale**2
 
@@ -270,17 +307,8 @@ class PrivUnit(RowMechanism):
 
     def replace_rows(self, rows: Floats, noise: Noise, workspace: Workspace) -> None:
         """Release rows in place. All is done in double precision, whatever the rows came in."""
-        norms = scaled_norms(rows)
-        along = self._coordinates(noise, len(rows))
-        # Nothing along and all across: every direction is equally likely, whose density every cap's ratio contains.
-        zero = norms == 0
-        along[zero], norms[zero] = 0.0, 1.0
-        points, inner, across = _across(rows, norms, noise, workspace)
-        of_points = np.sqrt(np.maximum((1 - along) * (1 + along), 0.0)) * self.scale / across
-        # In steps of the grid from here on: a power of two costs no rounding.
-        points *= (of_points / self.step)[:, None]
-        rows *= ((along * self.scale - of_points * inner) / norms / self.step)[:, None]
-        rows += points
+        # In steps of the grid: a power of two costs no rounding.
+        replace_by_directions(rows, self._coordinates(noise, len(rows)), self.scale / self.step, noise, workspace)
         round_steps(rows, self.step)
 
     def _coordinates(self, noise: Noise, n: int) -> Floats:
@@ -364,19 +392,10 @@ class PrivUnitBall(RowMechanism):
         out[...] = rows
 
     def _draw(self, rows: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
-        lifted = workspace.take("rows", (len(rows), self.n_features + 1), np.float64)
-        inside = lifted[:, :-1]
-        inside[...] = rows
-        norms = row_norms(inside)
-        # Rounding may make a norm at the radius slightly longer.
-        longest = np.maximum(norms, self.radius)
-        inside /= longest[:, None]
-        # A product: 1 - ratio^2 would cancel next to the radius.
-        ratio = norms / longest
-        lifted[:, -1] = np.sqrt((1 - ratio) * (1 + ratio))
+        lifted = lift(rows, self.radius, workspace)
         self.sphere.replace_rows(lifted, noise, workspace)
         # Post-processing of the rounded release: scale in double precision, then cast.
-        np.multiply(inside, self.radius, out=out, casting="same_kind")
+        np.multiply(lifted[:, :-1], self.radius, out=out, casting="same_kind")
 
 
 @dataclass(frozen=True)
