@@ -1,11 +1,13 @@
 """An attack on one release for a task of a model: the two records that differ most, and an audit of them."""
 
 import itertools
+from functools import partial
 
 import numpy as np
 
 from skldp.domains._norms import row_norms
 from skldp.learning._tasks import N_LEVELS
+from skldp.learning._vectors import symmetric_matrix
 from skldp.mechanisms._noise import noise_from, public_stream
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 from skldp.study import audit_epsilon
@@ -20,8 +22,8 @@ def worst_records(task):
     """Return two records within the declared bounds whose releases for a task differ most.
 
     Vectors of norm at most 1 are released through their lifts to a sphere, whose caps overlap least if the lifts have
-    the smallest inner product: for opposite vectors at the radius. Products of u and of u' have the inner product
-    <u, u'>^2, so that a right angle is the largest distance. The result is the best of the corners of the bounds and of
+    the smallest inner product: for opposite vectors at the radius. Of axes, whose products are released, those at a
+    right angle differ most. The result is the best of the corners of the bounds and of
     some points within, each then moved number by number.
     """
     points = _candidates(task)
@@ -51,11 +53,13 @@ def audit_task(task, *, n_trials, confidence):
 
     scores = {}
     if task.answer == "vector":
-        ball = PrivUnitBall(task.n_outputs, task.epsilon, 1.0)
+        law = partial(log_likelihood_of_products, task._mechanism)
+        if task.form != "products":
+            law = PrivUnitBall(task.n_outputs, task.epsilon, 1.0).log_likelihood
         vectors = task.encode(np.stack([x, x_prime])[:, :-1], np.array([x[-1], x_prime[-1]]))
 
         def likelihood_ratio(outputs):
-            return ball.log_likelihood(outputs, vectors[:1]) - ball.log_likelihood(outputs, vectors[1:])
+            return law(outputs, vectors[:1]) - law(outputs, vectors[1:])
 
         scores["the likelihood ratio"] = likelihood_ratio
     elif task.answer == "levels":
@@ -64,6 +68,32 @@ def audit_task(task, *, n_trials, confidence):
         scores["the difference of the two levels"] = lambda outputs: outputs[:, own] - outputs[:, other]
     result = audit_epsilon(release, x, x_prime, n_trials=n_trials, confidence=confidence, scores=scores)
     return result.against(task.guarantee().epsilon)
+
+
+def log_likelihood_of_products(mechanism, outputs, values):
+    """The log density of released products of a vector in the ball of radius 1, but for a constant.
+
+    The axis follows from the products of its first numbers; its last one has either sign alike.
+    """
+    k = mechanism.n_features
+    shift = (1 - mechanism.mean_square) / k
+    products = np.array([symmetric_matrix(one, k) for one in outputs]) * mechanism.slope + shift * np.eye(k)
+    squares, axes = np.linalg.eigh(products)
+    square = np.clip(squares[:, -1], 0, 1)
+    lifted, last = lifts(values)[0], np.sqrt(1 - square)
+    along = axes[:, :, -1] @ lifted[:-1] * np.sqrt(square)
+    c, p = mechanism.cap_probability, mechanism.cap_threshold / 2**64
+    of_signs = [
+        np.where(np.abs(along + sign * last * lifted[-1]) >= 1 - mechanism.height, p / c, (1 - p) / (1 - c))
+        for sign in (1, -1)
+    ]
+    return np.log(np.mean(of_signs, axis=0))
+
+
+def lifts(vectors):
+    """Points of the sphere whose first numbers are vectors of norm at most 1."""
+    vectors = vectors / np.maximum(row_norms(vectors), 1)[:, None]
+    return np.column_stack([vectors, np.sqrt(np.maximum(1 - row_norms(vectors) ** 2, 0))])
 
 
 def _candidates(task):
@@ -88,10 +118,13 @@ def _as_record(task, point):
 
 
 def _lifted(task, points):
-    """Lift the encoded vectors to the unit sphere, or numbers and levels to a half circle."""
+    """Lift the encoded vectors to the unit sphere, or numbers and levels to a half circle; products of axes."""
     records = _as_record(task, points)
     vectors = task.encode(records[:, :-1], records[:, -1])
     if task.answer == "levels":
         vectors = 2 * vectors / (N_LEVELS - 1) - 1
-    vectors = vectors / np.maximum(row_norms(vectors), 1)[:, None]
-    return np.column_stack([vectors, np.sqrt(np.maximum(1 - row_norms(vectors) ** 2, 0))])
+    points = lifts(vectors)
+    if task.form == "products" and task.answer == "vector":
+        # Axes, not directions: their inner products are those of the points, squared.
+        points = (points[:, :, None] * points[:, None]).reshape(len(points), -1)
+    return points

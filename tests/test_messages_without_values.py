@@ -40,6 +40,7 @@ from skldp.mechanisms.categorical._unary import OneHotRandomizedResponse, Subset
 from skldp.mechanisms.numeric._bounded_features import NUMERIC_MECHANISMS, BoundedFeatures, make_mechanism
 from skldp.mechanisms.numeric._response_on_bins import PriorQuestion, ResponseOnBins
 from skldp.mechanisms.vector._privunit import PrivUnitBall, ScaledRows
+from skldp.mechanisms.vector._privunit_products import PrivUnitProducts
 from skldp.mechanisms.vector._projected_release import ProjectedRelease
 from skldp.mechanisms.vector._projection import RandomProjection
 
@@ -437,6 +438,7 @@ MECHANISMS = {
     },
     "direction": mechanisms.PrivUnit(3, 4.0),
     "ball": PrivUnitBall(3, 4.0, 1.0),
+    "products": PrivUnitProducts(3, 4.0, 1.0),
     "scaled": ScaledRows(mechanisms.PrivUnit(3, 4.0), (0.0,) * 3, (1.0,) * 3),
     "metric": mechanisms.MultivariateLaplace(3, 1.0, radius=1.0),
     "projected": ProjectedRelease(RandomProjection(3, 2, 0), 1.0),

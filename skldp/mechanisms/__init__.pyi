@@ -16,7 +16,6 @@ from skldp.mechanisms.numeric._duchi import Duchi, DuchiVector
 from skldp.mechanisms.numeric._piecewise import Hybrid, Piecewise, SquareWave
 from skldp.mechanisms.vector._multivariate_laplace import MultivariateLaplace
 from skldp.mechanisms.vector._privunit import PrivUnit
-from skldp.mechanisms.vector._privunit_products import PrivUnitProducts
 from skldp.mechanisms.vector._projected_dimension import (
     gordon_delta,
     projected_dimension,
@@ -42,7 +41,6 @@ __all__ = [
     "OneHot",
     "Piecewise",
     "PrivUnit",
-    "PrivUnitProducts",
     "PrivacyGuarantee",
     "RandomizedResponse",
     "Release",

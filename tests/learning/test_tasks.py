@@ -15,7 +15,7 @@ from skldp.learning import Person, Report, Task
 from skldp.learning._vectors import contrasts, symmetric_matrix
 from skldp.mechanisms import Noise, noise_from
 from skldp.mechanisms.categorical._unary import SubsetSelection
-from skldp.mechanisms.vector._privunit import PrivUnitBall
+from skldp.mechanisms.vector._privunit_products import PrivUnitProducts
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.uniform(-1, 3, (300, 2)), RNG.uniform(0, 10, 300)
@@ -43,10 +43,17 @@ def naive(form):
     return np.array(vectors)
 
 
+def clipped(vectors, radius=4.0):
+    return vectors * np.minimum(1, radius / np.linalg.norm(vectors, axis=1))[:, None]
+
+
 @pytest.mark.parametrize("form", ["linear", "products", "gradient"])
 def test_vectors_are_what_a_task_says(form):
     asked = task(form)
-    np.testing.assert_allclose(asked.encode(X, Y) * asked.radius, naive(form), rtol=0, atol=1e-12)
+    # Products are made of the vector when it is released.
+    given = (naive("linear"), math.sqrt(asked.radius)) if form == "products" else (naive(form), asked.radius)
+    np.testing.assert_allclose(asked.encode(X, Y) * given[1], given[0], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(asked._mechanism.encode(given[0] / given[1]).rows * asked.radius, clipped(naive(form)))
     norms = np.linalg.norm(naive(form), axis=1)
     expected = [min(max(math.log2(4.0 / norm), 0.0), 19.0) for norm in norms]
     np.testing.assert_allclose(task(form, "levels").encode(X, Y)[:, 0], expected, rtol=0, atol=1e-12)
@@ -142,12 +149,12 @@ def test_reports_are_the_same_to_the_bit_in_any_order(form, answer, epsilon):
 
 
 def test_a_report_is_the_sum_of_what_each_released():
-    asked, ball = task("products"), PrivUnitBall(6, 2.0, 1.0)
+    asked, law = task("products"), PrivUnitProducts(3, 2.0, 1.0)
     key = b"k" * 32
     report = asked.release(X, Y, Noise(key, secure=False))
     stream = Noise(key, secure=False).split([slice(None)])[0]
-    released = ball.release(asked.encode(X, Y), stream).rows
-    assert [int(one) for one in np.rint(released.sum(axis=0) / ball.sphere.step)] == list(report.sums)
+    released = law.release(asked.encode(X, Y), stream).rows
+    assert [int(one) for one in np.rint(released.sum(axis=0) / law.step)] == list(report.sums)
     np.testing.assert_allclose(asked.mean(report), released.mean(axis=0) * asked.radius)
 
 
@@ -217,7 +224,7 @@ def test_a_document_is_written_and_named_as_it_is_described():
     asked = task("gradient", radius=4.5)
     content = {
         "answer": "vector", "epsilon": 2.0, "form": "gradient", "high": [3.0, 2.0, 10.0], "low": [-1.0, 0.0, 0.0],
-        "matrix": packed(MATRIX), "n_classes": 0, "radius": 4.5, "skldp": "task", "version": 3,
+        "matrix": packed(MATRIX), "n_classes": 0, "radius": 4.5, "skldp": "task", "version": 4,
     }  # fmt: skip
     text = json.dumps(content, separators=(",", ":"))
     assert asked.to_json() == text
@@ -246,8 +253,10 @@ HOSTILE = [
     as_text(version=2),
     # A version 2 document has the field.
     as_text(version=2, least=0.0),
-    as_text(version=4),
-    as_text(version=3.0),
+    # In version 3 products were released as any vector.
+    as_text(version=3),
+    as_text(version=5),
+    as_text(version=4.0),
     # Of these two, a reader may take the first and another one the last.
     as_text().replace('"epsilon": 2.0', '"epsilon": 2.0, "epsilon": 1.0'),
     as_text(skldp="report"),

@@ -50,6 +50,7 @@ from skldp.mechanisms.numeric._duchi import ThreeOutputs
 from skldp.mechanisms.numeric._piecewise import HybridThreeOutputs
 from skldp.mechanisms.numeric._response_on_bins import PriorQuestion, ResponseOnBins
 from skldp.mechanisms.vector._privunit import PrivUnitBall, ScaledRows
+from skldp.mechanisms.vector._privunit_products import PrivUnitProducts
 from skldp.mechanisms.vector._projected_release import ProjectedRelease
 from skldp.mechanisms.vector._projection import RandomProjection
 
@@ -138,6 +139,8 @@ def vectors():
         PrivUnit(40, 6.0),
         PrivUnitBall(2, 1.0, 1.0),
         PrivUnitBall(33, 3.0, 4.0),
+        PrivUnitProducts(1, 1.0, 1.0),
+        PrivUnitProducts(7, 3.0, 4.0),
         ScaledRows(PrivUnit(3, 1.0), (-1.0, 0.0, -8.0), (1.0, 1.0, 9.0)),
         ScaledRows(PrivUnitBall(3, 1.0, 1.2), (-1.0, 0.0, -8.0), (1.0, 1.0, 9.0)),
         MultivariateLaplace(1, 1.0),

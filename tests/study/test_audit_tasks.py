@@ -81,7 +81,7 @@ def products(task, records):
         return 1 - np.abs(told - told.T) / 19
     told /= np.maximum(np.linalg.norm(told, axis=1), 1)[:, None]
     lifts = np.column_stack([told, np.sqrt(np.maximum(0, 1 - (told**2).sum(axis=1)))])
-    return lifts @ lifts.T
+    return (lifts @ lifts.T) ** (2 if task.form == "products" else 1)
 
 
 def apart(task, *records):

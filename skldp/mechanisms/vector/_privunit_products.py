@@ -94,7 +94,8 @@ class PrivUnitProducts(RowMechanism):
     Examples
     --------
     >>> import numpy as np
-    >>> from skldp.mechanisms import PrivUnitProducts, noise_from
+    >>> from skldp.mechanisms import noise_from
+    >>> from skldp.mechanisms.vector._privunit_products import PrivUnitProducts
     >>> mechanism = PrivUnitProducts(2, epsilon=4.0, radius=5.0)
     >>> released = mechanism.release(np.tile([[3.0, 4.0]], (100_000, 1)), noise_from()).rows
     >>> bool(np.abs(released.mean(axis=0) - [9, 12 * 2**0.5, 16]).max() < 0.5)
