@@ -99,10 +99,10 @@ class Task:
     matrix : tuple of tuple of float
         A, of as many columns as the record has numbers, and one.
     answer : {"vector", "number", "levels"}
-        What is released: the vector, by ``PrivUnitBall``, or products by ``PrivUnitProducts``; the one number it consists of, by Duchi's mechanism or the
-        Piecewise one; or the level of its norm. Levels are :math:`r 2^{-k}` for k from 0 to 19, r being the radius: a
-        norm is rounded at random to one of its two neighbours, without bias of the logarithm, and the level is released
-        by subset selection.
+        What is released: the vector, by ``PrivUnitBall``, or its products, by ``PrivUnitProducts``; the one number it
+        consists of, by Duchi's mechanism or the Piecewise one; or the level of its norm. Levels are :math:`r 2^{-k}`
+        for k from 0 to 19, r being the radius: a norm is rounded at random to one of its two neighbours, without bias
+        of the logarithm, and the level is released by subset selection.
     radius : float
         Longer vectors are shortened to it; numbers lie within it; norms are at most the first level.
     n_classes : int, default=0
@@ -326,9 +326,9 @@ class Task:
         if self.answer == "vector":
             law = products_variance if self.form == "products" else noise_variance
             return self.radius * math.sqrt(law(self._length, self.epsilon) / n_people)
-        if isinstance(self._mechanism, SubsetSelection):
+        if self.answer == "levels":
             return levels_error(self.epsilon, n_people)
-        return self.radius * math.sqrt(self._mechanism.worst_variance / n_people)
+        return self.radius * math.sqrt(number_variance(self.epsilon) / n_people)
 
     def check(self, report: Report) -> None:
         """Raise ValueError for a report of another task, or an impossible sum."""

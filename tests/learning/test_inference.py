@@ -252,9 +252,12 @@ def test_people_tell_how_much_products_are_cut_off(share, monkeypatch):
 
 
 def test_a_category_of_few_people_that_may_be_cut_off_has_no_intervals():
-    learnt = protocol()
-    simulate(learnt, *rare(N, 0.03, 0), seeded())
-    assert "cut off" in learnt.refusal
+    refusals = []
+    for seed in range(5):
+        learnt = protocol(epsilon=6.0)
+        simulate(learnt, *rare(N, 0.02, seed), seeded(seed))
+        refusals.append(learnt.refusal)
+    assert sum("cut off" in one for one in refusals) >= 2
 
 
 def held(shape, kind, n, seeds):

@@ -12,6 +12,7 @@ from skldp.learning._person import simulate
 from skldp.learning._posterior import Moments, combine_moments
 from skldp.mechanisms import Noise, noise_from
 from skldp.mechanisms.vector._privunit import PrivUnitBall
+from skldp.mechanisms.vector._privunit_products import PrivUnitProducts
 
 SLOPES = np.array([0.5, -0.3, 0.2])
 
@@ -303,6 +304,13 @@ def test_whitening_has_as_many_stages_as_noise_and_levels_permit(n, d, epsilon):
     share = 0.3 / (1 + 2 / (n * enough))
     # Four people of each stage report levels.
     assert bool(stages) == (share * n * enough > 0.5 and share * n * 0.03 > 4)
+
+
+def test_noise_of_products_is_what_meets_a_vector():
+    protocol = RegressionProtocol(4, 50_000, epsilon=2.0, low=[-1] * 5, high=[1] * 5)
+    people, law = protocol._people_of("products"), PrivUnitProducts(6, 2.0, 1.0)
+    # The mean over all people of a name: a number of each of six directions.
+    assert protocol._noise_of_products(6, "products") ** 2 == pytest.approx(6 * law.mean_variance / people)
 
 
 def test_sufficiency_is_what_it_says():

@@ -71,8 +71,8 @@ class PrivUnitProducts(RowMechanism):
     Notes
     -----
     The vector :math:`v = (x / R, \sqrt{1 - \|x\|^2 / R^2})` has norm 1 in D = d + 1 dimensions. An axis a is drawn: with
-    probability p uniformly from the two opposite caps :math:`|\langle a, v \rangle| \ge \gamma`, else from the rest.
-    Densities of two vectors differ by a factor of
+    probability p uniformly from the two caps :math:`|\langle a, v \rangle| \ge \gamma`, else from the rest. Densities
+    of two vectors differ by a factor of
 
     .. math:: \frac{p}{1 - p} \cdot \frac{1 - c}{c} = e^\varepsilon
 
@@ -80,8 +80,8 @@ class PrivUnitProducts(RowMechanism):
     :math:`(a a^\top - \tfrac{1 - q}{D - 1} I) / m` has the mean :math:`v v^\top`, of which
     the first d rows and columns are :math:`x x^\top / R^2`. Its total variance
     :math:`(1 - 1 / D)(1 / m^2 - 1)` is least where :math:`\gamma^2 = q`. :class:`PrivUnit` of the d (d + 1) / 2
-    products as one vector does not know that they are products of d numbers: for d = 11 its variance is 1.3, 1.7, 2.5
-    and 4.4 times as large at epsilon 1, 2, 4 and 8.
+    products as one vector does not use that they are products of d numbers: for d = 11 its variance in a direction is
+    1.3, 1.6, 2.5 and 4.2 times as large at epsilon 1, 2, 4 and 8.
 
     The integer p, the caps, precision and rounding are as in :class:`PrivUnit`. What follows the draw of the axis is
     post-processing.
@@ -169,8 +169,8 @@ class PrivUnitProducts(RowMechanism):
 
         For symmetric S and T, :math:`E[a^\top S a \; a^\top T a]` is the first one times
         :math:`\operatorname{tr} S \operatorname{tr} T + 2 \operatorname{tr} S T`, the second one times
-        :math:`\operatorname{tr} S \, v^\top T v + \operatorname{tr} T \, v^\top S v + 4 v^\top S T v`, and the third one
-        times :math:`v^\top S v \; v^\top T v`.
+        :math:`\operatorname{tr} S \, v^\top T v + \operatorname{tr} T \, v^\top S v + 4 v^\top S T v`, and the third
+        one times :math:`v^\top S v \; v^\top T v`.
         """
         d, c, p, gamma = self.n_features + 1, self.cap_probability, self.cap_threshold / 2.0**64, 1 - self.height
         inside = gamma**3 * math.exp(log_mean_density(self.height, d)) + 3 / d * square_within(self.height, d + 2)
