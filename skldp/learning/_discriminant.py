@@ -254,9 +254,6 @@ class _Products(_Spread):
     def functionals(self, protocol: DiscriminantProtocol) -> tuple[Floats, str]:
         return protocol._along(), "products"
 
-    def noise(self, protocol: DiscriminantProtocol) -> float:
-        return protocol._noise_of_products(len(protocol._along()), self._name)
-
     def learn(self, protocol: DiscriminantProtocol, task: Task, report: Report) -> None:
         state, d = protocol._state, protocol.n_features
         shortened = self.levels(protocol).shortened(task.radius)

@@ -179,9 +179,6 @@ class Products(Question[P]):
     def functionals(self, protocol: P) -> tuple[Floats, str]:
         return protocol._rows() @ protocol._terms(), "products"
 
-    def noise(self, protocol: P) -> float:
-        return protocol._noise_of_products(len(self.functionals(protocol)[0]), self._name)
-
     def learn(self, protocol: P, task: Task, report: Report) -> None:
         state, n_terms = protocol._state, protocol.n_terms
         shortened = self.levels(protocol).shortened(task.radius)

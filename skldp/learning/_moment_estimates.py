@@ -46,21 +46,18 @@ class ReleasedProducts:
         a0, b0, c0, d0 = (one[..., 0] for one in (a, b, c, d))
         known = a0 * b0 * c0 * d0
 
-        def centred(one: Floats, other: Floats) -> Floats:
-            product: Floats = ((one[..., 1:] @ self.covariance) * other[..., 1:]).sum(axis=-1)
-            return product
+        def inner(matrix: Floats, *four: Floats) -> list[Floats]:
+            a, b, c, d = four
+            return [((x @ matrix) * y).sum(axis=-1) for x, y in ((a, b), (c, d), (a, c), (b, d), (a, d), (b, c))]
 
-        def pairs_of(a: Floats, b: Floats, c: Floats, d: Floats) -> Sequence[tuple[Floats, Floats]]:
-            return (a, b), (c, d), (a, c), (b, d), (a, d), (b, c)
-
-        ab, cd, ac, bd, ad, bc = (centred(*two) for two in pairs_of(a, b, c, d))
+        ab, cd, ac, bd, ad, bc = inner(self.covariance, *(one[..., 1:] for one in (a, b, c, d)))
         of_people = (ac + a0 * c0) * (bd + b0 * d0) + (ad + a0 * d0) * (bc + b0 * c0) - 2 * known
         of_people = of_people + self.kurtosis * (ab * cd + ac * bd + ad * bc)
         # Coordinates of the release, and what is lost there with the square of the constant.
         at = np.linalg.inv(self.functionals)
         a, b, c, d = (one @ at for one in (a, b, c, d))
         ra0, rb0, rc0, rd0 = (one[..., 0] for one in (a, b, c, d))
-        rab, rcd, rac, rbd, rad, rbc = ((one * other).sum(axis=-1) for one, other in pairs_of(a, b, c, d))
+        rab, rcd, rac, rbd, rad, rbc = inner(np.eye(len(at)), a, b, c, d)
         trace, other_trace = rab - ra0 * rb0, rcd - rc0 * rd0
         of_both = (rac * rbd + rad * rbc) / 2 - ra0 * rb0 * rc0 * rd0
         first = ab + a0 * b0 - constant**2 * ra0 * rb0

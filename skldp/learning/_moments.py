@@ -167,7 +167,7 @@ class _Means(Question[MomentsProtocol]):
         return replace(_PRODUCTS.levels(protocol), power=0.5)
 
     def radius(self, protocol: MomentsProtocol) -> float:
-        noise = protocol._noise_of(protocol.n_features, "means") / math.sqrt(protocol.n_features)
+        noise = self.noise(protocol) / math.sqrt(protocol.n_features)
         return self.levels(protocol).radius_of_moments(noise, _share_of_tail(protocol.n_features))
 
     def learn(self, protocol: MomentsProtocol, task: Task, report: Report) -> None:

@@ -249,14 +249,10 @@ class Protocol(ABC):
         """Return the number of people of all steps of a name."""
         return sum(people for other, people in self._steps if other == name)
 
-    def _noise_of(self, n_outputs: int, name: str) -> float:
-        """Return the noise of the mean over all people of a name, for a radius of 1."""
-        variance = noise_variance(n_outputs, self.epsilon) / max(1, self._people_of(name))
-        return math.sqrt(max(2, n_outputs) * variance)
-
-    def _noise_of_products(self, length: int, name: str) -> float:
-        """Return the noise of the mean products, where it meets a vector, over all people of a name."""
-        return math.sqrt(length * products_variance(length, self.epsilon) / max(1, self._people_of(name)))
+    def _noise_of(self, length: int, name: str, form: str = "linear") -> float:
+        """Return the noise of the mean over all people of a name, of products where it meets a vector; radius 1."""
+        variance = (products_variance if form == "products" else noise_variance)(length, self.epsilon)
+        return math.sqrt(max(2, length) * variance / max(1, self._people_of(name)))
 
     def _share_of_outcome(self, variance: float) -> float:
         """Return the fraction of people who report the outcome's mean, of which one report has this variance.
@@ -390,7 +386,8 @@ class Question(Step[P]):
 
     def noise(self, protocol: P) -> float:
         """Return the noise of the mean, for a radius of 1."""
-        return protocol._noise_of(len(self.functionals(protocol)[0]), self._name)
+        functionals, form = self.functionals(protocol)
+        return protocol._noise_of(len(functionals), self._name, form)
 
     def radius(self, protocol: P) -> float:
         """Return the radius of the vectors, the best one for their mean."""

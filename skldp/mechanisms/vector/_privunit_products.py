@@ -70,9 +70,9 @@ class PrivUnitProducts(RowMechanism):
 
     Notes
     -----
-    The vector :math:`v = (x / R, \sqrt{1 - \|x\|^2 / R^2})` has norm 1 in D = d + 1 dimensions. An axis a is drawn: with
-    probability p uniformly from the two caps :math:`|\langle a, v \rangle| \ge \gamma`, else from the rest. Densities
-    of two vectors differ by a factor of
+    The vector :math:`v = (x / R, \sqrt{1 - \|x\|^2 / R^2})` has norm 1 in D = d + 1 dimensions. An axis a is drawn:
+    with probability p uniformly from the two caps :math:`|\langle a, v \rangle| \ge \gamma`, else from the rest.
+    Densities of two vectors differ by a factor of
 
     .. math:: \frac{p}{1 - p} \cdot \frac{1 - c}{c} = e^\varepsilon
 
