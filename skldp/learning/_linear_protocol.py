@@ -72,10 +72,10 @@ class LinearProtocol(Protocol):
         most = sufficiency(self.n_people, self.n_features, self.epsilon) / self.n_terms
         share = 1.0 if all_products else PRODUCTS_SHARE / (1 + 2 / most)
         people = int(share * left)
-        # The levels of a stage are those of several people. Without a stage, all features keep the common width.
-        n_stages = min(
-            round(PRODUCTS_SHARE * N_COHORTS), int(PREPARATION_SHARE * people / DETECTED), round(share * most)
-        )
+        # Asking once means few questions. The levels of a stage are those of several people. Without a stage, all
+        # features keep the common width.
+        n_most = N_COHORTS if self.kind == "rounds" else round(PRODUCTS_SHARE * N_COHORTS)
+        n_stages = min(n_most, int(PREPARATION_SHARE * people / DETECTED), round(share * most))
         for cohort in split_evenly(people, n_stages or int(all_products)):
             n_levels = int(share_of_levels * cohort)
             steps += [("products_levels", n_levels), ("products", cohort - n_levels)]
