@@ -72,8 +72,7 @@ class LinearProtocol(Protocol):
         most = sufficiency(self.n_people, self.n_features, self.epsilon) / self.n_terms
         share = 1.0 if all_products else PRODUCTS_SHARE / (1 + 2 / most)
         people = int(share * left)
-        # Asking once means few questions. The levels of a stage are those of several people. Without a stage, all
-        # features keep the common width.
+        # Several people report the levels of a stage. Without a stage, all features keep the common width.
         n_most = N_COHORTS if self.kind == "rounds" else round(PRODUCTS_SHARE * N_COHORTS)
         n_stages = min(n_most, int(PREPARATION_SHARE * people / DETECTED), round(share * most))
         for cohort in split_evenly(people, n_stages or int(all_products)):
