@@ -438,7 +438,7 @@ MECHANISMS = {
     },
     "direction": mechanisms.PrivUnit(3, 4.0),
     "ball": PrivUnitBall(3, 4.0, 1.0),
-    "products": PrivUnitProducts(3, 4.0, 1.0),
+    "products": PrivUnitProducts(3, 4.0),
     "scaled": ScaledRows(mechanisms.PrivUnit(3, 4.0), (0.0,) * 3, (1.0,) * 3),
     "metric": mechanisms.MultivariateLaplace(3, 1.0, radius=1.0),
     "projected": ProjectedRelease(RandomProjection(3, 2, 0), 1.0),

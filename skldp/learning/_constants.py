@@ -7,8 +7,8 @@ PREPARATION_SHARE = 0.03
 # Fraction of people for what the main step depends on: products before gradients; levels and means besides products.
 # Less: directions that matter stay hidden. More: the main step loses people.
 PRODUCTS_SHARE = 0.3
-# Cohorts of gradients, and most of products. Fewer: the model at which people report is far from the last one, and
-# collinear columns stay hidden. More: each has more noise.
+# Cohorts of gradients, and at most so many of products. Fewer: the model at which people report is far from the last
+# one, and collinear columns stay hidden. More: each has more noise.
 N_COHORTS = 20
 # Half widths of a column, before it is reported: bounds lie three deviations away. Wrong by a factor of 4: the first
 # radii cost people.

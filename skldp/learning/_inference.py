@@ -45,10 +45,9 @@ class InferenceProtocol(RegressionProtocol):
     @property
     def n_needed_for_errors(self) -> int:
         """Number of people from which errors are estimated."""
-        # The radius may be twice the typical norm of the products.
-        noise = 2 * DETECTED * self.n_terms * noise_of_moments(self.n_terms, self.epsilon, 1)
-        least = max(sum(_N_NEWTON_COHORTS), DETECTED**2 * self.n_terms) / 0.4
-        return math.ceil(max(noise**2 / (0.4 - 5 * PREPARATION_SHARE), least))
+        # The radius may be twice the typical norm of the products, which vary by about their size among people.
+        noise = (2 * self.n_terms * noise_of_moments(self.n_terms, self.epsilon, 1)) ** 2 + 2 * (self.n_terms + 1)
+        return math.ceil(DETECTED**2 * noise / (0.4 - 5 * PREPARATION_SHARE))
 
     @property
     def asks_for_errors(self) -> bool:

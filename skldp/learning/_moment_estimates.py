@@ -7,8 +7,7 @@ import numpy as np
 from scipy import linalg
 
 from skldp._arrays import Floats
-from skldp.learning._tasks import Task
-from skldp.mechanisms.vector._privunit_products import PrivUnitProducts
+from skldp.learning._tasks import Task, products_law
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class ReleasedProducts:
 
         Shapes: `a, b, c, d` (..., k); result (...).
         """
-        law, constant = PrivUnitProducts(len(self.functionals), self.task.epsilon, 1.0), self.functionals[0, 0]
+        law, constant = products_law(len(self.functionals), self.task.epsilon), self.functionals[0, 0]
         isotropic, second_moments, fourth_moments = law.fourth_moments()
         a0, b0, c0, d0 = (one[..., 0] for one in (a, b, c, d))
         known = a0 * b0 * c0 * d0

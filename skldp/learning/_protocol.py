@@ -222,7 +222,8 @@ class Protocol(ABC):
 
     def to_json(self) -> str:
         """Public settings and state."""
-        return json.dumps({"settings": self._settings(), "state": self._state}, sort_keys=True, allow_nan=False)
+        content = {"settings": self._settings(), "plan": self._steps, "state": self._state}
+        return json.dumps(content, sort_keys=True, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -231,6 +232,8 @@ class Protocol(ABC):
             given = read_json(text)
             protocol, state = cls(**given["settings"]), dict(given["state"])
             fits = state.keys() == protocol._state.keys() and state["step"] in range(len(protocol._steps) + 1)
+            # Another version may plan other steps.
+            fits = fits and given["plan"] == [list(one) for one in protocol._steps]
         if not fits:
             raise ValueError(f"A state must be one that {cls.__name__} wrote. Got one of another protocol instead.")
         protocol._state = state

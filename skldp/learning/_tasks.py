@@ -57,9 +57,9 @@ def noise_variance(length: int, epsilon: float) -> float:
 def products_variance(length: int, epsilon: float) -> float:
     """Return the variance of the released products of a vector of norm at most 1, in each orthogonal direction.
 
-    It is the mean of all directions.
+    It is the mean of all directions, and of all vectors of that norm nearly the same; shorter ones have less.
     """
-    return max(_axis(length, epsilon).mean_variance, 1e-12)
+    return max(products_law(length, epsilon).mean_variance, 1e-12)
 
 
 def number_variance(epsilon: float) -> float:
@@ -367,14 +367,14 @@ class Task:
             return levels_mechanism(self.epsilon)
         if self.answer == "number":
             return _scalar(self.epsilon)
-        return (_axis if self.form == "products" else _ball)(self._length, self.epsilon)
+        return (products_law if self.form == "products" else _ball)(self._length, self.epsilon)
 
     @cached_property
     def _integers(self) -> tuple[float, int]:
         """Unit of the integers of a report, for a radius of 1, and the largest one in a release."""
         mechanism = self._mechanism
         if isinstance(mechanism, PrivUnitProducts):
-            return mechanism.step, math.ceil(mechanism.most / mechanism.step) + 1
+            return mechanism.step, math.ceil(mechanism.most / mechanism.step)
         if isinstance(mechanism, PrivUnitBall):
             unit = mechanism.sphere.step
             return unit, math.ceil(mechanism.sphere.scale / unit * (1 + 1e-6)) + 1
@@ -413,8 +413,9 @@ def _ball(length: int, epsilon: float) -> PrivUnitBall:
 
 
 @lru_cache(maxsize=64)
-def _axis(length: int, epsilon: float) -> PrivUnitProducts:
-    return PrivUnitProducts(length, epsilon, 1.0)
+def products_law(length: int, epsilon: float) -> PrivUnitProducts:
+    """Return the mechanism that releases products."""
+    return PrivUnitProducts(length, epsilon)
 
 
 @lru_cache(maxsize=64)

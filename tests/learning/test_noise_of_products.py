@@ -57,7 +57,7 @@ def naive(law, a, b, c, d):
     pairs = [(i, j) for i in range(k) for j in range(i, k)]
     weight = [1.0 if i == j else math.sqrt(2) for i, j in pairs]
     radius = law.task.radius
-    mechanism = PrivUnitProducts(k, law.task.epsilon, 1.0)
+    mechanism = PrivUnitProducts(k, law.task.epsilon)
     isotropic, second, fourth = mechanism.fourth_moments()
     delta = np.eye(k)
 

@@ -308,7 +308,7 @@ def test_whitening_has_as_many_stages_as_noise_and_levels_permit(n, d, epsilon):
 
 def test_noise_of_products_is_what_meets_a_vector():
     protocol = RegressionProtocol(4, 50_000, epsilon=2.0, low=[-1] * 5, high=[1] * 5)
-    people, law = protocol._people_of("products"), PrivUnitProducts(6, 2.0, 1.0)
+    people, law = protocol._people_of("products"), PrivUnitProducts(6, 2.0)
     # The mean over all people of a name: a number of each of six directions.
     assert protocol._noise_of(6, "products", "products") ** 2 == pytest.approx(6 * law.mean_variance / people)
 

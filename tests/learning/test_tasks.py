@@ -149,7 +149,7 @@ def test_reports_are_the_same_to_the_bit_in_any_order(form, answer, epsilon):
 
 
 def test_a_report_is_the_sum_of_what_each_released():
-    asked, law = task("products"), PrivUnitProducts(3, 2.0, 1.0)
+    asked, law = task("products"), PrivUnitProducts(3, 2.0)
     key = b"k" * 32
     report = asked.release(X, Y, Noise(key, secure=False))
     stream = Noise(key, secure=False).split([slice(None)])[0]

@@ -26,14 +26,14 @@ def axes_of(mechanism, rows):
     k = mechanism.n_features
     i, j = np.triu_indices(k)
     matrices = np.zeros((len(rows), k, k))
-    matrices[:, i, j] = matrices[:, j, i] = rows / mechanism.radius**2 / np.where(i == j, 1, math.sqrt(2))
+    matrices[:, i, j] = matrices[:, j, i] = rows / np.where(i == j, 1, math.sqrt(2))
     return matrices * mechanism.slope + (1 - mechanism.mean_square) / k * np.eye(k)
 
 
 @pytest.mark.parametrize("d", DIMENSIONS)
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_density_ratio_is_e_to_the_epsilon_to_nine_digits_and_never_more(d, epsilon):
-    mechanism = PrivUnitProducts(d, epsilon, 1.0)
+    mechanism = PrivUnitProducts(d, epsilon)
     t, c = mechanism.cap_threshold, Fraction(2 * cap_probability(mechanism.height, d + 1))
     ratio = Fraction(t, 2**64 - t) * (1 - c) / c
     if epsilon >= 0.05:
@@ -56,18 +56,18 @@ def test_the_caps_have_the_least_variance(d, epsilon):
         return (1 / (d + 1) + more * 2 * density * inside) / (1 + more * c)
 
     best = optimize.minimize_scalar(lambda gamma: -square(gamma), bounds=(1e-6, 1 - 1e-9), method="bounded")
-    mechanism = PrivUnitProducts(d, epsilon, 1.0)
+    mechanism = PrivUnitProducts(d, epsilon)
     assert mechanism.mean_square == pytest.approx(-best.fun, rel=1e-6)
     assert (1 - mechanism.height) ** 2 == pytest.approx(mechanism.mean_square, rel=1e-6)
 
 
 @pytest.mark.parametrize(("d", "epsilon"), [(2, 0.5), (4, 2.0), (16, 1.0), (30, 5.0)])
 def test_law_of_the_axis_along_the_input(d, epsilon):
-    mechanism, n = PrivUnitProducts(d, epsilon, 2.0), 20_000
+    mechanism, n = PrivUnitProducts(d, epsilon), 20_000
     row = np.random.default_rng(d).normal(size=d)
-    # At the radius, the lifted vector has no further number.
-    row *= 2.0 / np.linalg.norm(row)
-    squares = np.einsum("i,nij,j->n", row / 2, axes_of(mechanism, released(mechanism, row, n)), row / 2)
+    # The lifted vector of norm 1 has no further number.
+    row /= np.linalg.norm(row)
+    squares = np.einsum("i,nij,j->n", row, axes_of(mechanism, released(mechanism, row, n)), row)
     p, c, edge = mechanism.cap_threshold / 2**64, mechanism.cap_probability, (1 - mechanism.height) ** 2
     assert binomial_pvalue((squares >= edge).sum(), n, p) > THRESHOLD
 
@@ -79,7 +79,7 @@ def test_law_of_the_axis_along_the_input(d, epsilon):
 
 
 def test_the_axis_is_uniform_across_the_input():
-    mechanism = PrivUnitProducts(4, 1.5, 1.0)
+    mechanism = PrivUnitProducts(4, 1.5)
     row, other = np.array([0.6, 0.8, 0, 0]), np.array([0.8, -0.6, 0, 0])
     axes = axes_of(mechanism, released(mechanism, row, 20_000))
     along, across = (np.einsum("i,nij,j->n", one, axes, one) for one in (row, other))
@@ -90,10 +90,10 @@ def test_the_axis_is_uniform_across_the_input():
 @pytest.mark.few(1)
 @pytest.mark.parametrize("length", [0.0, 0.3, 1.0, 7.0])
 @pytest.mark.parametrize(("d", "epsilon"), [(1, 1.0), (3, 0.5), (5, 6.0)])
-def test_unbiased_within_the_radius(d, epsilon, length):
-    mechanism, n = PrivUnitProducts(d, epsilon, 2.0), 40_000
+def test_unbiased_up_to_norm_1(d, epsilon, length):
+    mechanism, n = PrivUnitProducts(d, epsilon), 40_000
     row = np.random.default_rng(d).normal(size=d)
-    row *= 2.0 * length / np.linalg.norm(row)
+    row *= length / np.linalg.norm(row)
     rows = released(mechanism, row, n)
     i, j = np.triu_indices(d)
     expected = (row[i] * row[j] * np.where(i == j, 1, math.sqrt(2))) / max(1.0, length) ** 2
@@ -105,7 +105,7 @@ def test_unbiased_within_the_radius(d, epsilon, length):
 @pytest.mark.few(1)
 @pytest.mark.parametrize(("d", "epsilon"), [(1, 1.0), (3, 2.0), (6, 8.0)])
 def test_the_fourth_moments_are_those_of_what_is_released(d, epsilon):
-    mechanism, n, rng = PrivUnitProducts(d, epsilon, 1.0), 100_000, np.random.default_rng(d)
+    mechanism, n, rng = PrivUnitProducts(d, epsilon), 100_000, np.random.default_rng(d)
     row = rng.normal(size=d)
     row *= 0.7 / np.linalg.norm(row)
     S, T = (one + one.T for one in rng.normal(size=(2, d, d)))
@@ -121,7 +121,7 @@ def test_the_fourth_moments_are_those_of_what_is_released(d, epsilon):
 @pytest.mark.parametrize("d", [1, 2, 10, 50])
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 8.0])
 def test_the_total_variance_is_that_of_the_matrix(d, epsilon):
-    mechanism = PrivUnitProducts(d, epsilon, 1.0)
+    mechanism = PrivUnitProducts(d, epsilon)
     first, second, third = mechanism.fourth_moments()
     n = d + 1
     # E|a|^4 = 1: the sum over S = T of an orthonormal basis of symmetric matrices.
@@ -135,24 +135,32 @@ def test_the_total_variance_is_that_of_the_matrix(d, epsilon):
 def test_products_have_less_variance_than_as_a_vector(epsilon, ratio):
     # The ratios of the docstring, for 11 numbers.
     as_vector = PrivUnit(66 + 1, epsilon).second_moments()[1]
-    assert as_vector / PrivUnitProducts(11, epsilon, 1.0).mean_variance == pytest.approx(ratio, abs=0.06)
+    assert as_vector / PrivUnitProducts(11, epsilon).mean_variance == pytest.approx(ratio, abs=0.06)
 
 
 def test_a_release_is_on_the_public_grid():
-    mechanism = PrivUnitProducts(3, 2.0, 1.0)
+    mechanism = PrivUnitProducts(3, 2.0)
     rows = released(mechanism, [0.2, 0.1, -0.4], 1_000) / mechanism.step
     np.testing.assert_array_equal(rows, np.rint(rows))
-    assert np.abs(rows).max() * mechanism.step <= mechanism.most
+
+
+@pytest.mark.parametrize("d", [1, 2, 10, 100])
+@pytest.mark.parametrize("epsilon", [0.1, 2.0, 8.0, 150.0])
+def test_no_release_is_beyond_the_bound(d, epsilon):
+    mechanism = PrivUnitProducts(d, epsilon)
+    shift = (1 - mechanism.mean_square) / d
+    # Squares of an axis lie between 0 and 1, and sqrt(2) times other products are at most the root of 1/2.
+    largest = max(1 - shift, math.sqrt(0.5) * (d > 1), shift) / mechanism.slope
+    assert largest <= mechanism.most < 2.01 * largest
 
 
 @pytest.mark.parametrize(
     ("settings", "rule"),
     [
-        ((0, 1.0, 1.0), "dimension"),
-        ((3, 0.0, 1.0), "epsilon"),
-        ((3, 1e-9, 1.0), "epsilon must be at least"),
-        ((3, 1.0, 0.0), "radius"),
-        ((3, 1.0, math.inf), "radius"),
+        ((0, 1.0), "dimension"),
+        ((3, 0.0), "epsilon"),
+        ((3, 1e-9), "epsilon must be at least"),
+        ((3, math.nan), "epsilon"),
     ],
 )
 def test_settings_out_of_range_are_refused(settings, rule):
