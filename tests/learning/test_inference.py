@@ -203,6 +203,7 @@ def test_with_too_few_people_all_learn_the_model():
     # No cohort of gradients is empty, however large epsilon is.
     least = protocol(epsilon=60.0).n_needed_for_errors
     assert min(people for name, people in protocol(n=least, epsilon=60.0)._steps if name == "second") >= 1
+    assert not protocol(n=least - 1, epsilon=60.0).asks_for_errors
 
 
 @pytest.mark.few(1)
@@ -217,7 +218,6 @@ def test_people_are_enough_for_the_sampling_of_products(d, epsilon):
         simulate(learnt, X, 0.3 * X[:, 0] + 0.1 * rng.standard_normal(needed), seeded(seed))
         n_refused += bool(learnt.refusal)
     assert n_refused <= 2
-    assert not protocol(n=least - 1, epsilon=60.0).asks_for_errors
 
 
 def test_features_that_cannot_be_told_apart_have_no_intervals_and_are_named():
