@@ -49,7 +49,7 @@ class PrivateMoments(ProtocolEstimator):
     covariance_error_ : ndarray of shape (n_features, n_features)
         Standard errors of `raw_covariance_`, likewise.
     undetected_share_ : float
-        Share of people far outside the rest who may go unseen. Errors hold if there are fewer.
+        Share of people far outside the rest who may go unseen. Errors do not count those beyond twice the radius.
     protocol_ : MomentsProtocol
         Its public state at the end, with the task that stays open.
     privacy_guarantee_ : PrivacyGuarantee

@@ -12,7 +12,7 @@ from skldp.learning._posterior import Moments, combine_moments, positive_means
 from skldp.learning._protocol import Question, by_name, split_evenly
 from skldp.learning._regression import RegressionProtocol
 from skldp.learning._reports import Report
-from skldp.learning._tasks import Task, noise_variance, products_variance
+from skldp.learning._tasks import Task, noise_variance
 from skldp.learning._uncertainty import Estimate, inverse_where_known, newton_steps, semicircle
 
 # Cohorts of the two Newton steps, whose scatter is their error.
@@ -208,4 +208,4 @@ InferenceProtocol.steps = RegressionProtocol.steps | {
 def noise_of_moments(n_terms: int, epsilon: float, n_people: int) -> float:
     """Return the largest eigenvalue of the noise of the mean of products, for a radius of 1."""
     # An entry's variance is v on the diagonal and v / 2 off it.
-    return math.sqrt(2 * (n_terms + 1) * products_variance(n_terms, epsilon) / n_people)
+    return math.sqrt(2 * (n_terms + 1) * noise_variance(n_terms, epsilon, "products") / n_people)

@@ -102,6 +102,12 @@ class NormLevels:
         variances = n_levels * self.error**2 + np.maximum(expected, 1 / self.n_people) / self.n_people
         return np.asarray(np.sqrt(variances))
 
+    @cached_property
+    def _hidden(self) -> Floats:
+        """Expected shares of people whom noise may hide beside the reference."""
+        reference = self._weights @ _references(self.degrees)
+        return positive_means(self.shares - reference, self._errors(reference, 1))
+
     @property
     def scale(self) -> float:
         """Root mean square of the norms."""
@@ -111,9 +117,8 @@ class NormLevels:
     @property
     def scale_with_hidden(self) -> float:
         """Root mean square of the norms; people whom noise may hide make it as large as expected, at most."""
-        reference = self._weights @ _references(self.degrees)
-        hidden = positive_means(self.shares - reference, self._errors(reference, 1))
-        return max(self.scale, min(float(np.hypot(self.scale, np.sqrt(hidden @ self._levels**2))), self.expected))
+        hidden = float(np.sqrt(self._hidden @ self._levels**2))
+        return max(self.scale, min(float(np.hypot(self.scale, hidden)), self.expected))
 
     @property
     def detectable(self) -> float:
@@ -137,6 +142,11 @@ class NormLevels:
         beyond = np.maximum(self._levels - radius, 0)
         shares, excess = self._distribution
         return float(np.hypot(of_reference * (beyond @ shares), beyond @ excess))
+
+    def bias_with_hidden(self, radius: float, of_reference: float) -> float:
+        """Bound of the bias if people whom noise may hide are up to twice as far away as the radius."""
+        near = (self._levels > radius) & (self._levels <= 2 * radius)
+        return float(np.hypot(self.bias(radius, of_reference), self._hidden[near] @ (self._levels[near] - radius)))
 
     def radius_of_gradients(self, noise: float) -> float:
         """Return the best radius of gradients for the noise that a radius of 1 has."""

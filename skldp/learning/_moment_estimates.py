@@ -40,20 +40,19 @@ class ReleasedProducts:
 
         Shapes: `a, b, c, d` (..., k); result (...).
         """
-        law, constant = products_law(len(self.functionals), self.task.epsilon), self.functionals[0, 0]
+        law, radius = products_law(len(self.functionals), self.task.epsilon), self.task.radius
         isotropic, second_moments, fourth_moments = law.fourth_moments()
         a0, b0, c0, d0 = (one[..., 0] for one in (a, b, c, d))
-        known = a0 * b0 * c0 * d0
 
         def inner(matrix: Floats, *four: Floats) -> list[Floats]:
             a, b, c, d = four
             return [((x @ matrix) * y).sum(axis=-1) for x, y in ((a, b), (c, d), (a, c), (b, d), (a, d), (b, c))]
 
         ab, cd, ac, bd, ad, bc = inner(self.covariance, *(one[..., 1:] for one in (a, b, c, d)))
-        of_people = (ac + a0 * c0) * (bd + b0 * d0) + (ad + a0 * d0) * (bc + b0 * c0) - 2 * known
+        of_people = (ac + a0 * c0) * (bd + b0 * d0) + (ad + a0 * d0) * (bc + b0 * c0) - 2 * a0 * b0 * c0 * d0
         of_people = of_people + self.kurtosis * (ab * cd + ac * bd + ad * bc)
         # Coordinates of the release, and what is lost there with the square of the constant.
-        at = np.linalg.inv(self.functionals)
+        at, constant = np.linalg.inv(self.functionals), self.functionals[0, 0]
         a, b, c, d = (one @ at for one in (a, b, c, d))
         ra0, rb0, rc0, rd0 = (one[..., 0] for one in (a, b, c, d))
         rab, rcd, rac, rbd, rad, rbc = inner(np.eye(len(at)), a, b, c, d)
@@ -64,7 +63,6 @@ class ReleasedProducts:
         through = rbc * (ad + a0 * d0) + rbd * (ac + a0 * c0) + rac * (bd + b0 * d0) + rad * (bc + b0 * c0)
         through = through / 4 - constant / 2 * (rc0 * rd0 * (ra0 * b0 + rb0 * a0) + ra0 * rb0 * (rc0 * d0 + rd0 * c0))
         through = through + constant**2 * ra0 * rb0 * rc0 * rd0
-        radius = self.task.radius
         total = isotropic * radius**2 * (trace * other_trace + 2 * of_both)
         total = total + second_moments * radius * (trace * second + other_trace * first + 4 * through)
         total = total + fourth_moments * (of_people + first * second)

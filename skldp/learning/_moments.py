@@ -14,7 +14,7 @@ from skldp.learning._moment_estimates import MomentEstimates, ReleasedProducts
 from skldp.learning._posterior import positive_part, with_least_eigenvalues
 from skldp.learning._protocol import Question, by_name, n_people_to_detect, split_evenly, sufficiency
 from skldp.learning._reports import Report
-from skldp.learning._tasks import Task, products_variance
+from skldp.learning._tasks import Task, noise_variance
 from skldp.learning._vectors import n_products, symmetric_matrix
 
 
@@ -84,7 +84,7 @@ class MomentsProtocol(LinearProtocol):
     @property
     def n_needed(self) -> int:
         """Number of people from which products are reported."""
-        noise = products_variance(self.n_terms, self.epsilon)
+        noise = noise_variance(self.n_terms, self.epsilon, "products")
         return n_people_to_detect(n_products(self.n_terms), 1 / self.n_terms, noise)
 
     @property
@@ -112,7 +112,7 @@ class MomentsProtocol(LinearProtocol):
         covariance = back @ positive_part(raw, error * math.sqrt((k + 1) / 2)) @ back.T
         # Spread of a squared norm beyond that of a normal law.
         kurtosis = max(0.0, levels.kurtosis * k / (k + 2) - 1)
-        cut = levels.bias(task.radius, _share_of_tail(k)) / error
+        cut = levels.bias_with_hidden(task.radius, _share_of_tail(k)) / error
         law = ReleasedProducts(task, report.n_people, functionals, covariance, kurtosis, cut)
         of_location = (1 - weight) ** 2 * law.covariances_of_means()
         of_location += weight**2 * (most_alone * back @ back.T + covariance / n_alone)
@@ -172,8 +172,9 @@ class _Means(Question[MomentsProtocol]):
 
     def learn(self, protocol: MomentsProtocol, task: Task, report: Report) -> None:
         noise, levels = task.standard_error(report.n_people) ** 2, self.levels(protocol)
-        means, tail = task.mean(report)[: protocol.n_features].tolist(), _share_of_tail(protocol.n_features)
-        usual, most = (noise + levels.bias(task.radius, share) ** 2 for share in (USUAL_BIAS, tail))
+        usual = noise + levels.bias(task.radius, USUAL_BIAS) ** 2
+        most = noise + levels.bias_with_hidden(task.radius, _share_of_tail(protocol.n_features)) ** 2
+        means = task.mean(report)[: protocol.n_features].tolist()
         protocol._state["means"] = [means, usual, most, report.n_people]
 
 

@@ -16,7 +16,7 @@ from skldp.domains._domain import Box
 from skldp.learning._constants import DETECTED, PREPARATION_SHARE
 from skldp.learning._levels import NormLevels, pooled
 from skldp.learning._reports import Report
-from skldp.learning._tasks import N_LEVELS, Task, levels_error, noise_variance, products_variance
+from skldp.learning._tasks import N_LEVELS, Task, levels_error, noise_variance
 from skldp.learning._vectors import contrasts
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 
@@ -231,9 +231,9 @@ class Protocol(ABC):
         with parsing(f"A state of {cls.__name__}"):
             given = read_json(text)
             protocol, state = cls(**given["settings"]), dict(given["state"])
-            fits = state.keys() == protocol._state.keys() and state["step"] in range(len(protocol._steps) + 1)
-            # Another version may plan other steps.
-            fits = fits and given["plan"] == [list(one) for one in protocol._steps]
+            plan = [list(one) for one in protocol._steps]
+            fits = (state.keys(), given["plan"]) == (protocol._state.keys(), plan)
+            fits = fits and state["step"] in range(len(plan) + 1)
         if not fits:
             raise ValueError(f"A state must be one that {cls.__name__} wrote. Got one of another protocol instead.")
         protocol._state = state
@@ -254,8 +254,8 @@ class Protocol(ABC):
 
     def _noise_of(self, length: int, name: str, form: str = "linear") -> float:
         """Return the noise of the mean over all people of a name, of products where it meets a vector; radius 1."""
-        variance = (products_variance if form == "products" else noise_variance)(length, self.epsilon)
-        return math.sqrt(max(2, length) * variance / max(1, self._people_of(name)))
+        variance = noise_variance(length, self.epsilon, form) / max(1, self._people_of(name))
+        return math.sqrt(max(2, length) * variance)
 
     def _share_of_outcome(self, variance: float) -> float:
         """Return the fraction of people who report the outcome's mean, of which one report has this variance.

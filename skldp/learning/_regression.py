@@ -9,12 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._arrays import Floats
-from skldp.learning._constants import (
-    DETECTED,
-    EXPECTED_DEVIATION,
-    N_COHORTS,
-    PREPARATION_SHARE,
-)
+from skldp.learning._constants import DETECTED, EXPECTED_DEVIATION, N_COHORTS, PREPARATION_SHARE
 from skldp.learning._linear_protocol import STEPS_OF_FEATURES, LinearProtocol, Products
 from skldp.learning._posterior import Gradients, posterior
 from skldp.learning._protocol import Question, by_name, split_evenly

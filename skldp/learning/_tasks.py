@@ -48,18 +48,15 @@ _CELLS = 1 << 18
 
 
 @lru_cache(maxsize=64)
-def noise_variance(length: int, epsilon: float) -> float:
-    """Return the variance of a released vector of norm at most 1, in each orthogonal direction."""
+def noise_variance(length: int, epsilon: float, form: str = "linear") -> float:
+    """Return the variance of a released vector of norm at most 1, in each orthogonal direction.
+
+    For the form ``"products"`` of the products of a vector, in the mean of all directions: shorter vectors have less.
+    """
+    if form == "products":
+        return max(products_law(length, epsilon).mean_variance, 1e-12)
     # PrivUnit needs d >= 2.
     return max(_ball(max(2, length), epsilon).second_moments()[1], 1e-12)
-
-
-def products_variance(length: int, epsilon: float) -> float:
-    """Return the variance of the released products of a vector of norm at most 1, in each orthogonal direction.
-
-    It is the mean of all directions, and of all vectors of that norm nearly the same; shorter ones have less.
-    """
-    return max(products_law(length, epsilon).mean_variance, 1e-12)
 
 
 def number_variance(epsilon: float) -> float:
@@ -92,10 +89,10 @@ class Task:
         Declared bounds of every feature and, last, of the target, at least 1e-30 apart. What lies outside is moved to
         the nearest bound, and the bounds are mapped to -1 and 1: that is the record z.
     form : {"linear", "products", "gradient", "class_gradient"}
-        What is made of the vector :math:`u = A (1, z)`: itself; the products of all pairs
-        of them, those of two different ones times :math:`\sqrt 2`, so that their norm is :math:`\|u\|^2`; all but
-        its last number times the last; or all but its last K, times each of K - 1 contrasts of what the record's
-        class, which is its target, differs by from the probabilities whose logits the last K are.
+        What is made of the vector :math:`u = A (1, z)`: itself; the products of all pairs of its numbers, those of two
+        different ones times :math:`\sqrt 2`, so that their norm is :math:`\|u\|^2`; all but its last number times the
+        last; or all but its last K, times each of K - 1 contrasts of what the record's class, which is its target,
+        differs by from the probabilities whose logits the last K are.
     matrix : tuple of tuple of float
         A, of as many columns as the record has numbers, and one.
     answer : {"vector", "number", "levels"}
@@ -324,8 +321,7 @@ class Task:
         """Return the error of each number of the mean: across a vector, largest of a number, least of a share."""
         check_integer("n_people", n_people, least=1)
         if self.answer == "vector":
-            law = products_variance if self.form == "products" else noise_variance
-            return self.radius * math.sqrt(law(self._length, self.epsilon) / n_people)
+            return self.radius * math.sqrt(noise_variance(self._length, self.epsilon, self.form) / n_people)
         if self.answer == "levels":
             return levels_error(self.epsilon, n_people)
         return self.radius * math.sqrt(number_variance(self.epsilon) / n_people)

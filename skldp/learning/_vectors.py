@@ -7,8 +7,6 @@ from scipy import linalg, special
 
 from skldp._arrays import Floats
 
-_OFF_DIAGONAL = math.sqrt(2)
-
 
 def n_products(k: int) -> int:
     """Return the number of distinct products of the numbers of a vector of length k."""
@@ -22,7 +20,7 @@ def symmetric_matrix(products: Floats, k: int) -> Floats:
     """
     matrix = np.zeros((k, k))
     i, j = np.triu_indices(k)
-    matrix[i, j] = matrix[j, i] = products / np.where(i == j, 1.0, _OFF_DIAGONAL)
+    matrix[i, j] = matrix[j, i] = products / np.where(i == j, 1.0, math.sqrt(2))
     return matrix
 
 

@@ -10,6 +10,8 @@ import pytest
 from skldp.laws._odds import TWO_64
 from skldp.learning import Report, Task
 from skldp.learning._levels import NormLevels, pooled, shares_of_levels
+from skldp.learning._levels import _references as references
+from skldp.learning._posterior import positive_means
 from skldp.learning._tasks import N_LEVELS, levels_error, levels_mechanism
 from skldp.mechanisms import Noise
 
@@ -223,3 +225,15 @@ def test_a_tail_on_neighbouring_levels_is_seen_below_many_empty_ones():
     levels = NormLevels(top, shares_of_levels(norms, top), 0.002, 20_000, 4.0)
     # From the top down, nine levels of noise would hide two in a hundred.
     assert levels.bias(12.0, of_reference=0) == pytest.approx(0.02 * (45 - 12), rel=0.1)
+
+
+def test_people_whom_noise_may_hide_count_up_to_twice_the_radius():
+    norms = np.abs(np.random.default_rng(0).standard_normal(20_000)) / 20
+    levels = told(norms, 1.0)
+    radius = 0.2
+    reference = levels._weights @ references(1)
+    hidden = positive_means(levels.shares - reference, levels._errors(reference, 1))
+    # Of the levels 1, 1/2, 1/4, ... one lies between the radius and twice the radius.
+    expected = math.hypot(levels.bias(radius, 0.5), hidden[2] * 0.05)
+    assert levels.bias_with_hidden(radius, 0.5) == pytest.approx(expected)
+    assert levels.bias_with_hidden(radius, 0.5) > levels.bias(radius, 0.5)

@@ -168,6 +168,10 @@ def test_goes_on_from_its_document_to_the_bit(kind):
         assert broken.next(Report.from_json(report.to_json())) == task
     assert json.loads(broken.to_json()) == json.loads(straight.to_json())
     np.testing.assert_array_equal(broken.coefficients, straight.coefficients)
+    other = json.loads(broken.to_json())
+    other["plan"][0][1] += 1
+    with pytest.raises(ValueError, match="of another protocol"):
+        RegressionProtocol.from_json(json.dumps(other))
 
 
 def test_more_people_in_any_order_are_the_same_to_the_bit():

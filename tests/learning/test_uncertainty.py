@@ -8,7 +8,7 @@ from scipy import stats
 
 from skldp.learning import _uncertainty as module
 from skldp.learning._inference import noise_of_moments
-from skldp.learning._tasks import products_variance
+from skldp.learning._tasks import noise_variance
 from skldp.learning._uncertainty import Estimate
 
 RNG = np.random.default_rng(0)
@@ -130,7 +130,7 @@ def test_the_edge_is_that_of_noises_eigenvalues():
     noise = upper + np.triu(upper, 1).T
     assert module.semicircle(variances) == pytest.approx(np.linalg.eigvalsh(noise)[-1], rel=0.05)
     # The mean of so many products has that noise, for a radius of one over its standard error.
-    error = math.sqrt(products_variance(k, 1.0) / 50)
+    error = math.sqrt(noise_variance(k, 1.0, "products") / 50)
     assert noise_of_moments(k, 1.0, 50) / error == pytest.approx(module.semicircle(variances))
 
 
