@@ -117,6 +117,7 @@ class PrivUnitProducts(RowMechanism):
         check_positive("epsilon", self.epsilon)
         if self.epsilon < MIN_EPSILON:
             raise ValueError(f"epsilon must be at least {MIN_EPSILON} for PrivUnitProducts; got {self.epsilon!r}.")
+        # D in the notes.
         d, fall = self.n_features + 1, math.exp(-min(float(self.epsilon), MAX_EPSILON))
 
         def excess(height: float) -> float:
@@ -189,7 +190,7 @@ class PrivUnitProducts(RowMechanism):
         released = self._products(axes)
         released[:, self._squares] -= (1 - self.mean_square) / self.n_features
         released /= self.slope * self.step
-        # The axis keeps its low bits from the release, which is rounded to a grid that no input changes.
+        # Rounding to a grid that no input changes removes the low bits of the axis.
         np.copyto(out, round_steps(released, self.step), casting="same_kind")
 
     def _coordinates(self, noise: Noise, n: int) -> Floats:
