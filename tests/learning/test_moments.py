@@ -325,8 +325,8 @@ def test_intervals_cover(epsilon):
     covered = np.mean(hits, axis=0)
     assert (covered > 0.905).all()
     assert (stats.binom.sf(np.sum(hits, axis=0) - 1, 400, 0.975) > 1e-6).all()
-    # At epsilon 1 the bound of the bias is about as large as the noise.
-    assert covered.mean() < (0.985 if epsilon > 2 else 0.997)
+    # People whom noise may hide count as well: at epsilon 1 their bias is as large as the noise.
+    assert covered.mean() < (0.99 if epsilon > 2 else 0.9995)
 
 
 @pytest.mark.few(2)
