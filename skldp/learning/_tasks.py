@@ -354,7 +354,7 @@ class Task:
 
     @property
     def _n_numbers(self) -> int:
-        """Number of numbers that the task is about."""
+        """Length of the vector, or number of the products, that the task is about."""
         return n_products(self._length) if self.form == "products" else self._length
 
     @cached_property

@@ -9,9 +9,10 @@ from laws import THRESHOLD, binomial_pvalue, ks_pvalue
 from scipy import integrate, optimize, special, stats
 
 from skldp.mechanisms._noise import Noise
+from skldp.mechanisms._rows import Workspace
 from skldp.mechanisms.vector import _multivariate_laplace as sphere
 from skldp.mechanisms.vector._multivariate_laplace import cap_probability
-from skldp.mechanisms.vector._privunit import PrivUnit, PrivUnitBall
+from skldp.mechanisms.vector._privunit import PrivUnit, PrivUnitBall, lift
 
 DIMENSIONS = [2, 3, 5, 64, 384, 100_000]
 EPSILONS = [0.05, 0.5, 1.0, 5.0, 23.0, 50.0]
@@ -156,6 +157,11 @@ def test_a_row_a_hair_above_the_radius_is_released_as_one_at_the_radius():
     wide = ball.release(rows.astype(float), noise(9))
     # The lifted coordinate is at most the root of what one is short of the radius.
     np.testing.assert_allclose(released.rows, wide.rows, atol=2e-3 * ball.sphere.scale)
+
+
+def test_the_lift_of_a_row_a_hair_above_the_radius_has_norm_1():
+    lifted = lift(np.array([[3.0 + 1e-12, 0.0], [3.0, 0.0], [0.0, 1.5]]), 3.0, Workspace())
+    np.testing.assert_allclose(lifted, [[1, 0, 0], [1, 0, 0], [0, 0.5, math.sqrt(0.75)]], rtol=0, atol=1e-15)
 
 
 def test_log_likelihood_is_the_density_that_is_sampled():

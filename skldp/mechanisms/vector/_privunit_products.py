@@ -176,7 +176,7 @@ class PrivUnitProducts(RowMechanism):
         d, c, p, gamma = self.n_features + 1, self.cap_probability, self.cap_threshold / 2.0**64, 1 - self.height
         inside = gamma**3 * math.exp(log_mean_density(self.height, d)) + 3 / d * square_within(self.height, d + 2)
         fourth = p / c * 2 * inside + (1 - p) / (1 - c) * (3 / (d * (d + 2)) - 2 * inside)
-        # Of coordinates across v alone, and of two across it and two along it.
+        # E[w_i^2 w_j^2] and E[<a, v>^2 w_i^2], with the coordinates w across v.
         across = max(0.0, 1 - 2 * self.mean_square + fourth) / ((d - 1) * (d + 1))
         both = max(0.0, self.mean_square - fourth) / (d - 1)
         return across, both - across, fourth - 6 * both + 3 * across
