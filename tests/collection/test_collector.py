@@ -557,18 +557,15 @@ def test_a_page_has_the_exact_intervals_of_jointly_released_signs():
     columns, rng = tuple(NumberColumn(name, 0, 10) for name in "abc"), np.random.default_rng(7)
     policy = Policy("a test", (NumbersField("abc", columns, DuchiVector(2.0, 3).integer_law),))
     made = Collector(policy)
-    for _ in range(12):
-        made.add(policy.vector({"a": 10, "b": 5, "c": 0}, rng.bytes(8 * 50)))
+    for _ in range(300):
+        made.add(policy.vector({"a": 7, "b": 5, "c": 3}, rng.bytes(8 * 50)))
     (largest,) = {abs(one) for one in made.policy.fields[0].law.values(0)}
     signs = np.array([policy.fields[0].law.values(int(one)) for one in made._answers["abc"]]) > 0
     for one, name, n_positive in zip(made._group_means(policy.fields[0]), "abc", signs.sum(axis=0), strict=True):
         wanted = made.mean(name)
         assert (one.low, one.high) == (pytest.approx(wanted.low), pytest.approx(wanted.high))
-        # Clopper and Pearson's interval of a number of signs ends at the largest answers.
-        exact = np.array(binomtest(int(n_positive), 600).proportion_ci(0.95, "exact"))
+        exact = np.array(binomtest(int(n_positive), 300).proportion_ci(0.95, "exact"))
         assert [one.low[0], one.high[0]] == pytest.approx(5 + 5 * largest * (2 * exact - 1))
-        assert (5 - 5 * largest <= one.low).all()
-        assert (one.high <= 5 + 5 * largest).all()
 
 
 @pytest.mark.parametrize("show", ["page", "to_frame"])
