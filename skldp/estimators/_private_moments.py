@@ -44,8 +44,7 @@ class PrivateMoments(ProtocolEstimator):
     raw_covariance_ : ndarray of shape (n_features, n_features)
         Unbiased but for clipping. Noise may cause negative eigenvalues.
     location_error_ : ndarray of shape (n_features,)
-        Standard errors of `location_`: noise, sampling of people, and the bound of the bias of clipping. NaN if there
-        are too few people for products.
+        Standard errors of `location_`: noise, sampling of people, and the bound of the bias of clipping.
     covariance_error_ : ndarray of shape (n_features, n_features)
         Standard errors of `raw_covariance_`, likewise.
     undetected_share_ : float
@@ -65,7 +64,7 @@ class PrivateMoments(ProtocolEstimator):
     Warns
     -----
     TooFewPeopleWarning
-        If there are too few people for products. `covariance_` then has equal variances in units of the bounds.
+        If there are so few people that covariances are hardly more than noise.
     OutOfDomainWarning
         Reports the number of values that were moved into the bounds.
 
@@ -99,7 +98,7 @@ class PrivateMoments(ProtocolEstimator):
     True
     """
 
-    _without_features = "no more than the means and one spread are"
+    _without_features = "covariances are noise"
 
     def __init__(
         self, epsilon: float = 1.0, *, bounds: Any = (-1, 1), seed: Any = None, n_jobs: int | None = None

@@ -173,20 +173,24 @@ class ClassificationProtocol(LinearProtocol):
         state["asked_at"] = (turned @ found.mean_if_any @ rows).tolist()
 
     def _prior(self, turned: Floats, rows: Floats) -> tuple[Floats, Floats]:
-        """Return the variances of the prior of the contrasts, known ones and those of an unknown scale.
+        """Return the known variances of the prior, and covariances of unknown scale, as ``posterior`` takes them.
 
-        Shapes: turned (n_classes - 1, n_classes - 1), the contrasts; rows (n_terms, n_terms), the whitened terms; both
-        results (n_classes - 1, n_terms). Noise may hide people far from the rest: the log odds at the bounds count as
-        well as those of the reported moments. Without slopes the constant is the logarithm of the shares; with slopes
-        it differs.
+        Shapes: turned (n_classes - 1, n_classes - 1), the contrasts; rows (n_terms, n_terms), the whitened terms.
+        Slopes of the whitened terms are alike, or those of the columns, where rare ones count little. Noise may hide
+        people far from the rest: the log odds at the bounds count as well as those of the reported moments. Without
+        slopes the constant is the logarithm of the shares; with slopes it differs.
         """
-        state = self._state
-        known = np.zeros((self.n_classes - 1, self.n_terms))
-        squares = (rows[:, 1:] ** 2).mean(axis=1)
-        unknown = known + LOG_ODDS / (self.n_terms + squares)
+        state, n_outcomes = self._state, self.n_classes - 1
+        known, unknown = np.zeros((n_outcomes, self.n_terms)), []
         known[:, 0] = np.diag(turned.T @ np.array(state["shares_error"]) @ turned) / rows[0, 0] ** 2
-        unknown[:, 0] = LOG_ODDS * (1 + min(1.0, state["center_error"] / state["width"] ** 2)) / rows[0, 0] ** 2
-        return known, unknown
+        back = np.linalg.inv(rows[1:, 1:])
+        for functionals in (rows[1:, 1:], np.eye(self.n_features) / state["width"]):
+            variances = LOG_ODDS / (self.n_terms + (functionals**2).mean(axis=1))
+            alike = np.zeros((self.n_terms, self.n_terms))
+            alike[0, 0] = LOG_ODDS * (1 + min(1.0, state["center_error"] / state["width"] ** 2)) / rows[0, 0] ** 2
+            alike[1:, 1:] = (functionals @ back).T * variances @ functionals @ back
+            unknown.append([alike] * n_outcomes)
+        return known, np.array(unknown)
 
 
 class _Shares(Shares[ClassificationProtocol]):

@@ -154,7 +154,7 @@ class DiscriminantProtocol(Protocol):
         noise = noise_variance(self.n_classes - 1, self.epsilon)
         # Enough people to detect shares that differ as much as random ones, since an error of a rare class costs most.
         needed = n_people_to_detect(self.n_classes - 1, 1 / (self.n_classes + 1), noise)
-        share = self._share_of_outcome(noise)
+        share = self._share_of_outcome(noise + 1 / self.n_classes)
         steps = [("shares", int(min(max(share * n, needed), PRODUCTS_SHARE * n)))]
         if self._public is None:
             if not self.in_ball:
@@ -257,9 +257,14 @@ class _Products(_Spread):
     def learn(self, protocol: DiscriminantProtocol, task: Task, report: Report) -> None:
         state, d = protocol._state, protocol.n_features
         shortened = self.levels(protocol).shortened(task.radius)
-        edge = task.standard_error(report.n_people) * math.sqrt(2 * d) / shortened
+        error = task.standard_error(report.n_people) / shortened
         values, vectors = np.linalg.eigh(symmetric_matrix(task.mean(report) / shortened, d))
-        values = np.maximum(values, 0)
+        mean = values.mean()
+        # Move the eigenvalues to their mean by what noise and sampling add to their spread (Ledoit and Wolf, "A
+        # well-conditioned estimator for large-dimensional covariance matrices", 2004, equation 8).
+        noise = d * (d + 1) / 2 * (error**2 + 2 * mean**2 / report.n_people)
+        kept = max(0.0, 1 - noise / max(_NOTHING, float(np.square(values - mean).sum())))
+        values, edge = np.maximum(mean + kept * (values - mean), 0), kept * error * math.sqrt(2 * d)
         # Directions that noise hides are not stretched; the rest of their variance is known.
         floor = values + max(edge / 2, 1e-12 * max(1.0, values[-1]))
         state["axes"] = (np.array(state["axes"]) @ vectors / np.sqrt(floor)).tolist()

@@ -11,10 +11,10 @@ from scipy import special
 
 from skldp._arrays import Floats
 
-# Scales of the prior of the slopes that are weighed against each other, besides 0. At 1 the slopes explain all.
+# Scales of a prior of the slopes that are weighed against each other, besides 0. At 1 the slopes explain all.
 _PRIOR_SCALES = np.exp([-2.0, -1.0, 0.0])
-# Variances of the prior of means, in half widths of the bounds.
-_SPREADS = 4.0 ** -np.arange(12)
+# Variances of the prior of numbers within [-1, 1] that are weighed against each other.
+_SPREADS = np.append(0.0, 4.0 ** -np.arange(12))
 # Smallest fraction of a step.
 _LEAST_STEP = 0.1
 
@@ -67,14 +67,14 @@ class Gradients:
 
 
 class Posterior(NamedTuple):
-    """Estimates of a model under each scale of the prior, 0 first, and the logarithm of the probability of each."""
+    """Estimates of a model under each prior, that without slopes first, and the logarithm of each one's probability."""
 
     models: Floats
     logs: Floats
 
     @property
     def probabilities(self) -> Floats:
-        """Probability of each scale."""
+        """Probability of each prior."""
         return special.softmax(self.logs)
 
     @property
@@ -138,12 +138,13 @@ def positive_means(values: Floats, error: Floats | float) -> Floats:
 
 
 def shrunk_means(values: Floats, errors: Floats | float) -> tuple[Floats, Floats]:
-    """Return posterior means and variances of numbers in [-1, 1], which have a normal prior of unknown scale around 0.
+    """Return posterior means and variances of numbers in [-1, 1] that have a normal prior around 0.
 
-    Shapes: values (n,), errors (n,) or (); returns (n,), (n,).
+    Shapes: values (n,), errors (n,) or (); returns (n,), (n,). The scale is unknown, and as likely 0 as not.
     """
     noise, spread = np.square(errors), _SPREADS[:, None]
     logs = -((np.log(spread + noise) + values**2 / (spread + noise)) / 2 * np.ones(len(values))).sum(axis=1)
+    logs[0] += math.log(len(_SPREADS) - 1)
     kept = special.softmax(logs) @ (spread / (spread + noise) * np.ones(len(values)))
     return kept * values, kept * noise
 
@@ -153,27 +154,27 @@ def posterior(
 ) -> Posterior:
     r"""Return the estimates of a model from all gradients that were reported.
 
-    Shapes: known, unknown (n_outcomes, n_terms), the two parts of the variances of the prior, the second of unknown
-    scale; base (n_outcomes, n_terms), its means; models (n_scales, n_outcomes, n_terms), the estimates so far.
+    Shapes: known (n_outcomes, n_terms), variances of the prior; unknown (n_priors, n_outcomes, n_terms, n_terms),
+    covariances that are added at an unknown scale, each as likely as the others; base (n_outcomes, n_terms), its means;
+    models (1 + n_priors * n_scales, n_outcomes, n_terms), the estimates so far.
 
     A gradient is a function of the model, linear near the estimate, plus noise. The errors of its second moments grow
     with the distance from the model at which people reported: reports far from the estimate count less. The scale of
-    the prior is unknown, and as likely 0 as not. Each scale has an estimate of its own. Their mean has slopes near 0
-    unless the reports contradict it (MacKay, "Bayesian interpolation", 1992, equations 2.9 and 4.9).
+    the prior is as likely 0 as not. Each prior has an estimate of its own. Their mean has slopes near 0 unless the
+    reports contradict it (MacKay, "Bayesian interpolation", 1992, equations 2.9 and 4.9).
     """
-    scales = np.append(0.0, _PRIOR_SCALES)
-    chances = np.append(1.0, np.full(len(_PRIOR_SCALES), 1 / len(_PRIOR_SCALES)))
-    before = np.repeat(base[None], len(scales), axis=0) if models is None else models
-    found = [
-        _under_prior(reports, known + scale * unknown, base, one) for scale, one in zip(scales, before, strict=True)
-    ]
+    least = known[:, :, None] * np.eye(known.shape[1])
+    priors = [least, *(least + scale * one for one in unknown for scale in _PRIOR_SCALES)]
+    chances = np.append(1.0, np.full(len(priors) - 1, 1 / (len(priors) - 1)))
+    before = np.repeat(base[None], len(priors), axis=0) if models is None else models
+    found = [_under_prior(reports, prior, base, one) for prior, one in zip(priors, before, strict=True)]
     return Posterior(np.array([model for model, _ in found]), np.log(chances) + [log for _, log in found])
 
 
 def _under_prior(reports: Sequence[Gradients], prior: Floats, base: Floats, before: Floats) -> tuple[Floats, float]:
     """Return the estimate under one prior, and the logarithm of the probability of the reports.
 
-    Shapes: prior, base, before (n_outcomes, n_terms).
+    Shapes: prior (n_outcomes, n_terms, n_terms); base, before (n_outcomes, n_terms).
     """
     n_outcomes, n_terms = base.shape
     precision, weighted = np.zeros((n_outcomes, n_terms, n_terms)), np.zeros_like(base)
@@ -190,18 +191,20 @@ def _under_prior(reports: Sequence[Gradients], prior: Floats, base: Floats, befo
         weighted += weights * np.einsum("kij,ki->kj", designs, values)
         means.append((report, weights, center))
 
+    inverse = np.linalg.pinv(prior, hermitian=True)
+
     def of_prior(model: Floats) -> float:
-        return float(((model - base) ** 2 / np.where(prior > 0, prior, 1.0)).sum())
+        return float(np.einsum("ki,kij,kj->", model - base, inverse, model - base))
 
     def misfit(model: Floats) -> float:
         of_reports = sum((weights * (mean - report.at_zero(model)) ** 2).sum() for report, weights, mean in means)
         return float(of_reports) + of_prior(model)
 
-    gain = np.eye(n_terms) + prior[:, :, None] * precision
-    found = base + np.linalg.solve(gain, (prior * weighted)[:, :, None])[:, :, 0]
+    gain = np.eye(n_terms) + prior @ precision
+    found = base + np.linalg.solve(gain, prior @ weighted[:, :, None])[:, :, 0]
     if not all(report.is_linear for report in reports):
         # Gradients are linear near the estimate only: a step that fits worse is halved.
-        start, step = np.where(prior > 0, before, base), 1.0
+        start, step = base + (prior @ inverse @ (before - base)[:, :, None])[:, :, 0], 1.0
         move = found - start
         while step > _LEAST_STEP and misfit(start + step * move) > misfit(start):
             step /= 2

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from skldp._arrays import Floats
 from skldp.learning._constants import DETECTED, EXPECTED_DEVIATION, N_COHORTS, PREPARATION_SHARE
 from skldp.learning._linear_protocol import STEPS_OF_FEATURES, LinearProtocol, Products
-from skldp.learning._posterior import Gradients, posterior
+from skldp.learning._posterior import Gradients, posterior, shrunk_means
 from skldp.learning._protocol import Question, by_name, split_evenly
 from skldp.learning._reports import Report
 from skldp.learning._tasks import Task, number_variance
@@ -40,9 +40,8 @@ class RegressionProtocol(LinearProtocol):
     People report the mean of a number or vector, products of the terms and the residual, a gradient at the current
     model, or the level of the norm of any of these, which decides the radius (``NormLevels``): the bias of clipping
     vanishes as people grow. All products and gradients enter one linear-Gaussian update (``posterior``). If people are
-    enough for it, as many as report the target's mean report the residual, clipped to the farthest bound alone. Where
-    these and the first reports of the target contradict the model's mean by four standard errors, the constant is
-    corrected.
+    enough for it, as many as report the target's mean report the residual, clipped to the farthest bound alone. These
+    and the first reports of the target correct the constant: its error is as likely 0 as not.
 
     References
     ----------
@@ -107,7 +106,7 @@ class RegressionProtocol(LinearProtocol):
         return float(self._box.center[-1] + self._box.radius[-1] * at_origin)
 
     def _model(self) -> Floats:
-        """Return the estimate, its constant corrected where the reported mean residuals contradict it."""
+        """Return the estimate, the constant corrected by the mean residuals that people reported."""
         state, model, rows = self._state, np.array(self._state["beta"]), self._rows()
         means = np.linalg.solve(rows, self._expected_moments(rows)[0][:, 0])
         means /= means[0]
@@ -120,8 +119,9 @@ class RegressionProtocol(LinearProtocol):
             # People who reported at another model tell the mean as well as those of the features are known.
             weight = 1 / (error**2 + sampled + state["center_error"] * float(away[1:] @ away[1:]))
             lost, precision = lost + weight * found, precision + weight
-        if abs(lost) > DETECTED * math.sqrt(precision):
-            model[0] += np.clip(predicted + lost / precision, -1, 1) - predicted
+        if precision:
+            away, _ = shrunk_means(np.array([lost / precision]), 1 / math.sqrt(precision))
+            model[0] += np.clip(predicted + away[0], -1, 1) - predicted
         return model
 
     def _plan(self) -> list[tuple[str, int]]:
@@ -129,7 +129,7 @@ class RegressionProtocol(LinearProtocol):
         n = self.n_people
         if not self.is_enough:
             return self._plan_of_target(n, 1.0)
-        steps = self._plan_of_target(n, PREPARATION_SHARE + self._share_of_outcome(number_variance(self.epsilon)))
+        steps = self._plan_of_target(n, PREPARATION_SHARE + self._share_of_target())
         once = self.kind == "once"
         residual = self._plan_of_residual()
         steps += self._plan_of_features(n - sum(people for _, people in steps + residual), all_products=once)
@@ -145,9 +145,13 @@ class RegressionProtocol(LinearProtocol):
 
     def _plan_of_residual(self) -> list[tuple[str, int]]:
         """Return the step for the mean residual, if its noise is small enough to show the expected deviation."""
-        people = int(self._share_of_outcome(number_variance(self.epsilon)) * self.n_people)
+        people = int(self._share_of_target() * self.n_people)
         is_told = DETECTED**2 * number_variance(self.epsilon) <= people * EXPECTED_DEVIATION**2
         return [("residual", people)] if is_told else []
+
+    def _share_of_target(self) -> float:
+        """Return the fraction of people who report the target's mean."""
+        return self._share_of_outcome(number_variance(self.epsilon) + EXPECTED_DEVIATION**2)
 
     def _plan_of_target(self, n_people: int, share: float) -> list[tuple[str, int]]:
         """Return the steps for the target's mean: within the bounds, then twice about it."""
@@ -164,17 +168,17 @@ class RegressionProtocol(LinearProtocol):
         return np.eye(self.n_features + 2)[-1] - np.array(self._state["asked_at"]) @ self._terms()
 
     def _prior(self) -> tuple[Floats, Floats]:
-        r"""Return the variances of the prior, known ones and those of an unknown scale, shapes (1, n_terms).
+        r"""Return the known variances of the prior, and covariances of unknown scale, as ``posterior`` takes them.
 
         No coefficient times the width of its column exceeds the range of the target, and the predictions do not exceed
         the deviation of the target: :math:`(I + D H / \tau^2)^{-1}` with the second moments H.
         """
         state = self._state
         known = np.zeros((1, self.n_terms))
-        unknown = np.full_like(known, 1 / (1 + self.n_terms * state["width"] ** 2 / state["deviation"] ** 2))
+        unknown = np.full(self.n_terms, 1 / (1 + self.n_terms * state["width"] ** 2 / state["deviation"] ** 2))
         known[0, 0] = state["target_error"]
-        unknown[0, 0] = min(1.0, state["center_error"] / state["width"] ** 2) * state["deviation"] ** 2
-        return known, unknown
+        unknown[0] = min(1.0, state["center_error"] / state["width"] ** 2) * state["deviation"] ** 2
+        return known, np.diag(unknown)[None, None]
 
     def _learn(self, value: Floats, noise: float, kept: float) -> None:
         """Add a reported gradient, and update the model."""

@@ -325,3 +325,16 @@ def test_people_needed_are_the_number_that_a_fit_uses():
     for n_classes in (2, 10):
         learnt = ClassificationProtocol(64, 1_000, n_classes, epsilon=8.0, low=[-1] * 64, high=[1] * 64)
         assert learnt.n_needed == n_people_needed(64, 8.0, n_classes)
+
+
+def test_the_priors_are_alike_in_whitened_terms_and_in_columns():
+    learnt, width, rows = protocol(4_000, n_classes=2), 0.2, np.eye(4)
+    rows[1:, 1:] = np.random.default_rng(0).standard_normal((3, 3)) * 5
+    learnt._state |= {"width": width, "center_error": 0.02}
+    known, (whitened, columns) = learnt._prior(np.eye(1), rows)
+    assert not known[:, 1:].any()
+    assert whitened[0, 0, 0] == columns[0, 0, 0] == 12 * 1.5
+    np.testing.assert_allclose(whitened[0, 1:, 1:], np.diag(12 / (4 + (rows[1:, 1:] ** 2).mean(axis=1))), atol=1e-9)
+    # Slopes of the columns are those of the whitened terms times their functionals.
+    of_columns = rows[1:, 1:].T @ columns[0, 1:, 1:] @ rows[1:, 1:]
+    np.testing.assert_allclose(of_columns, np.eye(3) * 12 / (4 + 1 / (3 * width**2)) / width**2, atol=1e-9)

@@ -99,23 +99,23 @@ def test_collinear_columns_of_a_category():
     assert coef[2] - coef[:2].mean() == pytest.approx(0.5, abs=0.15)
 
 
-def test_too_few_people_tell_their_means():
-    X = people(200)
-    few = learnt(X, epsilon=0.5)
-    assert few.n_needed > 200
-    found = few.estimates
-    np.testing.assert_array_equal(found.covariance, np.diag(np.diag(found.covariance)))
-    assert np.isnan(found.location_error).all()
-    assert np.isnan(found.covariance_error).all()
-    np.testing.assert_array_equal(found.correlations(), np.eye(3))
+def test_few_people_tell_means_and_covariances_with_their_errors():
+    away = []
+    for seed in range(20):
+        few = learnt(people(200, seed), seed, epsilon=0.5)
+        assert few.n_needed > 200
+        found = few.estimates
+        away.append(np.abs(found.location - LOCATION) / found.location_error)
+        assert (found.covariance_error > np.abs(found.covariance).max() / 10).all()
+    assert np.mean(np.array(away) < 2) > 0.9
     more = few.frozen_task.release(people(200_000, 1), np.zeros(200_000), seeded(2))
     few.add(more)
-    assert np.abs(few.estimates.location - LOCATION).max() < 0.08
+    assert np.abs(few.estimates.location - LOCATION).max() < 4 * few.estimates.location_error.max()
 
 
 def test_errors_and_the_share_that_may_go_unseen_shrink_with_people():
     few, many = learnt(people(2_000), epsilon=1.0), learnt(people(200_000), epsilon=1.0)
-    assert few.sufficiency == sufficiency(2_000, 2, 1.0)
+    assert few.sufficiency == sufficiency(2_000, 3, 1.0)
     assert (few.estimates.location_error > 3 * many.estimates.location_error).all()
     assert few.undetected_share > 3 * many.undetected_share
 
@@ -212,8 +212,8 @@ def test_cohorts_may_answer_in_part_or_not_at_all():
     task = silent.first()
     while task is not None:
         task = silent.next([])
-    assert np.isfinite(silent.estimates.covariance).all()
-    assert np.isnan(silent.estimates.location_error).all()
+    with pytest.raises(ValueError, match="before people answer the last task"):
+        silent.estimates  # noqa: B018
     assert silent.frozen_task is None
 
 

@@ -5,7 +5,7 @@ import pytest
 from scipy import integrate, stats
 
 from skldp.learning import _posterior as module
-from skldp.learning._posterior import Gradients, positive_means, positive_part, posterior
+from skldp.learning._posterior import Gradients, positive_means, positive_part, posterior, shrunk_means
 
 RNG = np.random.default_rng(0)
 
@@ -22,7 +22,7 @@ def gradients(moments, beta, noise, n, unknown=0.0, rows=None):
 
 def learn(reports, unknown, known=None):
     known = np.zeros_like(unknown) if known is None else known
-    return posterior(reports, known[None], unknown[None], np.zeros((1, len(unknown))), None)
+    return posterior(reports, known[None], np.diag(unknown)[None, None], np.zeros((1, len(unknown))), None)
 
 
 @pytest.mark.parametrize("turn", [np.eye(2), np.array([[2.0, 0.5], [0.0, 0.7]])])
@@ -45,6 +45,28 @@ def test_more_reports_find_the_model():
         found = learn([gradients(moments, beta, 0.5, n)], np.ones(3))
     assert np.abs(found.mean - beta).max() < 0.1
     assert found.probabilities[0] < 0.01
+
+
+def test_the_prior_that_fits_better_is_found():
+    """One slope explains all, in a basis that one of two priors knows."""
+    turn = np.linalg.qr(RNG.standard_normal((8, 8)))[0]
+    beta, known, base = 2 * turn[0], np.zeros((1, 8)), np.zeros((1, 8))
+    columns, turned = np.eye(8) / 8, turn.T @ np.diag([1.0, *[1e-3] * 7]) @ turn
+    reports = [gradients(np.eye(8), beta, 1.0, 10)]
+    found = posterior(reports, known, np.array([columns, turned])[:, None], base, None)
+    alone = posterior(reports, known, columns[None, None], base, None)
+    assert len(found.probabilities) == 7
+    assert found.probabilities[4:].sum() > 0.9
+    assert np.square(found.mean - beta).sum() < np.square(alone.mean - beta).sum() / 2
+
+
+def test_a_number_that_may_be_0_is_shrunk_unless_its_error_is_far_smaller():
+    ratios, error = np.array([0.5, 2.0, 6.0]), 0.05
+    values, variances = zip(*(shrunk_means(np.array([one * error]), error) for one in ratios), strict=True)
+    kept = np.ravel(values) / (ratios * error)
+    assert (kept < [0.1, 0.3, 1]).all()
+    assert (kept > [0, 0.1, 0.9]).all()
+    np.testing.assert_allclose(np.ravel(variances), kept * error**2)
 
 
 def test_noise_alone_is_not_fitted():
@@ -95,7 +117,7 @@ def test_what_is_unknown_counts_by_the_distance(monkeypatch):
     before = np.array([[[0.0]], [[1.0]]])
     values, at = np.array([[[1.2]], [[0.8]]]), np.array([[[0.0]], [[0.9]]])
     report = Gradients(np.eye(1), np.eye(1), np.full((1, 1), 0.3), values, np.array([0.05, 0.05]), at)
-    found = posterior([report], np.zeros((1, 1)), np.ones((1, 1)), np.zeros((1, 1)), before)
+    found = posterior([report], np.zeros((1, 1)), np.ones((1, 1, 1, 1)), np.zeros((1, 1)), before)
     errors = 0.05**2 + 0.3 * np.array([1.0, 0.1]) ** 2
     expected = (values.ravel() / errors).sum() / (1 + (1 / errors).sum())
     assert found.mean_if_any[0, 0] == pytest.approx(expected, rel=1e-9)
@@ -118,7 +140,7 @@ def test_steps_that_fit_worse_are_halved():
     report = Saturating(np.eye(1), np.eye(1), np.zeros((1, 1)), values, np.full(20, 0.01), np.zeros((20, 1, 1)))
     models = np.full((1 + len(module._PRIOR_SCALES), 1, 1), -3.0)
     for _ in range(30):
-        found = posterior([report], np.zeros((1, 1)), np.full((1, 1), 10.0), np.zeros((1, 1)), models)
+        found = posterior([report], np.zeros((1, 1)), np.full((1, 1, 1, 1), 10.0), np.zeros((1, 1)), models)
         models = found.models
     assert found.mean[0, 0] == pytest.approx(1.0, abs=0.02)
 

@@ -439,6 +439,11 @@ def test_a_large_epsilon_is_no_worse(kind):
     assert min(scores[1:]) > scores[0] - 0.001
 
 
+def test_sampling_counts_among_the_errors_of_the_targets_mean():
+    asked = RegressionProtocol(5, 20_000, epsilon=20.0, low=[-1] * 6, high=[1] * 6)._steps
+    assert dict(asked)["residual"] > 1_500
+
+
 def test_radii_of_gradients_grow_with_people():
     few, many = (protocol(n, epsilon=8.0) for n in (2_000, 10**12))
     assert few._task_of("gradient").radius < many._task_of("gradient").radius / 2
