@@ -49,7 +49,7 @@ class ProtocolEstimator(GuaranteeMixin, BaseEstimator, ABC):
     n_jobs: int | None
     protocol_: Any
     _parameter_constraints: dict = {"epsilon": EPSILON, "bounds": BOUNDS_BY_COLUMN, **NOISE_PARAMETERS}
-    # What a fit with too few people gives, for its warning.
+    # Prediction of a fit with too few people, for its warning.
     _without_features: str
     # Part of the domain that is learnt from the rows.
     _learnt = ""
@@ -89,7 +89,7 @@ class ProtocolEstimator(GuaranteeMixin, BaseEstimator, ABC):
         protocol, self._box = self._protocol(len(rows)), self._domain()
         if not protocol.is_enough:
             warnings.warn(
-                f"Noise hides the relations between columns: {self._without_features}. Got "
+                f"Noise hides the relations between columns: {self._without_features} predicted. Got "
                 f"{protocol.n_people:,} people, {protocol.n_features} features and epsilon {protocol.epsilon:.4g}; at "
                 f"least {protocol.n_needed:,} people are needed, or fewer features.",
                 TooFewPeopleWarning,

@@ -118,7 +118,7 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
     (True, 2.0)
     """
 
-    _without_features = "the mean is predicted"
+    _without_features = "the mean is"
     _parameter_constraints: dict = {
         **ProtocolEstimator._parameter_constraints,
         "target_bounds": BOUNDS,

@@ -63,7 +63,7 @@ class PrivateLinearClassifier(LinearScores, ProtocolEstimator):
     """Base class of classifiers that learn by a protocol."""
 
     classes: Any
-    _without_features = "the classes' shares are predicted"
+    _without_features = "the classes' shares are"
 
     @available_if(takes_more)
     @fit_context(prefer_skip_nested_validation=True)

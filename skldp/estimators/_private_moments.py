@@ -44,7 +44,8 @@ class PrivateMoments(ProtocolEstimator):
     raw_covariance_ : ndarray of shape (n_features, n_features)
         Unbiased but for clipping. Noise may cause negative eigenvalues.
     location_error_ : ndarray of shape (n_features,)
-        Standard errors of `location_`: noise, sampling of people, and the bound of the bias of clipping.
+        Standard errors of `location_`: noise, sampling of people, and the bound of the bias of clipping. NaN if there
+        are too few people for products.
     covariance_error_ : ndarray of shape (n_features, n_features)
         Standard errors of `raw_covariance_`, likewise.
     undetected_share_ : float
@@ -64,7 +65,7 @@ class PrivateMoments(ProtocolEstimator):
     Warns
     -----
     TooFewPeopleWarning
-        If there are so few people that covariances are hardly more than noise.
+        If there are too few people for products. `covariance_` then has equal variances in units of the bounds.
     OutOfDomainWarning
         Reports the number of values that were moved into the bounds.
 
@@ -98,7 +99,7 @@ class PrivateMoments(ProtocolEstimator):
     True
     """
 
-    _without_features = "covariances are noise"
+    _without_features = "no more than the means and one spread are"
 
     def __init__(
         self, epsilon: float = 1.0, *, bounds: Any = (-1, 1), seed: Any = None, n_jobs: int | None = None

@@ -167,9 +167,9 @@ class ClassificationProtocol(LinearProtocol):
         reports = MultinomialGradients(own, moments, unknown, turned.T @ values, noises, at, likelihood, turned)
         base = np.zeros((self.n_classes - 1, self.n_terms))
         base[:, 0] = turned.T @ all_contrasts.T @ np.log(shares) / rows[0, 0]
-        models = None if state["models"] is None else np.array(state["models"])
+        models = None if state["of_priors"] is None else np.array(state["of_priors"])
         found = posterior([reports], *self._prior(turned, rows), base, models)
-        state["beta"], state["models"] = (turned @ found.mean @ rows).tolist(), found.models.tolist()
+        state["beta"], state["of_priors"] = (turned @ found.mean @ rows).tolist(), found.models.tolist()
         state["asked_at"] = (turned @ found.mean_if_any @ rows).tolist()
 
     def _prior(self, turned: Floats, rows: Floats) -> tuple[Floats, Floats]:

@@ -260,10 +260,9 @@ class _Products(_Spread):
         error = task.standard_error(report.n_people) / shortened
         values, vectors = np.linalg.eigh(symmetric_matrix(task.mean(report) / shortened, d))
         mean = values.mean()
-        # Move the eigenvalues to their mean by what noise and sampling add to their spread (Ledoit and Wolf, "A
-        # well-conditioned estimator for large-dimensional covariance matrices", 2004, equation 8).
+        # Move the eigenvalues to their mean by what noise and sampling add to their spread (Ledoit and Wolf, 2004).
         noise = d * (d + 1) / 2 * (error**2 + 2 * mean**2 / report.n_people)
-        kept = max(0.0, 1 - noise / max(_NOTHING, float(np.square(values - mean).sum())))
+        kept = max(0.0, 1 - noise / max(np.finfo(float).tiny, float(np.square(values - mean).sum())))
         values, edge = np.maximum(mean + kept * (values - mean), 0), kept * error * math.sqrt(2 * d)
         # Directions that noise hides are not stretched; the rest of their variance is known.
         floor = values + max(edge / 2, 1e-12 * max(1.0, values[-1]))

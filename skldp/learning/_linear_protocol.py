@@ -52,8 +52,8 @@ class LinearProtocol(Protocol):
             "rows": [],
             "moments": [],
             "gradients": [],
-            # The estimates under each scale of the prior.
-            "models": None,
+            # The estimates under each prior.
+            "of_priors": None,
         }
 
     @property

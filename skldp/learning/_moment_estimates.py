@@ -90,30 +90,32 @@ class MomentEstimates:
     ----------
     location : ndarray of shape (n_features,)
     location_covariance : ndarray of shape (n_features, n_features)
-        That of the errors of `location`.
+        That of the errors of `location`; NaN without reports of products.
     raw_covariance : ndarray of shape (n_features, n_features)
         Unbiased but for clipping, of the last task alone. Noise may cause negative eigenvalues.
     covariance : ndarray of shape (n_features, n_features)
         The same, with the eigenvalues of the whitened columns replaced by their means given that they are above 0.
-    law : ReleasedProducts
-        Law of the released products.
+    law : ReleasedProducts or None
+        Law of the released products; None without reports of them.
     """
 
     location: Floats
     location_covariance: Floats
     raw_covariance: Floats
     covariance: Floats
-    law: ReleasedProducts
+    law: ReleasedProducts | None
 
     @property
     def location_error(self) -> Floats:
-        """Standard errors of the means, shape (n_features,)."""
+        """Standard errors of the means, shape (n_features,); NaN without reports of products."""
         return np.asarray(np.sqrt(np.diag(self.location_covariance)))
 
     @property
     def covariance_error(self) -> Floats:
-        """Standard errors of `raw_covariance`, shape (n_features, n_features)."""
-        return np.asarray(np.sqrt(self.law.variances_of_products()))
+        """Standard errors of `raw_covariance`, shape (n_features, n_features); NaN without reports of products."""
+        if self.law is None:
+            return np.full(self.covariance.shape, np.nan)
+        return np.sqrt(self.law.variances_of_products())
 
     def correlations(self) -> Floats:
         """Return the correlations of `covariance`, shape (n_features, n_features)."""

@@ -59,13 +59,14 @@ class MomentsProtocol(LinearProtocol):
     """
 
     _arguments = ("n_features", "n_people", "epsilon")
-    _stays_open = "products"
 
     def __init__(
         self, n_features: int, n_people: int, *, epsilon: float, low: npt.ArrayLike, high: npt.ArrayLike
     ) -> None:
         super().__init__(n_features, n_people, epsilon, np.append(low, -1.0), np.append(high, 1.0), "once")
         self._steps = self._plan()
+        # With too few people for products, use the centre.
+        self._stays_open = self._steps[-1][0]
         # Means of the functionals, the expected and the largest variance of each without sampling, and the people.
         self._state = self._state_of_features() | {"means": [[0.0] * n_features, 1e12, 1e12, 1]}
 
@@ -77,20 +78,21 @@ class MomentsProtocol(LinearProtocol):
 
     @property
     def n_needed(self) -> int:
-        """Number of people from which products exceed their noise significantly."""
+        """Number of people from which products are reported."""
         noise = noise_variance(self.n_terms, self.epsilon, "products")
         return n_people_to_detect(n_products(self.n_terms), 1 / self.n_terms, noise)
 
     @property
     def estimates(self) -> MomentEstimates:
-        """Current estimates, in the units of the declared bounds; raise ValueError before the last task is answered."""
+        """Current estimates, in the units of the declared bounds."""
         k, units, last = self.n_features, self._box.radius[:-1], self._state["last"]
-        if last is None:
-            raise ValueError("There are no estimates before people answer the last task. Got none of their reports.")
         center = self._box.center[:-1] + units * np.array(self._state["center"])[:k]
         # Functionals of the constant and the centred columns.
         functionals = self._rows() / np.append(1.0, units)
         back = np.linalg.inv(functionals[1:, 1:])
+        if last is None or self._steps[-1][0] != "products":
+            # Second moments of the functionals are about 1.
+            return MomentEstimates(center, np.full((k, k), np.nan), back @ back.T, back @ back.T, None)
         task, report = Task.from_json(last["task"]), Report.from_json(last["report"])
         error, levels, constant = task.standard_error(report.n_people), _PRODUCTS.levels(self), functionals[0, 0]
         moments = symmetric_matrix(task.mean(report), k + 1)
@@ -125,6 +127,8 @@ class MomentsProtocol(LinearProtocol):
 
     def _plan(self) -> list[tuple[str, int]]:
         n = self.n_people
+        if not self.is_enough:
+            return [("center_levels", n // 5), ("center", n - n // 5)]
         # Products that are cut off mislead covariances and whitening: more people report levels than for a regression.
         steps = self._plan_of_features(n, share_of_levels=PRODUCTS_SHARE / 2)
         left = n - sum(people for _, people in steps)

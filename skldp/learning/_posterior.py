@@ -13,8 +13,8 @@ from skldp._arrays import Floats
 
 # Scales of a prior of the slopes that are weighed against each other, besides 0. At 1 the slopes explain all.
 _PRIOR_SCALES = np.exp([-2.0, -1.0, 0.0])
-# Variances of the prior of numbers within [-1, 1] that are weighed against each other.
-_SPREADS = np.append(0.0, 4.0 ** -np.arange(12))
+# Variances of the prior of means, in half widths of the bounds.
+_SPREADS = 4.0 ** -np.arange(12)
 # Smallest fraction of a step.
 _LEAST_STEP = 0.1
 
@@ -73,14 +73,9 @@ class Posterior(NamedTuple):
     logs: Floats
 
     @property
-    def probabilities(self) -> Floats:
-        """Probability of each prior."""
-        return special.softmax(self.logs)
-
-    @property
     def mean(self) -> Floats:
         """Estimate of the model."""
-        return np.tensordot(self.probabilities, self.models, 1)
+        return np.tensordot(special.softmax(self.logs), self.models, 1)
 
     @property
     def mean_if_any(self) -> Floats:
@@ -138,15 +133,15 @@ def positive_means(values: Floats, error: Floats | float) -> Floats:
 
 
 def shrunk_means(values: Floats, errors: Floats | float) -> tuple[Floats, Floats]:
-    """Return posterior means and variances of numbers in [-1, 1] that have a normal prior around 0.
+    """Return posterior means and variances of numbers in [-1, 1], which have a normal prior of unknown scale around 0.
 
-    Shapes: values (n,), errors (n,) or (); returns (n,), (n,). The scale is unknown, and as likely 0 as not.
+    Shapes: values (n,), errors (n,) or (); returns (n,), (n,).
     """
     noise, spread = np.square(errors), _SPREADS[:, None]
     logs = -((np.log(spread + noise) + values**2 / (spread + noise)) / 2 * np.ones(len(values))).sum(axis=1)
-    logs[0] += math.log(len(_SPREADS) - 1)
-    kept = special.softmax(logs) @ (spread / (spread + noise) * np.ones(len(values)))
-    return kept * values, kept * noise
+    kept, chances = spread / (spread + noise) * np.ones(len(values)), special.softmax(logs)
+    means = chances @ kept * values
+    return means, chances @ (kept * noise + (kept * values) ** 2) - means**2
 
 
 def posterior(

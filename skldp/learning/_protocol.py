@@ -20,8 +20,6 @@ from skldp.learning._tasks import N_LEVELS, Task, levels_error, noise_variance
 from skldp.learning._vectors import contrasts
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 
-# Smallest radius of a task.
-_LEAST_RADIUS = 1e-12
 P = TypeVar("P", bound="Protocol")
 
 
@@ -298,7 +296,7 @@ class Protocol(ABC):
             # A class and its probabilities differ by at most the square root of 2.
             "class_gradient": lambda: math.hypot(*reach[:-n_classes]) * math.sqrt(2),
         }[form]()
-        most = max(_LEAST_RADIUS, most)
+        most = max(1e-12, most)  # Smallest radius of a task.
         if answer == "levels":
             # Levels of a power of two add up over cohorts.
             most = radius = 2.0 ** math.ceil(math.log2(most))

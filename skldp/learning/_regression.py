@@ -11,7 +11,7 @@ import numpy.typing as npt
 from skldp._arrays import Floats
 from skldp.learning._constants import DETECTED, EXPECTED_DEVIATION, N_COHORTS, PREPARATION_SHARE
 from skldp.learning._linear_protocol import STEPS_OF_FEATURES, LinearProtocol, Products
-from skldp.learning._posterior import Gradients, posterior, shrunk_means
+from skldp.learning._posterior import Gradients, posterior
 from skldp.learning._protocol import Question, by_name, split_evenly
 from skldp.learning._reports import Report
 from skldp.learning._tasks import Task, number_variance
@@ -40,8 +40,9 @@ class RegressionProtocol(LinearProtocol):
     People report the mean of a number or vector, products of the terms and the residual, a gradient at the current
     model, or the level of the norm of any of these, which decides the radius (``NormLevels``): the bias of clipping
     vanishes as people grow. All products and gradients enter one linear-Gaussian update (``posterior``). If people are
-    enough for it, as many as report the target's mean report the residual, clipped to the farthest bound alone. These
-    and the first reports of the target correct the constant: its error is as likely 0 as not.
+    enough for it, as many as report the target's mean report the residual, clipped to the farthest bound alone. Where
+    these and the first reports of the target contradict the model's mean by four standard errors, the constant is
+    corrected.
 
     References
     ----------
@@ -106,7 +107,7 @@ class RegressionProtocol(LinearProtocol):
         return float(self._box.center[-1] + self._box.radius[-1] * at_origin)
 
     def _model(self) -> Floats:
-        """Return the estimate, the constant corrected by the mean residuals that people reported."""
+        """Return the estimate, its constant corrected where the reported mean residuals contradict it."""
         state, model, rows = self._state, np.array(self._state["beta"]), self._rows()
         means = np.linalg.solve(rows, self._expected_moments(rows)[0][:, 0])
         means /= means[0]
@@ -119,9 +120,8 @@ class RegressionProtocol(LinearProtocol):
             # People who reported at another model tell the mean as well as those of the features are known.
             weight = 1 / (error**2 + sampled + state["center_error"] * float(away[1:] @ away[1:]))
             lost, precision = lost + weight * found, precision + weight
-        if precision:
-            away, _ = shrunk_means(np.array([lost / precision]), 1 / math.sqrt(precision))
-            model[0] += np.clip(predicted + away[0], -1, 1) - predicted
+        if abs(lost) > DETECTED * math.sqrt(precision):
+            model[0] += np.clip(predicted + lost / precision, -1, 1) - predicted
         return model
 
     def _plan(self) -> list[tuple[str, int]]:
@@ -129,9 +129,10 @@ class RegressionProtocol(LinearProtocol):
         n = self.n_people
         if not self.is_enough:
             return self._plan_of_target(n, 1.0)
-        steps = self._plan_of_target(n, PREPARATION_SHARE + self._share_of_target())
+        share = self._share_of_outcome(number_variance(self.epsilon) + EXPECTED_DEVIATION**2)
+        steps = self._plan_of_target(n, PREPARATION_SHARE + share)
         once = self.kind == "once"
-        residual = self._plan_of_residual()
+        residual = self._plan_of_residual(int(share * n))
         steps += self._plan_of_features(n - sum(people for _, people in steps + residual), all_products=once)
         if once:
             steps[-2:-2] = residual  # The last task, which has levels, stays open.
@@ -143,15 +144,10 @@ class RegressionProtocol(LinearProtocol):
             steps += residual
         return steps
 
-    def _plan_of_residual(self) -> list[tuple[str, int]]:
+    def _plan_of_residual(self, people: int) -> list[tuple[str, int]]:
         """Return the step for the mean residual, if its noise is small enough to show the expected deviation."""
-        people = int(self._share_of_target() * self.n_people)
         is_told = DETECTED**2 * number_variance(self.epsilon) <= people * EXPECTED_DEVIATION**2
         return [("residual", people)] if is_told else []
-
-    def _share_of_target(self) -> float:
-        """Return the fraction of people who report the target's mean."""
-        return self._share_of_outcome(number_variance(self.epsilon) + EXPECTED_DEVIATION**2)
 
     def _plan_of_target(self, n_people: int, share: float) -> list[tuple[str, int]]:
         """Return the steps for the target's mean: within the bounds, then twice about it."""
@@ -191,10 +187,10 @@ class RegressionProtocol(LinearProtocol):
             reports.append(self._earlier.get((row, n_reports)) or self._group(row, n_reports, cohorts))
             if [row, n_reports] != asked:
                 self._earlier[row, n_reports] = reports[-1]
-        models = None if state["models"] is None else np.array(state["models"])
+        models = None if state["of_priors"] is None else np.array(state["of_priors"])
         found = posterior(reports, *self._prior(), np.zeros((1, self.n_terms)), models)
         state["beta"], state["asked_at"] = found.mean[0].tolist(), found.mean_if_any[0].tolist()
-        state["models"] = found.models.tolist()
+        state["of_priors"] = found.models.tolist()
 
     def _group(self, row: int, n_reports: int, cohorts: Iterable[list[Any]]) -> Gradients:
         """Return reported gradients of cohorts that were asked about the same functionals."""
@@ -220,7 +216,8 @@ class _Target(Question[RegressionProtocol]):
         if "target" not in protocol._state["levels"]:
             return 1.0
         people = max(1, protocol._people_of("target"))
-        return self.levels(protocol).radius_of_gradients(math.sqrt(number_variance(protocol.epsilon) / people))
+        best = self.levels(protocol).radius_of_gradients(math.sqrt(number_variance(protocol.epsilon) / people))
+        return max(best, math.sqrt(protocol._state["target_error"]))  # The centre may be wrong by so much.
 
     def learn(self, protocol: RegressionProtocol, task: Task, report: Report) -> None:
         state = protocol._state

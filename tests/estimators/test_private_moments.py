@@ -120,9 +120,9 @@ def test_more_people_by_partial_fit(fitted):
 
 
 def test_too_few_people_and_what_lies_outside_are_told():
-    with pytest.warns(TooFewPeopleWarning, match="covariances are noise. Got 200 people"):
+    with pytest.warns(TooFewPeopleWarning, match="200 people"):
         few = PrivateMoments(0.5, seed=0).fit(X[:200])
-    assert (few.location_error_ > 0.1).all()
+    assert np.isnan(few.location_error_).all()
     rows = X.copy()
     rows[:7, 0], rows[0, 1] = 1e9, -5
     with pytest.warns(OutOfDomainWarning, match=f"8 of {4 * N:,} values"):

@@ -438,14 +438,24 @@ def test_where_products_pay_a_part_of_the_people_reports_them():
     assert people["tensor"] > 60_000
 
 
+@pytest.mark.parametrize("scale", [1.0, 0.02])
 @pytest.mark.parametrize("variances", [np.ones(8), np.repeat([1.0, 0.1], 4)])
-def test_whitening_moves_only_what_noise_and_sampling_do_not_explain(variances):
-    X = np.random.default_rng(0).standard_normal((40_000, 8)) * np.sqrt(variances) / 4
+def test_whitening_moves_only_what_noise_and_sampling_do_not_explain(variances, scale):
+    X = np.random.default_rng(0).standard_normal((40_000, 8)) * np.sqrt(variances) * scale / 4
     learnt = DiscriminantProtocol(8, 40_000, 2, epsilon=8.0, low=[-1] * 8, high=[1] * 8)
     simulate(learnt, X, (X[:, 0] > 0).astype(float), seeded())
     assert "products" in dict(learnt._steps)
     stretched = np.linalg.cond(learnt._state["axes"])
     assert stretched < 1.02 if variances.min() == 1 else 2.5 < stretched < 3.5
+
+
+def test_sampling_alone_does_not_whiten():
+    """At a large epsilon there is no noise, and people differ by chance."""
+    X = np.random.default_rng(0).standard_normal((3_000, 8)) / 4
+    learnt = DiscriminantProtocol(8, 3_000, 2, epsilon=60.0, low=[-1] * 8, high=[1] * 8)
+    simulate(learnt, X, (X[:, 0] > 0).astype(float), seeded())
+    assert "products" in dict(learnt._steps)
+    assert np.linalg.cond(learnt._state["axes"]) < 1.1
 
 
 def test_sampling_counts_among_the_errors_of_shares():

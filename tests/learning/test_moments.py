@@ -99,18 +99,18 @@ def test_collinear_columns_of_a_category():
     assert coef[2] - coef[:2].mean() == pytest.approx(0.5, abs=0.15)
 
 
-def test_few_people_tell_means_and_covariances_with_their_errors():
-    away = []
-    for seed in range(20):
-        few = learnt(people(200, seed), seed, epsilon=0.5)
-        assert few.n_needed > 200
-        found = few.estimates
-        away.append(np.abs(found.location - LOCATION) / found.location_error)
-        assert (found.covariance_error > np.abs(found.covariance).max() / 10).all()
-    assert np.mean(np.array(away) < 2) > 0.9
+def test_too_few_people_tell_their_means():
+    X = people(200)
+    few = learnt(X, epsilon=0.5)
+    assert few.n_needed > 200
+    found = few.estimates
+    np.testing.assert_array_equal(found.covariance, np.diag(np.diag(found.covariance)))
+    assert np.isnan(found.location_error).all()
+    assert np.isnan(found.covariance_error).all()
+    np.testing.assert_array_equal(found.correlations(), np.eye(3))
     more = few.frozen_task.release(people(200_000, 1), np.zeros(200_000), seeded(2))
     few.add(more)
-    assert np.abs(few.estimates.location - LOCATION).max() < 4 * few.estimates.location_error.max()
+    assert np.abs(few.estimates.location - LOCATION).max() < 0.08
 
 
 def test_errors_and_the_share_that_may_go_unseen_shrink_with_people():
@@ -212,8 +212,8 @@ def test_cohorts_may_answer_in_part_or_not_at_all():
     task = silent.first()
     while task is not None:
         task = silent.next([])
-    with pytest.raises(ValueError, match="before people answer the last task"):
-        silent.estimates  # noqa: B018
+    assert np.isfinite(silent.estimates.covariance).all()
+    assert np.isnan(silent.estimates.location_error).all()
     assert silent.frozen_task is None
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy import integrate, stats
+from scipy import integrate, special, stats
 
 from skldp.learning import _posterior as module
 from skldp.learning._posterior import Gradients, positive_means, positive_part, posterior, shrunk_means
@@ -44,7 +44,7 @@ def test_more_reports_find_the_model():
     for n in (10, 100, 1_000):
         found = learn([gradients(moments, beta, 0.5, n)], np.ones(3))
     assert np.abs(found.mean - beta).max() < 0.1
-    assert found.probabilities[0] < 0.01
+    assert special.softmax(found.logs)[0] < 0.01
 
 
 def test_the_prior_that_fits_better_is_found():
@@ -55,18 +55,29 @@ def test_the_prior_that_fits_better_is_found():
     reports = [gradients(np.eye(8), beta, 1.0, 10)]
     found = posterior(reports, known, np.array([columns, turned])[:, None], base, None)
     alone = posterior(reports, known, columns[None, None], base, None)
-    assert len(found.probabilities) == 7
-    assert found.probabilities[4:].sum() > 0.9
+    assert len(special.softmax(found.logs)) == 7
+    assert special.softmax(found.logs)[4:].sum() > 0.9
     assert np.square(found.mean - beta).sum() < np.square(alone.mean - beta).sum() / 2
 
 
-def test_a_number_that_may_be_0_is_shrunk_unless_its_error_is_far_smaller():
-    ratios, error = np.array([0.5, 2.0, 6.0]), 0.05
-    values, variances = zip(*(shrunk_means(np.array([one * error]), error) for one in ratios), strict=True)
-    kept = np.ravel(values) / (ratios * error)
-    assert (kept < [0.1, 0.3, 1]).all()
-    assert (kept > [0, 0.1, 0.9]).all()
-    np.testing.assert_allclose(np.ravel(variances), kept * error**2)
+@pytest.mark.parametrize("ratio", [0.5, 2.0, 6.0])
+def test_shrunk_means_and_variances_are_those_of_the_posterior(ratio):
+    """Of one number, whose prior is a mixture of normal densities, by integration."""
+    error = 0.05
+    value = ratio * error
+    at = np.linspace(-4, 4, 2_000_001)
+    prior = sum(stats.norm.pdf(at, scale=2.0**-k) for k in range(12))
+    weights = prior * stats.norm.pdf(value, at, error)
+    mean = (weights * at).sum() / weights.sum()
+    variance = (weights * (at - mean) ** 2).sum() / weights.sum()
+    found = shrunk_means(np.array([value]), error)
+    np.testing.assert_allclose(np.ravel(found), [mean, variance], rtol=1e-3)
+
+
+def test_reports_of_nothing_leave_slopes_as_likely_as_none():
+    for priors in (np.eye(3)[None, None], np.array([np.eye(3), 2 * np.eye(3)])[:, None]):
+        found = posterior([gradients(np.eye(3), np.zeros(3), 1e9, 2)], np.zeros((1, 3)), priors, np.zeros((1, 3)), None)
+        assert special.softmax(found.logs)[0] == pytest.approx(0.5)
 
 
 def test_noise_alone_is_not_fitted():
@@ -83,7 +94,7 @@ def test_noise_alone_is_not_fitted():
 def test_the_estimate_is_the_one_if_there_is_something_to_learn_times_its_chance():
     moments, beta = np.diag([1.0, 0.7, 0.4]), np.array([0.3, -0.2, 0.1])
     found = learn([gradients(moments, beta, 0.5, 3)], np.ones(3))
-    something = 1 - found.probabilities[0]
+    something = 1 - special.softmax(found.logs)[0]
     assert 0.1 < something < 0.99
     np.testing.assert_allclose(found.mean, something * found.mean_if_any, rtol=1e-12)
 
@@ -108,7 +119,7 @@ def test_the_evidence_is_that_of_an_integral():
     nothing = stats.norm.pdf(value, 0, noise) / 2
     something = [likelihood(scale) / 2 / len(module._PRIOR_SCALES) for scale in module._PRIOR_SCALES]
     expected = np.array([nothing, *something]) / (nothing + sum(something))
-    np.testing.assert_allclose(found.probabilities, expected, rtol=1e-6)
+    np.testing.assert_allclose(special.softmax(found.logs), expected, rtol=1e-6)
 
 
 def test_what_is_unknown_counts_by_the_distance(monkeypatch):
@@ -143,6 +154,8 @@ def test_steps_that_fit_worse_are_halved():
         found = posterior([report], np.zeros((1, 1)), np.full((1, 1, 1, 1), 10.0), np.zeros((1, 1)), models)
         models = found.models
     assert found.mean[0, 0] == pytest.approx(1.0, abs=0.02)
+    # Without slopes the estimate is the mean of the prior, wherever the last one was.
+    assert found.models[0, 0, 0] == 0
 
 
 def test_means_of_positive_variables_are_those_of_a_truncated_normal():

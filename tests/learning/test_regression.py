@@ -364,7 +364,7 @@ def test_people_report_at_the_model_that_holds_if_there_is_something_to_learn():
         learnt.next(learnt.task.release(X[asked:stop], y[asked:stop], seeded()))
         asked = stop
     reported_at = -np.array(learnt.task.matrix)[-1, 1:-1]
-    estimate, nothing = np.array(learnt._state["beta"])[1:], learnt._state["models"][0][0][1:]
+    estimate, nothing = np.array(learnt._state["beta"])[1:], learnt._state["of_priors"][0][0][1:]
     assert not np.any(nothing)
     # Nothing to learn is a model too, without slopes: it has a part in the estimate only.
     ratios = reported_at / estimate
@@ -437,6 +437,16 @@ def test_a_large_epsilon_is_no_worse(kind):
         simulate(learnt, X, y, seeded())
         scores.append(score(learnt, X, y))
     assert min(scores[1:]) > scores[0] - 0.001
+
+
+def test_a_radius_about_an_uncertain_centre_holds_its_error():
+    """Narrower ones reach a distant mean in more steps than there are."""
+    learnt = protocol(3_000, epsilon=1.0)
+    learnt._state |= {
+        "target_error": 0.09,
+        "levels": {"target": {"top": 2.0, "shares": [0.0] * 19 + [1.0], "people": 10**6}},
+    }
+    assert learnt._task_of("target").radius == pytest.approx(0.3)
 
 
 def test_sampling_counts_among_the_errors_of_the_targets_mean():
