@@ -199,7 +199,7 @@ def _under_prior(reports: Sequence[Gradients], prior: Floats, base: Floats, befo
     found = base + np.linalg.solve(gain, prior @ weighted[:, :, None])[:, :, 0]
     if not all(report.is_linear for report in reports):
         # Gradients are linear near the estimate only: a step that fits worse is halved.
-        start, step = base + (prior @ inverse @ (before - base)[:, :, None])[:, :, 0], 1.0
+        start, step = before, 1.0
         move = found - start
         while step > _LEAST_STEP and misfit(start + step * move) > misfit(start):
             step /= 2
