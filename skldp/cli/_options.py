@@ -94,6 +94,14 @@ def output_option(*flags: str, about: str, endings: Sequence[str] = ()) -> Any:
     return typer.Option(*flags, help=about, parser=path, metavar="PATH")
 
 
+def keep_inputs(read: Iterable[object], *written: Path | None) -> None:
+    """Refuse to write over a file that the command reads."""
+    files = {Path(str(one)).resolve() for one in read if one is not None}
+    for one in written:
+        if one is not None and one.resolve() in files:
+            raise typer.BadParameter(f"The command reads {one} and cannot write to it; name another file to write.")
+
+
 def made_up_row(columns: Sequence[DeclaredColumn]) -> Any:
     """Return a frame with one row of public values: low bounds and first categories."""
     ends = [np.array([column.low if isinstance(column, NumberColumn) else 0.0]) for column in columns]

@@ -21,6 +21,7 @@ from skldp.accounting import ledger_report
 from skldp.cli._options import (
     EncodingOption,
     SepOption,
+    keep_inputs,
     made_up_row,
     output_option,
     printable,
@@ -90,6 +91,7 @@ def new(
     A missing number counts as the middle of its bounds. A missing or unknown category counts as missing if the
     schema declares that ("missing": "category"), else as the first value.
     """
+    keep_inputs([schema], output)
     text = Path(schema).read_text(encoding="utf-8-sig") if schema.endswith(".json") else schema
     units = dict(_pair(one) for one in unit or [])
     if sampled not in ("auto", "all") and not sampled.isdecimal():
@@ -312,6 +314,7 @@ def release(
     If a cell cannot be read or is no declared value, nothing is written. Without a secret, noise is fresh, and each run
     is another release of the same people.
     """
+    keep_inputs([policy_file, table, secret], output)
     policy = Policy.load(policy_file)
     key = None if secret is None else ReleaseKey.from_file(secret)
     check_secret(policy, key, ids)
@@ -364,6 +367,7 @@ def collect(
 
     With --by or --where, the estimates are means and shares. The page of --report has the usual ones of all people.
     """
+    keep_inputs([policy_file, *files], report, csv_path)
     collector = Collector(Policy.load(policy_file))
     chosen = dict(_filter(declared_columns(collector.policy.fields), one) for one in where or [])
     with progress_bar(Console()) as progress, warnings.catch_warnings(record=True) as caught:

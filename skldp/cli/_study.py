@@ -21,6 +21,7 @@ from skldp.cli._options import (
     TargetBoundsOption,
     TargetOption,
     TransformOption,
+    keep_inputs,
     output_option,
     printable,
     progress_bar,
@@ -107,6 +108,7 @@ def study(
     """Train a linear model on private features and targets over a range of epsilon, and compare."""
     console = Console()
     # Fail before the fits, which may take hours.
+    keep_inputs([data, schema], csv_path, picture_path, report_path)
     require("matplotlib")
     if report_path is not None:
         require("jinja2")

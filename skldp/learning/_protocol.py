@@ -42,8 +42,8 @@ def sufficiency(n_people: int, n_features: int, epsilon: float) -> float:
 def n_people_needed(n_features: int, epsilon: float, n_classes: int = 2) -> int:
     """Return the number of people from which a linear model depends on the features.
 
-    With fewer a regression predicts the mean, and a logistic regression of `n_classes` classes their shares. From there
-    on, the gradient of features that explain all of the target differs significantly from 0.
+    With fewer a regression predicts the mean, and a logistic regression of `n_classes` classes their shares. From this
+    number on, noise does not hide a perfect relation. A useful model needs several times as many people.
 
     Examples
     --------

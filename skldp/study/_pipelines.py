@@ -146,6 +146,9 @@ def study_pipeline(name: str, data: StudyData, settings: ComparisonSettings) -> 
     if name in PRIVATE_MODELS[data.task]:
         of_target = {"target_bounds": data.target_bounds} if regression else {"classes": data.classes}
         return private_model(name, **of_target), ["epsilon"]
+    if name not in ("none", *FEATURE_MECHANISMS):
+        known = ", ".join(("none", *PRIVATE_MODELS[data.task], *FEATURE_MECHANISMS))
+        raise StudyInputError(f"The mechanism of a {data.task} must be one of {known}; got {name!r}.")
     steps = _release(name, data, settings)
     if not regression:
         return _with_labels(steps, data, settings)

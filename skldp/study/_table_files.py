@@ -257,7 +257,7 @@ _MOST_CATEGORIES = 50
 # Columns that are named in an error.
 _MOST_NAMED = 4
 _DECLARE = "declare it in --schema{}, or leave it out by --columns"
-_AS_DATES = ' as {"type": "dates", "low": "2020-01-01", "high": "2024-12-31"}'
+_AS_DATES = ' as {"type": "dates", "low": FIRST, "high": LAST}, its first and last possible date'
 
 
 class Features(NamedTuple):

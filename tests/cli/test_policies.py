@@ -324,6 +324,29 @@ def test_a_table_without_a_column_is_refused(run, policy, tmp_path):
     assert not (tmp_path / "reports.arrow").exists()
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("policy", "new", "schema.json", "--purpose", "x", "-o", "schema.json"),
+        ("release", "policy.json", "people.parquet", "-o", "./people.parquet"),
+        ("collect", "policy.json", "one.arrow", "--csv", "policy.json"),
+        ("collect", "policy.json", "one.arrow", "--csv", "one.arrow"),
+        ("study", "study.csv", "--target", "sick"),
+        ("study", "people.csv", "--target", "sick", "--csv", "people.csv"),
+        ("study", "people.csv", "--target", "sick", "--schema", "schema.json", "--csv", "schema.json"),
+    ],
+)
+def test_a_file_that_a_command_reads_is_not_written_over(run, policy, tmp_path, arguments):
+    """The default of ``skldp study`` replaced a table named study.csv by its results."""
+    for name in ("people.parquet", "one.arrow", "study.csv", "people.csv"):
+        (tmp_path / name).write_text("age,sick\n1,0\n2,1\n")
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    code, _, wrong = run(*arguments)
+    assert code == 2
+    assert "and cannot write to it" in wrong
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
 def test_reports_are_collected_from_several_files(fixed_noise, run, policy, tmp_path):
     text = "\n".join(ROWS) + "\n"
     (tmp_path / "people.csv").write_text(text)

@@ -69,7 +69,7 @@ BAD_CSV = {
     ),
     "dates": (
         "age,since,sick\n20,2020-01-31,no\n30,2021-12-01,yes\n",
-        'Column \'since\' of people.csv holds dates: declare it in --schema as {"type": "dates", "low": "2020-01-01", ',
+        'Column \'since\' of people.csv holds dates: declare it in --schema as {"type": "dates", "low": FIRST, ',
     ),
     "all at once": (
         "age,since,pay,sick\n20,2020-01-31,1,no\n30,2021-12-01,,yes\n",

@@ -70,8 +70,8 @@ def preview(
             unknown = np.count_nonzero(~readable[group])
             if unknown:
                 raise LedgerError(
-                    "A preview needs people with answers known to the caller; "
-                    f"got {unknown:,} of {len(people):,} ids without one. They may answer if the query's epsilon is "
+                    "A preview is about people who have answered the caller before; "
+                    f"{unknown:,} of {len(people):,} ids have not. They may answer if the query's epsilon is "
                     "within the budget."
                 )
             before, until, tenant = cache.query_number.get(query.key), cache.release, ledger._store.tenant
