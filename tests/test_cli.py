@@ -146,7 +146,7 @@ def test_study_of_a_file_with_a_seed_repeats_itself(run, tmp_path):
         (["study", "empty.csv", "--target", "sick"], "is empty"),
         (["study", "wine", "--epsilons", "1,0"], "finite numbers > 0"),
         (["study", "wine", "--epsilons", "many"], "finite numbers > 0"),
-        (["study", "wine", "--mechanism", "bitrandom"], "must be one of bitrand"),
+        (["study", "wine", "--mechanism", "bitrandom"], "must be one of none, logistic-rounds"),
         (["study", "wine", "--mechanism", ","], "at least one name"),
         (["study", "wine", "--mechanism", "none", "--labels", "none"], "Nothing takes the epsilons"),
         (["study", "wine", "--csv", "absent/study.csv"], "Cannot write"),

@@ -87,7 +87,7 @@ def test_a_query_that_nobody_answers_says_why(ledger):
 
 def test_a_preview_of_strangers_is_refused(ledger):
     survey(ledger, 1.0, 0.5).query(PEOPLE, ids=IDS)
-    with pytest.raises(LedgerError, match="1 of 2 ids without one"):
+    with pytest.raises(LedgerError, match="1 of 2 ids have not"):
         survey(ledger, 2.0, 0.1).preview([3, 4000])
     with pytest.raises(ValueError, match="twice"):
         survey(ledger, 2.0, 0.1).preview([3, 3])
