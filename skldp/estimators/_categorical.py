@@ -228,10 +228,10 @@ class CategoricalPrivatizer(LocalTransformer):
         if not learnt and len(self.categories) != len(columns):
             raise ValueError(
                 f"categories must have one list for each of the {len(columns)} columns. "
-                f"Got {self.categories!r} instead."
+                f"Got {kind_of(self.categories)} instead."
             )
         listed = zip([_distinct(column) for column in columns] if learnt else self.categories, names, strict=True)
-        categories = [declared_values(values, f"categories of column {name}", learnt=learnt) for values, name in listed]
+        categories = [declared_values(values, f"categories of column {name}") for values, name in listed]
         codes = self._codes(columns, categories)
         sizes = tuple(values.size for values in categories)
         named = self.n_sampled_features, [Codes((size,)) for size in sizes]

@@ -31,13 +31,13 @@ def labels_1d(y: Any, *, columns: int = 1) -> np.ndarray:
     return labels
 
 
-def declared_values(values: Any, name: str, *, learnt: bool = False) -> np.ndarray:
+def declared_values(values: Any, name: str) -> np.ndarray:
     """Return declared classes or categories as a distinct array, sorted if possible.
 
     Shapes: `values` (n_classes,).
     """
     declared = _as_array(values)
-    got = kind_of(values) if learnt else repr(values)
+    got = kind_of(values)  # They may be the labels of people.
     if declared.ndim != 1 or not declared.size:
         raise ValueError(f"{name} must be a list of at least one value. Got {got} instead.")
     as_list = declared.tolist()
@@ -58,7 +58,7 @@ def learnt_values(y):
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         raise ValueError("Labels must be finite. Input y contains NaN or infinity.")
     check_classification_targets(y)
-    return declared_values(np.unique(y), "The labels in y", learnt=True)
+    return declared_values(np.unique(y), "The labels in y")
 
 
 def encode(values: np.ndarray, domain: np.ndarray, name: str) -> np.ndarray:

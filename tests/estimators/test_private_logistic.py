@@ -162,3 +162,11 @@ def test_weights_of_people_are_refused_and_no_value_is_told():
     with pytest.raises(ValueError, match="NaN") as caught:
         PrivateLogisticRegression(classes=[0, 1]).fit(rows, np.arange(10) % 2)
     assert "0.123456" not in str(caught.value)
+
+
+def test_labels_that_are_passed_as_classes_are_not_shown():
+    """As classes=y: everybody's labels were in the message."""
+    y = np.array(["secret", "other"] * 50)
+    with pytest.raises(ValueError, match=r"classes must be distinct.*ndarray of str_ with shape") as error:
+        PrivateLogisticRegression(classes=y).fit(np.zeros((100, 1)), y)
+    assert "secret" not in str(error.value)
