@@ -171,7 +171,7 @@ class LabelMatrixRR(LabelReleaser):
         if by_column and len(listed) != y.shape[1]:
             raise ValueError(
                 f"classes must be one list for each of {y.shape[1]} columns of y, or one list for all. "
-                f"Got {self.classes!r} instead."
+                f"Got {kind_of(self.classes)} instead."
             )
         each = listed if by_column else [listed] * y.shape[1]
         return [declared_values(one, "classes") for one in each]

@@ -187,7 +187,7 @@ class ClassificationProtocol(LinearProtocol):
         for functionals in (rows[1:, 1:], np.eye(self.n_features) / state["width"]):
             variances = LOG_ODDS / (self.n_terms + (functionals**2).mean(axis=1))
             alike = np.zeros((self.n_terms, self.n_terms))
-            alike[0, 0] = LOG_ODDS * (1 + min(1.0, state["center_error"] / state["width"] ** 2)) / rows[0, 0] ** 2
+            alike[0, 0] = LOG_ODDS * (1 + self._error_of_means) / rows[0, 0] ** 2
             alike[1:, 1:] = (functionals @ back).T * variances @ functionals @ back
             unknown.append([alike] * n_outcomes)
         return known, np.array(unknown)

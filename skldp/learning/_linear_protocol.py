@@ -42,6 +42,11 @@ class LinearProtocol(Protocol):
         """Weight of the constant in reported products and gradients; that of a whitened feature is about 1."""
         return 1.0
 
+    @property
+    def _error_of_means(self) -> float:
+        """Variance of the error of a feature's centre, in squared widths."""
+        return float(min(1.0, self._state["center_error"] / self._state["width"] ** 2))
+
     def _state_of_features(self) -> dict[str, Any]:
         """Return the state before anything is reported."""
         return self._state | {
@@ -106,8 +111,7 @@ class LinearProtocol(Protocol):
         expected = np.eye(self.n_terms)
         variances = LEAST_VARIANCE * np.maximum(expected, 1 / self.n_terms)
         rows_of_prior[0, 0] = 1.0
-        of_means = min(1.0, state["center_error"] / state["width"] ** 2)
-        variances[0] = variances[:, 0] = LEAST_VARIANCE / self.n_terms + of_means
+        variances[0] = variances[:, 0] = LEAST_VARIANCE / self.n_terms + self._error_of_means
         found = combine_moments(rows, [Moments(rows_of_prior, expected, variances), *reports])
         if not rows[0, 1:].any():
             # The constant is known.

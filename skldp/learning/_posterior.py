@@ -141,7 +141,7 @@ def shrunk_means(values: Floats, errors: Floats | float) -> tuple[Floats, Floats
     logs = -((np.log(spread + noise) + values**2 / (spread + noise)) / 2 * np.ones(len(values))).sum(axis=1)
     kept, chances = spread / (spread + noise) * np.ones(len(values)), special.softmax(logs)
     means = chances @ kept * values
-    return means, chances @ (kept * noise + (kept * values) ** 2) - means**2
+    return means, chances @ (kept * noise + (kept * values - means) ** 2)
 
 
 def posterior(

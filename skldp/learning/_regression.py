@@ -132,7 +132,8 @@ class RegressionProtocol(LinearProtocol):
         share = self._share_of_outcome(number_variance(self.epsilon) + EXPECTED_DEVIATION**2)
         steps = self._plan_of_target(n, PREPARATION_SHARE + share)
         once = self.kind == "once"
-        residual = self._plan_of_residual(int(share * n))
+        shows_deviation = DETECTED**2 * number_variance(self.epsilon) <= int(share * n) * EXPECTED_DEVIATION**2
+        residual = [("residual", int(share * n))] if shows_deviation else []
         steps += self._plan_of_features(n - sum(people for _, people in steps + residual), all_products=once)
         if once:
             steps[-2:-2] = residual  # The last task, which has levels, stays open.
@@ -143,11 +144,6 @@ class RegressionProtocol(LinearProtocol):
                 steps += [("gradient_levels", n_levels), ("gradient", people - n_levels)]
             steps += residual
         return steps
-
-    def _plan_of_residual(self, people: int) -> list[tuple[str, int]]:
-        """Return the step for the mean residual, if its noise is small enough to show the expected deviation."""
-        is_told = DETECTED**2 * number_variance(self.epsilon) <= people * EXPECTED_DEVIATION**2
-        return [("residual", people)] if is_told else []
 
     def _plan_of_target(self, n_people: int, share: float) -> list[tuple[str, int]]:
         """Return the steps for the target's mean: within the bounds, then twice about it."""
@@ -173,7 +169,7 @@ class RegressionProtocol(LinearProtocol):
         known = np.zeros((1, self.n_terms))
         unknown = np.full(self.n_terms, 1 / (1 + self.n_terms * state["width"] ** 2 / state["deviation"] ** 2))
         known[0, 0] = state["target_error"]
-        unknown[0] = min(1.0, state["center_error"] / state["width"] ** 2) * state["deviation"] ** 2
+        unknown[0] = self._error_of_means * state["deviation"] ** 2
         return known, np.diag(unknown)[None, None]
 
     def _learn(self, value: Floats, noise: float, kept: float) -> None:
