@@ -32,7 +32,7 @@ class LearntDomainWarning(UserWarning):
 
 
 class RowIdentityWarning(UserWarning):
-    """People without ids are their rows: a simulation in memory, and no protection of anybody who has two rows."""
+    """Rows without ids count as separate people; two rows of one person are not protected together."""
 
 
 class RepeatedReleaseWarning(UserWarning):
@@ -58,5 +58,5 @@ class BudgetExhaustedError(RuntimeError):
 class ChangedAfterFitError(ValueError, AttributeError):
     """A parameter that a release and its guarantee depend on was changed after fit; nothing was released.
 
-    An AttributeError as well, as scikit-learn's NotFittedError is: what lists attributes goes on without the guarantee.
+    An AttributeError as well, as scikit-learn's NotFittedError is, so that ``hasattr`` returns False.
     """

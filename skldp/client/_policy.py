@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from skldp.collection._precision import SurveyPrecision
 
 # Limits of what a device must store and process.
-_MOST_FIELDS, _MOST_NUMBERS, _MOST_BITS, _MOST_CHARACTERS = 1000, 1024, 2**17, 2**24
+_MOST_FIELDS, _MOST_BITS, _MOST_CHARACTERS = 1000, 2**17, 2**24
 # A policy has the first version that knows its fields and laws: an older client must refuse others.
 _VERSION, _SAMPLING_VERSION, _LAST_VERSION = 2, 3, 5
 _NAMES = {"purpose", "fields", "epsilon", "delta", "memo", "expires", "sha256"}

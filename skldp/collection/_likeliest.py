@@ -23,7 +23,6 @@ from skldp.mechanisms.categorical._local_hashing import linear_hashes
 from skldp.mechanisms.numeric._distribution import ascend
 
 _Floats = npt.NDArray[np.float64]
-_Ints = npt.NDArray[np.int64]
 # Part of the truth's distance in log-likelihood that is left: with bits, of at most 4,096 categories, and else. Even
 # shares of very many categories may lie within an eighth.
 _PART_OF_BITS, _PART = 1 / 8, 1 / 64

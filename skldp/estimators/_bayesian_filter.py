@@ -44,11 +44,6 @@ from skldp.exceptions import TooFewPeopleWarning
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import noise_from
 
-_ID_SOURCES = (
-    "pass ids to query, predict or score; or name a column of X, or its index, with BayesianFilter(ids=...); or "
-    "simulate without a ledger"
-)
-
 
 class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     r"""Ask people a regression under one privacy budget per person for all their answers.
@@ -69,9 +64,9 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
     total_epsilon : float, default=None
         Each person's budget for all answers. None takes the ledger's; without a ledger, `epsilon`.
     bounds : tuple (low, high) or Domain, default=None
-        Domain of X: a number or one number per feature each, or a :class:`~skldp.Domain`: intervals,
-        whole numbers and one-hot blocks side by side as :class:`~skldp.mechanisms.Columns`, with or without linear
-        inequalities. None takes those of the ledger if it has any, else the range of the public X of `fit`. People's
+        Domain of X: two numbers, two lists of one number per feature, or a :class:`~skldp.Domain`, such as
+        :class:`~skldp.mechanisms.Columns` of intervals, whole numbers and one-hot blocks, with or without linear
+        inequalities. None takes that of the ledger if it has one, else the range of the public X of `fit`. People's
         values outside are clipped without a warning; `fit` warns of public ones outside declared bounds.
     output_bounds : tuple (a, b), default=None
         The two values of an answer. None takes the range of the model over `bounds`, and (0, 1) for a classifier.
@@ -201,7 +196,7 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
         output_bounds: tuple[float, float] | None = None,
         of_class: Any = None,
         ledger: PrivacyLedger | None = None,
-        ids: str | None = None,
+        ids: int | str | None = None,
         rule: str = "bayesian",
         tol: float = 1e-3,
         seed: Seed = None,

@@ -88,9 +88,7 @@ class CategoricalPrivatizer(LocalTransformer):
     Notes
     -----
     Columns are released independently, so their exact epsilons add up. All bits of a column that was not asked are the
-    mean bit under uniform categories, :math:`(p + (k - 1) q) / k`, which is neither 0 nor 1. See `UnaryEncoding`,
-    `SubsetSelection`, `OneHotLocalHashing`, `OneHotHadamard` and `RandomizedResponse` in ``skldp.mechanisms`` for the
-    laws.
+    mean bit under uniform categories, :math:`(p + (k - 1) q) / k`, which is neither 0 nor 1.
 
     References
     ----------

@@ -71,6 +71,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
 
     Attributes
     ----------
+    columns_ : dict of the declared columns by name or place
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
 
@@ -135,7 +136,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples, n_features_out)
         """
-        check_is_fitted(self, "n_features_in_")
+        check_is_fitted(self, "columns_")
         blocks, moved, n_values = [], {}, 0
         for name, column, cells in self._read(X, reset=False):
             declared, n_unknown = _without_unknown(column, cells)
@@ -159,15 +160,9 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         -------
         ndarray of str objects
         """
-        names = [one for name, column in self._columns().items() for one in encoded_names(column, str(name))]
+        check_is_fitted(self, "columns_")
+        names = [one for name, column in self.columns_.items() for one in encoded_names(column, str(name))]
         return np.array(names, dtype=object)
-
-    def _columns(self) -> dict[Any, DeclaredColumn]:
-        """Return the declared columns; nothing that a table holds can change them."""
-        every = getattr(self, "feature_names_in_", range(getattr(self, "n_features_in_", 0)))
-        by_column = schema_by_column(self.schema, list(every))
-        columns, _ = read_schema(by_column, list(by_column), [None] * len(by_column))
-        return dict(zip(by_column, columns, strict=True))
 
     def _read(self, X: Any, *, reset: bool) -> list[tuple[Any, DeclaredColumn, Any]]:
         """Return the name, the declaration and the values of each declared column."""
@@ -175,14 +170,22 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
             table = validate_finite(self, X, reset=reset, dtype=np.float64)
         else:
             table = validate_mixed(self, X, reset=reset, ensure_all_finite=False)
-        columns, names = self._columns(), list(X.columns) if hasattr(X, "columns") else []
+        if reset:
+            every = list(getattr(self, "feature_names_in_", range(self.n_features_in_)))
+            by_column = schema_by_column(self.schema, every)
+            # Nothing that a table holds can change the columns.
+            columns, _ = read_schema(by_column, list(by_column), [None] * len(by_column))
+            self.columns_: dict[Any, DeclaredColumn] = dict(zip(by_column, columns, strict=True))
+        names = list(X.columns) if hasattr(X, "columns") else []
         absent = [
-            name for name in columns if name not in (names if isinstance(name, str) else range(self.n_features_in_))
+            name
+            for name in self.columns_
+            if name not in (names if isinstance(name, str) else range(self.n_features_in_))
         ]
         if absent:
             raise ValueError(f"X must have the declared columns; got none for {', '.join(map(repr, absent[:4]))}.")
-        every = columns_of(table)
-        return [(n, column, every[names.index(n) if isinstance(n, str) else n]) for n, column in columns.items()]
+        cells = columns_of(table)
+        return [(n, column, cells[names.index(n) if isinstance(n, str) else n]) for n, column in self.columns_.items()]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -208,7 +208,7 @@ class _Composite:
         of_releases = isinstance(step, NoiseAwareDiscriminant | NoiseAwareLinearRegression)
         if of_releases and not given.raw:
             # The release of the rows is counted already.
-            labels = step._label_guarantee()
+            labels = step._label_guarantee
             if labels is not None:
                 self.parts.append((_join(name, "label_mechanism"), labels))
             elif given.labels_raw:

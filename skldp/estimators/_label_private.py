@@ -101,7 +101,11 @@ class LabelPrivate(RoutingMixin, HasTargetMechanism, MetaEstimatorMixin):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
-        tags.non_deterministic = inner.non_deterministic or get_tags(self._new_mechanism()).non_deterministic
+        given = getattr(self, self._mechanism_name)
+        mechanism = self._default_mechanism() if given is None else given
+        # A wrong parameter is refused by `fit` alone.
+        noisy = not isinstance(mechanism, BaseEstimator) or get_tags(mechanism).non_deterministic
+        tags.non_deterministic = inner.non_deterministic or noisy
         tags.input_tags = inner.input_tags
         tags.classifier_tags = inner.classifier_tags or tags.classifier_tags
         tags.regressor_tags = inner.regressor_tags or tags.regressor_tags

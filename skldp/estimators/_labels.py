@@ -237,10 +237,10 @@ class LabelRR(LabelPrivatizer):
     ledger : PrivacyLedger, default=None
         Charges each person's budget the exact epsilon before a release, which then requires `ids`.
     part : str or sequence of str, default=None
-        Name of the attribute, such as ``"employment"``. A `ledger` then charges releases of one part with the same
-        classes together, by their joint loss. The features of a one-hot block of the ledger's domain, in the order of
-        the classes, charge them together with all other answers about the record. A person's label must stay the same.
-        None charges each in full. Not with a prior.
+        Attribute that the label describes, such as ``"employment"``. A `ledger` charges several releases of one part
+        with the same classes by their joint loss; a person's label must not change. A list of feature names, in the
+        order of the classes, is a one-hot block of the ledger's domain, whose loss is joint with that of all other
+        answers about the record. None charges each release in full. Not with a prior.
 
     Attributes
     ----------

@@ -134,7 +134,9 @@ class NoiseAwareLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
         self.coef_, self.intercept_, self.coef_covariance_ = fit.coef, fit.intercept, fit.covariance
         self.mechanism_ = mechanism
         claims = ["the target is as it was given"] if self.target_mechanism is None and not together else []
-        self.privacy_guarantee_ = _computed_from(guarantee, self._label_guarantee(), claims)
+        given = self.target_mechanism
+        self._label_guarantee = None if given is None else law_of_releases(given, 1, "target_mechanism")[1]
+        self.privacy_guarantee_ = _computed_from(guarantee, self._label_guarantee, claims)
         return self
 
     def predict(self, X: npt.ArrayLike) -> Floats:
@@ -153,11 +155,6 @@ class NoiseAwareLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         values = np.append(self.intercept_, self.coef_)
         return intervals_around(values, np.sqrt(np.diag(self.coef_covariance_)), level)
-
-    def _label_guarantee(self) -> PrivacyGuarantee | None:
-        """Return the guarantee of the target's own release, if there is one."""
-        given = self.target_mechanism
-        return None if given is None else law_of_releases(given, 1, "target_mechanism")[1]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -273,13 +270,9 @@ class NoiseAwareDiscriminant(GuaranteeMixin, LinearScores, BaseEstimator):
         learnt = discriminant_of_releases(rows, members, mechanism, public)
         self.mechanism_, self.classes_ = mechanism, classes
         self._set_logits(*learnt)
-        self.privacy_guarantee_ = _computed_from(guarantee, self._label_guarantee(), claims)
+        self._label_guarantee = None if law is None else own_guarantee(law)
+        self.privacy_guarantee_ = _computed_from(guarantee, self._label_guarantee, claims)
         return self
-
-    def _label_guarantee(self) -> PrivacyGuarantee | None:
-        """Return the guarantee of the labels' release, if there is one."""
-        mechanism = self._of_the_labels()
-        return None if mechanism is None else own_guarantee(mechanism)
 
     def _of_the_labels(self) -> Any:
         """Return the fitted label mechanism."""

@@ -125,7 +125,7 @@ class NumericPrivatizer(OneToOneFeatureMixin, LocalTransformer):
         bounds: Any = (-1, 1),
         objective: Any = "worst",
         delta: float = 0.0,
-        n_sampled_features: int | Literal["auto", "all"] | None = "auto",
+        n_sampled_features: int | Literal["auto", "all"] = "auto",
         transform_noise: bool = True,
         seed: Seed = None,
         n_jobs: int | None = None,

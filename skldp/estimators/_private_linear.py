@@ -67,7 +67,7 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
     coef_ : ndarray of shape (n_features,)
     intercept_ : float
     undetected_share_ : float
-        Share of people far outside the rest who may go unseen. Rarer ones than these are cut off.
+        Largest share of people with outlying values that `fit` may miss. Such values are clipped.
     protocol_ : RegressionProtocol
         Its public state at the end, with the open task of ``protocol="once"``.
     privacy_guarantee_ : PrivacyGuarantee

@@ -149,7 +149,7 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
     intercept_ : ndarray of shape (1,) or (n_classes,)
     undetected_share_ : float
-        Share of people far outside the rest who may go unseen. Rarer ones than these are cut off.
+        Largest share of people with outlying values that `fit` may miss. Such values are clipped.
     protocol_ : ClassificationProtocol
         Its public state at the end, with the open task of ``protocol="once"``.
     privacy_guarantee_ : PrivacyGuarantee

@@ -8,7 +8,7 @@ import numpy as np
 
 from skldp.domains._columns import Categories, Columns
 from skldp.domains._declared_columns import CategoryColumn, DeclaredColumn, NumberColumn
-from skldp.estimators._column_encoder import ColumnEncoder
+from skldp.estimators._column_encoder import ColumnEncoder, encoded_names
 from skldp.estimators._schema import read_schema, schema_by_column
 
 
@@ -62,7 +62,7 @@ class DeclaredTable:
     @property
     def n_features(self) -> int:
         """The number of features of the encoder."""
-        return len(self.encoder().get_feature_names_out())
+        return sum(len(encoded_names(column, str(name))) for name, column in self.columns.items())
 
     @property
     def bounds(self) -> Any:

@@ -139,8 +139,8 @@ def recommend(
     -----
     For :math:`d` encoded features (one for each category; one for two or ordered categories):
 
-    - models: the part that privacy takes of what a fit without it learns, R2 or the accuracy above that of the most
-      frequent class: :math:`h / (h + n)` with h = `n_needed`, or 1 if there are too few people to begin (see
+    - models: the fraction that privacy removes of the R2 of a fit without privacy, or of its accuracy above that of
+      the most frequent class: :math:`h / (h + n)` with h = `n_needed`, or 1 if there are too few people to begin (see
       :func:`skldp.learning.n_people_needed`). From h people a protocol has a ``sufficiency`` of 18 for a regression (30
       with ``protocol="once"``), 9 for a logistic regression and 300 for a discriminant, the medians over random tables
       of ``benchmarks/recommendations.py``.

@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -36,6 +37,15 @@ def test_a_schema_of_any_form_is_the_same_encoding():
     np.testing.assert_allclose(by_place.fit_transform(PEOPLE.to_numpy(dtype=object)), ENCODED)
     assert by_name.get_feature_names_out().tolist() == ["age", "city_Bonn", "city_Kiel", "city_Ulm", "sick"]
     np.testing.assert_allclose(ColumnEncoder((0, 100)).fit_transform(PEOPLE[["age"]]), [[-0.6], [0.2]])
+
+
+def test_the_encoding_of_fit_stays():
+    encoder = ColumnEncoder(SCHEMA)
+    with pytest.raises(NotFittedError):
+        encoder.get_feature_names_out()
+    encoder.fit(PEOPLE).set_params(schema={"age": (0, 1_000)})
+    np.testing.assert_allclose(encoder.transform(PEOPLE), ENCODED)
+    assert len(encoder.get_feature_names_out()) == 5
 
 
 def test_a_model_behind_it_keeps_its_epsilon():

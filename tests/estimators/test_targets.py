@@ -18,6 +18,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
+from sklearn.utils import estimator_html_repr, get_tags
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 from skldp import LabelPrivateClassifier, LabelPrivateRegressor, TargetPrivatizer, privacy_guarantee
@@ -167,6 +168,9 @@ def test_what_is_no_private_mechanism_is_refused_before_it_sees_a_target(mechani
     ) as refused:
         LabelPrivateRegressor(Ridge(), target_mechanism=mechanism).fit(X[:3], [51.25, 52.5, 53.75])
     assert "51" not in str(refused.value)
+    classifier = LabelPrivateClassifier(LogisticRegression(), label_mechanism=object())
+    assert get_tags(classifier).non_deterministic
+    assert "object" in estimator_html_repr(classifier)
     with pytest.raises(ValueError, match="label_mechanism must be a private mechanism, such as LabelRR"):
         LabelPrivateClassifier(LogisticRegression(), label_mechanism=mechanism).fit(X[:3], [0, 1, 1])
 
