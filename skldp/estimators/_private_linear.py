@@ -199,8 +199,8 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
         estimate, protocol = self._estimate(), self.protocol_
         title = (
             f"Least squares of {protocol.n_people:,} people, each under epsilon {protocol.epsilon:.4g}; "
-            f"t intervals ({estimate.degrees} degrees of freedom), valid if fewer than {protocol.undetected_share:.2%} "
-            "of people exceed the clipping radii unseen"
+            f"t intervals ({estimate.degrees} degrees of freedom), valid if people hidden by "
+            "noise exceed the clipping radius at most twofold"
         )
         names = ["intercept", *input_names(self)]
         return RegressionSummary(names, estimate, level, title)

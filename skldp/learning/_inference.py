@@ -31,10 +31,10 @@ class InferenceProtocol(RegressionProtocol):
     :math:`P'x (y - x'\beta)` in fifty cohorts: ten at the model, and forty after a Newton step. Their scatter is the
     error of the two steps (``newton_steps``), whose Hessian is the mean of all products.
 
-    The intervals are for least squares of records clipped to their bounds. The bias of clipped gradients, by the
-    reported levels, is at most 3% of the standard error from noise, and counted. A tail of fewer people than
-    :attr:`undetected_share` may go unseen. There are no intervals if more than a third of the second moments may be
-    clipped, as of rare categories, or if noise hides a direction; :attr:`refusal` says so.
+    The intervals are for least squares of records clipped to their bounds. The radius is the smallest at which the bias
+    of clipped gradients is at most 3% of the standard error from noise, by the reported levels. That bias counts as an
+    error, and so do people whom noise may hide up to twice the radius. There are no intervals if more than a third of
+    the second moments may be clipped, as of rare categories, or if noise hides a direction; :attr:`refusal` says so.
     """
 
     def __init__(self, n_features: int, n_people: int, **settings: Any) -> None:
@@ -93,6 +93,7 @@ class InferenceProtocol(RegressionProtocol):
         if self.refusal:
             raise ValueError(self.refusal)
         state, middle, radius = self._state, self._box.center, self._box.radius
+        task = self._task_of("second")
         # The affine map from the model's terms to those of the data.
         shift, matrix = np.zeros(self.n_terms), np.zeros((self.n_terms,) * 2)
         matrix[1:, 1:] = np.diag(radius[-1] / radius[:-1])
@@ -105,8 +106,8 @@ class InferenceProtocol(RegressionProtocol):
             self._hessian(),
             state["first"],
             state["second"],
-            self._task_of("second").standard_error(1) ** 2,
-            USUAL_BIAS,
+            task.standard_error(1) ** 2,
+            self._levels_of("first", 1.0).bias_with_hidden(task.radius, 1.0),
         )
 
     @property

@@ -260,7 +260,8 @@ class _Gradient(Question[RegressionProtocol]):
         return np.vstack([protocol._rows() @ protocol._terms(), protocol._residual()]), "gradient"
 
     def radius(self, protocol: RegressionProtocol) -> float:
-        return self.levels(protocol).radius_of_gradients(protocol._noise_of(protocol.n_terms, "gradient"))
+        noise = protocol._noise_of(protocol.n_terms, "gradient")
+        return self.levels(protocol).radius_of_gradients(noise, protocol.n_terms)
 
     def learn_levels(self, protocol: RegressionProtocol, task: Task, report: Report) -> None:
         # Gradients have the same units in all cohorts.

@@ -92,7 +92,7 @@ def newton_steps(
     first: Cohorts,
     second: Cohorts,
     variance: float,
-    cut: float = 0.0,
+    bias: float = 0.0,
 ) -> Estimate:
     r"""Return two Newton steps from a model, weighted by their numbers of people.
 
@@ -112,8 +112,7 @@ def newton_steps(
     :math:`1 - \lambda / (2 - \lambda)` of G, the weight of :math:`e_1` grows in no direction: clipped second moments
     make intervals wider, not wrong. The noise in H adds
     :math:`E[(H - G)(\lambda^2 A + (1 - \lambda)^2 d d')(H - G)]`, with A the covariance of the first step's error and d
-    the step. Clipping of gradients biases every coefficient by at most `cut` times its standard error from noise, which
-    counts as one more error.
+    the step. Clipping biases the mean gradient by at most `bias`, which counts as one more error in every direction.
 
     References
     ----------
@@ -134,7 +133,7 @@ def newton_steps(
     noise = variance / n * change @ change.T
     # Weights (1 - part)^2 over the first people and part^2 over the second.
     of_people = (n_first * spread_first + n_second * spread_second) / n**2
-    covariance = change @ (of_people + by_gram) @ change.T + cut**2 * noise
+    covariance = change @ (of_people + by_gram + bias**2 * np.eye(len(before))) @ change.T
     values = beta + change @ (mean_first + part * mean_second)
     return Estimate(values, covariance, np.diag(noise), len(first) + len(second) - 2)
 

@@ -113,14 +113,14 @@ def test_what_does_not_stand_out_is_unknown_and_says_so():
     np.testing.assert_allclose(np.abs(module.inverse_where_known(np.eye(3), variances)[1]), [[1], [0], [0]])
 
 
-def test_what_may_be_cut_off_counts_as_an_error_in_units_of_the_noise():
+def test_what_may_be_cut_off_counts_as_an_error_of_the_mean_gradient():
     first, second = (told_by([(RNG.normal(size=3), 50) for _ in range(9)]) for _ in range(2))
     scaling = RNG.normal(size=(3, 3)) + 3 * np.eye(3)
-    plain, cut = (
+    plain, biased = (
         module.newton_steps(np.zeros(3), scaling, (2 * np.eye(3), EXACT), first, second, 0.7, one) for one in (0.0, 0.3)
     )
-    np.testing.assert_allclose(cut.covariance - plain.covariance, 0.09 * 0.7 / 900 / 4 * scaling @ scaling.T)
-    np.testing.assert_array_equal(cut.noise, plain.noise)
+    np.testing.assert_allclose(biased.covariance - plain.covariance, 0.09 / 4 * scaling @ scaling.T)
+    np.testing.assert_array_equal(biased.noise, plain.noise)
 
 
 def test_the_edge_is_that_of_noises_eigenvalues():
