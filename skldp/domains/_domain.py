@@ -221,7 +221,7 @@ class Ball(VectorDomain):
         factors = shrink_factors(rows, self.radius)
         if not (factors < 1).any():
             return Clipped(rows, 0)
-        n_outside = int(np.count_nonzero(factors < 1 - shortening_by_rounding(rows.dtype, rows.shape[1])))
+        n_outside = int(np.count_nonzero(factors < 1 - shortening_by_rounding(rows.shape[1])))
         # A subnormal float32 factor has too few bits to stay within the radius, so factors are doubles.
         if sparse.issparse(rows):
             moved = rows.copy()

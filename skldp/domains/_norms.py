@@ -109,9 +109,9 @@ def _root_of_squares(data: npt.NDArray[np.float64], entries: npt.NDArray[np.inte
     return np.sqrt(np.bincount(rows, weights=data * data, minlength=len(entries)))
 
 
-def shortening_by_rounding(dtype: np.dtype, d: int) -> float:
-    """Return the largest distance from 1 of the factor of a row that was normalized to the radius."""
-    return _ROUNDING * float(np.finfo(dtype).eps) + 2 * _norm_error(d)
+def shortening_by_rounding(d: int) -> float:
+    """Return the largest distance from 1 of the factor of a row that was normalized in single precision."""
+    return _ROUNDING * float(np.finfo(np.float32).eps) + 2 * _norm_error(d)
 
 
 def nearest_rows(values: np.ndarray, vocabulary: np.ndarray) -> npt.NDArray[np.intp]:

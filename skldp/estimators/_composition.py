@@ -86,7 +86,9 @@ def privacy_guarantee(
     - a Pipeline has a `memory`, whose files hold the raw rows and labels, or a `transform_input`;
     - classes or categories were learnt from private data.
 
-    Predictions for new people are further releases of their records.
+    The steps are read as they are now: scikit-learn's containers do not record which steps `fit` used. Do not replace
+    steps after `fit`. Predictions for new people are further releases of their records, and the index of a frame passes
+    unchanged with ``set_output``.
 
     Examples
     --------

@@ -232,6 +232,10 @@ class RowMechanism(ABC):
         """Return the rows as an array that the domain takes; some mechanisms take sparse rows."""
         return self.domain.as_rows(rows)
 
+    def _precise(self, rows: Any) -> Any:
+        """Return a block of rows in the precision in which it is clipped and encoded: by default its own."""
+        return rows
+
     def _inside(self, values: npt.ArrayLike) -> np.ndarray:
         """Return values of any shape, clipped to the domain; raises ValueError for invalid ones."""
         return self.domain.clip(self.domain.as_rows(values)).rows
@@ -259,7 +263,7 @@ class RowMechanism(ABC):
             for start in range(0, rows.shape[0], step):
                 part = slice(start, start + step)
                 # A slice of a sparse matrix is a copy.
-                inside = self.domain.clip(rows if whole else rows[part])
+                inside = self.domain.clip(self._precise(rows if whole else rows[part]))
                 n_moved += inside.n_moved
                 block = out[part] if direct else workspace.take("out", out[part].shape, dtype)
                 if noise is None:

@@ -22,8 +22,9 @@ from projection_bounds import (
 )
 from scipy import sparse, stats
 
-from skldp.mechanisms._noise import Noise
+from skldp.mechanisms._noise import Noise, noise_from
 from skldp.mechanisms.vector import _projection as module
+from skldp.mechanisms.vector._multivariate_laplace import MultivariateLaplace
 from skldp.mechanisms.vector._projected_dimension import (
     default_width,
     gordon_delta,
@@ -214,7 +215,7 @@ def test_union_delta_is_never_rounded_to_nothing_and_refuses_what_is_no_set():
 def test_the_union_bound_promises_for_a_vocabulary_of_a_size():
     gaussian, words = RandomProjection(80, 20), np.ones((30, 80))
     release = ProjectedRelease(gaussian, 2.0, sensitivity="union", vocabulary_size=3_143)
-    assert (release.stretch, release.inner.sensitivity) == (1.9, 1.9)
+    assert (release.stretch, release.inner.sensitivity) == (1.9, pytest.approx(1.9, rel=1e-9))
     assert release.guarantee().delta == union_delta(20, 0.9, 3_143)
     assert "3,143 vectors" in release.guarantee().basis
     assert ProjectedRelease(gaussian, 2.0, sensitivity="union", vocabulary_size=9, noise="privunit").delta == 0
@@ -315,7 +316,7 @@ def test_guarantees_of_the_four_sensitivities():
         assert release.stretch == pytest.approx(stretch, rel=1e-6)
         guarantee = release.guarantee()
         assert (guarantee.epsilon, guarantee.delta, guarantee.unit) == (2.0, 0.0, "distance")
-        assert release.inner.sensitivity == release.stretch
+        assert release.inner.sensitivity == pytest.approx(release.stretch, rel=1e-9)
     diameter = max(np.linalg.norm(a - b) for a in words for b in words)
     assert ProjectedRelease(gaussian, 2.0, vocabulary=words).guarantee().diameter >= diameter
     for word in words:
@@ -442,3 +443,41 @@ def test_a_projection_beyond_single_precision_is_released_like_any_other(kind):
     released = release.release(kind(row.astype(np.float32)), noise(5))
     assert released.n_moved == 0
     assert not np.isnan(released.rows).any()
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "sparse", "orthonormal"])
+def test_rounding_of_single_precision_rows_costs_no_more_than_the_diameter(kind):
+    """The attack: rows along the first singular vector, whose projections rounding moves apart."""
+    projection = RandomProjection(300, 4, kind=kind)
+    release = ProjectedRelease(projection, 1.0, sensitivity="spectral", radius=1.0)
+    matrix = projection.matrix
+    first = np.linalg.svd(np.asarray(matrix.todense() if sparse.issparse(matrix) else matrix, dtype=float))[2][0]
+    rows = (1.001 * first * (1 + 1e-7 * np.random.default_rng(0).standard_normal((300, 300)))).astype(np.float32)
+    images, opposite = release.project(rows).rows, release.project(-rows).rows
+    assert images.dtype == np.float64
+    # Twice d sums with half a unit in the last place each, of columns of norm 1.
+    assert release.inner.sensitivity >= release.stretch * (1 + 2.0**-52 * 300**1.5)
+    costs = np.linalg.norm(images - opposite, axis=1) / release.inner.sensitivity
+    assert 1.9999 < costs.max() <= release.guarantee().plain_epsilon == 2.0
+    assert release.release(rows, noise_from()).rows.dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        MultivariateLaplace(50, 1.0, radius=1e7),
+        ProjectedRelease(RandomProjection(50, 3, kind="orthonormal"), 1.0, sensitivity="orthonormal", radius=1e7),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_rows_of_single_precision_are_clipped_and_projected_in_double_precision(mechanism, monkeypatch):
+    """The attack: two rows near the radius, which rounding to single precision moved apart."""
+    drawn = []
+    inner = getattr(mechanism, "inner", mechanism)
+    monkeypatch.setattr(type(inner), "_draw", lambda self, rows, noise, out, workspace: drawn.append(rows.copy()))
+    rows = np.full((2, 50), 1e7 / 7, dtype=np.float32)
+    rows[0, 0], rows[1, 0] = 0, 1
+    mechanism.release(rows, noise_from())
+    moved = np.concatenate(drawn) / inner.sensitivity
+    assert moved.dtype == np.float64
+    assert np.linalg.norm(moved[0] - moved[1]) <= 1

@@ -317,11 +317,15 @@ class MultivariateLaplace(RowMechanism):
     def _variance(self) -> float:
         return (self.n_features + 1) * (self.sensitivity / self.epsilon) ** 2
 
+    def _precise(self, rows: np.ndarray) -> np.ndarray:
+        # Rounding adds to every distance.
+        return rows.astype(np.float64, copy=False)
+
     def _encode(self, rows: np.ndarray, out: np.ndarray, workspace: Workspace) -> None:
         out[...] = rows if self.vocabulary is None else self.vocabulary[nearest_rows(rows, self.vocabulary)]
 
     def _draw(self, rows: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
         scale = Fraction(self.sensitivity) / Fraction(self.epsilon)
-        out[...] = noisy_points(rows.astype(np.float64), noise, scale, self.step)
+        out[...] = noisy_points(rows, noise, scale, self.step)
         if self.vocabulary is not None:
             out[...] = self.vocabulary[nearest_rows(out, self.vocabulary)]
