@@ -274,6 +274,21 @@ def test_a_category_of_few_people_that_may_be_cut_off_has_no_intervals():
     assert sum("cut off" in one for one in refusals) >= 2
 
 
+@pytest.mark.few(1)
+def test_people_whom_noise_may_hide_widen_intervals():
+    """The attack: one person in 23 far away, with skewed errors: 78 of 100 intervals held."""
+    X, y = people(N)
+    learnt = protocol()
+    simulate(learnt, X, y, seeded())
+    task, before = learnt._task_of("second"), learnt.estimate().standard_errors
+    levels = learnt._levels_of("first", 1.0)
+    beyond = int(np.flatnonzero(levels._levels > task.radius)[-1])
+    told = learnt._state["levels"]["first"]
+    told["shares"][beyond] += 2 * levels.error
+    assert learnt._task_of("second").radius == task.radius
+    assert (learnt.estimate().standard_errors > 1.02 * before).all()
+
+
 def held(shape, kind, n, seeds):
     """How many of four intervals a seed hold the truth, and of how many seeds there are any."""
     n_told, hits, truth = 0, 0, np.append(0.1, SLOPES)

@@ -145,6 +145,13 @@ def test_light_tails_keep_the_usual_radius_with_few_people():
     assert np.mean(np.array(radii) < 0.25) > 0.9
 
 
+def test_gradients_of_many_terms_count_less_of_the_usual_bias():
+    norms = 0.05 * np.abs(np.random.default_rng(0).standard_normal(4_000))
+    levels = told(norms, 4.0, expected=0.05)
+    radii = [levels.radius_of_gradients(10 / math.sqrt(4_000), n_terms) for n_terms in (1, 30)]
+    assert radii[1] < 0.8 * radii[0]
+
+
 def radius_within(norms, seed, radius_of=2e-3):
     return told(norms, 4.0, seed, expected=0.05).radius_within(0.05, radius_of)
 
