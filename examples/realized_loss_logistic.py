@@ -3,7 +3,7 @@ How many logistic regressions may be asked of one person?
 =========================================================
 
 As for linear regressions, with logistic ones (Pan 2025, Section 6.2). The paper draws ten coefficients from [-10, 10]
-without normalising them, and reports a median of 21 accepted queries at a budget of 1. With such steep regressions no
+without normalizing them, and reports a median of 21 accepted queries at a budget of 1. With such steep regressions no
 sound filter reaches 21: points x already realise a loss above 1 much earlier. So both readings are run: the
 coefficients as printed ("box"), and the same directions scaled to an L1 norm of 10 ("norm").
 

@@ -54,7 +54,7 @@ class ToySigns(OneToOneFeatureMixin, LocalTransformer):
 
 
 class ToyLabels(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
-    """Randomised labels 0 and 1 for any classifier."""
+    """Randomized labels 0 and 1 for any classifier."""
 
     def __init__(self, estimator, *, epsilon=1.0, seed=None):
         self.estimator = estimator

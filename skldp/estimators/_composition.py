@@ -52,7 +52,7 @@ def privacy_guarantee(
     Returns
     -------
     PrivacyGuarantee
-        For one record with its features, and with its label if a step randomises labels or learns from both privately.
+        For one record with its features, and with its label if a step randomizes labels or learns from both privately.
         `basis` names unprotected parts, claims, and the reasons of an infinite epsilon with a remedy. `steps` and
         `to_frame` list each release and each reason.
 
@@ -214,7 +214,7 @@ class _Composite:
             if labels is not None:
                 self.parts.append((_join(name, "label_mechanism"), labels))
             elif given.labels_raw:
-                self.label_leaks.append(f"{_title(name, step)} had the labels before they were randomised")
+                self.label_leaks.append(f"{_title(name, step)} had the labels before they were randomized")
             return given
         if any(step is one for one in self.seen):
             self.repeated.append(f"{_title(name, step)} stands in two places, and only its last fit is known: clone it")
@@ -280,7 +280,7 @@ class _Composite:
         """Record a leak if a step without a private part reads rows or labels that are not released."""
         frozen = type(step) is FrozenEstimator
         if given.labels_raw and not frozen and not ignores_labels(step):
-            self.label_leaks.append(f"{_title(name, step)} had the labels before they were randomised")
+            self.label_leaks.append(f"{_title(name, step)} had the labels before they were randomized")
         if frozen or (given.raw and name in self.public):
             self.named.add(name)
             self.claims.append(_title(name, step))
@@ -291,7 +291,7 @@ class _Composite:
         effect = effect_of_public(step)
         if effect is None:
             self.row_leaks.append(
-                f"{_title(name, step)} may have learnt from rows before they were randomised: "
+                f"{_title(name, step)} may have learnt from rows before they were randomized: "
                 f"{public_instead_of(step)} learns nothing"
             )
             return replace(given, stretch=None)

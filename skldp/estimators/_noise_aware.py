@@ -203,7 +203,7 @@ class NoiseAwareDiscriminant(GuaranteeMixin, LinearScores, BaseEstimator):
 
     Notes
     -----
-    Class means of releases are unbiased; randomised labels are weighted by the inverse of the flip matrix. The
+    Class means of releases are unbiased; randomized labels are weighted by the inverse of the flip matrix. The
     covariance is that of the releases, corrected by ``original_second_moment``, with the noise's edge as its ridge.
 
     References

@@ -197,8 +197,8 @@ def _with_labels(
     param_names = ["features__epsilon"] if steps else []
     model = clean_model(data)
     if settings.labels != "none":
-        randomised = label_mechanism(settings.labels, classes=data.classes)
-        private = LabelPrivateClassifier(model[-1], label_mechanism=randomised)
+        randomized = label_mechanism(settings.labels, classes=data.classes)
+        private = LabelPrivateClassifier(model[-1], label_mechanism=randomized)
         model = Pipeline([*model.steps[:-1], ("labels", private)])
         param_names.append("labels__label_mechanism__epsilon")
     if not param_names:

@@ -198,7 +198,7 @@ def test_learns_from_releases_of_mechanisms_whose_moments_are_known(name):
     np.testing.assert_array_equal(of_shape.coef_, model.coef_)
 
 
-def test_labels_that_were_randomised_are_debiased():
+def test_labels_that_were_randomized_are_debiased():
     """The attack on the estimate: with flips that are not undone, class means lie nearer to each other."""
     rows, labels = PrivUnitTransformer(100.0, norm=2.5), LabelLaplace(3.0, classes=CLASSES)
     released, answers = rows.fit_transform(X), labels.fit_transform(Y)

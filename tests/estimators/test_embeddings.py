@@ -131,7 +131,7 @@ def test_names_are_kept():
 
 @pytest.mark.filterwarnings("ignore:RandomProjectionPrivatizer states delta")
 @pytest.mark.parametrize("cls", [MultivariateLaplacePrivatizer, RandomProjectionPrivatizer])
-def test_rows_normalised_to_the_radius_are_not_counted_as_outside(cls):
+def test_rows_normalized_to_the_radius_are_not_counted_as_outside(cls):
     X = rows(500, 384, np.float32)
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     assert (np.linalg.norm(X.astype(float), axis=1) > 1).any()

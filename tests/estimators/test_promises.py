@@ -264,7 +264,7 @@ def test_keeps_the_dtype_and_leaves_the_input_alone(cls, dtype):
 
 
 @each_transformer
-def test_without_noise_only_fit_transform_randomises(cls):
+def test_without_noise_only_fit_transform_randomizes(cls):
     X = rows()
     estimator = cls(transform_noise=False)
     first, second = estimator.fit_transform(X), estimator.fit_transform(X)

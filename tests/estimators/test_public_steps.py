@@ -90,7 +90,7 @@ def test_the_reason_names_a_step_that_learns_nothing(step):
     rows = np.array([["a", 1], ["b", 2]], dtype=object) if hasattr(step, "categories") else np.eye(3)
     release = TablePrivatizer(8.0)
     reason = privacy_guarantee(make_pipeline(step, release).fit(rows)).basis
-    named = re.search(r"randomised: (.*) learns nothing", reason)[1].replace("[...]", repr(LEVELS["categories"]))
+    named = re.search(r"randomized: (.*) learns nothing", reason)[1].replace("[...]", repr(LEVELS["categories"]))
     for way in named.split(" or "):
         made = eval(way if way.endswith(")") else f"{way}()", globals())
         if isinstance(made, OneHotEncoder):

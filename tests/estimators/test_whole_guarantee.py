@@ -113,7 +113,7 @@ COMPOSITIONS = {
         make_pipeline(private(), SelectKBest(k=2), label_private()),
         Y,
         INF,
-        "'selectkbest' (SelectKBest) had the labels before they were randomised",
+        "'selectkbest' (SelectKBest) had the labels before they were randomized",
     ),
     "labels only": (make_pipeline(StandardScaler(), label_private()), Y, 0.5, "features not protected"),
     "features and labels": (make_pipeline(private(), label_private()), Y, 1.5, "exact"),
