@@ -238,6 +238,7 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
         probabilities = _of_all_classes(self._ask("predict_proba", X), self.estimator_, self.classes_)
         if self.correction == "none":
             return probabilities
+        self._check_inner()  # It may have been set after `fit`.
         return clean_probabilities(probabilities, self.label_mechanism_.flip_matrix_).astype(
             probabilities.dtype, copy=False
         )

@@ -125,6 +125,8 @@ def test_the_guarantee_is_exact_of_one_label():
 
 def test_stages_are_fixed_at_fit():
     fitted = private().fit(X, Y)
+    with pytest.raises(ValueError, match="correction='forward' needs stages=1"):
+        clone(fitted).fit(X, Y).set_params(correction="forward").predict_proba(X[:2])
     fitted.set_params(stages=1)
     with pytest.raises(ChangedAfterFitError, match="stages"):
         _ = fitted.privacy_guarantee_
