@@ -29,8 +29,8 @@ def intervals_around(values: Floats, errors: Floats, level: float, degrees: floa
 class Estimate:
     """Intercept and coefficients without a ridge, in the units of the data, and the covariance of their errors.
 
-    Shapes: values (n_terms,), covariance (n_terms, n_terms), noise (n_terms,), the part of each variance that the noise
-    of the releases has. `degrees` are degrees of freedom.
+    Shapes: values (n_terms,), covariance (n_terms, n_terms), noise (n_terms,), the part of each variance that is due to
+    privacy: noise and clipping. `degrees` are degrees of freedom.
     """
 
     values: Floats
@@ -56,7 +56,7 @@ class Estimate:
 
     @property
     def noise_shares(self) -> Floats:
-        """Fraction of each standard error that is due to privacy noise."""
+        """Fraction of each standard error that is due to privacy."""
         variances = np.diag(self.covariance)
         part = np.divide(self.noise, variances, out=np.full_like(variances, np.nan), where=variances > 0)
         return np.asarray(1 - np.sqrt(np.maximum(0, 1 - part)))
@@ -130,7 +130,7 @@ def newton_steps(
     # Entries of the noise in H are independent up to symmetry.
     by_gram = np.diag(gram[1] @ np.diag(before)) + gram[1] * before * (1 - np.eye(len(before)))
     change = scaling @ inverse
-    noise = variance / n * change @ change.T
+    noise = (variance / n + bias**2) * change @ change.T
     # Weights (1 - part)^2 over the first people and part^2 over the second.
     of_people = (n_first * spread_first + n_second * spread_second) / n**2
     covariance = change @ (of_people + by_gram + bias**2 * np.eye(len(before))) @ change.T
