@@ -249,7 +249,7 @@ def test_people_report_at_the_model_that_holds_if_there_is_something_to_learn():
         learnt.next(None)
     asked_at, estimate = (np.arange(8).reshape(2, 4) + start for start in (1.0, 2.0))
     learnt._state |= {"asked_at": asked_at.tolist(), "beta": estimate.tolist()}
-    logits = np.array(learnt.task.matrix)[-3:, 1:-1]
+    logits = np.array(learnt._task_of("gradient").matrix)[-3:, 1:-1]
     np.testing.assert_allclose(logits, contrasts(3) @ asked_at[:, 1:])
     np.testing.assert_allclose(learnt.coefficients, contrasts(3) @ estimate[:, 1:])
 
