@@ -27,7 +27,6 @@ class MultinomialGradients(Gradients):
 
     likelihood: Likelihood
     turned: Floats
-    is_linear = False
 
     def at_zero(self, model: Floats) -> Floats:
         return self.turned.T @ self.likelihood.at_zero(self.turned @ model)

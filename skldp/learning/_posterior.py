@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import special
@@ -15,8 +15,8 @@ from skldp._arrays import Floats
 _PRIOR_SCALES = np.exp([-2.0, -1.0, 0.0])
 # Variances of the prior of means, in half widths of the bounds.
 _SPREADS = 4.0 ** -np.arange(12)
-# Smallest fraction of a step.
-_LEAST_STEP = 0.1
+# Fractions of a step, of which the likeliest is taken.
+_STEPS = (1.0, 0.5, 0.25, 0.125)
 
 
 class Moments(NamedTuple):
@@ -46,7 +46,6 @@ class Gradients:
     values: Floats
     noises: Floats
     models: Floats
-    is_linear: ClassVar[bool] = True
 
     @cached_property
     def inverse(self) -> Floats:
@@ -64,6 +63,12 @@ class Gradients:
     def designs(self, model: Floats) -> Floats:
         """Return the derivative of `at_zero` by the model within each outcome, shape (n_outcomes, n_terms, n_terms)."""
         return self._design[None]
+
+    def errors(self, model: Floats) -> Floats:
+        """Return the variances of numbers of the gradients if a model holds, shape (n_cohorts, n_outcomes)."""
+        away = (model - self.models) @ self.inverse
+        relative = np.einsum("kij,ij->k", self.designs(model), self.rows) / np.trace(self.moments)
+        return self.noises[:, None] ** 2 + relative**2 * (away**2 @ self.unknown).mean(axis=2)
 
 
 class Posterior(NamedTuple):
@@ -154,9 +159,10 @@ def posterior(
     models (1 + n_priors * n_scales, n_outcomes, n_terms), the estimates so far.
 
     A gradient is a function of the model, linear near the estimate, plus noise. The errors of its second moments grow
-    with the distance from the model at which people reported: reports far from the estimate count less. The scale of
-    the prior is as likely 0 as not. Each prior has an estimate of its own. Their mean has slopes near 0 unless the
-    reports contradict it (MacKay, "Bayesian interpolation", 1992, equations 2.9 and 4.9).
+    with the distance from the model at which people reported: reports far from the estimate count less. Of the models
+    on the way from the last estimate, the likeliest is taken. The scale of the prior is as likely 0 as not. Each prior
+    has an estimate of its own. Their mean has slopes near 0 unless the reports contradict it (MacKay, "Bayesian
+    interpolation", 1992, equations 2.9 and 4.9).
     """
     least = known[:, :, None] * np.eye(known.shape[1])
     priors = [least, *(least + scale * one for one in unknown for scale in _PRIOR_SCALES)]
@@ -173,37 +179,30 @@ def _under_prior(reports: Sequence[Gradients], prior: Floats, base: Floats, befo
     """
     n_outcomes, n_terms = base.shape
     precision, weighted = np.zeros((n_outcomes, n_terms, n_terms)), np.zeros_like(base)
-    means = []
     for report in reports:
-        designs, away = report.designs(before), (before - report.models) @ report.inverse
-        relative = np.einsum("kij,ij->k", designs, report.rows) / np.trace(report.moments)
-        # Axes: cohort, outcome.
-        errors = report.noises[:, None] ** 2 + relative**2 * (away**2 @ report.unknown).mean(axis=2)
+        designs, errors = report.designs(before), report.errors(before)
         weights = (1 / errors).sum(axis=0)[:, None]
         center = (report.values / errors[:, :, None]).sum(axis=0) / weights
         values = center - report.at_zero(before) + np.einsum("kij,kj->ki", designs, before - base)
         precision += weights[:, :, None] * np.swapaxes(designs, 1, 2) @ designs
         weighted += weights * np.einsum("kij,ki->kj", designs, values)
-        means.append((report, weights, center))
-
     inverse = np.linalg.pinv(prior, hermitian=True)
 
     def of_prior(model: Floats) -> float:
         return float(np.einsum("ki,kij,kj->", model - base, inverse, model - base))
 
     def misfit(model: Floats) -> float:
-        of_reports = sum((weights * (mean - report.at_zero(model)) ** 2).sum() for report, weights, mean in means)
-        return float(of_reports) + of_prior(model)
+        total = of_prior(model)
+        for report in reports:
+            errors = report.errors(model)
+            squares = ((report.values - report.at_zero(model)) ** 2).sum(axis=2)
+            total += float((squares / errors + n_terms * np.log(errors)).sum())
+        return total
 
     gain = np.eye(n_terms) + prior @ precision
-    found = base + np.linalg.solve(gain, prior @ weighted[:, :, None])[:, :, 0]
-    if not all(report.is_linear for report in reports):
-        # Gradients are linear near the estimate only: a step that fits worse is halved.
-        start, step = before, 1.0
-        move = found - start
-        while step > _LEAST_STEP and misfit(start + step * move) > misfit(start):
-            step /= 2
-        found = start + step * move
+    best = base + np.linalg.solve(gain, prior @ weighted[:, :, None])[:, :, 0]
+    # Errors and gradients depend on the model: a whole step may lead to reports that contradict it, and back again.
+    found = min((before + step * (best - before) for step in _STEPS), key=misfit)
     # The errors of second moments depend on the model, and noise does not: it alone says how probable the reports are.
     log = -of_prior(found) - float(np.linalg.slogdet(gain)[1].sum())
     for report in reports:

@@ -134,10 +134,19 @@ def test_what_is_unknown_counts_by_the_distance(monkeypatch):
     assert found.mean_if_any[0, 0] == pytest.approx(expected, rel=1e-9)
 
 
+def test_reports_at_two_models_that_contradict_both_have_an_estimate_between_them():
+    """The attack: second moments of 1.9 that are taken as 1, so that every estimate is as far on the other side."""
+    models = np.array([0.0, 1.9] * 10)
+    values = 1.9 * (1 - models) + models
+    unknown = np.full((1, 1), 0.5)
+    report = Gradients(np.eye(1), np.eye(1), unknown, values[:, None, None], np.full(20, 0.05), models[:, None, None])
+    before = np.full((1 + len(module._PRIOR_SCALES), 1, 1), 1.9)
+    found = posterior([report], np.zeros((1, 1)), np.full((1, 1, 1, 1), 10.0), np.zeros((1, 1)), before)
+    assert abs(found.mean[0, 0] - 1) < 0.2
+
+
 class Saturating(Gradients):
     """A gradient that flattens away from 0, for which plain steps of Gauss and Newton diverge."""
-
-    is_linear = False
 
     def at_zero(self, model):
         return np.arctan(model)
@@ -146,7 +155,29 @@ class Saturating(Gradients):
         return (1 / (1 + model**2))[:, :, None] * np.eye(model.shape[1])
 
 
-def test_steps_that_fit_worse_are_halved():
+def test_the_likeliest_step_is_taken(monkeypatch):
+    rng = np.random.default_rng(0)
+    monkeypatch.setattr(module, "_PRIOR_SCALES", np.ones(1))
+    for _ in range(200):
+        values, models = rng.normal(size=(2, 3, 1, 1))
+        unknown, before = rng.exponential(size=(1, 1)), np.zeros((2, 1, 1)) + 3 * rng.normal()
+        report = Gradients(np.eye(1), np.eye(1), unknown, values, rng.uniform(0.05, 1, 3), models)
+
+        def estimate(steps, report=report, before=before):
+            monkeypatch.setattr(module, "_STEPS", steps)
+            return posterior([report], np.zeros((1, 1)), np.ones((1, 1, 1, 1)), np.zeros((1, 1)), before).models[
+                1, 0, 0
+            ]
+
+        def likelihood(model, report=report, unknown=unknown):
+            errors = np.sqrt(report.noises**2 + unknown[0] * (model - report.models.ravel()) ** 2)
+            return stats.norm.logpdf(report.values.ravel(), model, errors).sum() + stats.norm.logpdf(model)
+
+        steps = (1.0, 0.5, 0.25, 0.125)
+        assert estimate(steps) == max((estimate((one,)) for one in steps), key=likelihood)
+
+
+def test_steps_do_not_diverge():
     values = np.full((20, 1, 1), np.arctan(1.0))
     report = Saturating(np.eye(1), np.eye(1), np.zeros((1, 1)), values, np.full(20, 0.01), np.zeros((20, 1, 1)))
     models = np.full((1 + len(module._PRIOR_SCALES), 1, 1), -3.0)
