@@ -164,6 +164,10 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
     def confidence_intervals(self, level: float = 0.95) -> Floats:
         """Return confidence intervals of the coefficients without a ridge.
 
+        They count noise, sampling, and the bound of the bias of clipping. They assume that people whom noise may hide,
+        up to a share of `undetected_share_`, are at most twice as far away as the clipping radius. Rare large targets
+        at the bounds are farther: declare bounds that exclude them, or take the logarithm of a skewed target.
+
         Parameters
         ----------
         level : float, default=0.95
@@ -199,8 +203,8 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
         estimate, protocol = self._estimate(), self.protocol_
         title = (
             f"Least squares of {protocol.n_people:,} people, each under epsilon {protocol.epsilon:.4g}; "
-            f"t intervals ({estimate.degrees} degrees of freedom), valid if people hidden by "
-            "noise exceed the clipping radius at most twofold"
+            f"t intervals ({estimate.degrees} degrees of freedom), valid if none of up to "
+            f"{protocol.undetected_share:.1%} of people, whom noise may hide, exceeds twice the clipping radius"
         )
         names = ["intercept", *input_names(self)]
         return RegressionSummary(names, estimate, level, title)

@@ -33,14 +33,14 @@ class InferenceProtocol(RegressionProtocol):
 
     The intervals are for least squares of records clipped to their bounds. The radius is the smallest at which the bias
     of clipped gradients is at most 3% of the standard error from noise, by the reported levels. That bias counts as an
-    error, and so do people whom noise may hide up to twice the radius. There are no intervals if more than a third of
-    the second moments may be clipped, as of rare categories, or if noise hides a direction; :attr:`refusal` says so.
+    error, and so do people whom noise may hide up to twice the radius: intervals assume that none of them is farther
+    away. There are none if noise hides a direction, or if the first products, whose features are not whitened yet, may
+    exceed the mean of all by half: then products of rare categories are cut off. :attr:`refusal` says so.
     """
 
     def __init__(self, n_features: int, n_people: int, **settings: Any) -> None:
         super().__init__(n_features, n_people, **settings)
-        # Bounds of what clipping took from the second moments, like these.
-        self._state |= {"cuts": [], "start": None, "first": [], "second": []}
+        self._state |= {"start": None, "first": [], "second": []}
 
     @property
     def n_needed_for_errors(self) -> int:
@@ -61,8 +61,8 @@ class InferenceProtocol(RegressionProtocol):
         if not self.asks_for_errors:
             rule = f"It takes at least {self.n_needed_for_errors:,} people for standard errors"
             return f"{rule} at epsilon {self.epsilon:.4g}. Got {self.n_people:,} people."
-        if state["start"] is None or min(len(state["first"]), len(state["second"])) < 2:
-            return "Products, their levels and two cohorts of each Newton step must have answered. Got fewer."
+        if state["start"] is None or min(len(state[name]) for name in ("moments", "first", "second")) < 2:
+            return "Two cohorts of products with levels and of each Newton step must have answered. Got fewer."
         _, unknown = inverse_where_known(*self._hessian())
         if unknown.size:
             weights = ((self._rows().T @ unknown) ** 2).sum(axis=1)[1:]
@@ -71,12 +71,20 @@ class InferenceProtocol(RegressionProtocol):
                 "Second moments must stand out of the noise in every direction. Got noise that hides those of features "
                 f"{hidden}, which are nearly collinear or fill a small part of their bounds. {_WAY_OUT}"
             )
-        if self._combined("cuts").values.diagonal().max() > _MOST_CUT:
+        if self._may_be_cut():
             return (
                 "Second moments must not be cut off by more than a third. Got long tails, or categories that few "
                 f"people have. {_WAY_OUT}"
             )
         return ""
+
+    def _may_be_cut(self) -> bool:
+        """Return whether the first products, which are cut least, may exceed the mean of all by too much."""
+        values, vectors = np.linalg.eigh(self._hessian()[0])
+        first, variances = self._hessian(1)
+        found = np.einsum("ik,ij,jk->k", vectors, first, vectors)
+        errors = np.sqrt(np.einsum("ik,ij,jk->k", vectors**2, variances, vectors**2))
+        return bool((found + errors > values / (1 - _MOST_CUT)).any())
 
     @property
     def coefficients(self) -> Floats:
@@ -115,13 +123,10 @@ class InferenceProtocol(RegressionProtocol):
         """The larger one of second moments and gradients."""
         return max(super().undetected_share, min(1.0, self._levels_of("moments", 1.0).detectable))
 
-    def _combined(self, name: str) -> Moments:
-        """Combine the reported moments, or their bounds, for the whitened terms."""
-        return combine_moments(self._rows(), [Moments(*map(np.array, one)) for one in self._state[name]])
-
-    def _hessian(self) -> tuple[Floats, Floats]:
-        """Return the second moments of the whitened terms, and the variances of their noise."""
-        found = self._combined("moments")
+    def _hessian(self, n_reports: int | None = None) -> tuple[Floats, Floats]:
+        """Return the second moments of the whitened terms by all or the first reports, and their noise's variances."""
+        reports = [Moments(*map(np.array, one)) for one in self._state["moments"][:n_reports]]
+        found = combine_moments(self._rows(), reports)
         # Released products are scaled by sqrt(2) off the diagonal.
         return found.values, found.variances * (1 + np.eye(self.n_terms)) / 2
 
@@ -166,9 +171,6 @@ class _Moments(Products[InferenceProtocol]):
         # Without levels the truncation is unbounded.
         if self._name in state["levels"]:
             super().learn(protocol, task, report)
-            rows, _, variances = state["moments"][-1]
-            cut = self.levels(protocol).bias(task.radius) * np.eye(protocol.n_terms)
-            state["cuts"] = [*state["cuts"], [rows, cut.tolist(), variances]]
 
     def miss(self, protocol: InferenceProtocol) -> None:
         state = protocol._state

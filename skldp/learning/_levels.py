@@ -146,8 +146,10 @@ class NormLevels:
 
     def bias_with_hidden(self, radius: float, of_reference: float) -> float:
         """Bound of the bias if people whom noise may hide are up to twice as far away as the radius."""
-        near = (self._levels > radius) & (self._levels <= 2 * radius)
-        return float(np.hypot(self.bias(radius, of_reference), self._hidden[near] @ (self._levels[near] - radius)))
+        # People between two levels report either.
+        near = (self._levels > radius) & (self._levels < 2 * 2**self.power * radius)
+        beyond = np.minimum(self._levels[near], 2 * radius) - radius
+        return float(np.hypot(self.bias(radius, of_reference), self._hidden[near] @ beyond))
 
     def radius_of_gradients(self, noise: float, n_terms: int = 1) -> float:
         """Return the best radius of gradients for the noise that a radius of 1 has."""

@@ -1,6 +1,5 @@
 """The protocol that asks for errors: one release a person, units, people who stay away, and what it promises."""
 
-import itertools
 import json
 
 import numpy as np
@@ -247,29 +246,22 @@ def test_all_features_that_are_equally_hidden_are_named(alike, n_others):
     assert f"of features {list(range(alike))}," in learnt.refusal
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("share", [0.5, 0.1, 0.05])
-def test_people_tell_how_much_products_are_cut_off(share, monkeypatch):
-    """The attack: a tail of a law that a rare category does not have. What is told is nearly that of everybody."""
-    n = 20_000
-    X, y = rare(n, share, 0)
-    learnt, true = protocol(n), []
-    tasks = asked(learnt, monkeypatch, X, y)
-    for (levels, _), (gram, _) in itertools.pairwise(tasks):
-        if gram.form == levels.form == "products" and levels.matrix == gram.matrix and len(gram.matrix) == 4:
-            lengths = np.linalg.norm(gram.encode(X, y), axis=1) * gram.radius
-            true.append(np.maximum(lengths - gram.radius, 0).mean())
-    assert len(true) == 3
-    # Levels are powers of two: a norm between two of them counts at both, which is more where the radius is close.
-    bounds = [cut[0][0] for _, cut, _ in learnt._state["cuts"]]
-    assert 0.7 * np.mean(true) - 0.1 < np.mean(bounds) < 3 * np.mean(true) + 0.2
-
-
 def test_a_category_of_few_people_that_may_be_cut_off_has_no_intervals():
     refusals = []
     for seed in range(5):
         learnt = protocol(epsilon=6.0)
         simulate(learnt, *rare(N, 0.02, seed), seeded(seed))
+        refusals.append(learnt.refusal)
+    assert sum("cut off" in one for one in refusals) >= 2
+
+
+@pytest.mark.few(1)
+def test_later_products_that_cut_off_a_category_have_no_intervals():
+    """The attack: a whitening that enlarges a category, whose products are cut off then, and 65 of 100 intervals."""
+    refusals = []
+    for seed in range(3):
+        learnt = protocol(60_000, epsilon=2.0)
+        simulate(learnt, *rare(60_000, 0.06, seed), seeded(seed))
         refusals.append(learnt.refusal)
     assert sum("cut off" in one for one in refusals) >= 2
 
