@@ -12,7 +12,8 @@ normal: uniform features, normal errors, R2 about .9. low: R2 about .2. heavy: f
 3 degrees of freedom. unequal: errors whose size follows a feature. onehot: a feature that is 1 for one person in ten;
 rare: for one in twenty. skewed: exponential errors. tied: lognormal features, exponential errors, and a size that
 follows a feature: the most that what is cut off can bias. far: one person in 23 is far away in a feature, with
-exponential errors five times as large.
+exponential errors five times as large. hidden: one person in 50 has an error of 15 deviations, beyond what intervals
+assume of people whom noise may hide.
 """
 
 import argparse
@@ -29,7 +30,7 @@ from skldp.learning._inference import InferenceProtocol
 from skldp.learning._person import simulate
 from skldp.mechanisms import noise_from
 
-NAMES = ("normal", "low", "heavy", "unequal", "onehot", "rare", "skewed", "tied", "far")
+NAMES = ("normal", "low", "heavy", "unequal", "onehot", "rare", "skewed", "tied", "far", "hidden")
 TURN = 100
 
 
@@ -50,6 +51,8 @@ def draw(name, n, d, rng):
         normal = rng.standard_normal((n, d))
         X = np.clip(0.1 * (np.exp(0.7 * normal) - 1), -1, 1)
         error = 0.05 * (rng.exponential(1, n) - 1) * np.exp(0.4 * normal[:, 0])
+    elif name == "hidden":
+        error += 1.5 * ((rng.random(n) < 0.02) - 0.02)
     elif name == "far":
         X[:, 0] = 2 * np.minimum(1, rng.exponential(0.08, n)) - 1
         error = 0.05 * (rng.exponential(1, n) - 1) * np.where(X[:, 0] > -0.5, 1, 0.2)
