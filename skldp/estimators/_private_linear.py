@@ -164,9 +164,8 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
     def confidence_intervals(self, level: float = 0.95) -> Floats:
         """Return confidence intervals of the coefficients without a ridge.
 
-        They count noise, sampling, and the bound of the bias of clipping. They assume that people whom noise may hide,
-        up to a share of `undetected_share_`, are at most twice as far away as the clipping radius. Rare large targets
-        at the bounds are farther: declare bounds that exclude them, or take the logarithm of a skewed target.
+        They count noise, sampling, and the bound of the bias of clipping, and assume that people whom noise may hide,
+        up to `undetected_share_` of all, are at most twice as far away as the radius. Rare large targets are farther.
 
         Parameters
         ----------

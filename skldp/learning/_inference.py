@@ -32,10 +32,9 @@ class InferenceProtocol(RegressionProtocol):
     error of the two steps (``newton_steps``), whose Hessian is the mean of all products.
 
     The intervals are for least squares of records clipped to their bounds. The radius is the smallest at which the bias
-    of clipped gradients is at most 3% of the standard error from noise, by the reported levels. That bias counts as an
-    error, and so do people whom noise may hide up to twice the radius: intervals assume that none of them is farther
-    away. There are none if noise hides a direction, or if the first products, whose features are not whitened yet, may
-    exceed the mean of all by half: then products of rare categories are cut off. :attr:`refusal` says so.
+    of clipped gradients is at most 3% of the standard error from noise, by the reported levels. It counts as an error,
+    and so do people whom noise may hide up to twice the radius, but none farther. There are no intervals if noise hides
+    a direction, or if the first products, which are cut least, may exceed the mean of all by half (:attr:`refusal`).
     """
 
     def __init__(self, n_features: int, n_people: int, **settings: Any) -> None:
@@ -167,9 +166,8 @@ class _Moments(Products[InferenceProtocol]):
         return min(best, 1 / (2 * noise_of_moments(protocol.n_terms, protocol.epsilon, people)))
 
     def learn(self, protocol: InferenceProtocol, task: Task, report: Report) -> None:
-        state = protocol._state
         # Without levels the truncation is unbounded.
-        if self._name in state["levels"]:
+        if self._name in protocol._state["levels"]:
             super().learn(protocol, task, report)
 
     def miss(self, protocol: InferenceProtocol) -> None:

@@ -1,6 +1,5 @@
 r"""Distribution of the norms of a task's vectors, and the radius that follows from it."""
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -154,7 +153,7 @@ class NormLevels:
     def radius_of_gradients(self, noise: float, n_terms: int = 1) -> float:
         """Return the best radius of gradients for the noise that a radius of 1 has."""
         # A skewed residual biases the constant, one of the terms, and with centred features no other.
-        return self._best(noise, USUAL_BIAS / math.sqrt(n_terms), self.kept)
+        return self._best(noise, USUAL_BIAS / n_terms**0.5, self.kept)
 
     def radius_of_moments(self, noise: float, of_reference: float = USUAL_BIAS) -> float:
         """Return the best radius of vectors whose mean is itself the estimate."""

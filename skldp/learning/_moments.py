@@ -106,8 +106,7 @@ class MomentsProtocol(LinearProtocol):
         raw = moments[1:, 1:] - np.outer(means, means)
         covariance = back @ positive_part(raw, error * math.sqrt((k + 1) / 2)) @ back.T
         # Spread of a squared norm beyond that of a normal law: that of one direction at most, as of a rare value.
-        kurtosis = max(0.0, levels.kurtosis * k / (k + 2) - 1) * k * (k + 2) / 3
-        kurtosis = min(kurtosis, task.radius / 3)
+        kurtosis = min(max(0.0, levels.kurtosis * k / (k + 2) - 1) * k * (k + 2), task.radius) / 3
         cut = levels.bias_with_hidden(task.radius, _share_of_tail(k)) / error
         law = ReleasedProducts(task, report.n_people, functionals, covariance, kurtosis, cut)
         of_location = (1 - weight) ** 2 * law.covariances_of_means()

@@ -206,6 +206,5 @@ def _under_prior(reports: Sequence[Gradients], prior: Floats, base: Floats, befo
     # The errors of second moments depend on the model, and noise does not: it alone says how probable the reports are.
     log = -of_prior(found) - float(np.linalg.slogdet(gain)[1].sum())
     for report in reports:
-        squares = ((report.values - report.at_zero(found)) ** 2).sum(axis=(1, 2))
-        log -= float((squares / report.noises**2).sum())
+        log -= float(np.sum(((report.values - report.at_zero(found)) / report.noises[:, None, None]) ** 2))
     return found, log / 2
