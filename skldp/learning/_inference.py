@@ -13,7 +13,7 @@ from skldp.learning._protocol import Question, by_name, split_evenly
 from skldp.learning._regression import RegressionProtocol
 from skldp.learning._reports import Report
 from skldp.learning._tasks import Task, noise_variance
-from skldp.learning._uncertainty import Estimate, inverse_where_known, newton_steps, semicircle
+from skldp.learning._uncertainty import Estimate, errors_along, inverse_where_known, newton_steps, semicircle
 
 # Cohorts of the two Newton steps, whose scatter is their error.
 _N_NEWTON_COHORTS = N_COHORTS // 2, 2 * N_COHORTS
@@ -81,9 +81,8 @@ class InferenceProtocol(RegressionProtocol):
         """Return whether the first products, which are cut least, may exceed the mean of all by too much."""
         values, vectors = np.linalg.eigh(self._hessian()[0])
         first, variances = self._hessian(1)
-        found = np.einsum("ik,ij,jk->k", vectors, first, vectors)
-        errors = np.sqrt(np.einsum("ik,ij,jk->k", vectors**2, variances, vectors**2))
-        return bool((found + errors > values / (1 - _MOST_CUT)).any())
+        most = np.einsum("ik,ij,jk->k", vectors, first, vectors) + errors_along(vectors, variances)
+        return bool((most > values / (1 - _MOST_CUT)).any())
 
     @property
     def coefficients(self) -> Floats:

@@ -107,7 +107,6 @@ class Protocol(ABC):
             raise ValueError(f"low and high must have {n_features + 1} numbers. Got {self._box.n_features} instead.")
         self.n_features, self.n_people, self.epsilon = int(n_features), int(n_people), float(epsilon)
         self.kind = kind
-        self._published: tuple[int, Task | None] = -1, None  # Step and its task.
         # Refuse impossible settings before any task is published.
         self._task_of_a_number()
         self._steps: list[tuple[str, int]] = []
@@ -149,10 +148,8 @@ class Protocol(ABC):
     @property
     def task(self) -> Task | None:
         """Open task, a function of the public state; None at the end."""
-        (name, _), step = self._open, self._state["step"]
-        if self._published[0] != step:
-            self._published = step, self._task_of(name) if name else None
-        return self._published[1]
+        name, _ = self._open
+        return self._task_of(name) if name else None
 
     @property
     def n_wanted(self) -> int:

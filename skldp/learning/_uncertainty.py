@@ -71,6 +71,13 @@ def semicircle(variances: Floats) -> float:
     return 2 * math.sqrt(float(np.mean(variances)) * len(variances))
 
 
+def errors_along(vectors: Floats, variances: Floats) -> Floats:
+    """Return the errors of v'Gv for the columns v, with independent entries of a symmetric G up to symmetry."""
+    squares = vectors**2
+    own = 2 * np.einsum("ik,ij,jk->k", squares, variances, squares) - np.diag(variances) @ squares**2
+    return np.asarray(np.sqrt(own))
+
+
 def inverse_where_known(gram: Floats, variances: Floats) -> tuple[Floats, Floats]:
     """Invert second moments in directions above the noise, and return the other directions.
 
@@ -78,10 +85,7 @@ def inverse_where_known(gram: Floats, variances: Floats) -> tuple[Floats, Floats
     (n_terms, n_unknown).
     """
     values, vectors = np.linalg.eigh(gram)
-    # Variance of v'Nv for symmetric noise N with independent entries.
-    squares = vectors**2
-    own = 2 * np.einsum("ik,ij,jk->k", squares, variances, squares) - np.diag(variances) @ squares**2
-    known = values >= np.maximum(LEAST_VARIANCE, np.sqrt(2 * len(values) * own))
+    known = values >= np.maximum(LEAST_VARIANCE, math.sqrt(2 * len(values)) * errors_along(vectors, variances))
     return (vectors[:, known] / values[known]) @ vectors[:, known].T, vectors[:, ~known]
 
 
