@@ -183,10 +183,10 @@ class ClassificationProtocol(LinearProtocol):
         known, unknown = np.zeros((n_outcomes, self.n_terms)), []
         known[:, 0] = np.diag(turned.T @ np.array(state["shares_error"]) @ turned) / rows[0, 0] ** 2
         back = np.linalg.inv(rows[1:, 1:])
-        for functionals in (rows[1:, 1:], np.eye(self.n_features) / state["width"]):
+        for functionals in (rows[1:, 1:], np.diag(1 / self._widths[1:])):
             variances = LOG_ODDS / (self.n_terms + (functionals**2).mean(axis=1))
             alike = np.zeros((self.n_terms, self.n_terms))
-            alike[0, 0] = LOG_ODDS * (1 + self._error_of_means) / rows[0, 0] ** 2
+            alike[0, 0] = LOG_ODDS * (1 + self._errors_of_means.mean()) / rows[0, 0] ** 2
             alike[1:, 1:] = (functionals @ back).T * variances @ functionals @ back
             unknown.append([alike] * n_outcomes)
         return known, np.array(unknown)

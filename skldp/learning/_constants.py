@@ -26,3 +26,7 @@ USUAL_BIAS = 0.03
 # Least mean variance in a whitening, and prior variance of a whitened variance, which is about 1. Smaller: rare values
 # have more leverage, and differences of columns are learnt late. Larger: collinear columns are whitened less, by noise.
 LEAST_VARIANCE = 0.3
+# Variance of a direction, relative to that of a column, below which columns are redundant: whitening leaves it small.
+# Smaller: the errors of centres are enlarged with a direction that has nothing else. Larger: collinear columns that
+# matter are learnt late.
+REDUNDANT = 1e-3

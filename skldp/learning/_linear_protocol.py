@@ -13,6 +13,7 @@ from skldp.learning._constants import (
     N_COHORTS,
     PREPARATION_SHARE,
     PRODUCTS_SHARE,
+    REDUNDANT,
 )
 from skldp.learning._levels import NormLevels
 from skldp.learning._posterior import (
@@ -21,6 +22,7 @@ from skldp.learning._posterior import (
     positive_means,
     positive_part,
     shrunk_means,
+    with_least_eigenvalues,
     with_least_variances,
 )
 from skldp.learning._protocol import Protocol, Question, Step, by_name, split_evenly, sufficiency
@@ -43,9 +45,14 @@ class LinearProtocol(Protocol):
         return 1.0
 
     @property
-    def _error_of_means(self) -> float:
-        """Variance of the error of a feature's centre, in squared widths."""
-        return float(min(1.0, self._state["center_error"] / self._state["width"] ** 2))
+    def _widths(self) -> Floats:
+        """Deviations of the terms: that of the constant counts as 1."""
+        return np.append(1.0, np.broadcast_to(self._state["width"], self.n_features))
+
+    @property
+    def _errors_of_means(self) -> Floats:
+        """Variances of the errors of the features' centres, in squared widths."""
+        return np.asarray(np.minimum(1.0, self._state["center_error"] / self._widths[1:] ** 2))
 
     def _state_of_features(self) -> dict[str, Any]:
         """Return the state before anything is reported."""
@@ -93,7 +100,7 @@ class LinearProtocol(Protocol):
         """Return the functionals of the terms in which people report: whitened ones."""
         if self._state["rows"]:
             return np.array(self._state["rows"][-1])
-        rows = np.eye(self.n_terms) / self._state["width"]
+        rows = np.diag(1 / self._widths)
         rows[0, 0] = self._constant
         return rows
 
@@ -105,14 +112,13 @@ class LinearProtocol(Protocol):
     def _moments(self, rows: Floats, n_reports: int | None = None) -> Moments:
         """Return the second moments of functionals of the terms, from reports and what is expected before."""
         state = self._state
-        rows_of_prior = np.eye(self.n_terms) / state["width"]
         reports = [Moments(*map(np.array, one)) for one in state["moments"][:n_reports]]
         # Correlations may differ from 0 by so much that their largest eigenvalue is like a variance.
         expected = np.eye(self.n_terms)
         variances = LEAST_VARIANCE * np.maximum(expected, 1 / self.n_terms)
-        rows_of_prior[0, 0] = 1.0
-        variances[0] = variances[:, 0] = LEAST_VARIANCE / self.n_terms + self._error_of_means
-        found = combine_moments(rows, [Moments(rows_of_prior, expected, variances), *reports])
+        variances[0, 1:] = variances[1:, 0] = LEAST_VARIANCE / self.n_terms + self._errors_of_means
+        variances[0, 0] = variances[0, 1:].mean()
+        found = combine_moments(rows, [Moments(np.diag(1 / self._widths), expected, variances), *reports])
         if not rows[0, 1:].any():
             # The constant is known.
             found.values[0, 0] = rows[0, 0] ** 2
@@ -140,7 +146,9 @@ class LinearProtocol(Protocol):
         means = moments[0, 1:] / moments[0, 0]
         spread = moments[1:, 1:] - np.outer(means, means) * moments[0, 0]
         # Clipping hides the variance of rare values from products, and not from levels.
-        spread = self._raise_variances(spread, rows[1:, 1:], LEAST_VARIANCE * state["width"] ** 2)
+        variances = self._widths[1:] ** 2
+        spread = self._raise_variances(spread, rows[1:, 1:], LEAST_VARIANCE * variances)
+        spread = with_least_eigenvalues(spread, rows[1:, 1:], REDUNDANT * float(variances.mean()))
         values, vectors = np.linalg.eigh(spread)
         # By half of the noise's deviation: the next stage takes back what goes too far.
         whitening = (vectors / np.sqrt(np.maximum(positive_means(values, edge / 4), 1e-9))).T

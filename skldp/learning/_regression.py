@@ -167,9 +167,9 @@ class RegressionProtocol(LinearProtocol):
         """
         state = self._state
         known = np.zeros((1, self.n_terms))
-        unknown = np.full(self.n_terms, 1 / (1 + self.n_terms * state["width"] ** 2 / state["deviation"] ** 2))
+        unknown = 1 / (1 + self.n_terms * self._widths**2 / state["deviation"] ** 2)
         known[0, 0] = state["target_error"]
-        unknown[0] = self._error_of_means * state["deviation"] ** 2
+        unknown[0] = self._errors_of_means.mean() * state["deviation"] ** 2
         return known, np.diag(unknown)[None, None]
 
     def _learn(self, value: Floats, noise: float, kept: float) -> None:
