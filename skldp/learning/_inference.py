@@ -26,10 +26,10 @@ _WAY_OUT = "It takes more people, fewer features or tighter bounds."
 class InferenceProtocol(RegressionProtocol):
     r"""Interactive protocol of linear regression with standard errors of its coefficients, the same for every kind.
 
-    Two fifths of the people report products of the terms, in three stages that whiten them, or levels. A fifth learn by
-    gradients, as in a :class:`RegressionProtocol` without its last question. The others report gradients
-    :math:`P'x (y - x'\beta)` in fifty cohorts: ten at the model, and forty after a Newton step. Their scatter is the
-    error of the two steps (``newton_steps``), whose Hessian is the mean of all products.
+    A fifth of the people carry out a :class:`RegressionProtocol`, whose model is the result if there are no intervals.
+    Two fifths report products of the terms, in three stages that whiten them further, or levels. The others report
+    gradients :math:`P'x (y - x'\beta)` in fifty cohorts: ten at the model, and forty after a Newton step. Their scatter
+    is the error of the two steps (``newton_steps``), whose Hessian is the mean of these products.
 
     The intervals are for least squares of records clipped to their bounds. The radius is the smallest at which the bias
     of clipped gradients is at most 3% of the standard error from noise, by the reported levels. It counts as an error,
@@ -39,7 +39,10 @@ class InferenceProtocol(RegressionProtocol):
 
     def __init__(self, n_features: int, n_people: int, **settings: Any) -> None:
         super().__init__(n_features, n_people, **settings)
-        self._state |= {"start": None, "first": [], "second": []}
+        # Rows and products of the Newton steps, apart from those of the model.
+        self._state |= {"start": None, "first": [], "second": [], "error_rows": [], "error_moments": []}
+        if self.asks_for_errors:
+            self._stays_open = ""
 
     @property
     def n_needed_for_errors(self) -> int:
@@ -60,11 +63,11 @@ class InferenceProtocol(RegressionProtocol):
         if not self.asks_for_errors:
             rule = f"It takes at least {self.n_needed_for_errors:,} people for standard errors"
             return f"{rule} at epsilon {self.epsilon:.4g}. Got {self.n_people:,} people."
-        if state["start"] is None or min(len(state[name]) for name in ("moments", "first", "second")) < 2:
+        if state["start"] is None or min(len(state[name]) for name in ("error_moments", "first", "second")) < 2:
             return "Two cohorts of products with levels and of each Newton step must have answered. Got fewer."
         _, unknown = inverse_where_known(*self._hessian())
         if unknown.size:
-            weights = ((self._rows().T @ unknown) ** 2).sum(axis=1)[1:]
+            weights = ((self._error_rows().T @ unknown) ** 2).sum(axis=1)[1:]
             hidden = np.flatnonzero(weights >= weights.max() / 10).tolist()
             return (
                 "Second moments must stand out of the noise in every direction. Got noise that hides those of features "
@@ -108,7 +111,7 @@ class InferenceProtocol(RegressionProtocol):
         matrix[0] = -radius[-1] * np.append(-1.0, center[:-1] + middle[:-1] / radius[:-1])
         return newton_steps(
             shift + matrix @ np.array(state["beta"]),
-            matrix @ self._rows().T,
+            matrix @ self._error_rows().T,
             self._hessian(),
             state["first"],
             state["second"],
@@ -123,40 +126,35 @@ class InferenceProtocol(RegressionProtocol):
 
     def _hessian(self, n_reports: int | None = None) -> tuple[Floats, Floats]:
         """Return the second moments of the whitened terms by all or the first reports, and their noise's variances."""
-        reports = [Moments(*map(np.array, one)) for one in self._state["moments"][:n_reports]]
-        found = combine_moments(self._rows(), reports)
+        reports = [Moments(*map(np.array, one)) for one in self._state["error_moments"][:n_reports]]
+        found = combine_moments(self._error_rows(), reports)
         # Released products are scaled by sqrt(2) off the diagonal.
         return found.values, found.variances * (1 + np.eye(self.n_terms)) / 2
 
-    def _whiten(self) -> None:
-        if not self.asks_for_errors:
-            super()._whiten()
-            return
-        # Without a prior: intervals need directions of small second moments to stand out.
-        moments, variances = self._hessian()
-        values, vectors = np.linalg.eigh(moments)
-        sizes = np.sqrt(np.maximum(positive_means(values, semicircle(variances) / 2), 1e-9))
-        self._state["rows"] = [*self._state["rows"], ((vectors / sizes).T @ self._rows()).tolist()]
+    def _error_rows(self) -> Floats:
+        """Return the functionals of the terms in which products and Newton steps are reported."""
+        return np.array(self._state["error_rows"][-1]) if self._state["error_rows"] else self._scaled_rows()
 
     def _plan(self) -> list[tuple[str, int]]:
         if not self.asks_for_errors:
             return super()._plan()
         n, fifth, n_levels = self.n_people, self.n_people // 5, int(PREPARATION_SHARE * self.n_people)
         model = RegressionProtocol(**self._settings() | {"n_people": fifth, "kind": "rounds"})._steps
-        model = [(name, people) for name, people in model if not name.startswith(("products", "residual"))]
         # Nothing corrects what gradients lose to clipping: more people report their levels.
         names = ["first"] * _N_NEWTON_COHORTS[0] + ["second"] * _N_NEWTON_COHORTS[1]
         newton = [*zip(names, split_evenly(2 * fifth, len(names)), strict=True)]
         left = n - sum(people for _, people in model + newton) - 3 * n_levels
-        first = [name for name, _ in model].index("gradient_levels")
-        steps = model[:first]
+        steps = model
         for people in split_evenly(left, 3):
             steps += [("moments_levels", n_levels), ("moments", people - n_levels)]
-        return [*steps, *model[first:], ("first_levels", 3 * n_levels), *newton]
+        return [*steps, ("first_levels", 3 * n_levels), *newton]
 
 
 class _Moments(Products[InferenceProtocol]):
     """Products of the terms alone, at a radius at which clipping counts in full."""
+
+    def functionals(self, protocol: InferenceProtocol) -> tuple[Floats, str]:
+        return protocol._error_rows() @ protocol._terms(), "products"
 
     def radius(self, protocol: InferenceProtocol) -> float:
         people = max(1, protocol._people_of("moments"))
@@ -168,6 +166,18 @@ class _Moments(Products[InferenceProtocol]):
         # Without levels the truncation is unbounded.
         if self._name in protocol._state["levels"]:
             super().learn(protocol, task, report)
+
+    def keep(self, protocol: InferenceProtocol, moments: Floats, variances: Floats) -> None:
+        reported = [protocol._error_rows().tolist(), moments.tolist(), variances.tolist()]
+        protocol._state["error_moments"] = [*protocol._state["error_moments"], reported]
+
+    def whiten(self, protocol: InferenceProtocol) -> None:
+        # Without a prior: intervals need directions of small second moments to stand out.
+        moments, variances = protocol._hessian()
+        values, vectors = np.linalg.eigh(moments)
+        sizes = np.sqrt(np.maximum(positive_means(values, semicircle(variances) / 2), 1e-9))
+        rows = ((vectors / sizes).T @ protocol._error_rows()).tolist()
+        protocol._state["error_rows"] = [*protocol._state["error_rows"], rows]
 
     def miss(self, protocol: InferenceProtocol) -> None:
         state = protocol._state
@@ -181,7 +191,7 @@ class _Newton(Question[InferenceProtocol]):
     def functionals(self, protocol: InferenceProtocol) -> tuple[Floats, str]:
         start = protocol._state["start"] if self._name == "second" else None
         residual = np.eye(protocol.n_features + 2)[-1] - np.array(start or protocol._state["beta"]) @ protocol._terms()
-        return np.vstack([protocol._rows() @ protocol._terms(), residual]), "gradient"
+        return np.vstack([protocol._error_rows() @ protocol._terms(), residual]), "gradient"
 
     def radius(self, protocol: InferenceProtocol) -> float:
         people = max(1, protocol._people_of("first") + protocol._people_of("second"))
@@ -192,10 +202,10 @@ class _Newton(Question[InferenceProtocol]):
     def learn(self, protocol: InferenceProtocol, task: Task, report: Report) -> None:
         state = protocol._state
         state[self._name] = cohorts = [*state[self._name], [report.n_people, task.mean(report).tolist()]]
-        if self._name == "first" and state["moments"]:
+        if self._name == "first" and state["error_moments"]:
             inverse, _ = inverse_where_known(*protocol._hessian())
             people, means = zip(*cohorts, strict=True)
-            step = protocol._rows().T @ inverse @ np.average(means, axis=0, weights=people)
+            step = protocol._error_rows().T @ inverse @ np.average(means, axis=0, weights=people)
             state["start"] = (np.array(state["beta"]) + step).tolist()
 
 

@@ -98,8 +98,10 @@ class LinearProtocol(Protocol):
 
     def _rows(self) -> Floats:
         """Return the functionals of the terms in which people report: whitened ones."""
-        if self._state["rows"]:
-            return np.array(self._state["rows"][-1])
+        return np.array(self._state["rows"][-1]) if self._state["rows"] else self._scaled_rows()
+
+    def _scaled_rows(self) -> Floats:
+        """Return the functionals of the terms before any whitening, each divided by its width."""
         rows = np.diag(1 / self._widths)
         rows[0, 0] = self._constant
         return rows
@@ -191,18 +193,25 @@ class Products(Question[P]):
         return protocol._rows() @ protocol._terms(), "products"
 
     def learn(self, protocol: P, task: Task, report: Report) -> None:
-        state, n_terms = protocol._state, protocol.n_terms
+        n_terms = protocol.n_terms
         shortened = self.levels(protocol).shortened(task.radius)
         products = symmetric_matrix(task.mean(report), len(task.matrix))
         error = task.standard_error(report.n_people)
         sampled = self.levels(protocol).sampling_variance(task.radius, task.n_outputs * report.n_people)
         protocol._keep_rows()
         moments = products[:n_terms, :n_terms] / shortened
-        variances = np.full_like(moments, (error**2 + sampled) / shortened**2)
-        reported = [protocol._rows().tolist(), moments.tolist(), variances.tolist()]
-        state["moments"] = [*state["moments"], reported]
+        self.keep(protocol, moments, np.full_like(moments, (error**2 + sampled) / shortened**2))
         self.use(protocol, products, math.sqrt(error**2 / 2 + sampled), shortened)
+        self.whiten(protocol)
+
+    def whiten(self, protocol: P) -> None:
+        """Make the terms of the next stage."""
         protocol._whiten()
+
+    def keep(self, protocol: P, moments: Floats, variances: Floats) -> None:
+        """Keep reported second moments with the variances of their entries."""
+        reported = [protocol._rows().tolist(), moments.tolist(), variances.tolist()]
+        protocol._state["moments"] = [*protocol._state["moments"], reported]
 
     def use(self, protocol: P, products: Floats, noise: float, shortened: float) -> None:
         """Use products with the residual, where there are any."""

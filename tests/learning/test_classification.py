@@ -333,7 +333,7 @@ def test_the_priors_are_alike_in_whitened_terms_and_in_columns():
     learnt._state |= {"width": width, "center_error": 0.02}
     known, (whitened, columns) = learnt._prior(np.eye(1), rows)
     assert not known[:, 1:].any()
-    assert whitened[0, 0, 0] == columns[0, 0, 0] == 12 * 1.5
+    assert whitened[0, 0, 0] == columns[0, 0, 0] == pytest.approx(12 * 1.5)
     np.testing.assert_allclose(whitened[0, 1:, 1:], np.diag(12 / (4 + (rows[1:, 1:] ** 2).mean(axis=1))), atol=1e-9)
     # Slopes of the columns are those of the whitened terms times their functionals.
     of_columns = rows[1:, 1:].T @ columns[0, 1:, 1:] @ rows[1:, 1:]
