@@ -27,7 +27,7 @@ from skldp.learning._posterior import (
 )
 from skldp.learning._protocol import Protocol, Question, Step, by_name, split_evenly, sufficiency
 from skldp.learning._reports import Report
-from skldp.learning._tasks import Task
+from skldp.learning._tasks import Task, levels_error
 from skldp.learning._vectors import symmetric_matrix
 
 P = TypeVar("P", bound="LinearProtocol")
@@ -48,6 +48,12 @@ class LinearProtocol(Protocol):
     def _widths(self) -> Floats:
         """Deviations of the terms: that of the constant counts as 1."""
         return np.append(1.0, np.broadcast_to(self._state["width"], self.n_features))
+
+    @property
+    def _common_width(self) -> float:
+        """Root mean square of the deviations of the features, by the levels of the norm."""
+        levels = self._levels_of("width", EXPECTED_DEVIATION * math.sqrt(self.n_features), self.n_features)
+        return max(1e-6, self._size_of(levels) / math.sqrt(self.n_features))
 
     @property
     def _errors_of_means(self) -> Floats:
@@ -74,11 +80,19 @@ class LinearProtocol(Protocol):
         return self.n_features + 1
 
     def _plan_of_features(
-        self, n_people: int, *, all_products: bool = False, share_of_levels: float = PREPARATION_SHARE
+        self,
+        n_people: int,
+        *,
+        all_products: bool = False,
+        share_of_levels: float = PREPARATION_SHARE,
+        own_widths: bool = False,
     ) -> list[tuple[str, int]]:
         """Return the steps for the features: of so many people, with products for all of them or for a part."""
         shares = {"center_levels": PREPARATION_SHARE, "center": PREPARATION_SHARE, "width_levels": PREPARATION_SHARE}
         steps = [(name, int(share * n_people)) for name, share in shares.items()]
+        if own_widths:
+            each = ColumnWidth.n_people(n_people, self.n_features, self.epsilon)
+            steps += [("column_levels", each)] * (self.n_features if each else 0)
         left = n_people - sum(people for _, people in steps)
         # Number of stages of products, each with a sufficiency of 1 for each term, if everybody reported them.
         most = sufficiency(self.n_people, self.n_features, self.epsilon) / self.n_terms
@@ -183,7 +197,34 @@ class Width(Center):
 
     def learn_levels(self, protocol: LinearProtocol, task: Task, report: Report) -> None:
         super().learn_levels(protocol, task, report)
-        protocol._state["width"] = max(1e-6, protocol._size_of(self.levels(protocol)) / math.sqrt(protocol.n_features))
+        protocol._state["width"] = protocol._common_width
+
+
+class ColumnWidth(Question[LinearProtocol]):
+    """Levels of one centred feature after the other, which give each its own width."""
+
+    @staticmethod
+    def n_people(n_people: int, n_features: int, epsilon: float) -> int:
+        """Return how many people report each feature; 0 if these would not show that a quarter is at another level."""
+        each = int(2 * PREPARATION_SHARE * n_people / n_features)
+        return each if each and DETECTED * levels_error(epsilon, each) <= 1 / 4 else 0
+
+    def _column(self, protocol: LinearProtocol) -> int:
+        first = [name for name, _ in protocol._steps].index(f"{self._name}_levels")
+        return (protocol._state["step"] - first) % protocol.n_features
+
+    def functionals(self, protocol: LinearProtocol) -> tuple[Floats, str]:
+        return np.eye(protocol.n_features + 2)[[1 + self._column(protocol)]], "linear"
+
+    def expected(self, protocol: LinearProtocol) -> tuple[float, int]:
+        return protocol._common_width, 1
+
+    def learn_levels(self, protocol: LinearProtocol, task: Task, report: Report) -> None:
+        super().learn_levels(protocol, task, report)
+        widths = protocol._widths[1:]
+        # Rare large values that noise may hide count, up to the common width.
+        widths[self._column(protocol)] = max(1e-6, self.levels(protocol).scale_with_hidden)
+        protocol._state["width"] = widths.tolist()
 
 
 class Products(Question[P]):
@@ -223,4 +264,5 @@ class Products(Question[P]):
 STEPS_OF_FEATURES: dict[str, Step[Any]] = {
     **by_name(Center("center"), Products("products")),
     "width_levels": Width("width"),
+    "column_levels": ColumnWidth("column"),
 }

@@ -39,7 +39,8 @@ class RegressionProtocol(LinearProtocol):
     -----
     People report the mean of a number or vector, products of the terms and the residual, a gradient at the current
     model, or the level of the norm of any of these, which decides the radius (``NormLevels``): the bias of clipping
-    vanishes as people grow. All products and gradients enter one linear-Gaussian update (``posterior``). If people are
+    vanishes as people grow. If people are enough, some report the level of one feature each, so that every feature has
+    a width of its own, in whatever bounds it is declared. All products and gradients enter one linear-Gaussian update (``posterior``). If people are
     enough for it, as many as report the target's mean report the residual, clipped to the farthest bound alone. Where
     these and the first reports of the target contradict the model's mean by four standard errors, the constant is
     corrected.
@@ -134,7 +135,8 @@ class RegressionProtocol(LinearProtocol):
         once = self.kind == "once"
         shows_deviation = DETECTED**2 * number_variance(self.epsilon) <= int(share * n) * EXPECTED_DEVIATION**2
         residual = [("residual", int(share * n))] if shows_deviation else []
-        steps += self._plan_of_features(n - sum(people for _, people in steps + residual), all_products=once)
+        left = n - sum(people for _, people in steps + residual)
+        steps += self._plan_of_features(left, all_products=once, own_widths=self.n_features > 1)
         if once:
             steps[-2:-2] = residual  # The last task, which has levels, stays open.
         else:
