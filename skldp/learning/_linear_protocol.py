@@ -150,7 +150,7 @@ class LinearProtocol(Protocol):
         """Return the size of the centred features, by the levels of their norms."""
         return levels.scale
 
-    def _raise_variances(self, spread: Floats, rows: Floats, least: float) -> Floats:
+    def _raise_variances(self, spread: Floats, rows: Floats, least: Floats) -> Floats:
         """Raise small variances, which bounds leverage: those of single columns."""
         return with_least_variances(spread, rows, least)
 

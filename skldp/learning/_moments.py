@@ -121,9 +121,9 @@ class MomentsProtocol(LinearProtocol):
     def _size_of(self, levels: NormLevels) -> float:
         return levels.scale_with_hidden
 
-    def _raise_variances(self, spread: Floats, rows: Floats, least: float) -> Floats:
+    def _raise_variances(self, spread: Floats, rows: Floats, least: Floats) -> Floats:
         # Those of all directions: where few people vary, each whitening would cut off more of their products.
-        return with_least_eigenvalues(spread, rows, least)
+        return with_least_eigenvalues(spread, rows, float(least.mean()))
 
     def _plan(self) -> list[tuple[str, int]]:
         n = self.n_people

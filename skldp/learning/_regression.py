@@ -40,10 +40,10 @@ class RegressionProtocol(LinearProtocol):
     People report the mean of a number or vector, products of the terms and the residual, a gradient at the current
     model, or the level of the norm of any of these, which decides the radius (``NormLevels``): the bias of clipping
     vanishes as people grow. If people are enough, some report the level of one feature each, so that every feature has
-    a width of its own, in whatever bounds it is declared. All products and gradients enter one linear-Gaussian update (``posterior``). If people are
-    enough for it, as many as report the target's mean report the residual, clipped to the farthest bound alone. Where
-    these and the first reports of the target contradict the model's mean by four standard errors, the constant is
-    corrected.
+    a width of its own, in whatever bounds it is declared. All products and gradients enter one linear-Gaussian update
+    (``posterior``). If people are enough for it, as many as report the target's mean report the residual, clipped to
+    the farthest bound alone. Where these and the first reports of the target contradict the model's mean by four
+    standard errors, the constant is corrected.
 
     References
     ----------
