@@ -127,10 +127,10 @@ def test_every_value_has_a_report_of_the_same_length(place):
 @pytest.mark.parametrize("place", range(len(VALUES)))
 def test_the_kind_of_a_field_cannot_tell_who_has_a_value(place, tmp_path):
     """Attack: ask for incomes as texts. If texts alone were answered, people without an income would report."""
-    policy = Policy("incomes", (TextField.rappor("income", 4.0, 2.0),), memo="permanent")
+    policy = Policy("incomes", (TextField.rappor("income", 4.0),), memo="permanent")
     ledger, secret = DeviceLedger(tmp_path / "ledger", lifetime_epsilon=9.0), ReleaseKey(bytes(range(128, 160)))
     record = {"income": VALUES[place]}
-    assert len(policy.release(record, ledger=ledger, secret=secret, wave="1")) == policy.n_bytes
+    assert len(policy.release(record, ledger=ledger, secret=secret)) == policy.n_bytes
 
 
 def test_a_device_reads_the_texts_of_a_csv_file():

@@ -15,6 +15,7 @@ from skldp._documents import canonical_text, digest
 from skldp.client import CategoryField, DeviceLedger, NumberColumn, NumberField, NumbersField, Policy
 from skldp.client._report_bytes import pack
 from skldp.exceptions import BudgetExhaustedError
+from skldp.laws._categories import UnaryLaw
 from skldp.mechanisms import Duchi, DuchiVector, Hybrid, RandomizedResponse
 from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
 from skldp.mechanisms.numeric._duchi import ThreeOutputs
@@ -306,6 +307,29 @@ def test_bounds_have_squares_that_doubles_hold():
     for low, high in ((-1.1e100, 0), (0, 1e200), (-1.7e308, 1.7e308), (0, 10**400)):
         with pytest.raises(ValueError, match="Bounds must be"):
             NumberField("x", low, high, Duchi(1.0).integer_law)
+
+
+def test_a_policy_of_more_bits_than_a_device_has_room_for_is_refused():
+    """Each field alone is a law; a report of all of them would take a phone seconds."""
+    law = UnaryLaw(4096, 2**62, 2**61)
+    several = tuple(CategoryField(f"bits {i}", tuple(range(4096)), law) for i in range(33))
+    with pytest.raises(ValueError, match="at most 131072 bits of answers"):
+        Policy("bits", several)
+
+
+def test_a_policy_of_longitudinal_laws_is_refused_with_the_reason():
+    """Attack: waves of one policy in one collector, whose interval of 95% covers 71%."""
+    document = json.loads(Policy("weekly", (field(),)).to_json())
+    document["fields"][0] |= {
+        "law": {"law": "longitudinal_mean", "first_count": "5", "second_count": "6"},
+        "lifetime_epsilon": "2.0",
+    }
+    of_weeks = {"lifetime_epsilon": "2.0"}
+    for claim, rule in ((of_weeks, "laws of one step; got one of longitudinal laws"), ({}, "A law must be one of")):
+        own = document | claim
+        own |= {"sha256": digest(own)}
+        with pytest.raises(ValueError, match=rule):
+            Policy.from_json(canonical_text(own))
 
 
 def test_an_expired_policy_releases_nothing(tmp_path):

@@ -26,7 +26,6 @@ from skldp.mechanisms import (
     Piecewise,
     RandomizedResponse,
     SquareWave,
-    longitudinal_histogram,
 )
 from skldp.mechanisms.categorical._hadamard import HadamardResponse
 from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
@@ -460,19 +459,6 @@ def test_a_quantile_of_whole_numbers_is_none_that_nobody_can_have(low, high):
     found = made.quantiles("age")
     assert set(found.high) == {int(high)}
     assert (found.low >= low).all()
-
-
-def test_a_quantile_of_whole_numbers_in_buckets_is_within_its_interval():
-    """It was rounded to 0 or 1 while the interval of its bucket ended at an eighth."""
-    field = NumberField("age", 0, 1, longitudinal_histogram(1.0, 0.5, 8, 2), whole=True)
-    policy, rng = Policy("a test", (field,), memo="permanent"), np.random.default_rng(0)
-    for _ in range(20):
-        made = Collector(policy)
-        for _ in range(2):
-            made.add(policy.vector({"age": 1}, rng.bytes(200)))
-        found = made.quantiles("age")
-        assert ((found.low <= found.values) & (found.values <= found.high)).all()
-        assert set(found.values) | set(found.low) | set(found.high) <= {0.0, 1.0}
 
 
 def test_quantiles_between_neighbouring_doubles():
