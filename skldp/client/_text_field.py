@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from skldp._checks import check_epsilon, check_integer
+from skldp._reading import plain
 from skldp.client._fields import Field, check_text
 from skldp.laws._bloom_law import BloomLaw
 from skldp.laws._categories import MOST_BITS
 from skldp.laws._odds import least_count
 
-_MOST_LETTERS = 1000
+_MOST_LETTERS, _KINDS = 1000, (str, type(None))
 
 
 @dataclass(frozen=True)
@@ -70,13 +71,13 @@ class TextField(Field):
     def encode(self, value: Any) -> str:
         """Return the normalized text."""
         # A cut and a replacement are no errors: whether a device reports must not depend on the value.
-        text = str.__getitem__(value, slice(_MOST_LETTERS)) if isinstance(value, str) else ""
-        units = text.encode("utf-16-le", "surrogatepass")
+        text = plain(value)
+        units = (text if type(text) is str else "")[:_MOST_LETTERS].encode("utf-16-le", "surrogatepass")
         return unicodedata.normalize("NFC", units.decode("utf-16-le", "replace"))
 
     def encode_all(self, columns: Mapping[str, Any], refuse_unknown: bool, **reading: Any) -> Sequence[str]:
         """Return the normalized texts of the rows."""
-        if kinds := {type(one).__name__ for one in columns[self.name] if not isinstance(one, str | None)}:
+        if kinds := {type(one).__name__ for one in columns[self.name] if type(plain(one)) not in _KINDS}:
             raise ValueError(f"{self.name!r} must be texts; got {sorted(kinds)}.")
         return list(map(self.encode, columns[self.name]))
 
