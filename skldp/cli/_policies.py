@@ -429,12 +429,11 @@ def _written(output: Path, schema: Any) -> Iterator[Callable[[Any], None]]:
         part.unlink(missing_ok=True)
 
 
-def _ids(column: Any) -> list[str]:
-    """Return ids as texts, so that 7 in a Parquet file equals 7 in a CSV file."""
-    cells = column.tolist()
+def _ids(column: Any) -> list[Any]:
+    cells: list[Any] = column.tolist()
     if any(is_missing(cell) for cell in cells):
         raise ValueError(f"Every row must have an id; column {column.name!r} has missing cells.")
-    return [str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell) for cell in cells]
+    return cells
 
 
 _SETTINGS = ("epsilon", "delta", "rule", "bounds", "head", "people", "answers", "refused")

@@ -30,7 +30,8 @@ from skldp.client._report_bytes import PolicyReport, pack, unpack
 from skldp.domains._declared_columns import CategoryColumn
 from skldp.laws._integers import secure_words, uniform_subset, words_of
 from skldp.laws._odds import round_up
-from skldp.laws._release_key import ReleaseKey, person_bytes
+from skldp.laws._person_ids import canonical_ids, person_bytes
+from skldp.laws._release_key import ReleaseKey
 
 if TYPE_CHECKING:
     from skldp.collection._precision import SurveyPrecision
@@ -414,7 +415,7 @@ class Policy:
                 "secret must be a ReleaseKey for the memo rule 'permanent' and None for 'fresh'; got "
                 f"{type(secret).__name__} for the rule {self.memo!r}."
             )
-        whose = b"" if person is None else person_bytes(person)
+        whose = b"" if person is None else person_bytes(*canonical_ids([person]))
         encoded = self._encode(record)
         if secret is None:
             if ledger is not None:
@@ -491,17 +492,18 @@ class Policy:
             for column in declared_columns(self.fields).values():
                 if isinstance(column, CategoryColumn):
                     CodeReader(column.values, text=True).check_texts()
-        own = named_columns(columns, self.names, people)
+        whose = None if people is None else list(map(person_bytes, canonical_ids(people, first_row)))
+        own = named_columns(columns, self.names, whose)
         reading = {"text": text, "first_row": first_row}
         each = [field.encode_all(own, handle_unknown == "error", **reading) for field in self.fields]
         rows = list(zip(*each, strict=True))
-        if secret is None or people is None:
+        if secret is None or whose is None:
             words = secure_words()
             return [self._draw(row, words) for row in rows]
-        sha256, held = bytes.fromhex(self.sha256), zip(rows, map(person_bytes, people), strict=True)
+        sha256 = bytes.fromhex(self.sha256)
         kept = (
-            kept_report(self._kept, row, secret, policy=sha256, person=whose, n_sampled=self.n_sampled)
-            for row, whose in held
+            kept_report(self._kept, row, secret, policy=sha256, person=person, n_sampled=self.n_sampled)
+            for row, person in zip(rows, whose, strict=True)
         )
         return [self._pack(one.report_id, one.answers) for one in kept]
 

@@ -12,12 +12,12 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from skldp.accounting.ledger._records import canonical_ids
 from skldp.domains._columns import Columns
 from skldp.domains._domain import check_finite
 from skldp.estimators._base import Keyed, LocalTransformer, counted_in, in_threads, warn_out_of_domain
 from skldp.estimators._labels import LabelReleaser
 from skldp.exceptions import RepeatedReleaseWarning
+from skldp.laws._person_ids import canonical_ids
 from skldp.mechanisms._field_key import FieldKey
 
 # Bytes of a block. One block per thread stays far below 64 MB.

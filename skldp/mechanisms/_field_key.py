@@ -17,7 +17,8 @@ from skldp._arrays import Floats, Words
 from skldp._checks import check_integer, is_integer
 from skldp.domains._columns import Columns, Interval, OrMissing
 from skldp.domains._domain import Anywhere, Ball, Box, Domain
-from skldp.laws._release_key import ReleaseKey, joined, person_bytes
+from skldp.laws._person_ids import canonical_ids, person_bytes
+from skldp.laws._release_key import ReleaseKey, joined
 from skldp.mechanisms._noise import RowNoise
 from skldp.mechanisms._rows import Release, RowMechanism
 
@@ -118,7 +119,7 @@ class FieldKey:
         rows : array-like of shape (n, n_features)
             Never written to.
         ids : sequence of int or str, shape (n,)
-            Id of each row's person. ``7`` and ``"7"`` are different people.
+            Id of each row's person. ``7`` and ``"7"`` are one person.
         out : ndarray of shape (n, n_outputs), default=None
 
         Returns
@@ -211,7 +212,7 @@ def _as_bytes(text: str) -> bytes:
 
 def _people(ids: Sequence[int | str]) -> list[bytes]:
     """Encode ids with their lengths, so that what follows cannot be mistaken for a part of them."""
-    return [joined(person_bytes(one)) for one in ids]
+    return [joined(person_bytes(one)) for one in canonical_ids(ids)]
 
 
 def _nonces(key: bytes, people: list[bytes], values: list[bytes]) -> Words:

@@ -131,7 +131,7 @@ class TestASecret:
         with pytest.raises(ValueError, match=r"once; it misses \['name'\]"):
             list(release(PEOPLE.drop_columns("name").to_batches()))
         for ids, kind in ((pa.nulls(N, pa.string()), "NoneType"), (pa.array([0.5] * N), "float")):
-            with pytest.raises(TypeError, match=f"must be an integer or a string; got {kind}"):
+            with pytest.raises(TypeError, match=f"must be an integer or a string; got a {kind}"):
                 list(release(PEOPLE.set_column(0, "name", ids).to_batches()))
 
 

@@ -221,11 +221,11 @@ class TestRefusals:
         assert "1007" not in str(refusal.value)
         assert "ann" not in str(refusal.value)
 
-    def test_numbers_and_strings_are_different_people(self):
+    def test_an_integer_and_its_text_are_one_person(self):
         mixed = released(
             self.ESTIMATOR, np.repeat(NUMBERS[:100], 2, axis=0), [one for i in range(100) for one in (i, str(i))]
         )
-        assert (mixed[::2] != mixed[1::2]).any()
+        np.testing.assert_array_equal(mixed[::2], mixed[1::2])
 
 
 class TestDask:
