@@ -17,6 +17,7 @@ _MOST = Fraction(2**62, _UNITS)
 _TABLES = (
     "CREATE TABLE spent (policy TEXT PRIMARY KEY, units INTEGER NOT NULL, reports INTEGER NOT NULL)",
     "CREATE TABLE kept (tag TEXT PRIMARY KEY)",
+    "CREATE TABLE unsent (policy TEXT PRIMARY KEY, report BLOB NOT NULL)",
 )
 # An immediate transaction excludes other writers between reading the sum and writing the charge.
 _BEGIN = "BEGIN IMMEDIATE"
@@ -33,7 +34,7 @@ class DeviceLedger:
     ----------
     path : str or path-like
         Path of the file. A missing file is created with access for its owner only (on a file system with hard links).
-        The file contains digests of policies, numbers of reports and epsilons, but no values.
+        The file contains digests of policies, numbers of reports, epsilons and unsent reports, but no values.
         Deleting it deletes the record of past releases.
     lifetime_epsilon : float
         Largest total epsilon of all reports in nats, set by the person. The file does not contain it: a person may
@@ -43,6 +44,8 @@ class DeviceLedger:
     ------
     ValueError
         If `lifetime_epsilon` is not a finite number > 0.
+    LedgerError
+        If the path is not that of an account, or the account cannot be created.
 
     Notes
     -----
@@ -65,6 +68,8 @@ class DeviceLedger:
         # An absolute path survives a change of directory, and SQLite does not take it for ":memory:".
         self.path = os.path.abspath(path)
         self.lifetime_epsilon = float(lifetime_epsilon)
+        with self._opened():
+            pass
 
     @property
     def spent(self) -> float:
@@ -95,6 +100,22 @@ class DeviceLedger:
         with self._opened() as connection:
             connection.execute(_BEGIN)
             self._spend(connection, policy, _new_units(connection, units))
+
+    def _unsent(self, policy: str) -> bytes | None:
+        """Return the report of a policy that is stored for its delivery, or None."""
+        with self._opened() as connection:
+            row = connection.execute("SELECT report FROM unsent WHERE policy = ?", (policy,)).fetchone()
+            return None if row is None else bytes(row[0])
+
+    def _store(self, policy: str, report: bytes) -> bytes:
+        """Store a charged report until it is delivered, and return the stored one, which may be another process's."""
+        with self._opened() as connection:
+            connection.execute("INSERT OR IGNORE INTO unsent VALUES (?, ?)", (policy, report))
+        return self._unsent(policy) or report
+
+    def _delivered(self, policy: str, report: bytes) -> None:
+        with self._opened() as connection:
+            connection.execute("DELETE FROM unsent WHERE policy = ? AND report = ?", (policy, report))
 
     def reports(self) -> dict[str, int]:
         """Return the number of charged reports by the SHA-256 of their policy."""

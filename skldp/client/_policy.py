@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -199,11 +199,10 @@ class Policy:
         A device replaces a missing number by the middle of the bounds, and a missing or unknown category by the missing
         category, if declared, or the first value. Use ``dataclasses.replace`` on a field to set other replacements.
         """
-        from skldp.collection._conversion import exported, paired
-
-        fields, n_sampled = exported(estimator, dict(units or {}))
+        conversion = _conversion()
+        fields, n_sampled = conversion.exported(estimator, dict(units or {}))
         if joint is not None:
-            pairs = paired(estimator, fields, joint, n_knots)
+            pairs = conversion.paired(estimator, fields, joint, n_knots)
             return cls(purpose, pairs, expires, n_sampled=None if len(pairs) == 1 else 1)
         return cls(purpose, fields, expires, n_sampled=n_sampled)
 
@@ -343,9 +342,8 @@ class Policy:
         >>> policy.n_people_for("age", 2.0), policy.n_people_for("age", 2.0, by="city")
         (11246, 63910)
         """
-        from skldp.collection._conversion import precision_of
-
-        return precision_of(self, n_people, by=by, level=level)
+        made: SurveyPrecision = _conversion().precision_of(self, n_people, by=by, level=level)
+        return made
 
     def n_people_for(self, field: str, half_width: float, *, by: str | None = None, level: float = 0.95) -> int:
         """Return how many people must report for an interval to be as short; needs scikit-learn.
@@ -368,9 +366,7 @@ class Policy:
         ValueError
             As of :meth:`precision`, or if 10^12 people do not suffice.
         """
-        from skldp.collection._conversion import people_needed
-
-        return people_needed(self, field, half_width, by=by, level=level)
+        return int(_conversion().people_needed(self, field, half_width, by=by, level=level))
 
     def release(
         self,
@@ -426,6 +422,65 @@ class Policy:
         if ledger is not None:
             ledger._charge_once(self.sha256, kept.charges)
         return self._pack(kept.report_id, kept.answers)
+
+    def send(
+        self,
+        record: Mapping[str, Any],
+        deliver: Callable[[bytes], Any],
+        *,
+        ledger: DeviceLedger,
+        secret: ReleaseKey | None = None,
+    ) -> bytes:
+        """Release a record and deliver the report; after a lost connection, deliver the same report again.
+
+        A new report of the same record would be charged again, and counted as one of another person.
+
+        Parameters
+        ----------
+        record : dict
+            As of :meth:`release`. Not read if an earlier report was not delivered.
+        deliver : callable
+            Takes the report, and returns once the collector has it. Any exception means that it may not.
+        ledger : DeviceLedger
+            Account that is charged, and that stores the report until `deliver` has returned.
+        secret : ReleaseKey, default=None
+            As of :meth:`release`.
+
+        Returns
+        -------
+        bytes
+            The delivered report. After an exception of `deliver`, call :meth:`send` again: it delivers the stored
+            report, at no cost, whatever the record is by then.
+
+        Raises
+        ------
+        ValueError, TypeError, BudgetExhaustedError
+            As of :meth:`release`, and anything that `deliver` raises.
+
+        Notes
+        -----
+        The report is on the disk before it is delivered. After a crash, it is delivered again: a collector counts its
+        id once.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> from skldp.client import DeviceLedger, NumberField, Policy
+        >>> from skldp.mechanisms import Duchi
+        >>> policy, sent = Policy("age", (NumberField("age", 0, 100, Duchi(1.0).integer_law),)), []
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     account = DeviceLedger(os.path.join(folder, "account"), lifetime_epsilon=2.0)
+        ...     report = policy.send({"age": 37}, sent.append, ledger=account)
+        >>> sent == [report]
+        True
+        """
+        self._check_not_expired()
+        report = ledger._unsent(self.sha256)
+        if report is None:
+            report = ledger._store(self.sha256, self.release(record, ledger=ledger, secret=secret))
+        deliver(report)
+        ledger._delivered(self.sha256, report)
+        return report
 
     def check_record(self, record: Mapping[str, Any]) -> None:
         """Raise ValueError if a field of a made-up record is absent, unreadable or undeclared.
@@ -586,6 +641,19 @@ class Policy:
     def _largest_sum(self, epsilons: Sequence[float]) -> float:
         """Return the exact sum of the epsilons that are asked together at most, rounded up."""
         return round_up(sum(map(Fraction, sorted(epsilons, reverse=True)[: self.n_sampled]), Fraction(0)))
+
+
+def _conversion() -> Any:
+    """Import the layer of estimates, which a device can do without."""
+    try:
+        from skldp.collection import _conversion
+    except ImportError as error:
+        missing = (error.name or "scikit-learn").partition(".")[0]
+        raise ImportError(
+            f"Estimators and the precision of a survey need {missing}, which a client is installed without: run "
+            "`pip install skldp`, not with --no-deps."
+        ) from None
+    return _conversion
 
 
 def check_secret(policy: Policy, secret: ReleaseKey | None, ids: Any) -> None:

@@ -1,7 +1,7 @@
 """Domains of words over an alphabet, and tasks about prefixes of a word."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise, product
@@ -207,3 +207,7 @@ class PrefixTask:
         The ledger is charged before the report is returned. Errors are those of :meth:`~skldp.Policy.release`.
         """
         return self.policy.release({PREFIX: self.domain.prefix(value, self.length)}, ledger=ledger)
+
+    def send(self, value: Any, deliver: Callable[[bytes], Any], *, ledger: DeviceLedger) -> bytes:
+        """Release a word and deliver the report, or deliver a report again, as :meth:`~skldp.Policy.send`."""
+        return self.policy.send({PREFIX: self.domain.prefix(value, self.length)}, deliver, ledger=ledger)

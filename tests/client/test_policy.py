@@ -432,6 +432,26 @@ print(sorted({{"sklearn", "scipy", "joblib", "pandas"}} & set(sys.modules)))
     assert done.stdout == "[]\n"
 
 
+@pytest.mark.parametrize("missing", ["scipy", "sklearn", "joblib"])
+@pytest.mark.parametrize(
+    "call", ["precision(1000)", "n_people_for('age', 2.0)", "from_estimator(None, purpose='ages')"], ids=str
+)
+def test_a_client_says_what_estimates_need(tmp_path, missing, call):
+    """It said "No module named 'scipy'", of a package that the person never asked for."""
+    Policy("an age", (field(),)).save(tmp_path / "policy.json")
+    code = f"""
+import sys
+sys.modules[{missing!r}] = None
+from skldp.client import Policy
+try:
+    Policy.load({str(tmp_path / "policy.json")!r}).{call}
+except ImportError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert f"need {missing}, which a client is installed without: run `pip install skldp`" in done.stdout
+
+
 def test_a_device_of_one_number_imports_what_that_needs(tmp_path):
     """By name, since no test is timed: each module that is not here is time that every start would take."""
     Policy("an age", (field(),)).save(tmp_path / "policy.json")

@@ -1,5 +1,6 @@
 """The collector: each report counts once, nobody else's counts, and estimates are those of plain formulas."""
 
+import copy
 import datetime
 import itertools
 import pickle
@@ -133,16 +134,27 @@ def test_collectors_merge_to_the_bit_in_any_order(reports, collector):
     parts = [collect(reports[:200] + reports[:7]), collect(reports[350:]), collect(reports[200:400])]
     parts[1].add(b"no report")
     parts[2].add(reports[0][:-1])
-    for order in itertools.permutations(parts):
-        merged = order[0].merge(*order[1:])
+    for first, *others in itertools.permutations(parts):
+        merged = copy.deepcopy(first)
+        # Called for its effect: a result that nobody uses would lose reports, and no one would see it.
+        assert merged.merge(*others) is None
         assert merged.counts == (600, 1, 1, 57)
         assert everything(merged) == everything(collector)
-    # Each stays as it was, and one by one is the same as at once.
+    # The others stay as they were, and one by one is the same as at once.
     assert parts[0].counts == (200, 0, 0, 7)
-    one_by_one = Collector(POLICY).merge(parts[2]).merge(parts[1]).merge(parts[0])
+    one_by_one = Collector(POLICY)
+    for one in parts[::-1]:
+        one_by_one.merge(one)
+    one_by_one.merge()
     assert everything(pickle.loads(pickle.dumps(one_by_one))) == everything(collector)
+    before = one_by_one.counts
     with pytest.raises(ValueError, match="have the same policy"):
-        parts[0].merge(Collector(OTHER))
+        one_by_one.merge(parts[0], Collector(OTHER))
+    assert one_by_one.counts == before
+    parts[0].add(reports[599])
+    parts[1].merge(parts[1])
+    assert (parts[1].n_reports, parts[1].counts.doubled) == (250, 250)
+    assert everything(one_by_one) == everything(collector)
 
 
 def test_estimates_may_be_asked_between_reports(reports, collector):
