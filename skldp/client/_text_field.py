@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from skldp._checks import check_epsilon, check_integer
-from skldp._reading import plain
+from skldp._reading import TextReader, Unread
 from skldp.client._fields import Field, check_text
 from skldp.laws._bloom_law import BloomLaw
 from skldp.laws._categories import MOST_BITS
 from skldp.laws._odds import least_count
 
-_MOST_LETTERS, _KINDS = 1000, (str, type(None))
+_MOST_LETTERS, _READER = 1000, TextReader()
 
 
 @dataclass(frozen=True)
@@ -70,17 +70,21 @@ class TextField(Field):
 
     def encode(self, value: Any) -> str:
         """Return the normalized text."""
-        # A cut and a replacement are no errors: whether a device reports must not depend on the value.
-        text = plain(value)
-        units = (text if type(text) is str else "")[:_MOST_LETTERS].encode("utf-16-le", "surrogatepass")
-        return unicodedata.normalize("NFC", units.decode("utf-16-le", "replace"))
+        return _normalized(_READER.read(value))
 
     def encode_all(self, columns: Mapping[str, Any], refuse_unknown: bool, **reading: Any) -> Sequence[str]:
         """Return the normalized texts of the rows."""
-        if kinds := {type(one).__name__ for one in columns[self.name] if type(plain(one)) not in _KINDS}:
-            raise ValueError(f"{self.name!r} must be texts; got {sorted(kinds)}.")
-        return list(map(self.encode, columns[self.name]))
+        cells = _READER.read_all(columns[self.name])
+        first_row = reading.get("first_row")
+        cells.check(columns[self.name], f"Column {self.name!r}", "texts", Unread.UNREADABLE, first_row=first_row)
+        return [_normalized("" if missing else text) for text, missing in zip(*cells, strict=True)]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the field as a dict of its document."""
         return {"name": self.name, "type": "text"} | self._law_and_epsilons()
+
+
+def _normalized(text: str | Unread) -> str:
+    # A cut and a replacement are no errors: whether a device reports must not depend on the value.
+    units = ("" if isinstance(text, Unread) else text)[:_MOST_LETTERS].encode("utf-16-le", "surrogatepass")
+    return unicodedata.normalize("NFC", units.decode("utf-16-le", "replace"))

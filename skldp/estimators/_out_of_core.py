@@ -308,7 +308,7 @@ def _release_into(estimator, X, out, n_rows, key, ids):
     counts: list[int] = []
     for start in range(0, len(X), n_rows):
         part = slice(start, start + n_rows)
-        keyed = None if key is None else Keyed(key, canonical_ids(ids[part]))
+        keyed = None if key is None else Keyed(key, ids[part])
         estimator._release_into(X[part], np.asarray(out[part]), keyed=keyed, counts=counts)
     return sum(counts)
 
@@ -335,7 +335,7 @@ def _empty(estimator, X):
 def _transformed(estimator, X, key, ids):
     if key is None:
         return estimator.transform(X)
-    return estimator._release_into(X, None, keyed=Keyed(key, canonical_ids(ids)))
+    return estimator._release_into(X, None, keyed=Keyed(key, ids))
 
 
 def _frame(estimator, X, released=None):

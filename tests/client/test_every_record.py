@@ -300,5 +300,5 @@ def test_no_check_of_a_table_of_texts_calls_their_methods():
     secret = ReleaseKey(bytes(range(128, 160)))
     (report,) = policy.release_table({"t": [HostileText("x")]}, secret=secret, people=["ann"])
     assert report == policy.release({"t": "x"}, secret=secret, person="ann")
-    with pytest.raises(ValueError, match="'t' must be texts"):
+    with pytest.raises(ValueError, match="'t' must hold texts"):
         policy.release_table({"t": [ProxyOfText()]}, secret=secret, people=["ann"])
