@@ -166,7 +166,7 @@ class FieldKey:
                 coarse = _on_grid(mechanism.domain, coarse, shifts, self.steps)
         # -0.0 is the value 0.0.
         exact = np.ascontiguousarray(coarse) + coarse.dtype.type(0)
-        law = joined(_VERSION, *map(_as_bytes, (law_text(mechanism), self.field, "")))
+        law = joined(_VERSION, *map(_as_bytes, (law_text(mechanism), self.field)))
         nonces = _nonces(self.key.subkey("skldp nonce", law), people, [row.tobytes() for row in exact])
         return KeyedRows(exact, RowNoise(self.key.subkey("skldp noise", law), nonces), inside.n_moved)
 
