@@ -68,7 +68,7 @@ class Reader(ABC):
         try:
             # Arrow has scalars of its own.
             value = value.as_py() if hasattr(value, "as_py") else value
-            return Unread.MISSING if is_missing(value) else self._read(value)
+            return Unread.MISSING if is_missing(value) else self._read(plain(value))
         except Exception:
             # The methods of a value may raise anything; an error would reveal the value.
             return Unread.UNREADABLE
@@ -204,6 +204,20 @@ class CodeReader(Reader):
             state[np.isinf(values)] = Unread.UNREADABLE
             state[np.isnan(values)] = Unread.MISSING
         return Cells(np.where(state > 0, 0, codes[places]), state)
+
+
+class TextReader(Reader):
+    """Reader of texts."""
+
+    dtype = object
+
+    def _read(self, value: Any) -> Any:
+        return value if type(value) is str else Unread.UNREADABLE
+
+
+def plain(value: Any) -> Any:
+    """Return the characters of a text as a str, whose methods do not fail; other values are unchanged."""
+    return str.__str__(value) if issubclass(type(value), str) else value
 
 
 def is_missing(value: Any) -> bool:

@@ -128,8 +128,6 @@ def show(file: File) -> None:
         typer.echo(f"each person is asked {policy.n_sampled} of {len(policy.fields)} fields, chosen at random")
     expires = f"until {policy.expires}" if policy.expires else "no expiry"
     typer.echo(printable(f"epsilon {policy.epsilon:.6g} a record, {policy.n_bytes} bytes a report, {expires}"))
-    if policy.has_waves:
-        typer.echo(f"epsilon {policy.lifetime_epsilon:.6g} of all reports together, while no value changes")
     typer.echo(f"sha256 {policy.sha256}")
 
 
@@ -171,9 +169,8 @@ def check(
 ) -> None:
     """Check a policy, and that its integers give its stated epsilons; exit code 2 if not."""
     policy = Policy.load(file)
-    # The lifetime epsilon of one value exceeds that of a report for laws of two steps.
-    if most is not None and not policy.lifetime_epsilon <= most:
-        raise ValueError(f"The epsilon of the policy must be at most {most:g}; got {policy.lifetime_epsilon:.6g}.")
+    if most is not None and not policy.epsilon <= most:
+        raise ValueError(f"The epsilon of the policy must be at most {most:g}; got {policy.epsilon:.6g}.")
     typer.echo(f"valid: epsilon {policy.epsilon:.6g} a record, from the integers of {len(policy.fields)} fields")
 
 
@@ -432,12 +429,11 @@ def _written(output: Path, schema: Any) -> Iterator[Callable[[Any], None]]:
         part.unlink(missing_ok=True)
 
 
-def _ids(column: Any) -> list[str]:
-    """Return ids as texts, so that 7 in a Parquet file equals 7 in a CSV file."""
-    cells = column.tolist()
+def _ids(column: Any) -> list[Any]:
+    cells: list[Any] = column.tolist()
     if any(is_missing(cell) for cell in cells):
         raise ValueError(f"Every row must have an id; column {column.name!r} has missing cells.")
-    return [str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell) for cell in cells]
+    return cells
 
 
 _SETTINGS = ("epsilon", "delta", "rule", "bounds", "head", "people", "answers", "refused")

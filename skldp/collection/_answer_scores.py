@@ -16,12 +16,6 @@ import numpy.typing as npt
 from skldp.laws._categories import HadamardLaw, HashingLaw, ResponseLaw, SubsetLaw, UnaryLaw
 from skldp.laws._closest_law import ClosestLaw
 from skldp.laws._integers import CodeLaw, GroupLaw, UnitLaw, number_of_digits
-from skldp.laws._longitudinal_laws import (
-    LongitudinalBitsLaw,
-    LongitudinalHashingLaw,
-    LongitudinalHistogramLaw,
-    LongitudinalResponseLaw,
-)
 from skldp.laws._numbers import BinsLaw, BitsLaw, LatticeLaw, MixtureLaw, SampledLaw, ThreeAnswersLaw, TwoAnswersLaw
 from skldp.laws._odds import TWO_64
 from skldp.mechanisms.categorical._hadamard import hadamard_transform, is_odd
@@ -222,12 +216,6 @@ def code_scores(law: CodeLaw) -> "SupportScores | SignScores":
     n = law.n_codes
     if isinstance(law, ResponseLaw):
         return _of_codes(n, (TWO_64 - (n - 1) * law.other_count) / TWO_64, law.other_count / TWO_64)
-    if isinstance(law, LongitudinalResponseLaw):
-        return _of_codes(n, *law.support)
-    if isinstance(law, LongitudinalBitsLaw):
-        return _of_bits(n, *law.support)
-    if isinstance(law, LongitudinalHashingLaw):
-        return _of_hashes(n, law.n_buckets, *law.support)
     if isinstance(law, UnaryLaw):
         return _of_bits(n, law.own_count / TWO_64, law.other_count / TWO_64)
     if isinstance(law, SubsetLaw):
@@ -243,7 +231,7 @@ def code_scores(law: CodeLaw) -> "SupportScores | SignScores":
 
 def numbers(law: UnitLaw, answers: Answers) -> Scores:
     """Return the scores of a number in [-1, 1]."""
-    if isinstance(law, BinsLaw | LongitudinalHistogramLaw):
+    if isinstance(law, BinsLaw):
         raise ValueError("Means need answers without bias, such as those of knots. Got a law of bins instead.")
     ends = [law.value(answer) for answer in _outer_answers(law)]
     return Scores(each(law.value, answers), min(ends), max(ends), two_valued=law.n_answers == 2)

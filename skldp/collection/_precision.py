@@ -19,7 +19,6 @@ from skldp.collection._answer_scores import SupportScores, code_scores
 from skldp.laws._categories import ResponseLaw, SubsetLaw
 from skldp.laws._closest_law import ClosestLaw
 from skldp.laws._integers import GroupLaw, UnitLaw
-from skldp.laws._longitudinal_laws import LongitudinalHistogramLaw, LongitudinalMeanLaw
 from skldp.laws._numbers import (
     BinsLaw,
     BitsLaw,
@@ -198,7 +197,7 @@ def _scores(field: AnyField) -> Iterator[_Plan]:
         law = field.law
         square = (law.largest**2 - (law.across if law.square_radius else 0.0)) / law.n_values
         yield _Plan(f"mean of {field.name}", field.name, square, field.bound or 1.0)
-    elif not isinstance(field, TextField) and not isinstance(field.law, BinsLaw | LongitudinalHistogramLaw):
+    elif not isinstance(field, TextField) and not isinstance(field.law, BinsLaw):
         yield _Plan(_mean_of(field), field.name, _square_of_number(field.law), field.radius)
 
 
@@ -224,7 +223,7 @@ def _squares_of_code(field: CategoryField | PairField) -> tuple[float, float]:
 
 def _square_of_number(law: UnitLaw) -> float:
     """Return the mean square of the unbiased estimate of a uniform number in [-1, 1]."""
-    if isinstance(law, TwoAnswersLaw | LongitudinalMeanLaw):
+    if isinstance(law, TwoAnswersLaw):
         return law.value(0) ** 2
     if isinstance(law, ThreeAnswersLaw):
         return law.value(0) ** 2 * (1 - (law.zero - law.zero_lost / 2) / TWO_64)

@@ -24,9 +24,7 @@ from skldp.collection._answer_scores import (
     lattice_of,
     number_parts,
 )
-from skldp.collection._bucket_scores import BucketScores
 from skldp.collection._survey_estimates import SurveyEstimate
-from skldp.laws._longitudinal_laws import LongitudinalHistogramLaw
 from skldp.mechanisms.numeric._distribution import (
     DistributionEstimate,
     Ramps,
@@ -72,10 +70,8 @@ class Bins:
         self.scores = StepScores(_ramps(field, tops, widths))
 
 
-def _exact_scores(field: NumberField) -> tuple[_Floats, CellScores | BucketScores] | None:
-    """Return the possible values of a number, or the lower edges of its law's buckets, with scores of their shares."""
-    if isinstance(field.law, LongitudinalHistogramLaw):
-        return bucket_edges(field, field.law)[:-1], BucketScores(field.law)
+def _exact_scores(field: NumberField) -> tuple[_Floats, CellScores] | None:
+    """Return the possible values of a number, with scores of their shares."""
     places = np.arange(field.low, field.high + 1) if _has_integer_bins(field) else np.empty(0)
     return (places, number_parts(field.law, field.unit_places(places))) if len(places) else None
 
@@ -97,9 +93,6 @@ def distribution_of(field: NumberField, answers: Answers) -> tuple[DistributionE
         shares = likeliest_shares(scores.counts(answers), scores.response)
         sums, of_squares = scores.combined(np.tri(scores.n_parts)[:-1]).sums(answers, np.ones(n))
         errors = np.sqrt(np.maximum(of_squares / n - (sums / n) ** 2, 0.0) / n)
-        if isinstance(field.law, LongitudinalHistogramLaw):
-            edges = bucket_edges(field, field.law)
-            return DistributionEstimate(edges, shares, n), errors, edges[:-1], edges[1:]
         return DistributionEstimate.around(places, shares, n), errors, places, places
     lattice, share = lattice_of(field.law, "Distributions")
     places = field.center + field.radius * quantile_knots(lattice, share * n)
@@ -118,15 +111,8 @@ def distribution_of(field: NumberField, answers: Answers) -> tuple[DistributionE
     return found, errors, np.append(places[:1], places[:-1]), np.append(places[1:], places[-1:])
 
 
-def bucket_edges(field: NumberField, law: LongitudinalHistogramLaw) -> _Floats:
-    """Return the edges of a law's buckets within the bounds."""
-    return np.linspace(field.low, field.high, law.n_buckets + 1)
-
-
 def bins_of(field: NumberField, bins: int | Sequence[float] | None, n_reports: int) -> Bins:
     """Return the bins of a number."""
-    if isinstance(field.law, LongitudinalHistogramLaw):
-        return _bins_of_buckets(field, bucket_edges(field, field.law), bins, n_reports)
     if bins is None and _has_integer_bins(field):
         return Bins(field, np.arange(field.low, field.high + 2), n_reports)
     n = _DEFAULT_BINS if bins is None else bins
@@ -144,15 +130,6 @@ def bins_of(field: NumberField, bins: int | Sequence[float] | None, n_reports: i
     if len(all_edges) > _MOST_BINS:
         raise ValueError(f"bins must be at most {_MOST_BINS}; got {len(all_edges) - 1}.")
     return Bins(field, all_edges, n_reports)
-
-
-def _bins_of_buckets(field: NumberField, edges: _Floats, bins: int | Sequence[float] | None, n_reports: int) -> Bins:
-    n = len(edges) - 1 if bins is None else bins
-    if is_integer(n) and isinstance(n, int | np.integer) and n >= 1 and (len(edges) - 1) % n == 0:
-        return Bins(field, edges[:: (len(edges) - 1) // int(n)], n_reports)
-    if isinstance(n, Sequence | np.ndarray) and np.isin(n, edges).all() and (np.diff(n) > 0).all():
-        return Bins(field, np.unique([field.low, *n, field.high]), n_reports)
-    raise ValueError(f"bins must be unions of the {len(edges) - 1} buckets of {field.name!r}; got {bins!r}.")
 
 
 def estimates_of(field: AnyField) -> str:
@@ -248,5 +225,5 @@ def weights_of(
 
 def _has_integer_bins(field: NumberField) -> bool:
     """Return whether the field has a bin for each integer."""
-    ends = field.low.is_integer() and field.high.is_integer() and not isinstance(field.law, LongitudinalHistogramLaw)
+    ends = field.low.is_integer() and field.high.is_integer()
     return field.whole and ends and field.high - field.low < _MOST_INTEGER_BINS

@@ -17,8 +17,9 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
-from skldp.accounting.ledger._records import distinct_ids, row_identities
+from skldp.accounting.ledger._records import row_identities
 from skldp.exceptions import LedgerError, RowIdentityWarning
+from skldp.laws._person_ids import distinct_ids
 
 # Experimental in scikit-learn 1.9.
 try:

@@ -12,12 +12,12 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from skldp.accounting.ledger._records import canonical_ids
 from skldp.domains._columns import Columns
 from skldp.domains._domain import check_finite
 from skldp.estimators._base import Keyed, LocalTransformer, counted_in, in_threads, warn_out_of_domain
 from skldp.estimators._labels import LabelReleaser
 from skldp.exceptions import RepeatedReleaseWarning
+from skldp.laws._person_ids import canonical_ids
 from skldp.mechanisms._field_key import FieldKey
 
 # Bytes of a block. One block per thread stays far below 64 MB.
@@ -308,7 +308,7 @@ def _release_into(estimator, X, out, n_rows, key, ids):
     counts: list[int] = []
     for start in range(0, len(X), n_rows):
         part = slice(start, start + n_rows)
-        keyed = None if key is None else Keyed(key, canonical_ids(ids[part]))
+        keyed = None if key is None else Keyed(key, ids[part])
         estimator._release_into(X[part], np.asarray(out[part]), keyed=keyed, counts=counts)
     return sum(counts)
 
@@ -335,7 +335,7 @@ def _empty(estimator, X):
 def _transformed(estimator, X, key, ids):
     if key is None:
         return estimator.transform(X)
-    return estimator._release_into(X, None, keyed=Keyed(key, canonical_ids(ids)))
+    return estimator._release_into(X, None, keyed=Keyed(key, ids))
 
 
 def _frame(estimator, X, released=None):

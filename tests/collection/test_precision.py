@@ -16,7 +16,6 @@ from skldp.mechanisms import (
     Piecewise,
     RandomizedResponse,
     bitrand,
-    longitudinal_mean,
 )
 from skldp.mechanisms.categorical._hadamard import HadamardResponse
 from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
@@ -45,7 +44,6 @@ FIELDS = (
     NumberField("knots", 0.0, 100.0, ResponseOnBins(3.0, 0.0, 100.0, unbiased=True).integer_law),
     NumberField("points", 0.0, 4.0, Points(1.0).integer_law),
     NumberField("binary", 0.0, 1.0, bitrand(9.0, UNIT, calibration="exact", debias=True).integer_law),
-    NumberField("longitudinal", 0.0, 1.0, longitudinal_mean(2.0, 1.0)),
     NumbersField("chosen", columns("p", 4), features(Hybrid(2.0), 4, 2).integer_law),
     NumbersField("signs", columns("q", 3), DuchiVector(2.0, 3).integer_law),
     NumbersField("closest", columns("s", 3), PrivUnitBox(2.0, 3).device_law),
@@ -78,8 +76,7 @@ def survey(policy, n, seed=0):
 @pytest.mark.parametrize("field", FIELDS, ids=lambda field: field.name)
 def test_standard_errors_are_those_of_a_survey(field):
     n = 6000
-    memo = "permanent" if field.name == "longitudinal" else "fresh"
-    policy = Policy("one field", (field,), memo=memo)
+    policy = Policy("one field", (field,))
     collector = survey(policy, n)
     for planned in policy.precision(n).estimates:
         name = planned.what.removeprefix("mean of ").removeprefix("shares of ")

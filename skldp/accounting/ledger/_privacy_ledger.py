@@ -15,10 +15,11 @@ from skldp.accounting.ledger._ledger_answers import Call, Draw, LedgerAnswers, a
 from skldp.accounting.ledger._ledger_releases import LedgerRelease, release
 from skldp.accounting.ledger._preview import LedgerPreview, erase, preview
 from skldp.accounting.ledger._reader import LedgerReader, checked_settings, declared_settings
-from skldp.accounting.ledger._records import canonical_ids, check_key, distinct_ids
+from skldp.accounting.ledger._records import check_key
 from skldp.accounting.ledger._store import MEMORY, LedgerStore, open_store
 from skldp.accounting.losses._region import Bounds
 from skldp.exceptions import LedgerError
+from skldp.laws._person_ids import canonical_ids, distinct_ids
 from skldp.mechanisms._rows import RowMechanism
 
 _BY_TOKEN: "weakref.WeakValueDictionary[str, PrivacyLedger]" = weakref.WeakValueDictionary()

@@ -16,13 +16,14 @@ from skldp.accounting._decide import RULES, Rule, RuleName, Workers
 from skldp.accounting._query import Query, ReleaseQuery, checked_query
 from skldp.accounting._units import finite_number
 from skldp.accounting.ledger._cache import Fingerprint, LedgerCache
-from skldp.accounting.ledger._records import Connection, Identity, canonical_ids, damage, timed_history
+from skldp.accounting.ledger._records import Connection, damage, timed_history
 from skldp.accounting.ledger._store import ConflictError, LedgerStore, last_head, open_store, retry_on_conflict
 from skldp.accounting.ledger._verification import Verification, certified_losses, verify_record
 from skldp.accounting.losses._region import Bounds, region_of
 from skldp.domains._columns import domain_from_json
 from skldp.domains._domain import Domain
 from skldp.exceptions import LedgerError
+from skldp.laws._person_ids import Identity, canonical_ids
 from skldp.mechanisms._finite_query import FiniteQuery
 
 
