@@ -19,11 +19,11 @@ from skldp.estimators._schema import declared_column
 from skldp.estimators._validation import check_bounds
 from skldp.study._table_files import (
     TABLE_FILES,
+    USUAL,
     StudyInputError,
     TextFormat,
     counted,
     features_of,
-    first_line,
     is_number,
     is_table_file,
     is_text_file,
@@ -39,9 +39,6 @@ _WINE = (
     (11.0, 0.74, 1.36, 10.6, 70.0, 0.98, 0.34, 0.13, 0.41, 1.3, 0.48, 1.27, 278),
     (14.8, 5.80, 3.23, 30.0, 162.0, 3.88, 5.08, 0.66, 3.58, 13.0, 1.71, 4.00, 1680),
 )
-_USUAL = TextFormat()
-# Beyond it, doubles are not all integers.
-_EXACT = 2**53
 # A target with more distinct integers is numeric.
 _MOST_CLASSES = 20
 TASKS = ("classification", "regression")
@@ -132,7 +129,7 @@ def load_study_data(
     columns: Iterable[str] | None = None,
     schema: Any = None,
     count_unknown: bool = False,
-    form: TextFormat = _USUAL,
+    form: TextFormat = USUAL,
     target_transform: str = "none",
 ) -> StudyData:
     """Load and check a bundled set or a table for a study; the parameters are the options of ``skldp study``."""
@@ -145,7 +142,7 @@ def load_study_data(
     path, by_column = Path(source), read_study_schema(schema)
     problems: list[str] = []
     if str(source) in BUNDLED:
-        if columns is not None or by_column or form != _USUAL:
+        if columns is not None or by_column or form != USUAL:
             raise StudyInputError(f"--columns, --schema and formats are for tables, {TABLE_FILES}; got {source}.")
         if target is not None:
             raise StudyInputError(f"--target is for files; {source} has its own; got {target!r}.")
@@ -198,7 +195,7 @@ def _noted(problems: list[str]) -> Iterator[None]:
     """Add an error of the input to a list: all are shown at once, because each run of a large file takes long."""
     try:
         yield
-    except StudyInputError as error:
+    except ValueError as error:
         problems.append(str(error))
 
 
@@ -249,18 +246,10 @@ def _split(name: str, frame: Any, target: Any, column: DeclaredColumn | None, fo
         raise StudyInputError(f"Column {target!r} of {name} has {counted(labels.isna(), 'missing label')}.")
     text = is_text_file(name)
     if column is not None:
-        try:
-            numbers = column.as_numbers(as_array(labels), text=text, first_row=1)
-        except ValueError as error:
-            raise StudyInputError(f"{name}: {first_line(error)}") from None
+        numbers = column.as_numbers(as_array(labels), text=text, first_row=1)
         return numbers if column.values is None else np.array(column.from_numbers(numbers).tolist()), features
-    _, cells = numbers_of(labels, form if text else None)
-    if not cells.state.any():
-        # Whole numbers are shown as such.
-        whole = bool((cells.values == np.rint(cells.values)).all() and np.abs(cells.values).max() < _EXACT)
-        return cells.values.astype(np.int64) if whole else cells.values, features
-    y = labels.to_numpy()
-    return y if y.dtype.kind in "bU" else np.array([str(label) for label in y], dtype=object), features
+    cells = numbers_of(name, labels, form)
+    return np.array([str(one) for one in labels], dtype=object) if cells.state.any() else cells.values, features
 
 
 def _recognised(y: np.ndarray) -> str:
@@ -323,10 +312,7 @@ def _bounds(bounds: Any, names: list[str], option: str = "--bounds") -> tuple[np
     if pairs:
         ends = np.array(list(pairs.values()), dtype=np.float64)
         bounds = tuple(ends.T if len(ends) > 1 else ends[0])
-    try:
-        return check_bounds(bounds, len(names))
-    except ValueError as error:
-        raise StudyInputError(first_line(error)) from None
+    return check_bounds(bounds, len(names))
 
 
 def _is_table(bounds: Any) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from skldp._reading import Cells, CodeReader, DayReader, NumberReader, Unread, as_array, is_missing, seems, value_key
+from skldp._reading import Cells, CodeReader, DayReader, NumberReader, Unread, as_array, seems, value_key
 from skldp._tables import require
 from skldp.domains._columns import Categories
 from skldp.domains._declared_columns import CategoryColumn, DeclaredColumn
@@ -46,22 +46,11 @@ class TextFormat:
     missing: tuple[str, ...] = ()
     header: bool = True
 
-    def check(self, path: Path) -> None:
-        """Raise StudyInputError for an option that is invalid, or not for this file."""
-        # Letters, digits and signs occur in cells.
-        separator = "\t" if self.separator == "\\t" else self.separator
-        if separator is not None and (len(separator) != 1 or separator.isalnum() or separator in '"\r\n.+-'):
-            raise StudyInputError(f"--separator must be one character, such as ; or \\t; got {separator!r}.")
-        if self.decimal not in (".", ","):
-            raise StudyInputError(f"--decimal must be a point or a comma; got {self.decimal!r}.")
-        if not is_text_file(path) and self != TextFormat():
-            options = "--separator, --decimal, --encoding, --missing and --no-header"
-            raise StudyInputError(f"{options} are for .csv and .tsv files; got {path.name}.")
-
     def cells(self, texts: Iterable[str], column: DeclaredColumn | None) -> list[str | None]:
         """Return the cells of a column, None if they are missing, and numbers with a decimal point."""
         values = column.values or () if column is not None else ()
-        missing = {"", *self.missing} - set(values)
+        reader = CodeReader(values, text=True)
+        missing = {"", *(text for text in self.missing if isinstance(reader.read(text), Unread))}
         found = [None if text in missing else text for text in texts]
         kinds = {value_key(value)[0] for value in values if value is not None}
         of_numbers = column is not None and not column.is_date and kinds <= {value_key(0)[0]}
@@ -73,7 +62,7 @@ class TextFormat:
         return cells if self.decimal == "." else [None if cell is None else cell.translate(swapped) for cell in cells]
 
 
-_USUAL = TextFormat()
+USUAL = TextFormat()
 
 
 def read_table(path: str | Path, **options: Any) -> Any:
@@ -84,10 +73,10 @@ def read_table(path: str | Path, **options: Any) -> Any:
 def table_chunks(
     path: str | Path,
     *,
-    columns: Iterable[str] | None = None,
-    needed: Iterable[str] = (),
+    columns: Sequence[str] | None = None,
+    needed: Sequence[str] = (),
     declared: Mapping[str, DeclaredColumn | None] | None = None,
-    form: TextFormat = _USUAL,
+    form: TextFormat = USUAL,
     n_rows: int | None = _CHUNK,
 ) -> Iterator[Any]:
     """Yield a table in chunks, one of which is in memory at a time; None for `n_rows` is all rows.
@@ -98,23 +87,23 @@ def table_chunks(
     path = Path(path)
     if not is_table_file(path):
         raise StudyInputError(f"A table must be a {TABLE_FILES} file; got {path}.")
-    form.check(path)
     if not path.is_file():
         raise StudyInputError(f"There is no file {path}.")
     if path.stat().st_size == 0:
         raise StudyInputError(f"{path.name} is empty.")
-    wanted = None if columns is None else list(dict.fromkeys(columns))
     if not is_text_file(path):
-        yield from _read_arrow(path, wanted, needed, n_rows)
+        if form != USUAL:
+            options = "--separator, --decimal, --encoding, --missing and --no-header"
+            raise StudyInputError(f"{options} are for .csv and .tsv files; got {path.name}.")
+        yield from _read_arrow(path, columns, needed, n_rows)
         return
     declared = declared or {}
     for column in declared.values():
         if isinstance(column, CategoryColumn):
             CodeReader(column.values, text=True).check_texts()
     pd = require("pandas")
-    for names, rows in _read_text(path, wanted, needed, n_rows, form):
-        texts = zip(*rows, strict=True) if rows else ((),) * len(names)
-        own = {name: form.cells(cells, declared.get(name)) for name, cells in zip(names, texts, strict=True)}
+    for texts in _read_text(path, columns, needed, n_rows, form):
+        own = {name: form.cells(cells, declared.get(name)) for name, cells in texts.items()}
         yield pd.DataFrame(own, dtype=object)
 
 
@@ -149,11 +138,16 @@ def _ending(path: Path) -> str:
 
 
 def _read_text(
-    path: Path, wanted: list[str] | None, needed: Iterable[str], n_rows: int | None, form: TextFormat
-) -> Iterator[tuple[list[str], list[list[str]]]]:
-    """Yield the names and rows of a text file in chunks; an error shows no cell."""
+    path: Path, wanted: Sequence[str] | None, needed: Sequence[str], n_rows: int | None, form: TextFormat
+) -> Iterator[dict[str, tuple[str, ...]]]:
+    """Yield the columns of a text file in chunks; an error shows no cell."""
     open_text: Any = gzip.open if path.suffix.lower() == ".gz" else open
     separator = (form.separator or _SEPARATORS[_ending(path)]).replace("\\t", "\t")
+    # Letters, digits and signs occur in cells.
+    if len(separator) != 1 or separator.isalnum() or separator in '"\r\n.+-':
+        raise StudyInputError(f"--separator must be one character, such as ; or \\t; got {separator!r}.")
+    if form.decimal not in (".", ","):
+        raise StudyInputError(f"--decimal must be a point or a comma; got {form.decimal!r}.")
     try:
         # Other programs write a mark before UTF-8, which is no part of a name.
         encoding = codecs.lookup(form.encoding).name.replace("utf-8", "utf-8-sig")
@@ -167,13 +161,12 @@ def _read_text(
             hint = f" Its separator may be {other!r}: use --separator." if other else ""
             places = _places(path, wanted, needed, names, hint)
             rows = _rows(path, parsed if form.header else chain([first], parsed), len(names), hint)
-            picked = ([row[place] for place in places] for row in rows)
             for n_before in count():
-                chunk = list(islice(picked, n_rows))
-                # A table without rows has its columns.
-                if n_before and not chunk:
+                cells = list(zip(*islice(rows, n_rows), strict=True))
+                if n_before and not cells:
                     return
-                yield [names[place] for place in places], chunk
+                # A table without rows has its columns.
+                yield {names[place]: cells[place] if cells else () for place in places}
     except UnicodeError:
         # The position within a cell would reveal part of it.
         reason = f"its bytes are not {form.encoding.upper()}; --encoding says what they are"
@@ -196,12 +189,16 @@ def _rows(path: Path, parsed: Iterable[list[str]], n_names: int, hint: str) -> I
             continue
         # In a table of one column, an empty line is a row whose cell is missing.
         n += 1
-        if any(row[n_names:]):
-            raise StudyInputError(f"{path.name} is no CSV file: row {n:,} has more cells than there are names.{hint}")
-        yield row + [""] * (n_names - len(row))
+        if len(row) != n_names:
+            if any(row[n_names:]):
+                raise StudyInputError(
+                    f"{path.name} is no CSV file: row {n:,} has more cells than there are names.{hint}"
+                )
+            row = [*row[:n_names], *[""] * (n_names - len(row))]
+        yield row
 
 
-def _read_arrow(path: Path, wanted: list[str] | None, needed: Iterable[str], n_rows: int | None) -> Iterator[Any]:
+def _read_arrow(path: Path, wanted: Sequence[str] | None, needed: Sequence[str], n_rows: int | None) -> Iterator[Any]:
     require("pandas")
     arrow = require("pyarrow", extra="arrow")
     is_parquet = path.suffix.lower() == ".parquet"
@@ -250,11 +247,9 @@ def _open_arrow(path: Path) -> tuple[Any, Callable[[list[str]], Iterable[Any]]]:
 
 
 def _places(
-    path: Path, wanted: list[str] | None, needed: Iterable[str], names: Sequence[str], hint: str = ""
+    path: Path, wanted: Sequence[str] | None, needed: Sequence[str], names: Sequence[str], hint: str = ""
 ) -> list[int]:
     """Return the places of columns. An error shows no name that was not asked for: it may be a cell of a person."""
-    if wanted is not None and not wanted:
-        raise StudyInputError(f"Name at least one column of {path.name}, which has {len(names)}; got none.")
     if unknown := [name for name in (*(wanted or ()), *needed) if name not in names]:
         of_folded = {name.strip().casefold(): name for name in names}
         close = get_close_matches(unknown[0].strip().casefold(), of_folded)
@@ -292,19 +287,13 @@ _AS_DATES = ' as {"type": "date", "low": FIRST, "high": LAST}, its first and las
 def read_study_schema(schema: Any) -> dict[str, DeclaredColumn]:
     """Return the declared columns of a schema, which is a dict, JSON text, or a .json file."""
     if isinstance(schema, Path) or (isinstance(schema, str) and schema.lower().endswith(".json")):
-        path = Path(schema)
-        if not path.is_file():
-            raise StudyInputError(f"There is no file {path}.")
         try:
             # Editors of Windows write a mark.
-            schema = path.read_text(encoding="utf-8-sig")
+            schema = Path(schema).read_text(encoding="utf-8-sig")
         except UnicodeDecodeError:
-            raise StudyInputError(f"{path.name} is no JSON file: its bytes are not UTF-8.") from None
-    try:
-        names = list(schema_by_column(schema or {}, []))
-        columns, _ = read_schema(schema or {}, names, [None] * len(names))
-    except (ValueError, TypeError) as error:
-        raise StudyInputError(first_line(error)) from None
+            raise StudyInputError(f"{Path(schema).name} is no JSON file: its bytes are not UTF-8.") from None
+    names = list(schema_by_column(schema or {}, []))
+    columns, _ = read_schema(schema or {}, names, [None] * len(names))
     return {column.name: column for column in columns}
 
 
@@ -321,7 +310,7 @@ def table_columns(
     for name in frame.columns:
         column, missing = schema.get(name), np.asarray(frame[name].isna(), dtype=bool)
         if column is None:
-            numbers, cells = numbers_of(frame[name], form if is_text_file(file) else None)
+            cells = numbers_of(file, frame[name], form)
             if missing.all() or Unread.UNREADABLE in cells.state:
                 found.append(name)
                 try:
@@ -330,7 +319,7 @@ def table_columns(
                     problems.append(str(error))
                     continue
             else:
-                frame[name] = numbers
+                frame[name] = np.where(cells.state > 0, np.nan, cells.values)
         if missing.any() and (column is None or column.missing == "refuse"):
             refused.append(f"column {name!r} of {file} has {counted(missing, 'missing value')}")
             # Declared categories have the stand-in of their policy.
@@ -344,23 +333,19 @@ def table_columns(
     return declared, tuple(found), problems
 
 
-def numbers_of(given: Any, form: TextFormat | None) -> tuple[Any, Cells]:
-    """Return an undeclared column, with decimal points if it is of a text file, and its cells as numbers."""
-    values = as_array(given) if form is None else form.with_points(given.tolist())
-    return values, NumberReader(text=form is not None).read_all(values)
+def numbers_of(file: str, given: Any, form: TextFormat) -> Cells:
+    """Return the cells of an undeclared column as numbers."""
+    text = is_text_file(file)
+    return NumberReader(text=text).read_all(form.with_points(given.tolist()) if text else as_array(given))
 
 
 def features_of(
     file: str, frame: Any, declared: Mapping[str, DeclaredColumn], *, count_unknown: bool
 ) -> dict[str, Any]:
     """Return the fields of a study about features: one for a number, ordered or two categories, else one a category."""
-    blocks, n_filled, text = [], 0, is_text_file(file)
+    blocks, n_filled, text = [], int(frame.isna().to_numpy().sum()), is_text_file(file)
     for column, values in zip(declared.values(), columns_of(frame), strict=True):
-        try:
-            numbers = column.as_numbers(values, refuse_unknown=not count_unknown, text=text, first_row=1)
-        except ValueError as error:
-            raise StudyInputError(f"{file}: {first_line(error)}") from None
-        n_filled += sum(map(is_missing, values.tolist())) if values.dtype.kind == "O" else int((values != values).sum())
+        numbers = column.as_numbers(values, refuse_unknown=not count_unknown, text=text, first_row=1)
         if column.values is not None:
             n_filled += int((CodeReader(column.values, text=text).read_all(values).state == Unread.UNKNOWN).sum())
         blocks.append(encoded(column, numbers))
@@ -405,7 +390,3 @@ def _categories(file: str, given: Any, state: np.ndarray) -> Categories:
     except (ValueError, TypeError):
         # The error of Categories may show a category, which is a cell.
         raise StudyInputError(f"{where} must hold texts, numbers or booleans.") from None
-
-
-def first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

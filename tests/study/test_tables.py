@@ -108,7 +108,6 @@ def test_columns_without_names_have_numbers(tmp_path):
         ("people.parquet.gz", TEXT, {}, "must be a .csv, .tsv"),
         ("people.csv", "", {}, "is empty"),
         ("people.csv", "age\n1\n", {"columns": ["city"]}, r"people.csv must have the column 'city'; it has 1 column;"),
-        ("people.csv", "age\n1\n", {"columns": []}, "got none"),
         ("people.csv", f"{TEXT},1\n1,2\n", {"columns": ["city"]}, "it has 2 columns; the first row holds the names"),
         ("people.csv", "age\n1\n", {"form": TextFormat("ab")}, "one character"),
         ("people.csv", "age\n1\n", {"form": TextFormat("a")}, "one character"),
