@@ -142,7 +142,7 @@ def _read_text(
 ) -> Iterator[dict[str, tuple[str, ...]]]:
     """Yield the columns of a text file in chunks; an error shows no cell."""
     open_text: Any = gzip.open if path.suffix.lower() == ".gz" else open
-    separator = (form.separator or _SEPARATORS[_ending(path)]).replace("\\t", "\t")
+    separator = _SEPARATORS[_ending(path)] if form.separator is None else form.separator.replace("\\t", "\t")
     # Letters, digits and signs occur in cells.
     if len(separator) != 1 or separator.isalnum() or separator in '"\r\n.+-':
         raise StudyInputError(f"--separator must be one character, such as ; or \\t; got {separator!r}.")
@@ -150,8 +150,8 @@ def _read_text(
         raise StudyInputError(f"--decimal must be a point or a comma; got {form.decimal!r}.")
     try:
         # Other programs write a mark before UTF-8, which is no part of a name.
-        encoding = codecs.lookup(form.encoding).name.replace("utf-8", "utf-8-sig")
-        with open_text(path, "rt", encoding=encoding, newline="") as file:
+        is_utf8 = codecs.lookup(form.encoding).name == "utf-8"
+        with open_text(path, "rt", encoding="utf-8-sig" if is_utf8 else form.encoding, newline="") as file:
             parsed = csv.reader(file, delimiter=separator, strict=True)
             if not (first := next(parsed, [])):
                 raise StudyInputError(f"{path.name} is no CSV file: it begins with an empty line.")
@@ -189,13 +189,10 @@ def _rows(path: Path, parsed: Iterable[list[str]], n_names: int, hint: str) -> I
             continue
         # In a table of one column, an empty line is a row whose cell is missing.
         n += 1
-        if len(row) != n_names:
-            if any(row[n_names:]):
-                raise StudyInputError(
-                    f"{path.name} is no CSV file: row {n:,} has more cells than there are names.{hint}"
-                )
-            row = [*row[:n_names], *[""] * (n_names - len(row))]
-        yield row
+        excess = len(row) - n_names
+        if excess > 0 and any(row[n_names:]):
+            raise StudyInputError(f"{path.name} is no CSV file: row {n:,} has more cells than there are names.{hint}")
+        yield [*row[:n_names], *[""] * -excess] if excess else row
 
 
 def _read_arrow(path: Path, wanted: Sequence[str] | None, needed: Sequence[str], n_rows: int | None) -> Iterator[Any]:
@@ -311,7 +308,7 @@ def table_columns(
         column, missing = schema.get(name), np.asarray(frame[name].isna(), dtype=bool)
         if column is None:
             cells = numbers_of(file, frame[name], form)
-            if missing.all() or Unread.UNREADABLE in cells.state:
+            if hasattr(frame[name], "cat") or missing.all() or Unread.UNREADABLE in cells.state:
                 found.append(name)
                 try:
                     column = declared_column(name, _categories(file, frame[name], cells.state))
