@@ -177,7 +177,7 @@ def _read_text(
     except (gzip.BadGzipFile, zlib.error, EOFError):
         reason = "it is not compressed by gzip, or broken off"
     except csv.Error:
-        reason = f"line {parsed.line_num:,} cannot be parsed, or has a quote that does not end"
+        reason = f"line {parsed.line_num:,} has a quote that does not end, or a cell of more than 131,072 characters"
     raise StudyInputError(f"{path.name} is no CSV file: {reason}.")
 
 
