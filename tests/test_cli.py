@@ -243,11 +243,11 @@ def test_numbers_in_a_file_need_declared_bounds(run, tmp_path):
     code, out, err = run("study", "people.csv", "--bounds", "bounds.csv", *options)
     assert (code, err) == (0, "")
     # 12.125 to 14.875
-    assert "23 values of the target were clipped" in out
+    assert "Values of the target clipped for training: 23." in out
     assert "The 60 people of a fold are too few" in out
     code, out, err = run("study", "people.csv", "--bounds", "0,60", "--target-bounds", "0,15", *options)
     assert (code, err) == (0, "")
-    assert "of the target were clipped" not in out
+    assert "of the target clipped" not in out
     code, _, err = run("study", "wine", "--target-bounds", "0,1")
     assert code == 2
     assert "that of wine holds classes" in err
@@ -273,9 +273,9 @@ def test_a_table_of_numbers_and_texts_with_missing_cells_is_studied(fixed_noise,
     code, out, err = run("study", "penguins.csv", *options, "--count-unknown", "--epsilons", "8")
     assert (code, err) == (0, "")
     # Half of them are 50, but for the missing one.
-    assert "44 values were clipped to the declared bounds ('bill')." in out
+    assert "Values clipped to the declared bounds ('bill'): 44." in out
     assert "The categories of 'island', 'sex' come from the file, and no epsilon covers that" in out
-    assert "11 values are missing or undeclared." in out
+    assert "Missing or undeclared values: 11." in out
 
 
 @pytest.mark.slow

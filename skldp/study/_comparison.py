@@ -151,7 +151,7 @@ class MechanismComparison(ResultTable):
         """Describe the data, and name the best mechanism within a small exact epsilon."""
         data = self.data
         target = "a numeric target" if data.task == "regression" else f"{len(data.classes)} classes"
-        about = f"{data.name}: {len(data.X):,} rows, {data.X.shape[1]} features, {target}."
+        about = f"{data.name}: {len(data.X):,} rows, {data.X.shape[1]} feature{'s' * (data.X.shape[1] > 1)}, {target}."
         return [about, self._best(HEADLINE_EPSILON)]
 
     def notes(self) -> list[str]:
@@ -159,11 +159,11 @@ class MechanismComparison(ResultTable):
         data = self.data
         columns = f" ({some_names(data.columns_clipped()[:4])})" if data.of_column else ""
         lines = [
-            f"{self.n_clipped:,} values were clipped to the {data.bounds_source}{columns}.",
-            f"{data.n_targets_clipped:,} values of the target were clipped for training.",
+            f"Values clipped to the {data.bounds_source}{columns}: {self.n_clipped:,}.",
+            f"Values of the target clipped for training: {data.n_targets_clipped:,}.",
             f"The categories of {some_names(data.found)} come from the file, and no epsilon covers that: declare them "
             "by --schema unless they are public.",
-            f"{data.n_filled:,} values are missing or undeclared. Columns of a schema take them as declared, other "
+            f"Missing or undeclared values: {data.n_filled:,}. Columns of a schema take them as declared, other "
             "numbers as the middle of their bounds, other texts as the category 'missing'.",
             f"The rows ascend by {some_names(data.row_numbers())}, as row numbers do, from which a model learns the "
             "order of the file: name the other columns by --columns, unless it is known of a person.",
