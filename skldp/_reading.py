@@ -20,6 +20,9 @@ _DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})(?:[T ]|\Z)")
 _WHOLE = re.compile(r"[+-]?[0-9]{1,400}")
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _BOOLEANS = {text: value for value in (False, True) for text in (str(value), str(value).lower(), str(value).upper())}
+_COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+")
+_THOUSANDS = re.compile(r"[+-]?[0-9]{1,3}(?:[,.' \u00a0\u2009\u202f][0-9]{3})+(?:[.,][0-9]+)?")
+_MARKS_OF_MISSING = {"na", "n/a", "#n/a", "nan", "null", "none", "nil", "missing", "-", "--", ".", "?", "\\n"}
 _NA_TYPES = ("NAType", "NaTType")
 # Beyond it, doubles are not all integers.
 _EXACT = 2**53
@@ -52,7 +55,8 @@ class Cells(NamedTuple):
             place = f"at position {first:,}" if first_row is None else f"in row {first_row + first:,}"
             many = f"{strange.size:,} of {len(self.state):,} that are not, the first {place}, of type"
             got = "one value of type" if len(self.state) == 1 and first_row is None else many
-            raise ValueError(f"{name} must hold {rule}; nothing was released. Got {got} {type(given[first]).__name__}.")
+            kind = f"{type(given[first]).__name__}.{seems(given[first])}"
+            raise ValueError(f"{name} must hold {rule}; nothing was released. Got {got} {kind}")
 
 
 class Reader(ABC):
@@ -226,6 +230,18 @@ def is_missing(value: Any) -> bool:
         return value.is_nan()
     may_be_none = isinstance(value, float | np.floating | np.datetime64 | np.timedelta64)
     return value is None or type(value).__name__ in _NA_TYPES or (may_be_none and bool(value != value))
+
+
+def seems(cell: Any) -> str:
+    """Return a sentence on how an unread text is written, and the option that reads it; empty for others."""
+    text = str.strip(cell).casefold() if isinstance(cell, str) else ""
+    if text in _MARKS_OF_MISSING:
+        return " It looks like a missing cell: only empty ones are, and the texts of --missing, such as --missing NA."
+    if _COMMA.fullmatch(text):
+        return (
+            " It looks like a decimal comma, which --decimal reads, or a separator of thousands, which must be removed."
+        )
+    return " It looks like a number with separators of thousands: remove them." if _THOUSANDS.fullmatch(text) else ""
 
 
 def number_of(value: Any, *, text: bool = False) -> Any:

@@ -180,14 +180,14 @@ def test_a_study_of_numbers_is_a_regression(skldp_says):
 def test_a_study_takes_penguins_with_their_islands_and_their_gaps(skldp_says):
     code, said = skldp_says("study penguins.csv --target species --bounds 10,60 --epsilons 2 --folds 2")
     assert (code, "'bill_length_mm' of penguins.csv has 40 missing values" in said) == (2, True)
-    assert "--missing fill" in said
-    more = "--missing fill --mechanism privunit"
+    assert "--count-unknown" in said
+    more = "--count-unknown --mechanism privunit"
     code, said = skldp_says(f"study penguins.csv --target species --bounds 10,60 --epsilons 2 --folds 2 {more}")
     assert (code, "privunit" in said) == (0, True)
 
 
 def test_a_mistyped_scorer_is_told_those_that_are_near(skldp_says):
-    code, said = skldp_says("study penguins.csv --target species --bounds 10,60 --missing fill --scoring acuracy")
+    code, said = skldp_says("study penguins.csv --target species --bounds 10,60 --count-unknown --scoring acuracy")
     assert code == 2
     assert "such as accuracy" in said
     assert len(said) < 200
@@ -225,16 +225,16 @@ def test_ten_lines_lead_from_a_file_to_a_scored_private_pipeline(name, epsilon, 
     ("schema", "match"),
     [
         ({"age": [0, 100]}, r"may mean bounds, for which write \(0, 100\)"),
-        ('{"age": [0, 100]}', 'for which write {"type": "interval", "low": 0, "high": 100}'),
-        ('{"age": 3}', 'Got 3 instead. It must be a list of categories such as .* or {"type": "interval"'),
-        ('{"age": ["2020-01-01", "2024-12-31"]}', 'two dates may mean bounds.*"type": "dates", "low": "2020-01-01"'),
+        ('{"age": [0, 100]}', 'for which write {"type": "number", "low": 0, "high": 100}'),
+        ('{"age": 3}', 'Got 3 instead. It must be a list of categories such as .* or {"type": "number"'),
+        ('{"age": ["2020-01-01", "2024-12-31"]}', 'two dates may mean bounds.*"type": "date", "low": "2020-01-01"'),
         ({"age": ("no", "yes")}, "categories are a list"),
         ({"age": ("2024-12-31", "2020-01-01")}, "low < high.*'2024-12-31'"),
         ({"age": ("2020-01-01", 20_000)}, "Bounds of dates must be two dates"),
         ({"age": {"type": "dates", "low": "2020-01-01"}}, "Bounds of dates must be two dates"),
         ({"age": ("2020-01-01", "2024-12-31")}, "must hold dates, or texts .*, of type float64"),
         ({"years": (0, 100)}, r"misses \['age'\]"),
-        ("schema.json", "JSON if it is a string, not a path"),
+        ("schema.json", "must be JSON such as .*, not a path"),
     ],
 )
 def test_a_wrong_schema_says_what_to_write(schema, match):
@@ -242,9 +242,9 @@ def test_a_wrong_schema_says_what_to_write(schema, match):
         skldp.TablePrivatizer(schema=schema).fit(pd.DataFrame({"age": [31.0, 64.0]}))
 
 
-@pytest.mark.parametrize("wrong", [{"min": 0, "max": 9}, {"type": "number", "low": 0, "high": 9}, {"low": 0}])
+@pytest.mark.parametrize("wrong", [{"min": 0, "max": 9}, {"type": "float", "low": 0, "high": 9}, {"low": 0}])
 def test_a_wrong_dict_shows_the_form_to_write_and_no_class(wrong):
-    with pytest.raises(ValueError, match=r'\(0, 100\), .*{"type": "interval", "low": 0, "high": 100}') as caught:
+    with pytest.raises(ValueError, match=r'\(0, 100\), .*{"type": "number", "low": 0, "high": 100}') as caught:
         skldp.TablePrivatizer(schema={"age": wrong}).fit(pd.DataFrame({"age": [31.0, 64.0]}))
     assert not any(word in str(caught.value) for word in ("one_hot", "constrained", "Domain"))
     assert str(wrong) in str(caught.value)

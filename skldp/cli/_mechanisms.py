@@ -12,7 +12,6 @@ from skldp.cli._options import Names, made_up_row
 from skldp.estimators._categorical import CategoricalPrivatizer
 from skldp.estimators._label_vectors import LabelLaplaceVector, LabelMatrixRR
 from skldp.estimators._private_moments import PrivateMoments
-from skldp.estimators._schema import read_schema
 from skldp.estimators._table import TablePrivatizer
 from skldp.estimators._targets import TargetPrivatizer
 from skldp.exceptions import PrivacyGuaranteeWarning, SeededNoiseWarning, TooFewPeopleWarning
@@ -143,8 +142,7 @@ def fitted_mechanism(
             categorical = CategoricalPrivatizer(epsilon, mechanism=own, categories=[classes] * n_features)
             return categorical.fit(np.zeros((1, n_features), dtype=int))
         if schema is not None:
-            columns, _ = read_schema(schema, list(schema), [None] * len(schema))
-            return TablePrivatizer(epsilon, schema=dict(schema)).fit(made_up_row(columns))
+            return TablePrivatizer(epsilon, schema=dict(schema)).fit(made_up_row(list(schema.values())))
         if name in LABEL_MECHANISMS:
             return label_mechanism(name, epsilon=epsilon, classes=classes).fit(classes)
         if name == "label-matrix":

@@ -19,8 +19,12 @@ from skldp._reading import is_missing
 from skldp._tables import require
 from skldp.accounting import ledger_report
 from skldp.cli._options import (
+    CountUnknownOption,
+    DecimalOption,
     EncodingOption,
-    SepOption,
+    MissingOption,
+    NoHeaderOption,
+    SeparatorOption,
     keep_inputs,
     made_up_row,
     output_option,
@@ -38,12 +42,11 @@ from skldp.collection._survey_estimates import SurveyEstimate
 from skldp.collection._survey_fields import estimates_of
 from skldp.domains._declared_columns import DeclaredColumn
 from skldp.estimators._ledgers import joblib_workers
-from skldp.estimators._schema import read_schema, schema_by_column
 from skldp.estimators._table import TablePrivatizer
 from skldp.laws._release_key import ReleaseKey
 from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS
 from skldp.mechanisms.numeric._bounded_features import JOINT_MECHANISMS, NUMERIC_MECHANISMS
-from skldp.study._table_files import is_text_file, table_chunks
+from skldp.study._table_files import TextFormat, is_text_file, read_study_schema, table_chunks
 
 policy = typer.Typer()
 
@@ -92,14 +95,17 @@ def new(
     schema declares that ("missing": "category"), else as the first value.
     """
     keep_inputs([schema], output)
-    text = Path(schema).read_text(encoding="utf-8-sig") if schema.endswith(".json") else schema
+    columns = read_study_schema(schema)
+    if not columns:
+        raise ValueError("The schema must declare at least one column by name.")
     units = dict(_pair(one) for one in unit or [])
     if sampled not in ("auto", "all") and not sampled.isdecimal():
         raise typer.BadParameter(f"--sampled must be 'auto', 'all' or a number of columns; got {sampled!r}.")
     n_sampled: Any = int(sampled) if sampled.isdecimal() else sampled
     kinds: dict[str, Any] = {"mechanism": mechanism, "category_mechanism": category_mechanism}
     try:
-        table = TablePrivatizer(epsilon, schema=text, n_sampled_features=n_sampled, **kinds).fit(_public_row(text))
+        table = TablePrivatizer(epsilon, schema=columns, n_sampled_features=n_sampled, **kinds)
+        table.fit(made_up_row(list(columns.values())))
     except ValueError as error:
         # A message of scikit-learn about public parameters and a made-up row.
         raise ValueError(str(error)) from None
@@ -222,22 +228,6 @@ def _filter(columns: Mapping[str, DeclaredColumn], text: str) -> tuple[str, Any]
         raise typer.BadParameter(f"A filter of {name} must be {form}; got {text!r}.") from None
 
 
-def _public_row(text: str) -> Any:
-    """Return a frame of one row of the declared columns, without private data."""
-    try:
-        declared = schema_by_column(text, [])
-    except ValueError as error:
-        raise ValueError(
-            'The schema must be a .json file, or JSON such as {"age": {"type": "interval", "low": 0, "high": 100}, '
-            f'"city": ["Bonn", "Ulm"]}}. {error}'
-        ) from None
-    if not (names := list(declared)):
-        raise ValueError("The schema must declare at least one column by name.")
-    if texts := [name for name, one in declared.items() if isinstance(one, Mapping) and one.get("type") == "text"]:
-        raise ValueError(f"A schema must have no texts, whose policies are made by TextField.rappor; got {texts}.")
-    return made_up_row(read_schema(text, names, [None] * len(names))[0])
-
-
 def _values(field: AnyField) -> str:
     if isinstance(field, CategoryField):
         return _shown(field)
@@ -288,8 +278,11 @@ def release(
     output: Annotated[
         Path, output_option("--output", "-o", about="The reports to write.", endings=(".arrow", ".parquet"))
     ],
-    sep: SepOption = None,
+    separator: SeparatorOption = None,
+    decimal: DecimalOption = ".",
     encoding: EncodingOption = "utf-8",
+    missing: MissingOption = None,
+    no_header: NoHeaderOption = False,
     secret: Annotated[
         Path | None,
         typer.Option(
@@ -301,10 +294,7 @@ def release(
     ids: Annotated[
         str | None, typer.Option(help="Column of the ids of people; needed with --secret, and only then.")
     ] = None,
-    count_unknown: Annotated[
-        bool,
-        typer.Option("--count-unknown", help="Replace undeclared categories as the policy says, instead of an error."),
-    ] = False,
+    count_unknown: CountUnknownOption = False,
 ) -> None:
     """Release a table: one report for each row, without columns that the policy does not name.
 
@@ -316,7 +306,11 @@ def release(
     key = None if secret is None else ReleaseKey.from_file(secret)
     check_secret(policy, key, ids)
     wanted = policy.names if ids is None else [*policy.names, ids]
-    chunks = table_chunks(table, columns=wanted, separator=sep, encoding=encoding, as_texts=True)
+    form, declared = (
+        TextFormat(separator, decimal, encoding, tuple(missing or ()), not no_header),
+        declared_columns(policy.fields),
+    )
+    chunks = table_chunks(table, columns=wanted, declared=declared, form=form)
     options: dict[str, Any] = {"text": is_text_file(table), "handle_unknown": "policy" if count_unknown else "error"}
     n, repeated, replaced = 0, False, Counter[str]()
     with progress_bar(Console()) as progress, _written(output, report_schema()) as write:
@@ -326,7 +320,7 @@ def release(
             columns = {name: frame[name] for name in policy.names}
             reports = policy.release_table(columns, secret=key, people=people, first_row=n + 1, **options)
             write(batch_of_reports(reports))
-            for column in declared_columns(policy.fields).values():
+            for column in declared.values():
                 replaced.update(column.replaced(columns[column.name], text=options["text"]))
             repeated = repeated or (people is not None and len(set(people)) < len(people))
             n += len(frame)

@@ -4,26 +4,26 @@ import datetime
 import json
 import re
 from collections.abc import Mapping
-from numbers import Number
 from typing import Any
 
 import numpy as np
 
 from skldp._checks import is_number
 from skldp._documents import read_json
-from skldp._reading import as_array
+from skldp._reading import DayReader, as_array
 from skldp.domains._columns import Categories, Columns, Integers, Interval, OrMissing, domain_from_json
 from skldp.domains._declared_columns import CategoryColumn, DeclaredColumn, NumberColumn
 from skldp.domains._domain import Domain
 from skldp.estimators._validation import check_bounds
 
 _DICTS = (
-    '{"type": "interval", "low": 0, "high": 100} (or dates; type integers: whole numbers) or {"type": "categories", '
+    '{"type": "number", "low": 0, "high": 100} (or "integer", or "date" with dates in quotes) or {"type": "category", '
     '"values": ["S", "M", "L"]}, with "missing": "category" beside it if values may be missing'
 )
 _FORMS = f'(0, 100), ("2020-01-01", "2024-12-31"), a list of categories such as ["S", "M", "L"], or {_DICTS}'
 _FORMS_OF_JSON = f'a list of categories such as ["S", "M", "L"], or {_DICTS}'
-_TYPES = ("interval", "integers", "dates", "categories", "or_missing")
+# Words of schemas and policies, with those of domains.
+_TYPES = {"number": "interval", "integer": "integers", "date": "dates", "category": "categories"}
 _DATE_TYPES = (str, datetime.date, np.datetime64)
 
 
@@ -127,8 +127,8 @@ def _column(name: str, given: Any, of_json: bool) -> DeclaredColumn:
         return given
     if isinstance(given, Domain):
         return declared_column(name, given)
-    if isinstance(given, Mapping) and given.get("type") in _TYPES:
-        fields = dict(given)
+    if isinstance(given, Mapping) and given.get("type") in (*_TYPES, *_TYPES.values(), "or_missing"):
+        fields = dict(given) | {"type": _TYPES.get(given["type"], given["type"])}
         missing = fields.pop("missing", None)
         if fields["type"] == "dates" or isinstance(fields.get("low"), _DATE_TYPES):
             return declared_column(name, _dates(fields.get("low"), fields.get("high")), missing, is_date=True)
@@ -141,13 +141,13 @@ def _column(name: str, given: Any, of_json: bool) -> DeclaredColumn:
         # JSON has no tuples: two dates would be read as categories.
         of_numbers, of_dates = (len(given) == 2 and all(map(is_one, given)) for is_one in (is_number, _is_iso_date))
         if of_numbers or of_dates:
-            what, kind = ("dates", "dates") if of_dates else ("numbers", "interval")
+            kind = "date" if of_dates else "number"
             low, high = (json.dumps(value, default=float) for value in given)
             of_python = "" if of_json else f"{tuple(given)!r}, or in JSON "
             raise ValueError(
-                f"A list of two {what} may mean bounds, for which write {of_python}"
+                f"A list of two {kind}s may mean bounds, for which write {of_python}"
                 f'{{"type": "{kind}", "low": {low}, "high": {high}}}, and two categories, for which write '
-                f'{{"type": "categories", "values": [{low}, {high}]}}.'
+                f'{{"type": "category", "values": [{low}, {high}]}}.'
             )
         return declared_column(name, Categories(tuple(given)))
     if isinstance(given, tuple) and len(given) == 2:
@@ -160,24 +160,23 @@ def _column(name: str, given: Any, of_json: bool) -> DeclaredColumn:
 def _of_json(text: str) -> Any:
     try:
         schema = read_json(text)
+        by_column = isinstance(schema, dict) and schema.get("type") != "columns"
+        return schema if by_column else domain_from_json(text)
     except ValueError as error:
-        raise ValueError(f"schema must be JSON if it is a string, not a path. {error}") from None
-    by_column = isinstance(schema, dict) and schema.get("type") != "columns"
-    return schema if by_column else domain_from_json(text)
+        form = '{"age": {"type": "number", "low": 0, "high": 100}, "city": ["Bonn", "Ulm"]}'
+        raise ValueError(f"schema must be JSON such as {form} if it is a string, not a path. {error}") from None
 
 
 def _is_iso_date(value: Any) -> bool:
-    return isinstance(value, str) and re.fullmatch(r"\d{4}-\d\d-\d\d", value) is not None
+    return isinstance(value, str) and re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value) is not None
 
 
 def _dates(low: Any, high: Any) -> Integers:
-    try:
-        days = np.array([low, high], dtype="datetime64[D]")
-    except (ValueError, TypeError):
-        days = np.array([])
-    if isinstance(low, Number) or isinstance(high, Number) or not (days.size == 2 and days[0] < days[1]):
+    of_dates = all(_is_iso_date(one) if isinstance(one, str) else isinstance(one, _DATE_TYPES) for one in (low, high))
+    (first, last), unread = DayReader().read_all([low, high])
+    if not of_dates or unread.any() or not first < last:
         raise ValueError(
-            "Bounds of dates must be two dates with low < high, such as ('2020-01-01', '2024-12-31'); categories are a "
-            f"list. Got {(low, high)!r} instead."
+            "Bounds of dates must be two dates with low < high, such as ('2020-01-01', '2024-12-31'); numbers have no "
+            f"quotes, and categories are a list. Got {(low, high)!r} instead."
         )
-    return Integers(*days.astype(np.int64).tolist())
+    return Integers(int(first), int(last))

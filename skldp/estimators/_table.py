@@ -46,7 +46,7 @@ class TablePrivatizer(LocalTransformer):
         - ``(low, high)``: numbers within bounds, or with two dates (``"2020-01-01"``, or of ``datetime``) dates;
         - a list: categories; a list of two numbers is refused as ambiguous;
         - ``Interval``, ``Integers``, ``Categories`` of :mod:`skldp.mechanisms`, or their JSON form as a dict, such as
-          ``{"type": "categories", "values": ["S", "M", "L"], "ordered": True}``, or ``{"type": "dates", "low": ...}``.
+          ``{"type": "category", "values": ["S", "M", "L"], "ordered": True}``, or ``{"type": "date", "low": ...}``.
           With ``"missing": "category"`` a missing value is a category of its own, and with ``"middle"`` a missing
           number or date is the middle of its bounds;
         - a polars ``Enum``, a pandas ``CategoricalDtype``, or ``"dtype"``: that of the column.
@@ -139,7 +139,7 @@ class TablePrivatizer(LocalTransformer):
     >>> people = pd.DataFrame({"age": [31.0, 64.0], "city": ["Ulm", None], "since": ["2021-03-01", "2023-11-15"]})
     >>> schema = {
     ...     "age": (0, 100),
-    ...     "city": {"type": "categories", "values": ["Bonn", "Ulm"], "missing": "category"},
+    ...     "city": {"type": "category", "values": ["Bonn", "Ulm"], "missing": "category"},
     ...     "since": ("2020-01-01", "2024-12-31"),
     ... }
     >>> table = TablePrivatizer(epsilon=6.0, schema=schema).fit(people)

@@ -282,14 +282,14 @@ class TestASecret:
 
 def test_a_schema_that_is_no_json_is_told_how_to_write_one(run, tmp_path):
     for schema, rule in (
-        ('{"age": (0, 100)}', 'JSON such as {"age": {"type": "interval", "low": 0, "high": 100}'),
+        ('{"age": (0, 100)}', 'JSON such as {"age": {"type": "number", "low": 0, "high": 100}'),
         (
             '{"age": [18, 90]}',
-            'bounds, for which write {"type": "interval", "low": 18, "high": 90}, and two categories',
+            'bounds, for which write {"type": "number", "low": 18, "high": 90}, and two categories',
         ),
         ("nowhere.json", "There is no file nowhere.json."),
         ("[" * 100_000, "nested at most 30 deep"),
-        ('{"word": {"type": "text"}}', "made by TextField.rappor; got ['word']"),
+        ('{"word": {"type": "text"}}', "schema of the column 'word' is invalid. Got {'type': 'text'}"),
         ('{"age": ["a", "b"], "age": ["a"]}', "an object must have every name once"),
     ):
         code, said, wrong = run("policy", "new", schema, "--purpose", "x", "-o", "policy.json")
@@ -302,8 +302,8 @@ def test_another_separator_is_recognized_in_the_header(run, policy, tmp_path):
     (tmp_path / "semi.csv").write_text("\n".join(ROWS).replace(",", ";"))
     wrong = run("release", "policy.json", "semi.csv", "-o", "reports.arrow")[2]
     assert "semi.csv must have the column 'age'" in wrong
-    assert "Its separator may be ';': use --sep." in wrong
-    assert run("release", "policy.json", "semi.csv", "-o", "reports.arrow", "--sep", ";")[0] == 0
+    assert "Its separator may be ';': use --separator." in wrong
+    assert run("release", "policy.json", "semi.csv", "-o", "reports.arrow", "--separator", ";")[0] == 0
 
 
 def test_a_table_without_a_column_is_refused(run, policy, tmp_path):
