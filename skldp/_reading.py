@@ -20,7 +20,7 @@ _DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})(?:[T ]|\Z)")
 _WHOLE = re.compile(r"[+-]?[0-9]{1,400}")
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _BOOLEANS = {text: value for value in (False, True) for text in (str(value), str(value).lower(), str(value).upper())}
-_NA_TYPES = ("NAType", "NaTType")
+_NA_TYPES = ("NAType", "NaTType", "MaskedConstant")
 # Beyond it, doubles are not all integers.
 _EXACT = 2**53
 # Equal values of these types are read once. Equal times of two zones may be different days.
@@ -154,8 +154,9 @@ class DayReader(Reader):
 class CodeReader(Reader):
     """Reader of declared values, as codes.
 
-    Other values are unknown if values of their kind (text, number, boolean) are declared, else unreadable. With `text`,
-    a text is compared as text, then as a boolean ("true", "True", "TRUE", "false", ...), then as a number.
+    Other values are unknown if values of their kind (text, number, boolean) are declared, else unreadable. A boolean is
+    the number 1 or 0 if no boolean is declared. With `text`, a text is compared as text, then as a boolean ("true",
+    "True", "TRUE", "false", ...), then as a number.
     """
 
     dtype = np.int64
@@ -181,19 +182,21 @@ class CodeReader(Reader):
         key = value_key(value)
         if self.text and key[0] is str and key not in self._codes:
             key = self._written(value) or key
+        if key[0] is bool and bool not in self._kinds:
+            key = Real, int(key[1])
         # A value of another kind may have no hash.
         return self._codes.get(key, Unread.UNKNOWN) if key[0] in self._kinds else Unread.UNREADABLE
 
     def _written(self, text: str) -> Any:
         """Return the key of the boolean or number that a text is written as, if such values are declared."""
-        if bool in self._kinds and text in _BOOLEANS:
+        if text in _BOOLEANS and self._kinds & {bool, Real}:
             return bool, _BOOLEANS[text]
         number = number_of(text, text=True) if Real in self._kinds else None
         return None if number is None else (Real, number)
 
     def _of_array(self, values: np.ndarray) -> Cells | None:
         kind = values.dtype.kind
-        if kind in "biuf" and (bool if kind == "b" else Real) not in self._kinds:
+        if kind in "iuf" and Real not in self._kinds:
             return super()._of_array(values)
         if kind not in "iuf" or self._numbers is None:
             return None

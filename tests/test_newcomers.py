@@ -242,7 +242,7 @@ def test_a_wrong_schema_says_what_to_write(schema, match):
         skldp.TablePrivatizer(schema=schema).fit(pd.DataFrame({"age": [31.0, 64.0]}))
 
 
-@pytest.mark.parametrize("wrong", [{"min": 0, "max": 9}, {"type": "number", "low": 0, "high": 9}, {"low": 0}])
+@pytest.mark.parametrize("wrong", [{"min": 0, "max": 9}, {"type": "float", "low": 0, "high": 9}, {"low": 0}])
 def test_a_wrong_dict_shows_the_form_to_write_and_no_class(wrong):
     with pytest.raises(ValueError, match=r'\(0, 100\), .*{"type": "interval", "low": 0, "high": 100}') as caught:
         skldp.TablePrivatizer(schema={"age": wrong}).fit(pd.DataFrame({"age": [31.0, 64.0]}))

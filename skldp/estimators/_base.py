@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from skldp._checks import check_epsilon
 from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
 from skldp.domains._columns import Columns
-from skldp.domains._domain import Ball, Box, Codes
+from skldp.domains._domain import Ball, Box, Codes, NotFiniteError
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee, own_guarantee
 from skldp.estimators._validation import (
     EPSILON,
@@ -22,9 +22,11 @@ from skldp.estimators._validation import (
     NOISE_PARAMETERS,
     HasMethods,
     check_bounds_by_column,
+    check_finite,
     fit_context,
     input_names,
     is_fitted,
+    output_container,
     validate_finite,
 )
 from skldp.exceptions import OutOfDomainWarning
@@ -207,6 +209,14 @@ class LocalTransformer(GuaranteeMixin, TransformerMixin, BaseEstimator):
         """Release validated rows, with or without noise, in threads."""
         if self.bounds_ is not None:
             check_bounds_of_type(self.bounds_, rows.dtype)
+        output_container(self)
+        try:
+            return self._draw(rows, out, noisy=noisy, ids=ids, keyed=keyed, counts=counts)
+        except NotFiniteError:
+            check_finite(rows, estimator=self)
+            raise
+
+    def _draw(self, rows, out, *, noisy, ids, keyed, counts):
         mechanism, n_rows = self.mechanism_, rows.shape[0]
         if out is None:
             out = self._empty_release(n_rows, rows.dtype)

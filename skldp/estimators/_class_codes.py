@@ -50,7 +50,10 @@ def declared_values(values: Any, name: str) -> np.ndarray:
     try:
         return np.sort(declared)
     except TypeError:
-        return declared
+        if name.startswith("categories"):
+            return declared
+        types = " and ".join(sorted({type(value).__name__ for value in as_list}))
+        raise ValueError(f"{name} must be all texts or all numbers, as scikit-learn sorts them. Got {types}.") from None
 
 
 def learnt_values(y):

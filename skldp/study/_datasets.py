@@ -12,7 +12,8 @@ from sklearn.utils import Bunch
 from sklearn.utils.multiclass import type_of_target
 
 from skldp._arrays import kind_of
-from skldp.domains._columns import Categories, Interval
+from skldp.domains._columns import Interval
+from skldp.domains._declared_columns import CategoryColumn
 from skldp.estimators._schema import declared_column, read_schema
 from skldp.estimators._validation import check_bounds
 from skldp.study._table_files import (
@@ -221,10 +222,14 @@ def _target_in_schema(target: str, bounds: Any, of_schema: Any) -> Any:
     if of_schema is None:
         return _bounds_in_file(Path(bounds)).get(target) if _is_table(bounds) else None
     try:
-        domain = read_schema({target: of_schema}, [target], [None])[0][0].domain
+        column = read_schema({target: of_schema}, [target], [None])[0][0]
     except ValueError as error:
         raise StudyInputError(first_line(error)) from None
-    return None if isinstance(domain, Categories) else (float(domain.low), float(domain.high))
+    if isinstance(column, CategoryColumn):
+        return None
+    if column.scale != "linear":
+        raise StudyInputError(f"The target {target!r} must have no scale in the schema; use --target-transform log.")
+    return float(column.domain.low), float(column.domain.high)
 
 
 def _split(name: str, frame: Any, target: Any) -> tuple[np.ndarray, Any]:

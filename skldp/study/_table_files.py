@@ -6,6 +6,7 @@ import re
 import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,7 +16,7 @@ import numpy as np
 from skldp._reading import is_missing
 from skldp._tables import require
 from skldp.domains._columns import Categories
-from skldp.domains._declared_columns import DeclaredColumn
+from skldp.domains._declared_columns import DeclaredColumn, NumberColumn
 from skldp.estimators._column_encoder import encoded, encoded_names
 from skldp.estimators._schema import columns_of, declared_column, read_schema, schema_by_column
 
@@ -335,8 +336,7 @@ def table_columns(
                 n = np.count_nonzero(infinite)
                 problems.append(f"{where} has {n:,} infinite values, the first in {first_row(infinite)}.")
         elif missing.any() and column.missing == "refuse":
-            missing_as = "middle" if column.values is None else "category"
-            declared[name] = declared_column(name, column.domain, missing_as, is_date=column.is_date)
+            declared[name] = _filled(column)
     if invalid[1:]:
         problems.append(f"The schema of {', '.join(invalid[1:])} is invalid as well.")
     more = [f"and {len(refused) - _MOST_NAMED} more"] if len(refused) > _MOST_NAMED else []
@@ -344,6 +344,13 @@ def table_columns(
     if refused:
         problems.append(f"{listed}: fill them by --missing fill, or declare them in --schema.")
     return declared, tuple(found), problems
+
+
+def _filled(column: DeclaredColumn) -> DeclaredColumn:
+    """Return the column with missing numbers as the middle of the bounds, or missing values as a category."""
+    if isinstance(column, NumberColumn):
+        return replace(column, missing=None)
+    return declared_column(column.name, column.domain, "category")
 
 
 def features_of(file: str, frame: Any, declared: Mapping[str, DeclaredColumn]) -> Features:
