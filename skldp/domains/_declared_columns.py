@@ -104,6 +104,11 @@ class NumberColumn:
         """Half the distance of the bounds on the scale of the column."""
         return self.ends[1] / 2 - self.ends[0] / 2
 
+    @property
+    def is_wide(self) -> bool:
+        """Whether linear bounds above 0 span a factor of at least 100, where a log scale fits skewed numbers."""
+        return self.scale == "linear" and not self.is_date and self.low > 0 and self.high / 100 >= self.low
+
     def encode(self, value: Any) -> float:
         """Return the position of a value in [-1, 1]; a decimal text is a number, an unreadable value is missing."""
         found = self._reader(text=True).read(value)

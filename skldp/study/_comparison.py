@@ -165,8 +165,10 @@ class MechanismComparison(ResultTable):
             "by --schema unless they are public.",
             f"{data.n_filled:,} values are missing. Columns of a schema take them as declared, other numbers as the "
             "middle of their bounds, other texts as the category 'missing'.",
+            f"Bounds of {', '.join(data.wide[:4])} span a factor of 100 or more: if values are skewed, declare them in "
+            '--schema with "scale": "log".',
         ]
-        present = self.n_clipped, data.n_targets_clipped, data.found, data.n_filled
+        present = self.n_clipped, data.n_targets_clipped, data.found, data.n_filled, data.wide
         lines = [line for line, applies in zip(lines, present, strict=True) if applies]
         lines += self._too_few()
         if self.settings.labels == "none" and data.task == "classification":

@@ -63,7 +63,8 @@ class StudyData:
     Shapes: X (n_samples, n_features), y (n_samples,), low and high (n_features,).
 
     `target_bounds` is None for a classification. `of_column` is the column of the file that each feature belongs to,
-    `found` are the columns whose categories were taken from the file, and `n_filled` is the number of missing values.
+    `found` are the columns whose categories were taken from the file, `n_filled` is the number of missing values, and
+    `wide` are the columns of numbers that a log scale may fit.
     """
 
     name: str
@@ -77,6 +78,7 @@ class StudyData:
     of_column: tuple[str, ...] = ()
     found: tuple[str, ...] = ()
     n_filled: int = 0
+    wide: tuple[str, ...] = ()
 
     @property
     def task(self) -> str:

@@ -273,6 +273,7 @@ class Features(NamedTuple):
     high: np.ndarray
     of_column: tuple[str, ...]
     n_filled: int
+    wide: tuple[str, ...]
 
 
 def read_study_schema(schema: Any) -> dict[str, Any]:
@@ -372,6 +373,7 @@ def features_of(file: str, frame: Any, declared: Mapping[str, DeclaredColumn]) -
         np.repeat([high for _, _, high in blocks], widths),
         tuple(name for name, own in names.items() for _ in own),
         n_filled,
+        tuple(name for name, column in declared.items() if isinstance(column, NumberColumn) and column.is_wide),
     )
 
 
