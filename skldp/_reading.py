@@ -196,8 +196,6 @@ class CodeReader(Reader):
 
     def _of_array(self, values: np.ndarray) -> Cells | None:
         kind = values.dtype.kind
-        if kind in "iuf" and Real not in self._kinds:
-            return super()._of_array(values)
         if kind not in "iuf" or self._numbers is None:
             return None
         numbers, codes = self._numbers

@@ -41,8 +41,7 @@ class NumberColumn:
     is_date : bool, default=False
         Whether values are dates or texts such as ``"2024-02-29"`` rather than numbers. Requires `whole`.
     scale : {"linear", "log"}, default="linear"
-        ``"log"`` represents a number by its natural logarithm, for skewed values over wide bounds. Requires ``low > 0``
-        and fractional numbers. Fields of a policy are linear.
+        ``"log"`` takes the natural logarithm of a skewed number. Requires ``low > 0``; not for `whole`, nor a policy.
 
     Raises
     ------
@@ -87,7 +86,8 @@ class NumberColumn:
 
     def __repr__(self) -> str:
         low, high, missing = (self.label(one) if is_number(one) else one for one in (self.low, self.high, self.missing))
-        return f"{type(self).__name__}({self.name!r}, {low} to {high}, missing: {missing})"
+        scale = "" if self.scale == "linear" else f", scale: {self.scale}"
+        return f"{type(self).__name__}({self.name!r}, {low} to {high}, missing: {missing}{scale})"
 
     @cached_property
     def ends(self) -> tuple[float, float]:
@@ -115,7 +115,7 @@ class NumberColumn:
         number = self.missing if isinstance(found, Unread) else found
         rounded = float(round(number)) if self.whole else number
         inside = min(max(rounded, self.low), self.high)
-        inside = math.log(inside) if self.scale == "log" else inside
+        inside = inside if self.scale == "linear" else math.log(inside)
         return min(max((inside - self.center) / self.radius, -1.0), 1.0)
 
     def places(self, values: Any, *, text: bool = False, first_row: int | None = None) -> list[float]:
@@ -294,9 +294,8 @@ class CategoryColumn:
         declared = [value for value in self.values if value is not None]
         listed = f" ({', '.join(value_labels(declared))})" if self.is_public and len(declared) <= 10 else ""
         types = " or ".join(sorted({type(value).__name__ for value in declared}))
-        many = f"{len(declared)} values of type {types}{listed}"
         unless = f", unless others are replaced ({_REPLACED})" if (cells.state == Unread.UNKNOWN).any() else ""
-        rule = f"only the declared {many}{unless}"
+        rule = f"only the declared {len(declared)} values of type {types}{listed}{unless}"
         cells.check(values, f"Column {self.name!r}", rule, *refused, first_row=first_row)
         instead = np.where(cells.state == Unread.MISSING, self._missing, self._unknown)
         return np.where(cells.state > 0, instead, cells.values)

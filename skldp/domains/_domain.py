@@ -91,9 +91,17 @@ def check_finite(rows: Any) -> None:
         raise_not_finite(rows)
 
 
+def column_not_finite(rows: Any, names: Any = None) -> str:
+    """Name the first column of an array with NaN or infinity, by its number if it has no name; empty for others."""
+    if not isinstance(rows, np.ndarray) or rows.ndim != 2 or rows.dtype.kind != "f":
+        return ""
+    column = int(np.isfinite(rows).all(axis=0).argmin())
+    return f" in column {column if names is None else names[column]!r}"
+
+
 def raise_not_finite(rows: np.ndarray) -> None:
-    """Raise ValueError for NaN or infinity."""
-    where = f" in column {np.isfinite(rows).all(axis=0).argmin()}" if rows.ndim == 2 else ""
+    """Raise NotFiniteError for NaN or infinity."""
+    where = column_not_finite(rows)
     if np.isnan(rows).any():
         raise NotFiniteError(f"Input X contains NaN{where}.")
     raise NotFiniteError(f"Input X contains infinity or a value too large for {rows.dtype!r}{where}.")

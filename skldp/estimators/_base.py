@@ -194,7 +194,11 @@ class LocalTransformer(GuaranteeMixin, TransformerMixin, BaseEstimator):
         noisy = getattr(self, "transform_noise", True)
         direct = out if type(self)._encoded is LocalTransformer._encoded else None
         rows = self._rows(X, reset=False)
-        released = self._release(rows, direct, noisy=noisy, ids=ids, keyed=keyed, counts=counts)
+        try:
+            released = self._release(rows, direct, noisy=noisy, ids=ids, keyed=keyed, counts=counts)
+        except NotFiniteError:
+            check_finite(rows, estimator=self)
+            raise
         encoded = self._encoded(released, X, noisy=noisy)
         if out is None or encoded is out:
             return encoded
@@ -210,13 +214,6 @@ class LocalTransformer(GuaranteeMixin, TransformerMixin, BaseEstimator):
         if self.bounds_ is not None:
             check_bounds_of_type(self.bounds_, rows.dtype)
         output_container(self)
-        try:
-            return self._draw(rows, out, noisy=noisy, ids=ids, keyed=keyed, counts=counts)
-        except NotFiniteError:
-            check_finite(rows, estimator=self)
-            raise
-
-    def _draw(self, rows, out, *, noisy, ids, keyed, counts):
         mechanism, n_rows = self.mechanism_, rows.shape[0]
         if out is None:
             out = self._empty_release(n_rows, rows.dtype)

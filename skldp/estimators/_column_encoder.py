@@ -1,6 +1,7 @@
 """ColumnEncoder: declared columns as features in [-1, 1]."""
 
-from typing import Any, Literal, Self
+from collections import Counter
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +20,8 @@ from skldp.estimators._validation import StrOptions, fit_context, validate_finit
 
 def encoded_names(column: DeclaredColumn, name: str, drop: str | None = None) -> list[str]:
     """Return the names of a column's features: one for a number, ordered categories or two, else one a category."""
-    return [name] if _is_one_code(column) else column.feature_names(name)[_first(column, drop) :]
+    first = int(drop == "first" and column.values is not None)
+    return [name] if _is_one_code(column) else column.feature_names(name)[first:]
 
 
 def encoded(column: DeclaredColumn, numbers: np.ndarray, drop: str | None = None) -> tuple[np.ndarray, float, float]:
@@ -28,7 +30,7 @@ def encoded(column: DeclaredColumn, numbers: np.ndarray, drop: str | None = None
         if _is_one_code(column):
             # A single category has only code 0.
             return numbers[:, None], 0.0, float(max(len(column.values) - 1, 1))
-        codes = np.arange(_first(column, drop), len(column.values))
+        codes = np.arange(int(drop == "first"), len(column.values))
         return (numbers[:, None] == codes).astype(np.float64), 0.0, 1.0
     low, high = float(column.domain.low), float(column.domain.high)
     if column.missing != "category":
@@ -36,11 +38,6 @@ def encoded(column: DeclaredColumn, numbers: np.ndarray, drop: str | None = None
     # Both features lie between the bounds of the number.
     missing = np.isnan(numbers)
     return np.column_stack([np.where(missing, column.center, numbers), np.where(missing, high, low)]), low, high
-
-
-def _first(column: DeclaredColumn, drop: str | None) -> int:
-    """Return the code of the first category that has a feature."""
-    return int(drop == "first" and isinstance(column, CategoryColumn))
 
 
 def _is_one_code(column: DeclaredColumn) -> bool:
@@ -63,11 +60,9 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         of bounds is for all columns. Columns that a dict does not name are left out. A number outside its bounds is
         clipped.
     handle_unknown : {"error", "missing"}, default="error"
-        Treatment of undeclared categories: an error, or a missing value, which the schema of each column of categories
-        must then declare.
+        An undeclared category is an error, or a missing value, which each column of categories must then declare.
     drop : {"first"} or None, default=None
-        ``"first"`` leaves out the feature of the first category, so that no feature is a function of the others.
-        Columns with one feature keep it.
+        ``"first"`` leaves out the first of the features of categories, which is a function of the others.
 
     Attributes
     ----------
@@ -110,13 +105,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         "drop": [StrOptions({"first"}), None],
     }
 
-    def __init__(
-        self,
-        schema: Any = (-1, 1),
-        *,
-        handle_unknown: Literal["error", "missing"] = "error",
-        drop: Literal["first"] | None = None,
-    ) -> None:
+    def __init__(self, schema: Any = (-1, 1), *, handle_unknown: str = "error", drop: str | None = None) -> None:
         self.schema = schema
         self.handle_unknown = handle_unknown
         self.drop = drop
@@ -151,12 +140,10 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self, "columns_")
         blocks, moved, n_values = [], {}, 0
-        refuse = self._choices["handle_unknown"] == "error"
         for name, column, cells in self._read(X, reset=False):
-            block, low, high = encoded(column, column.as_numbers(cells, refuse_unknown=refuse), self._choices["drop"])
-            moved[str(name)] = int(np.count_nonzero((block < low) | (block > high)))
-            if column.values is not None and not refuse:
-                moved[str(name)] = sum(column.replaced(cells, text=False).values())
+            block, low, high = encoded(column, column.as_numbers(cells, refuse_unknown=self._refuses), self._drop)
+            n_unknown = 0 if column.values is None else sum(column.replaced(cells, text=False).values())
+            moved[str(name)] = n_unknown + int(np.count_nonzero((block < low) | (block > high)))
             n_values += len(cells)
             blocks.append(np.clip((block - (low / 2 + high / 2)) / (high / 2 - low / 2), -1.0, 1.0))
         where = [f"{count:,} in {name!r}" for name, count in moved.items() if count]
@@ -176,8 +163,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         ndarray of str objects
         """
         check_is_fitted(self, "columns_")
-        drop = self._choices["drop"]
-        names = [one for name, column in self.columns_.items() for one in encoded_names(column, str(name), drop)]
+        names = [one for name, column in self.columns_.items() for one in encoded_names(column, str(name), self._drop)]
         return np.array(names, dtype=object)
 
     def _read(self, X: Any, *, reset: bool) -> list[tuple[Any, DeclaredColumn, Any]]:
@@ -185,8 +171,9 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         if isinstance(self.schema, tuple) and all(map(is_number, self.schema)):
             table = validate_finite(self, X, reset=reset, dtype=np.float64)
         else:
-            by_name = not reset and all(isinstance(name, str) for name in self.columns_)
-            table = validate_mixed(self, X, reset=reset, by_name=by_name, ensure_all_finite=False)
+            # A frame may lack columns that are not declared.
+            by_name = not reset and hasattr(X, "columns") and all(isinstance(name, str) for name in self.columns_)
+            table = X if by_name else validate_mixed(self, X, reset=reset, ensure_all_finite=False)
         if reset:
             every = list(getattr(self, "feature_names_in_", range(self.n_features_in_)))
             by_column = schema_by_column(self.schema, every)
@@ -194,19 +181,16 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
             columns, _ = read_schema(by_column, list(by_column), [None] * len(by_column))
             check_unknown(self.handle_unknown, columns)
             self.columns_: dict[Any, DeclaredColumn] = dict(zip(by_column, columns, strict=True))
-            self._choices = {"handle_unknown": self.handle_unknown, "drop": self.drop}
+            self._refuses, self._drop = self.handle_unknown == "error", self.drop
             check_feature_names(self.get_feature_names_out().tolist())
         names = list(X.columns) if hasattr(X, "columns") else []
-        absent = [
-            name
-            for name in self.columns_
-            if (names.count(name) != 1 if isinstance(name, str) else name not in range(self.n_features_in_))
-        ]
+        counts = Counter(names)
+        once = {name: place for place, name in enumerate(names) if counts[name] == 1}
+        places = [once.get(name, -1) if isinstance(name, str) else name for name in self.columns_]
+        absent = [repr(name) for name, at in zip(self.columns_, places, strict=True) if at not in range(table.shape[1])]
         if absent:
-            listed = ", ".join(map(repr, absent[:4]))
-            raise ValueError(f"X must have each declared column once; got none or several for {listed}.")
-        places = {name: names.index(name) if isinstance(name, str) else name for name in self.columns_}
-        cells = columns_of(table, list(places.values()))
+            raise ValueError(f"X must have each declared column once; got none or several for {', '.join(absent[:4])}.")
+        cells = columns_of(table, places)
         return [(*declared, own) for declared, own in zip(self.columns_.items(), cells, strict=True)]
 
     def __sklearn_tags__(self) -> Tags:

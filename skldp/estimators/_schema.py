@@ -53,10 +53,8 @@ def read_schema(schema: Any, names: list[Any], dtypes: list[Any]) -> tuple[list[
     return columns, learnt
 
 
-def declared_column(
-    name: str, domain: Domain, missing: Any = None, *, is_date: bool = False, scale: str = "linear"
-) -> DeclaredColumn:
-    """Return the column of a domain; `missing` is "category", "middle" or, to refuse missing values, None."""
+def declared_column(name: str, domain: Domain, missing: Any = None, **kind: Any) -> DeclaredColumn:
+    """Return the column of a domain; `missing` is "category", "middle" or None (refused), `kind` as in NumberColumn."""
     if isinstance(domain, OrMissing) and missing is None:
         domain, missing = domain.number, "category"
     if not isinstance(domain, Interval | Integers | Categories):
@@ -66,13 +64,13 @@ def declared_column(
         listed = " or ".join(map(repr, fitting))
         raise ValueError(f"missing must be {listed} for {type(domain).__name__}, or left out. Got {missing!r}.")
     if isinstance(domain, Categories):
-        if scale != "linear":
-            raise ValueError(f"scale must be left out for Categories; got {scale!r}.")
+        if kind:
+            raise ValueError(f"{' and '.join(kind)} must be left out for Categories.")
         return CategoryColumn(name, domain.values + ((None,) if missing else ()), ordered=domain.ordered)
     check_bounds((domain.low, domain.high), 1)
     stand_in = {None: "refuse", "category": "category", "middle": None}[missing]
     whole = isinstance(domain, Integers)
-    return NumberColumn(name, domain.low, domain.high, whole=whole, missing=stand_in, is_date=is_date, scale=scale)
+    return NumberColumn(name, domain.low, domain.high, whole=whole, missing=stand_in, **kind)
 
 
 def schema_by_column(schema: Any, names: list[Any]) -> Mapping[Any, Any]:
@@ -108,10 +106,7 @@ def check_unknown(handle_unknown: str, columns: list[DeclaredColumn]) -> None:
 def check_feature_names(names: list[str]) -> None:
     """Raise ValueError if two features have one name."""
     if len(set(names)) < len(names):
-        raise ValueError(
-            "Encoded columns must have different names, made of a column and a category. Got a name twice; rename a "
-            "column."
-        )
+        raise ValueError("Encoded columns must have different names, of a column and a category; rename a column.")
 
 
 def columns_of(X: Any, places: Iterable[int] | None = None) -> list[Any]:
@@ -121,10 +116,7 @@ def columns_of(X: Any, places: Iterable[int] | None = None) -> list[Any]:
 
 
 def framed(X: Any, names: list[Any], columns: list[DeclaredColumn], numbers: np.ndarray, container: str) -> Any:
-    """Return released columns in a frame, with types of categories and dates.
-
-    `container` is that of scikit-learn's ``set_output``; ``"default"`` makes a frame of the kind of X.
-    """
+    """Return released columns, with types of categories and dates, in a frame of a container, by default like X."""
     of_pandas = hasattr(X, "iloc") if container == "default" else container == "pandas"
     write = _pandas_column if of_pandas else _polars_column
     made = {
@@ -161,13 +153,13 @@ def _column(name: str, given: Any, of_json: bool) -> DeclaredColumn:
         return declared_column(name, given)
     if isinstance(given, Mapping) and given.get("type") in _TYPES:
         fields = dict(given)
-        missing, scale = fields.pop("missing", None), fields.pop("scale", "linear")
+        missing = fields.pop("missing", None)
+        scale = {"scale": fields.pop("scale")} if "scale" in fields else {}
         if fields["type"] == "dates" or isinstance(fields.get("low"), _DATE_TYPES):
-            days = _dates(fields.get("low"), fields.get("high"))
-            return declared_column(name, days, missing, is_date=True, scale=scale)
+            return declared_column(name, _dates(fields.get("low"), fields.get("high")), missing, is_date=True, **scale)
         fields["type"] = "interval" if fields["type"] == "number" else fields["type"]
         # Through JSON, so that a dict and a file mean the same.
-        return declared_column(name, domain_from_json(json.dumps(fields)), missing, scale=scale)
+        return declared_column(name, domain_from_json(json.dumps(fields)), missing, **scale)
     if hasattr(given, "categories"):
         values = [value.item() if isinstance(value, np.generic) else value for value in list(given.categories)]
         return declared_column(name, Categories(tuple(values), bool(getattr(given, "ordered", True))))

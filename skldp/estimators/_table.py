@@ -12,14 +12,7 @@ from skldp.accounting import PrivacyLedger
 from skldp.domains._columns import Columns
 from skldp.estimators._base import LEDGER, LocalTransformer, check_bounds_of_type
 from skldp.estimators._guarantee_mixin import attach_guarantee
-from skldp.estimators._schema import (
-    check_feature_names,
-    check_frame,
-    check_unknown,
-    columns_of,
-    framed,
-    read_schema,
-)
+from skldp.estimators._schema import check_feature_names, check_frame, check_unknown, columns_of, framed, read_schema
 from skldp.estimators._table_encoding import as_estimates, as_one_hot, as_sparse
 from skldp.estimators._validation import (
     InvalidParameterError,

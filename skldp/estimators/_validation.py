@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from skldp._arrays import has_dates, kind_of, not_numbers, refuse_masked
 from skldp._tables import require
+from skldp.domains._domain import column_not_finite
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 # Typed, so that decorated methods keep their types.
@@ -156,14 +157,10 @@ def validate_finite(estimator: BaseEstimator, X: Any, *, reset: bool, **kwargs: 
     return checked
 
 
-def validate_mixed(estimator: BaseEstimator, X: Any, *, reset: bool, by_name: bool = False, **kwargs: Any) -> Any:
-    """Validate a table whose columns have types of their own: return a frame unchanged, anything else as an array.
-
-    With `by_name`, a frame may have other columns than at fit.
-    """
+def validate_mixed(estimator: BaseEstimator, X: Any, *, reset: bool, **kwargs: Any) -> Any:
+    """Validate a table whose columns have types of their own: return a frame unchanged, anything else as an array."""
     if hasattr(X, "columns"):
-        if reset or not by_name:
-            validate_data(estimator, X, reset=reset, skip_check_array=True)
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
         if not X.shape[0] or not X.shape[1]:
             raise ValueError(f"X must have at least one row and one column. Got the shape {X.shape}.")
         return X
@@ -234,17 +231,8 @@ def check_finite(X: Any, name: str = "X", estimator: Any = None) -> None:
         # scikit-learn advises an imputer, which would learn from private rows.
         of_table = "Replace missing values by a public constant, or declare them in the schema of a ColumnEncoder."
         hint = of_table if name == "X" else "Leave these records out."
-        raise ValueError(f"Input {name} contains NaN or infinity{_not_finite_in(X, estimator)}. {hint}") from error
-
-
-def _not_finite_in(X: Any, estimator: Any) -> str:
-    """Name the columns of a table that hold NaN or infinity, by their numbers if they have no names."""
-    if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind != "f":
-        return ""
-    names = list(getattr(estimator, "feature_names_in_", range(X.shape[1])))
-    found = [names[j] for j in np.flatnonzero(~np.isfinite(X).all(axis=0))]
-    more = f" and {len(found) - 1:,} more" if found[1:] else ""
-    return f" in column {found[0]!r}{more}"
+        where = column_not_finite(X, getattr(estimator, "feature_names_in_", None))
+        raise ValueError(f"Input {name} contains NaN or infinity{where}. {hint}") from error
 
 
 def input_names(estimator: Any, given: Any = None) -> list[Any]:

@@ -204,10 +204,8 @@ class _Request:
         n_features = self.table.n_features if self.task in _MODELLED else len(self.table.columns)
         wide = [str(name) for name, column in self.table.numbers.items() if column.is_wide]
         if wide and self.task not in ("frequencies", "questions"):
-            reason += (
-                f" Bounds of {', '.join(wide[:4])} span a factor of 100 or more: if values are skewed, declare them as "
-                '{"type": "number", "low": ..., "high": ..., "scale": "log"}.'
-            )
+            reason += f" Bounds of {', '.join(wide[:4])} span a factor of 100 or more: if values are skewed, declare "
+            reason += 'them as {"type": "number", "low": ..., "high": ..., "scale": "log"}.'
         return Recommendation(self.task, self.epsilon, self.n, n_features, measure, tuple(options), reason)
 
     def of_models(

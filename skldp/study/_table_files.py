@@ -337,7 +337,8 @@ def table_columns(
                 n = np.count_nonzero(infinite)
                 problems.append(f"{where} has {n:,} infinite values, the first in {first_row(infinite)}.")
         elif missing.any() and column.missing == "refuse":
-            declared[name] = _filled(column)
+            filled: Any = {"values": (*column.values, None), "unknown": None} if column.values else {"missing": None}
+            declared[name] = replace(column, **filled)
     if invalid[1:]:
         problems.append(f"The schema of {', '.join(invalid[1:])} is invalid as well.")
     more = [f"and {len(refused) - _MOST_NAMED} more"] if len(refused) > _MOST_NAMED else []
@@ -345,13 +346,6 @@ def table_columns(
     if refused:
         problems.append(f"{listed}: fill them by --missing fill, or declare them in --schema.")
     return declared, tuple(found), problems
-
-
-def _filled(column: DeclaredColumn) -> DeclaredColumn:
-    """Return the column with missing numbers as the middle of the bounds, or missing values as a category."""
-    if isinstance(column, NumberColumn):
-        return replace(column, missing=None)
-    return declared_column(column.name, column.domain, "category")
 
 
 def features_of(file: str, frame: Any, declared: Mapping[str, DeclaredColumn]) -> Features:

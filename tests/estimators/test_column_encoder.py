@@ -132,8 +132,7 @@ def test_only_declared_columns_are_asked_for():
     for table in (PEOPLE.drop(columns="age"), pd.concat([PEOPLE, PEOPLE[["age"]]], axis=1)):
         with pytest.raises(ValueError, match="X must have each declared column once; got none or several for 'age'"):
             encoder.transform(table)
-    with pytest.raises(ValueError, match="at least one row"):
-        encoder.transform(used[:0])
+    assert encoder.transform(used[:0]).shape == (0, 5)
     # Places mean columns of the same table.
     by_place = ColumnEncoder({1: (0, 100)}).fit(PEOPLE)
     with pytest.raises(ValueError, match="feature names"):

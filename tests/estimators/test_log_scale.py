@@ -94,7 +94,7 @@ def test_missing_values_are_the_geometric_middle_or_a_category():
         (INCOME | {"scale": None}, "scale must be one of"),
         (INCOME | {"type": "integers"}, "got integers or dates"),
         ({"type": "dates", "low": "2020-01-01", "high": "2021-01-01", "scale": "log"}, "got integers or dates"),
-        ({"type": "categories", "values": ["a"], "scale": "log"}, "scale must be left out"),
+        ({"type": "categories", "values": ["a"], "scale": "log"}, "scale must be left out for Categories"),
     ],
 )
 def test_what_has_no_logarithm_is_refused(schema, rule):
