@@ -71,8 +71,7 @@ class NumberColumn:
             raise ValueError(f"Bounds must be finite numbers with low < high; got {ends!r}.")
         check_choice("scale", self.scale, ("linear", "log"))
         if self.scale == "log" and (self.whole or not self.low > 0 or not self.radius > 0):
-            what = "integers or dates" if self.whole else f"the bounds {ends!r}"
-            raise ValueError(f"A column with scale='log' must hold numbers with 0 < low < high; got {what}.")
+            raise ValueError(f"scale='log' needs 0 < low < high and whole=False; got {ends!r} and {self.whole}.")
         if self.missing is None:
             middle = math.exp(self.center) if self.scale == "log" else self.center
             object.__setattr__(self, "missing", min(max(middle, self.low), self.high))

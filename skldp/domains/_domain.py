@@ -46,10 +46,9 @@ class Domain(ABC):
     def as_rows(self, values: npt.ArrayLike) -> np.ndarray:
         """Return values as an array of float32 or float64."""
         refuse_masked(values, "rows")
-        own = np.asarray(values) if isinstance(values, np.ndarray) else values
-        if isinstance(own, np.ndarray) and own.dtype in (np.float64, np.float32):
-            return own
-        return as_numbers(own)
+        if isinstance(values, np.ndarray) and values.dtype in (np.float64, np.float32):
+            return np.asarray(values)
+        return as_numbers(values)
 
     @abstractmethod
     def clip(self, rows: np.ndarray) -> Clipped:

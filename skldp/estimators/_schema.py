@@ -96,10 +96,10 @@ def check_frame(X: Any) -> None:
 
 def check_unknown(handle_unknown: str, columns: list[DeclaredColumn]) -> None:
     """Raise ValueError if undeclared categories shall count as missing and a column has no missing category."""
-    without = [column.name for column in columns if column.values and column.missing == "refuse"]
+    without = ", ".join(column.name for column in columns if column.values and column.missing == "refuse")
     if handle_unknown == "missing" and without:
         raise InvalidParameterError(
-            f'handle_unknown=\'missing\' needs "missing": "category" in the schema of {", ".join(without)}.'
+            f'handle_unknown=\'missing\' needs "missing": "category" in the schema of {without}.'
         )
 
 

@@ -100,7 +100,7 @@ def test_an_undeclared_category_is_the_missing_one_on_request_and_no_other():
     np.testing.assert_array_equal(rows.argmax(axis=1), [2, 2, 1, 0])
     with pytest.raises(ValueError, match="of type int"):
         encoder.transform(pd.DataFrame({"x": ["a", 1]}))
-    with pytest.raises(ValueError, match=r"handle_unknown='missing' needs .* in the schema of x"):
+    with pytest.raises(ValueError, match=r"handle_unknown='missing' needs .* for x"):
         ColumnEncoder({"x": ["a", "b"]}, handle_unknown="missing").fit(pd.DataFrame({"x": ["a"]}))
 
 

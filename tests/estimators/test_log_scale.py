@@ -92,8 +92,8 @@ def test_missing_values_are_the_geometric_middle_or_a_category():
         (INCOME | {"low": 1e60, "high": math.nextafter(1e60, math.inf)}, "0 < low < high"),
         (INCOME | {"scale": "log10"}, "scale must be one of"),
         (INCOME | {"scale": None}, "scale must be one of"),
-        (INCOME | {"type": "integers"}, "got integers or dates"),
-        ({"type": "dates", "low": "2020-01-01", "high": "2021-01-01", "scale": "log"}, "got integers or dates"),
+        (INCOME | {"type": "integers"}, "whole=False"),
+        ({"type": "dates", "low": "2020-01-01", "high": "2021-01-01", "scale": "log"}, "whole=False"),
         ({"type": "categories", "values": ["a"], "scale": "log"}, "scale must be left out for Categories"),
     ],
 )
