@@ -20,7 +20,7 @@ _DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})(?:[T ]|\Z)")
 _WHOLE = re.compile(r"[+-]?[0-9]{1,400}")
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _BOOLEANS = {text: value for value in (False, True) for text in (str(value), str(value).lower(), str(value).upper())}
-_NA_TYPES = ("NAType", "NaTType", "MaskedConstant")
+_NA_TYPES = ("NAType", "NaTType")
 # Beyond it, doubles are not all integers.
 _EXACT = 2**53
 # Equal values of these types are read once. Equal times of two zones may be different days.
@@ -212,7 +212,12 @@ def is_missing(value: Any) -> bool:
     if isinstance(value, Decimal):
         return value.is_nan()
     may_be_none = isinstance(value, float | np.floating | np.datetime64 | np.timedelta64)
-    return value is None or type(value).__name__ in _NA_TYPES or (may_be_none and bool(value != value))
+    return (
+        value is None
+        or value is np.ma.masked
+        or type(value).__name__ in _NA_TYPES
+        or (may_be_none and bool(value != value))
+    )
 
 
 def number_of(value: Any, *, text: bool = False) -> Any:

@@ -26,6 +26,7 @@ NOTHING = [
     np.datetime64("NaT", "D"),
     Decimal("nan"),
     Decimal("snan"),
+    np.ma.masked,
 ]
 
 

@@ -11,7 +11,7 @@ from skldp._arrays import kind_of
 from skldp._reading import CodeReader, Unread, as_array
 from skldp.estimators._validation import check_numbers
 
-_NUMERIC = "biuf"
+_NUMERIC = "iuf"
 
 
 def labels_1d(y: Any, *, columns: int = 1) -> np.ndarray:

@@ -98,9 +98,7 @@ def check_unknown(handle_unknown: str, columns: list[DeclaredColumn]) -> None:
     """Raise ValueError if undeclared categories shall count as missing and a column has no missing category."""
     without = ", ".join(column.name for column in columns if column.values and column.missing == "refuse")
     if handle_unknown == "missing" and without:
-        raise InvalidParameterError(
-            f'handle_unknown=\'missing\' needs "missing": "category" in the schema of {without}.'
-        )
+        raise InvalidParameterError(f'handle_unknown=\'missing\' needs "missing": "category" for {without}.')
 
 
 def check_feature_names(names: list[str]) -> None:

@@ -69,6 +69,19 @@ def test_truth_values_are_one_and_zero_unless_they_are_declared(labels):
             encode(labels_1d(labels), declared_values(domain, "classes"), "y")
 
 
+@pytest.mark.parametrize("correction", ["none", "forward"])
+def test_a_model_on_truth_values_predicts_the_declared_numbers(correction):
+    X = np.linspace(-1, 1, 200)[:, None]
+    y = X[:, 0] > 0
+    private = LabelPrivateClassifier(
+        LogisticRegression(), label_mechanism=LabelRR(20.0, classes=[0, 1]), correction=correction
+    ).fit(X, y)
+    for labels in (private.classes_, private.predict(X), LabelRR(20.0, classes=[0, 1]).fit_transform(y)):
+        assert labels.dtype.kind == "i"
+    assert private.score(X, y) > 0.9
+    assert LabelRR(20.0, classes=[False, True]).fit_transform(y).dtype.kind == "b"
+
+
 @pytest.mark.parametrize("classes", [[1, "no"], ["no", 1], [True, "no"], [0.5, "a", "b"]], ids=str)
 def test_classes_of_texts_and_numbers_are_refused_at_fit(classes):
     y = np.array((classes * 20)[:40], dtype=object)
