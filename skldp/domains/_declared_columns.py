@@ -112,8 +112,7 @@ class NumberColumn:
         """Return the position of a value in [-1, 1]; a decimal text is a number, an unreadable value is missing."""
         found = self._reader(text=True).read(value)
         number = self.missing if isinstance(found, Unread) else found
-        rounded = float(round(number)) if self.whole else number
-        inside = min(max(rounded, self.low), self.high)
+        inside = min(max(float(round(number)) if self.whole else number, self.low), self.high)
         inside = inside if self.scale == "linear" else math.log(inside)
         return min(max((inside - self.center) / self.radius, -1.0), 1.0)
 
@@ -121,8 +120,7 @@ class NumberColumn:
         """Return the position of each value in [-1, 1]."""
         numbers = self.as_numbers(values, text=text, first_row=first_row)
         inside = np.clip(np.rint(numbers) if self.whole else numbers, *self.ends)
-        places: list[float] = self.unit_places(inside).tolist()
-        return places
+        return list(self.unit_places(inside).tolist())
 
     def unit_places(self, numbers: np.ndarray) -> np.ndarray:
         """Return the positions of numbers on the scale of the column in [-1, 1]."""
@@ -245,6 +243,7 @@ class CategoryColumn:
     ordered: bool = False
 
     is_date: ClassVar[bool] = False
+    scale: ClassVar[str] = "linear"
     # Values of a table may be learnt from rows; errors list at most ten public ones.
     is_public: ClassVar[bool] = False
 

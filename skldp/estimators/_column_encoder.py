@@ -30,8 +30,7 @@ def encoded(column: DeclaredColumn, numbers: np.ndarray, drop: str | None = None
         if _is_one_code(column):
             # A single category has only code 0.
             return numbers[:, None], 0.0, float(max(len(column.values) - 1, 1))
-        codes = np.arange(int(drop == "first"), len(column.values))
-        return (numbers[:, None] == codes).astype(np.float64), 0.0, 1.0
+        return (numbers[:, None] == np.arange(int(drop == "first"), len(column.values))).astype(np.float64), 0.0, 1.0
     low, high = float(column.domain.low), float(column.domain.high)
     if column.missing != "category":
         return numbers[:, None], low, high
@@ -41,17 +40,15 @@ def encoded(column: DeclaredColumn, numbers: np.ndarray, drop: str | None = None
 
 
 def _is_one_code(column: DeclaredColumn) -> bool:
-    if not isinstance(column, CategoryColumn):
-        return False
-    return len(column.values) <= 2 or (column.ordered and column.missing == "refuse")
+    is_ordered = isinstance(column, CategoryColumn) and column.ordered and column.missing == "refuse"
+    return is_ordered or (column.values is not None and len(column.values) <= 2)
 
 
 class ColumnEncoder(TransformerMixin, BaseEstimator):
     """Encode the declared columns of a table as features in [-1, 1] for a private model; nothing is learnt.
 
-    A number is scaled by its bounds, and one that may be missing has a second feature. One declared with
-    ``"scale": "log"`` becomes its logarithm, scaled by those of its bounds. Two categories, or ordered ones that are
-    never missing, become one feature. Others become one feature each.
+    A number, with ``"scale": "log"`` its logarithm, is scaled by its bounds; if it may be missing, it has a second
+    feature. Two categories, or ordered ones that are never missing, become one feature. Others become one each.
 
     Parameters
     ----------
@@ -73,8 +70,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
     Raises
     ------
     ValueError
-        If a declared column is absent, two features have one name, or a value is missing or undeclared and the schema
-        does not allow it. No value is shown.
+        If a declared column is absent, two features have one name, or a value is undeclared. No value is shown.
 
     Warns
     -----
@@ -163,8 +159,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         ndarray of str objects
         """
         check_is_fitted(self, "columns_")
-        names = [one for name, column in self.columns_.items() for one in encoded_names(column, str(name), self._drop)]
-        return np.array(names, dtype=object)
+        return np.array(self._features, dtype=object)
 
     def _read(self, X: Any, *, reset: bool) -> list[tuple[Any, DeclaredColumn, Any]]:
         """Return the name, the declaration and the values of each declared column."""
@@ -180,9 +175,11 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
             # Nothing that a table holds can change the columns.
             columns, _ = read_schema(by_column, list(by_column), [None] * len(by_column))
             check_unknown(self.handle_unknown, columns)
-            self.columns_: dict[Any, DeclaredColumn] = dict(zip(by_column, columns, strict=True))
-            self._refuses, self._drop = self.handle_unknown == "error", self.drop
-            check_feature_names(self.get_feature_names_out().tolist())
+            own = dict(zip(by_column, columns, strict=True))
+            features = [one for name, column in own.items() for one in encoded_names(column, str(name), self.drop)]
+            check_feature_names(features)
+            self.columns_: dict[Any, DeclaredColumn] = own
+            self._features, self._refuses, self._drop = features, self.handle_unknown == "error", self.drop
         names = list(X.columns) if hasattr(X, "columns") else []
         counts = Counter(names)
         once = {name: place for place, name in enumerate(names) if counts[name] == 1}

@@ -20,8 +20,7 @@ from skldp.estimators._validation import InvalidParameterError, check_bounds
 
 _DICTS = (
     '{"type": "interval", "low": 0, "high": 100} (or dates; type integers: whole numbers) or {"type": "categories", '
-    '"values": ["S", "M", "L"]}, with "missing": "category" beside it if values may be missing, and '
-    '"scale": "log" beside bounds of skewed numbers above 0'
+    '"values": ["S", "M", "L"]}, with "missing": "category" if values may be missing, "scale": "log" if skewed'
 )
 _FORMS = f'(0, 100), ("2020-01-01", "2024-12-31"), a list of categories such as ["S", "M", "L"], or {_DICTS}'
 _FORMS_OF_JSON = f'a list of categories such as ["S", "M", "L"], or {_DICTS}'
@@ -123,8 +122,7 @@ def framed(X: Any, names: list[Any], columns: list[DeclaredColumn], numbers: np.
     }
     if not of_pandas:
         return require("polars").DataFrame(made)
-    # A subclass may have another constructor.
-    build = getattr(X, "_constructor", require("pandas").DataFrame)
+    build = getattr(X, "_constructor", require("pandas").DataFrame)  # a subclass may need arguments of its own
     return build(made, index=getattr(X, "index", None))
 
 

@@ -345,9 +345,8 @@ class TablePrivatizer(LocalTransformer):
 
     def _as_columns(self, numbers, X):
         container = output_container(self)
-        if hasattr(X, "columns") or (X is not None and container != "default"):
-            names = list(X.columns) if hasattr(X, "columns") else input_names(self)
-            return framed(X, names, self.columns_, numbers, container)
+        if hasattr(X, "columns") or container != "default":
+            return framed(X, list(getattr(X, "columns", input_names(self))), self.columns_, numbers, container)
         if not any(column.values or column.is_date for column in self.columns_):
             return numbers
         table = np.empty(numbers.shape, dtype=object)

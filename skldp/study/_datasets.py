@@ -12,8 +12,7 @@ from sklearn.utils import Bunch
 from sklearn.utils.multiclass import type_of_target
 
 from skldp._arrays import kind_of
-from skldp.domains._columns import Interval
-from skldp.domains._declared_columns import CategoryColumn
+from skldp.domains._columns import Categories, Interval
 from skldp.estimators._schema import declared_column, read_schema
 from skldp.estimators._validation import check_bounds
 from skldp.study._table_files import (
@@ -63,8 +62,7 @@ class StudyData:
     Shapes: X (n_samples, n_features), y (n_samples,), low and high (n_features,).
 
     `target_bounds` is None for a classification. `of_column` is the column of the file that each feature belongs to,
-    `found` are the columns whose categories were taken from the file, `n_filled` is the number of missing values, and
-    `wide` are the columns of numbers that a log scale may fit.
+    `found` are those whose categories come from it, `wide` those that a log scale fits; `n_filled` counts missing cells.
     """
 
     name: str
@@ -227,11 +225,10 @@ def _target_in_schema(target: str, bounds: Any, of_schema: Any) -> Any:
         column = read_schema({target: of_schema}, [target], [None])[0][0]
     except ValueError as error:
         raise StudyInputError(first_line(error)) from None
-    if isinstance(column, CategoryColumn):
-        return None
     if column.scale != "linear":
         raise StudyInputError(f"The target {target!r} must have no scale in the schema; use --target-transform log.")
-    return float(column.domain.low), float(column.domain.high)
+    domain = column.domain
+    return None if isinstance(domain, Categories) else (float(domain.low), float(domain.high))
 
 
 def _split(name: str, frame: Any, target: Any) -> tuple[np.ndarray, Any]:
