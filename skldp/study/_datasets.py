@@ -62,7 +62,7 @@ class StudyData:
     Shapes: X (n_samples, n_features), y (n_samples,), low and high (n_features,).
 
     `target_bounds` is None for a classification. `of_column` is the column of the file that each feature belongs to,
-    `found` are those whose categories come from it, `wide` those that a log scale fits; `n_filled` counts missing cells.
+    `found` are those with categories from it, `wide` those that a log scale fits, `n_filled` counts missing cells.
     """
 
     name: str
