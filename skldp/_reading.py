@@ -208,7 +208,7 @@ class CodeReader(Reader):
 
 
 def is_missing(value: Any) -> bool:
-    """Return whether a value is None, NaN, NaT, or the NA of pandas."""
+    """Return whether a value is None, NaN, NaT, the NA of pandas, or a masked cell of numpy."""
     if isinstance(value, Decimal):
         return value.is_nan()
     may_be_none = isinstance(value, float | np.floating | np.datetime64 | np.timedelta64)
