@@ -158,8 +158,9 @@ class DayReader(Reader):
 class CodeReader(Reader):
     """Reader of declared values, as codes.
 
-    Other values are unknown if values of their kind (text, number, boolean) are declared, else unreadable. With `text`,
-    a text is compared as text, then as a boolean ("true", "True", "TRUE", "false", ...), then as a number.
+    Other values are unknown if values of their kind (text, number, boolean) are declared, else unreadable. A boolean is
+    the number 1 or 0 if no boolean is declared. With `text`, a text is compared as text, then as a boolean ("true",
+    "True", "TRUE", "false", ...), then as a number.
     """
 
     dtype = np.int64
@@ -185,20 +186,20 @@ class CodeReader(Reader):
         key = value_key(value)
         if self.text and key[0] is str and key not in self._codes:
             key = self._written(value) or key
+        if key[0] is bool and bool not in self._kinds:
+            key = Real, int(key[1])
         # A value of another kind may have no hash.
         return self._codes.get(key, Unread.UNKNOWN) if key[0] in self._kinds else Unread.UNREADABLE
 
     def _written(self, text: str) -> Any:
         """Return the key of the boolean or number that a text is written as, if such values are declared."""
-        if bool in self._kinds and text in _BOOLEANS:
+        if text in _BOOLEANS and self._kinds & {bool, Real}:
             return bool, _BOOLEANS[text]
         number = number_of(text, text=True) if Real in self._kinds else None
         return None if number is None else (Real, number)
 
     def _of_array(self, values: np.ndarray) -> Cells | None:
         kind = values.dtype.kind
-        if kind in "biuf" and (bool if kind == "b" else Real) not in self._kinds:
-            return super()._of_array(values)
         if kind not in "iuf" or self._numbers is None:
             return None
         numbers, codes = self._numbers
@@ -225,11 +226,16 @@ def plain(value: Any) -> Any:
 
 
 def is_missing(value: Any) -> bool:
-    """Return whether a value is None, NaN, NaT, or the NA of pandas."""
+    """Return whether a value is None, NaN, NaT, the NA of pandas, or a masked cell of numpy."""
     if isinstance(value, Decimal):
         return value.is_nan()
     may_be_none = isinstance(value, float | np.floating | np.datetime64 | np.timedelta64)
-    return value is None or type(value).__name__ in _NA_TYPES or (may_be_none and bool(value != value))
+    return (
+        value is None
+        or value is np.ma.masked
+        or type(value).__name__ in _NA_TYPES
+        or (may_be_none and bool(value != value))
+    )
 
 
 def seems(cell: Any) -> str:

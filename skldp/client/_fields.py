@@ -412,6 +412,8 @@ def _check_column(column: NumberColumn) -> None:
     check_text("The name of a column", column.name)
     if column.unit is not None:
         check_text("unit", column.unit)
+    if column.scale != "linear":
+        raise ValueError(f"scale must be 'linear' for a field of a policy; got {column.scale!r}.")
     if abs(column.low) > MOST or abs(column.high) > MOST:
         raise ValueError(f"Bounds must be numbers from {-MOST:g} to {MOST:g}; got {(column.low, column.high)!r}.")
     if not is_number(column.missing):

@@ -164,8 +164,8 @@ def _table_field(name: str, column: DeclaredColumn, mechanism: Any, unit: str | 
             "A policy has no law of a number that may be missing as an answer of its own; got 'missing': 'category' "
             f"for {name!r}. Declare 'missing': 'middle' for it, and a category that says whether it is missing."
         )
-    law: Any = mechanism.device_law
-    return NumberField(name, column.low, column.high, law, unit=unit, whole=column.whole, is_date=column.is_date)
+    kind: dict[str, Any] = {"whole": column.whole, "is_date": column.is_date, "scale": column.scale}
+    return NumberField(name, column.low, column.high, mechanism.device_law, unit=unit, **kind)
 
 
 class _Part(NamedTuple):

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from skldp._checks import check_epsilon
 from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
 from skldp.domains._columns import Columns
-from skldp.domains._domain import Ball, Box, Codes
+from skldp.domains._domain import Ball, Box, Codes, NotFiniteError
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee, own_guarantee
 from skldp.estimators._validation import (
     EPSILON,
@@ -22,9 +22,11 @@ from skldp.estimators._validation import (
     NOISE_PARAMETERS,
     HasMethods,
     check_bounds_by_column,
+    check_finite,
     fit_context,
     input_names,
     is_fitted,
+    output_container,
     validate_finite,
 )
 from skldp.exceptions import OutOfDomainWarning
@@ -192,7 +194,11 @@ class LocalTransformer(GuaranteeMixin, TransformerMixin, BaseEstimator):
         noisy = getattr(self, "transform_noise", True)
         direct = out if type(self)._encoded is LocalTransformer._encoded else None
         rows = self._rows(X, reset=False)
-        released = self._release(rows, direct, noisy=noisy, ids=ids, keyed=keyed, counts=counts)
+        try:
+            released = self._release(rows, direct, noisy=noisy, ids=ids, keyed=keyed, counts=counts)
+        except NotFiniteError:
+            check_finite(rows, estimator=self)
+            raise
         encoded = self._encoded(released, X, noisy=noisy)
         if out is None or encoded is out:
             return encoded
@@ -207,6 +213,7 @@ class LocalTransformer(GuaranteeMixin, TransformerMixin, BaseEstimator):
         """Release validated rows, with or without noise, in threads."""
         if self.bounds_ is not None:
             check_bounds_of_type(self.bounds_, rows.dtype)
+        output_container(self)
         mechanism, n_rows = self.mechanism_, rows.shape[0]
         if out is None:
             out = self._empty_release(n_rows, rows.dtype)

@@ -445,7 +445,7 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
             # Before NaN is refused: the ledger's refusal must not depend on values.
             settings = self.ledger_._new_settings(self._declaration)
             X = X if self._missing is None else np.where(np.isnan(X), self._missing, X)
-            check_finite(X)
+            check_finite(X, estimator=self)
             people = self._own_ledgers().row_identities(X) if people is None else people
             call = Call.make(self.query_, people, repeat=repeat, key=key, settings=settings)
             answers = answer(

@@ -114,8 +114,7 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X_scaled : ndarray of shape (n_samples, n_features)
         """
         check_is_fitted(self)
-        X = validate_finite(self, X, reset=False, ensure_all_finite=False)
-        # The box refuses NaN and infinity.
+        X = validate_finite(self, X, reset=False)
         box = Box.of(*self.bounds_)
         inside = box.clip(X)
         warn_moved_rows(self, inside.n_moved, X, box)

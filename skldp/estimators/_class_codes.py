@@ -11,7 +11,7 @@ from skldp._arrays import kind_of
 from skldp._reading import CodeReader, Unread, as_array
 from skldp.estimators._validation import check_numbers
 
-_NUMERIC = "biuf"
+_NUMERIC = "iuf"
 
 
 def labels_1d(y: Any, *, columns: int = 1) -> np.ndarray:
@@ -50,7 +50,10 @@ def declared_values(values: Any, name: str) -> np.ndarray:
     try:
         return np.sort(declared)
     except TypeError:
-        return declared
+        if name.startswith("categories"):
+            return declared
+        types = " and ".join(sorted({type(value).__name__ for value in as_list}))
+        raise ValueError(f"{name} must be all texts or all numbers, as scikit-learn sorts them. Got {types}.") from None
 
 
 def learnt_values(y):

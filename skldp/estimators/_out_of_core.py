@@ -4,6 +4,7 @@ import math
 import sys
 import uuid
 import warnings
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -83,7 +84,7 @@ def release_blocks(
     >>> release_blocks(estimator, X, released) is released
     True
     """
-    _check_estimator(estimator)
+    estimator = _checked(estimator)
     _check_out(estimator, X, out)
     people = _check_key(estimator, release_key, ids)
     if people is not None:
@@ -181,7 +182,7 @@ def release_dask(estimator: BaseEstimator, X: Any, *, release_key: FieldKey | No
     >>> def release(table):  # a dask array, read from anywhere
     ...     return release_dask(estimator.fit(table[:1].compute()), table).to_zarr("released.zarr")
     """
-    _check_estimator(estimator)
+    estimator = _checked(estimator)
     if getattr(estimator, "transform_noise", True) and estimator.seed is not None:
         raise ValueError(
             "seed must be None: every block would get the same noise, and the difference of two blocks would show "
@@ -246,11 +247,15 @@ def _ids_beside(X, ids):
     return ids if X.ndim == 1 else ids[:, None]
 
 
-def _check_estimator(estimator):
+def _checked(estimator):
+    """Return a fitted transformer of this package, without a container of `set_output`."""
     if not isinstance(estimator, LocalTransformer | LabelReleaser):
         raise TypeError(f"estimator must be a transformer of this package. Got {type(estimator).__name__} instead.")
     check_is_fitted(estimator)
     estimator._check_unchanged()
+    own = copy(estimator)
+    own.__dict__.pop("_sklearn_output_config", None)
+    return own.set_output(transform="default") if hasattr(own, "set_output") else own
 
 
 def _check_key(estimator, release_key, ids):

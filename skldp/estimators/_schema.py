@@ -3,7 +3,7 @@
 import datetime
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,14 +11,15 @@ import numpy as np
 from skldp._checks import is_number
 from skldp._documents import read_json
 from skldp._reading import DayReader, as_array
+from skldp._tables import require
 from skldp.domains._columns import Categories, Columns, Integers, Interval, OrMissing, domain_from_json
 from skldp.domains._declared_columns import CategoryColumn, DeclaredColumn, NumberColumn
 from skldp.domains._domain import Domain
-from skldp.estimators._validation import check_bounds
+from skldp.estimators._validation import InvalidParameterError, check_bounds
 
 _DICTS = (
     '{"type": "number", "low": 0, "high": 100} (or "integer", or "date" with dates in quotes) or {"type": "category", '
-    '"values": ["S", "M", "L"]}, with "missing": "category" beside it if values may be missing'
+    '"values": ["S", "M", "L"]}, with "missing": "category" if values may be missing, "scale": "log" if skewed'
 )
 _FORMS = f'(0, 100), ("2020-01-01", "2024-12-31"), a list of categories such as ["S", "M", "L"], or {_DICTS}'
 _FORMS_OF_JSON = f'a list of categories such as ["S", "M", "L"], or {_DICTS}'
@@ -51,8 +52,8 @@ def read_schema(schema: Any, names: list[Any], dtypes: list[Any]) -> tuple[list[
     return columns, learnt
 
 
-def declared_column(name: str, domain: Domain, missing: Any = None, *, is_date: bool = False) -> DeclaredColumn:
-    """Return the column of a domain; `missing` is "category", "middle" or, to refuse missing values, None."""
+def declared_column(name: str, domain: Domain, missing: Any = None, **kind: Any) -> DeclaredColumn:
+    """Return the column of a domain; `missing` is "category", "middle" or None (refused), `kind` as in NumberColumn."""
     if isinstance(domain, OrMissing) and missing is None:
         domain, missing = domain.number, "category"
     if not isinstance(domain, Interval | Integers | Categories):
@@ -62,11 +63,13 @@ def declared_column(name: str, domain: Domain, missing: Any = None, *, is_date: 
         listed = " or ".join(map(repr, fitting))
         raise ValueError(f"missing must be {listed} for {type(domain).__name__}, or left out. Got {missing!r}.")
     if isinstance(domain, Categories):
+        if kind:
+            raise ValueError(f"{' and '.join(kind)} must be left out for Categories.")
         return CategoryColumn(name, domain.values + ((None,) if missing else ()), ordered=domain.ordered)
     check_bounds((domain.low, domain.high), 1)
     stand_in = {None: "refuse", "category": "category", "middle": None}[missing]
     whole = isinstance(domain, Integers)
-    return NumberColumn(name, domain.low, domain.high, whole=whole, missing=stand_in, is_date=is_date)
+    return NumberColumn(name, domain.low, domain.high, whole=whole, missing=stand_in, **kind)
 
 
 def schema_by_column(schema: Any, names: list[Any]) -> Mapping[Any, Any]:
@@ -90,20 +93,37 @@ def check_frame(X: Any) -> None:
         raise ValueError(f"Columns of X must have different names. Got {twice} more than once.")
 
 
-def columns_of(X: Any) -> list[Any]:
-    """Return every column of a frame or an array as an array of its own type."""
-    if hasattr(X, "iloc"):
-        return [as_array(X.iloc[:, j]) for j in range(X.shape[1])]
-    return [as_array(one) for one in X.get_columns()] if hasattr(X, "columns") else list(X.T)
+def check_unknown(handle_unknown: str, columns: list[DeclaredColumn]) -> None:
+    """Raise ValueError if undeclared categories shall count as missing and a column has no missing category."""
+    without = ", ".join(column.name for column in columns if column.values and column.missing == "refuse")
+    if handle_unknown == "missing" and without:
+        raise InvalidParameterError(f'handle_unknown=\'missing\' needs "missing": "category" for {without}.')
 
 
-def framed(X: Any, columns: list[DeclaredColumn], numbers: np.ndarray) -> Any:
-    """Return released columns in a frame like X, with its types of categories and dates."""
-    made = {}
-    for j, (name, column) in enumerate(zip(X.columns, columns, strict=True)):
-        values = column.from_numbers(numbers[:, j])
-        made[name] = (_pandas_column if hasattr(X, "iloc") else _polars_column)(column.domain, values)
-    return type(X)(made, index=X.index) if hasattr(X, "iloc") else type(X)(made)
+def check_feature_names(names: list[str]) -> None:
+    """Raise ValueError if two features have one name."""
+    if len(set(names)) < len(names):
+        raise ValueError("Encoded columns must have different names, of a column and a category; rename a column.")
+
+
+def columns_of(X: Any, places: Iterable[int] | None = None) -> list[Any]:
+    """Return the columns of a frame or an array at `places`, or all, as arrays of their own types."""
+    own = X.iloc if hasattr(X, "iloc") else X
+    return [as_array(own[:, j]) for j in (range(X.shape[1]) if places is None else places)]
+
+
+def framed(X: Any, names: list[Any], columns: list[DeclaredColumn], numbers: np.ndarray, container: str) -> Any:
+    """Return released columns, with types of categories and dates, in a frame of a container, by default like X."""
+    of_pandas = hasattr(X, "iloc") if container == "default" else container == "pandas"
+    write = _pandas_column if of_pandas else _polars_column
+    made = {
+        name if of_pandas else str(name): write(column.domain, column.from_numbers(own))
+        for name, column, own in zip(names, columns, numbers.T, strict=True)
+    }
+    if not of_pandas:
+        return require("polars").DataFrame(made)
+    build = getattr(X, "_constructor", require("pandas").DataFrame)  # a subclass may need arguments of its own
+    return build(made, index=getattr(X, "index", None))
 
 
 def _pandas_column(domain: Domain, values: np.ndarray) -> Any:
@@ -130,10 +150,11 @@ def _column(name: str, given: Any, of_json: bool) -> DeclaredColumn:
     if isinstance(given, Mapping) and given.get("type") in (*_TYPES, *_TYPES.values(), "or_missing"):
         fields = dict(given) | {"type": _TYPES.get(given["type"], given["type"])}
         missing = fields.pop("missing", None)
+        scale = {"scale": fields.pop("scale")} if "scale" in fields else {}
         if fields["type"] == "dates" or isinstance(fields.get("low"), _DATE_TYPES):
-            return declared_column(name, _dates(fields.get("low"), fields.get("high")), missing, is_date=True)
+            return declared_column(name, _dates(fields.get("low"), fields.get("high")), missing, is_date=True, **scale)
         # Through JSON, so that a dict and a file mean the same.
-        return declared_column(name, domain_from_json(json.dumps(fields)), missing)
+        return declared_column(name, domain_from_json(json.dumps(fields)), missing, **scale)
     if hasattr(given, "categories"):
         values = [value.item() if isinstance(value, np.generic) else value for value in list(given.categories)]
         return declared_column(name, Categories(tuple(values), bool(getattr(given, "ordered", True))))

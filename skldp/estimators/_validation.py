@@ -6,13 +6,15 @@ from numbers import Integral, Real
 from typing import Any, TypeVar
 
 import numpy as np
-from sklearn import config_context
+from sklearn import config_context, get_config
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import _param_validation, assert_all_finite
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from skldp._arrays import has_dates, kind_of, not_numbers
+from skldp._arrays import has_dates, kind_of, not_numbers, refuse_masked
+from skldp._tables import require
+from skldp.domains._domain import column_not_finite
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 # Typed, so that decorated methods keep their types.
@@ -135,6 +137,14 @@ def is_fitted(estimator: Any) -> bool:
     return True
 
 
+def output_container(estimator: Any) -> str:
+    """Return the container of ``set_output``: "default", "pandas" or "polars"; ImportError if it is not installed."""
+    container = getattr(estimator, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
+    if container != "default":
+        require(container)
+    return str(container)
+
+
 def validate_finite(estimator: BaseEstimator, X: Any, *, reset: bool, **kwargs: Any) -> np.ndarray:
     """Validate floats by scikit-learn's ``validate_data``; refuse NaN and infinity whatever the global setting.
 
@@ -143,7 +153,7 @@ def validate_finite(estimator: BaseEstimator, X: Any, *, reset: bool, **kwargs: 
     settings = {"dtype": FLOATS, **kwargs, "ensure_all_finite": False}
     checked = _checked(lambda: validate_data(estimator, X, reset=reset, **settings), X, **kwargs)
     if kwargs.get("ensure_all_finite", True):
-        check_finite(checked[0] if isinstance(checked, tuple) else checked)
+        check_finite(checked[0] if isinstance(checked, tuple) else checked, estimator=estimator)
     return checked
 
 
@@ -169,6 +179,8 @@ def as_table(X: Any, name: str = "X", n_columns: int | None = None, **kwargs: An
 
 def _checked(check: Callable[[], Any], X: Any, name: str = "X", **given: Any) -> Any:
     """Run a check of scikit-learn; raise our error for what is no table or no numbers, since its own show values."""
+    refuse_masked(X, name)
+    refuse_masked(given.get("y"), "y")
     of_numbers, is_dated = given.get("dtype", FLOATS) not in (None, object), False
     with suppress(Exception):
         is_dated = of_numbers and has_dates(np.asarray(X[:1]))
@@ -192,6 +204,7 @@ def _checked(check: Callable[[], Any], X: Any, name: str = "X", **given: Any) ->
 
 def check_numbers(values: Any, name: str, *, or_text: bool = False) -> None:
     """Raise an error for complex numbers, and for what scikit-learn cannot convert unless text is allowed."""
+    refuse_masked(values, name)
     is_complex, refusal = False, None
     try:
         is_complex = np.iscomplexobj(values)
@@ -209,8 +222,8 @@ def check_numbers(values: Any, name: str, *, or_text: bool = False) -> None:
         raise refusal(not_numbers(values, name) + rule + _HINTS.get(name, ""))
 
 
-def check_finite(X: Any, name: str = "X") -> None:
-    """Raise ValueError for NaN and infinity, whatever the global setting."""
+def check_finite(X: Any, name: str = "X", estimator: Any = None) -> None:
+    """Raise ValueError for NaN and infinity, whatever the global setting; columns have the names of an estimator."""
     try:
         with config_context(assume_finite=False), np.errstate(invalid="ignore"):
             assert_all_finite(X, input_name=name)
@@ -218,7 +231,8 @@ def check_finite(X: Any, name: str = "X") -> None:
         # scikit-learn advises an imputer, which would learn from private rows.
         of_table = "Replace missing values by a public constant, or declare them in the schema of a ColumnEncoder."
         hint = of_table if name == "X" else "Leave these records out."
-        raise ValueError(f"Input {name} contains NaN or infinity. {hint}") from error
+        where = column_not_finite(X, getattr(estimator, "feature_names_in_", None))
+        raise ValueError(f"Input {name} contains NaN or infinity{where}. {hint}") from error
 
 
 def input_names(estimator: Any, given: Any = None) -> list[Any]:

@@ -167,8 +167,10 @@ class MechanismComparison(ResultTable):
             "numbers as the middle of their bounds, other texts as the category 'missing'.",
             f"The rows ascend by {some_names(data.row_numbers())}, as row numbers do, from which a model learns the "
             "order of the file: name the other columns by --columns, unless it is known of a person.",
+            f"Bounds of {some_names(data.wide)} span a factor of 100 or more: if values are skewed, declare them in "
+            '--schema with "scale": "log".',
         ]
-        present = self.n_clipped, data.n_targets_clipped, data.found, data.n_filled, data.row_numbers()
+        present = self.n_clipped, data.n_targets_clipped, data.found, data.n_filled, data.row_numbers(), data.wide
         lines = [line for line, applies in zip(lines, present, strict=True) if applies]
         lines += self._too_few()
         if self.settings.labels == "none" and data.task == "classification":

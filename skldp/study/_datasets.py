@@ -67,7 +67,7 @@ class StudyData:
     Shapes: X (n_samples, n_features), y (n_samples,), low and high (n_features,).
 
     `target_bounds` is None for a classification. `of_column` is the column of the file that each feature belongs to,
-    `found` are the columns whose categories were taken from the file, and `n_filled` is the number of missing values.
+    `found` are those with categories from it, `wide` those that a log scale fits, `n_filled` counts missing cells.
     """
 
     name: str
@@ -81,6 +81,7 @@ class StudyData:
     of_column: tuple[str, ...] = ()
     found: tuple[str, ...] = ()
     n_filled: int = 0
+    wide: tuple[str, ...] = ()
 
     @property
     def task(self) -> str:
@@ -230,7 +231,11 @@ def _target_bounds(target: str, bounds: Any, column: DeclaredColumn | None) -> A
     """Return the bounds of a target of numbers in a schema, or in a file of bounds, or None."""
     if column is None and _is_table(bounds):
         return _bounds_in_file(Path(bounds)).get(target)
-    return (column.low, column.high) if isinstance(column, NumberColumn) else None
+    if not isinstance(column, NumberColumn):
+        return None
+    if column.scale != "linear":
+        raise StudyInputError(f"The target {target!r} must have no scale in the schema; use --target-transform log.")
+    return column.low, column.high
 
 
 def _split(name: str, frame: Any, target: Any, column: DeclaredColumn | None, form: TextFormat) -> tuple[Any, Any]:

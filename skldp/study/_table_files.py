@@ -5,7 +5,7 @@ import csv
 import gzip
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from itertools import chain, count, islice
 from pathlib import Path
@@ -16,7 +16,7 @@ import numpy as np
 from skldp._reading import Cells, CodeReader, DayReader, NumberReader, Unread, as_array, seems, value_key
 from skldp._tables import require
 from skldp.domains._columns import Categories
-from skldp.domains._declared_columns import CategoryColumn, DeclaredColumn
+from skldp.domains._declared_columns import CategoryColumn, DeclaredColumn, NumberColumn
 from skldp.estimators._column_encoder import encoded, encoded_names
 from skldp.estimators._schema import columns_of, declared_column, read_schema, schema_by_column
 
@@ -321,8 +321,9 @@ def table_columns(
             refused.append(f"column {name!r} of {file} has {counted(missing, 'missing value')}")
             # Declared categories have the stand-in of their policy.
             if column is not None and (column.values is None or name in found):
-                missing_as = "middle" if column.values is None else "category"
-                column = declared_column(name, column.domain, missing_as, is_date=column.is_date)
+                codes = {"values": (*column.values, None), "unknown": None} if column.values else {}
+                changes: Any = codes or {"missing": None}
+                column = replace(column, **changes)
         declared[name] = column
     if refused and not count_unknown:
         listed = "; ".join(refused[:4]) + "; ..." * (len(refused) > 4)
@@ -355,6 +356,7 @@ def features_of(
         "high": np.repeat([high for _, _, high in blocks], widths),
         "of_column": tuple(name for name, own in names.items() for _ in own),
         "n_filled": n_filled,
+        "wide": tuple(name for name, own in declared.items() if isinstance(own, NumberColumn) and own.is_wide),
     }
 
 

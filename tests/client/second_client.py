@@ -164,6 +164,8 @@ def given_to_the_law(field, record):
         places = {kind_and_value(one): place for place, one in enumerate(field["values"])}
         written = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
         also = (value, written.get(value), number(value)) if isinstance(value, str) else (value,)
+        if not any(type(one) is bool for one in field["values"]):
+            also = tuple(int(one) if type(one) is bool else one for one in also)
         keys = [kind_and_value(one) for one in also if one is not None or value is None]
         return next((places[key] for key in keys if key in places), places[kind_and_value(field["unknown"])])
     value = day(value) if field["type"] == "date" else number(value)

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from client.second_client import given_to_the_law
 
 from skldp.client import (
     CategoryField,
@@ -165,6 +166,16 @@ def test_a_device_reads_the_texts_of_a_csv_file():
 
 
 @pytest.mark.parametrize(
+    "values", [(0, 1), (2, 1, None), (1, True), (0, False), ("True", 1), (True, False), ("a", "1")]
+)
+def test_a_boolean_is_the_declared_number_as_the_format_says(values):
+    field = CategoryField("x", values, RandomizedResponse(1.0, len(values)).integer_law)
+    for value in (True, False, 1, 0, 1.0, "1", "true", "FALSE", "True", "yes", None):
+        assert field.encode(value) == given_to_the_law(field.to_dict(), {"x": value})
+    assert CategoryField("x", (0, 1), RandomizedResponse(1.0, 2).integer_law).encode(True) == 1
+
+
+@pytest.mark.parametrize(
     ("wrong", "rule"),
     [
         ({"whole": True}, "Column 'whole' must hold finite numbers .*released. Got one value of type bool"),
@@ -173,9 +184,8 @@ def test_a_device_reads_the_texts_of_a_csv_file():
         ({"date": "13.05.2020"}, "Column 'date' must hold dates"),
         (
             {"yes": "Yes"},
-            r"Column 'yes' must hold only the declared 2 values \(True, False\), unless others are replaced "
-            r"\(handle_unknown, or --count-unknown on the command line\); nothing was released. Got one value of type "
-            "str",
+            r"Column 'yes' must hold only the declared 2 values of type bool \(True, False\); nothing was released. "
+            "Got one value of type str",
         ),
         ({"yes": None}, "Column 'yes' must not have missing values"),
         ({"vector": [1.0]}, "'vector' must be vectors of 3 numbers"),
