@@ -15,6 +15,7 @@ from skldp.estimators._validation import (
     as_table,
     check_bounds_by_column,
     fit_context,
+    in_family,
     validate_finite,
 )
 
@@ -75,6 +76,9 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def __init__(self, bounds: Any = (-1, 1), *, feature_range: Any = (-1, 1)) -> None:
         self.bounds = bounds
         self.feature_range = feature_range
+
+    def __sklearn_clone__(self) -> Any:
+        return in_family(self, super().__sklearn_clone__())
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> Self:

@@ -53,6 +53,13 @@ def declared_values(values: Any, name: str) -> np.ndarray:
         return declared
 
 
+def classes_of(y: np.ndarray, declared: Any) -> Any:
+    """Return declared classes, or codes 0 to K - 1 if y holds these, as within an ensemble, and none is a class."""
+    codes = np.arange(declared_values(declared, "classes").size)
+    names_none = CodeReader(list(declared)).read_all(codes).state.all()
+    return codes if names_none and y.dtype.kind in "iu" and np.isin(y, codes).all() else declared
+
+
 def learnt_values(y):
     """Return the sorted classes of a discrete y."""
     if y.dtype.kind == "f" and not np.isfinite(y).all():
@@ -71,7 +78,10 @@ def encode(values: np.ndarray, domain: np.ndarray, name: str) -> np.ndarray:
     cells = reader.read_all(values)
     # The message must show neither the value nor a domain that may be learnt.
     types = " or ".join(sorted({type(value).__name__ for value in domain.tolist()}))
-    cells.check(values, name, f"only the declared {domain.size} values of type {types}", *Unread)
+    rule = f"only the declared {domain.size} values of type {types}"
+    if name == "y" and values.dtype.kind in "iu" and np.isin(values, np.arange(domain.size)).all():
+        rule += f" (ensembles and cross_val_predict encode y: inside them declare classes=range({domain.size}))"
+    cells.check(values, name, rule, *Unread)
     return cells.values
 
 

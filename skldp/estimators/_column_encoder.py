@@ -15,7 +15,7 @@ from skldp.domains._declared_columns import CategoryColumn, DeclaredColumn
 from skldp.estimators._base import warn_out_of_domain
 from skldp.estimators._guarantee_mixin import doc_link
 from skldp.estimators._schema import columns_of, read_schema, schema_by_column
-from skldp.estimators._validation import fit_context, validate_finite, validate_mixed
+from skldp.estimators._validation import fit_context, in_family, validate_finite, validate_mixed
 
 
 def encoded_names(column: DeclaredColumn, name: str) -> list[str]:
@@ -108,6 +108,9 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
     def __init__(self, schema: Any = (-1, 1)) -> None:
         self.schema = schema
 
+    def __sklearn_clone__(self) -> Any:
+        return in_family(self, super().__sklearn_clone__())
+
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> Self:
         """Check that the table has the columns; its values are not used.
@@ -145,7 +148,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
             n_values += len(cells)
             blocks.append(np.clip((block - (low / 2 + high / 2)) / (high / 2 - low / 2), -1.0, 1.0))
         where = [f"{count:,} in {name!r}" for name, count in moved.items() if count]
-        warn_out_of_domain(sum(moved.values()), n_values, "Declare a wider schema", names=lambda: where)
+        warn_out_of_domain(self, sum(moved.values()), n_values, "Declare a wider schema", names=lambda: where)
         return np.column_stack(blocks)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:

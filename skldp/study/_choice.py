@@ -69,10 +69,7 @@ def with_exact_epsilon(scoring: str | Callable[..., float] | None = None) -> Cal
 
 
 def _score_and_epsilon(scoring: Any, estimator: Any, X: Any, y: Any = None) -> dict[str, float]:
-    try:
-        exact = privacy_guarantee(estimator).plain_epsilon
-    except (AttributeError, TypeError, ValueError):
-        exact = np.inf
+    exact = privacy_guarantee(estimator).plain_epsilon
     score = check_scoring(estimator, scoring=scoring)(estimator, X, y)
     return {"score": score, _EXACT: exact if np.isfinite(exact) else _WITHOUT_BOUND}
 

@@ -12,6 +12,7 @@ from sklearn.utils import Bunch
 from sklearn.utils.multiclass import type_of_target
 
 from skldp._arrays import kind_of
+from skldp._checks import check_choice
 from skldp.domains._columns import Categories, Interval
 from skldp.estimators._schema import declared_column, read_schema
 from skldp.estimators._validation import check_bounds
@@ -128,8 +129,7 @@ def load_study_data(
         ("missing", missing, ("refuse", "fill")),
         ("--target-transform", target_transform, ("none", "log")),
     ):
-        if given not in known:
-            raise StudyInputError(f"{name} must be one of {', '.join(known)}; got {given!r}.")
+        check_choice(name, given, known, StudyInputError)
     path, by_column = Path(source), read_study_schema(schema)
     problems: list[str] = []
     if str(source) in BUNDLED:
