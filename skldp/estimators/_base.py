@@ -291,9 +291,7 @@ def _columns_outside(estimator, rows, domain):
 
 def warn_out_of_domain(estimator, moved, total, how, names=list, what="values"):
     """Warn of the number of values that were moved into the declared domain, if any; once of a search."""
-    family = vars(estimator).get("_family", set())
-    if moved and OutOfDomainWarning not in family:
-        family.add(OutOfDomainWarning)
+    if moved:
         where = names()
         shown = ", ".join(where[:_MOST_NAMED]) + (", ..." if len(where) > _MOST_NAMED else "")
         warn(
@@ -301,6 +299,7 @@ def warn_out_of_domain(estimator, moved, total, how, names=list, what="values"):
             f"it{f' ({shown})' if shown else ''}. {how} if that is too many, from public knowledge, not from these "
             "data.",
             OutOfDomainWarning,
+            once=vars(estimator).get("_family"),
         )
 
 

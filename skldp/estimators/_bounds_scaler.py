@@ -71,14 +71,12 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """
 
     _get_doc_link = doc_link
+    __sklearn_clone__ = in_family
     _parameter_constraints: dict = {"bounds": BOUNDS_BY_COLUMN, "feature_range": BOUNDS_BY_COLUMN}
 
     def __init__(self, bounds: Any = (-1, 1), *, feature_range: Any = (-1, 1)) -> None:
         self.bounds = bounds
         self.feature_range = feature_range
-
-    def __sklearn_clone__(self) -> Any:
-        return in_family(self, super().__sklearn_clone__())
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> Self:

@@ -53,11 +53,12 @@ def declared_values(values: Any, name: str) -> np.ndarray:
         return declared
 
 
-def classes_of(y: np.ndarray, declared: Any) -> Any:
+def classes_of(y: np.ndarray, declared: Any) -> np.ndarray:
     """Return declared classes, or codes 0 to K - 1 if y holds these, as within an ensemble, and none is a class."""
-    codes = np.arange(declared_values(declared, "classes").size)
-    names_none = CodeReader(list(declared)).read_all(codes).state.all()
-    return codes if names_none and y.dtype.kind in "iu" and np.isin(y, codes).all() else declared
+    classes = declared_values(declared, "classes")
+    codes = np.arange(classes.size)
+    names_none = CodeReader(list(classes)).read_all(codes).state.all()
+    return codes if names_none and y.dtype.kind in "iu" and np.isin(y, codes).all() else classes
 
 
 def learnt_values(y):

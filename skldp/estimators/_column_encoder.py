@@ -103,13 +103,11 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
     """
 
     _get_doc_link = doc_link
+    __sklearn_clone__ = in_family
     _parameter_constraints: dict = {"schema": [dict, tuple, str, Columns]}
 
     def __init__(self, schema: Any = (-1, 1)) -> None:
         self.schema = schema
-
-    def __sklearn_clone__(self) -> Any:
-        return in_family(self, super().__sklearn_clone__())
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> Self:

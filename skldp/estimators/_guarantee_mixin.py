@@ -70,8 +70,6 @@ def _block(kind: str, estimators: Any, names: Any, details: Any, caption: str | 
 
 
 _MOST_COPIED = 2**20
-# Epsilon of a record above which a release per unit of distance hides next to nothing.
-_MOST_PLAIN = 20
 
 
 class GuaranteeMixin:
@@ -206,7 +204,7 @@ def attach_guarantee(estimator, guarantee, learnt="", declaration=""):
             LearntDomainWarning,
         )
         return
-    if guarantee.unit == "distance" and _MOST_PLAIN < guarantee.plain_epsilon < math.inf:
+    if guarantee.unit == "distance" and 20 < guarantee.plain_epsilon < math.inf:
         plain = f"{guarantee.plain_epsilon:.4g} per record over the declared diameter of {guarantee.diameter:.4g}"
         text = f"{name} states epsilon {guarantee.epsilon:.4g} per unit of distance, which is {plain}"
         warn(f"{text} and hides next to nothing. Scale the records, or lower epsilon.", PrivacyGuaranteeWarning)

@@ -92,9 +92,7 @@ class PrivateLinearClassifier(LinearScores, ProtocolEstimator):
         labels, declared = labels_1d(y), self._declared
         check_consistent_length(rows, labels)
         if reset:
-            self.classes_ = (
-                learnt_values(labels) if declared is None else declared_values(classes_of(labels, declared), "classes")
-            )
+            self.classes_ = learnt_values(labels) if declared is None else classes_of(labels, declared)
             if len(self.classes_) < 2:
                 raise ValueError("y must have at least 2 classes. Got one class instead.")
         return rows, encode(labels, self.classes_, "y").astype(np.float64)

@@ -1,12 +1,13 @@
 """Checks of parameters and input; the only module that uses scikit-learn's private validation."""
 
 import os
-import sys
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from fractions import Fraction
+from inspect import currentframe
 from numbers import Integral, Real
+from traceback import walk_stack
 from typing import Any, TypeVar
 
 import joblib
@@ -80,16 +81,24 @@ NOISE_PARAMETERS: dict = {
 }
 _HERE = os.path.dirname(os.path.dirname(__file__))
 _LIBRARIES = tuple(os.path.join(folder, "") for folder in (_HERE, *sklearn.__path__, *joblib.__path__))
-_AT_THE_CALL: dict[str, Any] = {"skip_file_prefixes": _LIBRARIES} if sys.version_info >= (3, 12) else {"stacklevel": 4}
 
 
-def warn(message: str, category: type[Warning]) -> None:
-    """Warn at the line that called the library; before Python 3.12, a few frames above the caller."""
-    warnings.warn(message, category, **_AT_THE_CALL)
+def warn(message: str, category: type[Warning], once: set[Any] | None = None) -> None:
+    """Warn at the line that called the libraries; with `once`, unless the line is in it."""
+    level, place = 0, ("", 0)
+    for frame, line in walk_stack(currentframe()):
+        level, place = level + 1, (frame.f_code.co_filename, line)
+        if not place[0].startswith(_LIBRARIES):
+            break
+    once = set() if once is None else once
+    if place not in once:
+        once.add(place)
+        warnings.warn(message, category, stacklevel=level)
 
 
-def in_family(estimator: BaseEstimator, copy: Any) -> Any:
-    """Note in a clone that it, and clones of it, warn once: a search fits clones of one clone."""
+def in_family(estimator: Any, copy: Any = None) -> Any:
+    """Return a clone that, with clones of it, warns once at a line: a search fits clones of one clone."""
+    copy = BaseEstimator.__sklearn_clone__(estimator) if copy is None else copy
     copy._family = vars(estimator).get("_family", set())
     return copy
 
@@ -109,14 +118,9 @@ def check_bounds(bounds: Any, n_features: int, name: str = "bounds", of: str = "
     if broken is not None and (not readings or isinstance(bounds, list)):
         raise InvalidParameterError(f"{broken} A list is one pair per column; write a tuple for (low, high).")
     if not np.array_equal(readings[0], readings[-1]):
-        as_ends, by_feature = (
-            ", ".join(f"feature {j} from {low:g} to {high:g}" for j, (low, high) in enumerate(zip(*ends, strict=True)))
-            for ends in readings
-        )
         raise InvalidParameterError(
-            f"{name} must not be a list that can be read as one pair per feature ({by_feature}) and as (low, high) "
-            f"({as_ends}): for the first write a dict by column or tuple(zip(*{name})), for the second a tuple. "
-            f"Got {bounds!r} instead."
+            f"`{name}` must not be a list that can be read as one pair per feature and as (low, high): for the first "
+            f"write a dict by column or tuple(zip(*{name})), for the second a tuple; got {bounds!r}."
         )
     return readings[0]
 

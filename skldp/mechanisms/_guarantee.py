@@ -238,8 +238,8 @@ class PrivacyGuarantee:
         if self.unit == "distance" and self.diameter is None and math.isfinite(self.epsilon):
             aside.append("infinite per record, as no diameter is declared")
         text += f" ({', '.join(aside)})" if aside else ""
-        unprotected = f"{' and '.join(self.unprotected)} not protected" if self.unprotected else ""
-        return "; ".join(filter(None, (text, unprotected, self.covers)))
+        text += f"; {' and '.join(self.unprotected)} not protected" if self.unprotected else ""
+        return f"{text}; {self.covers}" if self.covers else text
 
     def to_dict(self) -> dict[str, Any]:
         """Return every figure by name, with the steps as a list of dicts.

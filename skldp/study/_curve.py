@@ -215,8 +215,7 @@ def _run(
         seeds = [int(child.generate_state(1)[0]) for child in np.random.SeedSequence(seed).spawn(len(jobs))]
     outcomes = []
     # The baselines come last in the jobs, and first in time: they are fast, and may fail.
-    backwards = reversed(list(zip(jobs, seeds, strict=True)))
-    calls = (delayed(_fit_one)(validate, *job, own_seed) for job, own_seed in backwards)
+    calls = (delayed(_fit_one)(validate, *job, own) for job, own in reversed(list(zip(jobs, seeds, strict=True))))
     for outcome in Parallel(n_jobs=n_jobs, return_as="generator")(calls):
         outcomes.append(outcome)
         if progress is not None:
@@ -411,8 +410,7 @@ def private_steps(fitted: Any) -> tuple[tuple[str, PrivacyGuarantee], ...]:
     """Return the private steps of a Pipeline, or the complete estimator, each with its guarantee."""
     if not isinstance(fitted, Pipeline):
         return ((type(fitted).__name__, privacy_guarantee(fitted)),)
-    private = [(name, step) for name, step in fitted.steps if _is_private(step) or holds_guarantee(step)]
-    return tuple((name, privacy_guarantee(step)) for name, step in private)
+    return tuple((name, privacy_guarantee(s)) for name, s in fitted.steps if _is_private(s) or holds_guarantee(s))
 
 
 def has_seed(estimator: Any) -> bool:
