@@ -54,11 +54,11 @@ def declared_values(values: Any, name: str) -> np.ndarray:
 
 
 def classes_of(y: np.ndarray, declared: Any) -> np.ndarray:
-    """Return declared classes, or codes 0 to K - 1 if y holds these, as within an ensemble, and none is a class."""
+    """Return declared classes, or codes 0 to K - 1 if y holds all of these and no class, as within an ensemble."""
     classes = declared_values(declared, "classes")
     codes = np.arange(classes.size)
     names_none = CodeReader(list(classes)).read_all(codes).state.all()
-    return codes if names_none and y.dtype.kind in "iu" and np.isin(y, codes).all() else classes
+    return codes if names_none and y.dtype.kind in "iu" and np.array_equal(np.unique(y), codes) else classes
 
 
 def learnt_values(y):
