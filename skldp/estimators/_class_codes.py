@@ -80,7 +80,7 @@ def encode(values: np.ndarray, domain: np.ndarray, name: str) -> np.ndarray:
     # The message must show neither the value nor a domain that may be learnt.
     types = " or ".join(sorted({type(value).__name__ for value in domain.tolist()}))
     rule = f"only the declared {domain.size} values of type {types}"
-    if name == "y" and values.dtype.kind in "iu" and np.isin(values, np.arange(domain.size)).all():
+    if name == "y" and cells.state.any() and values.dtype.kind in "iu" and set(values) <= set(range(domain.size)):
         rule += f" (ensembles and cross_val_predict encode y: inside them declare classes=range({domain.size}))"
     cells.check(values, name, rule, *Unread)
     return cells.values
