@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from skldp._checks import check_epsilon
+from skldp._checks import check_choice, check_epsilon
 from skldp.cli._options import Names, made_up_row
 from skldp.estimators._categorical import CategoricalPrivatizer
 from skldp.estimators._label_vectors import LabelLaplaceVector, LabelMatrixRR
@@ -93,9 +93,8 @@ def audit(
 ) -> None:
     """Lower-bound the epsilon of a mechanism from its outputs alone; exit code 1 if a claim is refuted."""
     everything = mechanism == _ALL
-    unknown = [name for name in mechanism if name not in _AUDITED]
-    if unknown and not everything:
-        raise StudyInputError(f"The mechanism must be one of {_NAMES}; got {unknown[0]!r}.")
+    for name in () if everything else mechanism:
+        check_choice("The mechanism", name, _AUDITED, StudyInputError)
     refuted = False
     sizes: dict[str, Any] = {"n_features": features, "n_classes": classes, "bounds": (low, high), "n_bits": bits}
     with warnings.catch_warnings():
@@ -161,8 +160,7 @@ def fitted_mechanism(
 def _check_options(name: str, delta: float | None, schema: Mapping[str, Any] | None) -> None:
     """Raise StudyInputError for an unknown mechanism, or an option that it does not have."""
     known = [one for names in GUARANTEED.values() for one in names]
-    if name not in known:
-        raise StudyInputError(f"The mechanism must be one of {', '.join(known)}; got {name!r}.")
+    check_choice("The mechanism", name, known, StudyInputError)
     if delta is not None and not takes_delta(name):
         having = ", ".join(filter(takes_delta, FEATURE_MECHANISMS))
         raise StudyInputError(f"--delta is for {having}; {name} has none.")

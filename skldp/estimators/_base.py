@@ -1,7 +1,6 @@
 """Base classes of the transformers of X: validate, clip to the declared domain, release in blocks."""
 
 import math
-import warnings
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, NamedTuple, Self
@@ -20,7 +19,7 @@ from skldp.estimators._validation import (
     EPSILON,
     FLOATS,
     NOISE_PARAMETERS,
-    HasMethods,
+    Form,
     check_bounds_by_column,
     check_finite,
     fit_context,
@@ -28,6 +27,7 @@ from skldp.estimators._validation import (
     is_fitted,
     output_container,
     validate_finite,
+    warn,
 )
 from skldp.exceptions import OutOfDomainWarning
 from skldp.mechanisms._field_key import FieldKey
@@ -59,18 +59,7 @@ class Keyed(NamedTuple):
     ids: Any
 
 
-class _IsLedger(HasMethods):
-    """Constraint whose error says how to make a ledger."""
-
-    def is_satisfied_by(self, val):
-        """Return whether `val` is a ledger."""
-        return isinstance(val, PrivacyLedger)
-
-    def __str__(self):
-        return "a PrivacyLedger, such as PrivacyLedger(epsilon, path='budgets.ledger')"
-
-
-LEDGER: list = [None, _IsLedger(["answer"])]
+LEDGER: list = [None, Form("a PrivacyLedger, such as PrivacyLedger(epsilon, path='budgets.ledger')", PrivacyLedger)]
 
 
 class LocalTransformer(GuaranteeMixin, TransformerMixin, BaseEstimator):
@@ -81,11 +70,7 @@ class LocalTransformer(GuaranteeMixin, TransformerMixin, BaseEstimator):
     and the dtype of X and returns a :class:`~skldp.mechanisms.RowMechanism`.
     """
 
-    _parameter_constraints: dict = {
-        "epsilon": EPSILON,
-        "transform_noise": ["boolean"],
-        **NOISE_PARAMETERS,
-    }
+    _parameter_constraints: dict = {"epsilon": EPSILON, "transform_noise": ["boolean"], **NOISE_PARAMETERS}
 
     mechanism_: Any
     bounds_: Any = None
@@ -282,7 +267,7 @@ def check_bounds_of_type(bounds, dtype):
 def warn_moved_rows(estimator, n_moved, rows, domain):
     """Warn of the number of values, or of rows, that were moved into a domain, with the names of their columns."""
     where = partial(_columns_outside, estimator, rows, domain)
-    warn_out_of_domain(n_moved, names=where, **counted_in(estimator, rows, domain))
+    warn_out_of_domain(estimator, n_moved, names=where, **counted_in(estimator, rows, domain))
 
 
 def counted_in(estimator, rows, domain):
@@ -311,17 +296,17 @@ def _columns_outside(estimator, rows, domain):
     return [f"{count:,} in {str(name)!r}" for name, count in zip(names, outside, strict=True) if count]
 
 
-def warn_out_of_domain(moved, total, how, names=list, what="values"):
-    """Warn of the number of values that were moved into the declared domain, if any."""
+def warn_out_of_domain(estimator, moved, total, how, names=list, what="values"):
+    """Warn of the number of values that were moved into the declared domain, if any; once of a search."""
     if moved:
         where = names()
         shown = ", ".join(where[:_MOST_NAMED]) + (", ..." if len(where) > _MOST_NAMED else "")
-        warnings.warn(
+        warn(
             f"{moved:,} of {total:,} {what} ({moved / total:.1%}) lay outside the declared domain and were moved into "
             f"it{f' ({shown})' if shown else ''}. {how} if that is too many, from public knowledge, not from these "
             "data.",
             OutOfDomainWarning,
-            stacklevel=3,
+            once=vars(estimator).get("_family"),
         )
 
 

@@ -15,7 +15,7 @@ from skldp.domains._declared_columns import CategoryColumn, DeclaredColumn
 from skldp.estimators._base import warn_out_of_domain
 from skldp.estimators._guarantee_mixin import doc_link
 from skldp.estimators._schema import check_feature_names, check_unknown, columns_of, read_schema, schema_by_column
-from skldp.estimators._validation import StrOptions, fit_context, validate_finite, validate_mixed
+from skldp.estimators._validation import StrOptions, fit_context, in_family, validate_finite, validate_mixed
 
 
 def encoded_names(column: DeclaredColumn, name: str, drop: str | None = None) -> list[str]:
@@ -95,6 +95,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
     """
 
     _get_doc_link = doc_link
+    __sklearn_clone__ = in_family
     _parameter_constraints: dict = {
         "schema": [dict, tuple, str, Columns],
         "handle_unknown": [StrOptions({"error", "missing"})],
@@ -143,7 +144,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
             n_values += len(cells)
             blocks.append(np.clip((block - (low / 2 + high / 2)) / (high / 2 - low / 2), -1.0, 1.0))
         where = [f"{count:,} in {name!r}" for name, count in moved.items() if count]
-        warn_out_of_domain(sum(moved.values()), n_values, "Declare a wider schema", names=lambda: where)
+        warn_out_of_domain(self, sum(moved.values()), n_values, "Declare a wider schema", names=lambda: where)
         return np.column_stack(blocks)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:

@@ -1,8 +1,7 @@
 """Base class of the estimators that learn from reports."""
 
-import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from functools import wraps
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +15,7 @@ from skldp._checks import check_epsilon
 from skldp.domains._domain import Box
 from skldp.estimators._base import warn_out_of_domain
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
-from skldp.estimators._validation import BOUNDS_BY_COLUMN, EPSILON, NOISE_PARAMETERS, fit_context, input_names
+from skldp.estimators._validation import BOUNDS_BY_COLUMN, EPSILON, NOISE_PARAMETERS, fit_context, input_names, warn
 from skldp.exceptions import TooFewPeopleWarning
 from skldp.learning._person import simulate
 from skldp.learning._protocol import Protocol
@@ -26,18 +25,21 @@ from skldp.mechanisms._noise import noise_from
 
 def unqualified(method: Any) -> Any:
     """Name a method without its class: the TypeError of a wrong argument then names no private base class."""
-    method.__qualname__ = method.__name__
-    return method
+
+    @wraps(method)
+    def checked(self: Any, *args: Any, **given: Any) -> Any:
+        if given.pop("sample_weight", None) is not None:
+            raise TypeError("sample_weight is refused: a person's weight is a value that epsilon would not cover.")
+        return method(self, *args, **given)
+
+    method.__qualname__ = checked.__qualname__ = method.__name__
+    return checked
 
 
 def takes_more(estimator: Any) -> bool:
     """Return whether `partial_fit` is available."""
-    if getattr(estimator, "inference", False):
-        raise AttributeError("partial_fit needs inference=False: the errors are of a fixed number of people.")
     # An estimator without the parameter `protocol` always has an open task.
-    if getattr(estimator, "protocol", "once") != "once":
-        raise AttributeError("partial_fit needs protocol='once', whose task stays open for more people.")
-    return True
+    return getattr(estimator, "protocol", "once") == "once" and not getattr(estimator, "inference", False)
 
 
 class ProtocolEstimator(GuaranteeMixin, BaseEstimator, ABC):
@@ -49,6 +51,7 @@ class ProtocolEstimator(GuaranteeMixin, BaseEstimator, ABC):
     n_jobs: int | None
     protocol_: Any
     _parameter_constraints: dict = {"epsilon": EPSILON, "bounds": BOUNDS_BY_COLUMN, **NOISE_PARAMETERS}
+    _absent = {"partial_fit": "partial_fit needs protocol='once' and inference=False, for a task that stays open."}
     # Prediction of a fit with too few people, for its warning.
     _without_features: str
     # Part of the domain that is learnt from the rows.
@@ -88,12 +91,11 @@ class ProtocolEstimator(GuaranteeMixin, BaseEstimator, ABC):
         # Declared bounds at fit: predictions are clipped to these, whatever `set_params` changes later.
         protocol, self._box = self._protocol(len(rows)), self._domain()
         if not protocol.is_enough:
-            warnings.warn(
+            warn(
                 f"Noise hides the relations between columns: {self._without_features} predicted. Got "
                 f"{protocol.n_people:,} people, {protocol.n_features} features and epsilon {protocol.epsilon:.4g}; at "
                 f"least {protocol.n_needed:,} people are needed, or fewer features.",
                 TooFewPeopleWarning,
-                stacklevel=3,
             )
         n_threads = effective_n_jobs(self.n_jobs)
         simulate(protocol, *self._prepared(rows, target), noise_from(self.seed), n_threads=n_threads)
@@ -147,14 +149,14 @@ class ProtocolEstimator(GuaranteeMixin, BaseEstimator, ABC):
         return guarantee
 
     def _warn_moved(self, rows: Floats, target: Floats) -> None:
-        warn_moved(rows, target[:, None][:, is_classifier(self) :], self._box, input_names(self))
+        warn_moved(self, rows, target[:, None][:, is_classifier(self) :], self._box)
 
 
-def warn_moved(X: Floats, y: Floats, box: Box, names: Sequence[str]) -> None:
+def warn_moved(estimator: BaseEstimator, X: Floats, y: Floats, box: Box) -> None:
     """Warn of values outside the declared bounds, by column; `y` has one column, none for classes."""
-    ends = zip((*map(repr, names), "the target"), (*X.T, *y.T), *box.ends, strict=False)
+    ends = zip((*map(repr, input_names(estimator)), "the target"), (*X.T, *y.T), *box.ends, strict=False)
     outside = [(np.count_nonzero((one < low) | (one > high)), name) for name, one, low, high in ends]
     moved, of_x = sum(count for count, _ in outside), sum(count for count, _ in outside[: X.shape[1]])
     wider = " and ".join(name for name, n in (("bounds", of_x), ("target_bounds", moved - of_x)) if n)
     where = [f"{count:,} in {name}" for count, name in outside if count]
-    warn_out_of_domain(moved, X.size + y.size, f"Declare wider {wider}", names=lambda: where)
+    warn_out_of_domain(estimator, moved, X.size + y.size, f"Declare wider {wider}", names=lambda: where)

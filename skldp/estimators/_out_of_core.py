@@ -3,7 +3,6 @@
 import math
 import sys
 import uuid
-import warnings
 from copy import copy
 from typing import Any
 
@@ -17,6 +16,7 @@ from skldp.domains._columns import Columns
 from skldp.domains._domain import check_finite
 from skldp.estimators._base import Keyed, LocalTransformer, counted_in, in_threads, warn_out_of_domain
 from skldp.estimators._labels import LabelReleaser
+from skldp.estimators._validation import warn
 from skldp.exceptions import RepeatedReleaseWarning
 from skldp.laws._person_ids import canonical_ids
 from skldp.mechanisms._field_key import FieldKey
@@ -31,12 +31,7 @@ _MOST_TASKS = 1024
 
 
 def release_blocks(
-    estimator: BaseEstimator,
-    X: np.ndarray,
-    out: np.ndarray,
-    *,
-    release_key: FieldKey | None = None,
-    ids: Any = None,
+    estimator: BaseEstimator, X: np.ndarray, out: np.ndarray, *, release_key: FieldKey | None = None, ids: Any = None
 ) -> np.ndarray:
     """Release X into `out` block by block; both may be memory maps of any length.
 
@@ -127,7 +122,7 @@ def release_blocks(
     else:
         tasks = _runs(len(X), n_rows, _MOST_TASKS)
         counts = in_threads(lambda task: _release_into(*part_of(task)), tasks, n_jobs=n_jobs if secure else 1)
-    warn_out_of_domain(sum(counts), **counted_in(estimator, X, estimator.mechanism_.domain))
+    warn_out_of_domain(estimator, sum(counts), **counted_in(estimator, X, estimator.mechanism_.domain))
     return out
 
 
@@ -228,11 +223,10 @@ def _warn_of_a_cluster():
         sys.modules["distributed"].default_client()
     except (KeyError, ValueError):
         return
-    warnings.warn(
+    warn(
         "A cluster recomputes the results of a lost worker, which releases these rows a second time at their full "
         "epsilon. With release_key and ids a retry repeats the same release.",
         RepeatedReleaseWarning,
-        stacklevel=2,
     )
 
 

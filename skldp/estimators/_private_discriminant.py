@@ -151,4 +151,4 @@ class PrivateDiscriminant(PrivateLinearClassifier):
         else:
             # Rows of norm 1 in half precision are longer than 1 by their rounding.
             longer = np.linalg.norm(rows, axis=1) > float(self.radius) * (1 + np.finfo(np.float16).eps)
-            warn_out_of_domain(np.count_nonzero(longer), len(rows), "Declare a larger radius", what="rows")
+            warn_out_of_domain(self, np.count_nonzero(longer), len(rows), "Declare a larger radius", what="rows")

@@ -1,6 +1,5 @@
 """PrivateLinearRegression: linear regression from reports."""
 
-import warnings
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -22,6 +21,7 @@ from skldp.estimators._validation import (
     check_bounds_by_column,
     input_names,
     validate_finite,
+    warn,
 )
 from skldp.exceptions import TooFewPeopleWarning
 from skldp.learning._inference import InferenceProtocol
@@ -232,7 +232,7 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
         self.coef_, self.intercept_ = self.protocol_.coefficients, self.protocol_.intercept
         refusal = getattr(self.protocol_, "refusal", "")
         if refusal:
-            warnings.warn(f"Coefficients have no intervals. {refusal}", TooFewPeopleWarning, stacklevel=4)
+            warn(f"Coefficients have no intervals. {refusal}", TooFewPeopleWarning)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from skldp._arrays import Floats
 from skldp.domains._domain import Box
-from skldp.estimators._class_codes import declared_values, encode, labels_1d, learnt_values
+from skldp.estimators._class_codes import classes_of, declared_values, encode, labels_1d, learnt_values
 from skldp.estimators._learning import ProtocolEstimator, takes_more, unqualified
 from skldp.estimators._validation import StrOptions, check_bounds_by_column, fit_context, validate_finite
 from skldp.learning._classification import ClassificationProtocol
@@ -92,7 +92,7 @@ class PrivateLinearClassifier(LinearScores, ProtocolEstimator):
         labels, declared = labels_1d(y), self._declared
         check_consistent_length(rows, labels)
         if reset:
-            self.classes_ = learnt_values(labels) if declared is None else declared_values(declared, "classes")
+            self.classes_ = learnt_values(labels) if declared is None else classes_of(labels, declared)
             if len(self.classes_) < 2:
                 raise ValueError("y must have at least 2 classes. Got one class instead.")
         return rows, encode(labels, self.classes_, "y").astype(np.float64)

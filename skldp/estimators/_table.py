@@ -23,12 +23,7 @@ from skldp.estimators._validation import (
     validate_finite,
     validate_mixed,
 )
-from skldp.mechanisms._record import (
-    MixedRecord,
-    least_variance_weights,
-    number_of_sampled_columns,
-    sampled_shares,
-)
+from skldp.mechanisms._record import MixedRecord, least_variance_weights, number_of_sampled_columns, sampled_shares
 from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS
 from skldp.mechanisms.numeric._bounded_features import JOINT_MECHANISMS, NUMERIC_MECHANISMS
 
@@ -136,7 +131,7 @@ class TablePrivatizer(LocalTransformer):
     Examples
     --------
     >>> import pandas as pd
-    >>> from skldp import TablePrivatizer
+    >>> from skldp import TablePrivatizer, privacy_guarantee
     >>> people = pd.DataFrame({"age": [31.0, 64.0], "city": ["Ulm", None], "since": ["2021-03-01", "2023-11-15"]})
     >>> schema = {
     ...     "age": (0, 100),
@@ -146,7 +141,7 @@ class TablePrivatizer(LocalTransformer):
     >>> table = TablePrivatizer(epsilon=6.0, schema=schema).fit(people)
     >>> table.get_feature_names_out().tolist()
     ['age', 'city_Bonn', 'city_Ulm', 'city_missing', 'since']
-    >>> print(table.privacy_guarantee_)
+    >>> print(privacy_guarantee(table))
     epsilon 6 per record (stated 6, per feature 2); sum over 3 columns: age 2, city 2, since 2
     >>> table.set_params(encoding="columns").fit_transform(people).dtypes.astype(str).tolist()
     ['float64', 'category', 'datetime64[s]']

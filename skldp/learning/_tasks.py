@@ -144,10 +144,8 @@ class Task:
         for name in ("epsilon", "radius"):
             object.__setattr__(self, name, _numbers(name, [getattr(self, name)])[0])
         if not LEAST_EPSILON <= self.epsilon <= _LARGEST_EPSILON:
-            raise ValueError(
-                f"A task's epsilon must lie between {LEAST_EPSILON} and {_LARGEST_EPSILON:.0e}. "
-                f"Got {self.epsilon!r} instead."
-            )
+            limits = f"a number from {LEAST_EPSILON} to {_LARGEST_EPSILON:.0e}"
+            raise ValueError(f"`epsilon` must be {limits}; got {self.epsilon!r}.")
         width = len(self.low)
         if (
             width < 2

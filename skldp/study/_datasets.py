@@ -12,6 +12,7 @@ from sklearn.utils import Bunch
 from sklearn.utils.multiclass import type_of_target
 
 from skldp._arrays import kind_of
+from skldp._checks import check_choice
 from skldp._reading import as_array
 from skldp.domains._columns import Interval
 from skldp.domains._declared_columns import CategoryColumn, DeclaredColumn, NumberColumn
@@ -138,8 +139,7 @@ def load_study_data(
         ("The task", task, ("auto", *TASKS)),
         ("--target-transform", target_transform, ("none", "log")),
     ):
-        if given not in known:
-            raise StudyInputError(f"{name} must be one of {', '.join(known)}; got {given!r}.")
+        check_choice(name, given, known, StudyInputError)
     path, by_column = Path(source), read_study_schema(schema)
     problems: list[str] = []
     if str(source) in BUNDLED:

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 
-from skldp._checks import check_epsilon, check_integer
+from skldp._checks import check_choice, check_epsilon, check_integer
 from skldp.domains._columns import Columns, OrMissing
 from skldp.domains._declared_columns import CategoryColumn, DeclaredColumn, NumberColumn
 from skldp.estimators._bayesian_filter import BayesianFilter
@@ -173,8 +173,7 @@ def recommend(
         "frequencies": _frequencies,
         "questions": _questions,
     }
-    if task not in answers:
-        raise ValueError(f"task must be one of {', '.join(answers)}; got {task!r}.")
+    check_choice("task", task, answers)
     check_epsilon(epsilon)
     check_integer("n_people", n_people, least=1, most=_MOST)
     check_integer("n_questions", n_questions, least=1, most=_MOST)

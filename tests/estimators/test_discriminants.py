@@ -179,7 +179,7 @@ def test_weights_are_refused_and_no_value_is_told():
 MECHANISMS = {
     "directions": PrivUnitTransformer(4.0, transform_noise=False),
     "vectors": PrivUnitTransformer(4.0, norm=2.5, transform_noise=False),
-    "distances": MultivariateLaplacePrivatizer(6.0, radius=2.5, transform_noise=False),
+    "distances": MultivariateLaplacePrivatizer(4.0, radius=2.5, transform_noise=False),
     "numbers": NumericPrivatizer(12.0, bounds=(-1, 1.2), n_sampled_features=4, transform_noise=False),
 }
 

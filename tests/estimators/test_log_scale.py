@@ -144,7 +144,7 @@ def test_a_recommendation_suggests_it_for_wide_bounds_alone():
     }
     for task, more in (("regression", {"target": (0, 1)}), ("releases", {}), ("means", {})):
         advice = recommend(schema, task, 4.0, 10_000, **more)
-        assert "Bounds of income span a factor of 100 or more" in advice.reason
+        assert "Bounds of 'income' span a factor of 100 or more" in advice.reason
         assert '"scale": "log"' in advice.reason
     declared = recommend(schema | {"income": INCOME}, "regression", 4.0, 10_000, target=(0, 1))
     assert "span" not in declared.reason
@@ -161,18 +161,17 @@ def test_a_study_takes_it_and_suggests_it(tmp_path):
     path = tmp_path / "people.csv"
     rng = np.random.default_rng(0)
     income = np.exp(rng.uniform(math.log(100), math.log(500_000), 60))
-    pd.DataFrame({"income": np.where(np.arange(60) == 7, np.nan, income), "y": income > 5_000}).to_csv(path)
     pd.DataFrame({"income": np.where(np.arange(60) == 7, np.nan, income), "y": income > 5_000}).to_csv(
         path, index=False
     )
-    given = {"target": "y", "missing": "fill"}
+    given = {"target": "y", "count_unknown": True}
     data = load_study_data(path, schema={"income": INCOME}, **given)
     assert data.wide == ()
     np.testing.assert_allclose(data.scaled()[0][:, 0], np.where(np.arange(60) == 7, 0, scaled(income)), atol=1e-12)
     wide = load_study_data(path, bounds=(100.0, 500_000.0), **given)
     assert wide.wide == ("income",)
     study = compare_mechanisms(wide, ["duchi"], ComparisonSettings((1.0,), folds=2, repeats=1))
-    assert any("Bounds of income span a factor of 100 or more" in note for note in study.notes())
+    assert any("Bounds of 'income' span a factor of 100 or more" in note for note in study.notes())
     pd.DataFrame({"income": income, "x": 0.5}).to_csv(path, index=False)
     with pytest.raises(StudyInputError, match="--target-transform log"):
-        load_study_data(path, target="income", schema={"income": INCOME}, missing="fill", bounds=(0.0, 1.0))
+        load_study_data(path, target="income", schema={"income": INCOME}, count_unknown=True, bounds=(0.0, 1.0))

@@ -222,7 +222,7 @@ def test_a_target_may_be_studied_on_a_log_scale(write):
     np.testing.assert_array_equal(data.y[2:], np.log([1, 10, 100, 1000, 5, 7.5]))
     for given, message in (
         ({"target_bounds": "0,9"}, "needs target bounds above 0, such as --target-bounds 1,9; got 0 and 9"),
-        ({"target_transform": "exp"}, "must be one of none, log"),
+        ({"target_transform": "exp"}, "must be one of log, none"),
         ({"target_bounds": None}, "needs --target-bounds"),
     ):
         options = {"bounds": "0,9", "target_transform": "log"} | given

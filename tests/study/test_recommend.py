@@ -264,7 +264,7 @@ def test_it_prints_as_a_short_table():
 @pytest.mark.parametrize(
     ("schema", "task", "given", "message"),
     [
-        (TABLE, "rank", {}, "task must be one of regression"),
+        (TABLE, "rank", {}, "task must be one of classification, frequencies"),
         (TABLE, "regression", {}, "target must name the column to predict; got None for regression"),
         (TABLE, "means", {"target": (0, 1)}, "target must be None unless"),
         (TABLE, "regression", {"target": ["a", "b"]}, "must be numbers on a linear scale"),

@@ -64,10 +64,11 @@ class PrivacyLedger(LedgerReader):
     ----------
     epsilon : float
         Total budget of each person, in nats.
-    bounds : tuple (low, high) or Domain, default=None
-        Domain of a person's values: bounds, each a number or one number per feature, or a ``Domain`` as in
-        :func:`realized_loss`. None uses the domain of an existing file. A new ledger without bounds takes those of the
-        first :class:`~skldp.BayesianFilter` that queries it.
+    bounds : tuple (low, high), dict or Domain, default=None
+        Domain of a person's values: bounds, each a number or one number per feature; a dict of pairs by name, in the
+        order of the features, which it declares; or a ``Domain`` as in :func:`realized_loss`. None uses the domain of
+        an existing file. A new ledger without bounds takes those of the first :class:`~skldp.BayesianFilter` that
+        queries it.
     path : str or path-like, default=":memory:"
         Path of the file, or URL of a PostgreSQL database for several hosts: ``"postgresql://role@host/database"``. A
         missing ledger is created: a file with mode 0600, or tables in the first schema of the role's search path. A
@@ -135,7 +136,7 @@ class PrivacyLedger(LedgerReader):
         self,
         epsilon: float,
         *,
-        bounds: Bounds | None = None,
+        bounds: Bounds | dict[str, Any] | None = None,
         path: str | os.PathLike[str] = MEMORY,
         rule: str = "bayesian",
         tol: float = 1e-3,
@@ -180,7 +181,7 @@ class PrivacyLedger(LedgerReader):
     def declare(
         self,
         *,
-        bounds: Bounds | None = None,
+        bounds: Bounds | dict[str, Any] | None = None,
         features: Sequence[str] | None = None,
         missing: Sequence[float] | None = None,
     ) -> None:
@@ -188,8 +189,8 @@ class PrivacyLedger(LedgerReader):
 
         Parameters
         ----------
-        bounds : tuple (low, high) or Domain, default=None
-            Domain of a person's values. None declares nothing.
+        bounds : tuple (low, high), dict or Domain, default=None
+            Domain of a person's values; a dict declares the features as well. None declares nothing.
         features : sequence of str, default=None
             Names of the features, in the order of the coefficients. None declares nothing.
         missing : sequence of float, default=None
@@ -470,8 +471,8 @@ class PrivacyLedger(LedgerReader):
                     f"The {name} of a ledger must not change: {self._store.name!r} has "
                     f"{name}={getattr(self, name)!r}; got {wanted[name]!r}."
                 )
-        if wanted.get("bounds") is not None:
-            self._declare({"bounds": wanted["bounds"]})
+        if "bounds" in wanted:
+            self._declare({name: value for name, value in wanted.items() if name in ("bounds", "features")})
         _ALL.add(self)
         if not store.read_only:
             with _OPENING:
