@@ -325,10 +325,9 @@ class Collector(ReportStore):
             check_fraction("levels", one)
         of = self._among(field)
         number, answers = of._number(field), of._answers[field]
-        found, errors, *ends = distribution_of(number, answers)
-        estimate = quantile_estimate(
-            found, errors, levels, (ends[0], ends[1]), level, f"likeliest quantiles of {field}"
-        )
+        found, sums, *ends = distribution_of(number, answers)
+        upto = quotients(sums, found.n, level, "", [""] * len(sums.a))
+        estimate = quantile_estimate(found, upto, levels, (ends[0], ends[1]), f"likeliest quantiles of {field}")
         estimate = noted(replace(estimate, answered=of._answered, dates=number.is_date), number)
         if not number.whole:
             return estimate

@@ -54,9 +54,7 @@ class JointTables:
         order = (cells if pair.field.names[0] == name else cells.T).reshape(-1)
         first, second = (_labels(self.columns[one], pair.field.n_knots) for one in (name, other))
         both = tuple(product(first, second))
-        n, parts = pair.n, pair.parts
-        a, aa = parts.sums(pair.answers, np.ones(n))
-        sums = Sums(a, aa, a, n, n, parts.low, parts.high, 1.0, 1.0, parts.two_valued)
+        n, sums = pair.n, Sums.of_parts(pair.parts, pair.answers)
         raw = quotients(sums, n, level, f"joint shares of {name} and {other}", [""] * k)
         raw = replace(raw.only(order.tolist(), [f"{one}: {two}" for one, two in both], raw.what), pairs=both)
         if consistent:

@@ -229,7 +229,7 @@ def test_pairs_of_a_table_have_the_whole_epsilon():
         ),
         (lambda: PairField("x", (AGE,), POLICY.fields[0].law), "a tuple of two columns"),
         (lambda: PairField("x", (AGE, AGE), POLICY.fields[0].law), "must have different names"),
-        (lambda: PairField("x", (AGE, SEX), POLICY.fields[0].law), "of one step and 4 codes"),
+        (lambda: PairField("x", (AGE, SEX), POLICY.fields[0].law), "must be of 4 codes"),
         (lambda: Policy("x", (pair(AGE, SEX), pair(AGE, SEX))), "Fields must have different names"),
         (
             lambda: Policy("x", (pair(AGE, SEX), pair(NumberColumn("age", 0.0, 9.0), CITY))),

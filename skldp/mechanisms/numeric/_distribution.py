@@ -115,11 +115,19 @@ class Ramps:
         is_hit = (rest < self._cells[ramp]) & (cells < self._law.n_cells)
         return np.where(is_hit, np.where(turns > 0, 2, 0), 1)
 
-    def variances(self, shares: Floats) -> Floats:
-        """Return the least variance of an unbiased score of one report, given the shares below the ramps."""
-        before, after = self._chances + self._gain * np.stack([shares, 1 - shares])
-        # An answer is in one of both at most, so that their covariance is minus the product of their chances.
-        return np.asarray(before * after / (before + after) / self._gain**2)
+    def counts(self, cells: Ints) -> Ints:
+        """Return the number of answers with each of the three scores, shape (3, n_ramps)."""
+        m, inside = self._law.n_inner, cells[cells < self._law.n_cells]
+        order = np.argsort(inside % m)
+        inside, rests = inside[order], inside[order] % m
+        # A hit has one of some remainders from that of the start on, in a circle.
+        first = self._starts % m
+        begin, stop, wrapped = np.searchsorted(rests, [first, first + self._cells, first + self._cells - m])
+        hits, after = stop - begin + wrapped, np.zeros_like(first)
+        for i in np.flatnonzero(hits):
+            parts = inside[begin[i] : stop[i]], inside[: wrapped[i]]
+            after[i] = sum(np.count_nonzero(part >= self._starts[i] + m) for part in parts)
+        return np.stack([hits - after, len(cells) - hits, after])
 
 
 def lattice_response(law: LatticeLaw, knots: Floats, *, spread: bool = False) -> tuple[Ints, Floats]:
