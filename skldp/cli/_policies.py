@@ -273,8 +273,8 @@ def _bounds(column: NumberColumn) -> str:
     return f"{low} to {high}{unit}; missing ones count as {missing}"
 
 
-_PROJECTED = """Projected shares are at least 0 and sum to 1, so they are biased: an estimate of 0 does not mean that
-nobody gave this answer. Means are unbiased."""
+_PROJECTED = """Projected shares are at least 0 and sum to 1, and means are within their bounds, so they are biased: an
+estimate of 0 does not mean that nobody gave this answer. Unbiased estimates: --raw."""
 # A single report has no standard error.
 _LEAST_REPORTS = 2
 
@@ -359,6 +359,9 @@ def collect(
         typer.Option(help="Filter by a field: city=Bonn, city=missing, or age=20,30 from 20 and below 30. Repeatable."),
     ] = None,
     level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="Unbiased estimates: shares may be negative, means beyond their bounds.")
+    ] = False,
 ) -> None:
     """Collect reports of a policy, each once, and print estimates with confidence intervals.
 
@@ -378,13 +381,14 @@ def collect(
     counts = ", ".join(f"{number:,} {name}" for name, number in collector.counts._asdict().items())
     if collector.n_reports < _LEAST_REPORTS:
         raise ValueError(f"Estimates need at least {_LEAST_REPORTS} reports of this policy; got reports {counts}.")
+    form: Any = None if raw else "project"
     if by is None and not chosen:
         fields = collector.policy.fields
-        usual = [(field, one) for field in fields for one, _ in collector._usual_estimates(field, level)]
+        usual = [(field, one) for field in fields for one, _ in collector._usual_estimates(field, level, form)]
         named = [(one.labels if isinstance(field, NumbersField) else field.names, one) for field, one in usual]
     else:
         named = [
-            ((name,), statistic(name, by=by, where=chosen, level=level))
+            ((name,), statistic(name, consistent=form, by=by, where=chosen, level=level))
             for name, column in declared_columns(collector.policy.fields).items()
             if name not in (by, *chosen)
             for statistic in [collector.frequencies if isinstance(column, CategoryColumn) else collector.mean]

@@ -16,6 +16,7 @@ from skldp._tables import as_frame, html_table, text_table
 from skldp._texts import escaped
 from skldp._value_labels import number_label
 from skldp.collection._answer_scores import Answers, PartScores, Scores
+from skldp.mechanisms.categorical._frequency import project_onto_simplex
 from skldp.mechanisms.numeric._distribution import DistributionEstimate
 
 _Floats = npt.NDArray[np.float64]
@@ -294,6 +295,24 @@ def made_consistent(raw: SurveyEstimate, shares: _Floats, moved: _Floats) -> Sur
         moved=moved,
         most=np.ones(len(shares)),
     )
+
+
+def projected(raw: SurveyEstimate, consistent: str | None) -> SurveyEstimate:
+    """Project raw shares to the nearest distribution, unless `consistent` is None or some are unknown."""
+    if consistent is None or not np.isfinite(raw.values).all():
+        return raw
+    # The projection moves no further than all raw shares together.
+    moved = np.full(len(raw.values), np.sqrt((raw.moved**2).sum()))
+    made = made_consistent(raw, project_onto_simplex(raw.values[None])[0], moved)
+    return replace(made, what=f"projected {raw.what}")
+
+
+def within(made: SurveyEstimate, least: float, most: float, consistent: str | None) -> SurveyEstimate:
+    """Clip an interval to bounds, and the estimate as well unless `consistent` is None; the interval holds it."""
+    values = np.clip(made.values, least, most) if consistent else made.values
+    low, high = np.minimum(values, least), np.maximum(values, most)
+    start, stop = (np.where(np.isfinite(end), np.clip(end, low, high), end) for end in (made.low, made.high))
+    return replace(made, values=values, low=start, high=stop)
 
 
 def joined(groups: Sequence[str], parts: Sequence[SurveyEstimate], what: str, *, several: bool) -> SurveyEstimate:

@@ -24,7 +24,7 @@ from skldp.collection._answer_scores import (
     lattice_of,
     number_response,
 )
-from skldp.collection._survey_estimates import Sums, SurveyEstimate
+from skldp.collection._survey_estimates import Sums, SurveyEstimate, within
 from skldp.mechanisms.numeric._distribution import (
     DistributionEstimate,
     Ramps,
@@ -102,8 +102,8 @@ def distribution_of(field: NumberField, answers: Answers) -> tuple[DistributionE
     # There is no integer between neighbours.
     is_exact = field.whole and bool((np.diff(places) == 1).all())
     response, cells = number_response(field.law, field.unit_places(places), spread=not is_exact)
-    counts = np.bincount(cells(answers), minlength=response.shape[1]).astype(np.float64)
-    found = DistributionEstimate.around(places, likeliest_shares(counts, response), n)
+    given = np.bincount(cells(answers), minlength=response.shape[1]).astype(np.float64)
+    found = DistributionEstimate.around(places, likeliest_shares(given, response), n)
     ramps = _ramps(field, places[1:], np.diff(places))
     levels, counts = ramps.levels, ramps.counts(answers.astype(np.int64))
     a, aa = (levels * counts).sum(axis=0), (levels**2 * counts).sum(axis=0)
@@ -151,16 +151,14 @@ def estimates_of(field: AnyField) -> str:
     return ", ".join(names)
 
 
-def mean_of(column: NumberColumn, made: SurveyEstimate) -> SurveyEstimate:
+def mean_of(column: NumberColumn, raw: SurveyEstimate, consistent: str | None) -> SurveyEstimate:
     """Return means of a column in its own form; their description names the bounds if noise exceeds them."""
-    # An interval is clipped to the bounds, an unbiased mean is not.
-    low, high = np.minimum(made.values, column.low), np.maximum(made.values, column.high)
-    start, stop = (np.where(np.isfinite(end), np.clip(end, low, high), end) for end in (made.low, made.high))
-    made = noted(replace(made, low=start, high=stop, dates=column.is_date), column)
-    if not ((low < column.low) | (high > column.high)).any():
+    made = within(raw, column.low, column.high, consistent)
+    made = noted(replace(made, dates=column.is_date), column)
+    if not ((raw.values < column.low) | (raw.values > column.high)).any():
         return made
-    texts = column.as_texts()
-    return replace(made, what=f"{made.what} (raw: noise exceeds {texts[0]} to {texts[1]})")
+    texts, kind = column.as_texts(), "projected" if consistent else "raw"
+    return replace(made, what=f"{made.what} ({kind}: noise exceeds {texts[0]} to {texts[1]})")
 
 
 def noted(made: SurveyEstimate, *columns: NumberColumn | CategoryColumn) -> SurveyEstimate:

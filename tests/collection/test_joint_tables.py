@@ -263,7 +263,7 @@ def test_more_cells_than_a_report_can_carry_are_refused():
         (lambda c: c.table("age", "sex", consistent="likelihood"), "consistent must be None or 'project'"),
         (lambda c: c.mean("city"), "Use `frequencies` or `table`"),
         (lambda c: c.frequencies("age"), "Use `mean` or `table`"),
-        (lambda c: c.frequencies("sex", consistent="project"), "use `table`"),
+        (lambda c: c.frequencies("sex", consistent="likelihood"), "must be None or 'project' for a column of pairs"),
         (lambda c: c.mean("age", by="sex", where={"city": "Bonn"}), "Pairs tell of one column within another one"),
         (lambda c: c.frequencies("city", by="age"), "must be a category; got the number 'age'"),
         (lambda c: c.frequencies("city", where={"sex": []}), "must have a value"),
