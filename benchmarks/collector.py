@@ -314,14 +314,14 @@ def survey_of_pairs(n, seed, policy, mechanisms):
     collector = Collector(policy)
     collector._take(Found(ReportColumns(ids, tuple(answers)), 0, 0))
     return {
-        "table of city and member": collector.table("city", "member"),
-        "table of kids and city": collector.table("kids", "city"),
+        "table of city and member": collector.table("city", "member", consistent=None),
+        "table of kids and city": collector.table("kids", "city", consistent=None),
         "the same, consistent": collector.table("kids", "city", consistent="project"),
         "mean of age": collector.mean("age"),
         "mean of age by member": collector.mean("age", by="member"),
         "mean of age where city": collector.mean("age", where={"city": [0, 1]}),
-        "shares of kids": collector.frequencies("kids"),
-        "shares of kids by member": collector.frequencies("kids", by="member"),
+        "shares of kids": collector.frequencies("kids", consistent=None),
+        "shares of kids by member": collector.frequencies("kids", consistent=None, by="member"),
     }
 
 

@@ -71,8 +71,13 @@ def new(
         str, typer.Option(help="Number of columns that each person is asked, chosen at random, or 'auto' or 'all'.")
     ] = "all",
     pairs: Annotated[
-        bool, typer.Option("--pairs", help="Ask each person one pair of columns, at all of epsilon, for tables.")
-    ] = False,
+        list[str] | None,
+        typer.Option(
+            help="Pair of columns for a table: age,city, or all. Repeatable. Each person is asked one pair, or one "
+            "column that is in none, at all of epsilon."
+        ),
+    ] = None,
+    points: Annotated[int, typer.Option(help="Number of points that numbers of pairs are rounded to.")] = 2,
     unit: Annotated[
         list[str] | None, typer.Option(help="Unit of a number, for display: age=years. May be given several times.")
     ] = None,
@@ -103,7 +108,9 @@ def new(
     except ValueError as error:
         # A message of scikit-learn about public parameters and a made-up row.
         raise ValueError(str(error)) from None
-    made = Policy.from_estimator(table, purpose=purpose, units=units, expires=expires, joint="all" if pairs else None)
+    joint: Any = "all" if pairs == ["all"] else [_names_of(one, list(table.feature_names_in_)) for one in pairs or []]
+    asked: dict[str, Any] = {"units": units, "expires": expires, "joint": joint or None, "n_knots": points}
+    made = Policy.from_estimator(table, purpose=purpose, **asked)
     made = made.permanent() if permanent else made
     made.save(output)
     typer.echo(printable(f"Wrote {output}: epsilon {made.epsilon:.6g} a record, sha256 {made.sha256}."))
@@ -189,6 +196,15 @@ def _pair(text: str) -> tuple[str, str]:
     if not (name and sign and unit):
         raise typer.BadParameter(f"A unit must be a column and its unit, such as age=years; got {text!r}.")
     return name, unit
+
+
+def _names_of(text: str, columns: list[str]) -> tuple[str, str]:
+    """Return the two columns of a pair, whose names may have commas."""
+    places = [i for i, letter in enumerate(text) if letter == ","]
+    found = [(text[:i], text[i + 1 :]) for i in places if {text[:i], text[i + 1 :]} <= set(columns)]
+    if len(found) != 1:
+        raise typer.BadParameter(f"A pair must be two columns of the schema, such as age,city; got {text!r}.")
+    return found[0]
 
 
 def _width(text: str) -> tuple[str, float]:

@@ -212,7 +212,7 @@ def quotients(sums: Sums, n: int, level: float, what: str, labels: Sequence[str]
     Scores of two values without weights, such as those of a category, are a binomial number of the higher one. Their
     interval is Clopper and Pearson's, exact for any n. Other intervals hold the R for which the mean of
     :math:`a - R b` is within t standard errors of 0 (Fieller's, by Student's law), infinite where the mean of b may be
-    0. The errors are those that the means would have at the ends of the interval; see :func:`_at_end`. A standard error
+    0. The errors are those that the means would have at the ends of the interval; see :func:`at_end`. A standard error
     is at least the effect that one report can have.
 
     References
@@ -227,10 +227,10 @@ def quotients(sums: Sums, n: int, level: float, what: str, labels: Sequence[str]
     )
     b_ends = (1.0, 1.0) if sums.of_products else (sums.b_low, sums.b_high)
     products = [b * a for b in b_ends for a in (sums.a_low, sums.a_high)]
-    at_bb = _at_end(v_bb, max(sums.b_high - B, B - sums.b_low), n, z)
+    at_bb = at_end(v_bb, max(sums.b_high - B, B - sums.b_low), n, z)
     down, up = A - np.min(products, axis=0), np.max(products, axis=0) - A
     low, high = (
-        _fieller(A, B, _at_end(v_aa, distance, n, z), v_ab, at_bb, z)[end] for end, distance in enumerate((down, up))
+        _fieller(A, B, at_end(v_aa, distance, n, z), v_ab, at_bb, z)[end] for end, distance in enumerate((down, up))
     )
     unknown, zero = np.full_like(A, np.inf), np.zeros_like(A)
     if B <= 0:
@@ -267,7 +267,7 @@ def variance(number: Scores, square: Scores, weights: Scores, level: float, what
     values, errors = np.array([value]), np.maximum(np.sqrt(influence @ influence) / n, width / n)
     # If the subset may be empty, the square is unknown.
     known = np.isfinite(second.low) & np.isfinite(second.high)
-    reach = np.where(known, z * np.sqrt(_at_end(errors**2, width, n, z)), np.inf)
+    reach = np.where(known, z * np.sqrt(at_end(errors**2, width, n, z)), np.inf)
     # The variance of the mean is bounded if all reports have equal weight.
     moved = width + first.moved**2 / n if weights.low == weights.high else np.full(1, np.inf)
     return replace(
@@ -375,7 +375,7 @@ def _critical(n: int, level: float) -> float:
     return float(special.stdtrit(n - 1, (1 + level) / 2))
 
 
-def _at_end(variance: Any, distance: Any, n: int, z: float) -> Any:
+def at_end(variance: Any, distance: Any, n: float, z: float) -> Any:
     r"""Return the variance of a mean of n scores where the mean is as far off as the end of its interval.
 
     A mean that is :math:`\delta` farther by scores at the given distance D, which few people have and perhaps none of

@@ -67,7 +67,7 @@ class Bins:
         widths = np.minimum(width, np.diff(edges)[:-1] / 2)
         if field.whole:
             widths = np.maximum(np.rint(widths), 1.0)
-        self.scores = StepScores(_ramps(field, tops, widths))
+        self.scores = StepScores(ramps_of(field, tops, widths))
 
 
 def _exact_scores(field: NumberField) -> tuple[_Floats, CellScores] | None:
@@ -76,7 +76,7 @@ def _exact_scores(field: NumberField) -> tuple[_Floats, CellScores] | None:
     return (places, CellScores(*number_response(field.law, field.unit_places(places)))) if len(places) else None
 
 
-def _ramps(field: NumberField, tops: _Floats, widths: _Floats) -> Ramps:
+def ramps_of(field: NumberField, tops: _Floats, widths: _Floats) -> Ramps:
     """Return the ramps below places of a number."""
     lattice, share = lattice_of(field.law, "Distributions")
     return Ramps(lattice, field.unit_places(tops), widths / field.radius, share)
@@ -104,7 +104,7 @@ def distribution_of(field: NumberField, answers: Answers) -> tuple[DistributionE
     response, cells = number_response(field.law, field.unit_places(places), spread=not is_exact)
     given = np.bincount(cells(answers), minlength=response.shape[1]).astype(np.float64)
     found = DistributionEstimate.around(places, likeliest_shares(given, response), n)
-    ramps = _ramps(field, places[1:], np.diff(places))
+    ramps = ramps_of(field, places[1:], np.diff(places))
     levels, counts = ramps.levels, ramps.counts(answers.astype(np.int64))
     a, aa = (levels * counts).sum(axis=0), (levels**2 * counts).sum(axis=0)
     upto = Sums(a, aa, a, n, n, levels[2], levels[0], 1.0, 1.0)
