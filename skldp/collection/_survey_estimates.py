@@ -298,13 +298,15 @@ def made_consistent(raw: SurveyEstimate, shares: _Floats, moved: _Floats) -> Sur
 
 
 def projected(raw: SurveyEstimate, consistent: str | None) -> SurveyEstimate:
-    """Project raw shares to the nearest distribution, unless `consistent` is None or some are unknown."""
-    if consistent is None or not np.isfinite(raw.values).all():
+    """Project raw shares to the nearest distribution, unless `consistent` is None; unknown shares stay so."""
+    if consistent is None:
         return raw
+    named = replace(raw, what=f"projected {raw.what}")
+    if not np.isfinite(raw.values).all():
+        return named
     # The projection moves no further than all raw shares together.
     moved = np.full(len(raw.values), np.sqrt((raw.moved**2).sum()))
-    made = made_consistent(raw, project_onto_simplex(raw.values[None])[0], moved)
-    return replace(made, what=f"projected {raw.what}")
+    return made_consistent(named, project_onto_simplex(raw.values[None])[0], moved)
 
 
 def within(made: SurveyEstimate, least: float, most: float, consistent: str | None) -> SurveyEstimate:

@@ -217,7 +217,7 @@ def test_columns_in_no_pair_are_questions_of_their_own(shares):
         assert (np.abs(found.values - truth) <= 5 * found.standard_errors).all()
     planned = {one.what: one.n for one in policy.precision(900).estimates}
     assert set(planned) >= {"table of city & age", "shares of s", "mean of pay", "histogram of pay", "median of pay"}
-    assert set(planned.values()) == {300.0}
+    assert list(planned.values()) == pytest.approx([300.0] * len(planned))
     with pytest.raises(ValueError, match="1 of 3"):
         collector.mean("pay", by="s")
 
