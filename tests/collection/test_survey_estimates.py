@@ -83,6 +83,9 @@ def test_two_equal_reports_tell_no_variance():
     square = Scores(np.array([1.5, 1.5]), 0.0, 9.0)
     found = variance(number, square, everyone, 0.95, "")
     assert found.high - found.low > 9
+    # Fifty equal ones may all lack a rare large score, of which t^2 would be seen.
+    many = variance(scores(np.ones(50), 3), Scores(np.ones(50), 0.0, 9.0), Scores(np.ones(50), 1.0, 1.0), 0.95, "")
+    assert (many.high - many.values)[0] > 1.7
 
 
 @pytest.mark.parametrize("weights", [np.full(40, -1), 2 * HALF - 1, np.where(np.arange(40) < 25, -1, 1)])
