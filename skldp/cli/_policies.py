@@ -403,12 +403,7 @@ def collect(
         usual = [(field, one) for field in fields for one, _ in collector._usual_estimates(field, level, form)]
         named = [(one.labels if isinstance(field, NumbersField) else field.names, one) for field, one in usual]
     else:
-        named = [
-            ((name,), statistic(name, consistent=form, by=by, where=chosen, level=level))
-            for name, column in declared_columns(collector.policy.fields).items()
-            if name not in (by, *chosen)
-            for statistic in [collector.frequencies if isinstance(column, CategoryColumn) else collector.mean]
-        ]
+        named = _in_groups(collector, by, chosen, consistent=form, level=level)
     # A terminal may refuse to print; files are written first.
     if report is not None:
         report.write_text(collector.page(), encoding="utf-8")
@@ -421,6 +416,25 @@ def collect(
         typer.echo(f"\n{_PROJECTED}")
     for path in filter(None, (report, csv_path)):
         typer.echo(printable(f"Wrote {path}."))
+
+
+def _in_groups(
+    collector: Collector, by: str | None, where: Mapping[str, Any], **how: Any
+) -> list[tuple[tuple[str, ...], SurveyEstimate]]:
+    """Estimate means and shares of the other columns; those asked of other people are told on stderr."""
+    named, refused = list[tuple[tuple[str, ...], SurveyEstimate]](), dict[str, ValueError]()
+    for name, column in declared_columns(collector.policy.fields).items():
+        statistic: Any = collector.frequencies if isinstance(column, CategoryColumn) else collector.mean
+        try:
+            if name not in (by, *where):
+                named.append(((name,), statistic(name, by=by, where=where, **how)))
+        except ValueError as error:
+            refused[name] = error
+    if refused and not named:
+        raise next(iter(refused.values()))
+    for name, why in refused.items():
+        typer.echo(printable(f"skldp: no estimate of {name}: {why}"), err=True)
+    return named
 
 
 def _write_estimates(path: Path, named: list[tuple[tuple[str, ...], SurveyEstimate]], by: str, where: str) -> None:

@@ -617,6 +617,19 @@ def test_columns_in_no_pair_are_asked_alone(run, tmp_path):
     planned = run("policy", "plan", "some.json", "--people", 3000)[1]
     for what in ("table of a,b & c", "mean of age", "median of age", "histogram of age", "mean of c"):
         assert what in planned
+    # Groups are of the columns that were asked together; the others are told.
+    rows = ["x,4,u,50", "y,2,v,20"] * 100
+    (tmp_path / "some.csv").write_text("\n".join(['"a,b",c,"b,c",age', *rows]) + "\n")
+    assert run("release", "some.json", "some.csv", "-o", "some.arrow")[0] == 0
+    code, said, told = run("collect", "some.json", "some.arrow", "--by", "a,b")
+    assert code == 0
+    assert "mean of c by a,b" in said
+    assert "by a,b" in said
+    assert {line.split(":")[1] for line in told.splitlines()} == {" no estimate of b,c", " no estimate of age"}
+    assert run("collect", "some.json", "some.arrow", "--by", "age")[0] == 2
+    code, said, _ = run("collect", "some.json", "some.arrow")
+    assert code == 0
+    assert "quantiles of age" in said
     for wrong in ("a,b", "age", "age,", "age,age,c", "all,all", "pay,age"):
         code, said, problem = run(*new, "--pairs", wrong)
         assert (code, said) == (2, "")
