@@ -240,7 +240,7 @@ def is_missing(value: Any) -> bool:
 
 def seems(cell: Any) -> str:
     """Return a sentence on how an unread text is written, and the option that reads it; empty for others."""
-    text = str.strip(cell).casefold() if isinstance(cell, str) else ""
+    text = str.strip(cell).casefold() if issubclass(type(cell), str) else ""
     if text in _MARKS_OF_MISSING:
         return " It looks like a missing cell: only empty ones are, and the texts of --missing, such as --missing NA."
     if _COMMA.fullmatch(text):

@@ -74,8 +74,13 @@ def new(
         str, typer.Option(help="Number of columns that each person is asked, chosen at random, or 'auto' or 'all'.")
     ] = "all",
     pairs: Annotated[
-        bool, typer.Option("--pairs", help="Ask each person one pair of columns, at all of epsilon, for tables.")
-    ] = False,
+        list[str] | None,
+        typer.Option(
+            help="Pair of columns for a table: age,city, or all. Repeatable. Each person is asked one pair, or one "
+            "column that is in none, at all of epsilon."
+        ),
+    ] = None,
+    points: Annotated[int, typer.Option(help="Number of points that numbers of pairs are rounded to.")] = 2,
     unit: Annotated[
         list[str] | None, typer.Option(help="Unit of a number, for display: age=years. May be given several times.")
     ] = None,
@@ -109,7 +114,9 @@ def new(
     except ValueError as error:
         # A message of scikit-learn about public parameters and a made-up row.
         raise ValueError(str(error)) from None
-    made = Policy.from_estimator(table, purpose=purpose, units=units, expires=expires, joint="all" if pairs else None)
+    joint: Any = "all" if pairs == ["all"] else [_names_of(one, list(table.feature_names_in_)) for one in pairs or []]
+    asked: dict[str, Any] = {"units": units, "expires": expires, "joint": joint or None, "n_knots": points}
+    made = Policy.from_estimator(table, purpose=purpose, **asked)
     made = made.permanent() if permanent else made
     made.save(output)
     typer.echo(printable(f"Wrote {output}: epsilon {made.epsilon:.6g} a record, sha256 {made.sha256}."))
@@ -197,6 +204,15 @@ def _pair(text: str) -> tuple[str, str]:
     return name, unit
 
 
+def _names_of(text: str, columns: list[str]) -> tuple[str, str]:
+    """Return the two columns of a pair, whose names may have commas."""
+    places = [i for i, letter in enumerate(text) if letter == ","]
+    found = [(text[:i], text[i + 1 :]) for i in places if {text[:i], text[i + 1 :]} <= set(columns)]
+    if len(found) != 1:
+        raise typer.BadParameter(f"A pair must be two columns of the schema, such as age,city; got {text!r}.")
+    return found[0]
+
+
 def _width(text: str) -> tuple[str, float]:
     name, _, width = text.rpartition("=")
     try:
@@ -263,8 +279,8 @@ def _bounds(column: NumberColumn) -> str:
     return f"{low} to {high}{unit}; missing ones count as {missing}"
 
 
-_PROJECTED = """Projected shares are at least 0 and sum to 1, so they are biased: an estimate of 0 does not mean that
-nobody gave this answer. Means are unbiased."""
+_PROJECTED = """Projected shares are at least 0 and sum to 1, and means are within their bounds, so they are biased: an
+estimate of 0 does not mean that nobody gave this answer. Unbiased estimates: --raw."""
 # A single report has no standard error.
 _LEAST_REPORTS = 2
 
@@ -353,6 +369,9 @@ def collect(
         typer.Option(help="Filter by a field: city=Bonn, city=missing, or age=20,30 from 20 and below 30. Repeatable."),
     ] = None,
     level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="Unbiased estimates: shares may be negative, means beyond their bounds.")
+    ] = False,
 ) -> None:
     """Collect reports of a policy, each once, and print estimates with confidence intervals.
 
@@ -372,17 +391,13 @@ def collect(
     counts = ", ".join(f"{number:,} {name}" for name, number in collector.counts._asdict().items())
     if collector.n_reports < _LEAST_REPORTS:
         raise ValueError(f"Estimates need at least {_LEAST_REPORTS} reports of this policy; got reports {counts}.")
+    form: Any = None if raw else "project"
     if by is None and not chosen:
         fields = collector.policy.fields
-        usual = [(field, one) for field in fields for one, _ in collector._usual_estimates(field, level)]
+        usual = [(field, one) for field in fields for one, _ in collector._usual_estimates(field, level, form)]
         named = [(one.labels if isinstance(field, NumbersField) else field.names, one) for field, one in usual]
     else:
-        named = [
-            ((name,), statistic(name, by=by, where=chosen, level=level))
-            for name, column in declared_columns(collector.policy.fields).items()
-            if name not in (by, *chosen)
-            for statistic in [collector.frequencies if isinstance(column, CategoryColumn) else collector.mean]
-        ]
+        named = _in_groups(collector, by, chosen, consistent=form, level=level)
     # A terminal may refuse to print; files are written first.
     if report is not None:
         report.write_text(collector.page(), encoding="utf-8")
@@ -395,6 +410,25 @@ def collect(
         typer.echo(f"\n{_PROJECTED}")
     for path in filter(None, (report, csv_path)):
         typer.echo(printable(f"Wrote {path}."))
+
+
+def _in_groups(
+    collector: Collector, by: str | None, where: Mapping[str, Any], **how: Any
+) -> list[tuple[tuple[str, ...], SurveyEstimate]]:
+    """Estimate means and shares of the other columns; those asked of other people are told on stderr."""
+    named, refused = list[tuple[tuple[str, ...], SurveyEstimate]](), dict[str, ValueError]()
+    for name, column in declared_columns(collector.policy.fields).items():
+        statistic: Any = collector.frequencies if isinstance(column, CategoryColumn) else collector.mean
+        try:
+            if name not in (by, *where):
+                named.append(((name,), statistic(name, by=by, where=where, **how)))
+        except ValueError as error:
+            refused[name] = error
+    if refused and not named:
+        raise next(iter(refused.values()))
+    for name, why in refused.items():
+        typer.echo(printable(f"skldp: no estimate of {name}: {why}"), err=True)
+    return named
 
 
 def _write_estimates(path: Path, named: list[tuple[tuple[str, ...], SurveyEstimate]], by: str, where: str) -> None:

@@ -172,9 +172,9 @@ class Policy:
         expires : str, default=None
             As in the class.
         joint : "all" or list of pairs of columns, default=None
-            Pairs of which each person is asked one, chosen at random, at the whole epsilon: for tables, and for means
-            and shares within another column. Of a TablePrivatizer or CategoricalPrivatizer alone; mechanisms and shares
-            are then chosen anew.
+            Pairs for tables, and for means and shares within another column. A column in no pair is a question of its
+            own, by the mechanism of the estimator. Each person is asked one pair or column, chosen at random, at the
+            whole epsilon. Of a TablePrivatizer or CategoricalPrivatizer alone; mechanisms of pairs are chosen anew.
         n_knots : int, default=2
             Number of points that numbers of pairs are rounded to at random.
 
@@ -202,8 +202,8 @@ class Policy:
         conversion = _conversion()
         fields, n_sampled = conversion.exported(estimator, dict(units or {}))
         if joint is not None:
-            pairs = conversion.paired(estimator, fields, joint, n_knots)
-            return cls(purpose, pairs, expires, n_sampled=None if len(pairs) == 1 else 1)
+            fields = conversion.paired(estimator, fields, joint, n_knots)
+            n_sampled = None if len(fields) == 1 else 1
         return cls(purpose, fields, expires, n_sampled=n_sampled)
 
     @classmethod
@@ -304,9 +304,10 @@ class Policy:
         Returns
         -------
         SurveyPrecision
-            Table with `estimates`: means of numbers and shares of categories, overall or in an average group, and
-            tables of pairs. Each has `what`, `n` (expected number of people asked), `standard_error` and `half_width`
-            of the interval, in the unit of the number or as a share; it is infinite if the group may be empty.
+            Table with `estimates`: means of numbers and shares of categories, overall or in an average group, tables
+            of pairs, and the default histogram and the median of a number whose law gives these. Each has `what`, `n`
+            (expected number of people asked), `standard_error` and `half_width` of the interval, in the unit of the
+            number or as a share; it is infinite if the group may be empty.
 
         Raises
         ------

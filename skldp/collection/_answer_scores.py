@@ -284,13 +284,15 @@ def lattice_of(law: UnitLaw, what: str) -> tuple[LatticeLaw, float]:
     return lattice, law.lattice_count / TWO_64 if isinstance(law, MixtureLaw) else 1.0
 
 
-def number_parts(law: UnitLaw, knots: Floats, *, spread: bool = False) -> CellScores:
-    """Return the scores of the shares at knots, if all numbers are knots, or of the bins around them.
+def number_response(
+    law: UnitLaw, knots: Floats, *, spread: bool = False
+) -> tuple[Floats, Callable[[Answers], npt.NDArray[np.int64]]]:
+    """Return the response to knots, if all numbers are knots, or to the bins around them, and the cells of answers.
 
     Shapes: knots (n_knots,).
     """
     if isinstance(law, TwoAnswersLaw | ThreeAnswersLaw) and len(knots) <= law.n_answers:
-        return CellScores(_few_response(law, knots), _as_cells)
+        return _few_response(law, knots), _as_cells
     lattice, share = lattice_of(law, "Distributions")
     starts, response = lattice_response(lattice, knots, spread=spread)
     n_groups = response.shape[1]
@@ -301,7 +303,7 @@ def number_parts(law: UnitLaw, knots: Floats, *, spread: bool = False) -> CellSc
         found = np.searchsorted(starts, answers.astype(np.int64), side="right") - 1
         return np.where(answers < lattice.n_cells, found, n_groups + answers.astype(np.int64) - lattice.n_cells)
 
-    return CellScores(response, cells)
+    return response, cells
 
 
 def _of_bits(n_codes: int, p: float, q: float) -> SupportScores:

@@ -358,7 +358,7 @@ def test_reports_are_collected_from_several_files(fixed_noise, run, policy, tmp_
     assert {row["reports"] for row in rows.values()} == {"7"}
     assert {row["missing"] for (_, field, _), row in rows.items() if field == "age"} == {"missing age counts as 50"}
     assert "95% intervals, missing age counts as 50\n" in said
-    assert "so they are biased: an estimate of 0 does not mean that\nnobody gave this answer." in said
+    assert "so they are biased: an\nestimate of 0 does not mean that nobody gave this answer." in said
     for name in ("somebody", "another"):
         assert name not in said
 
@@ -371,7 +371,14 @@ def test_groups_filters_and_a_level_are_options(fixed_noise, run, policy, tmp_pa
     assert (code, wrong) == (0, "")
     with (tmp_path / "rows.csv").open(newline="", encoding="utf-8") as file:
         rows = {(row["statistic"], row["field"], row["value"], row["group"]): row for row in csv.DictReader(file)}
-    assert {("mean", "age", "", "True"), ("shares", "city", "Ulm", "False")} <= set(rows)
+    assert {("mean", "age", "", "True"), ("projected shares", "city", "Ulm", "False")} <= set(rows)
+    shown = [float(row["estimate"]) for row in rows.values() if row["field"] == "city"]
+    assert all(0 <= one <= 1 for one in shown if one == one)
+    assert run(*grouped, "--where", "plan=3", "--raw", "--csv", "raw.csv")[0] == 0
+    with (tmp_path / "raw.csv").open(newline="", encoding="utf-8") as file:
+        raw = [float(row["estimate"]) for row in csv.DictReader(file) if row["statistic"] == "shares"]
+    assert len(raw) == len(shown)
+    assert raw != shown
     assert {(row["by"], row["where"]) for row in rows.values()} == {("member", "plan=3")}
     code, said, wrong = run(*grouped)
     assert (code, wrong) == (0, "")
@@ -576,7 +583,7 @@ def test_a_plan_says_what_a_survey_will_be_worth(run, policy):
 
 def test_a_policy_of_pairs_is_made_shown_planned_and_collected(run, tmp_path):
     (tmp_path / "schema.json").write_text(json.dumps(SCHEMA))
-    made = run("policy", "new", "schema.json", "--purpose", "x", "--pairs", "--epsilon", 2, "-o", "pairs.json")
+    made = run("policy", "new", "schema.json", "--purpose", "x", "--pairs", "all", "--epsilon", 2, "-o", "pairs.json")
     assert made[0] == 0
     policy = Policy.load(tmp_path / "pairs.json")
     assert (len(policy.fields), policy.n_sampled) == (10, 1)
@@ -594,6 +601,39 @@ def test_a_policy_of_pairs_is_made_shown_planned_and_collected(run, tmp_path):
     # Numbers are rounded to both ends: a share of 0 would look like that of people aged 0.
     assert re.search(r"^rounded to 100: rounded to 2020-01-01 ", said, re.MULTILINE)
     assert re.search(r"^rounded to 0: Ulm ", said, re.MULTILINE)
+
+
+def test_columns_in_no_pair_are_asked_alone(run, tmp_path):
+    c, age = ({"type": "interval", "low": 0, "high": high} for high in (9, 100))
+    schema = {"a,b": ["x", "y"], "c": c, "b,c": ["u", "v"], "age": age}
+    (tmp_path / "schema.json").write_text(json.dumps(schema))
+    new = ("policy", "new", "schema.json", "--purpose", "x", "--mechanism", "square_wave", "-o", "some.json")
+    code, _, _ = run(*new, "--pairs", "a,b,c", "--pairs", "b,c,c", "--points", 5)
+    assert code == 0
+    policy = Policy.load(tmp_path / "some.json")
+    assert [field.names for field in policy.fields] == [("a,b", "c"), ("b,c", "c"), ("age",)]
+    assert policy.fields[0].n_knots == 5
+    assert policy.n_sampled == 1
+    planned = run("policy", "plan", "some.json", "--people", 3000)[1]
+    for what in ("table of a,b & c", "mean of age", "median of age", "histogram of age", "mean of c"):
+        assert what in planned
+    # Groups are of the columns that were asked together; the others are told.
+    rows = ["x,4,u,50", "y,2,v,20"] * 100
+    (tmp_path / "some.csv").write_text("\n".join(['"a,b",c,"b,c",age', *rows]) + "\n")
+    assert run("release", "some.json", "some.csv", "-o", "some.arrow")[0] == 0
+    code, said, told = run("collect", "some.json", "some.arrow", "--by", "a,b")
+    assert code == 0
+    assert "mean of c by a,b" in said
+    assert "by a,b" in said
+    assert {line.split(":")[1] for line in told.splitlines()} == {" no estimate of b,c", " no estimate of age"}
+    assert run("collect", "some.json", "some.arrow", "--by", "age")[0] == 2
+    code, said, _ = run("collect", "some.json", "some.arrow")
+    assert code == 0
+    assert "quantiles of age" in said
+    for wrong in ("a,b", "age", "age,", "age,age,c", "all,all", "pay,age"):
+        code, said, problem = run(*new, "--pairs", wrong)
+        assert (code, said) == (2, "")
+        assert "A pair must be two columns of the schema" in problem
 
 
 @pytest.mark.parametrize(("sampled", "n_sampled"), [("auto", 2), ("1", 1), ("all", None)])

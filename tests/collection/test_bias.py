@@ -9,7 +9,7 @@ from scipy.stats import beta, norm
 
 from skldp.client import NumberField
 from skldp.collection._answer_scores import code_scores, numbers, squares
-from skldp.collection._survey_estimates import quantile_estimate
+from skldp.collection._survey_estimates import quantile_estimate, quotients
 from skldp.collection._survey_fields import bins_of, distribution_of
 from skldp.laws._integers import LAWS, CodeLaw, GroupLaw, UnitLaw
 from skldp.laws._numbers import LatticeLaw, MixtureLaw, SampledLaw
@@ -287,8 +287,9 @@ def test_quantiles_converge(name, epsilon):
     field = NumberField("x", 0.0, 1.0, SquareWave(epsilon, BITS).integer_law)
     levels, x = (0.45, 0.9), 2 * NUMBERS[name] - 1
     counts = np.diff(np.rint(100_000 * np.cumsum(lattice_chances(field.law, x))), prepend=0).astype(int)
-    found, errors, low, high = distribution_of(field, np.repeat(answers_of(field.law), counts))
-    made = quantile_estimate(found, errors, levels, (low, high), 0.95, "")
+    found, sums, low, high = distribution_of(field, np.repeat(answers_of(field.law), counts))
+    upto = quotients(sums, found.n, 0.95, "", [""] * len(sums.a))
+    made = quantile_estimate(found, upto, levels, (low, high), "")
     truth = np.quantile(NUMBERS[name], levels, method="inverted_cdf")
     assert (np.abs(made.values - truth) <= np.diff(found.edges).max()).all()
     assert np.diff(found.edges).max() < 0.01
