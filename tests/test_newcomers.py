@@ -321,7 +321,7 @@ def test_whatever_is_advised_for_an_array_takes_it(task):
         (lambda: skldp.NumericPrivatizer(mechanism="xyz").fit([[0.0]]), "'three_outputs'. Got 'xyz'"),
         (
             lambda: skldp.PrivateLinearRegression(1e-12).fit([[0.0]], [0.0]),
-            "`epsilon` must be a number from 1e-06 to 1e+06; got 1e-12.",
+            "`epsilon` must be a number from 1e-06 to 1e+06 in a task; got 1e-12.",
         ),
         (lambda: skldp.PrivateMoments(1e-12).fit([[0.0]]), "`epsilon` must be a number from 1e-06"),
     ],

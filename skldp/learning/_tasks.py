@@ -145,7 +145,7 @@ class Task:
             object.__setattr__(self, name, _numbers(name, [getattr(self, name)])[0])
         if not LEAST_EPSILON <= self.epsilon <= _LARGEST_EPSILON:
             limits = f"a number from {LEAST_EPSILON} to {_LARGEST_EPSILON:.0e}"
-            raise ValueError(f"`epsilon` of a task must be {limits}; got {self.epsilon!r}.")
+            raise ValueError(f"`epsilon` must be {limits} in a task; got {self.epsilon!r}.")
         width = len(self.low)
         if (
             width < 2
