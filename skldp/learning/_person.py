@@ -12,7 +12,6 @@ from skldp._arrays import Floats, as_numbers
 from skldp._checks import check_epsilon, is_number
 from skldp.exceptions import BudgetExhaustedError
 from skldp.learning._protocol import Protocol
-from skldp.learning._reports import Report
 from skldp.learning._tasks import Task
 from skldp.mechanisms._noise import Noise, noise_from
 
@@ -102,10 +101,6 @@ def simulate(protocol: Protocol, X: Floats, y: Floats, noise: Noise, *, n_thread
     while task is not None:
         cohort = order[asked : asked + protocol.n_wanted]
         asked += len(cohort)
-        reports = []
-        if len(cohort):
-            # Pass documents, the only data that a collector and its clients exchange.
-            read = Task.from_json(task.to_json())
-            report = read.release(X, y, of_releases, rows=cohort, n_threads=n_threads)
-            reports.append(Report.from_json(report.to_json()))
-        task = protocol.next(reports)
+        # The documents that a collector and its clients exchange give the same result.
+        report = task.release(X, y, of_releases, rows=cohort, n_threads=n_threads) if len(cohort) else None
+        task = protocol._advance(task, report)

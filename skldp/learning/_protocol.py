@@ -163,7 +163,7 @@ class Protocol(ABC):
         number of people shows. Raises ValueError if a report is of another task, there are more people than were asked,
         or all is done; nothing changes then.
         """
-        task, (name, n_wanted) = self.task, self._open
+        task, n_wanted = self.task, self.n_wanted
         if task is None:
             raise ValueError("All tasks were answered. Got reports of one more instead.")
         several = [reports] if isinstance(reports, Report) else list(reports or [])
@@ -174,7 +174,11 @@ class Protocol(ABC):
             raise ValueError(
                 f"Reports must be of the {n_wanted:,} people who were to be asked. Got {total.n_people:,} instead."
             )
-        before = dict(self._state)
+        return self._advance(task, total)
+
+    def _advance(self, task: Task, total: Report | None) -> Task | None:
+        """Update the state by the answers to the open task, and return the next one."""
+        name, before = self._open[0], dict(self._state)
         try:
             if total is not None:
                 self.steps[name].update(self, task, total)

@@ -5,14 +5,13 @@ import hashlib
 import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
-from functools import cached_property, lru_cache, reduce
-from operator import add
+from functools import cached_property, lru_cache
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from skldp._arrays import Floats, as_numbers, kind_of
+from skldp._arrays import Floats, Ints, as_numbers, kind_of
 from skldp._checks import check_integer, is_number
 from skldp._documents import canonical_text, read_document
 from skldp.domains._domain import Box
@@ -262,20 +261,23 @@ class Task:
         step = max(1, _CELLS // max(self._n_numbers, len(self.low)))
         parts = [slice(start, start + step) for start in range(0, n, step)]
 
-        def run(part: slice, stream: Noise) -> Floats:
-            chosen = part if rows is None else rows[part]
-            answers = self.answers(features[chosen], target[chosen], stream)
-            # Doubles hold these integers exactly.
-            return np.asarray(np.rint(answers.sum(axis=0) / self._integers[0]))
+        def total(some: list[tuple[slice, Noise]]) -> Ints:
+            sums = np.zeros(self.n_outputs, dtype=np.int64)
+            for part, stream in some:
+                chosen = part if rows is None else rows[part]
+                answers = self.answers(features[chosen], target[chosen], stream)
+                # Integers below 2^27: doubles hold the sum of a block exactly, 64 bits that of 2^36 people.
+                sums += np.rint(answers.sum(axis=0) / self._integers[0]).astype(np.int64)
+            return sums
 
-        if n_threads <= 1 or len(parts) == 1:
-            sums = list(map(run, parts, noise.split(parts)))
+        work = list(zip(parts, noise.split(parts), strict=True))
+        n_threads = min(n_threads, len(parts))
+        if n_threads <= 1:
+            sums = total(work)
         else:
             with ThreadPoolExecutor(n_threads) as pool:
-                sums = list(pool.map(run, parts, noise.split(parts)))
-        # Python integers: sums of blocks may exceed the range of doubles.
-        totals = reduce(lambda left, right: map(add, left, right), (map(int, block.tolist()) for block in sums))
-        return Report(self.hash, n, tuple(totals))
+                sums = np.sum(list(pool.map(total, (work[i::n_threads] for i in range(n_threads)))), axis=0)
+        return Report(self.hash, n, tuple(sums.tolist()))
 
     def answers(self, X: Floats, y: Floats, noise: Noise) -> Floats:
         """Release the answers of some people without summing them, for audits.
@@ -382,9 +384,9 @@ class Task:
     def _array(self) -> Floats:
         return np.array(self.matrix)
 
-    @cached_property
+    @property
     def _box(self) -> Box:
-        return Box(self.low, self.high)
+        return _box(self.low, self.high)
 
     def _vectors(self, inside: Floats) -> Floats:
         """Encode records in units of the radius."""
@@ -400,6 +402,12 @@ class Task:
             if self.form == "gradient":
                 u = u[:, :-1] * u[:, -1:]
             return np.asarray(u / self.radius)
+
+
+@lru_cache(maxsize=16)
+def _box(low: tuple[float, ...], high: tuple[float, ...]) -> Box:
+    # All tasks of a protocol have the same bounds.
+    return Box(low, high)
 
 
 @lru_cache(maxsize=64)
