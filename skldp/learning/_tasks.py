@@ -245,9 +245,9 @@ class Task:
     ) -> Report:
         """Release the answers of some people, and sum them.
 
-        Shapes: X (n, n_features), y (n,), rows (n_chosen,), the positions of the people; None for all. The report does
-        not depend on `n_threads`. Raises ValueError if a number is NaN or infinite, a shape is wrong, a person is there
-        twice, or there is none.
+        Shapes: X (n, n_features), y (n,), rows (n_chosen,), the positions of the people; None for all. The report has
+        one random id, and does not depend on `n_threads`. Raises ValueError if a number is NaN or infinite, a shape is
+        wrong, a person is there twice, or there is none.
         """
         features, target = as_numbers(X, "X"), as_numbers(y, "y")
         shape = (len(target) if target.ndim else -1, len(self.low) - 1)
@@ -277,7 +277,7 @@ class Task:
         else:
             with ThreadPoolExecutor(n_threads) as pool:
                 sums = np.sum(list(pool.map(total, (work[i::n_threads] for i in range(n_threads)))), axis=0)
-        return Report(self.hash, n, tuple(sums.tolist()))
+        return Report(self.hash, n, tuple(sums.tolist()), (noise.words(2).tobytes().hex(),))
 
     def answers(self, X: Floats, y: Floats, noise: Noise) -> Floats:
         """Release the answers of some people without summing them, for audits.
