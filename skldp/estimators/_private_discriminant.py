@@ -36,6 +36,9 @@ class PrivateDiscriminant(PrivateLinearClassifier):
     public : array-like of shape (n_public, n_features), default=None
         Public vectors of the same kind without classes, at least 10, independent of the people in X. They provide the
         covariance of rows, and are assigned to classes by the model (self-training).
+    n_people : int, default=None
+        Number of people to plan for in :meth:`partial_fit`, about as many as will come. None plans for those of the
+        first call, or for ten times the number needed if that is more.
     seed : None, int, Generator or RandomState, default=None
         None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
     n_jobs : int, default=None
@@ -113,6 +116,7 @@ class PrivateDiscriminant(PrivateLinearClassifier):
         radius: float | None = None,
         classes: Any = None,
         public: Any = None,
+        n_people: int | None = None,
         seed: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -121,6 +125,7 @@ class PrivateDiscriminant(PrivateLinearClassifier):
         self.radius = radius
         self.classes = classes
         self.public = public
+        self.n_people = n_people
         self.seed = seed
         self.n_jobs = n_jobs
 

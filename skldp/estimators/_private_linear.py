@@ -57,6 +57,9 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
     inference : bool, default=False
         If True, people report for :meth:`confidence_intervals` and :meth:`summary`. `protocol` counts only if they are
         too few for these.
+    n_people : int, default=None
+        Number of people to plan for in :meth:`partial_fit`, about as many as will come. None plans for those of the
+        first call, or for ten times the number needed if that is more.
     seed : None, int, Generator or RandomState, default=None
         None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
     n_jobs : int, default=None
@@ -134,6 +137,7 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
         target_bounds: Any = (-1, 1),
         protocol: Literal["rounds", "once"] = "rounds",
         inference: bool = False,
+        n_people: int | None = None,
         seed: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -142,6 +146,7 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
         self.target_bounds = target_bounds
         self.protocol = protocol
         self.inference = inference
+        self.n_people = n_people
         self.seed = seed
         self.n_jobs = n_jobs
 
@@ -232,7 +237,7 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
         self.coef_, self.intercept_ = self.protocol_.coefficients, self.protocol_.intercept
         refusal = getattr(self.protocol_, "refusal", "")
         if refusal:
-            warnings.warn(f"Coefficients have no intervals. {refusal}", TooFewPeopleWarning, stacklevel=4)
+            warnings.warn(f"Coefficients have no intervals. {refusal}", TooFewPeopleWarning, stacklevel=5)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -69,7 +69,7 @@ class PrivateLinearClassifier(LinearScores, ProtocolEstimator):
     @fit_context(prefer_skip_nested_validation=True)
     @unqualified
     def partial_fit(self, X: npt.ArrayLike, y: npt.ArrayLike, classes: npt.ArrayLike | None = None) -> Self:
-        """Collect reports of more people for the open task. Each person may report once.
+        """Collect reports of more people for the open tasks. Each person may report once.
 
         Shapes: X (n_samples, n_features), y (n_samples,), classes (n_classes,): the declared classes, for a first call
         where the parameter `classes` is None; ValueError if they contradict it or an earlier call.
@@ -80,12 +80,12 @@ class PrivateLinearClassifier(LinearScores, ProtocolEstimator):
             given, known = (declared_values(one, "classes") for one in (classes, known))
             if not np.array_equal(given, known):
                 raise ValueError("classes must be those of the parameter or of the first call. Got others instead.")
-        return self._fit(X, y, classes) if is_first else self._fit_more(X, y)
+        return self._fit(X, y, classes, is_stream=True) if is_first else self._fit_more(X, y)
 
-    def _fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+    def _fit(self, X: Any, y: Any, classes: Any = None, *, is_stream: bool = False) -> Self:
         self._declared = classes if self.classes is None else self.classes
         self._learnt = "the classes" if self._declared is None else ""
-        return super()._fit(X, y)
+        return super()._fit(X, y, is_stream=is_stream)
 
     def _records(self, X: Any, y: Any, *, reset: bool) -> tuple[Floats, Floats]:
         rows = validate_finite(self, X, reset=reset, dtype=np.float64)
@@ -138,6 +138,9 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         ``"rounds"`` collects gradients at the current model from small cohorts in turn, and is the most accurate.
         ``"once"`` estimates the scale and a first model from some cohorts, and collects gradients at that model from
         all others by one task, which :meth:`partial_fit` continues with more people at any time.
+    n_people : int, default=None
+        Number of people to plan for in :meth:`partial_fit`, about as many as will come. None plans for those of the
+        first call, or for ten times the number needed if that is more.
     seed : None, int, Generator or RandomState, default=None
         None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
     n_jobs : int, default=None
@@ -206,6 +209,7 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         bounds: Any = (-1, 1),
         classes: Any = None,
         protocol: Literal["rounds", "once"] = "rounds",
+        n_people: int | None = None,
         seed: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -213,6 +217,7 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         self.bounds = bounds
         self.classes = classes
         self.protocol = protocol
+        self.n_people = n_people
         self.seed = seed
         self.n_jobs = n_jobs
 

@@ -89,18 +89,26 @@ class Person:
 
 
 def simulate(protocol: Protocol, X: Floats, y: Floats, noise: Noise, *, n_threads: int = 1) -> None:
-    """Assign people to random cohorts and run all tasks of a protocol.
+    """Let people answer the open tasks in a random order, each until it has its people, and then the last one.
 
-    Shapes: `X` (n, n_features); `y` (n,).
+    A task without all of its people waits for more of them; the one that stays open needs one. Shapes: `X` (n,
+    n_features); `y` (n,). Raises ValueError if no task is left for somebody.
     """
-    if len(y) != protocol.n_people:
-        raise ValueError(f"There must be {protocol.n_people} rows. Got {len(y)} instead.")
     of_cohorts, of_releases = noise.spawn(2)
     order, asked = of_cohorts.permutation(len(y)), 0
-    task: Task | None = protocol.first()
+    task: Task | None = protocol.task
     while task is not None:
-        cohort = order[asked : asked + protocol.n_wanted]
+        wanted = protocol.n_wanted
+        cohort = order[asked : asked + wanted]
         asked += len(cohort)
         # The documents that a collector and its clients exchange give the same result.
         report = task.release(X, y, of_releases, rows=cohort, n_threads=n_threads) if len(cohort) else None
-        task = protocol._advance(task, report)
+        if len(cohort) < wanted and not (report and protocol.is_last):
+            protocol.add([report] if report else [])
+            return
+        task = protocol._advance(task, protocol._collected(task, report))
+    if asked < len(y):
+        task = protocol.frozen_task
+        if task is None:
+            raise ValueError("A task must be left for everybody. Got more people than the protocol was planned for.")
+        protocol.add(task.release(X, y, of_releases, rows=order[asked:], n_threads=n_threads))

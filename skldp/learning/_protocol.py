@@ -160,6 +160,19 @@ class Protocol(ABC):
         """Number of people whose answers the open task still waits for; 0 at the end."""
         return self._open[1] - sum(report.n_people for report in self._held)
 
+    @property
+    def is_last(self) -> bool:
+        """True if the open task is the one that stays open at the end."""
+        return self._open[0] == self._stays_open and self._state["step"] == len(self._steps) - 1
+
+    @property
+    def n_missing(self) -> int:
+        """Number of people who answer before anything is learnt from the question that stays open at the end."""
+        names = [name for name, _ in self._steps]
+        end = min(names.index(self._stays_open) + 1, len(names) - 1) if self._stays_open in names else 0
+        missing = sum(people for _, people in self._steps[self._state["step"] : end])
+        return max(0, missing - self._open[1] + self.n_wanted)
+
     def next(self, reports: Report | Iterable[Report] | None = None) -> Task | None:
         """Close the open task with more answers, in any order, and return the next task, or None when all is done.
 
@@ -225,7 +238,7 @@ class Protocol(ABC):
         try:
             if total is not None:
                 self.steps[name].update(self, task, total)
-                if name == self._stays_open and name not in dict(self._steps[self._state["step"] + 1 :]):
+                if self.is_last:
                     answers = before["answers"] | {"held": None}
                     self._state["last"] = {
                         "task": task.to_json(),

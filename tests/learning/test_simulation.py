@@ -61,7 +61,7 @@ def test_a_fit_by_arrays_is_the_one_by_documents_to_the_bit(name, n):
 def test_the_memory_of_a_sum_is_that_of_a_block(n_threads, monkeypatch):
     """The fault: every block's sum was kept, 2.8 GB for 76 MB of rows."""
     monkeypatch.setattr("skldp.learning._tasks._CELLS", 1)
-    d, n = 60, 2_000
+    d, n = 60, 800
     task = Task(4.0, (-1.0,) * d, (1.0,) * d, "products", np.eye(d + 1), "vector", float(d))
     X, y, noise = np.zeros((n, d - 1)), np.zeros(n), Noise(bytes(32), secure=False)
     task.release(X[:100], y[:100], noise)
@@ -71,8 +71,8 @@ def test_the_memory_of_a_sum_is_that_of_a_block(n_threads, monkeypatch):
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    # A block has 1,891 sums; those of all 2,000 blocks would take 30 MB.
-    assert peak < 6e6
+    # A block has 1,891 sums; those of all 800 blocks would take 12 MB.
+    assert peak < 4e6
 
 
 def test_a_thread_with_a_small_stack_sums_many_blocks(monkeypatch):
