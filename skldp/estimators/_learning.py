@@ -3,7 +3,7 @@
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -28,11 +28,14 @@ from skldp.estimators._validation import (
 from skldp.exceptions import TooFewPeopleWarning
 from skldp.learning._person import simulate
 from skldp.learning._protocol import Protocol
+from skldp.learning._score import ScoreEstimate, score_estimate, score_tasks
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise, noise_from
 
 # People for whom a stream plans if their number is not declared, in units of those whom a model needs.
 _TIMES_NEEDED = 10
+# Constraint of the estimators whose score is estimated.
+SCORE_SHARE: dict = {"score_share": [NumberRange(Real, 0, 0.5, closed="both")]}
 
 
 def unqualified(method: Any) -> Any:
@@ -60,6 +63,7 @@ class ProtocolEstimator(GuaranteeMixin, BaseEstimator, ABC):
     seed: Any
     n_jobs: int | None
     protocol_: Any
+    score_estimate_: ScoreEstimate | None
     _parameter_constraints: dict = {
         "epsilon": EPSILON,
         "bounds": BOUNDS_BY_COLUMN,
@@ -105,7 +109,10 @@ class ProtocolEstimator(GuaranteeMixin, BaseEstimator, ABC):
         check_epsilon(self.epsilon)
         rows, target = self._records(X, y, reset=True)
         # Declared bounds at fit: predictions are clipped to these, whatever `set_params` changes later.
-        protocol = self._planned(len(rows)) if is_stream else self._protocol(len(rows))
+        share = 0.0 if is_stream else getattr(self, "score_share", 0.0)
+        protocol = self._planned(len(rows)) if is_stream else self._protocol(max(1, int((1 - share) * len(rows))))
+        if share and not protocol.is_enough:
+            protocol = self._protocol(len(rows))
         self._box, self._n_calls = self._domain(), 0
         if not protocol.is_enough:
             warnings.warn(
@@ -115,7 +122,8 @@ class ProtocolEstimator(GuaranteeMixin, BaseEstimator, ABC):
                 TooFewPeopleWarning,
                 stacklevel=3,
             )
-        return self._answered(protocol, rows, target, noise_from(self.seed))
+        n_apart = 0 if is_stream else len(rows) - protocol.n_people
+        return self._answered(protocol, rows, target, noise_from(self.seed), n_apart)
 
     def _fit_more(self, X: Any, y: Any) -> Self:
         self._check_unchanged()
@@ -123,7 +131,7 @@ class ProtocolEstimator(GuaranteeMixin, BaseEstimator, ABC):
         # Too few people for a model have no task that more could answer.
         protocol = self.protocol_ if self.protocol_.is_enough else self._planned(len(rows))
         # Seeded noise must differ from that of `fit` and of earlier calls.
-        noise = noise_from(self.seed).spawn(3 + self._n_calls)[-1]
+        noise = noise_from(self.seed).spawn(4 + self._n_calls)[-1]
         self._n_calls += 1
         return self._answered(protocol, rows, target, noise)
 
@@ -132,13 +140,22 @@ class ProtocolEstimator(GuaranteeMixin, BaseEstimator, ABC):
         needed = self._protocol(n_people).n_needed
         return self._protocol(max(n_people, needed, self.n_people or _TIMES_NEEDED * needed))
 
-    def _answered(self, protocol: Protocol, rows: Floats, target: Floats, noise: Noise) -> Self:
-        """Learn from the reports of these people."""
-        simulate(protocol, *self._prepared(rows, target), noise, n_threads=effective_n_jobs(self.n_jobs))
-        is_new = protocol is not vars(self).get("protocol_")
+    def _answered(self, protocol: Protocol, rows: Floats, target: Floats, noise: Noise, n_apart: int = 0) -> Self:
+        """Learn from the reports of these people, and estimate the score by those apart."""
+        people = noise.permutation(len(rows)) if n_apart else np.arange(len(rows))
+        X, y = self._prepared(rows, target)
+        simulate(protocol, X, y, noise, people=people[n_apart:], n_threads=effective_n_jobs(self.n_jobs))
+        is_new, self.score_estimate_ = protocol is not vars(self).get("protocol_"), None
         self.protocol_ = protocol
         self._warn_moved(rows, target)
         self._learn()
+        if n_apart > 1:
+            tasks, halves, of_scores = score_tasks(protocol), np.array_split(people[:n_apart], 2), noise.spawn(1)[0]
+            reports = [[task.release(X, y, of_scores, rows=some)] for task, some in zip(tasks, halves, strict=True)]
+            self.score_estimate_ = score_estimate(tasks, reports)
+            if self.score_estimate_.interval[1] <= 0:
+                message = f"The model is no better than if {self._without_features} predicted"
+                warnings.warn(f"{message}: its score is {self.score_estimate_}.", TooFewPeopleWarning, stacklevel=5)
         if protocol.is_enough and protocol.n_missing:
             warnings.warn(
                 f"The first tasks wait for {protocol.n_missing:,} more people: {self._without_features} predicted.",

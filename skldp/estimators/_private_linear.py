@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from skldp._arrays import Floats, as_numbers
 from skldp._checks import check_fraction
 from skldp.domains._domain import Box
-from skldp.estimators._learning import ProtocolEstimator
+from skldp.estimators._learning import SCORE_SHARE, ProtocolEstimator
 from skldp.estimators._regression_summary import RegressionSummary
 from skldp.estimators._validation import (
     BOUNDS,
@@ -57,6 +57,8 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
     inference : bool, default=False
         If True, people report for :meth:`confidence_intervals` and :meth:`summary`. `protocol` counts only if they are
         too few for these.
+    score_share : float, default=0.05
+        Fraction of the people of `fit` who do not train the model and report a loss for `score_estimate_`.
     n_people : int, default=None
         Number of people to plan for in :meth:`partial_fit`, about as many as will come. None plans for those of the
         first call, or for ten times the number needed if that is more.
@@ -71,6 +73,9 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
     intercept_ : float
     undetected_share_ : float
         Largest share of people with outlying values that `fit` may miss. Such values are clipped.
+    score_estimate_ : ScoreEstimate or None
+        Share of the squared error that the model explains, by people who did not train it, with `value`,
+        `error`, `interval` (95%) and `n_people`. None with too few people, or after :meth:`partial_fit`.
     protocol_ : RegressionProtocol
         Its public state at the end, with the open task of ``protocol="once"``.
     privacy_guarantee_ : PrivacyGuarantee
@@ -124,6 +129,7 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
     _without_features = "the mean is"
     _parameter_constraints: dict = {
         **ProtocolEstimator._parameter_constraints,
+        **SCORE_SHARE,
         "target_bounds": BOUNDS,
         "protocol": [StrOptions({"rounds", "once"})],
         "inference": ["boolean"],
@@ -137,6 +143,7 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
         target_bounds: Any = (-1, 1),
         protocol: Literal["rounds", "once"] = "rounds",
         inference: bool = False,
+        score_share: float = 0.05,
         n_people: int | None = None,
         seed: Any = None,
         n_jobs: int | None = None,
@@ -146,6 +153,7 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
         self.target_bounds = target_bounds
         self.protocol = protocol
         self.inference = inference
+        self.score_share = score_share
         self.n_people = n_people
         self.seed = seed
         self.n_jobs = n_jobs

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from skldp._arrays import Floats, as_numbers
+from skldp._arrays import Floats, Positions, as_numbers
 from skldp._checks import check_epsilon, is_number
 from skldp.exceptions import BudgetExhaustedError
 from skldp.learning._protocol import Protocol
@@ -88,14 +88,18 @@ class Person:
         return read.release(self._x[None], [self._y], noise_from()).to_json()
 
 
-def simulate(protocol: Protocol, X: Floats, y: Floats, noise: Noise, *, n_threads: int = 1) -> None:
+def simulate(
+    protocol: Protocol, X: Floats, y: Floats, noise: Noise, *, people: Positions | None = None, n_threads: int = 1
+) -> None:
     """Let people answer the open tasks in a random order, each until it has its people, and then the last one.
 
     A task without all of its people waits for more of them; the one that stays open needs one. Shapes: `X` (n,
-    n_features); `y` (n,). Raises ValueError if no task is left for somebody.
+    n_features); `y` (n,); `people` (n_people,), positions, None for all. Raises ValueError if no task is left for
+    somebody.
     """
     of_cohorts, of_releases = noise.spawn(2)
-    order, asked = of_cohorts.permutation(len(y)), 0
+    order, asked = of_cohorts.permutation(len(y) if people is None else len(people)), 0
+    order = order if people is None else people[order]
     task: Task | None = protocol.task
     while task is not None:
         wanted = protocol.n_wanted
@@ -107,7 +111,7 @@ def simulate(protocol: Protocol, X: Floats, y: Floats, noise: Noise, *, n_thread
             protocol.add([report] if report else [])
             return
         task = protocol._advance(task, protocol._collected(task, report))
-    if asked < len(y):
+    if asked < len(order):
         task = protocol.frozen_task
         if task is None:
             raise ValueError("A task must be left for everybody. Got more people than the protocol was planned for.")

@@ -16,7 +16,7 @@ from skldp._checks import check_integer, is_number
 from skldp._documents import canonical_text, read_document
 from skldp.domains._domain import Box
 from skldp.learning._reports import Report
-from skldp.learning._vectors import class_gradients, n_products
+from skldp.learning._vectors import class_gradients, losses, n_products
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms.categorical._unary import SubsetSelection
@@ -26,7 +26,7 @@ from skldp.mechanisms.numeric._unit_interval import LEAST_EPSILON, UnitMechanism
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 from skldp.mechanisms.vector._privunit_products import PrivUnitProducts
 
-_FORMS = ("linear", "products", "gradient", "class_gradient")
+_FORMS = ("linear", "products", "gradient", "class_gradient", "loss")
 _ANSWERS = ("vector", "number", "levels")
 # Version of the documents, which are hashed; others are refused. Doubles are little-endian on every machine.
 _VERSION, _DOUBLES = 4, np.dtype("<f8")
@@ -87,11 +87,13 @@ class Task:
     low, high : tuple of float
         Declared bounds of every feature and, last, of the target, at least 1e-30 apart. What lies outside is moved to
         the nearest bound, and the bounds are mapped to -1 and 1: that is the record z.
-    form : {"linear", "products", "gradient", "class_gradient"}
+    form : {"linear", "products", "gradient", "class_gradient", "loss"}
         What is made of the vector :math:`u = A (1, z)`: itself; the products of all pairs of its numbers, those of two
         different ones times :math:`\sqrt 2`, so that their norm is :math:`\|u\|^2`; all but its last number times the
         last; or all but its last K, times each of K - 1 contrasts of what the record's class, which is its target,
-        differs by from the probabilities whose logits the last K are.
+        differs by from the probabilities whose logits the last K are. ``"loss"`` is a number: the squared difference of
+        the target and the one number of u, clipped to [-1, 1], or the negative log likelihood of the class with the
+        logits u. Losses up to the radius are mapped to [-1, 1].
     matrix : tuple of tuple of float
         A, of as many columns as the record has numbers, and one.
     answer : {"vector", "number", "levels"}
@@ -102,7 +104,7 @@ class Task:
     radius : float
         Longer vectors are shortened to it; numbers lie within it; norms are at most the first level.
     n_classes : int, default=0
-        K, of which the target is one, counted from 0, for ``"class_gradient"``; else 0.
+        K, of which the target is one, counted from 0, for ``"class_gradient"`` and for losses of classes; else 0.
 
     Raises
     ------
@@ -188,13 +190,17 @@ class Task:
         vars(self)["_array"] = rows.copy()
 
     def _check_classes(self) -> None:
-        has_classes = self.form == "class_gradient"
+        is_loss = self.form == "loss"
+        has_classes = self.form == "class_gradient" or (is_loss and self.n_classes != 0)
         check_integer("A task's n_classes", self.n_classes, least=2 if has_classes else 0, most=_MOST_CLASSES)
         object.__setattr__(self, "n_classes", int(self.n_classes))
         if has_classes and (
-            (self.low[-1], self.high[-1]) != (0, self.n_classes - 1) or len(self.matrix) <= self.n_classes
+            (self.low[-1], self.high[-1]) != (0, self.n_classes - 1)
+            or (not is_loss and len(self.matrix) <= self.n_classes)
         ):
             raise ValueError("A task about classes must have a matrix of more rows, and a target counted from 0.")
+        if is_loss and (self.answer != "number" or len(self.matrix) != max(1, self.n_classes)):
+            raise ValueError("A task about losses must have a matrix of one row, or one for each class, and a number.")
         if not has_classes and self.n_classes:
             raise ValueError("A task that is not about classes must have n_classes 0. Got another one instead.")
 
@@ -350,6 +356,8 @@ class Task:
     def _length(self) -> int:
         """Length of the encoded vector of a record."""
         rows = len(self.matrix)
+        if self.form == "loss":
+            return 1
         if self.form == "class_gradient":
             return (rows - self.n_classes) * (self.n_classes - 1)
         return rows - (self.form == "gradient")
@@ -397,6 +405,8 @@ class Task:
             u += self._array[:, 0]
             if self.form == "products":
                 return np.asarray(u / math.sqrt(self.radius))
+            if self.form == "loss":
+                return 2 * losses(u, z[:, -1], self.n_classes)[:, None] / self.radius - 1
             if self.form == "class_gradient":
                 return class_gradients(u, z[:, -1], self.n_classes) / self.radius
             if self.form == "gradient":

@@ -141,9 +141,7 @@ def test_the_last_task_is_learnt_from_before_it_has_its_people(name):
     model, target = MODELS[name]
     stream = streamed(clone(model).set_params(seed=0, n_people=N), target, [slice(0, N - 500)])
     for part in batches(N, 50, start=N - 500):
-        before = stream.protocol_.to_json()
-        losses = loss(stream, target)
+        before = stream.location_ if target is None else stream.coef_
         streamed(stream, target, [part])
         assert stream.protocol_.task is None
-        assert stream.protocol_.to_json() != before
-        assert loss(stream, target) != losses
+        assert not np.array_equal(stream.location_ if target is None else stream.coef_, before)

@@ -57,15 +57,17 @@ def hostile_tasks(seed, n):
     while n:
         d, form = (
             int(rng.integers(1, 4)),
-            str(rng.choice(["linear", "products", "gradient", "class_gradient"])),
+            str(rng.choice(["linear", "products", "gradient", "class_gradient", "loss"])),
         )
-        n_classes = int(rng.integers(2, 5)) if form == "class_gradient" else 0
+        about_classes = form == "class_gradient" or (form == "loss" and rng.random() < 0.5)
+        n_classes = int(rng.integers(2, 5)) if about_classes else 0
         low = [number(rng) for _ in range(d + 1)]
         high = [one + abs(number(rng)) if rng.random() < 0.7 else math.nextafter(one, math.inf) for one in low]
         if n_classes:
             low[-1], high[-1] = 0.0, n_classes - 1.0
         answer = str(rng.choice(["vector", "number", "levels"]))
         rows = n_classes + (1 if answer == "number" and form != "gradient" else int(rng.integers(1, 4)))
+        rows = max(1, n_classes) if form == "loss" else rows
         matrix = [[number(rng) for _ in range(d + 2)] for _ in range(rows)]
         radius = float(rng.choice([1.0, 1.1e-30, LIMIT, 10.0 ** rng.integers(-29, 29)]))
         epsilon = float(rng.choice([1e-6, 1e-3, 0.5, 1.29, 1.3, 8.0, 150.0, 700.0, 1e5]))
