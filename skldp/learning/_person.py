@@ -110,7 +110,7 @@ def simulate(
         if len(cohort) < wanted and not (report and protocol.is_last):
             protocol.add([report] if report else [])
             return
-        task = protocol._advance(task, protocol._collected(task, report))
+        task = protocol._advance(task, protocol._collected(task, report) if protocol._held else report)
     if asked < len(order):
         task = protocol.frozen_task
         if task is None:

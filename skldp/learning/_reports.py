@@ -79,6 +79,8 @@ class Report:
     def total(cls, reports: "Sequence[Report]") -> "Report":
         """Return the sum of several reports, in any order."""
         first = reports[0]
+        if len(reports) == 1:
+            return first
         if any((one.task, len(one.sums)) != (first.task, len(first.sums)) for one in reports):
             raise ValueError("Only reports of the same task add up. Got those of two tasks instead.")
         sums = tuple(map(sum, zip(*(one.sums for one in reports), strict=True)))

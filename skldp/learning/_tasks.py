@@ -362,7 +362,7 @@ class Task:
             return (rows - self.n_classes) * (self.n_classes - 1)
         return rows - (self.form == "gradient")
 
-    @property
+    @cached_property
     def _n_numbers(self) -> int:
         """Length of the vector, or number of the products, that the task is about."""
         return n_products(self._length) if self.form == "products" else self._length
