@@ -213,10 +213,11 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
         """
         check_fraction("level", level)
         estimate, protocol = self._estimate(), self.protocol_
+        score = "" if self.score_estimate_ is None else f"; R2 {self.score_estimate_}"
         title = (
             f"Least squares of {protocol.n_people:,} people, each under epsilon {protocol.epsilon:.4g}; "
             f"t intervals ({estimate.degrees} degrees of freedom), valid if none of up to "
-            f"{protocol.undetected_share:.1%} of people, whom noise may hide, exceeds twice the clipping radius"
+            f"{protocol.undetected_share:.1%} of people, whom noise may hide, exceeds twice the clipping radius{score}"
         )
         names = ["intercept", *input_names(self)]
         return RegressionSummary(names, estimate, level, title)

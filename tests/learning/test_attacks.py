@@ -383,6 +383,7 @@ def test_a_report_counts_once_in_the_task_that_stays_open():
             continue
         state = learnt.to_json()
         learnt.add([report, report])
+        learnt.add([])
         assert learnt.to_json() == state
         more = learnt.frozen_task.release(np.zeros((5, 2)), np.zeros(5), noise_from())
         learnt.add(more)
