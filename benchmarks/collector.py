@@ -161,13 +161,13 @@ ESTIMATES = {
     "variance of age": lambda c: c.variance("age"),
     "variance of pay": lambda c: c.variance("pay"),
     "variance of pay where member": lambda c: c.variance("pay", where={"member": "member 0"}),
-    "shares of city, raw": lambda c: c.frequencies("city"),
-    "shares of shop, raw": lambda c: c.frequencies("shop"),
-    "shares of shop by member": lambda c: c.frequencies("shop", by="member"),
-    "histogram of age, raw": lambda c: c.histogram("age"),
-    "histogram of pay, raw": lambda c: c.histogram("pay"),
-    "histogram of hours, raw": lambda c: c.histogram("hours"),
-    "histogram of kids, raw": lambda c: c.histogram("kids"),
+    "shares of city, raw": lambda c: c.frequencies("city", consistent=None),
+    "shares of shop, raw": lambda c: c.frequencies("shop", consistent=None),
+    "shares of shop by member": lambda c: c.frequencies("shop", consistent=None, by="member"),
+    "histogram of age, raw": lambda c: c.histogram("age", consistent=None),
+    "histogram of pay, raw": lambda c: c.histogram("pay", consistent=None),
+    "histogram of hours, raw": lambda c: c.histogram("hours", consistent=None),
+    "histogram of kids, raw": lambda c: c.histogram("kids", consistent=None),
     "city, projected": lambda c: c.frequencies("city", consistent="project"),
     "city, likeliest": lambda c: c.frequencies("city", consistent="likelihood"),
     "shop, projected": lambda c: c.frequencies("shop", consistent="project"),
@@ -314,14 +314,14 @@ def survey_of_pairs(n, seed, policy, mechanisms):
     collector = Collector(policy)
     collector._take(Found(ReportColumns(ids, tuple(answers)), 0, 0))
     return {
-        "table of city and member": collector.table("city", "member"),
-        "table of kids and city": collector.table("kids", "city"),
+        "table of city and member": collector.table("city", "member", consistent=None),
+        "table of kids and city": collector.table("kids", "city", consistent=None),
         "the same, consistent": collector.table("kids", "city", consistent="project"),
         "mean of age": collector.mean("age"),
         "mean of age by member": collector.mean("age", by="member"),
         "mean of age where city": collector.mean("age", where={"city": [0, 1]}),
-        "shares of kids": collector.frequencies("kids"),
-        "shares of kids by member": collector.frequencies("kids", by="member"),
+        "shares of kids": collector.frequencies("kids", consistent=None),
+        "shares of kids by member": collector.frequencies("kids", consistent=None, by="member"),
     }
 
 

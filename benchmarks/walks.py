@@ -1,4 +1,4 @@
-"""Count files, functions and moves between files in four calls of the package.
+"""Count files, functions and moves between files in five calls of the package.
 
     python benchmarks/walks.py                       # this checkout
     python benchmarks/walks.py --list                # and every step
@@ -6,7 +6,8 @@
 
 A function counts once, however often it is called; a generator or a lambda is a function of its own. A move is a call
 that begins in another file than the call before it: returns do not count. Each count is the median of 51 calls, as some
-steps are rarely drawn; but the query is walked once, which is these people's first. Compiled steps are left out.
+steps are rarely drawn; but the query is walked once, which is these people's first, and so is the fit.
+Compiled steps are left out.
 """
 
 import ast
@@ -70,6 +71,9 @@ def walks():
     labels = skldp.LabelRR(1.0, classes=[0, 1, 2])
     model = skldp.LabelPrivateClassifier(LogisticRegression(max_iter=500), label_mechanism=labels)
     yield "LabelPrivateClassifier.fit", usual(lambda: model.fit(few, y))
+    people = rng.uniform(-1, 1, (20_000, 3))
+    regression = skldp.PrivateLinearRegression(2.0).fit(people, people[:, 0])
+    yield "PrivateLinearRegression.fit", walk(lambda: regression.fit(people, people[:, 0]))
 
 
 def public_names():

@@ -33,9 +33,9 @@ def penguins(path, epsilon):
     people = pd.read_csv(path)
     schema = {
         "island": ["Biscoe", "Dream", "Torgersen"],
-        "bill_length_mm": {"type": "interval", "low": 30, "high": 60, "missing": "middle"},
+        "bill_length_mm": {"type": "number", "low": 30, "high": 60, "missing": "middle"},
         "bill_depth_mm": (13, 22),
-        "sex": {"type": "categories", "values": ["female", "male"], "missing": "category"},
+        "sex": {"type": "category", "values": ["female", "male"], "missing": "category"},
     }
     table = TablePrivatizer(epsilon, schema=schema, transform_noise=False)
     model = make_pipeline(table, StandardScaler(), LogisticRegression()).fit(people[[*schema]], people["species"])

@@ -48,6 +48,7 @@ def where_not_numbers(values: Any) -> str:
 
 def as_numbers(values: npt.ArrayLike, name: str = "values", dtype: npt.DTypeLike = np.float64) -> np.ndarray:
     """Convert values to an array of real numbers."""
+    refuse_masked(values, name)
     if isinstance(values, np.ndarray) and values.dtype == dtype:
         return values
     try:
@@ -57,6 +58,13 @@ def as_numbers(values: npt.ArrayLike, name: str = "values", dtype: npt.DTypeLike
     except (ValueError, TypeError, OverflowError):
         pass
     raise ValueError(not_numbers(values, name))
+
+
+def refuse_masked(values: Any, name: str) -> None:
+    """Raise ValueError for masked cells of an array or of its rows, which numpy would read as values."""
+    rows = values if isinstance(values, list | tuple) else [values]
+    if any(isinstance(row, np.ma.MaskedArray) and np.ma.is_masked(row) for row in rows):
+        raise ValueError(f"{name} must not have masked cells, which are missing; got {kind_of(values)}.")
 
 
 def has_dates(array: np.ndarray) -> bool:

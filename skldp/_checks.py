@@ -1,7 +1,8 @@
 """Checks of parameters: numbers, integers, and their ranges."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
+from difflib import get_close_matches
 from functools import partial
 from numbers import Integral, Real
 from typing import Any
@@ -33,9 +34,7 @@ def check_integer(name: str, value: Any, *, least: int, most: int | None = None)
         raise ValueError(f"{name} must be a whole number {span}; got {value!r}{kind}.")
 
 
-def check_dimension(d: Any, *, least: int) -> None:
-    """Raise ValueError unless a dimension is an integer of at least `least`."""
-    check_integer("The dimension", d, least=least)
+check_dimension = partial(check_integer, "The dimension")
 
 
 def check_positive(name: str, value: Any) -> None:
@@ -53,10 +52,18 @@ def check_between(name: str, value: Any, low: float, high: float) -> None:
         raise ValueError(f"{name} must be a number from {low} to {high}; got {value!r}.")
 
 
-def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
-    """Raise ValueError unless a value is one of the choices."""
-    if value not in choices:
-        raise ValueError(f"{name} must be one of {tuple(choices)}; got {value!r}.")
+def did_you_mean(given: Any, names: Iterable[Any]) -> str:
+    """Return a sentence with the names that are close to a misspelt one; empty if none is."""
+    known = {str(name).casefold(): str(name) for name in sorted(map(str, names))}
+    near = [known[name] for name in get_close_matches(str(given).casefold(), known)]
+    return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+
+
+def check_choice(name: str, value: Any, choices: Iterable[str], error: type[ValueError] = ValueError) -> None:
+    """Raise an error unless a value is one of the choices."""
+    if value not in tuple(choices):
+        near = did_you_mean(value, choices)
+        raise error(f"{name} must be one of {', '.join(sorted(choices))}; got {value!r}.{near}")
 
 
 def check_fraction(name: str, value: Any) -> None:

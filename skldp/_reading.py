@@ -20,6 +20,9 @@ _DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})(?:[T ]|\Z)")
 _WHOLE = re.compile(r"[+-]?[0-9]{1,400}")
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _BOOLEANS = {text: value for value in (False, True) for text in (str(value), str(value).lower(), str(value).upper())}
+_COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+")
+_THOUSANDS = re.compile(r"[+-]?[0-9]{1,3}(?:[,.' \u00a0\u2009\u202f][0-9]{3})+(?:[.,][0-9]+)?")
+_MARKS_OF_MISSING = {"na", "n/a", "#n/a", "nan", "null", "none", "nil", "missing", "-", "--", ".", "?", "\\n"}
 _NA_TYPES = ("NAType", "NaTType")
 # Beyond it, doubles are not all integers.
 _EXACT = 2**53
@@ -52,7 +55,8 @@ class Cells(NamedTuple):
             place = f"at position {first:,}" if first_row is None else f"in row {first_row + first:,}"
             many = f"{strange.size:,} of {len(self.state):,} that are not, the first {place}, of type"
             got = "one value of type" if len(self.state) == 1 and first_row is None else many
-            raise ValueError(f"{name} must hold {rule}; nothing was released. Got {got} {type(given[first]).__name__}.")
+            kind = f"{type(given[first]).__name__}.{seems(given[first])}"
+            raise ValueError(f"{name} must hold {rule}; nothing was released. Got {got} {kind}")
 
 
 class Reader(ABC):
@@ -68,7 +72,7 @@ class Reader(ABC):
         try:
             # Arrow has scalars of its own.
             value = value.as_py() if hasattr(value, "as_py") else value
-            return Unread.MISSING if is_missing(value) else self._read(value)
+            return Unread.MISSING if is_missing(value) else self._read(plain(value))
         except Exception:
             # The methods of a value may raise anything; an error would reveal the value.
             return Unread.UNREADABLE
@@ -154,8 +158,9 @@ class DayReader(Reader):
 class CodeReader(Reader):
     """Reader of declared values, as codes.
 
-    Other values are unknown if values of their kind (text, number, boolean) are declared, else unreadable. With `text`,
-    a text is compared as text, then as a boolean ("true", "True", "TRUE", "false", ...), then as a number.
+    Other values are unknown if values of their kind (text, number, boolean) are declared, else unreadable. A boolean is
+    the number 1 or 0 if no boolean is declared. With `text`, a text is compared as text, then as a boolean ("true",
+    "True", "TRUE", "false", ...), then as a number.
     """
 
     dtype = np.int64
@@ -181,20 +186,20 @@ class CodeReader(Reader):
         key = value_key(value)
         if self.text and key[0] is str and key not in self._codes:
             key = self._written(value) or key
+        if key[0] is bool and bool not in self._kinds:
+            key = Real, int(key[1])
         # A value of another kind may have no hash.
         return self._codes.get(key, Unread.UNKNOWN) if key[0] in self._kinds else Unread.UNREADABLE
 
     def _written(self, text: str) -> Any:
         """Return the key of the boolean or number that a text is written as, if such values are declared."""
-        if bool in self._kinds and text in _BOOLEANS:
+        if text in _BOOLEANS and self._kinds & {bool, Real}:
             return bool, _BOOLEANS[text]
         number = number_of(text, text=True) if Real in self._kinds else None
         return None if number is None else (Real, number)
 
     def _of_array(self, values: np.ndarray) -> Cells | None:
         kind = values.dtype.kind
-        if kind in "biuf" and (bool if kind == "b" else Real) not in self._kinds:
-            return super()._of_array(values)
         if kind not in "iuf" or self._numbers is None:
             return None
         numbers, codes = self._numbers
@@ -206,12 +211,43 @@ class CodeReader(Reader):
         return Cells(np.where(state > 0, 0, codes[places]), state)
 
 
+class TextReader(Reader):
+    """Reader of texts."""
+
+    dtype = object
+
+    def _read(self, value: Any) -> Any:
+        return value if type(value) is str else Unread.UNREADABLE
+
+
+def plain(value: Any) -> Any:
+    """Return the characters of a text as a str, whose methods do not fail; other values are unchanged."""
+    return str.__str__(value) if issubclass(type(value), str) else value
+
+
 def is_missing(value: Any) -> bool:
-    """Return whether a value is None, NaN, NaT, or the NA of pandas."""
+    """Return whether a value is None, NaN, NaT, the NA of pandas, or a masked cell of numpy."""
     if isinstance(value, Decimal):
         return value.is_nan()
     may_be_none = isinstance(value, float | np.floating | np.datetime64 | np.timedelta64)
-    return value is None or type(value).__name__ in _NA_TYPES or (may_be_none and bool(value != value))
+    return (
+        value is None
+        or value is np.ma.masked
+        or type(value).__name__ in _NA_TYPES
+        or (may_be_none and bool(value != value))
+    )
+
+
+def seems(cell: Any) -> str:
+    """Return a sentence on how an unread text is written, and the option that reads it; empty for others."""
+    text = str.strip(cell).casefold() if issubclass(type(cell), str) else ""
+    if text in _MARKS_OF_MISSING:
+        return " It looks like a missing cell: only empty ones are, and the texts of --missing, such as --missing NA."
+    if _COMMA.fullmatch(text):
+        return (
+            " It looks like a decimal comma, which --decimal reads, or a separator of thousands, which must be removed."
+        )
+    return " It looks like a number with separators of thousands: remove them." if _THOUSANDS.fullmatch(text) else ""
 
 
 def number_of(value: Any, *, text: bool = False) -> Any:

@@ -197,3 +197,12 @@ def test_the_sum_that_scikit_learn_takes_of_a_target_warns_of_nothing():
     y = np.tile([1e308, -1e308], 50)
     told, _ = told_by(lambda: skldp.PrivateLinearRegression(bounds=(0, 1), target_bounds=(0, 1)).fit(np.eye(100, 2), y))
     assert "invalid value" not in told
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, bool, object])
+def test_masked_cells_are_no_numbers(dtype):
+    hidden = np.ma.array(np.array([0, 1, 1]).astype(dtype), mask=[False, True, False])
+    for given in (hidden, [hidden, hidden], (hidden[:1], hidden)):
+        with pytest.raises(ValueError, match="x must not have masked cells, which are missing; got"):
+            as_numbers(given, "x")
+    np.testing.assert_array_equal(as_numbers(np.ma.array([0.5, 1.0])), [0.5, 1.0])

@@ -126,19 +126,19 @@ def test_study_of_a_file_with_a_seed_repeats_itself(run, tmp_path):
         (["study", "iris"], "must be one of digits"),
         (["study", "--target", "sick"], "--target is for files; friedman has its own"),
         (["study", "people.csv"], "needs --target"),
-        (["study", "people.csv", "--target", "ill"], "--target must be a column"),
+        (["study", "people.csv", "--target", "ill"], "people.csv must have the column 'ill'; it has 3 columns"),
         (
             ["study", "people.csv", "--target", "sick", "--folds", "2"],
             "needs --bounds low,high, or a CSV file of column",
         ),
-        (["study", "people.csv", "--target", "sick", "--sep", ";;"], "one character"),
+        (["study", "people.csv", "--target", "sick", "--separator", ";;"], "one character"),
         (["study", "people.csv", "--target", "sick", "--encoding", "utf-99"], "that Python knows"),
         (
             ["study", "people.csv", "--target", "sick", "--columns", "town"],
-            "people.csv must have the column 'town'; it has age, city, sick",
+            "people.csv must have the column 'town'; it has 3 columns",
         ),
         (["study", "wine", "--schema", "{}", "--columns", "x"], "are for tables"),
-        (["study", "wine", "--scoring", "acuracy"], "such as accuracy, top_k_accuracy; got 'acuracy'"),
+        (["study", "wine", "--scoring", "acuracy"], "got 'acuracy'. Did you mean 'accuracy' or 'top_k_accuracy'?"),
         (["study", "one.csv", "--target", "sick"], "only one class"),
         (["study", "few.csv", "--target", "sick"], "fewer than the 5 folds"),
         (["study", "good.csv", "--target", "sick", "--folds", "2"], "needs --bounds"),
@@ -146,7 +146,7 @@ def test_study_of_a_file_with_a_seed_repeats_itself(run, tmp_path):
         (["study", "empty.csv", "--target", "sick"], "is empty"),
         (["study", "wine", "--epsilons", "1,0"], "finite numbers > 0"),
         (["study", "wine", "--epsilons", "many"], "finite numbers > 0"),
-        (["study", "wine", "--mechanism", "bitrandom"], "must be one of none, logistic-rounds"),
+        (["study", "wine", "--mechanism", "bitrandom"], "got 'bitrandom'. Did you mean 'bitrand'"),
         (["study", "wine", "--mechanism", ","], "at least one name"),
         (["study", "wine", "--mechanism", "none", "--labels", "none"], "Nothing takes the epsilons"),
         (["study", "wine", "--csv", "absent/study.csv"], "Cannot write"),
@@ -156,11 +156,11 @@ def test_study_of_a_file_with_a_seed_repeats_itself(run, tmp_path):
         (["study", "wine", "--scoring", "roc_auc", "--folds", "2"], "scoring must fit the estimator and the target"),
         (["study", "wine", "--scoring", "roc_auc", "--mechanism", "all", "--folds", "2"], "scoring must fit"),
         (["study", "wine", "--scoring", "no_such_score"], "scoring"),
-        (["study", "wine", "--labels", "label-none"], "must be one of label-rr"),
+        (["study", "wine", "--labels", "label-none"], "must be one of label-laplace, label-rr"),
         (["guarantee", "duchi", "--delta", "1e-6"], "--delta is for gaussian, best; duchi has none"),
         (["guarantee", "privunit-projected", "--delta", "1e-6"], "--delta is for gaussian"),
         (["audit", "bitrand", "--delta", "1e-6"], "--delta is for gaussian"),
-        (["guarantee", "bitrandom"], "must be one of bitrand"),
+        (["guarantee", "bitrandom"], "got 'bitrandom'. Did you mean 'bitrand'"),
         (["guarantee", "bitrand", "--epsilon", "-1"], "epsilon"),
         (["guarantee", "bitrand", "--epsilon", "nan"], "epsilon"),
         (["guarantee", "bitrand", "--low", "2"], "low < high"),
@@ -243,11 +243,11 @@ def test_numbers_in_a_file_need_declared_bounds(run, tmp_path):
     code, out, err = run("study", "people.csv", "--bounds", "bounds.csv", *options)
     assert (code, err) == (0, "")
     # 12.125 to 14.875
-    assert "23 values of the target were clipped" in out
+    assert "Values of the target clipped for training: 23." in out
     assert "The 60 people of a fold are too few" in out
     code, out, err = run("study", "people.csv", "--bounds", "0,60", "--target-bounds", "0,15", *options)
     assert (code, err) == (0, "")
-    assert "of the target were clipped" not in out
+    assert "of the target clipped" not in out
     code, _, err = run("study", "wine", "--target-bounds", "0,1")
     assert code == 2
     assert "that of wine holds classes" in err
@@ -262,17 +262,20 @@ def test_a_table_of_numbers_and_texts_with_missing_cells_is_studied(fixed_noise,
         ),
     ]
     (tmp_path / "penguins.csv").write_text("\n".join(lines), encoding="latin-1")
-    options = ["--target", "species", "--bounds", "30,45", "--sep", ";", "--encoding", "latin-1", "--folds", "2"]
+    options = ["--target", "species", "--bounds", "30,45", "--separator", ";", "--encoding", "latin-1", "--folds", "2"]
     code, out, err = run("study", "penguins.csv", *options)
     assert (code, out) == (2, "")
-    assert "'bill' of penguins.csv has 1 missing values, the first in row 8; column 'sex' has 10 missing" in err
-    assert "the first in row 1: fill them by --missing fill, or declare them in --schema." in err
-    code, out, err = run("study", "penguins.csv", *options, "--missing", "fill", "--epsilons", "8")
+    assert (
+        "'bill' of penguins.csv has 1 missing value, the first in row 8; column 'sex' of penguins.csv has 10 missing"
+        in err
+    )
+    assert "the first in row 1: replace them by --count-unknown, or declare them in --schema." in err
+    code, out, err = run("study", "penguins.csv", *options, "--count-unknown", "--epsilons", "8")
     assert (code, err) == (0, "")
     # Half of them are 50, but for the missing one.
-    assert "44 values were clipped to the declared bounds (bill)." in out
-    assert "The categories of island, sex come from the file, and no epsilon covers that" in out
-    assert "11 values are missing." in out
+    assert "Values clipped to the declared bounds ('bill'): 44." in out
+    assert "The categories of 'island', 'sex' come from the file, and no epsilon covers that" in out
+    assert "Missing or undeclared values: 11." in out
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ import inspect
 import pickle
 import runpy
 import warnings
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -180,16 +181,16 @@ def test_a_study_of_numbers_is_a_regression(skldp_says):
 def test_a_study_takes_penguins_with_their_islands_and_their_gaps(skldp_says):
     code, said = skldp_says("study penguins.csv --target species --bounds 10,60 --epsilons 2 --folds 2")
     assert (code, "'bill_length_mm' of penguins.csv has 40 missing values" in said) == (2, True)
-    assert "--missing fill" in said
-    more = "--missing fill --mechanism privunit"
+    assert "--count-unknown" in said
+    more = "--count-unknown --mechanism privunit"
     code, said = skldp_says(f"study penguins.csv --target species --bounds 10,60 --epsilons 2 --folds 2 {more}")
     assert (code, "privunit" in said) == (0, True)
 
 
 def test_a_mistyped_scorer_is_told_those_that_are_near(skldp_says):
-    code, said = skldp_says("study penguins.csv --target species --bounds 10,60 --missing fill --scoring acuracy")
+    code, said = skldp_says("study penguins.csv --target species --bounds 10,60 --count-unknown --scoring acuracy")
     assert code == 2
-    assert "such as accuracy" in said
+    assert "Did you mean 'accuracy'" in said
     assert len(said) < 200
 
 
@@ -225,16 +226,16 @@ def test_ten_lines_lead_from_a_file_to_a_scored_private_pipeline(name, epsilon, 
     ("schema", "match"),
     [
         ({"age": [0, 100]}, r"may mean bounds, for which write \(0, 100\)"),
-        ('{"age": [0, 100]}', 'for which write {"type": "interval", "low": 0, "high": 100}'),
-        ('{"age": 3}', 'Got 3 instead. It must be a list of categories such as .* or {"type": "interval"'),
-        ('{"age": ["2020-01-01", "2024-12-31"]}', 'two dates may mean bounds.*"type": "dates", "low": "2020-01-01"'),
+        ('{"age": [0, 100]}', 'for which write {"type": "number", "low": 0, "high": 100}'),
+        ('{"age": 3}', 'Got 3 instead. It must be a list of categories such as .* or {"type": "number"'),
+        ('{"age": ["2020-01-01", "2024-12-31"]}', 'two dates may mean bounds.*"type": "date", "low": "2020-01-01"'),
         ({"age": ("no", "yes")}, "categories are a list"),
         ({"age": ("2024-12-31", "2020-01-01")}, "low < high.*'2024-12-31'"),
         ({"age": ("2020-01-01", 20_000)}, "Bounds of dates must be two dates"),
         ({"age": {"type": "dates", "low": "2020-01-01"}}, "Bounds of dates must be two dates"),
         ({"age": ("2020-01-01", "2024-12-31")}, "must hold dates, or texts .*, of type float64"),
         ({"years": (0, 100)}, r"misses \['age'\]"),
-        ("schema.json", "JSON if it is a string, not a path"),
+        ("schema.json", "must be JSON such as .*, not a path"),
     ],
 )
 def test_a_wrong_schema_says_what_to_write(schema, match):
@@ -242,9 +243,9 @@ def test_a_wrong_schema_says_what_to_write(schema, match):
         skldp.TablePrivatizer(schema=schema).fit(pd.DataFrame({"age": [31.0, 64.0]}))
 
 
-@pytest.mark.parametrize("wrong", [{"min": 0, "max": 9}, {"type": "number", "low": 0, "high": 9}, {"low": 0}])
+@pytest.mark.parametrize("wrong", [{"min": 0, "max": 9}, {"type": "float", "low": 0, "high": 9}, {"low": 0}])
 def test_a_wrong_dict_shows_the_form_to_write_and_no_class(wrong):
-    with pytest.raises(ValueError, match=r'\(0, 100\), .*{"type": "interval", "low": 0, "high": 100}') as caught:
+    with pytest.raises(ValueError, match=r'\(0, 100\), .*{"type": "number", "low": 0, "high": 100}') as caught:
         skldp.TablePrivatizer(schema={"age": wrong}).fit(pd.DataFrame({"age": [31.0, 64.0]}))
     assert not any(word in str(caught.value) for word in ("one_hot", "constrained", "Domain"))
     assert str(wrong) in str(caught.value)
@@ -260,8 +261,8 @@ def test_a_label_mechanism_as_a_step_names_what_trains_on_its_labels():
 def test_an_unknown_parameter_names_the_class_and_seed(cls):
     with pytest.raises(TypeError, match=rf"^{cls.__name__} has no parameter 'random_state'.*`seed` repeats"):
         cls(random_state=0)
-    with pytest.raises(TypeError, match=rf"^{cls.__name__} has no parameter 'bits'\.$"):
-        cls(bits=3)
+    with pytest.raises(TypeError, match=rf"^{cls.__name__} has no parameter 'epsilom'\. Did you mean 'epsilon'\?$"):
+        cls(epsilom=3)
     assert "epsilon" in inspect.signature(cls).parameters
     assert "random_state" not in cls().get_params()
 
@@ -290,3 +291,58 @@ def test_whatever_is_advised_for_an_array_takes_it(task):
     for option in skldp.recommend(X, task, 4.0, 30).options:
         assert 3.99 < skldp.privacy_guarantee(option.estimator.fit(X)).epsilon <= 4, option.name
         option.estimator.fit(pd.DataFrame(X))
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (
+            lambda: skldp.LabelPrivateClassifier(LogisticRegression(), skldp.LabelRR()),
+            "LabelPrivateClassifier takes label_mechanism by name: write label_mechanism=...",
+        ),
+        (lambda: skldp.BitRandTransformer(1.0, 10), "BitRandTransformer takes n_bits by name: write n_bits=..."),
+        (lambda: skldp.PrivateLinearRegression().partial_fit, "partial_fit needs protocol='once' and inference=False"),
+        (
+            lambda: skldp.PrivateLinearRegression(protocol="once", inference=True).partial_fit,
+            "partial_fit needs protocol='once' and inference=False",
+        ),
+        (
+            lambda: skldp.PrivateLogisticRegression(classes=[0, 1]).partial_fit([[0.0]], [0]),
+            "partial_fit needs protocol='once'",
+        ),
+        (lambda: skldp.LabelPrivateClassifier(LogisticRegression()).partial_fit, "Release y once by a mechanism"),
+        (lambda: skldp.LabelPrivateClassifier(LogisticRegression()).partial, "has no attribute 'partial'"),
+        (lambda: skldp.NumericPrivatizer().privacy_guarantee_, "This NumericPrivatizer has no privacy_guarantee_"),
+        (
+            lambda: skldp.NumericPrivatizer(mechanism="picewise").fit([[0.0]]),
+            "'three_outputs' (Did you mean 'piecewise' or",
+        ),
+        (lambda: skldp.CategoricalPrivatizer(mechanism="QUE").fit([[0]]), "(Did you mean 'sue' or 'oue'?)"),
+        (lambda: skldp.NumericPrivatizer(mechanism="xyz").fit([[0.0]]), "'three_outputs'. Got 'xyz'"),
+        (
+            lambda: skldp.PrivateLinearRegression(1e-12).fit([[0.0]], [0.0]),
+            "`epsilon` must be a number from 1e-06 to 1e+06 in a task; got 1e-12.",
+        ),
+        (lambda: skldp.PrivateMoments(1e-12).fit([[0.0]]), "`epsilon` must be a number from 1e-06"),
+    ],
+)
+def test_an_error_names_what_to_write(call, told):
+    with pytest.raises((AttributeError, TypeError, ValueError)) as refused:
+        call()
+    assert told in str(refused.value)
+
+
+@pytest.mark.parametrize("given", [Fraction(1, 2), np.float32(0.5), np.float16(0.5)])
+def test_an_epsilon_may_be_any_number(given):
+    X, y = np.zeros((2, 2)), np.array([0, 1])
+    for release in (skldp.NumericPrivatizer, skldp.PrivUnitTransformer, skldp.TablePrivatizer):
+        assert (
+            release(given).fit(X + 0.5).privacy_guarantee_.epsilon
+            == release(0.5).fit(X + 0.5).privacy_guarantee_.epsilon
+        )
+    assert skldp.LabelRR(given, classes=[0, 1]).fit(y).privacy_guarantee_.epsilon <= 0.5
+    ledger = skldp.PrivacyLedger(given, bounds=(0, 1))
+    assert ledger.remaining(["ann"]).tolist() == [0.5]
+    for wrong in (Fraction(10) ** 400, Fraction(0), Fraction(1, 10**400), -given):
+        with pytest.raises(ValueError, match="epsilon"):
+            skldp.NumericPrivatizer(wrong).fit(X)

@@ -26,6 +26,7 @@ NOTHING = [
     np.datetime64("NaT", "D"),
     Decimal("nan"),
     Decimal("snan"),
+    np.ma.masked,
 ]
 
 
@@ -51,9 +52,12 @@ def test_one_is_the_declared_integer_1_of_every_type_of_numbers(one):
 
 
 @pytest.mark.parametrize("true", TRUES, ids=lambda true: type(true).__name__)
-def test_true_is_a_declared_boolean_only_and_never_a_number(true):
+def test_true_is_the_declared_1_unless_booleans_are_declared_and_never_a_number(true):
     assert CodeReader((1, True)).read(true) == 1
-    assert CodeReader((0, 1)).read(true) is UNREADABLE
+    assert CodeReader((1, False)).read(true) is UNKNOWN
+    assert CodeReader((0, 1.0)).read(true) == CodeReader((0, 1.0)).read_all(np.array([true])).values[0] == 1
+    assert CodeReader((0, 2)).read(true) is UNKNOWN
+    assert CodeReader(("a", "1")).read(true) is UNREADABLE
     assert NumberReader().read(true) is NumberReader(text=True).read(true) is UNREADABLE
 
 
@@ -91,8 +95,8 @@ def test_a_text_is_no_number_unless_it_is_of_a_text_file():
 def test_the_words_of_a_text_file_are_booleans_where_such_are_declared():
     for text in ("TRUE", "True", "true"):
         assert CodeReader((False, True), text=True).read(text) == 1
-        assert CodeReader((0, 1), text=True).read(text) is UNREADABLE
-        assert CodeReader((False, True)).read(text) is UNREADABLE
+        assert CodeReader((0, 1), text=True).read(text) == 1
+        assert CodeReader((0, 1)).read(text) is CodeReader((False, True)).read(text) is UNREADABLE
         assert CodeReader(("true", "no"), text=True).read(text) == (0 if text == "true" else UNKNOWN)
     for text in ("tRUE", "T", "yes", "1", "1.0"):
         assert CodeReader((False, True), text=True).read(text) is UNREADABLE

@@ -1,9 +1,11 @@
-"""Each call warns once of each fault, also inside a pipeline, and each fit of a search warns for itself."""
+"""Each call warns once of each fault, also inside a pipeline; so does each search."""
 
+import pickle
 import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -43,11 +45,36 @@ def test_a_call_warns_once(name):
     assert len(warned(*CALLS[name])) == 1
 
 
-def test_each_fit_of_a_search_warns_of_its_own_rows(fixed_noise):
+@pytest.mark.parametrize("n_searches", [1, 3])
+@pytest.mark.parametrize("model", [skldp.NumericPrivatizer(), skldp.BoundsScaler(), skldp.ColumnEncoder()])
+def test_a_search_warns_once_and_the_next_one_again(n_searches, model, fixed_noise):
     rows, classes = np.tile([[0.0], [2.0]], (12, 1)), np.arange(24) // 2 % 2
-    model = make_pipeline(skldp.NumericPrivatizer(), LogisticRegression())
-    search = GridSearchCV(model, {"numericprivatizer__epsilon": [1.0, 2.0]}, cv=3)
-    texts = warned(OutOfDomainWarning, lambda: search.fit(rows, classes))
-    counts = [text.partition(" lay outside")[0] for text in texts]
-    # Two candidates on three splits: fit on 16 rows, predict on 8. The last fit is on all rows.
-    assert counts == ["8 of 16 values (50.0%)", "4 of 8 values (50.0%)"] * 6 + ["12 of 24 values (50.0%)"]
+    pipeline = make_pipeline(model, LogisticRegression())
+    search = GridSearchCV(pipeline, {"logisticregression__C": [1.0, 2.0]}, cv=3)
+    texts = warned(OutOfDomainWarning, lambda: [search.fit(rows, classes) for _ in range(n_searches)])
+    # The first fit is on 16 rows.
+    assert [text.partition(" lay outside")[0] for text in texts] == ["8 of 16 values (50.0%)"] * n_searches
+
+
+def test_what_a_search_has_chosen_warns_of_its_own_rows(fixed_noise):
+    rows, classes = np.tile([[0.0], [2.0]], (12, 1)), np.arange(24) // 2 % 2
+    search = GridSearchCV(make_pipeline(skldp.NumericPrivatizer(), LogisticRegression()), {}, cv=3)
+    assert len(warned(OutOfDomainWarning, lambda: search.fit(rows, classes))) == 1
+    assert len(warned(OutOfDomainWarning, lambda: search.predict(rows))) == 1
+
+
+def test_fits_outside_a_search_all_warn(fixed_noise):
+    release = skldp.NumericPrivatizer()
+    copies = [clone(release), pickle.loads(pickle.dumps(clone(release))), clone(release)]
+    texts = warned(OutOfDomainWarning, lambda: [one.fit_transform(X) for one in (release, release, *copies)])
+    assert len(texts) == 5
+
+
+@pytest.mark.parametrize("name", ["transform", "in a pipeline", "numbers", "published", "learnt labels"])
+def test_a_warning_is_at_the_line_of_the_user(name):
+    category, call = CALLS[name]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        call()
+    (one,) = (one for one in caught if one.category is category)
+    assert (one.filename, one.lineno) == (__file__, call.__code__.co_firstlineno)

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._arrays import Bools, Floats, Ints
-from skldp._checks import check_positive
+from skldp._checks import check_choice, check_positive
 from skldp.accounting._query import Query, ReleaseQuery, charge_of, charge_parts, released_loss, zcdp_of
 from skldp.accounting._regression_query import RegressionQuery
 from skldp.accounting._units import (
@@ -70,8 +70,9 @@ class Rule:
             object.__setattr__(self, name, deepcopy(getattr(self, name)))
         check_positive("epsilon", self.epsilon)
         check_positive("tol", self.tol)
-        if self.name not in RULES:
-            raise ValueError(f"rule must be one of {RULES}; got {self.name!r}.")
+        check_choice("rule", self.name, RULES)
+        # A fraction, or single precision, which has no exact ratio.
+        object.__setattr__(self, "epsilon", float(self.epsilon))
         object.__setattr__(self, "budget", units_below(self.epsilon))
         if self.name != "approximate":
             return

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from scipy.special import expit
 
 from skldp._arrays import Floats, Words, as_numbers
+from skldp._checks import check_choice
 from skldp.accounting._units import LARGEST, checked_epsilon, finite_number, saturated
 from skldp.domains._norms import weighted_sums
 from skldp.laws._odds import flip_threshold, threshold_log_odds
@@ -114,8 +115,7 @@ class RegressionQuery(KeyedQuery):
     n_outputs: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise ValueError(f"kind must be one of {KINDS}; got {self.kind!r}.")
+        check_choice("kind", self.kind, KINDS)
         coef = np.array(self.coef, dtype=np.float64) + 0.0
         if coef.ndim != 1 or coef.size == 0 or not np.isfinite(coef).all():
             raise ValueError(f"coef must be a non-empty vector of finite numbers; got {self.coef!r}.")

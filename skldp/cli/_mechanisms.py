@@ -7,12 +7,11 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from skldp._checks import check_epsilon
+from skldp._checks import check_choice, check_epsilon
 from skldp.cli._options import Names, made_up_row
 from skldp.estimators._categorical import CategoricalPrivatizer
 from skldp.estimators._label_vectors import LabelLaplaceVector, LabelMatrixRR
 from skldp.estimators._private_moments import PrivateMoments
-from skldp.estimators._schema import read_schema
 from skldp.estimators._table import TablePrivatizer
 from skldp.estimators._targets import TargetPrivatizer
 from skldp.exceptions import PrivacyGuaranteeWarning, SeededNoiseWarning, TooFewPeopleWarning
@@ -94,9 +93,8 @@ def audit(
 ) -> None:
     """Lower-bound the epsilon of a mechanism from its outputs alone; exit code 1 if a claim is refuted."""
     everything = mechanism == _ALL
-    unknown = [name for name in mechanism if name not in _AUDITED]
-    if unknown and not everything:
-        raise StudyInputError(f"The mechanism must be one of {_NAMES}; got {unknown[0]!r}.")
+    for name in () if everything else mechanism:
+        check_choice("The mechanism", name, _AUDITED, StudyInputError)
     refuted = False
     sizes: dict[str, Any] = {"n_features": features, "n_classes": classes, "bounds": (low, high), "n_bits": bits}
     with warnings.catch_warnings():
@@ -143,8 +141,7 @@ def fitted_mechanism(
             categorical = CategoricalPrivatizer(epsilon, mechanism=own, categories=[classes] * n_features)
             return categorical.fit(np.zeros((1, n_features), dtype=int))
         if schema is not None:
-            columns, _ = read_schema(schema, list(schema), [None] * len(schema))
-            return TablePrivatizer(epsilon, schema=dict(schema)).fit(made_up_row(columns))
+            return TablePrivatizer(epsilon, schema=dict(schema)).fit(made_up_row(list(schema.values())))
         if name in LABEL_MECHANISMS:
             return label_mechanism(name, epsilon=epsilon, classes=classes).fit(classes)
         if name == "label-matrix":
@@ -163,8 +160,7 @@ def fitted_mechanism(
 def _check_options(name: str, delta: float | None, schema: Mapping[str, Any] | None) -> None:
     """Raise StudyInputError for an unknown mechanism, or an option that it does not have."""
     known = [one for names in GUARANTEED.values() for one in names]
-    if name not in known:
-        raise StudyInputError(f"The mechanism must be one of {', '.join(known)}; got {name!r}.")
+    check_choice("The mechanism", name, known, StudyInputError)
     if delta is not None and not takes_delta(name):
         having = ", ".join(filter(takes_delta, FEATURE_MECHANISMS))
         raise StudyInputError(f"--delta is for {having}; {name} has none.")

@@ -50,8 +50,8 @@ class Names(tuple[str, ...]):
         return ",".join(self)
 
 
-def _file_option(about: str, **more: Any) -> Any:
-    return typer.Option(help=about, rich_help_panel="File options", **more)
+def _file_option(about: str, flag: str | None = None, **more: Any) -> Any:
+    return typer.Option(*filter(None, [flag]), help=about, rich_help_panel="File options", **more)
 
 
 TargetOption = Annotated[str | None, _file_option("The column of the target.")]
@@ -70,14 +70,25 @@ SchemaOption = Annotated[
         "file."
     ),
 ]
-MissingOption = Annotated[
-    str,
-    _file_option("refuse, or fill: a missing value is the middle of the bounds, or a category of its own."),
-]
-SepOption = Annotated[
+SeparatorOption = Annotated[
     str | None, _file_option("Separator of the cells of a .csv file.", show_default="a comma; a tab in a .tsv file")
 ]
+DecimalOption = Annotated[str, _file_option("Decimal mark of the numbers of a .csv file: a point or a comma.")]
 EncodingOption = Annotated[str, _file_option("Encoding of a .csv file.")]
+MissingOption = Annotated[
+    Names | None,
+    _file_option("Texts of missing cells of a .csv file beside empty ones, with commas, such as NA.", parser=Names),
+]
+NoHeaderOption = Annotated[
+    bool, _file_option("The first row of a .csv file is a record; columns are named 0, 1, ...", flag="--no-header")
+]
+CountUnknownOption = Annotated[
+    bool,
+    _file_option(
+        "Replace undeclared categories and missing values as a policy of the columns does, instead of an error.",
+        flag="--count-unknown",
+    ),
+]
 
 
 def output_option(*flags: str, about: str, endings: Sequence[str] = ()) -> Any:

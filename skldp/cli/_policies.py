@@ -19,8 +19,12 @@ from skldp._reading import is_missing
 from skldp._tables import require
 from skldp.accounting import ledger_report
 from skldp.cli._options import (
+    CountUnknownOption,
+    DecimalOption,
     EncodingOption,
-    SepOption,
+    MissingOption,
+    NoHeaderOption,
+    SeparatorOption,
     keep_inputs,
     made_up_row,
     output_option,
@@ -38,12 +42,11 @@ from skldp.collection._survey_estimates import SurveyEstimate
 from skldp.collection._survey_fields import estimates_of
 from skldp.domains._declared_columns import DeclaredColumn
 from skldp.estimators._ledgers import joblib_workers
-from skldp.estimators._schema import read_schema, schema_by_column
 from skldp.estimators._table import TablePrivatizer
 from skldp.laws._release_key import ReleaseKey
 from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS
 from skldp.mechanisms.numeric._bounded_features import JOINT_MECHANISMS, NUMERIC_MECHANISMS
-from skldp.study._table_files import is_text_file, table_chunks
+from skldp.study._table_files import TextFormat, is_text_file, read_study_schema, table_chunks
 
 policy = typer.Typer()
 
@@ -71,8 +74,13 @@ def new(
         str, typer.Option(help="Number of columns that each person is asked, chosen at random, or 'auto' or 'all'.")
     ] = "all",
     pairs: Annotated[
-        bool, typer.Option("--pairs", help="Ask each person one pair of columns, at all of epsilon, for tables.")
-    ] = False,
+        list[str] | None,
+        typer.Option(
+            help="Pair of columns for a table: age,city, or all. Repeatable. Each person is asked one pair, or one "
+            "column that is in none, at all of epsilon."
+        ),
+    ] = None,
+    points: Annotated[int, typer.Option(help="Number of points that numbers of pairs are rounded to.")] = 2,
     unit: Annotated[
         list[str] | None, typer.Option(help="Unit of a number, for display: age=years. May be given several times.")
     ] = None,
@@ -92,18 +100,23 @@ def new(
     schema declares that ("missing": "category"), else as the first value.
     """
     keep_inputs([schema], output)
-    text = Path(schema).read_text(encoding="utf-8-sig") if schema.endswith(".json") else schema
+    columns = read_study_schema(schema)
+    if not columns:
+        raise ValueError("The schema must declare at least one column by name.")
     units = dict(_pair(one) for one in unit or [])
     if sampled not in ("auto", "all") and not sampled.isdecimal():
         raise typer.BadParameter(f"--sampled must be 'auto', 'all' or a number of columns; got {sampled!r}.")
     n_sampled: Any = int(sampled) if sampled.isdecimal() else sampled
     kinds: dict[str, Any] = {"mechanism": mechanism, "category_mechanism": category_mechanism}
     try:
-        table = TablePrivatizer(epsilon, schema=text, n_sampled_features=n_sampled, **kinds).fit(_public_row(text))
+        table = TablePrivatizer(epsilon, schema=columns, n_sampled_features=n_sampled, **kinds)
+        table.fit(made_up_row(list(columns.values())))
     except ValueError as error:
         # A message of scikit-learn about public parameters and a made-up row.
         raise ValueError(str(error)) from None
-    made = Policy.from_estimator(table, purpose=purpose, units=units, expires=expires, joint="all" if pairs else None)
+    joint: Any = "all" if pairs == ["all"] else [_names_of(one, list(table.feature_names_in_)) for one in pairs or []]
+    asked: dict[str, Any] = {"units": units, "expires": expires, "joint": joint or None, "n_knots": points}
+    made = Policy.from_estimator(table, purpose=purpose, **asked)
     made = made.permanent() if permanent else made
     made.save(output)
     typer.echo(printable(f"Wrote {output}: epsilon {made.epsilon:.6g} a record, sha256 {made.sha256}."))
@@ -128,8 +141,6 @@ def show(file: File) -> None:
         typer.echo(f"each person is asked {policy.n_sampled} of {len(policy.fields)} fields, chosen at random")
     expires = f"until {policy.expires}" if policy.expires else "no expiry"
     typer.echo(printable(f"epsilon {policy.epsilon:.6g} a record, {policy.n_bytes} bytes a report, {expires}"))
-    if policy.has_waves:
-        typer.echo(f"epsilon {policy.lifetime_epsilon:.6g} of all reports together, while no value changes")
     typer.echo(f"sha256 {policy.sha256}")
 
 
@@ -171,9 +182,8 @@ def check(
 ) -> None:
     """Check a policy, and that its integers give its stated epsilons; exit code 2 if not."""
     policy = Policy.load(file)
-    # The lifetime epsilon of one value exceeds that of a report for laws of two steps.
-    if most is not None and not policy.lifetime_epsilon <= most:
-        raise ValueError(f"The epsilon of the policy must be at most {most:g}; got {policy.lifetime_epsilon:.6g}.")
+    if most is not None and not policy.epsilon <= most:
+        raise ValueError(f"The epsilon of the policy must be at most {most:g}; got {policy.epsilon:.6g}.")
     typer.echo(f"valid: epsilon {policy.epsilon:.6g} a record, from the integers of {len(policy.fields)} fields")
 
 
@@ -192,6 +202,15 @@ def _pair(text: str) -> tuple[str, str]:
     if not (name and sign and unit):
         raise typer.BadParameter(f"A unit must be a column and its unit, such as age=years; got {text!r}.")
     return name, unit
+
+
+def _names_of(text: str, columns: list[str]) -> tuple[str, str]:
+    """Return the two columns of a pair, whose names may have commas."""
+    places = [i for i, letter in enumerate(text) if letter == ","]
+    found = [(text[:i], text[i + 1 :]) for i in places if {text[:i], text[i + 1 :]} <= set(columns)]
+    if len(found) != 1:
+        raise typer.BadParameter(f"A pair must be two columns of the schema, such as age,city; got {text!r}.")
+    return found[0]
 
 
 def _width(text: str) -> tuple[str, float]:
@@ -223,22 +242,6 @@ def _filter(columns: Mapping[str, DeclaredColumn], text: str) -> tuple[str, Any]
         return name, (low, high)
     except ValueError:
         raise typer.BadParameter(f"A filter of {name} must be {form}; got {text!r}.") from None
-
-
-def _public_row(text: str) -> Any:
-    """Return a frame of one row of the declared columns, without private data."""
-    try:
-        declared = schema_by_column(text, [])
-    except ValueError as error:
-        raise ValueError(
-            'The schema must be a .json file, or JSON such as {"age": {"type": "interval", "low": 0, "high": 100}, '
-            f'"city": ["Bonn", "Ulm"]}}. {error}'
-        ) from None
-    if not (names := list(declared)):
-        raise ValueError("The schema must declare at least one column by name.")
-    if texts := [name for name, one in declared.items() if isinstance(one, Mapping) and one.get("type") == "text"]:
-        raise ValueError(f"A schema must have no texts, whose policies are made by TextField.rappor; got {texts}.")
-    return made_up_row(read_schema(text, names, [None] * len(names))[0])
 
 
 def _values(field: AnyField) -> str:
@@ -276,8 +279,8 @@ def _bounds(column: NumberColumn) -> str:
     return f"{low} to {high}{unit}; missing ones count as {missing}"
 
 
-_PROJECTED = """Projected shares are at least 0 and sum to 1, so they are biased: an estimate of 0 does not mean that
-nobody gave this answer. Means are unbiased."""
+_PROJECTED = """Projected shares are at least 0 and sum to 1, and means are within their bounds, so they are biased: an
+estimate of 0 does not mean that nobody gave this answer. Unbiased estimates: --raw."""
 # A single report has no standard error.
 _LEAST_REPORTS = 2
 
@@ -291,8 +294,11 @@ def release(
     output: Annotated[
         Path, output_option("--output", "-o", about="The reports to write.", endings=(".arrow", ".parquet"))
     ],
-    sep: SepOption = None,
+    separator: SeparatorOption = None,
+    decimal: DecimalOption = ".",
     encoding: EncodingOption = "utf-8",
+    missing: MissingOption = None,
+    no_header: NoHeaderOption = False,
     secret: Annotated[
         Path | None,
         typer.Option(
@@ -304,10 +310,7 @@ def release(
     ids: Annotated[
         str | None, typer.Option(help="Column of the ids of people; needed with --secret, and only then.")
     ] = None,
-    count_unknown: Annotated[
-        bool,
-        typer.Option("--count-unknown", help="Replace undeclared categories as the policy says, instead of an error."),
-    ] = False,
+    count_unknown: CountUnknownOption = False,
 ) -> None:
     """Release a table: one report for each row, without columns that the policy does not name.
 
@@ -319,7 +322,11 @@ def release(
     key = None if secret is None else ReleaseKey.from_file(secret)
     check_secret(policy, key, ids)
     wanted = policy.names if ids is None else [*policy.names, ids]
-    chunks = table_chunks(table, columns=wanted, separator=sep, encoding=encoding, as_texts=True)
+    form, declared = (
+        TextFormat(separator, decimal, encoding, tuple(missing or ()), not no_header),
+        declared_columns(policy.fields),
+    )
+    chunks = table_chunks(table, columns=wanted, declared=declared, form=form)
     options: dict[str, Any] = {"text": is_text_file(table), "handle_unknown": "policy" if count_unknown else "error"}
     n, repeated, replaced = 0, False, Counter[str]()
     with progress_bar(Console()) as progress, _written(output, report_schema()) as write:
@@ -329,7 +336,7 @@ def release(
             columns = {name: frame[name] for name in policy.names}
             reports = policy.release_table(columns, secret=key, people=people, first_row=n + 1, **options)
             write(batch_of_reports(reports))
-            for column in declared_columns(policy.fields).values():
+            for column in declared.values():
                 replaced.update(column.replaced(columns[column.name], text=options["text"]))
             repeated = repeated or (people is not None and len(set(people)) < len(people))
             n += len(frame)
@@ -362,6 +369,9 @@ def collect(
         typer.Option(help="Filter by a field: city=Bonn, city=missing, or age=20,30 from 20 and below 30. Repeatable."),
     ] = None,
     level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="Unbiased estimates: shares may be negative, means beyond their bounds.")
+    ] = False,
 ) -> None:
     """Collect reports of a policy, each once, and print estimates with confidence intervals.
 
@@ -381,17 +391,13 @@ def collect(
     counts = ", ".join(f"{number:,} {name}" for name, number in collector.counts._asdict().items())
     if collector.n_reports < _LEAST_REPORTS:
         raise ValueError(f"Estimates need at least {_LEAST_REPORTS} reports of this policy; got reports {counts}.")
+    form: Any = None if raw else "project"
     if by is None and not chosen:
         fields = collector.policy.fields
-        usual = [(field, one) for field in fields for one, _ in collector._usual_estimates(field, level)]
+        usual = [(field, one) for field in fields for one, _ in collector._usual_estimates(field, level, form)]
         named = [(one.labels if isinstance(field, NumbersField) else field.names, one) for field, one in usual]
     else:
-        named = [
-            ((name,), statistic(name, by=by, where=chosen, level=level))
-            for name, column in declared_columns(collector.policy.fields).items()
-            if name not in (by, *chosen)
-            for statistic in [collector.frequencies if isinstance(column, CategoryColumn) else collector.mean]
-        ]
+        named = _in_groups(collector, by, chosen, consistent=form, level=level)
     # A terminal may refuse to print; files are written first.
     if report is not None:
         report.write_text(collector.page(), encoding="utf-8")
@@ -404,6 +410,25 @@ def collect(
         typer.echo(f"\n{_PROJECTED}")
     for path in filter(None, (report, csv_path)):
         typer.echo(printable(f"Wrote {path}."))
+
+
+def _in_groups(
+    collector: Collector, by: str | None, where: Mapping[str, Any], **how: Any
+) -> list[tuple[tuple[str, ...], SurveyEstimate]]:
+    """Estimate means and shares of the other columns; those asked of other people are told on stderr."""
+    named, refused = list[tuple[tuple[str, ...], SurveyEstimate]](), dict[str, ValueError]()
+    for name, column in declared_columns(collector.policy.fields).items():
+        statistic: Any = collector.frequencies if isinstance(column, CategoryColumn) else collector.mean
+        try:
+            if name not in (by, *where):
+                named.append(((name,), statistic(name, by=by, where=where, **how)))
+        except ValueError as error:
+            refused[name] = error
+    if refused and not named:
+        raise next(iter(refused.values()))
+    for name, why in refused.items():
+        typer.echo(printable(f"skldp: no estimate of {name}: {why}"), err=True)
+    return named
 
 
 def _write_estimates(path: Path, named: list[tuple[tuple[str, ...], SurveyEstimate]], by: str, where: str) -> None:
@@ -432,12 +457,11 @@ def _written(output: Path, schema: Any) -> Iterator[Callable[[Any], None]]:
         part.unlink(missing_ok=True)
 
 
-def _ids(column: Any) -> list[str]:
-    """Return ids as texts, so that 7 in a Parquet file equals 7 in a CSV file."""
-    cells = column.tolist()
+def _ids(column: Any) -> list[Any]:
+    cells: list[Any] = column.tolist()
     if any(is_missing(cell) for cell in cells):
         raise ValueError(f"Every row must have an id; column {column.name!r} has missing cells.")
-    return [str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell) for cell in cells]
+    return cells
 
 
 _SETTINGS = ("epsilon", "delta", "rule", "bounds", "head", "people", "answers", "refused")

@@ -12,12 +12,15 @@ from skldp._tables import require
 from skldp.cli._options import (
     BoundsOption,
     ColumnsOption,
+    CountUnknownOption,
+    DecimalOption,
     EncodingOption,
     Epsilons,
     MissingOption,
     Names,
+    NoHeaderOption,
     SchemaOption,
-    SepOption,
+    SeparatorOption,
     TargetBoundsOption,
     TargetOption,
     TransformOption,
@@ -32,7 +35,7 @@ from skldp.study._datasets import BUNDLED, TASKS, load_study_data
 from skldp.study._pipelines import FEATURE_MECHANISMS, LABEL_MECHANISMS, PRIVATE_MODELS, ComparisonSettings
 from skldp.study._report import html_report, plot_comparisons, ranking
 from skldp.study._results import write_csv
-from skldp.study._table_files import TABLE_FILES
+from skldp.study._table_files import TABLE_FILES, TextFormat
 
 # Fewer folds for all mechanisms: half a minute on the digits instead of several minutes.
 _ALL, _FEW_FOLDS, _FOLDS = Names("all"), 3, 5
@@ -60,9 +63,12 @@ def study(
     bounds: BoundsOption = None,
     columns: ColumnsOption = None,
     schema: SchemaOption = None,
-    missing: MissingOption = "refuse",
-    sep: SepOption = None,
+    separator: SeparatorOption = None,
+    decimal: DecimalOption = ".",
     encoding: EncodingOption = "utf-8",
+    missing: MissingOption = None,
+    no_header: NoHeaderOption = False,
+    count_unknown: CountUnknownOption = False,
     mechanism: Annotated[
         Names | None,
         typer.Option(
@@ -116,7 +122,8 @@ def study(
     folds = folds or (_FEW_FOLDS if everything else _FOLDS)
     reading: dict[str, Any] = {"target": target, "bounds": bounds, "folds": folds, "task": task}
     reading |= {"target_bounds": target_bounds, "target_transform": target_transform, "columns": columns}
-    reading |= {"schema": schema, "missing": missing, "separator": sep, "encoding": encoding}
+    form = TextFormat(separator, decimal, encoding, tuple(missing or ()), not no_header)
+    reading |= {"schema": schema, "count_unknown": count_unknown, "form": form}
     found = []
     for source in _FIRST_DATA if data is None else (data,):
         loaded = load_study_data(source, **reading)

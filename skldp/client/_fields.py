@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from skldp._checks import check_integer, is_integer, is_number
 from skldp.domains._declared_columns import CategoryColumn, DeclaredColumn, NumberColumn
-from skldp.laws._integers import CodeLaw, GroupLaw, TwoStepLaw, UnitLaw, law_from_dict
+from skldp.laws._integers import CodeLaw, GroupLaw, UnitLaw, law_from_dict
 
 if TYPE_CHECKING:
     from skldp.client._text_field import TextField
@@ -39,16 +39,6 @@ class Field(ABC):
     def epsilon(self) -> float:
         """Exact epsilon of an answer, from the integers of the law."""
         return float(self.law.epsilon)
-
-    @property
-    def lifetime_epsilon(self) -> float:
-        """Exact epsilon of all answers to one value under the memo rule ``"permanent"``."""
-        return float(self.law.lifetime_epsilon)
-
-    @property
-    def two_steps(self) -> TwoStepLaw | None:
-        """Law of two steps, or None."""
-        return self.law if isinstance(self.law, TwoStepLaw) else None
 
     @property
     def version(self) -> int:
@@ -96,7 +86,6 @@ class Field(ABC):
 
     def _law_and_epsilons(self) -> dict[str, Any]:
         own = {"law": self.law.to_dict(), "epsilon": repr(self.epsilon)}
-        own |= {} if self.two_steps is None else {"lifetime_epsilon": repr(self.lifetime_epsilon)}
         return own if self.steps is None else own | {"steps": str(self.steps)}
 
 
@@ -136,13 +125,11 @@ class NumberField(NumberColumn, Field):
         _check_steps(self.steps)
         if not isinstance(self.law, UnitLaw):
             raise ValueError(f"The law of a number must be one for [-1, 1]; got {self.law!r}.")
-        if self.steps is not None and self.two_steps is not None:
-            raise ValueError(f"A law of two steps rounds numbers itself and needs no steps; got {self.steps!r}.")
 
     @cached_property
     def needs_steps(self) -> bool:
         """Return whether the field has fractional numbers, each of which would be a separate value."""
-        return self.steps is None and not self.whole and self.two_steps is None
+        return self.steps is None and not self.whole
 
     def encode_all(self, columns: Mapping[str, Any], refuse_unknown: bool, **reading: Any) -> Sequence[float]:
         """Return the position of each number in [-1, 1]."""
@@ -297,7 +284,7 @@ class PairField(SeveralColumns):
     columns : tuple of two CategoryColumn or NumberColumn
         Columns of different names.
     law : CodeLaw
-        Law of one step, of as many codes as there are combinations; those of the first column vary slowest.
+        Law of as many codes as there are combinations; those of the first column vary slowest.
     n_knots : int, default=2
         Number of points from the lower to the upper bound, at equal distances, from 2 to 256. A number is rounded at
         random to one of the two points beside it, without bias.
@@ -332,8 +319,8 @@ class PairField(SeveralColumns):
             raise ValueError(f"The columns of a pair must have different names; got {self.columns[0].name!r} twice.")
         check_integer("n_knots", self.n_knots, least=2, most=256)
         n = self.sizes[0] * self.sizes[1]
-        if not isinstance(self.law, CodeLaw) or self.two_steps is not None or self.law.n_codes != n:
-            raise ValueError(f"The law of a pair must be of one step and {n} codes; got {self.law!r}.")
+        if not isinstance(self.law, CodeLaw) or self.law.n_codes != n:
+            raise ValueError(f"The law of a pair must be of {n} codes; got {self.law!r}.")
 
     @property
     def version(self) -> int:
@@ -425,6 +412,8 @@ def _check_column(column: NumberColumn) -> None:
     check_text("The name of a column", column.name)
     if column.unit is not None:
         check_text("unit", column.unit)
+    if column.scale != "linear":
+        raise ValueError(f"scale must be 'linear' for a field of a policy; got {column.scale!r}.")
     if abs(column.low) > MOST or abs(column.high) > MOST:
         raise ValueError(f"Bounds must be numbers from {-MOST:g} to {MOST:g}; got {(column.low, column.high)!r}.")
     if not is_number(column.missing):

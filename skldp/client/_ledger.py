@@ -14,11 +14,10 @@ from skldp.exceptions import BudgetExhaustedError, LedgerError
 # Epsilons are integers in units of 2^-40: sums are exact, and 64 bits hold eight million.
 _UNITS = 2**40
 _MOST = Fraction(2**62, _UNITS)
-# NULL marks a wave whose report the limit did not admit.
 _TABLES = (
     "CREATE TABLE spent (policy TEXT PRIMARY KEY, units INTEGER NOT NULL, reports INTEGER NOT NULL)",
     "CREATE TABLE kept (tag TEXT PRIMARY KEY)",
-    "CREATE TABLE waves (wave TEXT PRIMARY KEY, report BLOB)",
+    "CREATE TABLE unsent (policy TEXT PRIMARY KEY, report BLOB NOT NULL)",
 )
 # An immediate transaction excludes other writers between reading the sum and writing the charge.
 _BEGIN = "BEGIN IMMEDIATE"
@@ -35,7 +34,7 @@ class DeviceLedger:
     ----------
     path : str or path-like
         Path of the file. A missing file is created with access for its owner only (on a file system with hard links).
-        The file contains digests of policies, numbers of reports, epsilons and the reports of waves, but no values.
+        The file contains digests of policies, numbers of reports, epsilons and unsent reports, but no values.
         Deleting it deletes the record of past releases.
     lifetime_epsilon : float
         Largest total epsilon of all reports in nats, set by the person. The file does not contain it: a person may
@@ -45,6 +44,8 @@ class DeviceLedger:
     ------
     ValueError
         If `lifetime_epsilon` is not a finite number > 0.
+    LedgerError
+        If the path is not that of an account, or the account cannot be created.
 
     Notes
     -----
@@ -67,6 +68,8 @@ class DeviceLedger:
         # An absolute path survives a change of directory, and SQLite does not take it for ":memory:".
         self.path = os.path.abspath(path)
         self.lifetime_epsilon = float(lifetime_epsilon)
+        with self._opened():
+            pass
 
     @property
     def spent(self) -> float:
@@ -98,24 +101,21 @@ class DeviceLedger:
             connection.execute(_BEGIN)
             self._spend(connection, policy, _new_units(connection, units))
 
-    def _keep_wave(self, policy: str, wave: str, charges: Mapping[str, float], report: bytes) -> bytes:
-        """Charge and store the first report of a wave, and return the stored one; a refused wave never has a report."""
-        units = {tag: _units(epsilon) for tag, epsilon in charges.items()}
+    def _unsent(self, policy: str) -> bytes | None:
+        """Return the report of a policy that is stored for its delivery, or None."""
         with self._opened() as connection:
-            connection.execute(_BEGIN)
-            kept = self._kept_report(connection, wave)
-            if kept is not None:
-                return kept
-            connection.execute("SAVEPOINT charges")
-            try:
-                connection.execute("INSERT INTO waves VALUES (?, ?)", (wave, report))
-                self._spend(connection, policy, _new_units(connection, units))
-            except BudgetExhaustedError:
-                connection.execute("ROLLBACK TO charges")
-                connection.execute("INSERT INTO waves VALUES (?, NULL)", (wave,))
-                connection.execute("COMMIT")
-                raise
-            return report
+            row = connection.execute("SELECT report FROM unsent WHERE policy = ?", (policy,)).fetchone()
+            return None if row is None else bytes(row[0])
+
+    def _store(self, policy: str, report: bytes) -> bytes:
+        """Store a charged report until it is delivered, and return the stored one, which may be another process's."""
+        with self._opened() as connection:
+            connection.execute("INSERT OR IGNORE INTO unsent VALUES (?, ?)", (policy, report))
+        return self._unsent(policy) or report
+
+    def _delivered(self, policy: str, report: bytes) -> None:
+        with self._opened() as connection:
+            connection.execute("DELETE FROM unsent WHERE policy = ? AND report = ?", (policy, report))
 
     def reports(self) -> dict[str, int]:
         """Return the number of charged reports by the SHA-256 of their policy."""
@@ -124,15 +124,6 @@ class DeviceLedger:
 
     def __repr__(self) -> str:
         return f"DeviceLedger({self.path!r}, lifetime_epsilon={self.lifetime_epsilon!r})"
-
-    def _kept_report(self, connection: Any, wave: str) -> bytes | None:
-        """Return the report of a wave, or None; raise BudgetExhaustedError if it was refused."""
-        row = connection.execute("SELECT report FROM waves WHERE wave = ?", (wave,)).fetchone()
-        if row is None:
-            return None
-        if row[0] is None:
-            raise BudgetExhaustedError("The lifetime limit must admit the first report of a wave; got a refused wave.")
-        return bytes(row[0])
 
     def _spend(self, connection: Any, policy: str, units: int) -> None:
         """Charge within a transaction; an error rolls it back."""

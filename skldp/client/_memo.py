@@ -30,7 +30,6 @@ class KeptField(NamedTuple):
     field: AnyField
     meaning: bytes
     law: bytes
-    epsilon: float
 
     @classmethod
     def of(cls, field: AnyField) -> "KeptField":
@@ -39,7 +38,7 @@ class KeptField(NamedTuple):
         meaning = _meaning(own)
         if isinstance(field, SeveralColumns):
             meaning["columns"] = [_meaning(column) for column in own["columns"]]
-        return cls(field, _digest(meaning), _digest(own["law"]), field.lifetime_epsilon)
+        return cls(field, _digest(meaning), _digest(own["law"]))
 
 
 def kept_report(
@@ -49,7 +48,6 @@ def kept_report(
     *,
     policy: bytes,
     person: bytes,
-    wave: str = "",
     n_sampled: int | None = None,
 ) -> Kept:
     """Return the report of encoded values, with permanent answers; the sample of fields is permanent as well."""
@@ -59,17 +57,10 @@ def kept_report(
     # Fields that are not asked leave no trace, not even in the report's id.
     for place in _sampled(fields, key, person, n_sampled):
         one, given = fields[place], encoded[place]
-        own = _Answer(one, key, person)
-        if one.field.two_steps is None:
-            answer, tag, packed = own.answer(given)
-            values.append(packed)
-        else:
-            answer, tag = own.report(given, policy, wave)
-        answers[place] = answer
-        charges[tag] = one.epsilon
-    # A new report id would reveal a change of value, which two-step laws hide.
-    about = [_wave(wave)] if wave else values
-    return Kept(key.subkey("skldp report", _VERSION, policy, person, *about)[:16], answers, charges)
+        answers[place], tag, packed = _Answer(one, key, person).answer(given)
+        values.append(packed)
+        charges[tag] = one.field.epsilon
+    return Kept(key.subkey("skldp report", _VERSION, policy, person, *values)[:16], answers, charges)
 
 
 def _sampled(fields: Sequence[KeptField], key: ReleaseKey, person: bytes, n_sampled: int | None) -> Sequence[int]:
@@ -92,28 +83,9 @@ class _Answer(NamedTuple):
         """Return the permanent answer, the tag of its charge, and the packed value."""
         value = self._stepped(given)
         packed = _packed(self.kept.field, value)
-        about = self._about(packed)
-        return self.kept.field.draw(value, _words(self.key.subkey("skldp answer", *about))), self._tag(about), packed
-
-    def report(self, given: Any, policy: bytes, wave: str) -> tuple[int, str]:
-        """Return the answer of a wave of a policy, and the tag of the charge for the permanent answer."""
-        law = self.kept.field.two_steps
-        assert law is not None
-        of_person = (_VERSION, self.kept.meaning, self.kept.law, self.person)
-        choice = law.choose(_words(self.key.subkey("skldp choice", *of_person)))
-        seen = law.see(given, choice)
-        about = self._about(_whole(seen))
-        permanent = law.keep(seen, choice, _words(self.key.subkey("skldp answer", *about)))
-        # With equal noise in the waves of two policies, a change between them would be visible.
-        again = (*of_person, _whole(permanent), policy, _wave(wave))
-        return law.report(permanent, choice, _words(self.key.subkey("skldp wave", *again))), self._tag(about)
-
-    def _about(self, packed: bytes) -> tuple[bytes, ...]:
-        meaning, law, person = self.kept.meaning, self.kept.law, self.person
-        return (_VERSION, meaning, law, person, packed)
-
-    def _tag(self, about: Sequence[bytes]) -> str:
-        return self.key.subkey("skldp tag", *about).hex()
+        about = (_VERSION, self.kept.meaning, self.kept.law, self.person, packed)
+        tag = self.key.subkey("skldp tag", *about).hex()
+        return self.kept.field.draw(value, _words(self.key.subkey("skldp answer", *about))), tag, packed
 
     def _stepped(self, given: Any) -> Any:
         """Round numbers to steps with thresholds of the person, so that the mean over people is unbiased."""
@@ -143,12 +115,10 @@ def _packed(field: AnyField, value: Any) -> bytes:
     """Return the input of the law as bytes; -0.0 becomes 0.0."""
     if isinstance(field, CategoryField):
         return struct.pack(">q", value)
+    if isinstance(value, str):
+        return value.encode()
     places = value if isinstance(field, SeveralColumns) else (value,)
     return struct.pack(f">{len(places)}d", *(place + 0.0 for place in places))
-
-
-def _wave(name: str) -> bytes:
-    return name.encode("utf-8", "surrogatepass")
 
 
 def _whole(number: int) -> bytes:
@@ -168,9 +138,3 @@ def _words(key: bytes) -> Iterator[int]:
     while True:
         yield from struct.unpack(">8Q", hashlib.blake2b(block.to_bytes(8, "big"), key=key).digest())
         block += 1
-
-
-def wave_digest(policy: str, person: bytes, wave: str) -> str:
-    """Return the digest of a person's wave, independent of the secret."""
-    parts = (policy.encode(), person, _wave(wave))
-    return hashlib.sha256(b"".join(len(part).to_bytes(8, "big") + part for part in parts)).hexdigest()

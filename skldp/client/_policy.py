@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -25,12 +25,13 @@ from skldp.client._fields import (
     field_from_dict,
 )
 from skldp.client._ledger import DeviceLedger
-from skldp.client._memo import KeptField, kept_report, wave_digest
+from skldp.client._memo import KeptField, kept_report
 from skldp.client._report_bytes import PolicyReport, pack, unpack
 from skldp.domains._declared_columns import CategoryColumn
 from skldp.laws._integers import secure_words, uniform_subset, words_of
 from skldp.laws._odds import round_up
-from skldp.laws._release_key import ReleaseKey, person_bytes
+from skldp.laws._person_ids import canonical_ids, person_bytes
+from skldp.laws._release_key import ReleaseKey
 
 if TYPE_CHECKING:
     from skldp.collection._precision import SurveyPrecision
@@ -57,8 +58,7 @@ class Policy:
     memo : {"fresh", "permanent"}, default="fresh"
         Rule for repeated reports. ``"fresh"`` draws every report independently. ``"permanent"`` makes the report a
         function of the person's secret, the law and the value, so the same record gives the same report. Numbers other
-        than integers then need `steps`. Laws of two steps, such as that of longitudinal_categories, need
-        ``"permanent"``.
+        than integers then need `steps`.
     n_sampled : int, default=None
         Number of fields that each person is asked, from 1 to one less than all; None asks all. The device chooses them
         uniformly and independently of the values, and a report says which they are. Under ``"permanent"``, the choice
@@ -83,12 +83,6 @@ class Policy:
     epsilon, and a ledger charges exactly this. No epsilon covers the equality of two reports: an observer of both
     learns whether the record changed, and equal reports link a person over time. See
     :class:`~skldp.mechanisms.FieldKey`.
-
-    A law of two steps hides changes: each value has a permanent answer, and every wave reports a new randomization of
-    it. `epsilon` covers one report, and `lifetime_epsilon` all reports while no value changes. A ledger charges the
-    lifetime epsilon for each new value. Two things are not covered. The times of changes can be estimated from many
-    waves. A person's hash function or buckets occur in all their reports and may link them. Each policy has its own
-    waves, even if the laws are the same.
 
     Numbers with one law count as one value: if one of them changes, all have new answers.
 
@@ -125,8 +119,6 @@ class Policy:
             raise ValueError("The total epsilon of the fields must be finite; got infinity.")
         if self.memo == "fresh" and any(one.steps is not None for one in self.fields):
             raise ValueError("`steps` must be None under the memo rule 'fresh'; got a field with steps.")
-        if self.memo == "fresh" and self.has_waves:
-            raise ValueError("Laws of two steps must have the memo rule 'permanent'; got 'fresh'.")
         if self.memo == "permanent" and any(one.needs_steps for one in self.fields):
             raise ValueError(
                 "Under the memo rule 'permanent', numbers other than integers must have `steps`; got None."
@@ -180,9 +172,9 @@ class Policy:
         expires : str, default=None
             As in the class.
         joint : "all" or list of pairs of columns, default=None
-            Pairs of which each person is asked one, chosen at random, at the whole epsilon: for tables, and for means
-            and shares within another column. Of a TablePrivatizer or CategoricalPrivatizer alone; mechanisms and shares
-            are then chosen anew.
+            Pairs for tables, and for means and shares within another column. A column in no pair is a question of its
+            own, by the mechanism of the estimator. Each person is asked one pair or column, chosen at random, at the
+            whole epsilon. Of a TablePrivatizer or CategoricalPrivatizer alone; mechanisms of pairs are chosen anew.
         n_knots : int, default=2
             Number of points that numbers of pairs are rounded to at random.
 
@@ -207,12 +199,11 @@ class Policy:
         A device replaces a missing number by the middle of the bounds, and a missing or unknown category by the missing
         category, if declared, or the first value. Use ``dataclasses.replace`` on a field to set other replacements.
         """
-        from skldp.collection._conversion import exported, paired
-
-        fields, n_sampled = exported(estimator, dict(units or {}))
+        conversion = _conversion()
+        fields, n_sampled = conversion.exported(estimator, dict(units or {}))
         if joint is not None:
-            pairs = paired(estimator, fields, joint, n_knots)
-            return cls(purpose, pairs, expires, n_sampled=None if len(pairs) == 1 else 1)
+            fields = conversion.paired(estimator, fields, joint, n_knots)
+            n_sampled = None if len(fields) == 1 else 1
         return cls(purpose, fields, expires, n_sampled=n_sampled)
 
     @classmethod
@@ -236,19 +227,23 @@ class Policy:
             raise ValueError(f"A policy must be a document of at most {_MOST_CHARACTERS} characters; got a longer one.")
         versions, optional = tuple(range(_VERSION, _LAST_VERSION + 1)), {"lifetime_epsilon", "n_sampled"}
         given = read_document(text, "policy", versions, _NAMES, optional, integers=True)
+        if "lifetime_epsilon" in given:
+            raise ValueError(
+                "A policy must have laws of one step; got one of longitudinal laws. Use memo='permanent' instead."
+            )
         if digest(given) != given["sha256"]:
             raise ValueError("The sha256 of a policy must be that of its document; got another one.")
         with parsing("A policy"):
             fields = tuple(map(field_from_dict, given["fields"][: _MOST_FIELDS + 1]))
             n_sampled = int(given["n_sampled"]) if "n_sampled" in given else None
             own = cls(given["purpose"], fields, given["expires"], given["memo"], n_sampled=n_sampled)
-            claims = [_claimed(one) for one in (*given["fields"], given)]
+            claims = [one["epsilon"] for one in (*given["fields"], given)]
         if own._document["version"] != given["version"]:
             raise ValueError(
                 "The version of a policy must be the first that knows its fields and laws, "
                 f"{own._document['version']}; got {given['version']!r}."
             )
-        if claims != [_claimed(one) for one in (*own._document["fields"], own._document)]:
+        if claims != [one["epsilon"] for one in (*own._document["fields"], own._document)]:
             raise ValueError(
                 f"The stated epsilons of a policy must be those of its integers, {own.epsilon!r} in total; got others."
             )
@@ -269,16 +264,6 @@ class Policy:
     def epsilon(self) -> float:
         """Exact epsilon of a report: the sum over its fields, or over the largest that are asked, rounded up."""
         return self._largest_sum([field.epsilon for field in self.fields])
-
-    @cached_property
-    def lifetime_epsilon(self) -> float:
-        """Exact epsilon of all reports together under the memo rule ``"permanent"``, while no value changes."""
-        return self._largest_sum([field.lifetime_epsilon for field in self.fields])
-
-    @cached_property
-    def has_waves(self) -> bool:
-        """True if a law has two steps, so that reports come in waves."""
-        return any(one.two_steps is not None for one in self.fields)
 
     @property
     def names(self) -> list[str]:
@@ -319,9 +304,10 @@ class Policy:
         Returns
         -------
         SurveyPrecision
-            Table with `estimates`: means of numbers and shares of categories, overall or in an average group, and
-            tables of pairs. Each has `what`, `n` (expected number of people asked), `standard_error` and `half_width`
-            of the interval, in the unit of the number or as a share; it is infinite if the group may be empty.
+            Table with `estimates`: means of numbers and shares of categories, overall or in an average group, tables
+            of pairs, and the default histogram and the median of a number whose law gives these. Each has `what`, `n`
+            (expected number of people asked), `standard_error` and `half_width` of the interval, in the unit of the
+            number or as a share; it is infinite if the group may be empty.
 
         Raises
         ------
@@ -357,9 +343,8 @@ class Policy:
         >>> policy.n_people_for("age", 2.0), policy.n_people_for("age", 2.0, by="city")
         (11246, 63910)
         """
-        from skldp.collection._conversion import precision_of
-
-        return precision_of(self, n_people, by=by, level=level)
+        made: SurveyPrecision = _conversion().precision_of(self, n_people, by=by, level=level)
+        return made
 
     def n_people_for(self, field: str, half_width: float, *, by: str | None = None, level: float = 0.95) -> int:
         """Return how many people must report for an interval to be as short; needs scikit-learn.
@@ -382,9 +367,7 @@ class Policy:
         ValueError
             As of :meth:`precision`, or if 10^12 people do not suffice.
         """
-        from skldp.collection._conversion import people_needed
-
-        return people_needed(self, field, half_width, by=by, level=level)
+        return int(_conversion().people_needed(self, field, half_width, by=by, level=level))
 
     def release(
         self,
@@ -393,7 +376,6 @@ class Policy:
         ledger: DeviceLedger | None = None,
         secret: ReleaseKey | None = None,
         person: int | str | None = None,
-        wave: str | None = None,
     ) -> bytes:
         """Release a record as a report.
 
@@ -404,14 +386,11 @@ class Policy:
             value is missing. Test the form of a program's records by :meth:`check_record`.
         ledger : DeviceLedger, default=None
             Account to charge before the report is returned. Under the memo rule ``"permanent"``, each value of each
-            field is charged once. A new value beyond the limit sends no report, which reveals the change. Laws of two
-            steps need a ledger, which stores the report of each wave.
+            field is charged once. A new value beyond the limit sends no report, which reveals the change.
         secret : ReleaseKey, default=None
             Secret for the memo rule ``"permanent"``, which requires it; None otherwise.
         person : int or str, default=None
             Id of the person, if one secret serves several people; None means the owner of the device.
-        wave : str, default=None
-            Name of the wave, for laws of two steps only. A repeated wave returns its first report for any record.
 
         Returns
         -------
@@ -421,11 +400,11 @@ class Policy:
         Raises
         ------
         ValueError
-            If the policy has expired, or the secret, the wave or the ledger does not fit the memo rule.
+            If the policy has expired, or the secret does not fit the memo rule.
         TypeError
             If the record is not a mapping. Nothing is charged after a ValueError or a TypeError.
         BudgetExhaustedError
-            If the limit of the ledger does not admit the report, or did not admit this wave.
+            If the limit of the ledger does not admit the report.
         """
         self._check_not_expired()
         if (secret is None) is not (self.memo == "fresh") or not isinstance(secret, ReleaseKey | None):
@@ -433,25 +412,75 @@ class Policy:
                 "secret must be a ReleaseKey for the memo rule 'permanent' and None for 'fresh'; got "
                 f"{type(secret).__name__} for the rule {self.memo!r}."
             )
-        if (wave is None) is self.has_waves or not (wave is None or (isinstance(wave, str) and wave)):
-            raise ValueError(f"wave must be a non-empty str for laws of two steps, and None for others; got {wave!r}.")
-        if self.has_waves and ledger is None:
-            raise ValueError("Laws of two steps need a ledger, which stores the report of each wave; got none.")
-        whose = b"" if person is None else person_bytes(person)
+        whose = b"" if person is None else person_bytes(*canonical_ids([person]))
         encoded = self._encode(record)
         if secret is None:
             if ledger is not None:
                 ledger.charge(self.sha256, self.epsilon)
             return self._draw(encoded, secure_words())
         own = bytes.fromhex(self.sha256)
-        kept = kept_report(
-            self._kept, encoded, secret, policy=own, person=whose, wave=wave or "", n_sampled=self.n_sampled
-        )
-        report = self._pack(kept.report_id, kept.answers)
-        if ledger is not None and wave is not None:
-            return ledger._keep_wave(self.sha256, wave_digest(self.sha256, whose, wave), kept.charges, report)
+        kept = kept_report(self._kept, encoded, secret, policy=own, person=whose, n_sampled=self.n_sampled)
         if ledger is not None:
             ledger._charge_once(self.sha256, kept.charges)
+        return self._pack(kept.report_id, kept.answers)
+
+    def send(
+        self,
+        record: Mapping[str, Any],
+        deliver: Callable[[bytes], Any],
+        *,
+        ledger: DeviceLedger,
+        secret: ReleaseKey | None = None,
+    ) -> bytes:
+        """Release a record and deliver the report; after a lost connection, deliver the same report again.
+
+        A new report of the same record would be charged again, and counted as one of another person.
+
+        Parameters
+        ----------
+        record : dict
+            As of :meth:`release`. Not read if an earlier report was not delivered.
+        deliver : callable
+            Takes the report, and returns once the collector has it. Any exception means that it may not.
+        ledger : DeviceLedger
+            Account that is charged, and that stores the report until `deliver` has returned.
+        secret : ReleaseKey, default=None
+            As of :meth:`release`.
+
+        Returns
+        -------
+        bytes
+            The delivered report. After an exception of `deliver`, call :meth:`send` again: it delivers the stored
+            report, at no cost, whatever the record is by then.
+
+        Raises
+        ------
+        ValueError, TypeError, BudgetExhaustedError
+            As of :meth:`release`, and anything that `deliver` raises.
+
+        Notes
+        -----
+        The report is on the disk before it is delivered. After a crash, it is delivered again: a collector counts its
+        id once.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> from skldp.client import DeviceLedger, NumberField, Policy
+        >>> from skldp.mechanisms import Duchi
+        >>> policy, sent = Policy("age", (NumberField("age", 0, 100, Duchi(1.0).integer_law),)), []
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     account = DeviceLedger(os.path.join(folder, "account"), lifetime_epsilon=2.0)
+        ...     report = policy.send({"age": 37}, sent.append, ledger=account)
+        >>> sent == [report]
+        True
+        """
+        self._check_not_expired()
+        report = ledger._unsent(self.sha256)
+        if report is None:
+            report = ledger._store(self.sha256, self.release(record, ledger=ledger, secret=secret))
+        deliver(report)
+        ledger._delivered(self.sha256, report)
         return report
 
     def check_record(self, record: Mapping[str, Any]) -> None:
@@ -519,17 +548,18 @@ class Policy:
             for column in declared_columns(self.fields).values():
                 if isinstance(column, CategoryColumn):
                     CodeReader(column.values, text=True).check_texts()
-        own = named_columns(columns, self.names, people)
+        whose = None if people is None else list(map(person_bytes, canonical_ids(people, first_row)))
+        own = named_columns(columns, self.names, whose)
         reading = {"text": text, "first_row": first_row}
         each = [field.encode_all(own, handle_unknown == "error", **reading) for field in self.fields]
         rows = list(zip(*each, strict=True))
-        if secret is None or people is None:
+        if secret is None or whose is None:
             words = secure_words()
             return [self._draw(row, words) for row in rows]
-        sha256, held = bytes.fromhex(self.sha256), zip(rows, map(person_bytes, people), strict=True)
+        sha256 = bytes.fromhex(self.sha256)
         kept = (
-            kept_report(self._kept, row, secret, policy=sha256, person=whose, n_sampled=self.n_sampled)
-            for row, whose in held
+            kept_report(self._kept, row, secret, policy=sha256, person=person, n_sampled=self.n_sampled)
+            for row, person in zip(rows, whose, strict=True)
         )
         return [self._pack(one.report_id, one.answers) for one in kept]
 
@@ -561,7 +591,6 @@ class Policy:
             "purpose": self.purpose,
             "fields": [field.to_dict() for field in self.fields],
             "epsilon": repr(self.epsilon),
-            **({"lifetime_epsilon": repr(self.lifetime_epsilon)} if self.has_waves else {}),
             "delta": "0",
             "memo": self.memo,
             "expires": self.expires,
@@ -615,18 +644,27 @@ class Policy:
         return round_up(sum(map(Fraction, sorted(epsilons, reverse=True)[: self.n_sampled]), Fraction(0)))
 
 
+def _conversion() -> Any:
+    """Import the layer of estimates, which a device can do without."""
+    try:
+        from skldp.collection import _conversion
+    except ImportError as error:
+        missing = (error.name or "scikit-learn").partition(".")[0]
+        raise ImportError(
+            f"Estimators and the precision of a survey need {missing}, which a client is installed without: run "
+            "`pip install skldp`, not with --no-deps."
+        ) from None
+    return _conversion
+
+
 def check_secret(policy: Policy, secret: ReleaseKey | None, ids: Any) -> None:
-    """Raise ValueError if the secret and the ids do not fit the policy's memo rule, or it has waves."""
+    """Raise ValueError if the secret and the ids do not fit the policy's memo rule."""
     kept = policy.memo == "permanent"
     if {kept} != {isinstance(secret, ReleaseKey), secret is not None, ids is not None}:
         raise ValueError(
             "The memo rule 'permanent' needs a secret and ids of people; other rules take neither. "
             f"Got {'no secret' if secret is None else type(secret).__name__} and "
             f"{'no ids' if ids is None else 'ids'} for the rule {policy.memo!r}."
-        )
-    if policy.has_waves:
-        raise ValueError(
-            "Tables are released by laws of one step; the policy has two steps. Release its waves by Policy.release."
         )
 
 
@@ -659,7 +697,3 @@ def _value(record: Mapping[str, Any], name: str) -> Any:
     except Exception:
         # A lazy mapping may raise anything; an error would reveal the value.
         return None
-
-
-def _claimed(given: Mapping[str, Any]) -> tuple[str, str | None]:
-    return given["epsilon"], given.get("lifetime_epsilon")

@@ -1,7 +1,7 @@
 """Domains of words over an alphabet, and tasks about prefixes of a word."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise, product
@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from skldp._checks import check_integer
 from skldp._documents import canonical_text, read_document
-from skldp._reading import number_of
+from skldp._reading import number_of, plain
 from skldp._texts import is_visible
 from skldp.client._fields import CategoryField
 from skldp.client._ledger import DeviceLedger
@@ -87,7 +87,8 @@ class PrefixDomain:
             if number is not None:
                 is_code = number == int(number) and 0 <= number < 1 << self.length
                 return f"{int(number):0{self.length}b}"[:length] if is_code else None
-            return value[:length] if isinstance(value, str) and self.is_prefix(value, self.length) else None
+            text = plain(value)
+            return text[:length] if type(text) is str and self.is_prefix(text, self.length) else None
         except Exception:
             # The methods of a value may raise anything; an error would reveal the value.
             return None
@@ -206,3 +207,7 @@ class PrefixTask:
         The ledger is charged before the report is returned. Errors are those of :meth:`~skldp.Policy.release`.
         """
         return self.policy.release({PREFIX: self.domain.prefix(value, self.length)}, ledger=ledger)
+
+    def send(self, value: Any, deliver: Callable[[bytes], Any], *, ledger: DeviceLedger) -> bytes:
+        """Release a word and deliver the report, or deliver a report again, as :meth:`~skldp.Policy.send`."""
+        return self.policy.send({PREFIX: self.domain.prefix(value, self.length)}, deliver, ledger=ledger)

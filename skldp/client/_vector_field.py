@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from skldp._arrays import kind_of
+from skldp._arrays import kind_of, refuse_masked
 from skldp._checks import check_integer, check_positive
 from skldp.client._fields import MOST, Field, check_text
 from skldp.laws._closest_law import MOST_NUMBERS, ClosestLaw
@@ -90,7 +90,9 @@ class VectorField(Field):
     ) -> Sequence[npt.NDArray[np.float64]]:
         """Return the clipped vectors of the rows in units of the bound, or their directions."""
         try:
-            given = np.array([np.zeros(self.law.n_values) if row is None else row for row in columns[self.name]])
+            rows = [np.zeros(self.law.n_values) if row is None else row for row in columns[self.name]]
+            refuse_masked(rows, self.name)
+            given = np.array(rows)
             if given.dtype == object:
                 # Integers of more than 64 bits, some of which exceed the doubles; others raise.
                 given = np.vectorize(lambda one: one if abs(one) < 2**1023 else math.inf, [float])(given)

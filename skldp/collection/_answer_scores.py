@@ -16,12 +16,6 @@ import numpy.typing as npt
 from skldp.laws._categories import HadamardLaw, HashingLaw, ResponseLaw, SubsetLaw, UnaryLaw
 from skldp.laws._closest_law import ClosestLaw
 from skldp.laws._integers import CodeLaw, GroupLaw, UnitLaw, number_of_digits
-from skldp.laws._longitudinal_laws import (
-    LongitudinalBitsLaw,
-    LongitudinalHashingLaw,
-    LongitudinalHistogramLaw,
-    LongitudinalResponseLaw,
-)
 from skldp.laws._numbers import BinsLaw, BitsLaw, LatticeLaw, MixtureLaw, SampledLaw, ThreeAnswersLaw, TwoAnswersLaw
 from skldp.laws._odds import TWO_64
 from skldp.mechanisms.categorical._hadamard import hadamard_transform, is_odd
@@ -222,12 +216,6 @@ def code_scores(law: CodeLaw) -> "SupportScores | SignScores":
     n = law.n_codes
     if isinstance(law, ResponseLaw):
         return _of_codes(n, (TWO_64 - (n - 1) * law.other_count) / TWO_64, law.other_count / TWO_64)
-    if isinstance(law, LongitudinalResponseLaw):
-        return _of_codes(n, *law.support)
-    if isinstance(law, LongitudinalBitsLaw):
-        return _of_bits(n, *law.support)
-    if isinstance(law, LongitudinalHashingLaw):
-        return _of_hashes(n, law.n_buckets, *law.support)
     if isinstance(law, UnaryLaw):
         return _of_bits(n, law.own_count / TWO_64, law.other_count / TWO_64)
     if isinstance(law, SubsetLaw):
@@ -243,7 +231,7 @@ def code_scores(law: CodeLaw) -> "SupportScores | SignScores":
 
 def numbers(law: UnitLaw, answers: Answers) -> Scores:
     """Return the scores of a number in [-1, 1]."""
-    if isinstance(law, BinsLaw | LongitudinalHistogramLaw):
+    if isinstance(law, BinsLaw):
         raise ValueError("Means need answers without bias, such as those of knots. Got a law of bins instead.")
     ends = [law.value(answer) for answer in _outer_answers(law)]
     return Scores(each(law.value, answers), min(ends), max(ends), two_valued=law.n_answers == 2)
@@ -296,13 +284,15 @@ def lattice_of(law: UnitLaw, what: str) -> tuple[LatticeLaw, float]:
     return lattice, law.lattice_count / TWO_64 if isinstance(law, MixtureLaw) else 1.0
 
 
-def number_parts(law: UnitLaw, knots: Floats, *, spread: bool = False) -> CellScores:
-    """Return the scores of the shares at knots, if all numbers are knots, or of the bins around them.
+def number_response(
+    law: UnitLaw, knots: Floats, *, spread: bool = False
+) -> tuple[Floats, Callable[[Answers], npt.NDArray[np.int64]]]:
+    """Return the response to knots, if all numbers are knots, or to the bins around them, and the cells of answers.
 
     Shapes: knots (n_knots,).
     """
     if isinstance(law, TwoAnswersLaw | ThreeAnswersLaw) and len(knots) <= law.n_answers:
-        return CellScores(_few_response(law, knots), _as_cells)
+        return _few_response(law, knots), _as_cells
     lattice, share = lattice_of(law, "Distributions")
     starts, response = lattice_response(lattice, knots, spread=spread)
     n_groups = response.shape[1]
@@ -313,7 +303,7 @@ def number_parts(law: UnitLaw, knots: Floats, *, spread: bool = False) -> CellSc
         found = np.searchsorted(starts, answers.astype(np.int64), side="right") - 1
         return np.where(answers < lattice.n_cells, found, n_groups + answers.astype(np.int64) - lattice.n_cells)
 
-    return CellScores(response, cells)
+    return response, cells
 
 
 def _of_bits(n_codes: int, p: float, q: float) -> SupportScores:

@@ -44,7 +44,7 @@ def release_batches(
     ImportError
         If pyarrow is missing.
     ValueError
-        If the memo rule, `secret` and `ids` do not fit together, or a law has two steps. From the iterator: if a batch
+        If the memo rule, `secret` and `ids` do not fit together. From the iterator: if a batch
         misses a column, the policy has expired, or a value is refused. Nothing of the batch is released then, and no
         value is shown.
     TypeError

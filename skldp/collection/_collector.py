@@ -31,18 +31,24 @@ from skldp.collection._survey_estimates import (
     SurveyEstimate,
     joined,
     made_consistent,
+    projected,
     quantile_estimate,
     quotients,
     variance,
+    within,
 )
 from skldp.collection._survey_fields import bins_of, distribution_of, filter_text, mean_of, noted, parts_of, weights_of
 from skldp.collection._text_shares import text_shares
 from skldp.laws._closest_law import ClosestLaw
 from skldp.laws._numbers import SampledLaw
-from skldp.mechanisms.categorical._frequency import project_onto_simplex
 
 _Consistent = Literal["project", "likelihood"] | None
 _Several = NumbersField | VectorField
+
+
+def _check_form(consistent: Any) -> None:
+    if consistent not in (None, "project"):
+        raise ValueError(f"consistent must be None or 'project'; got {consistent!r}.")
 
 
 class Collector(ReportStore):
@@ -103,7 +109,13 @@ class Collector(ReportStore):
     _tables: JointTables | None = None
 
     def mean(
-        self, field: str, *, by: str | None = None, where: Mapping[str, Any] | None = None, level: float = 0.95
+        self,
+        field: str,
+        *,
+        consistent: Literal["project"] | None = "project",
+        by: str | None = None,
+        where: Mapping[str, Any] | None = None,
+        level: float = 0.95,
     ) -> SurveyEstimate:
         """Estimate the mean of a number, or of each number of a vector.
 
@@ -111,6 +123,9 @@ class Collector(ReportStore):
         ----------
         field : str
             Number or vector. Intervals of a vector hold for each of its numbers alone.
+        consistent : {"project", None}, default="project"
+            ``"project"`` is within the bounds of the number, in each group. None is unbiased: noise may exceed the
+            bounds. Means of vectors are unbiased.
         by : str, default=None
             Field to group by: its categories, or its default bins.
         where : dict by name, default=None
@@ -128,7 +143,8 @@ class Collector(ReportStore):
             If there are fewer than two reports, or a parameter is out of range.
         """
         if self._is_paired(field):
-            return self._joint.estimate(field, mean=True, by=by, where=where, level=level)
+            return self._joint.estimate(field, mean=True, consistent=consistent, by=by, where=where, level=level)
+        _check_form(consistent)
         of = self._among(field, by=by, where=where)
         several = next((one for one in self.policy.fields if isinstance(one, _Several) and field in one.names), None)
         whole, what = several or of._number(field), f"mean of {field}"
@@ -143,16 +159,23 @@ class Collector(ReportStore):
             raw = of._raw_means(whole, level, what, whole.names, weights).only([place], [field], what)
             return raw.scaled(column.radius, column.center)
 
-        return mean_of(column, of._grouped(one, (whole.name,), by, where))
+        return mean_of(column, of._grouped(one, (whole.name,), by, where), consistent)
 
     def variance(
-        self, field: str, *, by: str | None = None, where: Mapping[str, Any] | None = None, level: float = 0.95
+        self,
+        field: str,
+        *,
+        consistent: Literal["project"] | None = "project",
+        by: str | None = None,
+        where: Mapping[str, Any] | None = None,
+        level: float = 0.95,
     ) -> SurveyEstimate:
         """Estimate the variance of a number, in the square of its unit.
 
         Parameters and errors are those of :meth:`mean`. The law of `field` must be one of a lattice, such as
-        ``"piecewise"``, or mix one in. The estimate is unbiased, and may be below 0.
+        ``"piecewise"``, or mix one in. A variance is within 0 and the square of half the distance of the bounds.
         """
+        _check_form(consistent)
         of = self._among(field, by=by, where=where)
         number, answers = of._number(field), of._answers
         scores = numbers(number.law, answers[field]), squares(number.law, answers[field])
@@ -160,14 +183,14 @@ class Collector(ReportStore):
         def one(weights: Scores) -> SurveyEstimate:
             return variance(*scores, weights, level, f"variance of {field}").scaled(number.radius**2)
 
-        return noted(of._grouped(one, (field,), by, where), number)
+        return noted(within(of._grouped(one, (field,), by, where), 0.0, number.radius**2, consistent), number)
 
     def frequencies(
         self,
         field: str,
         *,
         candidates: Sequence[str] | None = None,
-        consistent: _Consistent = None,
+        consistent: _Consistent = "project",
         by: str | None = None,
         where: Mapping[str, Any] | None = None,
         level: float = 0.95,
@@ -182,9 +205,10 @@ class Collector(ReportStore):
             the share of all other texts. Shares are nonnegative least squares of the unbiased bits (RAPPOR, Section 4),
             biased upwards near 0, which a long list takes from the last one; errors and intervals are those of least
             squares, with the residuals that noise does not explain.
-        consistent : {"project", "likelihood"}, default=None
-            None is unbiased: shares may be below 0, and need not sum to 1. ``"project"`` takes the nearest distribution
-            (Norm-Sub), which is biased and far more precise with many rare categories. ``"likelihood"`` takes the
+        consistent : {"project", "likelihood", None}, default="project"
+            ``"project"`` takes the nearest distribution (Norm-Sub) of each group, which is biased and far more precise
+            with many rare categories. None is unbiased: shares may be below 0, and need not sum to 1, as is needed for
+            means over several collections. ``"likelihood"`` takes the
             distribution of largest likelihood, without `by` and `where`. It is more precise with more categories than
             reports can tell apart, and less with local hashing where frequent categories are neighbours in a long list.
         by, where, level
@@ -206,14 +230,12 @@ class Collector(ReportStore):
             rule = "must be None unless a field has texts" if text is None else "must be a list of texts to look for"
             raise ValueError(f"candidates {rule}; got {type(candidates).__name__} for {field!r}.")
         if text is not None:
-            if consistent is not None or by is not None or where:
-                raise ValueError("Texts take neither `consistent` nor `by` and `where`; got one.")
+            if consistent != "project" or by is not None or where:
+                raise ValueError("Texts take neither another `consistent` nor `by` and `where`; got one.")
             of = self._among(field)
             return replace(text_shares(text, of._answers[field], candidates, level), answered=of._answered)
         if self._is_paired(field):
-            if consistent is not None:
-                raise ValueError("consistent must be None for a column of pairs; use `table`.")
-            return self._joint.estimate(field, mean=False, by=by, where=where, level=level)
+            return self._joint.estimate(field, mean=False, consistent=consistent, by=by, where=where, level=level)
         category = self._field(field)
         if not isinstance(category, CategoryField):
             raise ValueError(f"`frequencies` needs a category; use `histogram` for number {field!r}.")
@@ -224,7 +246,7 @@ class Collector(ReportStore):
         return noted(made, category)
 
     def table(
-        self, field: str, other: str, *, consistent: Literal["project"] | None = None, level: float = 0.95
+        self, field: str, other: str, *, consistent: Literal["project"] | None = "project", level: float = 0.95
     ) -> SurveyEstimate:
         """Estimate the shares of the combinations of two columns of a pair.
 
@@ -232,9 +254,9 @@ class Collector(ReportStore):
         ----------
         field, other : str
             Columns of one of the policy's pairs. A number is rounded at random to a point, by default to a bound.
-        consistent : "project", default=None
-            None is unbiased. ``"project"`` makes all tables of the policy distributions that nearly agree on the shares
-            of each column, which is biased and more precise.
+        consistent : {"project", None}, default="project"
+            ``"project"`` makes all tables of the policy distributions that nearly agree on the shares of each column,
+            which is biased and more precise. None is unbiased.
         level : float, default=0.95
 
         Returns
@@ -248,8 +270,7 @@ class Collector(ReportStore):
         ValueError
             If the policy has no such pair, or there are fewer than two reports of it.
         """
-        if consistent not in (None, "project"):
-            raise ValueError(f"consistent must be None or 'project'; got {consistent!r}.")
+        _check_form(consistent)
         return self._joint.table(field, other, consistent=consistent is not None, level=level)
 
     def histogram(
@@ -257,7 +278,7 @@ class Collector(ReportStore):
         field: str,
         *,
         bins: int | Sequence[float] | None = None,
-        consistent: _Consistent = None,
+        consistent: _Consistent = "project",
         by: str | None = None,
         where: Mapping[str, Any] | None = None,
         level: float = 0.95,
@@ -325,10 +346,9 @@ class Collector(ReportStore):
             check_fraction("levels", one)
         of = self._among(field)
         number, answers = of._number(field), of._answers[field]
-        found, errors, *ends = distribution_of(number, answers)
-        estimate = quantile_estimate(
-            found, errors, levels, (ends[0], ends[1]), level, f"likeliest quantiles of {field}"
-        )
+        found, sums, *ends = distribution_of(number, answers)
+        upto = quotients(sums, found.n, level, "", [""] * len(sums.a))
+        estimate = quantile_estimate(found, upto, levels, (ends[0], ends[1]), f"likeliest quantiles of {field}")
         estimate = noted(replace(estimate, answered=of._answered, dates=number.is_date), number)
         if not number.whole:
             return estimate
@@ -370,7 +390,9 @@ class Collector(ReportStore):
     def _repr_html_(self) -> str:
         return notebook_view(self.policy, self.counts)
 
-    def _usual_estimates(self, field: AnyField, level: float = 0.95) -> list[tuple[SurveyEstimate, bool]]:
+    def _usual_estimates(
+        self, field: AnyField, level: float = 0.95, consistent: Literal["project"] | None = "project"
+    ) -> list[tuple[SurveyEstimate, bool]]:
         """Return the default estimates of a field, each with whether it is drawn; none for fewer than two answers."""
         if (
             self.policy.n_sampled is not None
@@ -378,19 +400,21 @@ class Collector(ReportStore):
         ):
             return []
         if isinstance(field, CategoryField):
-            return [(self.frequencies(field.name, consistent="project", level=level), True)]
+            return [(self.frequencies(field.name, consistent=consistent, level=level), True)]
         if isinstance(field, NumbersField):
-            return [(one, False) for one in self._group_means(field, level)]
+            return [(one, False) for one in self._group_means(field, level, consistent)]
         if isinstance(field, TextField):
             # Its candidates are not part of a policy.
             return []
         if isinstance(field, VectorField):
             return [(self.mean(field.name, level=level), False)]
         if isinstance(field, PairField):
-            return [(self.table(*field.names, consistent="project", level=level), False)]
+            return [(self.table(*field.names, consistent=consistent, level=level), False)]
         found = []
-        histogram = partial(self.histogram, consistent="project")
-        for estimate, drawn in (self.mean, False), (histogram, True), (self.quantiles, False), (self.variance, False):
+        mean, histogram, variance = (
+            partial(one, consistent=consistent) for one in (self.mean, self.histogram, self.variance)
+        )
+        for estimate, drawn in (mean, False), (histogram, True), (self.quantiles, False), (variance, False):
             # A law may not identify an estimate.
             with suppress(ValueError):
                 found.append((estimate(field.name, level=level), drawn))
@@ -458,14 +482,16 @@ class Collector(ReportStore):
             raise ValueError(f"This estimate needs a number; use `frequencies` for category {name!r}.")
         return field
 
-    def _group_means(self, field: NumbersField, level: float = 0.95) -> list[SurveyEstimate]:
+    def _group_means(
+        self, field: NumbersField, level: float, consistent: Literal["project"] | None
+    ) -> list[SurveyEstimate]:
         """Estimate the mean of each number of a group, from one pass over the reports."""
         of, names = self._among(field.name), field.names
         raw = of._raw_means(field, level, "", names, Scores(np.ones(of.n_reports), 1.0, 1.0))
         center, radius = np.array([(column.center, column.radius) for column in field.columns]).T
         means = replace(raw.scaled(radius, center), answered=of._answered)
         found = [means.only([i], [name], f"mean of {name}") for i, name in enumerate(names)]
-        return list(map(mean_of, field.columns, found))
+        return [mean_of(column, one, consistent) for column, one in zip(field.columns, found, strict=True)]
 
     def _raw_means(
         self, field: NumberField | _Several, level: float, what: str, labels: Sequence[str], weights: Scores
@@ -494,7 +520,7 @@ class Collector(ReportStore):
         """Estimate the shares of parts of a field."""
         if consistent not in (None, "project", "likelihood"):
             raise ValueError(f"consistent must be None, 'project' or 'likelihood'; got {consistent!r}.")
-        kind = {None: "", "project": "projected ", "likelihood": "likeliest "}[consistent]
+        kind = "likeliest " if consistent == "likelihood" else ""
         answers = self._answers[field]
 
         def one(weights: Scores) -> SurveyEstimate:
@@ -504,13 +530,9 @@ class Collector(ReportStore):
             ends = scores.low, scores.high, weights.low, weights.high
             sums = Sums(a, aa, ab, float(w.sum()), float(w @ w), *ends, scores.two_valued)
             raw = quotients(sums, self.n_reports, level, f"{kind}{what} of {field}", labels)
-            if consistent is None or not np.isfinite(raw.values).all():
-                return raw
             if likeliest is not None and consistent == "likelihood":
                 return made_consistent(raw, likeliest(), np.full(len(labels), np.inf))
-            # The projection moves no further than all raw shares together.
-            moved = np.full(len(labels), np.sqrt((raw.moved**2).sum()))
-            return made_consistent(raw, project_onto_simplex(raw.values[None])[0], moved)
+            return projected(raw, consistent)
 
         return self._grouped(one, (field,), by, where, several=True, ungrouped=consistent == "likelihood")
 

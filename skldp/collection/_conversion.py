@@ -3,6 +3,8 @@
 import math
 from collections import UserList
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -25,6 +27,7 @@ from skldp.estimators._targets import TargetPrivatizer
 from skldp.estimators._vector import PrivUnitTransformer
 from skldp.laws._categories import MOST_CODES
 from skldp.laws._integers import GroupLaw
+from skldp.mechanisms._record import CategoricalRecord
 from skldp.mechanisms.categorical._catalogue import make_categorical_mechanism
 from skldp.mechanisms.categorical._unary import OneHotRandomizedResponse
 
@@ -66,8 +69,8 @@ def exported(estimator: Any, units: Mapping[str, str]) -> tuple[_Fields, int | N
     return tuple(fields), n_sampled
 
 
-def paired(estimator: Any, fields: _Fields, joint: Any, n_knots: int) -> tuple[PairField, ...]:
-    """Return the fields of pairs of an estimator's columns, each at its whole epsilon."""
+def paired(estimator: Any, fields: _Fields, joint: Any, n_knots: int) -> _Fields:
+    """Return the fields of pairs of an estimator's columns and of its other columns, each at its whole epsilon."""
     if not isinstance(estimator, _SAMPLERS) or estimator.mechanism_.n_sampled is not None:
         raise ValueError(
             "Pairs need a TablePrivatizer or CategoricalPrivatizer with n_sampled_features='all'; got "
@@ -82,7 +85,7 @@ def paired(estimator: Any, fields: _Fields, joint: Any, n_knots: int) -> tuple[P
     different = {frozenset(map(str, one)) for one in named}
     if not named or len(different) < len(named) or not different <= set(map(frozenset, every)):
         raise ValueError(f"joint must be different pairs of the columns {list(columns)}; got {joint!r:.200}.")
-    made, laws = [], dict[int, Any]()
+    made, laws = list[AnyField](), dict[int, Any]()
     for first, second in named:
         both = columns[first], columns[second]
         n_codes = math.prod(n_knots if one.values is None else len(one.values) for one in both)
@@ -95,7 +98,12 @@ def paired(estimator: Any, fields: _Fields, joint: Any, n_knots: int) -> tuple[P
             alone = mechanism.law if isinstance(mechanism, OneHotRandomizedResponse) else mechanism
             laws[n_codes] = alone.integer_law
         made.append(PairField(f"{first} & {second}", both, laws[n_codes], n_knots=n_knots))
-    return tuple(made)
+    record, whole = estimator.mechanism_, copy(estimator)
+    each = {"epsilons": (float(estimator.epsilon),) * len(columns)}
+    whole.mechanism_ = replace(record, **({"n_sampled": 1} if isinstance(record, CategoricalRecord) else each))
+    units = {field.name: field.unit for field in fields if isinstance(field, NumberField) and field.unit}
+    others = _fields_of(whole, list(columns), units, "")
+    return (*made, *(field for field in others if not any(field.name in pair for pair in named)))
 
 
 def _column_of(field: AnyField) -> CategoryColumn | NumberColumn:
@@ -164,8 +172,8 @@ def _table_field(name: str, column: DeclaredColumn, mechanism: Any, unit: str | 
             "A policy has no law of a number that may be missing as an answer of its own; got 'missing': 'category' "
             f"for {name!r}. Declare 'missing': 'middle' for it, and a category that says whether it is missing."
         )
-    law: Any = mechanism.device_law
-    return NumberField(name, column.low, column.high, law, unit=unit, whole=column.whole, is_date=column.is_date)
+    kind: dict[str, Any] = {"whole": column.whole, "is_date": column.is_date, "scale": column.scale}
+    return NumberField(name, column.low, column.high, mechanism.device_law, unit=unit, **kind)
 
 
 class _Part(NamedTuple):

@@ -171,10 +171,10 @@ def answers_of_node(people: _People, purpose: str, task: str, wanted: int) -> tu
     """Return the report of randomly chosen people of a node, and how many have not taken part."""
     waiting = _not_yet(people, purpose)
     secrets.SystemRandom().shuffle(waiting)
-    total: Report | None = None
+    reports: list[Report] = []
     n_gone = 0
     for x, y, ledger in waiting:
-        if (total is not None and total.n_people >= wanted) or wanted < 1:
+        if len(reports) >= wanted:
             break
         n_gone += 1
         try:
@@ -182,9 +182,8 @@ def answers_of_node(people: _People, purpose: str, task: str, wanted: int) -> tu
         except BudgetExhaustedError:
             # Beyond the person's limit; others are asked.
             continue
-        report = Report.from_json(text)
-        total = report if total is None else total + report
-    return total, len(waiting) - n_gone
+        reports.append(Report.from_json(text))
+    return Report.total(reports) if reports else None, len(waiting) - n_gone
 
 
 def learn(

@@ -147,7 +147,7 @@ class HeavyHitters:
         """
         task, collector = self._task, self.collector
         assert task is not None
-        values = collector.frequencies(PREFIX).values[:-1]
+        values = collector.frequencies(PREFIX, consistent=None).values[:-1]
         candidates, is_last = task.candidates, len(self.rounds) + 1 == len(self.lengths)
         if is_last:
             support = _scores(collector).counts(collector._answers[PREFIX])
@@ -212,7 +212,7 @@ class HeavyHitters:
         field = last.policy.fields[0]
         assert isinstance(field, CategoryField)
         each = 1 - (1 - level) / (len(field.values) - 1)
-        shares = last.frequencies(PREFIX, level=each)
+        shares = last.frequencies(PREFIX, consistent=None, level=each)
         place = {word: i for i, word in enumerate(field.values)}
         own = np.array([place[word] for word in self.rounds[-1].kept], dtype=np.int64)
         order = np.argsort(-shares.values[own], kind="stable")

@@ -17,7 +17,7 @@ from skldp._value_labels import value_labels
 from skldp.client import CategoryColumn, NumberColumn, PairField, Policy
 from skldp.collection._answer_scores import Answers, PartScores, Scores, SupportScores, code_scores
 from skldp.collection._report_tables import ReportColumns, asked_of
-from skldp.collection._survey_estimates import Sums, SurveyEstimate, joined, made_consistent, quotients
+from skldp.collection._survey_estimates import Sums, SurveyEstimate, joined, made_consistent, projected, quotients
 from skldp.collection._survey_fields import category_codes, filter_text, mean_of, noted
 from skldp.laws._categories import ResponseLaw
 from skldp.mechanisms.categorical._frequency import project_onto_simplex
@@ -54,9 +54,7 @@ class JointTables:
         order = (cells if pair.field.names[0] == name else cells.T).reshape(-1)
         first, second = (_labels(self.columns[one], pair.field.n_knots) for one in (name, other))
         both = tuple(product(first, second))
-        n, parts = pair.n, pair.parts
-        a, aa = parts.sums(pair.answers, np.ones(n))
-        sums = Sums(a, aa, a, n, n, parts.low, parts.high, 1.0, 1.0, parts.two_valued)
+        n, sums = pair.n, Sums.of_parts(pair.parts, pair.answers)
         raw = quotients(sums, n, level, f"joint shares of {name} and {other}", [""] * k)
         raw = replace(raw.only(order.tolist(), [f"{one}: {two}" for one, two in both], raw.what), pairs=both)
         if consistent:
@@ -65,10 +63,19 @@ class JointTables:
         return noted(replace(raw, answered=n / self._n_all), self.columns[name], self.columns[other])
 
     def estimate(
-        self, name: str, *, mean: bool, by: str | None, where: Mapping[str, Any] | None, level: float
+        self,
+        name: str,
+        *,
+        mean: bool,
+        consistent: Any,
+        by: str | None,
+        where: Mapping[str, Any] | None,
+        level: float,
     ) -> SurveyEstimate:
         """Estimate the mean or the shares of a column, of all people or within parts of another column."""
         column, filtered = self.columns[name], filter_text(where)
+        if consistent not in (None, "project"):
+            raise ValueError(f"consistent must be None or 'project' for a column of pairs; got {consistent!r}.")
         if isinstance(column, NumberColumn) is not mean:
             raise ValueError(f"Use `{'frequencies' if mean else 'mean'}` or `table` for {name!r}.")
         others = [*([] if by is None else [by]), *(where or {})]
@@ -86,17 +93,19 @@ class JointTables:
                 for place, label in enumerate(labels)
             ]
             together = joined(labels, found, what, several=False)
-            return together.scaled(column.radius, column.center) if isinstance(column, NumberColumn) else together
+            if isinstance(column, NumberColumn):
+                return together.scaled(column.radius, column.center)
+            return projected(together, consistent)
 
         estimates = [one(inside) for _, inside in parts]
         made = estimates[0]
         if by is not None:
             groups = [label for label, _ in parts]
-            made = joined(groups, estimates, f"{what} by {by}", several=not mean)
+            made = joined(groups, estimates, f"{made.what} by {by}", several=not mean)
         elif where:
-            made = replace(made, what=f"{what}{filtered}")
+            made = replace(made, what=f"{made.what}{filtered}")
         made = replace(made, answered=n / self._n_all)
-        return mean_of(column, made) if isinstance(column, NumberColumn) else noted(made, column)
+        return mean_of(column, made, consistent) if isinstance(column, NumberColumn) else noted(made, column)
 
     @cached_property
     def _consistent(self) -> dict[str, _Floats]:

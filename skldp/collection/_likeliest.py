@@ -16,7 +16,6 @@ import numpy.typing as npt
 from skldp.collection._answer_scores import Answers, SupportScores, code_scores
 from skldp.laws._categories import HadamardLaw, HashingLaw, ResponseLaw, SubsetLaw, UnaryLaw
 from skldp.laws._integers import CodeLaw
-from skldp.laws._longitudinal_laws import LongitudinalBitsLaw, LongitudinalHashingLaw, LongitudinalResponseLaw
 from skldp.mechanisms.categorical._frequency import project_onto_simplex
 from skldp.mechanisms.categorical._hadamard import hadamard_transform
 from skldp.mechanisms.categorical._local_hashing import linear_hashes
@@ -46,7 +45,7 @@ def likeliest_codes(law: CodeLaw, answers: Answers) -> _Floats:
     more = math.expm1(law.epsilon)
     found, shares, part = _products(law, answers), np.full(law.n_codes, 1 / law.n_codes), _PART
     scores = code_scores(law)
-    if isinstance(law, UnaryLaw | SubsetLaw | LongitudinalBitsLaw) and isinstance(scores, SupportScores):
+    if isinstance(law, UnaryLaw | SubsetLaw) and isinstance(scores, SupportScores):
         part = _PART_OF_BITS
         unbiased = (found.supporting(found.counts) / len(answers) - scores.q) / (scores.p - scores.q)
         start = project_onto_simplex(unbiased[None])[0]
@@ -100,9 +99,9 @@ def _ascend_model(shares: _Floats, slopes: _Floats, bends: _Floats, slack: float
 
 
 def _products(law: CodeLaw, answers: Answers) -> _Products:
-    if isinstance(law, ResponseLaw | LongitudinalResponseLaw):
+    if isinstance(law, ResponseLaw):
         return _of_codes(law.n_codes, answers)
-    if isinstance(law, HashingLaw | LongitudinalHashingLaw):
+    if isinstance(law, HashingLaw):
         return _of_hashes(law.n_codes, law.n_buckets, answers)
     if isinstance(law, HadamardLaw):
         return _of_blocks(law, answers)

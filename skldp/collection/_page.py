@@ -36,7 +36,6 @@ def notebook_view(policy: Policy, counts: Any) -> str:
         ("fields", ", ".join(field.name for field in policy.fields)),
         *([("fields asked of a person", f"{policy.n_sampled}")] if policy.n_sampled is not None else []),
         ("epsilon of a report", f"{policy.epsilon:.6g}"),
-        *([("epsilon of a lifetime", f"{policy.lifetime_epsilon:.6g}")] if policy.has_waves else []),
         ("policy (SHA-256)", policy.sha256[:16]),
         *((f"reports {name}", f"{number:,}") for name, number in counts._asdict().items()),
     ]

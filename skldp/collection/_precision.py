@@ -13,13 +13,23 @@ from scipy import special
 from skldp._checks import check_fraction, check_integer, check_positive
 from skldp._tables import text_table
 from skldp._texts import escaped
-from skldp.client import CategoryField, NumberColumn, NumbersField, PairField, Policy, TextField, VectorField
+from skldp.client import (
+    CategoryField,
+    NumberColumn,
+    NumberField,
+    NumbersField,
+    PairField,
+    Policy,
+    TextField,
+    VectorField,
+)
 from skldp.client._fields import AnyField
-from skldp.collection._answer_scores import SupportScores, code_scores
+from skldp.collection._answer_scores import CellScores, StepScores, SupportScores, code_scores, lattice_of
+from skldp.collection._survey_estimates import at_end
+from skldp.collection._survey_fields import bins_of, estimates_of, ramps_of
 from skldp.laws._categories import ResponseLaw, SubsetLaw
 from skldp.laws._closest_law import ClosestLaw
 from skldp.laws._integers import GroupLaw, UnitLaw
-from skldp.laws._longitudinal_laws import LongitudinalHistogramLaw, LongitudinalMeanLaw
 from skldp.laws._numbers import (
     BinsLaw,
     BitsLaw,
@@ -32,6 +42,7 @@ from skldp.laws._numbers import (
 )
 from skldp.laws._odds import TWO_64
 from skldp.laws._points_law import PointsLaw
+from skldp.mechanisms.numeric._distribution import quantile_knots
 from skldp.mechanisms.numeric._piecewise import lattice_variance
 
 _MOST_PEOPLE = 10**12
@@ -85,8 +96,45 @@ class _Plan(NamedTuple):
         return PlannedEstimate(self.what, n, unit * math.sqrt(self.product / n) / self.share, half)
 
 
+class _Spread(NamedTuple):
+    """Histogram of the default bins of a number, or its median, of the asked part of the people."""
+
+    what: str
+    field: str
+    number: NumberField
+    asked: float = 1.0
+
+    def of(self, n_people: int, level: float) -> PlannedEstimate:
+        """Return the precision for uniform numbers."""
+        n, number = n_people * self.asked, self.number
+        bins, range_ = bins_of(number, None, max(int(n), 2)), number.high - number.low
+        upto = np.arange(1, k := bins.scores.n_parts) / k
+        if isinstance(bins.scores, StepScores):
+            lattice, share = lattice_of(number.law, "Distributions")
+            step = 1 / (len(quantile_knots(lattice, share * n)) - 1)
+            below, both = bins.scores.ramps.variances(upto)
+            ramp = ramps_of(number, np.array([number.center]), np.array([step * range_]))
+            middle = float(ramp.variances(np.array([0.5]))[0][0])
+            of_bins = np.append(below, 0.0) + np.append(0.0, below) - 2 * np.concatenate([[0.0], both, [0.0]])
+        else:
+            assert isinstance(bins.scores, CellScores)
+            step, usual = 1 / k, bins.scores.response.mean(axis=0)
+            of_bins = bins.scores.of_cells**2 @ usual - 1 / k**2
+            middle = (
+                float(bins.scores.combined(np.tri(k)[k // 2 - 1 : k // 2]).of_cells[0] ** 2 @ usual) - (k // 2 / k) ** 2
+            )
+        critical = float(special.stdtrit(max(n - 1, 1), (1 + level) / 2))
+        if self.what.startswith("median"):
+            # A quantile is located up to the knots beside it.
+            half = range_ * (critical * math.sqrt(middle / n) + 1.5 * step)
+            return PlannedEstimate(self.what, n, half / critical, half)
+        ends = bins.scores.high - 1 / k, 1 / k - bins.scores.low
+        half = critical * np.mean([np.sqrt(at_end(of_bins / n, end, n, critical)) for end in ends])
+        return PlannedEstimate(self.what, n, math.sqrt(np.mean(of_bins) / n), float(half))
+
+
 def precision_of(policy: Policy, n_people: int, *, by: str | None, level: float) -> SurveyPrecision:
-    """Return the expected precision of means and shares, in all or in each category of a field."""
+    """Return the expected precision of the estimates of a policy, in all or in each category of a field."""
     check_integer("n_people", n_people, least=2, most=_MOST_PEOPLE)
     check_fraction("level", level)
     found = tuple(plan.of(n_people, level) for plan in _plans(policy, by))
@@ -99,7 +147,7 @@ def people_needed(policy: Policy, field: str, half_width: float, *, by: str | No
     """Return the least number of people for which the expected interval is as short."""
     check_positive("half_width", half_width)
     check_fraction("level", level)
-    plans = {plan.field: plan for plan in _plans(policy, by)}
+    plans = {plan.field: plan for plan in _plans(policy, by) if isinstance(plan, _Plan)}
     if field not in plans:
         raise ValueError(f"The field of a precision must be one of {sorted(plans)}; got {field!r}.")
     people = range(_MOST_PEOPLE + 1)
@@ -109,7 +157,7 @@ def people_needed(policy: Policy, field: str, half_width: float, *, by: str | No
     return enough
 
 
-def _plans(policy: Policy, by: str | None) -> Iterator[_Plan]:
+def _plans(policy: Policy, by: str | None) -> Iterator["_Plan | _Spread"]:
     """Yield the plans of a policy's estimates, in all or in each category of a field or column."""
     m, s = len(policy.fields), policy.n_sampled or len(policy.fields)
     pairs = [field for field in policy.fields if isinstance(field, PairField)]
@@ -131,6 +179,10 @@ def _plans(policy: Policy, by: str | None) -> Iterator[_Plan]:
         if by is None or (one.field != by and not one.what.startswith("table")):
             what = one.what if by is None else f"{one.what} by {by}"
             yield one._replace(what=what, product=more.get("weight", 1.0) * one.product, **more)
+    for field in policy.fields if by is None else ():
+        if isinstance(field, NumberField) and "quantiles" in estimates_of(field):
+            for what in "histogram", "median":
+                yield _Spread(f"{what} of {field.name}", field.name, field, s / m)
     for column in columns.values() if group is None or by in columns else ():
         own = [pair for pair in pairs if column.name in pair.names and (by is None or by in pair.names)]
         if own and column.name != by:
@@ -198,7 +250,7 @@ def _scores(field: AnyField) -> Iterator[_Plan]:
         law = field.law
         square = (law.largest**2 - (law.across if law.square_radius else 0.0)) / law.n_values
         yield _Plan(f"mean of {field.name}", field.name, square, field.bound or 1.0)
-    elif not isinstance(field, TextField) and not isinstance(field.law, BinsLaw | LongitudinalHistogramLaw):
+    elif not isinstance(field, TextField) and not isinstance(field.law, BinsLaw):
         yield _Plan(_mean_of(field), field.name, _square_of_number(field.law), field.radius)
 
 
@@ -224,7 +276,7 @@ def _squares_of_code(field: CategoryField | PairField) -> tuple[float, float]:
 
 def _square_of_number(law: UnitLaw) -> float:
     """Return the mean square of the unbiased estimate of a uniform number in [-1, 1]."""
-    if isinstance(law, TwoAnswersLaw | LongitudinalMeanLaw):
+    if isinstance(law, TwoAnswersLaw):
         return law.value(0) ** 2
     if isinstance(law, ThreeAnswersLaw):
         return law.value(0) ** 2 * (1 - (law.zero - law.zero_lost / 2) / TWO_64)

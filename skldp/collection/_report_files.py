@@ -319,19 +319,17 @@ class ReportStore:
         if state:
             warnings.warn(f"{os.fspath(path)} {state}.", stacklevel=2)
 
-    def merge(self, *others: Self) -> Self:
-        """Return a collector of the reports of this one and others of the same policy.
+    def merge(self, *others: Self) -> None:
+        """Add the reports of other collectors of the same policy to this one; the others stay as they are.
 
         The first report of an id counts. Raises ValueError if a collector has another policy.
         """
-        every = (self, *others)
-        if any(one.policy.sha256 != self.policy.sha256 for one in every):
+        if any(one.policy.sha256 != self.policy.sha256 for one in others):
             raise ValueError("Collectors can be merged only if they have the same policy.")
-        merged = type(self)(self.policy)
-        merged._parts = [one._columns for one in every]
+        every = (self, *others)
+        self._parts = [one._columns for one in every]
         for name in ("_foreign", "_broken", "_read"):
-            setattr(merged, name, sum(getattr(one, name) for one in every))
-        return merged
+            setattr(self, name, sum(getattr(one, name) for one in every))
 
     @property
     def counts(self) -> ReportCounts:

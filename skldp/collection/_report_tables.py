@@ -11,7 +11,6 @@ from skldp._value_labels import value_labels
 from skldp.client import NumberField, NumbersField, PairField, Policy, PolicyReport, TextField, VectorField
 from skldp.collection._answer_scores import bits, each, whole_answers
 from skldp.laws._categories import ResponseLaw, SubsetLaw, UnaryLaw
-from skldp.laws._longitudinal_laws import LongitudinalBitsLaw, LongitudinalResponseLaw
 
 
 class ReportColumns(NamedTuple):
@@ -99,11 +98,11 @@ def frame_of(policy: Policy, columns: ReportColumns) -> Any:
             different, place = whole_answers(answers)
             # Integers of bits may be of any size.
             data.append((field.name, np.array(different, dtype=object)[place]))
-        elif isinstance(field.law, ResponseLaw | LongitudinalResponseLaw):
+        elif isinstance(field.law, ResponseLaw):
             categories = np.empty(len(field.values), dtype=object)
             categories[:] = field.values
             data.append((field.name, categories[answers]))
-        elif isinstance(field.law, UnaryLaw | SubsetLaw | LongitudinalBitsLaw):
+        elif isinstance(field.law, UnaryLaw | SubsetLaw):
             held = bits(answers, field.law.n_codes).astype(bool)
             data += zip([f"{field.name}={label}" for label in value_labels(field.values)], held.T, strict=True)
         else:

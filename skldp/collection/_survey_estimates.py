@@ -15,7 +15,8 @@ from skldp._checks import check_fraction
 from skldp._tables import as_frame, html_table, text_table
 from skldp._texts import escaped
 from skldp._value_labels import number_label
-from skldp.collection._answer_scores import Scores
+from skldp.collection._answer_scores import Answers, PartScores, Scores
+from skldp.mechanisms.categorical._frequency import project_onto_simplex
 from skldp.mechanisms.numeric._distribution import DistributionEstimate
 
 _Floats = npt.NDArray[np.float64]
@@ -196,6 +197,12 @@ class Sums:
             of_a, of_aa, of_ab, float(w.sum()), float(w @ w), low, high, weights.low, weights.high, scores.two_valued
         )
 
+    @classmethod
+    def of_parts(cls, scores: PartScores, answers: Answers) -> "Sums":
+        """Return the sums of all parts, of all reports."""
+        n, (a, aa) = float(len(answers)), scores.sums(answers, np.ones(len(answers)))
+        return cls(a, aa, a, n, n, scores.low, scores.high, 1.0, 1.0, scores.two_valued)
+
 
 def quotients(sums: Sums, n: int, level: float, what: str, labels: Sequence[str]) -> SurveyEstimate:
     r"""Return ratios of the means of a and b, with intervals.
@@ -205,9 +212,8 @@ def quotients(sums: Sums, n: int, level: float, what: str, labels: Sequence[str]
     Scores of two values without weights, such as those of a category, are a binomial number of the higher one. Their
     interval is Clopper and Pearson's, exact for any n. Other intervals hold the R for which the mean of
     :math:`a - R b` is within t standard errors of 0 (Fieller's, by Student's law), infinite where the mean of b may be
-    0. These are approximate: for them no mean has a standard error below :math:`t D / n`, of scores that lie within
-    :math:`D` of it, since a few reports may all be alike. A standard error is at least the effect that one report can
-    have.
+    0. The errors are those that the means would have at the ends of the interval; see :func:`at_end`. A standard error
+    is at least the effect that one report can have.
 
     References
     ----------
@@ -221,11 +227,11 @@ def quotients(sums: Sums, n: int, level: float, what: str, labels: Sequence[str]
     )
     b_ends = (1.0, 1.0) if sums.of_products else (sums.b_low, sums.b_high)
     products = [b * a for b in b_ends for a in (sums.a_low, sums.a_high)]
-    least_aa, least_bb = (
-        (z * np.abs(np.asarray(ends) - mean).max(axis=0) / n) ** 2
-        for ends, mean in ((products, A), ([sums.b_low, sums.b_high], B))
+    at_bb = at_end(v_bb, max(sums.b_high - B, B - sums.b_low), n, z)
+    down, up = A - np.min(products, axis=0), np.max(products, axis=0) - A
+    low, high = (
+        _fieller(A, B, at_end(v_aa, distance, n, z), v_ab, at_bb, z)[end] for end, distance in enumerate((down, up))
     )
-    low, high = _fieller(A, B, np.maximum(v_aa, least_aa), v_ab, np.maximum(v_bb, least_bb), z)
     unknown, zero = np.full_like(A, np.inf), np.zeros_like(A)
     if B <= 0:
         # A nonpositive estimated number of people is noise.
@@ -261,7 +267,7 @@ def variance(number: Scores, square: Scores, weights: Scores, level: float, what
     values, errors = np.array([value]), np.maximum(np.sqrt(influence @ influence) / n, width / n)
     # If the subset may be empty, the square is unknown.
     known = np.isfinite(second.low) & np.isfinite(second.high)
-    reach = np.where(known, z * np.maximum(errors, z * width / n), np.inf)
+    reach = np.where(known, z * np.sqrt(at_end(errors**2, width, n, z)), np.inf)
     # The variance of the mean is bounded if all reports have equal weight.
     moved = width + first.moved**2 / n if weights.low == weights.high else np.full(1, np.inf)
     return replace(
@@ -291,6 +297,26 @@ def made_consistent(raw: SurveyEstimate, shares: _Floats, moved: _Floats) -> Sur
     )
 
 
+def projected(raw: SurveyEstimate, consistent: str | None) -> SurveyEstimate:
+    """Project raw shares to the nearest distribution, unless `consistent` is None; unknown shares stay so."""
+    if consistent is None:
+        return raw
+    named = replace(raw, what=f"projected {raw.what}")
+    if not np.isfinite(raw.values).all():
+        return named
+    # The projection moves no further than all raw shares together.
+    moved = np.full(len(raw.values), np.sqrt((raw.moved**2).sum()))
+    return made_consistent(named, project_onto_simplex(raw.values[None])[0], moved)
+
+
+def within(made: SurveyEstimate, least: float, most: float, consistent: str | None) -> SurveyEstimate:
+    """Clip an interval to bounds, and the estimate as well unless `consistent` is None; the interval holds it."""
+    values = np.clip(made.values, least, most) if consistent else made.values
+    low, high = np.minimum(values, least), np.maximum(values, most)
+    start, stop = (np.where(np.isfinite(end), np.clip(end, low, high), end) for end in (made.low, made.high))
+    return replace(made, values=values, low=start, high=stop)
+
+
 def joined(groups: Sequence[str], parts: Sequence[SurveyEstimate], what: str, *, several: bool) -> SurveyEstimate:
     """Combine estimates of groups, labelled by group and, with `several` numbers each, by number."""
     arrays: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _PER_LABEL}
@@ -303,44 +329,71 @@ def joined(groups: Sequence[str], parts: Sequence[SurveyEstimate], what: str, *,
 
 def quantile_estimate(
     found: DistributionEstimate,
-    errors: _Floats,
+    upto: SurveyEstimate,
     levels: Sequence[float],
     ends: tuple[_Floats, _Floats],
-    level: float,
     what: str,
 ) -> SurveyEstimate:
-    r"""Return quantiles of the maximum-likelihood distribution, with intervals from the errors of unbiased shares.
+    r"""Return quantiles of the maximum-likelihood distribution, with intervals from those of unbiased shares.
 
-    Shapes: errors (n_knots - 1,), ends (n_knots,).
+    Shapes: upto (n_knots - 1,), ends (n_knots,).
 
     Notes
     -----
     A number q is the quantile of level p if :math:`F(q-) \le p \le F(q)`. The interval holds all numbers for which
-    neither of these is refuted by a share that bounds it, likeliest, with the error of an unbiased one. It supposes
-    nothing of how numbers are spread between knots.
+    neither of these is refuted by the interval of an unbiased share that bounds it, moved to the nearest ascending
+    shares. It supposes nothing of how numbers are spread between knots, which the likeliest shares do.
     """
-    shares = np.cumsum(found.shares)
-    # The shares sum to 1 only up to rounding.
-    shares[-1] = 1.0
-    critical = _critical(found.n, level)
-    reach = np.append(critical * errors, 0.0)
+    shift = np.clip(_ascending(upto.values), 0.0, 1.0) - upto.values
+    most, least = (np.append(end + shift, 1.0) for end in (upto.high, upto.low))
+    critical = _critical(found.n, upto.level)
     values, places = found.quantile(levels), []
     for one in levels:
-        first = int(np.argmax(shares + reach >= one))
-        last = np.flatnonzero(shares - reach <= one)
+        first, last = int(np.argmax(most >= one)), np.flatnonzero(least <= one)
         places.append((ends[0][first], ends[1][last[-1] + 1 if len(last) else 0]))
     low, high = np.array(places).T
     unknown, zero = np.full(len(values), np.inf), np.zeros(len(values))
-    most = np.full(len(values), found.edges[-1] - found.edges[0])
+    widest = np.full(len(values), found.edges[-1] - found.edges[0])
     labels = tuple(map(number_label, levels))
     kept, spread = np.clip(values, low, high), (high - low) / (2 * critical)
-    return SurveyEstimate(what, labels, kept, spread, low, high, level, found.n, unknown, zero, zero, most)
+    return SurveyEstimate(what, labels, kept, spread, low, high, upto.level, found.n, unknown, zero, zero, widest)
+
+
+def _ascending(values: _Floats) -> _Floats:
+    """Return the nearest ascending numbers, by least squares: means of neighbours that descend."""
+    means, sizes = list[float](), list[int]()
+    for one in values.tolist():
+        mean, size = one, 1
+        while means and means[-1] > mean:
+            mean, size = (mean * size + means.pop() * sizes[-1]) / (size + sizes[-1]), size + sizes.pop()
+        means.append(mean)
+        sizes.append(size)
+    return np.repeat(means, sizes)
 
 
 def _critical(n: int, level: float) -> float:
     """Return the half-width of an interval in standard errors, by Student's distribution."""
     check_fraction("level", level)
     return float(special.stdtrit(n - 1, (1 + level) / 2))
+
+
+def at_end(variance: Any, distance: Any, n: float, z: float) -> Any:
+    r"""Return the variance of a mean of n scores where the mean is as far off as the end of its interval.
+
+    A mean that is :math:`\delta` farther by scores at the given distance D, which few people have and perhaps none of
+    these n, has scores of the variance :math:`v + \delta (D - v / D)`. The end is at
+    :math:`\delta^2 = z^2 (v + \delta (D - v / D)) / n`, which for a category is that of Wilson's interval. An error
+    at the estimate itself is 0 where all scores are alike.
+
+    References
+    ----------
+    Wilson, "Probable inference, the law of succession, and statistical inference", Journal of the American Statistical
+    Association 1927.
+    """
+    of_one = n * np.maximum(variance, 0.0)
+    gain = np.maximum(distance - of_one / np.where(distance > 0, distance, np.inf), 0.0)
+    half = z**2 * gain / (2 * n)
+    return ((half + np.sqrt(half**2 + z**2 * of_one / n)) / z) ** 2
 
 
 def _clopper_pearson(sums: Sums, n: int, level: float) -> tuple[_Floats, _Floats]:

@@ -22,11 +22,9 @@ from skldp.collection._answer_scores import (
     StepScores,
     code_scores,
     lattice_of,
-    number_parts,
+    number_response,
 )
-from skldp.collection._bucket_scores import BucketScores
-from skldp.collection._survey_estimates import SurveyEstimate
-from skldp.laws._longitudinal_laws import LongitudinalHistogramLaw
+from skldp.collection._survey_estimates import Sums, SurveyEstimate, within
 from skldp.mechanisms.numeric._distribution import (
     DistributionEstimate,
     Ramps,
@@ -69,38 +67,32 @@ class Bins:
         widths = np.minimum(width, np.diff(edges)[:-1] / 2)
         if field.whole:
             widths = np.maximum(np.rint(widths), 1.0)
-        self.scores = StepScores(_ramps(field, tops, widths))
+        self.scores = StepScores(ramps_of(field, tops, widths))
 
 
-def _exact_scores(field: NumberField) -> tuple[_Floats, CellScores | BucketScores] | None:
-    """Return the possible values of a number, or the lower edges of its law's buckets, with scores of their shares."""
-    if isinstance(field.law, LongitudinalHistogramLaw):
-        return bucket_edges(field, field.law)[:-1], BucketScores(field.law)
+def _exact_scores(field: NumberField) -> tuple[_Floats, CellScores] | None:
+    """Return the possible values of a number, with scores of their shares."""
     places = np.arange(field.low, field.high + 1) if _has_integer_bins(field) else np.empty(0)
-    return (places, number_parts(field.law, field.unit_places(places))) if len(places) else None
+    return (places, CellScores(*number_response(field.law, field.unit_places(places)))) if len(places) else None
 
 
-def _ramps(field: NumberField, tops: _Floats, widths: _Floats) -> Ramps:
+def ramps_of(field: NumberField, tops: _Floats, widths: _Floats) -> Ramps:
     """Return the ramps below places of a number."""
     lattice, share = lattice_of(field.law, "Distributions")
     return Ramps(lattice, field.unit_places(tops), widths / field.radius, share)
 
 
-def distribution_of(field: NumberField, answers: Answers) -> tuple[DistributionEstimate, _Floats, _Floats, _Floats]:
-    """Estimate the likeliest distribution of a number.
+def distribution_of(field: NumberField, answers: Answers) -> tuple[DistributionEstimate, Sums, _Floats, _Floats]:
+    """Estimate the likeliest distribution of a number, with the sums of unbiased shares up to all but the last knot.
 
-    Shapes: `answers` (n,); `errors` (n_knots - 1,); `low, high` (n_knots,).
+    Shapes: `answers` (n,); `low, high` (n_knots,).
     """
     n = len(answers)
     if (exact := _exact_scores(field)) is not None:
         places, scores = exact
         shares = likeliest_shares(scores.counts(answers), scores.response)
-        sums, of_squares = scores.combined(np.tri(scores.n_parts)[:-1]).sums(answers, np.ones(n))
-        errors = np.sqrt(np.maximum(of_squares / n - (sums / n) ** 2, 0.0) / n)
-        if isinstance(field.law, LongitudinalHistogramLaw):
-            edges = bucket_edges(field, field.law)
-            return DistributionEstimate(edges, shares, n), errors, edges[:-1], edges[1:]
-        return DistributionEstimate.around(places, shares, n), errors, places, places
+        upto = Sums.of_parts(scores.combined(np.tri(scores.n_parts)[:-1]), answers)
+        return DistributionEstimate.around(places, shares, n), upto, places, places
     lattice, share = lattice_of(field.law, "Distributions")
     places = field.center + field.radius * quantile_knots(lattice, share * n)
     if field.whole:
@@ -109,24 +101,20 @@ def distribution_of(field: NumberField, answers: Answers) -> tuple[DistributionE
     places = np.unique(places)
     # There is no integer between neighbours.
     is_exact = field.whole and bool((np.diff(places) == 1).all())
-    knots = number_parts(field.law, field.unit_places(places), spread=not is_exact)
-    found = DistributionEstimate.around(places, likeliest_shares(knots.counts(answers), knots.response), n)
-    ramps = _ramps(field, places[1:], np.diff(places))
-    errors = np.sqrt(ramps.variances(np.cumsum(found.shares)[:-1]) / n)
+    response, cells = number_response(field.law, field.unit_places(places), spread=not is_exact)
+    given = np.bincount(cells(answers), minlength=response.shape[1]).astype(np.float64)
+    found = DistributionEstimate.around(places, likeliest_shares(given, response), n)
+    ramps = ramps_of(field, places[1:], np.diff(places))
+    levels, counts = ramps.levels, ramps.counts(answers.astype(np.int64))
+    a, aa = (levels * counts).sum(axis=0), (levels**2 * counts).sum(axis=0)
+    upto = Sums(a, aa, a, n, n, levels[2], levels[0], 1.0, 1.0)
     if is_exact:
-        return found, errors, places, places
-    return found, errors, np.append(places[:1], places[:-1]), np.append(places[1:], places[-1:])
-
-
-def bucket_edges(field: NumberField, law: LongitudinalHistogramLaw) -> _Floats:
-    """Return the edges of a law's buckets within the bounds."""
-    return np.linspace(field.low, field.high, law.n_buckets + 1)
+        return found, upto, places, places
+    return found, upto, np.append(places[:1], places[:-1]), np.append(places[1:], places[-1:])
 
 
 def bins_of(field: NumberField, bins: int | Sequence[float] | None, n_reports: int) -> Bins:
     """Return the bins of a number."""
-    if isinstance(field.law, LongitudinalHistogramLaw):
-        return _bins_of_buckets(field, bucket_edges(field, field.law), bins, n_reports)
     if bins is None and _has_integer_bins(field):
         return Bins(field, np.arange(field.low, field.high + 2), n_reports)
     n = _DEFAULT_BINS if bins is None else bins
@@ -146,15 +134,6 @@ def bins_of(field: NumberField, bins: int | Sequence[float] | None, n_reports: i
     return Bins(field, all_edges, n_reports)
 
 
-def _bins_of_buckets(field: NumberField, edges: _Floats, bins: int | Sequence[float] | None, n_reports: int) -> Bins:
-    n = len(edges) - 1 if bins is None else bins
-    if is_integer(n) and isinstance(n, int | np.integer) and n >= 1 and (len(edges) - 1) % n == 0:
-        return Bins(field, edges[:: (len(edges) - 1) // int(n)], n_reports)
-    if isinstance(n, Sequence | np.ndarray) and np.isin(n, edges).all() and (np.diff(n) > 0).all():
-        return Bins(field, np.unique([field.low, *n, field.high]), n_reports)
-    raise ValueError(f"bins must be unions of the {len(edges) - 1} buckets of {field.name!r}; got {bins!r}.")
-
-
 def estimates_of(field: AnyField) -> str:
     """Return the names of the estimates that the law of a field identifies."""
     if isinstance(field, CategoryField | TextField):
@@ -172,16 +151,14 @@ def estimates_of(field: AnyField) -> str:
     return ", ".join(names)
 
 
-def mean_of(column: NumberColumn, made: SurveyEstimate) -> SurveyEstimate:
+def mean_of(column: NumberColumn, raw: SurveyEstimate, consistent: str | None) -> SurveyEstimate:
     """Return means of a column in its own form; their description names the bounds if noise exceeds them."""
-    # An interval is clipped to the bounds, an unbiased mean is not.
-    low, high = np.minimum(made.values, column.low), np.maximum(made.values, column.high)
-    start, stop = (np.where(np.isfinite(end), np.clip(end, low, high), end) for end in (made.low, made.high))
-    made = noted(replace(made, low=start, high=stop, dates=column.is_date), column)
-    if not ((low < column.low) | (high > column.high)).any():
+    made = within(raw, column.low, column.high, consistent)
+    made = noted(replace(made, dates=column.is_date), column)
+    if not ((raw.values < column.low) | (raw.values > column.high)).any():
         return made
-    texts = column.as_texts()
-    return replace(made, what=f"{made.what} (raw: noise exceeds {texts[0]} to {texts[1]})")
+    texts, kind = column.as_texts(), "projected" if consistent else "raw"
+    return replace(made, what=f"{made.what} ({kind}: noise exceeds {texts[0]} to {texts[1]})")
 
 
 def noted(made: SurveyEstimate, *columns: NumberColumn | CategoryColumn) -> SurveyEstimate:
@@ -248,5 +225,5 @@ def weights_of(
 
 def _has_integer_bins(field: NumberField) -> bool:
     """Return whether the field has a bin for each integer."""
-    ends = field.low.is_integer() and field.high.is_integer() and not isinstance(field.law, LongitudinalHistogramLaw)
+    ends = field.low.is_integer() and field.high.is_integer()
     return field.whole and ends and field.high - field.low < _MOST_INTEGER_BINS

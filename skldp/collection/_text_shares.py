@@ -15,7 +15,8 @@ from scipy.optimize import nnls
 from skldp.client import TextField
 from skldp.collection._answer_scores import bits
 from skldp.collection._survey_estimates import Sums, SurveyEstimate, made_consistent, quotients
-from skldp.laws._longitudinal_laws import BloomLaw
+from skldp.laws._bloom_law import BloomLaw
+from skldp.laws._odds import TWO_64
 
 _Floats = npt.NDArray[np.float64]
 # Entries of X, and bits of reports, that are in memory at once.
@@ -41,7 +42,7 @@ def text_shares(field: TextField, answers: npt.NDArray[Any], candidates: Any, le
     root, inverse = np.linalg.cholesky(gram), np.linalg.inv(gram)
     # Scores of a report are these weights times its unbiased bits.
     weights = c * np.einsum("ml,ckl->cmk", inverse, cells, optimize=True)
-    own, other = law.support
+    own, other = 1 - law.flip_count / TWO_64, law.flip_count / TWO_64
     bit_ends = -other / (own - other), (1 - other) / (own - other)
     means, products = _moments(law, answers, *bit_ends)
     shares = np.einsum("cmk,ck->m", weights, means)
@@ -64,7 +65,7 @@ def text_shares(field: TextField, answers: npt.NDArray[Any], candidates: Any, le
 def _cells(law: BloomLaw, texts: Sequence[str]) -> _Floats:
     """Return X, shape (n_cohorts, n_bits, n_texts + 1)."""
     c, k, width = law.n_cohorts, law.n_bits, -(-law.n_bits // 8)
-    data = b"".join(law.see(text, cohort).to_bytes(width, "big") for cohort in range(c) for text in texts)
+    data = b"".join(law.filter_of(text, cohort).to_bytes(width, "big") for cohort in range(c) for text in texts)
     filters = bits(np.frombuffer(data, dtype=np.uint8).reshape(-1, width), k).reshape(c, len(texts), k)
     others = np.full((c, k, 1), 1 - (1 - 1 / k) ** law.n_hashes)
     return np.concatenate([filters.transpose(0, 2, 1), others], axis=2)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from skldp._arrays import kind_of
+from skldp._arrays import kind_of, refuse_masked
 from skldp._checks import is_number
 from skldp._documents import parsing, read_json
 from skldp.domains._constraints import Constrained, OneHot
@@ -108,6 +108,7 @@ class Categories(_OneColumn):
 
     def as_rows(self, values: npt.ArrayLike) -> np.ndarray:
         """Return values as an array; :meth:`clip` accepts integers of any type."""
+        refuse_masked(values, "codes")
         return np.asarray(values)
 
     def clip(self, rows: np.ndarray) -> Clipped:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from skldp._checks import is_number
+from skldp._checks import check_choice, is_number
 from skldp._reading import FIRST_DAY, LAST_DAY, Cells, CodeReader, DayReader, NumberReader, Unread, value_key
 from skldp._value_labels import number_label, value_labels
 
@@ -40,6 +40,8 @@ class NumberColumn:
         value may also be a category (``"category"``) or an error (``"refuse"``).
     is_date : bool, default=False
         Whether values are dates or texts such as ``"2024-02-29"`` rather than numbers. Requires `whole`.
+    scale : {"linear", "log"}, default="linear"
+        ``"log"`` takes the natural logarithm of a skewed number. Requires ``low > 0``; not for `whole`, nor a policy.
 
     Raises
     ------
@@ -56,6 +58,7 @@ class NumberColumn:
     # Never None after __post_init__.
     missing: Any = None
     is_date: bool = False
+    scale: str = "linear"
 
     values: ClassVar[None] = None
 
@@ -66,8 +69,12 @@ class NumberColumn:
         ends = self.low, self.high
         if not all(map(is_number, ends)) or not self.high / 2 - self.low / 2 > 0:
             raise ValueError(f"Bounds must be finite numbers with low < high; got {ends!r}.")
+        check_choice("scale", self.scale, ("linear", "log"))
+        if self.scale == "log" and (self.whole or not self.low > 0 or not self.radius > 0):
+            raise ValueError(f"scale='log' needs 0 < low < high and whole=False; got {ends!r} and {self.whole}.")
         if self.missing is None:
-            object.__setattr__(self, "missing", self.center)
+            middle = math.exp(self.center) if self.scale == "log" else self.center
+            object.__setattr__(self, "missing", min(max(middle, self.low), self.high))
         within = is_number(self.missing) and self.low <= self.missing <= self.high
         if not within and self.missing not in ("category", "refuse"):
             raise ValueError(f"missing must be None or a number within the bounds; got {self.missing!r}.")
@@ -78,45 +85,55 @@ class NumberColumn:
 
     def __repr__(self) -> str:
         low, high, missing = (self.label(one) if is_number(one) else one for one in (self.low, self.high, self.missing))
-        return f"{type(self).__name__}({self.name!r}, {low} to {high}, missing: {missing})"
+        scale = "" if self.scale == "linear" else f", scale: {self.scale}"
+        return f"{type(self).__name__}({self.name!r}, {low} to {high}, missing: {missing}{scale})"
+
+    @cached_property
+    def ends(self) -> tuple[float, float]:
+        """Bounds on the scale of the column."""
+        return (math.log(self.low), math.log(self.high)) if self.scale == "log" else (self.low, self.high)
 
     @cached_property
     def center(self) -> float:
-        """Middle of the bounds."""
-        return self.low / 2 + self.high / 2
+        """Middle of the bounds on the scale of the column."""
+        return self.ends[0] / 2 + self.ends[1] / 2
 
     @cached_property
     def radius(self) -> float:
-        """Half the distance of the bounds."""
-        return self.high / 2 - self.low / 2
+        """Half the distance of the bounds on the scale of the column."""
+        return self.ends[1] / 2 - self.ends[0] / 2
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether linear bounds above 0 span a factor of at least 100, where a log scale fits skewed numbers."""
+        return self.scale == "linear" and not self.is_date and self.low > 0 and self.high / 100 >= self.low
 
     def encode(self, value: Any) -> float:
         """Return the position of a value in [-1, 1]; a decimal text is a number, an unreadable value is missing."""
         found = self._reader(text=True).read(value)
         number = self.missing if isinstance(found, Unread) else found
-        rounded = float(round(number)) if self.whole else number
-        inside = min(max(rounded, self.low), self.high)
+        inside = min(max(float(round(number)) if self.whole else number, self.low), self.high)
+        inside = inside if self.scale == "linear" else math.log(inside)
         return min(max((inside - self.center) / self.radius, -1.0), 1.0)
 
     def places(self, values: Any, *, text: bool = False, first_row: int | None = None) -> list[float]:
         """Return the position of each value in [-1, 1]."""
         numbers = self.as_numbers(values, text=text, first_row=first_row)
-        inside = np.clip(np.rint(numbers) if self.whole else numbers, self.low, self.high)
-        places: list[float] = self.unit_places(inside).tolist()
-        return places
+        inside = np.clip(np.rint(numbers) if self.whole else numbers, *self.ends)
+        return list(self.unit_places(inside).tolist())
 
     def unit_places(self, numbers: np.ndarray) -> np.ndarray:
-        """Return the positions of numbers in [-1, 1]."""
+        """Return the positions of numbers on the scale of the column in [-1, 1]."""
         return np.clip((numbers - self.center) / self.radius, -1.0, 1.0)
 
     def number(self, place: Any) -> Any:
-        """Return the numbers at positions in [-1, 1] or outside."""
+        """Return the numbers on the scale of the column at positions in [-1, 1] or outside."""
         return self.center + self.radius * place
 
     def as_numbers(
         self, values: Any, *, refuse_unknown: bool = True, text: bool = False, first_row: int | None = None
     ) -> np.ndarray:
-        """Return a column as numbers; a missing value becomes its replacement, or NaN if missing is a category.
+        """Return a column as numbers on its scale; a missing value is replaced, or NaN if missing is a category.
 
         Raises ValueError with the row of an unreadable value, counted from `first_row`.
         """
@@ -128,10 +145,15 @@ class NumberColumn:
         rule += " such as 1234.5, without separators of thousands" if text and not self.is_date else ""
         cells.check(values, f"Column {self.name!r}", rule, Unread.UNREADABLE, first_row=first_row)
         stand_in = np.nan if not is_number(self.missing) else np.rint(self.missing) if self.whole else self.missing
-        return np.where(missing, stand_in, cells.values)
+        numbers: np.ndarray = np.where(missing, stand_in, cells.values)
+        if self.scale == "linear":
+            return numbers
+        # A number outside the bounds stays outside, also without a logarithm.
+        inside: np.ndarray = np.clip(np.log(np.clip(numbers, self.low, self.high)), *self.ends)
+        return inside + (numbers > self.high) - (numbers < self.low)
 
     def from_numbers(self, numbers: np.ndarray) -> np.ndarray:
-        """Return released numbers as numbers or dates."""
+        """Return released numbers as numbers on the scale of the column, or dates."""
         if not self.is_date:
             return numbers
         missing = np.isnan(numbers)
@@ -144,10 +166,10 @@ class NumberColumn:
 
     @cached_property
     def domain(self) -> "Interval | Integers":
-        """Domain of the numbers."""
+        """Domain of the numbers on the scale of the column."""
         from skldp.domains._columns import Integers, Interval
 
-        return Integers(math.ceil(self.low), math.floor(self.high)) if self.whole else Interval(self.low, self.high)
+        return Integers(math.ceil(self.low), math.floor(self.high)) if self.whole else Interval(*self.ends)
 
     @property
     def coded(self) -> "Domain":
@@ -221,6 +243,7 @@ class CategoryColumn:
     ordered: bool = False
 
     is_date: ClassVar[bool] = False
+    scale: ClassVar[str] = "linear"
     # Values of a table may be learnt from rows; errors list at most ten public ones.
     is_public: ClassVar[bool] = False
 
@@ -268,7 +291,9 @@ class CategoryColumn:
         refused = [Unread.UNREADABLE, *([Unread.UNKNOWN] if refuse_unknown else [])]
         declared = [value for value in self.values if value is not None]
         listed = f" ({', '.join(value_labels(declared))})" if self.is_public and len(declared) <= 10 else ""
-        rule = f"only the declared {len(declared)} values{listed}, unless others are replaced ({_REPLACED})"
+        types = " or ".join(sorted({type(value).__name__ for value in declared}))
+        unless = f", unless others are replaced ({_REPLACED})" if (cells.state == Unread.UNKNOWN).any() else ""
+        rule = f"only the declared {len(declared)} values of type {types}{listed}{unless}"
         cells.check(values, f"Column {self.name!r}", rule, *refused, first_row=first_row)
         instead = np.where(cells.state == Unread.MISSING, self._missing, self._unknown)
         return np.where(cells.state > 0, instead, cells.values)

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from skldp._arrays import as_numbers, kind_of
+from skldp._arrays import as_numbers, kind_of, refuse_masked
 from skldp._checks import check_dimension, check_integer, check_positive
 from skldp.domains._norms import nearest_rows, shortening_by_rounding, shrink_factors
 
@@ -45,11 +45,10 @@ class Domain(ABC):
 
     def as_rows(self, values: npt.ArrayLike) -> np.ndarray:
         """Return values as an array of float32 or float64."""
-        # Masked cells are checked as well.
-        own = np.asarray(values) if isinstance(values, np.ndarray) else values
-        if isinstance(own, np.ndarray) and own.dtype in (np.float64, np.float32):
-            return own
-        return as_numbers(own)
+        refuse_masked(values, "rows")
+        if isinstance(values, np.ndarray) and values.dtype in (np.float64, np.float32):
+            return np.asarray(values)
+        return as_numbers(values)
 
     @abstractmethod
     def clip(self, rows: np.ndarray) -> Clipped:
@@ -79,6 +78,10 @@ def _plain(value: Any) -> Any:
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
 
+class NotFiniteError(ValueError):
+    """NaN or infinity in numbers."""
+
+
 def check_finite(rows: Any) -> None:
     """Raise scikit-learn's ValueError for NaN and infinity in an array or a sparse matrix."""
     rows = rows.data if sparse.issparse(rows) else rows
@@ -87,11 +90,20 @@ def check_finite(rows: Any) -> None:
         raise_not_finite(rows)
 
 
+def column_not_finite(rows: Any, names: Any = None) -> str:
+    """Name the first column of an array with NaN or infinity, by its number if it has no name; empty for others."""
+    if not isinstance(rows, np.ndarray) or rows.ndim != 2 or rows.dtype.kind != "f":
+        return ""
+    column = int(np.isfinite(rows).all(axis=0).argmin())
+    return f" in column {column if names is None else names[column]!r}"
+
+
 def raise_not_finite(rows: np.ndarray) -> None:
-    """Raise ValueError for NaN or infinity."""
+    """Raise NotFiniteError for NaN or infinity."""
+    where = column_not_finite(rows)
     if np.isnan(rows).any():
-        raise ValueError("Input X contains NaN.")
-    raise ValueError(f"Input X contains infinity or a value too large for {rows.dtype!r}.")
+        raise NotFiniteError(f"Input X contains NaN{where}.")
+    raise NotFiniteError(f"Input X contains infinity or a value too large for {rows.dtype!r}{where}.")
 
 
 def round_inward(
@@ -331,6 +343,7 @@ class Codes(Domain):
 
     def as_rows(self, values: npt.ArrayLike) -> np.ndarray:
         """Return values as an array; :meth:`clip` accepts integers of any type."""
+        refuse_masked(values, "codes")
         return np.asarray(values)
 
     def clip(self, rows: np.ndarray) -> Clipped:

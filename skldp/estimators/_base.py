@@ -1,7 +1,6 @@
 """Base classes of the transformers of X: validate, clip to the declared domain, release in blocks."""
 
 import math
-import warnings
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, NamedTuple, Self
@@ -14,18 +13,21 @@ from sklearn.utils.validation import check_is_fitted
 from skldp._checks import check_epsilon
 from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
 from skldp.domains._columns import Columns
-from skldp.domains._domain import Ball, Box, Codes
+from skldp.domains._domain import Ball, Box, Codes, NotFiniteError
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee, own_guarantee
 from skldp.estimators._validation import (
     EPSILON,
     FLOATS,
     NOISE_PARAMETERS,
-    HasMethods,
+    Form,
     check_bounds_by_column,
+    check_finite,
     fit_context,
     input_names,
     is_fitted,
+    output_container,
     validate_finite,
+    warn,
 )
 from skldp.exceptions import OutOfDomainWarning
 from skldp.mechanisms._field_key import FieldKey
@@ -57,18 +59,7 @@ class Keyed(NamedTuple):
     ids: Any
 
 
-class _IsLedger(HasMethods):
-    """Constraint whose error says how to make a ledger."""
-
-    def is_satisfied_by(self, val):
-        """Return whether `val` is a ledger."""
-        return isinstance(val, PrivacyLedger)
-
-    def __str__(self):
-        return "a PrivacyLedger, such as PrivacyLedger(epsilon, path='budgets.ledger')"
-
-
-LEDGER: list = [None, _IsLedger(["answer"])]
+LEDGER: list = [None, Form("a PrivacyLedger, such as PrivacyLedger(epsilon, path='budgets.ledger')", PrivacyLedger)]
 
 
 class LocalTransformer(GuaranteeMixin, TransformerMixin, BaseEstimator):
@@ -79,11 +70,7 @@ class LocalTransformer(GuaranteeMixin, TransformerMixin, BaseEstimator):
     and the dtype of X and returns a :class:`~skldp.mechanisms.RowMechanism`.
     """
 
-    _parameter_constraints: dict = {
-        "epsilon": EPSILON,
-        "transform_noise": ["boolean"],
-        **NOISE_PARAMETERS,
-    }
+    _parameter_constraints: dict = {"epsilon": EPSILON, "transform_noise": ["boolean"], **NOISE_PARAMETERS}
 
     mechanism_: Any
     bounds_: Any = None
@@ -192,7 +179,11 @@ class LocalTransformer(GuaranteeMixin, TransformerMixin, BaseEstimator):
         noisy = getattr(self, "transform_noise", True)
         direct = out if type(self)._encoded is LocalTransformer._encoded else None
         rows = self._rows(X, reset=False)
-        released = self._release(rows, direct, noisy=noisy, ids=ids, keyed=keyed, counts=counts)
+        try:
+            released = self._release(rows, direct, noisy=noisy, ids=ids, keyed=keyed, counts=counts)
+        except NotFiniteError:
+            check_finite(rows, estimator=self)
+            raise
         encoded = self._encoded(released, X, noisy=noisy)
         if out is None or encoded is out:
             return encoded
@@ -207,6 +198,7 @@ class LocalTransformer(GuaranteeMixin, TransformerMixin, BaseEstimator):
         """Release validated rows, with or without noise, in threads."""
         if self.bounds_ is not None:
             check_bounds_of_type(self.bounds_, rows.dtype)
+        output_container(self)
         mechanism, n_rows = self.mechanism_, rows.shape[0]
         if out is None:
             out = self._empty_release(n_rows, rows.dtype)
@@ -275,7 +267,7 @@ def check_bounds_of_type(bounds, dtype):
 def warn_moved_rows(estimator, n_moved, rows, domain):
     """Warn of the number of values, or of rows, that were moved into a domain, with the names of their columns."""
     where = partial(_columns_outside, estimator, rows, domain)
-    warn_out_of_domain(n_moved, names=where, **counted_in(estimator, rows, domain))
+    warn_out_of_domain(estimator, n_moved, names=where, **counted_in(estimator, rows, domain))
 
 
 def counted_in(estimator, rows, domain):
@@ -304,17 +296,17 @@ def _columns_outside(estimator, rows, domain):
     return [f"{count:,} in {str(name)!r}" for name, count in zip(names, outside, strict=True) if count]
 
 
-def warn_out_of_domain(moved, total, how, names=list, what="values"):
-    """Warn of the number of values that were moved into the declared domain, if any."""
+def warn_out_of_domain(estimator, moved, total, how, names=list, what="values"):
+    """Warn of the number of values that were moved into the declared domain, if any; once of a search."""
     if moved:
         where = names()
         shown = ", ".join(where[:_MOST_NAMED]) + (", ..." if len(where) > _MOST_NAMED else "")
-        warnings.warn(
+        warn(
             f"{moved:,} of {total:,} {what} ({moved / total:.1%}) lay outside the declared domain and were moved into "
             f"it{f' ({shown})' if shown else ''}. {how} if that is too many, from public knowledge, not from these "
             "data.",
             OutOfDomainWarning,
-            stacklevel=3,
+            once=vars(estimator).get("_family"),
         )
 
 

@@ -2,7 +2,6 @@
 
 import hashlib
 import math
-import warnings
 from numbers import Integral
 from typing import Any, Self
 
@@ -31,14 +30,17 @@ from skldp.estimators._query_results import QueryPreview, QueryResult, prior_of,
 from skldp.estimators._routing import RoutingMixin
 from skldp.estimators._validation import (
     BOUNDS,
+    BOUNDS_BY_COLUMN,
     EPSILON,
     NOISE_PARAMETERS,
     NumberRange,
     Seed,
     StrOptions,
+    check_bounds_by_column,
     check_finite,
     fit_context,
     validate_finite,
+    warn,
 )
 from skldp.exceptions import TooFewPeopleWarning
 from skldp.mechanisms._guarantee import PrivacyGuarantee
@@ -63,11 +65,12 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
         Budget (natural log) of one answer.
     total_epsilon : float, default=None
         Each person's budget for all answers. None takes the ledger's; without a ledger, `epsilon`.
-    bounds : tuple (low, high) or Domain, default=None
-        Domain of X: two numbers, two lists of one number per feature, or a :class:`~skldp.Domain`, such as
-        :class:`~skldp.mechanisms.Columns` of intervals, whole numbers and one-hot blocks, with or without linear
-        inequalities. None takes that of the ledger if it has one, else the range of the public X of `fit`. People's
-        values outside are clipped without a warning; `fit` warns of public ones outside declared bounds.
+    bounds : tuple (low, high), dict or Domain, default=None
+        Domain of X: two numbers, two lists of one number per feature, a dict of pairs by column name, or a
+        :class:`~skldp.Domain`, such as :class:`~skldp.mechanisms.Columns` of intervals, whole numbers and one-hot
+        blocks, with or without linear inequalities. None takes that of the ledger if it has one, else the range of the
+        public X of `fit`. People's values outside are clipped without a warning; `fit` warns of public ones outside
+        declared bounds.
     output_bounds : tuple (a, b), default=None
         The two values of an answer. None takes the range of the model over `bounds`, and (0, 1) for a classifier.
         A model that can leave them is truncated to them, with a warning.
@@ -175,7 +178,7 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
         "estimator": [object],
         "epsilon": EPSILON,
         "total_epsilon": [None, *EPSILON],
-        "bounds": [None, *BOUNDS, Domain],
+        "bounds": [None, *BOUNDS_BY_COLUMN, Domain],
         "output_bounds": [None, *BOUNDS],
         "of_class": "no_validation",
         "ledger": LEDGER,
@@ -416,11 +419,10 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
         low, high = self.query_.output_bounds
         if n_answers and error > (high - low) / 2:
             needed = math.ceil(n_answers * (2 * error / (high - low)) ** 2)
-            warnings.warn(
+            warn(
                 f"{n_answers:,} answers at epsilon={self.query_.epsilon:g} tell the mean with a standard error of "
                 f"{error:.3g}, more than half of the output bounds' {high - low:.3g}: it takes {needed:,} people.",
                 TooFewPeopleWarning,
-                stacklevel=2,
             )
         return QueryPreview(found.accepted, found.recorded, found.costs, remaining, error)
 
@@ -445,7 +447,7 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
             # Before NaN is refused: the ledger's refusal must not depend on values.
             settings = self.ledger_._new_settings(self._declaration)
             X = X if self._missing is None else np.where(np.isnan(X), self._missing, X)
-            check_finite(X)
+            check_finite(X, estimator=self)
             people = self._own_ledgers().row_identities(X) if people is None else people
             call = Call.make(self.query_, people, repeat=repeat, key=key, settings=settings)
             answers = answer(
@@ -467,7 +469,7 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
 
     def _find_bounds(self, X, ledger):
         if self.bounds is not None:
-            return self.bounds
+            return check_bounds_by_column(self.bounds, self) if isinstance(self.bounds, dict) else self.bounds
         return (X.min(axis=0), X.max(axis=0)) if ledger.bounds is None else ledger.bounds
 
     def _noise(self):

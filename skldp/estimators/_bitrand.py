@@ -132,12 +132,12 @@ class BitRandTransformer(BitFlipTransformer):
     Examples
     --------
     >>> import numpy as np
-    >>> from skldp import BitRandTransformer
+    >>> from skldp import BitRandTransformer, privacy_guarantee
     >>> X = np.linspace(-1, 1, 12).reshape(4, 3)
     >>> release = BitRandTransformer(epsilon=3.0, calibration="exact")
     >>> release.fit_transform(X).shape
     (4, 3)
-    >>> print(release.privacy_guarantee_)
+    >>> print(privacy_guarantee(release))
     epsilon 3 per record (stated 3, per feature 3); exact, over all pairs of reachable codes
     """
 
@@ -194,12 +194,12 @@ class LatentTransformer(BitFlipTransformer):
     Examples
     --------
     >>> import numpy as np
-    >>> from skldp import LatentTransformer
+    >>> from skldp import LatentTransformer, privacy_guarantee
     >>> X = np.linspace(-1, 1, 12).reshape(4, 3)
     >>> release = LatentTransformer(epsilon=3.0, calibration="exact")
     >>> release.fit_transform(X).shape
     (4, 3)
-    >>> print(release.privacy_guarantee_)
+    >>> print(privacy_guarantee(release))
     epsilon 3 per record (stated 3, per feature 1); exact, over all pairs of reachable codes
     """
 
@@ -244,12 +244,12 @@ class OMETransformer(BitFlipTransformer):
     Examples
     --------
     >>> import numpy as np
-    >>> from skldp import OMETransformer
+    >>> from skldp import OMETransformer, privacy_guarantee
     >>> X = np.linspace(-1, 1, 12).reshape(4, 3)
     >>> release = OMETransformer(epsilon=3.0, calibration="exact")
     >>> release.fit_transform(X).shape
     (4, 3)
-    >>> print(release.privacy_guarantee_)
+    >>> print(privacy_guarantee(release))
     epsilon 3 per record (stated 3, per feature 1); exact, over all pairs of reachable codes
     """
 

@@ -15,6 +15,7 @@ from skldp.estimators._validation import (
     as_table,
     check_bounds_by_column,
     fit_context,
+    in_family,
     validate_finite,
 )
 
@@ -70,6 +71,7 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """
 
     _get_doc_link = doc_link
+    __sklearn_clone__ = in_family
     _parameter_constraints: dict = {"bounds": BOUNDS_BY_COLUMN, "feature_range": BOUNDS_BY_COLUMN}
 
     def __init__(self, bounds: Any = (-1, 1), *, feature_range: Any = (-1, 1)) -> None:
@@ -114,8 +116,7 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X_scaled : ndarray of shape (n_samples, n_features)
         """
         check_is_fitted(self)
-        X = validate_finite(self, X, reset=False, ensure_all_finite=False)
-        # The box refuses NaN and infinity.
+        X = validate_finite(self, X, reset=False)
         box = Box.of(*self.bounds_)
         inside = box.clip(X)
         warn_moved_rows(self, inside.n_moved, X, box)

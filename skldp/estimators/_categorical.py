@@ -14,6 +14,7 @@ from skldp.domains._domain import Codes
 from skldp.estimators._base import LEDGER, LocalTransformer
 from skldp.estimators._class_codes import declared_values, encode
 from skldp.estimators._guarantee_mixin import attach_guarantee
+from skldp.estimators._schema import columns_of
 from skldp.estimators._validation import (
     EPSILON,
     NOISE_PARAMETERS,
@@ -220,7 +221,7 @@ class CategoricalPrivatizer(LocalTransformer):
         """Set the fitted attributes, and return the codes of X."""
         self._forget_guarantee()
         check_epsilon(self.epsilon)
-        columns = _columns(self, X, reset=True)
+        columns = columns_of(validate_mixed(self, X, reset=True))
         names = input_names(self)
         learnt = isinstance(self.categories, str)
         if not learnt and len(self.categories) != len(columns):
@@ -243,7 +244,7 @@ class CategoricalPrivatizer(LocalTransformer):
         return codes
 
     def _rows(self, X, *, reset):
-        return self._codes(_columns(self, X, reset=reset), self.categories_)
+        return self._codes(columns_of(validate_mixed(self, X, reset=reset)), self.categories_)
 
     def _empty_release(self, n_rows, dtype):
         return np.empty((n_rows, self.mechanism_.n_outputs))
@@ -258,15 +259,6 @@ class CategoricalPrivatizer(LocalTransformer):
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
-
-
-def _columns(estimator, X, *, reset):
-    """Return the columns of X, each with its own dtype."""
-    table = validate_mixed(estimator, X, reset=reset)
-    if not hasattr(table, "columns"):
-        return list(table.T)
-    frame = table.iloc if hasattr(table, "iloc") else table
-    return [frame[:, j].to_numpy() for j in range(table.shape[1])]
 
 
 def _distinct(column):

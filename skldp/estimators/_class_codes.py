@@ -11,7 +11,7 @@ from skldp._arrays import kind_of
 from skldp._reading import CodeReader, Unread, as_array
 from skldp.estimators._validation import check_numbers
 
-_NUMERIC = "biuf"
+_NUMERIC = "iuf"
 
 
 def labels_1d(y: Any, *, columns: int = 1) -> np.ndarray:
@@ -50,7 +50,18 @@ def declared_values(values: Any, name: str) -> np.ndarray:
     try:
         return np.sort(declared)
     except TypeError:
-        return declared
+        if name.startswith("categories"):
+            return declared
+        types = " and ".join(sorted({type(value).__name__ for value in as_list}))
+        raise ValueError(f"{name} must be all texts or all numbers, as scikit-learn sorts them. Got {types}.") from None
+
+
+def classes_of(y: np.ndarray, declared: Any) -> np.ndarray:
+    """Return declared classes, or codes 0 to K - 1 if y holds all of these and no class, as within an ensemble."""
+    classes = declared_values(declared, "classes")
+    codes = np.arange(classes.size)
+    names_none = CodeReader(list(classes)).read_all(codes).state.all()
+    return codes if names_none and y.dtype.kind in "iu" and np.array_equal(np.unique(y), codes) else classes
 
 
 def learnt_values(y):
@@ -71,7 +82,10 @@ def encode(values: np.ndarray, domain: np.ndarray, name: str) -> np.ndarray:
     cells = reader.read_all(values)
     # The message must show neither the value nor a domain that may be learnt.
     types = " or ".join(sorted({type(value).__name__ for value in domain.tolist()}))
-    cells.check(values, name, f"only the declared {domain.size} values of type {types}", *Unread)
+    rule = f"only the declared {domain.size} values of type {types}"
+    if name == "y" and cells.state.any() and values.dtype.kind in "iu" and set(values) <= set(range(domain.size)):
+        rule += f" (ensembles and cross_val_predict encode y: inside them declare classes=range({domain.size}))"
+    cells.check(values, name, rule, *Unread)
     return cells.values
 
 

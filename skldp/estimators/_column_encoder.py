@@ -1,5 +1,6 @@
 """ColumnEncoder: declared columns as features in [-1, 1]."""
 
+from collections import Counter
 from typing import Any, Self
 
 import numpy as np
@@ -9,27 +10,27 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from skldp._checks import is_number
-from skldp._reading import CodeReader, Unread
 from skldp.domains._columns import Columns
 from skldp.domains._declared_columns import CategoryColumn, DeclaredColumn
 from skldp.estimators._base import warn_out_of_domain
 from skldp.estimators._guarantee_mixin import doc_link
-from skldp.estimators._schema import columns_of, read_schema, schema_by_column
-from skldp.estimators._validation import fit_context, validate_finite, validate_mixed
+from skldp.estimators._schema import check_feature_names, check_unknown, columns_of, read_schema, schema_by_column
+from skldp.estimators._validation import StrOptions, fit_context, in_family, validate_finite, validate_mixed
 
 
-def encoded_names(column: DeclaredColumn, name: str) -> list[str]:
+def encoded_names(column: DeclaredColumn, name: str, drop: str | None = None) -> list[str]:
     """Return the names of a column's features: one for a number, ordered categories or two, else one a category."""
-    return [name] if _is_one_code(column) else column.feature_names(name)
+    first = int(drop == "first" and column.values is not None)
+    return [name] if _is_one_code(column) else column.feature_names(name)[first:]
 
 
-def encoded(column: DeclaredColumn, numbers: np.ndarray) -> tuple[np.ndarray, float, float]:
+def encoded(column: DeclaredColumn, numbers: np.ndarray, drop: str | None = None) -> tuple[np.ndarray, float, float]:
     """Return the features of a column, shape (n, n_features), and their bounds."""
     if isinstance(column, CategoryColumn):
         if _is_one_code(column):
             # A single category has only code 0.
             return numbers[:, None], 0.0, float(max(len(column.values) - 1, 1))
-        return (numbers[:, None] == np.arange(len(column.values))).astype(np.float64), 0.0, 1.0
+        return (numbers[:, None] == np.arange(int(drop == "first"), len(column.values))).astype(np.float64), 0.0, 1.0
     low, high = float(column.domain.low), float(column.domain.high)
     if column.missing != "category":
         return numbers[:, None], low, high
@@ -39,35 +40,26 @@ def encoded(column: DeclaredColumn, numbers: np.ndarray) -> tuple[np.ndarray, fl
 
 
 def _is_one_code(column: DeclaredColumn) -> bool:
-    if not isinstance(column, CategoryColumn):
-        return False
-    return len(column.values) <= 2 or (column.ordered and column.missing == "refuse")
-
-
-def _without_unknown(column: DeclaredColumn, cells: Any) -> tuple[Any, int]:
-    """Return cells whose undeclared categories are replaced as the column says, and their number."""
-    if not isinstance(column, CategoryColumn):
-        return cells, 0
-    unknown = np.isin(CodeReader(column.values).read_all(cells).state, (Unread.UNKNOWN, Unread.UNREADABLE))
-    if not unknown.any():
-        return cells, 0
-    declared = np.array(cells, dtype=object)
-    declared[unknown] = column.unknown
-    return declared, int(unknown.sum())
+    is_ordered = isinstance(column, CategoryColumn) and column.ordered and column.missing == "refuse"
+    return is_ordered or (column.values is not None and len(column.values) <= 2)
 
 
 class ColumnEncoder(TransformerMixin, BaseEstimator):
     """Encode the declared columns of a table as features in [-1, 1] for a private model; nothing is learnt.
 
-    A number is scaled by its bounds, and one that may be missing has a second feature. Two categories, or
-    ordered ones that are never missing, become one feature. Others become one feature each.
+    A number, with ``"scale": "log"`` its logarithm, is scaled by its bounds; if it may be missing, it has a second
+    feature. Two categories, or ordered ones that are never missing, become one feature. Others become one each.
 
     Parameters
     ----------
     schema : (low, high), dict by column, JSON text or Columns, default=(-1, 1)
         Domains of the columns, by name for a frame and by place for an array, as for :class:`TablePrivatizer`; one pair
         of bounds is for all columns. Columns that a dict does not name are left out. A number outside its bounds is
-        clipped. An undeclared category counts as a missing one, or else as the first one.
+        clipped.
+    handle_unknown : {"error", "missing"}, default="error"
+        An undeclared category is an error, or a missing value, which each column of categories must then declare.
+    drop : {"first"} or None, default=None
+        ``"first"`` leaves out the first of the features of categories, which is a function of the others.
 
     Attributes
     ----------
@@ -78,7 +70,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
     Raises
     ------
     ValueError
-        If a declared column is absent, or a value is missing that the schema does not declare so.
+        If a declared column is absent, two features have one name, or a value is undeclared. No value is shown.
 
     Warns
     -----
@@ -103,10 +95,17 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
     """
 
     _get_doc_link = doc_link
-    _parameter_constraints: dict = {"schema": [dict, tuple, str, Columns]}
+    __sklearn_clone__ = in_family
+    _parameter_constraints: dict = {
+        "schema": [dict, tuple, str, Columns],
+        "handle_unknown": [StrOptions({"error", "missing"})],
+        "drop": [StrOptions({"first"}), None],
+    }
 
-    def __init__(self, schema: Any = (-1, 1)) -> None:
+    def __init__(self, schema: Any = (-1, 1), *, handle_unknown: str = "error", drop: str | None = None) -> None:
         self.schema = schema
+        self.handle_unknown = handle_unknown
+        self.drop = drop
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -139,13 +138,13 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         check_is_fitted(self, "columns_")
         blocks, moved, n_values = [], {}, 0
         for name, column, cells in self._read(X, reset=False):
-            declared, n_unknown = _without_unknown(column, cells)
-            block, low, high = encoded(column, column.as_numbers(declared))
+            block, low, high = encoded(column, column.as_numbers(cells, refuse_unknown=self._refuses), self._drop)
+            n_unknown = 0 if column.values is None else sum(column.replaced(cells, text=False).values())
             moved[str(name)] = n_unknown + int(np.count_nonzero((block < low) | (block > high)))
             n_values += len(cells)
             blocks.append(np.clip((block - (low / 2 + high / 2)) / (high / 2 - low / 2), -1.0, 1.0))
         where = [f"{count:,} in {name!r}" for name, count in moved.items() if count]
-        warn_out_of_domain(sum(moved.values()), n_values, "Declare a wider schema", names=lambda: where)
+        warn_out_of_domain(self, sum(moved.values()), n_values, "Declare a wider schema", names=lambda: where)
         return np.column_stack(blocks)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
@@ -161,31 +160,36 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         ndarray of str objects
         """
         check_is_fitted(self, "columns_")
-        names = [one for name, column in self.columns_.items() for one in encoded_names(column, str(name))]
-        return np.array(names, dtype=object)
+        return np.array(self._features, dtype=object)
 
     def _read(self, X: Any, *, reset: bool) -> list[tuple[Any, DeclaredColumn, Any]]:
         """Return the name, the declaration and the values of each declared column."""
         if isinstance(self.schema, tuple) and all(map(is_number, self.schema)):
             table = validate_finite(self, X, reset=reset, dtype=np.float64)
         else:
-            table = validate_mixed(self, X, reset=reset, ensure_all_finite=False)
+            # A frame may lack columns that are not declared.
+            by_name = not reset and hasattr(X, "columns") and all(isinstance(name, str) for name in self.columns_)
+            table = X if by_name else validate_mixed(self, X, reset=reset, ensure_all_finite=False)
         if reset:
             every = list(getattr(self, "feature_names_in_", range(self.n_features_in_)))
             by_column = schema_by_column(self.schema, every)
             # Nothing that a table holds can change the columns.
             columns, _ = read_schema(by_column, list(by_column), [None] * len(by_column))
-            self.columns_: dict[Any, DeclaredColumn] = dict(zip(by_column, columns, strict=True))
+            check_unknown(self.handle_unknown, columns)
+            own = dict(zip(by_column, columns, strict=True))
+            features = [one for name, column in own.items() for one in encoded_names(column, str(name), self.drop)]
+            check_feature_names(features)
+            self.columns_: dict[Any, DeclaredColumn] = own
+            self._features, self._refuses, self._drop = features, self.handle_unknown == "error", self.drop
         names = list(X.columns) if hasattr(X, "columns") else []
-        absent = [
-            name
-            for name in self.columns_
-            if name not in (names if isinstance(name, str) else range(self.n_features_in_))
-        ]
+        counts = Counter(names)
+        once = {name: place for place, name in enumerate(names) if counts[name] == 1}
+        places = [once.get(name, -1) if isinstance(name, str) else name for name in self.columns_]
+        absent = [repr(name) for name, at in zip(self.columns_, places, strict=True) if at not in range(table.shape[1])]
         if absent:
-            raise ValueError(f"X must have the declared columns; got none for {', '.join(map(repr, absent[:4]))}.")
-        cells = columns_of(table)
-        return [(n, column, cells[names.index(n) if isinstance(n, str) else n]) for n, column in self.columns_.items()]
+            raise ValueError(f"X must have each declared column once; got none or several for {', '.join(absent[:4])}.")
+        cells = columns_of(table, places)
+        return [(*declared, own) for declared, own in zip(self.columns_.items(), cells, strict=True)]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -59,7 +59,7 @@ def privacy_guarantee(
     Raises
     ------
     ValueError
-        If `estimator` holds no private step, or `public` names a step that gets no raw rows.
+        If `public` names a step that gets no raw rows.
     ChangedAfterFitError
         If a parameter of a private part was changed after fit.
     sklearn.exceptions.NotFittedError
@@ -107,9 +107,7 @@ def privacy_guarantee(
     composite.visit("", estimator, _Given())
     unknown = sorted(composite.public.keys() - composite.named)
     if not composite.parts and not composite.repeated:
-        raise ValueError(
-            f"estimator must have at least one private step. Got {type(estimator).__name__} without one instead."
-        )
+        composite.repeated.append(f"{type(estimator).__name__} has no private step")
     if unknown:
         raise ValueError(
             "public must name steps without privacy that get rows before their release. "
@@ -177,7 +175,8 @@ class _Composite:
             parts = [(name, _of_the_record(part)) for name, part in parts]
         steps = tuple(part.as_step(name) for name, part in parts)
         total = reduce(add, (part for _, part in parts)) if parts else PrivacyGuarantee(math.inf)
-        total = replace(total, basis=sentence(steps) if parts else "", parts=steps, seeded=total.seeded or self.seeded)
+        seeded = total.seeded or self.seeded
+        total = replace(total, basis=sentence(steps) if parts else "", parts=steps, seeded=seeded, covers="")
         of_rows = any(part.unit != "label" for _, part in parts)
         of_labels = self.of_targets or any(part.unit == "label" for _, part in parts)
         leaks, notes, unprotected = list(self.repeated), list(self.notes), []
@@ -266,10 +265,12 @@ class _Composite:
         self.seeded |= any(
             value is not None for key, value in step.get_params().items() if key.split("__")[-1] == "seed"
         )
+        what = "may give a record several times to the private step inside: release once, before it"
+        if isinstance(step, Pipeline):
+            what = "is not scikit-learn's Pipeline and may sample before a release: release first, sample later"
         reason = (
-            f"{_title(name, step)} may give a record several times to the private step inside: release once, before it "
-            "(the private step in front of it in a Pipeline; for labels, LabelPrivateClassifier or "
-            "LabelPrivateRegressor around it)"
+            f"{_title(name, step)} {what} (the private step in front of it in a scikit-learn Pipeline; for labels, "
+            "LabelPrivateClassifier or LabelPrivateRegressor around it)"
         )
         if hasattr(step, "best_estimator_"):
             reason += "; privacy_guarantee(search.best_estimator_) is the figure of that one fit"

@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from skldp.accounting._class_query import ClassQuery, SoftmaxQuery
 from skldp.accounting._regression_query import MAX_GROWTH, Kind, RegressionQuery
 from skldp.accounting.losses._region import Bounds, Region, region_of
+from skldp.estimators._validation import check_bounds_by_column, warn
 from skldp.exceptions import OutOfDomainWarning
 
 _ROUNDING = 2.0**-50
@@ -39,7 +40,7 @@ def query_from_estimator(
     estimator: Any,
     *,
     epsilon: float,
-    bounds: Bounds | None = None,
+    bounds: Bounds | dict[str, Any] | None = None,
     output_bounds: tuple[float, float] | None = None,
     of_class: Any = None,
 ) -> RegressionQuery | ClassQuery | SoftmaxQuery:
@@ -58,9 +59,9 @@ def query_from_estimator(
         refitted search are unwrapped.
     epsilon : float
         Natural-log budget of one answer.
-    bounds : tuple (low, high) or Domain, default=None
-        The domain of x: a number or one per feature each, or a ``Domain`` as in
-        :func:`~skldp.accounting.realized_loss`.
+    bounds : tuple (low, high), dict or Domain, default=None
+        The domain of x: a number or one per feature each; a dict of pairs by the column names that the model was fitted
+        with; or a ``Domain`` as in :func:`~skldp.accounting.realized_loss`.
     output_bounds : tuple (a, b), default=None
         Range of the two-valued answer. None takes the exact range of the prediction, or of the decision, over
         `bounds`; it is (0, 1) for a classifier with probabilities.
@@ -103,6 +104,8 @@ def query_from_estimator(
     >>> query.kind, [round(v, 6) for v in query.output_bounds]
     ('linear', [1.0, 5.0])
     """
+    if isinstance(bounds, dict):
+        bounds = check_bounds_by_column(bounds, estimator)
     steps, target, model = _unwrap(estimator)
     if is_classifier(model) and len(getattr(model, "classes_", [])) > 2:
         if output_bounds is not None:
@@ -138,11 +141,10 @@ def query_from_estimator(
     if a <= low + slack and high - slack <= b:
         return RegressionQuery(_KINDS[link][0], coef, intercept, output_bounds, epsilon)
     what = "logarithm over the bounds reaches" if link == "log" else "predictions over the bounds reach"
-    warnings.warn(
+    warn(
         f"The model's {what} from {low:.6g} to {high:.6g}, beyond output_bounds (there {a:.6g} to {b:.6g}). "
         "Predictions beyond are truncated to them.",
         OutOfDomainWarning,
-        stacklevel=2,
     )
     return query
 

@@ -1,14 +1,13 @@
 """Guarantee of a fitted estimator: valid until a parameter changes, and shown in notebooks."""
 
 import math
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache, wraps
 from importlib import metadata
-from inspect import getattr_static, signature
+from inspect import Parameter, getattr_static, signature
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -16,7 +15,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from skldp._checks import did_you_mean
 from skldp._tables import in_html
+from skldp.estimators._validation import in_family, warn
 from skldp.exceptions import ChangedAfterFitError, LearntDomainWarning, PrivacyGuaranteeWarning
 from skldp.mechanisms._guarantee import PUBLISHED_DELTA, PrivacyGuarantee
 
@@ -82,6 +83,8 @@ class GuaranteeMixin:
     _may_change = frozenset({"n_jobs", "verbose"})
     # Not shown in notebooks: they may be learnt from people.
     _hidden_attributes = frozenset({"classes_", "categories_", "columns_"})
+    # Why methods are absent, by name.
+    _absent: ClassVar[dict[str, str]] = {}
     _get_doc_link = doc_link
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -108,6 +111,7 @@ class GuaranteeMixin:
         if hasattr(self, "partial_fit"):
             basis = f"{guarantee.basis}; if each person takes part once, in one call of fit or partial_fit"
             guarantee = replace(guarantee, basis=basis)
+        guarantee = replace(guarantee, covers="this step alone; for a pipeline use privacy_guarantee(pipeline)")
         self._guarantee_at_fit = (guarantee, _copied(self._guarantee_parameters()))
 
     def _forget_guarantee(self) -> None:
@@ -116,7 +120,7 @@ class GuaranteeMixin:
 
     def _guarantee_parameters(self) -> dict[str, Any]:
         """Return the parameters that the law depends on, by name."""
-        parameters = self.get_params(deep=False)  # type: ignore[attr-defined]  # of BaseEstimator, beside it
+        parameters = self.get_params(deep=False)
         return {name: value for name, value in parameters.items() if name not in self._may_change}
 
     def _check_unchanged(self) -> None:
@@ -134,6 +138,15 @@ class GuaranteeMixin:
                 f"Parameters of {type(self).__name__} must not change after fit, because its guarantee would not hold. "
                 f"Got {', '.join(changed)} changed after fit; fit it again."
             )
+
+    def __sklearn_clone__(self) -> Any:
+        return in_family(self, super().__sklearn_clone__())  # type: ignore[misc]  # of BaseEstimator
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self._absent:
+            raise AttributeError(self._absent[name])
+        # Raises the error that led here.
+        return object.__getattribute__(self, name)
 
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()  # type: ignore[misc]  # of BaseEstimator, beside it among the bases
@@ -185,27 +198,29 @@ def attach_guarantee(estimator, guarantee, learnt="", declaration=""):
     estimator.privacy_guarantee_ = guarantee
     name, stated = type(estimator).__name__, guarantee.stated
     if learnt:
-        warnings.warn(
+        warn(
             f"{name} learnt {learnt} from private data, which no epsilon covers. Declare them from public knowledge: "
             f"{name}({declaration}).",
             LearntDomainWarning,
-            stacklevel=3,
         )
-    elif stated is not None and guarantee.epsilon > stated * (1 + 1e-9):
+        return
+    if guarantee.unit == "distance" and 20 < guarantee.plain_epsilon < math.inf:
+        plain = f"{guarantee.plain_epsilon:.4g} per record over the declared diameter of {guarantee.diameter:.4g}"
+        text = f"{name} states epsilon {guarantee.epsilon:.4g} per unit of distance, which is {plain}"
+        warn(f"{text} and hides next to nothing. Scale the records, or lower epsilon.", PrivacyGuaranteeWarning)
+    if stated is not None and guarantee.epsilon > stated * (1 + 1e-9):
         alone = "" if guarantee.per_feature is None else f" ({guarantee.per_feature:.4g} for one feature alone)"
-        warnings.warn(
+        warn(
             f"{name} states epsilon {stated:.4g}, as published, but the exact worst-case loss "
             f"of what it releases is {guarantee.epsilon:.4g} per {guarantee.unit}{alone}. "
             "calibration='exact' provides the stated epsilon.",
             PrivacyGuaranteeWarning,
-            stacklevel=3,
         )
     elif guarantee.delta > (delta := dict(guarantee.figures).get(PUBLISHED_DELTA, 1.0)):
-        warnings.warn(
+        warn(
             f"{name} states delta {delta:.4g}, as published, but the delta that is proved is {guarantee.delta:.4g}. "
             "sensitivity='spectral' holds for every two vectors, without delta.",
             PrivacyGuaranteeWarning,
-            stacklevel=3,
         )
 
 
@@ -240,12 +255,15 @@ def holds_guarantee(thing: Any, seen: set[int] | None = None) -> bool:
 def _naming_the_class(init: Any) -> Any:
     """Return an ``__init__`` whose error of an unknown parameter names the class, not the base that defines it."""
     known = signature(init).parameters
+    by_name = [name for name, one in known.items() if one.kind is Parameter.KEYWORD_ONLY]
 
     @wraps(init)
     def checked(self: Any, *args: Any, **given: Any) -> None:
-        for name in given.keys() - known.keys():
+        if by_name and len(args) >= len(known) - len(by_name):
+            raise TypeError(f"{type(self).__name__} takes {by_name[0]} by name: write {by_name[0]}=...")
+        for name in sorted(given.keys() - known.keys()):
             repeats = " Its noise is secure; for tests, `seed` repeats it." if name == "random_state" else ""
-            raise TypeError(f"{type(self).__name__} has no parameter {name!r}.{repeats}")
+            raise TypeError(f"{type(self).__name__} has no parameter {name!r}.{repeats or did_you_mean(name, known)}")
         init(self, *args, **given)
 
     return checked

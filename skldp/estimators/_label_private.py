@@ -33,13 +33,13 @@ class HasTargetMechanism(GuaranteeMixin):
     _mechanism_name: ClassVar[str] = "label_mechanism"
     _default_mechanism: ClassVar[type[BaseEstimator]] = LabelRR
 
-    def _new_mechanism(self) -> Any:
+    def _new_mechanism(self, y: Any = None) -> Any:
         given = getattr(self, self._mechanism_name)
         if not isinstance(given, GuaranteeMixin | None):
             # Its errors could show targets.
             raise ValueError(
-                f"{self._mechanism_name} must be a private mechanism, such as {self._default_mechanism.__name__}. "
-                f"Got {type(given).__name__} instead."
+                f"`{self._mechanism_name}` must be a private mechanism, such as {self._default_mechanism.__name__}(...)"
+                f"; got {type(given).__name__}."
             )
         return self._default_mechanism() if given is None else clone(given)
 
@@ -54,6 +54,7 @@ class LabelPrivate(RoutingMixin, HasTargetMechanism, MetaEstimatorMixin):
 
     estimator_: Any
     privacy_guarantee_: Any
+    _absent = {"partial_fit": "Release y once by a mechanism such as LabelRR, then call partial_fit of `estimator`."}
 
     def _check_inner(self) -> None:
         """Raise ValueError for an unsuitable inner estimator, before a target is read."""
@@ -80,7 +81,7 @@ class LabelPrivate(RoutingMixin, HasTargetMechanism, MetaEstimatorMixin):
         return self._train(X, y, self._routed(fit_params))
 
     def _train(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Self:
-        mechanism, estimator = self._new_mechanism(), clone(self.estimator)
+        mechanism, estimator = self._new_mechanism(y), clone(self.estimator)
         released = mechanism.fit_transform(y)
         estimator.fit(X, released, **fit_params)
         return self._keep(mechanism, estimator)

@@ -11,10 +11,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_regressor
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from skldp.estimators._class_codes import decode, encode, labels_1d
+from skldp.estimators._class_codes import classes_of, decode, encode, labels_1d
 from skldp.estimators._label_private import LabelPrivate, inner_has
 from skldp.estimators._label_vectors import LabelMatrixRR
-from skldp.estimators._labels import LabelRR
+from skldp.estimators._labels import LabelLaplace, LabelRR
 from skldp.estimators._validation import HasMethods, NumberRange, StrOptions
 from skldp.mechanisms._noise import Noise, noise_from
 from skldp.mechanisms.categorical._frequency import clean_probabilities
@@ -278,7 +278,7 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
     def _train(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Self:
         if self.stages == 1:
             return super()._train(X, y if isinstance(self.label_mechanism, LabelMatrixRR) else labels_1d(y), fit_params)
-        mechanism = self._new_mechanism()
+        mechanism = self._new_mechanism(labels_1d(y))
         self.stages_, response = _train_in_stages(self.estimator, mechanism, X, y, self.stages, fit_params)
         self._keep(mechanism, self.stages_[-1])
         of_labels = mechanism.privacy_guarantee_
@@ -286,6 +286,13 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
         if not math.isinf(of_labels.epsilon):
             self.privacy_guarantee_ = replace(response.guarantee(), seeded=of_labels.seeded)
         return self
+
+    def _new_mechanism(self, y: Any = None) -> Any:
+        mechanism = super()._new_mechanism()
+        # A prior is in the order of the declared classes.
+        if type(mechanism) in (LabelRR, LabelLaplace) and getattr(mechanism, "prior", None) is None:
+            mechanism.classes = None if mechanism.classes is None else classes_of(y, mechanism.classes)
+        return mechanism
 
     def _check_inner(self) -> None:
         if is_regressor(self.estimator):

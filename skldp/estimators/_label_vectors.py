@@ -56,8 +56,8 @@ class LabelLaplaceVector(LabelReleaser):
     >>> noisy = LabelLaplaceVector(epsilon=1.0, classes=["no", "yes"])
     >>> noisy.fit_transform(["no", "yes", "yes"]).shape
     (3, 2)
-    >>> print(noisy.privacy_guarantee_)
-    epsilon 1 per label (stated 1); exact, of the discrete Laplace noise on the whole one-hot label
+    >>> print(noisy.privacy_guarantee_.headline())
+    epsilon 1 per label (stated 1); this step alone; for a pipeline use privacy_guarantee(pipeline)
     """
 
     def __init__(self, epsilon: float = 1.0, *, classes: npt.ArrayLike | None = None, seed: Seed = None) -> None:
@@ -126,8 +126,8 @@ class LabelMatrixRR(LabelReleaser):
     >>> attributes = LabelMatrixRR(epsilon=4.0, classes=[0, 1])
     >>> attributes.fit_transform([[0, 1], [1, 1], [0, 0]]).shape
     (3, 2)
-    >>> print(attributes.privacy_guarantee_)
-    epsilon 4 per label (stated 4, per feature 2); all labels of a record: sum over 2 columns: y0 2, y1 2
+    >>> print(attributes.privacy_guarantee_.headline())
+    epsilon 4 per label (stated 4, per feature 2); this step alone; for a pipeline use privacy_guarantee(pipeline)
     """
 
     def __init__(self, epsilon: float = 1.0, *, classes: npt.ArrayLike | None = None, seed: Seed = None) -> None:

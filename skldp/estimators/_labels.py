@@ -12,14 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from skldp._checks import check_epsilon
 from skldp.accounting import PrivacyLedger
 from skldp.estimators._base import LEDGER, is_charged, release_charged
-from skldp.estimators._class_codes import (
-    declared_values,
-    decode,
-    decoded_dtype,
-    encode,
-    labels_1d,
-    learnt_values,
-)
+from skldp.estimators._class_codes import declared_values, decode, decoded_dtype, encode, labels_1d, learnt_values
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
 from skldp.estimators._validation import EPSILON, FLOATS, NOISE_PARAMETERS, Seed, fit_context
 from skldp.mechanisms._noise import noise_from
@@ -288,8 +281,8 @@ class LabelRR(LabelPrivatizer):
     >>> label_rr = LabelRR(epsilon=1.0, classes=["no", "yes"])
     >>> label_rr.fit_transform(["no", "yes", "yes"]).shape
     (3,)
-    >>> print(label_rr.privacy_guarantee_)
-    epsilon 1 per label (stated 1); exact, from the 64-bit integer probabilities that are sampled
+    >>> print(label_rr.privacy_guarantee_.headline())
+    epsilon 1 per label (stated 1); this step alone; for a pipeline use privacy_guarantee(pipeline)
     """
 
     _parameter_constraints: dict = {

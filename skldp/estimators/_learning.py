@@ -1,8 +1,8 @@
 """Base class of the estimators that learn from reports."""
 
-import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from functools import wraps
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -16,28 +16,45 @@ from skldp._checks import check_epsilon
 from skldp.domains._domain import Box
 from skldp.estimators._base import warn_out_of_domain
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
-from skldp.estimators._validation import BOUNDS_BY_COLUMN, EPSILON, NOISE_PARAMETERS, fit_context, input_names
+from skldp.estimators._validation import (
+    BOUNDS_BY_COLUMN,
+    EPSILON,
+    NOISE_PARAMETERS,
+    NumberRange,
+    fit_context,
+    input_names,
+    warn,
+)
 from skldp.exceptions import TooFewPeopleWarning
 from skldp.learning._person import simulate
 from skldp.learning._protocol import Protocol
+from skldp.learning._score import ScoreEstimate, score_estimate, score_tasks
 from skldp.mechanisms._guarantee import PrivacyGuarantee
-from skldp.mechanisms._noise import noise_from
+from skldp.mechanisms._noise import Noise, noise_from
+
+# People for whom a stream plans if their number is not declared, in units of those whom a model needs.
+_TIMES_NEEDED = 10
+# Constraint of the estimators whose score is estimated.
+SCORE_SHARE: dict = {"score_share": [NumberRange(Real, 0, 0.5, closed="both")]}
 
 
 def unqualified(method: Any) -> Any:
     """Name a method without its class: the TypeError of a wrong argument then names no private base class."""
-    method.__qualname__ = method.__name__
-    return method
+
+    @wraps(method)
+    def checked(self: Any, *args: Any, **given: Any) -> Any:
+        if given.pop("sample_weight", None) is not None:
+            raise TypeError("sample_weight is refused: a person's weight is a value that epsilon would not cover.")
+        return method(self, *args, **given)
+
+    method.__qualname__ = checked.__qualname__ = method.__name__
+    return checked
 
 
 def takes_more(estimator: Any) -> bool:
     """Return whether `partial_fit` is available."""
-    if getattr(estimator, "inference", False):
-        raise AttributeError("partial_fit needs inference=False: the errors are of a fixed number of people.")
     # An estimator without the parameter `protocol` always has an open task.
-    if getattr(estimator, "protocol", "once") != "once":
-        raise AttributeError("partial_fit needs protocol='once', whose task stays open for more people.")
-    return True
+    return getattr(estimator, "protocol", "once") == "once" and not getattr(estimator, "inference", False)
 
 
 class ProtocolEstimator(GuaranteeMixin, BaseEstimator, ABC):
@@ -45,10 +62,18 @@ class ProtocolEstimator(GuaranteeMixin, BaseEstimator, ABC):
 
     epsilon: float
     bounds: Any
+    n_people: int | None
     seed: Any
     n_jobs: int | None
     protocol_: Any
-    _parameter_constraints: dict = {"epsilon": EPSILON, "bounds": BOUNDS_BY_COLUMN, **NOISE_PARAMETERS}
+    score_estimate_: ScoreEstimate | None
+    _parameter_constraints: dict = {
+        "epsilon": EPSILON,
+        "bounds": BOUNDS_BY_COLUMN,
+        "n_people": [NumberRange(Integral, 1, None, closed="left"), None],
+        **NOISE_PARAMETERS,
+    }
+    _absent = {"partial_fit": "partial_fit needs protocol='once' and inference=False, for a task that stays open."}
     # Prediction of a fit with too few people, for its warning.
     _without_features: str
     # Part of the domain that is learnt from the rows.
@@ -73,49 +98,72 @@ class ProtocolEstimator(GuaranteeMixin, BaseEstimator, ABC):
         return self._fit(X, y)
 
     @available_if(takes_more)
+    @fit_context(prefer_skip_nested_validation=True)
     @unqualified
     def partial_fit(self, X: npt.ArrayLike, y: Any) -> Self:
-        """Collect reports of more people for the open task. Each person may report once.
+        """Collect reports of more people for the open tasks. Each person may report once.
 
-        Shapes: X (n_samples, n_features), y (n_samples,). The parameters must be those of `fit`.
+        Shapes: X (n_samples, n_features), y (n_samples,). The parameters must be those of `fit`. The first people of a
+        stream answer the first tasks, each of which waits until it has its people.
         """
-        return self._fit_more(X, y) if "_guarantee_at_fit" in vars(self) else self.fit(X, y)
+        return self._fit_more(X, y) if "_guarantee_at_fit" in vars(self) else self._fit(X, y, is_stream=True)
 
-    def _fit(self, X: Any, y: Any) -> Self:
+    def _fit(self, X: Any, y: Any, *, is_stream: bool = False) -> Self:
         self._forget_guarantee()
         check_epsilon(self.epsilon)
         rows, target = self._records(X, y, reset=True)
         # Declared bounds at fit: predictions are clipped to these, whatever `set_params` changes later.
-        protocol, self._box = self._protocol(len(rows)), self._domain()
+        share = 0.0 if is_stream else getattr(self, "score_share", 0.0)
+        protocol = self._planned(len(rows)) if is_stream else self._protocol(max(1, int((1 - share) * len(rows))))
+        if share and not protocol.is_enough:
+            protocol = self._protocol(len(rows))
+        self._box, self._n_calls = self._domain(), 0
         if not protocol.is_enough:
-            warnings.warn(
+            warn(
                 f"Noise hides the relations between columns: {self._without_features} predicted. Got "
                 f"{protocol.n_people:,} people, {protocol.n_features} features and epsilon {protocol.epsilon:.4g}; at "
                 f"least {protocol.n_needed:,} people are needed, or fewer features.",
                 TooFewPeopleWarning,
-                stacklevel=3,
             )
-        n_threads = effective_n_jobs(self.n_jobs)
-        simulate(protocol, *self._prepared(rows, target), noise_from(self.seed), n_threads=n_threads)
-        self.protocol_, self._n_calls = protocol, 0
-        self._warn_moved(rows, target)
-        self._learn()
-        attach_guarantee(self, self._promise(protocol.guarantee()), self._learnt, "classes=[...]")
-        return self
+        n_apart = 0 if is_stream else len(rows) - protocol.n_people
+        return self._answered(protocol, rows, target, noise_from(self.seed), n_apart)
 
     def _fit_more(self, X: Any, y: Any) -> Self:
         self._check_unchanged()
         rows, target = self._records(X, y, reset=False)
-        task = self.protocol_.frozen_task
-        if task is None:
-            raise ValueError("partial_fit needs a fit with enough people for an open task. Fit again with more people.")
+        # Too few people for a model have no task that more could answer.
+        protocol = self.protocol_ if self.protocol_.is_enough else self._planned(len(rows))
         # Seeded noise must differ from that of `fit` and of earlier calls.
-        noise = noise_from(self.seed).spawn(3 + self._n_calls)[-1]
-        n_threads = effective_n_jobs(self.n_jobs)
-        self.protocol_.add(task.release(*self._prepared(rows, target), noise, n_threads=n_threads))
+        noise = noise_from(self.seed).spawn(4 + self._n_calls)[-1]
         self._n_calls += 1
+        return self._answered(protocol, rows, target, noise)
+
+    def _planned(self, n_people: int) -> Protocol:
+        """Return a protocol for a stream, whose first people are so many."""
+        needed = self._protocol(n_people).n_needed
+        return self._protocol(max(n_people, needed, self.n_people or _TIMES_NEEDED * needed))
+
+    def _answered(self, protocol: Protocol, rows: Floats, target: Floats, noise: Noise, n_apart: int = 0) -> Self:
+        """Learn from the reports of these people, and estimate the score by those apart."""
+        people = noise.permutation(len(rows)) if n_apart else np.arange(len(rows))
+        X, y = self._prepared(rows, target)
+        simulate(protocol, X, y, noise, people=people[n_apart:], n_threads=effective_n_jobs(self.n_jobs))
+        is_new, self.score_estimate_ = protocol is not vars(self).get("protocol_"), None
+        self.protocol_ = protocol
         self._warn_moved(rows, target)
         self._learn()
+        if n_apart > 1:
+            tasks, halves, of_scores = score_tasks(protocol), np.array_split(people[:n_apart], 2), noise.spawn(1)[0]
+            reports = [[task.release(X, y, of_scores, rows=some)] for task, some in zip(tasks, halves, strict=True)]
+            self.score_estimate_ = score_estimate(tasks, reports)
+            if self.score_estimate_.interval[1] <= 0:
+                message = f"The model is no better than if {self._without_features} predicted"
+                warn(f"{message}: its score is {self.score_estimate_}.", TooFewPeopleWarning)
+        if protocol.is_enough and protocol.n_missing:
+            missing = f"{protocol.n_missing:,} more people: {self._without_features} predicted."
+            warn(f"The first tasks wait for {missing}", TooFewPeopleWarning)
+        if is_new:
+            attach_guarantee(self, self._promise(protocol.guarantee()), self._learnt, "classes=[...]")
         return self
 
     @abstractmethod
@@ -147,14 +195,14 @@ class ProtocolEstimator(GuaranteeMixin, BaseEstimator, ABC):
         return guarantee
 
     def _warn_moved(self, rows: Floats, target: Floats) -> None:
-        warn_moved(rows, target[:, None][:, is_classifier(self) :], self._box, input_names(self))
+        warn_moved(self, rows, target[:, None][:, is_classifier(self) :], self._box)
 
 
-def warn_moved(X: Floats, y: Floats, box: Box, names: Sequence[str]) -> None:
+def warn_moved(estimator: BaseEstimator, X: Floats, y: Floats, box: Box) -> None:
     """Warn of values outside the declared bounds, by column; `y` has one column, none for classes."""
-    ends = zip((*map(repr, names), "the target"), (*X.T, *y.T), *box.ends, strict=False)
+    ends = zip((*map(repr, input_names(estimator)), "the target"), (*X.T, *y.T), *box.ends, strict=False)
     outside = [(np.count_nonzero((one < low) | (one > high)), name) for name, one, low, high in ends]
     moved, of_x = sum(count for count, _ in outside), sum(count for count, _ in outside[: X.shape[1]])
     wider = " and ".join(name for name, n in (("bounds", of_x), ("target_bounds", moved - of_x)) if n)
     where = [f"{count:,} in {name}" for count, name in outside if count]
-    warn_out_of_domain(moved, X.size + y.size, f"Declare wider {wider}", names=lambda: where)
+    warn_out_of_domain(estimator, moved, X.size + y.size, f"Declare wider {wider}", names=lambda: where)

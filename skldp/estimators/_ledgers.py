@@ -5,7 +5,6 @@ Without a given ledger, an estimator and all its clones share ledgers in memory,
 
 import secrets
 import threading
-import warnings
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from numbers import Integral
@@ -17,8 +16,10 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
-from skldp.accounting.ledger._records import distinct_ids, row_identities
+from skldp.accounting.ledger._records import row_identities
+from skldp.estimators._validation import warn
 from skldp.exceptions import LedgerError, RowIdentityWarning
+from skldp.laws._person_ids import distinct_ids
 
 # Experimental in scikit-learn 1.9.
 try:
@@ -109,12 +110,11 @@ class LedgerMixin(CallbackSupportMixin, BaseEstimator):
             raise ValueError(
                 f"With a ledger people need ids, since budgets are kept by name: {_ID_SOURCES}. Got no ids."
             )
-        warnings.warn(
+        warn(
             "Without ids every row is a person of its own, in a simulation in memory: a row that was scaled, rounded "
             "or converted is a new person, with a new budget. For real people pass ids to query, predict or score, or "
             "name a column of X, or its index, with BayesianFilter(ids=...).",
             RowIdentityWarning,
-            stacklevel=2,
         )
         return X, None
 

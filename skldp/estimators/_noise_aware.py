@@ -1,6 +1,5 @@
 r"""Models of released rows that account for the noise of the release."""
 
-import warnings
 from dataclasses import replace
 from typing import Any, Self
 
@@ -16,7 +15,7 @@ from skldp.estimators._class_codes import encode, labels_1d, learnt_values
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, own_guarantee
 from skldp.estimators._labels import LabelReleaser
 from skldp.estimators._private_logistic import LinearScores
-from skldp.estimators._validation import HasMethods, as_table, fit_context, is_fitted, validate_finite
+from skldp.estimators._validation import HasMethods, as_table, fit_context, is_fitted, validate_finite, warn
 from skldp.exceptions import TooFewPeopleWarning
 from skldp.learning._errors_in_variables import least_squares_of_releases
 from skldp.learning._linear_rule import discriminant_of_releases, unbiased_members
@@ -124,12 +123,11 @@ class NoiseAwareLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
         together = mechanism.n_outputs == d + 1
         fit = least_squares_of_releases(rows, as_numbers(target, "y"), mechanism, together=together)
         if fit.n_needed > len(rows):
-            warnings.warn(
+            warn(
                 "Noise hides at least one direction of the rows: coefficients are shrunk and have no standard errors. "
                 f"Got {len(rows):,} released rows. Use at least {fit.n_needed:,} people, fewer features, or a larger "
                 "epsilon.",
                 TooFewPeopleWarning,
-                stacklevel=2,
             )
         self.coef_, self.intercept_, self.coef_covariance_ = fit.coef, fit.intercept, fit.covariance
         self.mechanism_ = mechanism

@@ -3,7 +3,7 @@
 import math
 import sys
 import uuid
-import warnings
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,13 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from skldp.accounting.ledger._records import canonical_ids
 from skldp.domains._columns import Columns
 from skldp.domains._domain import check_finite
 from skldp.estimators._base import Keyed, LocalTransformer, counted_in, in_threads, warn_out_of_domain
 from skldp.estimators._labels import LabelReleaser
+from skldp.estimators._validation import warn
 from skldp.exceptions import RepeatedReleaseWarning
+from skldp.laws._person_ids import canonical_ids
 from skldp.mechanisms._field_key import FieldKey
 
 # Bytes of a block. One block per thread stays far below 64 MB.
@@ -30,12 +31,7 @@ _MOST_TASKS = 1024
 
 
 def release_blocks(
-    estimator: BaseEstimator,
-    X: np.ndarray,
-    out: np.ndarray,
-    *,
-    release_key: FieldKey | None = None,
-    ids: Any = None,
+    estimator: BaseEstimator, X: np.ndarray, out: np.ndarray, *, release_key: FieldKey | None = None, ids: Any = None
 ) -> np.ndarray:
     """Release X into `out` block by block; both may be memory maps of any length.
 
@@ -83,7 +79,7 @@ def release_blocks(
     >>> release_blocks(estimator, X, released) is released
     True
     """
-    _check_estimator(estimator)
+    estimator = _checked(estimator)
     _check_out(estimator, X, out)
     people = _check_key(estimator, release_key, ids)
     if people is not None:
@@ -126,7 +122,7 @@ def release_blocks(
     else:
         tasks = _runs(len(X), n_rows, _MOST_TASKS)
         counts = in_threads(lambda task: _release_into(*part_of(task)), tasks, n_jobs=n_jobs if secure else 1)
-    warn_out_of_domain(sum(counts), **counted_in(estimator, X, estimator.mechanism_.domain))
+    warn_out_of_domain(estimator, sum(counts), **counted_in(estimator, X, estimator.mechanism_.domain))
     return out
 
 
@@ -181,7 +177,7 @@ def release_dask(estimator: BaseEstimator, X: Any, *, release_key: FieldKey | No
     >>> def release(table):  # a dask array, read from anywhere
     ...     return release_dask(estimator.fit(table[:1].compute()), table).to_zarr("released.zarr")
     """
-    _check_estimator(estimator)
+    estimator = _checked(estimator)
     if getattr(estimator, "transform_noise", True) and estimator.seed is not None:
         raise ValueError(
             "seed must be None: every block would get the same noise, and the difference of two blocks would show "
@@ -227,11 +223,10 @@ def _warn_of_a_cluster():
         sys.modules["distributed"].default_client()
     except (KeyError, ValueError):
         return
-    warnings.warn(
+    warn(
         "A cluster recomputes the results of a lost worker, which releases these rows a second time at their full "
         "epsilon. With release_key and ids a retry repeats the same release.",
         RepeatedReleaseWarning,
-        stacklevel=2,
     )
 
 
@@ -246,11 +241,15 @@ def _ids_beside(X, ids):
     return ids if X.ndim == 1 else ids[:, None]
 
 
-def _check_estimator(estimator):
+def _checked(estimator):
+    """Return a fitted transformer of this package, without a container of `set_output`."""
     if not isinstance(estimator, LocalTransformer | LabelReleaser):
         raise TypeError(f"estimator must be a transformer of this package. Got {type(estimator).__name__} instead.")
     check_is_fitted(estimator)
     estimator._check_unchanged()
+    own = copy(estimator)
+    own.__dict__.pop("_sklearn_output_config", None)
+    return own.set_output(transform="default") if hasattr(own, "set_output") else own
 
 
 def _check_key(estimator, release_key, ids):
@@ -308,7 +307,7 @@ def _release_into(estimator, X, out, n_rows, key, ids):
     counts: list[int] = []
     for start in range(0, len(X), n_rows):
         part = slice(start, start + n_rows)
-        keyed = None if key is None else Keyed(key, canonical_ids(ids[part]))
+        keyed = None if key is None else Keyed(key, ids[part])
         estimator._release_into(X[part], np.asarray(out[part]), keyed=keyed, counts=counts)
     return sum(counts)
 
@@ -335,7 +334,7 @@ def _empty(estimator, X):
 def _transformed(estimator, X, key, ids):
     if key is None:
         return estimator.transform(X)
-    return estimator._release_into(X, None, keyed=Keyed(key, canonical_ids(ids)))
+    return estimator._release_into(X, None, keyed=Keyed(key, ids))
 
 
 def _frame(estimator, X, released=None):

@@ -36,6 +36,11 @@ class PrivateDiscriminant(PrivateLinearClassifier):
     public : array-like of shape (n_public, n_features), default=None
         Public vectors of the same kind without classes, at least 10, independent of the people in X. They provide the
         covariance of rows, and are assigned to classes by the model (self-training).
+    score_share : float, default=0.05
+        Fraction of the people of `fit` who do not train the model and report a loss for `score_estimate_`.
+    n_people : int, default=None
+        Number of people to plan for in :meth:`partial_fit`, about as many as will come. None plans for those of the
+        first call, or for ten times the number needed if that is more.
     seed : None, int, Generator or RandomState, default=None
         None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
     n_jobs : int, default=None
@@ -48,6 +53,9 @@ class PrivateDiscriminant(PrivateLinearClassifier):
     intercept_ : ndarray of shape (1,) or (n_classes,)
     undetected_share_ : float
         Largest share of people with outlying values that `fit` may miss. Such values are clipped.
+    score_estimate_ : ScoreEstimate or None
+        Share of the log loss that the model explains, by people who did not train it, with `value`,
+        `error`, `interval` (95%) and `n_people`. None with too few people, or after :meth:`partial_fit`.
     protocol_ : DiscriminantProtocol
         Its public state at the end.
     privacy_guarantee_ : PrivacyGuarantee
@@ -113,6 +121,8 @@ class PrivateDiscriminant(PrivateLinearClassifier):
         radius: float | None = None,
         classes: Any = None,
         public: Any = None,
+        score_share: float = 0.05,
+        n_people: int | None = None,
         seed: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -121,6 +131,8 @@ class PrivateDiscriminant(PrivateLinearClassifier):
         self.radius = radius
         self.classes = classes
         self.public = public
+        self.score_share = score_share
+        self.n_people = n_people
         self.seed = seed
         self.n_jobs = n_jobs
 
@@ -151,4 +163,4 @@ class PrivateDiscriminant(PrivateLinearClassifier):
         else:
             # Rows of norm 1 in half precision are longer than 1 by their rounding.
             longer = np.linalg.norm(rows, axis=1) > float(self.radius) * (1 + np.finfo(np.float16).eps)
-            warn_out_of_domain(np.count_nonzero(longer), len(rows), "Declare a larger radius", what="rows")
+            warn_out_of_domain(self, np.count_nonzero(longer), len(rows), "Declare a larger radius", what="rows")

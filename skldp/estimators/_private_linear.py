@@ -1,6 +1,5 @@
 """PrivateLinearRegression: linear regression from reports."""
 
-import warnings
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -13,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from skldp._arrays import Floats, as_numbers
 from skldp._checks import check_fraction
 from skldp.domains._domain import Box
-from skldp.estimators._learning import ProtocolEstimator
+from skldp.estimators._learning import SCORE_SHARE, ProtocolEstimator
 from skldp.estimators._regression_summary import RegressionSummary
 from skldp.estimators._validation import (
     BOUNDS,
@@ -22,6 +21,7 @@ from skldp.estimators._validation import (
     check_bounds_by_column,
     input_names,
     validate_finite,
+    warn,
 )
 from skldp.exceptions import TooFewPeopleWarning
 from skldp.learning._inference import InferenceProtocol
@@ -57,6 +57,11 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
     inference : bool, default=False
         If True, people report for :meth:`confidence_intervals` and :meth:`summary`. `protocol` counts only if they are
         too few for these.
+    score_share : float, default=0.05
+        Fraction of the people of `fit` who do not train the model and report a loss for `score_estimate_`.
+    n_people : int, default=None
+        Number of people to plan for in :meth:`partial_fit`, about as many as will come. None plans for those of the
+        first call, or for ten times the number needed if that is more.
     seed : None, int, Generator or RandomState, default=None
         None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
     n_jobs : int, default=None
@@ -68,6 +73,9 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
     intercept_ : float
     undetected_share_ : float
         Largest share of people with outlying values that `fit` may miss. Such values are clipped.
+    score_estimate_ : ScoreEstimate or None
+        Share of the squared error that the model explains, by people who did not train it, with `value`,
+        `error`, `interval` (95%) and `n_people`. None with too few people, or after :meth:`partial_fit`.
     protocol_ : RegressionProtocol
         Its public state at the end, with the open task of ``protocol="once"``.
     privacy_guarantee_ : PrivacyGuarantee
@@ -121,6 +129,7 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
     _without_features = "the mean is"
     _parameter_constraints: dict = {
         **ProtocolEstimator._parameter_constraints,
+        **SCORE_SHARE,
         "target_bounds": BOUNDS,
         "protocol": [StrOptions({"rounds", "once"})],
         "inference": ["boolean"],
@@ -134,6 +143,8 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
         target_bounds: Any = (-1, 1),
         protocol: Literal["rounds", "once"] = "rounds",
         inference: bool = False,
+        score_share: float = 0.05,
+        n_people: int | None = None,
         seed: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -142,6 +153,8 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
         self.target_bounds = target_bounds
         self.protocol = protocol
         self.inference = inference
+        self.score_share = score_share
+        self.n_people = n_people
         self.seed = seed
         self.n_jobs = n_jobs
 
@@ -200,10 +213,11 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
         """
         check_fraction("level", level)
         estimate, protocol = self._estimate(), self.protocol_
+        score = "" if self.score_estimate_ is None else f"; R2 {self.score_estimate_}"
         title = (
             f"Least squares of {protocol.n_people:,} people, each under epsilon {protocol.epsilon:.4g}; "
             f"t intervals ({estimate.degrees} degrees of freedom), valid if none of up to "
-            f"{protocol.undetected_share:.1%} of people, whom noise may hide, exceeds twice the clipping radius"
+            f"{protocol.undetected_share:.1%} of people, whom noise may hide, exceeds twice the clipping radius{score}"
         )
         names = ["intercept", *input_names(self)]
         return RegressionSummary(names, estimate, level, title)
@@ -232,7 +246,7 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
         self.coef_, self.intercept_ = self.protocol_.coefficients, self.protocol_.intercept
         refusal = getattr(self.protocol_, "refusal", "")
         if refusal:
-            warnings.warn(f"Coefficients have no intervals. {refusal}", TooFewPeopleWarning, stacklevel=4)
+            warn(f"Coefficients have no intervals. {refusal}", TooFewPeopleWarning)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

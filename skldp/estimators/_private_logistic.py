@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from skldp._arrays import Floats
 from skldp.domains._domain import Box
-from skldp.estimators._class_codes import declared_values, encode, labels_1d, learnt_values
-from skldp.estimators._learning import ProtocolEstimator, takes_more, unqualified
+from skldp.estimators._class_codes import classes_of, declared_values, encode, labels_1d, learnt_values
+from skldp.estimators._learning import SCORE_SHARE, ProtocolEstimator, takes_more, unqualified
 from skldp.estimators._validation import StrOptions, check_bounds_by_column, fit_context, validate_finite
 from skldp.learning._classification import ClassificationProtocol
 
@@ -64,12 +64,13 @@ class PrivateLinearClassifier(LinearScores, ProtocolEstimator):
 
     classes: Any
     _without_features = "the classes' shares are"
+    _parameter_constraints: dict = {**ProtocolEstimator._parameter_constraints, **SCORE_SHARE}
 
     @available_if(takes_more)
     @fit_context(prefer_skip_nested_validation=True)
     @unqualified
     def partial_fit(self, X: npt.ArrayLike, y: npt.ArrayLike, classes: npt.ArrayLike | None = None) -> Self:
-        """Collect reports of more people for the open task. Each person may report once.
+        """Collect reports of more people for the open tasks. Each person may report once.
 
         Shapes: X (n_samples, n_features), y (n_samples,), classes (n_classes,): the declared classes, for a first call
         where the parameter `classes` is None; ValueError if they contradict it or an earlier call.
@@ -80,19 +81,19 @@ class PrivateLinearClassifier(LinearScores, ProtocolEstimator):
             given, known = (declared_values(one, "classes") for one in (classes, known))
             if not np.array_equal(given, known):
                 raise ValueError("classes must be those of the parameter or of the first call. Got others instead.")
-        return self._fit(X, y, classes) if is_first else self._fit_more(X, y)
+        return self._fit(X, y, classes, is_stream=True) if is_first else self._fit_more(X, y)
 
-    def _fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+    def _fit(self, X: Any, y: Any, classes: Any = None, *, is_stream: bool = False) -> Self:
         self._declared = classes if self.classes is None else self.classes
         self._learnt = "the classes" if self._declared is None else ""
-        return super()._fit(X, y)
+        return super()._fit(X, y, is_stream=is_stream)
 
     def _records(self, X: Any, y: Any, *, reset: bool) -> tuple[Floats, Floats]:
         rows = validate_finite(self, X, reset=reset, dtype=np.float64)
         labels, declared = labels_1d(y), self._declared
         check_consistent_length(rows, labels)
         if reset:
-            self.classes_ = learnt_values(labels) if declared is None else declared_values(declared, "classes")
+            self.classes_ = learnt_values(labels) if declared is None else classes_of(labels, declared)
             if len(self.classes_) < 2:
                 raise ValueError("y must have at least 2 classes. Got one class instead.")
         return rows, encode(labels, self.classes_, "y").astype(np.float64)
@@ -138,6 +139,11 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         ``"rounds"`` collects gradients at the current model from small cohorts in turn, and is the most accurate.
         ``"once"`` estimates the scale and a first model from some cohorts, and collects gradients at that model from
         all others by one task, which :meth:`partial_fit` continues with more people at any time.
+    score_share : float, default=0.05
+        Fraction of the people of `fit` who do not train the model and report a loss for `score_estimate_`.
+    n_people : int, default=None
+        Number of people to plan for in :meth:`partial_fit`, about as many as will come. None plans for those of the
+        first call, or for ten times the number needed if that is more.
     seed : None, int, Generator or RandomState, default=None
         None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
     n_jobs : int, default=None
@@ -150,6 +156,9 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
     intercept_ : ndarray of shape (1,) or (n_classes,)
     undetected_share_ : float
         Largest share of people with outlying values that `fit` may miss. Such values are clipped.
+    score_estimate_ : ScoreEstimate or None
+        Share of the log loss that the model explains, by people who did not train it, with `value`,
+        `error`, `interval` (95%) and `n_people`. None with too few people, or after :meth:`partial_fit`.
     protocol_ : ClassificationProtocol
         Its public state at the end, with the open task of ``protocol="once"``.
     privacy_guarantee_ : PrivacyGuarantee
@@ -194,7 +203,7 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
     """
 
     _parameter_constraints: dict = {
-        **ProtocolEstimator._parameter_constraints,
+        **PrivateLinearClassifier._parameter_constraints,
         "classes": ["array-like", None],
         "protocol": [StrOptions({"rounds", "once"})],
     }
@@ -206,6 +215,8 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         bounds: Any = (-1, 1),
         classes: Any = None,
         protocol: Literal["rounds", "once"] = "rounds",
+        score_share: float = 0.05,
+        n_people: int | None = None,
         seed: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -213,6 +224,8 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         self.bounds = bounds
         self.classes = classes
         self.protocol = protocol
+        self.score_share = score_share
+        self.n_people = n_people
         self.seed = seed
         self.n_jobs = n_jobs
 

@@ -30,6 +30,9 @@ class PrivateMoments(ProtocolEstimator):
     bounds : (low, high), default=(-1, 1)
         Declared domain, each end a number or one number per feature; also a dict of pairs by column name, or a list of
         one pair per feature. Values outside are clipped.
+    n_people : int, default=None
+        Number of people to plan for in :meth:`partial_fit`, about as many as will come. None plans for those of the
+        first call, or for ten times the number needed if that is more.
     seed : None, int, Generator or RandomState, default=None
         None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
     n_jobs : int, default=None
@@ -102,10 +105,17 @@ class PrivateMoments(ProtocolEstimator):
     _without_features = "no more than the means and one spread are"
 
     def __init__(
-        self, epsilon: float = 1.0, *, bounds: Any = (-1, 1), seed: Any = None, n_jobs: int | None = None
+        self,
+        epsilon: float = 1.0,
+        *,
+        bounds: Any = (-1, 1),
+        n_people: int | None = None,
+        seed: Any = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.bounds = bounds
+        self.n_people = n_people
         self.seed = seed
         self.n_jobs = n_jobs
 
@@ -127,7 +137,7 @@ class PrivateMoments(ProtocolEstimator):
         return self._fit(X, y)
 
     def partial_fit(self, X: npt.ArrayLike, y: Any = None) -> Self:
-        """Collect reports of more people for the open task, with the parameters of `fit`. Each may report once."""
+        """Collect reports of more people for the open tasks, with the parameters of `fit`. Each may report once."""
         return super().partial_fit(X, y)
 
     def correlations(self) -> Floats:

@@ -1,6 +1,5 @@
 """Results and previews of the queries of a BayesianFilter."""
 
-import warnings
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -8,6 +7,7 @@ import numpy as np
 
 from skldp._tables import html_table
 from skldp.accounting import ClassQuery, PrivacyLedger
+from skldp.estimators._validation import warn
 from skldp.exceptions import BudgetExhaustedWarning
 
 
@@ -137,4 +137,4 @@ def warn_of_nobody(query, budget, n_people, largest=None):
         reason = (
             f"for each, one of the answers could exceed the budget{left}; another question or a smaller epsilon may fit"
         )
-    warnings.warn(f"None of {n_people:,} people can answer: {reason}.", BudgetExhaustedWarning, stacklevel=3)
+    warn(f"None of {n_people:,} people can answer: {reason}.", BudgetExhaustedWarning)

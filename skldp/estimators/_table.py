@@ -5,7 +5,6 @@ from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
-from sklearn import get_config
 from sklearn.utils.validation import check_is_fitted
 
 from skldp._checks import check_epsilon, is_number
@@ -13,22 +12,18 @@ from skldp.accounting import PrivacyLedger
 from skldp.domains._columns import Columns
 from skldp.estimators._base import LEDGER, LocalTransformer, check_bounds_of_type
 from skldp.estimators._guarantee_mixin import attach_guarantee
-from skldp.estimators._schema import check_frame, columns_of, framed, read_schema
-from skldp.estimators._table_encoding import as_estimates, as_one_hot, as_sparse, widths
+from skldp.estimators._schema import check_feature_names, check_frame, check_unknown, columns_of, framed, read_schema
+from skldp.estimators._table_encoding import as_estimates, as_one_hot, as_sparse
 from skldp.estimators._validation import (
     InvalidParameterError,
     Seed,
     StrOptions,
     input_names,
+    output_container,
     validate_finite,
     validate_mixed,
 )
-from skldp.mechanisms._record import (
-    MixedRecord,
-    least_variance_weights,
-    number_of_sampled_columns,
-    sampled_shares,
-)
+from skldp.mechanisms._record import MixedRecord, least_variance_weights, number_of_sampled_columns, sampled_shares
 from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS
 from skldp.mechanisms.numeric._bounded_features import JOINT_MECHANISMS, NUMERIC_MECHANISMS
 
@@ -46,9 +41,10 @@ class TablePrivatizer(LocalTransformer):
         - ``(low, high)``: numbers within bounds, or with two dates (``"2020-01-01"``, or of ``datetime``) dates;
         - a list: categories; a list of two numbers is refused as ambiguous;
         - ``Interval``, ``Integers``, ``Categories`` of :mod:`skldp.mechanisms`, or their JSON form as a dict, such as
-          ``{"type": "categories", "values": ["S", "M", "L"], "ordered": True}``, or ``{"type": "dates", "low": ...}``.
+          ``{"type": "category", "values": ["S", "M", "L"], "ordered": True}``, or ``{"type": "date", "low": ...}``.
           With ``"missing": "category"`` a missing value is a category of its own, and with ``"middle"`` a missing
-          number or date is the middle of its bounds;
+          number or date is the middle of its bounds. Positive numbers in ``{"type": "number", "low": 100, "high":
+          500_000, "scale": "log"}`` are released as their natural logarithms; estimates are of these;
         - a polars ``Enum``, a pandas ``CategoricalDtype``, or ``"dtype"``: that of the column.
 
         A single (low, high) applies to all columns.
@@ -135,17 +131,17 @@ class TablePrivatizer(LocalTransformer):
     Examples
     --------
     >>> import pandas as pd
-    >>> from skldp import TablePrivatizer
+    >>> from skldp import TablePrivatizer, privacy_guarantee
     >>> people = pd.DataFrame({"age": [31.0, 64.0], "city": ["Ulm", None], "since": ["2021-03-01", "2023-11-15"]})
     >>> schema = {
     ...     "age": (0, 100),
-    ...     "city": {"type": "categories", "values": ["Bonn", "Ulm"], "missing": "category"},
+    ...     "city": {"type": "category", "values": ["Bonn", "Ulm"], "missing": "category"},
     ...     "since": ("2020-01-01", "2024-12-31"),
     ... }
     >>> table = TablePrivatizer(epsilon=6.0, schema=schema).fit(people)
     >>> table.get_feature_names_out().tolist()
     ['age', 'city_Bonn', 'city_Ulm', 'city_missing', 'since']
-    >>> print(table.privacy_guarantee_)
+    >>> print(privacy_guarantee(table))
     epsilon 6 per record (stated 6, per feature 2); sum over 3 columns: age 2, city 2, since 2
     >>> table.set_params(encoding="columns").fit_transform(people).dtypes.astype(str).tolist()
     ['float64', 'category', 'datetime64[s]']
@@ -216,8 +212,15 @@ class TablePrivatizer(LocalTransformer):
 
     def _rows(self, X, *, reset):
         """Return the table as numbers and codes of categories; with `reset`, read the schema first."""
+        rows = self._numbers(X, reset=reset)
+        if self.encoding == "columns":
+            # A frame that cannot be made must fail before the release.
+            self._as_columns(np.zeros((1, len(self.columns_))), X[:1])
+        return rows
+
+    def _numbers(self, X, *, reset):
         # scikit-learn refuses it as well, when the release is made.
-        container = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
+        container = output_container(self)
         if self.sparse_output and self.encoding == "onehot" and container != "default":
             raise ValueError(
                 "sparse_output=True returns a matrix and needs set_output(transform='default'). "
@@ -245,11 +248,7 @@ class TablePrivatizer(LocalTransformer):
 
     def _read_schema(self, X, names, dtypes):
         columns, self._learnt = read_schema(self.schema, names, dtypes)
-        without = [column.name for column in columns if column.values and column.missing == "refuse"]
-        if self.handle_unknown == "missing" and without:
-            raise InvalidParameterError(
-                f'handle_unknown=\'missing\' needs "missing": "category" in the schema of {", ".join(without)}.'
-            )
+        check_unknown(self.handle_unknown, columns)
         self.columns_, self._schema_names = columns, names
 
     def _declare(self, X):
@@ -276,11 +275,8 @@ class TablePrivatizer(LocalTransformer):
                     "encoding='columns' needs a mechanism that answers with one category, such as 'krr'. "
                     f"Got sets of categories for {', '.join(sets)} instead."
                 )
-        elif len(set(self.get_feature_names_out())) < sum(widths(self.columns_)):
-            raise ValueError(
-                "Released columns must have different names, made of a column and a category. Got a name twice; rename "
-                "a column."
-            )
+        else:
+            check_feature_names(self.get_feature_names_out().tolist())
         self.shares_ = {name: float(weights[name]) for name in names}
         self.epsilons_ = dict(zip(names, self.mechanism_.exact_epsilons, strict=True))
         learnt = f"the categories of {', '.join(self._learnt)}" if self._learnt else ""
@@ -334,7 +330,7 @@ class TablePrivatizer(LocalTransformer):
     def _encoded(self, released, X, *, noisy=True):
         """Encode released rows as `encoding` says."""
         if self.encoding == "columns":
-            return framed(X, self.columns_, released) if hasattr(X, "columns") else self._as_columns(released)
+            return self._as_columns(released, X)
         if self.sparse_output:
             return as_sparse(released, self.mechanism_, self.columns_)
         # Without noise there is no bias to remove.
@@ -342,7 +338,10 @@ class TablePrivatizer(LocalTransformer):
             return as_estimates(released, self.mechanism_, self.columns_)
         return as_one_hot(released, self.mechanism_, self.columns_, noisy=noisy)
 
-    def _as_columns(self, numbers):
+    def _as_columns(self, numbers, X):
+        container = output_container(self)
+        if hasattr(X, "columns") or container != "default":
+            return framed(X, list(getattr(X, "columns", input_names(self))), self.columns_, numbers, container)
         if not any(column.values or column.is_date for column in self.columns_):
             return numbers
         table = np.empty(numbers.shape, dtype=object)

@@ -119,8 +119,8 @@ class TargetPrivatizer(LocalTransformer, auto_wrap_output_keys=None):
     (4,)
     >>> ages.mechanism_.answers.round(1).tolist()
     [38.0, 68.7]
-    >>> print(ages.privacy_guarantee_)
-    epsilon 2 per label (stated 2); exact, of randomized response over 2 answers, from its 64-bit integers
+    >>> print(ages.privacy_guarantee_.headline())
+    epsilon 2 per label (stated 2); this step alone; for a pipeline use privacy_guarantee(pipeline)
     """
 
     _hidden_attributes = frozenset({"bounds_"})

@@ -1,33 +1,71 @@
 """Checks of parameters and input; the only module that uses scikit-learn's private validation."""
 
+import os
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
+from fractions import Fraction
+from inspect import currentframe
 from numbers import Integral, Real
+from traceback import walk_stack
 from typing import Any, TypeVar
 
+import joblib
 import numpy as np
-from sklearn import config_context
+import sklearn
+from sklearn import config_context, get_config
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import _param_validation, assert_all_finite
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from skldp._arrays import has_dates, kind_of, not_numbers
+from skldp._arrays import has_dates, kind_of, not_numbers, refuse_masked
+from skldp._checks import did_you_mean, is_number
+from skldp._tables import require
+from skldp.domains._domain import column_not_finite
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 # Typed, so that decorated methods keep their types.
 fit_context: Callable[..., Callable[[_Method], _Method]] = _fit_context
-HasMethods = _param_validation.HasMethods
+HasMethods: Any = _param_validation.HasMethods
 InvalidParameterError = _param_validation.InvalidParameterError
-StrOptions = _param_validation.StrOptions
 
 
 class NumberRange(_param_validation.Interval):
-    """scikit-learn's interval of numbers, without bools."""
+    """scikit-learn's interval of finite numbers, without bools and with fractions."""
 
     def is_satisfied_by(self, val: Any) -> bool:
         """Return whether `val` is a number in the interval."""
-        return not isinstance(val, bool | np.bool_) and super().is_satisfied_by(val)
+        # scikit-learn asks numpy whether a fraction is NaN.
+        return is_number(val) and super().is_satisfied_by(float(val) if isinstance(val, Fraction) else val)
+
+
+class StrOptions(_param_validation.StrOptions):
+    """scikit-learn's set of strings, whose error sorts them and suggests close ones."""
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        """Return whether `val` is an option; keep the close ones for the error, which is made next."""
+        is_option = bool(super().is_satisfied_by(val))
+        self.near = "" if is_option else did_you_mean(val, self.options)
+        return is_option
+
+    def __str__(self) -> str:
+        return f"one of {', '.join(map(repr, sorted(self.options)))}{self.near and f' ({self.near.strip()})'}"
+
+
+class Form(HasMethods):
+    """Constraint on the type of a parameter, whose error says how to write it."""
+
+    def __init__(self, form: str, *types: type) -> None:
+        super().__init__([])
+        self.form, self.types = form, types
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        """Return whether `val` has one of the types."""
+        return isinstance(val, self.types)
+
+    def __str__(self) -> str:
+        return self.form
 
 
 # Products of four larger magnitudes, or of four widths below the inverse, leave the range of double precision.
@@ -35,36 +73,56 @@ _MAX_MAGNITUDE = 1e70
 _HINTS = {"X": " A ColumnEncoder encodes categories and dates."}
 FLOATS = (np.float64, np.float32)
 EPSILON = [NumberRange(Real, 0, None, closed="neither")]
-BOUNDS = [tuple, list, np.ndarray]
-BOUNDS_BY_COLUMN = [*BOUNDS, dict]
+_PAIRS = "(low, high), a list of one pair per column"
+BOUNDS: list = [Form(_PAIRS, tuple, list, np.ndarray)]
+BOUNDS_BY_COLUMN: list = [Form(f"{_PAIRS}, or a dict of pairs by column name", tuple, list, np.ndarray, dict)]
 Seed = None | int | np.random.Generator | np.random.RandomState
 NOISE_PARAMETERS: dict = {
     "seed": [None, NumberRange(Integral, 0, None, closed="left"), np.random.Generator, np.random.RandomState],
     "n_jobs": [None, Integral],
 }
+_HERE = os.path.dirname(os.path.dirname(__file__))
+_LIBRARIES = tuple(os.path.join(folder, "") for folder in (_HERE, *sklearn.__path__, *joblib.__path__))
 
 
-def check_bounds(bounds: Any, n_features: int, name: str = "bounds") -> tuple[np.ndarray, np.ndarray]:
-    """Return declared bounds as two arrays."""
+def warn(message: str, category: type[Warning], once: set[Any] | None = None) -> None:
+    """Warn at the line that called the libraries; with `once`, unless the line is in it."""
+    level, place = 0, ("", 0)
+    for frame, line in walk_stack(currentframe()):
+        level, place = level + 1, (frame.f_code.co_filename, line)
+        if not place[0].startswith(_LIBRARIES):
+            break
+    once = set() if once is None else once
+    if place not in once:
+        once.add(place)
+        warnings.warn(message, category, stacklevel=level)
+
+
+def in_family(estimator: Any, copy: Any = None) -> Any:
+    """Return a clone that, with clones of it, warns once at a line: a search fits clones of one clone."""
+    copy = BaseEstimator.__sklearn_clone__(estimator) if copy is None else copy
+    copy._family = vars(estimator).get("_family", set())
+    return copy
+
+
+def check_bounds(bounds: Any, n_features: int, name: str = "bounds", of: str = "") -> tuple[np.ndarray, np.ndarray]:
+    """Return declared bounds as two arrays; `of` names a single column in errors."""
     if not _are_pairs(bounds, n_features):
-        return _from_ends(bounds, n_features, name)
+        return _from_ends(bounds, n_features, name, of)
     readings = []
     for ends in (tuple(bounds), tuple(zip(*bounds, strict=True))):
+        broken = None
         try:
-            readings.append(_from_ends(ends, n_features, name))
+            readings.append(_from_ends(ends, n_features, name, of))
         except InvalidParameterError as error:
             broken = error
-    if not readings:
-        raise InvalidParameterError(f"{name} must be finite pairs with low < high. Got {bounds!r} instead.") from broken
+    # Of a list, a pair in the wrong order would be read as (low, high).
+    if broken is not None and (not readings or isinstance(bounds, list)):
+        raise InvalidParameterError(f"{broken} A list is one pair per column; write a tuple for (low, high).")
     if not np.array_equal(readings[0], readings[-1]):
-        as_ends, by_feature = (
-            ", ".join(f"feature {j} from {low:g} to {high:g}" for j, (low, high) in enumerate(zip(*ends, strict=True)))
-            for ends in readings
-        )
         raise InvalidParameterError(
-            f"{name} must not be a list that can be read as one pair per feature ({by_feature}) and as (low, high) "
-            f"({as_ends}): for the first write a dict by column or tuple(zip(*{name})), for the second a tuple. "
-            f"Got {bounds!r} instead."
+            f"`{name}` must not be a list that can be read as one pair per feature and as (low, high): for the first "
+            f"write a dict by column or tuple(zip(*{name})), for the second a tuple; got {bounds!r}."
         )
     return readings[0]
 
@@ -79,15 +137,20 @@ def _are_pairs(bounds: Any, n_features: int) -> bool:
         return False
 
 
-def _from_ends(bounds: Any, n_features: int, name: str) -> tuple[np.ndarray, np.ndarray]:
+def _from_ends(bounds: Any, n_features: int, name: str, of: str) -> tuple[np.ndarray, np.ndarray]:
     """Return bounds that are given as (low, high), each of shape (n_features,)."""
     is_pair = hasattr(bounds, "__len__") and not isinstance(bounds, str) and len(bounds) == 2
     low, high = (_end(one, n_features) for one in bounds) if is_pair else (None, None)
-    if low is None or high is None or not (low < high).all():
+    if low is None or high is None:
         raise InvalidParameterError(
-            f"{name} must be (low, high) with low < high, each a finite number or one number for each of {n_features} "
-            f"features, or a list of one such pair per feature. Got {bounds!r} instead."
+            f"`{name}` must be (low, high){of}, each a finite number or one number for each of {n_features} "
+            f"features, or a list of one such pair per feature; got {bounds!r}."
         )
+    wrong = np.flatnonzero(low >= high)
+    if wrong.size:
+        j = wrong[0]
+        verb, of = "exceeds" if low[j] > high[j] else "equals", of or f" for feature {j}" * (n_features > 1)
+        raise InvalidParameterError(f"`{name}` must satisfy low < high; low {low[j]:g} {verb} high {high[j]:g}{of}.")
     if max(np.abs(low).max(), np.abs(high).max()) > _MAX_MAGNITUDE or (high - low).min() < 1 / _MAX_MAGNITUDE:
         raise InvalidParameterError(
             f"{name} must be at most {_MAX_MAGNITUDE:.0e} in magnitude and at least {1 / _MAX_MAGNITUDE:.0e} apart. "
@@ -117,11 +180,16 @@ def check_bounds_by_column(
         return check_bounds(bounds, estimator.n_features_in_, name)
     names = getattr(estimator, "feature_names_in_", None)
     if names is None:
-        raise InvalidParameterError(f"{name} by column name need a DataFrame. Got a table without names instead.")
-    for what, some in (("miss", set(names) - set(bounds)), ("name unknown", set(bounds) - set(names))):
+        raise InvalidParameterError(
+            f"`{name}` by column name need a DataFrame; got a table without names. Ensembles such as BaggingClassifier "
+            "and steps without set_output(transform='pandas') pass arrays: write a list of one (low, high) per column."
+        )
+    for what, some in (("name unknown", set(bounds) - set(names)), ("miss", set(names) - set(bounds))):
         if some:
-            raise InvalidParameterError(f"{name} must name every column once; they {what} {sorted(map(str, some))}.")
-    ends = [check_bounds(bounds[column], 1, f"{name} of the column {column!r}") for column in names]
+            near = did_you_mean(min(map(str, some)), set(names) - set(bounds)) if what != "miss" else ""
+            all_of = sorted(map(str, some))
+            raise InvalidParameterError(f"`{name}` must name every column once; they {what} {all_of}.{near}")
+    ends = [check_bounds(bounds[column], 1, name, f" for {column!r}") for column in names]
     low, high = (np.concatenate(end) for end in zip(*ends, strict=True))
     return low, high
 
@@ -135,6 +203,14 @@ def is_fitted(estimator: Any) -> bool:
     return True
 
 
+def output_container(estimator: Any) -> str:
+    """Return the container of ``set_output``: "default", "pandas" or "polars"; ImportError if it is not installed."""
+    container = getattr(estimator, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
+    if container != "default":
+        require(container)
+    return str(container)
+
+
 def validate_finite(estimator: BaseEstimator, X: Any, *, reset: bool, **kwargs: Any) -> np.ndarray:
     """Validate floats by scikit-learn's ``validate_data``; refuse NaN and infinity whatever the global setting.
 
@@ -143,7 +219,7 @@ def validate_finite(estimator: BaseEstimator, X: Any, *, reset: bool, **kwargs: 
     settings = {"dtype": FLOATS, **kwargs, "ensure_all_finite": False}
     checked = _checked(lambda: validate_data(estimator, X, reset=reset, **settings), X, **kwargs)
     if kwargs.get("ensure_all_finite", True):
-        check_finite(checked[0] if isinstance(checked, tuple) else checked)
+        check_finite(checked[0] if isinstance(checked, tuple) else checked, estimator=estimator)
     return checked
 
 
@@ -169,6 +245,8 @@ def as_table(X: Any, name: str = "X", n_columns: int | None = None, **kwargs: An
 
 def _checked(check: Callable[[], Any], X: Any, name: str = "X", **given: Any) -> Any:
     """Run a check of scikit-learn; raise our error for what is no table or no numbers, since its own show values."""
+    refuse_masked(X, name)
+    refuse_masked(given.get("y"), "y")
     of_numbers, is_dated = given.get("dtype", FLOATS) not in (None, object), False
     with suppress(Exception):
         is_dated = of_numbers and has_dates(np.asarray(X[:1]))
@@ -192,6 +270,7 @@ def _checked(check: Callable[[], Any], X: Any, name: str = "X", **given: Any) ->
 
 def check_numbers(values: Any, name: str, *, or_text: bool = False) -> None:
     """Raise an error for complex numbers, and for what scikit-learn cannot convert unless text is allowed."""
+    refuse_masked(values, name)
     is_complex, refusal = False, None
     try:
         is_complex = np.iscomplexobj(values)
@@ -209,8 +288,8 @@ def check_numbers(values: Any, name: str, *, or_text: bool = False) -> None:
         raise refusal(not_numbers(values, name) + rule + _HINTS.get(name, ""))
 
 
-def check_finite(X: Any, name: str = "X") -> None:
-    """Raise ValueError for NaN and infinity, whatever the global setting."""
+def check_finite(X: Any, name: str = "X", estimator: Any = None) -> None:
+    """Raise ValueError for NaN and infinity, whatever the global setting; columns have the names of an estimator."""
     try:
         with config_context(assume_finite=False), np.errstate(invalid="ignore"):
             assert_all_finite(X, input_name=name)
@@ -218,7 +297,8 @@ def check_finite(X: Any, name: str = "X") -> None:
         # scikit-learn advises an imputer, which would learn from private rows.
         of_table = "Replace missing values by a public constant, or declare them in the schema of a ColumnEncoder."
         hint = of_table if name == "X" else "Leave these records out."
-        raise ValueError(f"Input {name} contains NaN or infinity. {hint}") from error
+        where = column_not_finite(X, getattr(estimator, "feature_names_in_", None))
+        raise ValueError(f"Input {name} contains NaN or infinity{where}. {hint}") from error
 
 
 def input_names(estimator: Any, given: Any = None) -> list[Any]:

@@ -72,10 +72,10 @@ class PrivUnitTransformer(OneToOneFeatureMixin, LocalTransformer):
     Examples
     --------
     >>> import numpy as np
-    >>> from skldp import PrivUnitTransformer
+    >>> from skldp import PrivUnitTransformer, privacy_guarantee
     >>> X = np.random.default_rng(0).normal(size=(100, 20)) + 1
     >>> privatizer = PrivUnitTransformer(epsilon=3.0).fit(X)
-    >>> print(privatizer.privacy_guarantee_)
+    >>> print(privacy_guarantee(privatizer))
     epsilon 3 per record (stated 3); density ratio of PrivUnit in real numbers, drawn in double precision
     >>> privatizer.transform(X).shape
     (100, 20)
@@ -192,9 +192,9 @@ class MultivariateLaplacePrivatizer(OneToOneFeatureMixin, LocalTransformer):
     >>> import numpy as np
     >>> from skldp import MultivariateLaplacePrivatizer
     >>> X = np.random.default_rng(0).normal(size=(100, 20))
-    >>> privatizer = MultivariateLaplacePrivatizer(epsilon=5.0, radius=10.0).fit(X)
+    >>> privatizer = MultivariateLaplacePrivatizer(epsilon=1.0, radius=10.0).fit(X)
     >>> privatizer.privacy_guarantee_.plain_epsilon
-    100.0
+    20.0
     """
 
     _parameter_constraints: dict = {

@@ -72,11 +72,6 @@ class IntegerLaw(ABC):
     def epsilon(self) -> float:
         """Largest log-likelihood ratio over all answers and pairs of inputs, rounded up."""
 
-    @property
-    def lifetime_epsilon(self) -> float:
-        """Epsilon of all answers to one value under the memo rule ``"permanent"``, which repeats one answer."""
-        return self.epsilon
-
     @abstractmethod
     def _check(self) -> None:
         """Raise ValueError if `epsilon` or a draw would be wrong for these integers."""
@@ -91,41 +86,6 @@ class IntegerLaw(ABC):
 
     def _refuse(self, rule: str) -> None:
         raise ValueError(f"A law {self.name!r} must {rule}; got {self!r}.")
-
-
-class TwoStepLaw(IntegerLaw):
-    """Base class of laws with a permanent answer that every report randomizes again.
-
-    A person makes a public choice once, such as a hash function. The choice maps a value to a code, and each code has
-    one permanent answer. A report is drawn from this answer and the choice. `epsilon` is that of one report through
-    both steps, and `lifetime_epsilon` that of all reports of one value.
-    """
-
-    @property
-    @abstractmethod
-    def lifetime_epsilon(self) -> float:
-        """Epsilon of all reports of one value, which is that of its permanent answer, rounded up."""
-
-    def choose(self, words: Iterator[int]) -> int:
-        """Draw the choice that a person makes once, independent of their values."""
-        return 0
-
-    def see(self, value: Any, choice: int) -> int:
-        """Return the code of a value under the choice."""
-        return int(value)
-
-    @abstractmethod
-    def keep(self, seen: int, choice: int, words: Iterator[int]) -> int:
-        """Draw the permanent answer to a code."""
-
-    @abstractmethod
-    def report(self, kept: int, choice: int, words: Iterator[int]) -> int:
-        """Draw a report of the permanent answer."""
-
-    def draw(self, value: Any, words: Iterator[int]) -> int:
-        """Draw the choice, the permanent answer and a report, for test vectors."""
-        choice = self.choose(words)
-        return self.report(self.keep(self.see(value, choice), choice, words), choice, words)
 
 
 @dataclass(frozen=True)
@@ -250,12 +210,7 @@ LAWS = {
     "signs": ("_numbers", "SignsLaw"),
     "sampled": ("_numbers", "SampledLaw"),
     "closest": ("_closest_law", "ClosestLaw"),
-    "longitudinal_response": ("_longitudinal_laws", "LongitudinalResponseLaw"),
-    "longitudinal_bits": ("_longitudinal_laws", "LongitudinalBitsLaw"),
-    "longitudinal_hashing": ("_longitudinal_laws", "LongitudinalHashingLaw"),
-    "longitudinal_mean": ("_longitudinal_laws", "LongitudinalMeanLaw"),
-    "longitudinal_histogram": ("_longitudinal_laws", "LongitudinalHistogramLaw"),
-    "longitudinal_bloom": ("_longitudinal_laws", "BloomLaw"),
+    "bloom": ("_bloom_law", "BloomLaw"),
 }
 
 

@@ -17,7 +17,6 @@ from skldp.laws._integers import (
     MOST_EXPONENT,
     GroupLaw,
     IntegerLaw,
-    TwoStepLaw,
     UnitLaw,
     rank_of_subset,
     subset_of_rank,
@@ -436,8 +435,8 @@ class SampledLaw(GroupLaw):
         if not 1 <= self.n_sampled < self.n_values <= _MOST_VALUES:
             self._refuse(f"choose some of 2 to {_MOST_VALUES} numbers, and not all")
         one = self.of_sampled
-        of_one_step = isinstance(one, UnitLaw | GroupLaw) and not isinstance(one, TwoStepLaw | SampledLaw)
-        if not of_one_step or (isinstance(one, GroupLaw) and one.n_values != self.n_sampled):
+        fits = isinstance(one, UnitLaw | GroupLaw) and not isinstance(one, SampledLaw)
+        if not fits or (isinstance(one, GroupLaw) and one.n_values != self.n_sampled):
             self._refuse("have a law of one number, or of all that are chosen")
         if self.n_answers.bit_length() > _MOST_ANSWER_BITS:
             self._refuse(f"have answers of at most {_MOST_ANSWER_BITS} bits")

@@ -8,8 +8,6 @@ from functools import partial
 from os import PathLike, fspath
 from typing import Any
 
-from skldp._checks import is_integer
-
 _N_BYTES = 32
 # 32 random bytes have about thirty different values, and fewer than 16 with a chance below 2^-50 (a union bound over
 # binom(256, 15) sets).
@@ -160,18 +158,6 @@ def _read_secret(path: str) -> bytes:
 def joined(*parts: bytes) -> bytes:
     """Join byte strings injectively: each is preceded by its length."""
     return b"".join(len(part).to_bytes(8, "big") + part for part in parts)
-
-
-def person_bytes(one: Any) -> bytes:
-    """Encode an id as bytes, injectively."""
-    # Common types come first, since is_integer is slow.
-    if type(one) is int:
-        return b"i%d" % one
-    if isinstance(one, str):
-        return b"s" + one.encode("utf-8", "surrogatepass")
-    if is_integer(one):
-        return b"i%d" % int(one)
-    raise TypeError(f"An id must be an integer or a string; got {type(one).__name__}.")
 
 
 def _without_waiting(path: str, flags: int) -> int:

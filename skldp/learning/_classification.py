@@ -34,6 +34,9 @@ class MultinomialGradients(Gradients):
     def designs(self, model: Floats) -> Floats:
         return self.likelihood.curvature(self.turned @ model, self.turned)
 
+    def traces(self, model: Floats) -> Floats:
+        return self.likelihood.traces(self.turned @ model, self.turned)
+
 
 class ClassificationProtocol(LinearProtocol):
     r"""Interactive protocol of multinomial logistic regression: cohorts answer one task after the other.

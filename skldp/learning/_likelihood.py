@@ -57,6 +57,7 @@ class Likelihood:
     def __init__(self, terms: Floats, n_classes: int) -> None:
         self._terms, self._contrasts = terms, contrasts(n_classes)
         self._norms = np.sqrt(np.einsum("ij,ij->i", terms, terms))
+        self._known: dict[bytes, Floats] = {}
 
     def at_zero(self, model: Floats) -> Floats:
         """Return the mean of the contrasts of the class times the terms, shape (n_classes - 1, n_terms)."""
@@ -68,9 +69,12 @@ class Likelihood:
         Shapes: model (n_classes - 1, n_terms), turned (n_classes - 1, n_classes - 1), columns; returns (n_classes - 1,
         n_terms, n_terms).
         """
-        probabilities, directions = self._probabilities(model), self._contrasts @ turned
-        variances = probabilities @ directions**2 - (probabilities @ directions) ** 2
+        variances = self._variances(model, turned)
         return np.array([(self._terms * one[:, None]).T @ self._terms for one in variances.T]) / len(self._terms)
+
+    def traces(self, model: Floats, turned: Floats) -> Floats:
+        """Return the traces of `curvature`, shape (n_classes - 1,)."""
+        return self._norms**2 @ self._variances(model, turned) / len(self._terms)
 
     def clipped(self, model: Floats, radius: float) -> tuple[Floats, float]:
         r"""Return the mean gradient, clipped to a radius, where a model holds, and the fraction of its derivative.
@@ -107,5 +111,15 @@ class Likelihood:
         chances = np.bincount(at.ravel(), weights.ravel(), minlength=len(_SIZES))
         return _SIZES, chances.astype(np.float64)
 
+    def _variances(self, model: Floats, turned: Floats) -> Floats:
+        """Return the variances of contrasts of the class for each person, shape (n, n_classes - 1)."""
+        probabilities, directions = self._probabilities(model), self._contrasts @ turned
+        return np.asarray(probabilities @ directions**2 - (probabilities @ directions) ** 2)
+
     def _probabilities(self, model: Floats) -> Floats:
-        return special.softmax(self._terms @ (self._contrasts @ model).T, axis=1)
+        """Return the probabilities of the classes for each person, shape (n, n_classes)."""
+        key = model.tobytes()
+        if key not in self._known:
+            # Reductions over the first axis are many times faster. The methods ask for one model after the other.
+            self._known = {key: special.softmax(self._contrasts @ model @ self._terms.T, axis=0).T}
+        return self._known[key]

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from skldp._arrays import Floats, as_numbers
+from skldp._arrays import Floats, Positions, as_numbers
 from skldp._checks import check_epsilon, is_number
 from skldp.exceptions import BudgetExhaustedError
 from skldp.learning._protocol import Protocol
-from skldp.learning._reports import Report
 from skldp.learning._tasks import Task
 from skldp.mechanisms._noise import Noise, noise_from
 
@@ -89,23 +88,31 @@ class Person:
         return read.release(self._x[None], [self._y], noise_from()).to_json()
 
 
-def simulate(protocol: Protocol, X: Floats, y: Floats, noise: Noise, *, n_threads: int = 1) -> None:
-    """Assign people to random cohorts and run all tasks of a protocol.
+def simulate(
+    protocol: Protocol, X: Floats, y: Floats, noise: Noise, *, people: Positions | None = None, n_threads: int = 1
+) -> None:
+    """Let people answer the open tasks in a random order, each until it has its people, and then the last one.
 
-    Shapes: `X` (n, n_features); `y` (n,).
+    A task without all of its people waits for more of them; the one that stays open needs one. Shapes: `X` (n,
+    n_features); `y` (n,); `people` (n_people,), positions, None for all. Raises ValueError if no task is left for
+    somebody.
     """
-    if len(y) != protocol.n_people:
-        raise ValueError(f"There must be {protocol.n_people} rows. Got {len(y)} instead.")
     of_cohorts, of_releases = noise.spawn(2)
-    order, asked = of_cohorts.permutation(len(y)), 0
-    task: Task | None = protocol.first()
+    order, asked = of_cohorts.permutation(len(y) if people is None else len(people)), 0
+    order = order if people is None else people[order]
+    task: Task | None = protocol.task
     while task is not None:
-        cohort = order[asked : asked + protocol.n_wanted]
+        wanted = protocol.n_wanted
+        cohort = order[asked : asked + wanted]
         asked += len(cohort)
-        reports = []
-        if len(cohort):
-            # Pass documents, the only data that a collector and its clients exchange.
-            read = Task.from_json(task.to_json())
-            report = read.release(X, y, of_releases, rows=cohort, n_threads=n_threads)
-            reports.append(Report.from_json(report.to_json()))
-        task = protocol.next(reports)
+        # The documents that a collector and its clients exchange give the same result.
+        report = task.release(X, y, of_releases, rows=cohort, n_threads=n_threads) if len(cohort) else None
+        if len(cohort) < wanted and not (report and protocol.is_last):
+            protocol.add([report] if report else [])
+            return
+        task = protocol._advance(task, protocol._collected(task, report) if protocol._held else report)
+    if asked < len(order):
+        task = protocol.frozen_task
+        if task is None:
+            raise ValueError("A task must be left for everybody. Got more people than the protocol was planned for.")
+        protocol.add(task.release(X, y, of_releases, rows=order[asked:], n_threads=n_threads))

@@ -64,10 +64,14 @@ class Gradients:
         """Return the derivative of `at_zero` by the model within each outcome, shape (n_outcomes, n_terms, n_terms)."""
         return self._design[None]
 
+    def traces(self, model: Floats) -> Floats:
+        """Return the traces of `designs` in the units of the functionals, shape (n_outcomes,)."""
+        return np.einsum("kij,ij->k", self.designs(model), self.rows)
+
     def errors(self, model: Floats) -> Floats:
         """Return the variances of numbers of the gradients if a model holds, shape (n_cohorts, n_outcomes)."""
         away = (model - self.models) @ self.inverse
-        relative = np.einsum("kij,ij->k", self.designs(model), self.rows) / np.trace(self.moments)
+        relative = self.traces(model) / np.trace(self.moments)
         return self.noises[:, None] ** 2 + relative**2 * (away**2 @ self.unknown).mean(axis=2)
 
 

@@ -22,6 +22,9 @@ from skldp.mechanisms._guarantee import PrivacyGuarantee
 
 P = TypeVar("P", bound="Protocol")
 
+# Of the open task: the sum of the answers so far, and the ids of reports that earlier cohorts gave to the same task.
+_NO_ANSWERS: dict[str, Any] = {"held": None, "counted": []}
+
 
 def sufficiency(n_people: int, n_features: int, epsilon: float) -> float:
     r"""Return the sufficiency: about one over the fraction of the variance that privacy takes from a fit.
@@ -111,6 +114,7 @@ class Protocol(ABC):
         self._task_of_a_number()
         self._steps: list[tuple[str, int]] = []
         self._state: dict[str, Any] = {"step": 0, "center": [0.0] * (n_features + 1), "levels": {}, "last": None}
+        self._state["answers"] = _NO_ANSWERS
 
     @property
     def sufficiency(self) -> float:
@@ -153,57 +157,105 @@ class Protocol(ABC):
 
     @property
     def n_wanted(self) -> int:
-        """Number of people to ask for the open task; 0 at the end."""
-        return self._open[1]
+        """Number of people whose answers the open task still waits for; 0 at the end."""
+        return self._open[1] - sum(report.n_people for report in self._held)
 
-    def next(self, reports: Report | Iterable[Report] | None) -> Task | None:
-        """Add the reports of a cohort, in any order, and return the next task, or None when all is done.
+    @property
+    def is_last(self) -> bool:
+        """True if the open task is the one that stays open at the end."""
+        return self._open[0] == self._stays_open and self._state["step"] == len(self._steps) - 1
 
-        The reports are None or empty without answers. They hold no names: a repeated one counts twice, which only the
-        number of people shows. Raises ValueError if a report is of another task, there are more people than were asked,
-        or all is done; nothing changes then.
+    @property
+    def n_missing(self) -> int:
+        """Number of people who answer before anything is learnt from the question that stays open at the end."""
+        names = [name for name, _ in self._steps]
+        end = min(names.index(self._stays_open) + 1, len(names) - 1) if self._stays_open in names else 0
+        missing = sum(people for _, people in self._steps[self._state["step"] : end])
+        return max(0, missing - self._open[1] + self.n_wanted)
+
+    def next(self, reports: Report | Iterable[Report] | None = None) -> Task | None:
+        """Close the open task with more answers, in any order, and return the next task, or None when all is done.
+
+        The reports are None or empty without answers. A repeated report counts once, by its id, and a sum counts if no
+        release in it was counted. Raises ValueError if a report is of another task, there are more people than were
+        asked, or all is done; nothing changes then.
         """
-        task, (name, n_wanted) = self.task, self._open
+        task = self.task
         if task is None:
             raise ValueError("All tasks were answered. Got reports of one more instead.")
-        several = [reports] if isinstance(reports, Report) else list(reports or [])
-        for report in several:
+        return self._advance(task, self._collected(task, reports))
+
+    def add(self, reports: Report | Iterable[Report]) -> None:
+        """Add answers to the open task, or at the end to the one that stays open, in any order with identical results.
+
+        An open task stays open until :meth:`next`. Repeated reports count once, as there. Raises ValueError if no task
+        stays open, a report is of another one, or there are more people than were asked; nothing changes then.
+        """
+        task, last = self.task, self._state["last"]
+        if task is not None:
+            total = self._collected(task, reports)
+            held = None if total is None else total.to_json()
+            self._state["answers"] = self._state["answers"] | {"held": held}
+            return
+        if last is None:
+            raise ValueError("No task stays open: only protocols of the kind 'once' take more answers at the end.")
+        task, now = Task.from_json(last["task"]), self._state
+        self._state = last["before"] | {"answers": last["before"]["answers"] | {"held": last["report"]}}
+        try:
+            self._advance(task, self._collected(task, reports, math.inf))
+        except BaseException:
+            self._state = now
+            raise
+
+    def _collected(
+        self, task: Task, reports: Report | Iterable[Report] | None, most: float | None = None
+    ) -> Report | None:
+        """Return the sum of the answers to the open task so far and of new reports that were not counted yet."""
+        new = [reports] if isinstance(reports, Report) else list(reports or [])
+        for report in new:
             task.check(report)
+        held = self._held
+        several = Report.uncounted(held + new, self._state["answers"]["counted"])
         total = Report.total(several) if several else None
-        if total is not None and total.n_people > n_wanted:
+        most = self._open[1] if most is None else most
+        if total is not None and total.n_people > most:
             raise ValueError(
-                f"Reports must be of the {n_wanted:,} people who were to be asked. Got {total.n_people:,} instead."
+                f"Reports must be of the {most:,} people who were to be asked. Got {total.n_people:,} instead."
             )
-        before = dict(self._state)
+        return total
+
+    @property
+    def _held(self) -> list[Report]:
+        """The sum of the answers to the open task so far, if there are any."""
+        held = self._state["answers"]["held"]
+        return [] if held is None else [Report.from_json(held)]
+
+    def _advance(self, task: Task, total: Report | None) -> Task | None:
+        """Update the state by all answers to the open task, and return the next one."""
+        name, before = self._open[0], dict(self._state)
+        counted = [*self._state["answers"]["counted"], *(() if total is None else total.ids)]
+        self._state["answers"] = _NO_ANSWERS
         try:
             if total is not None:
                 self.steps[name].update(self, task, total)
-                if name == self._stays_open and name not in dict(self._steps[self._state["step"] + 1 :]):
-                    self._state["last"] = {"task": task.to_json(), "report": total.to_json(), "before": before}
+                if self.is_last:
+                    answers = before["answers"] | {"held": None}
+                    self._state["last"] = {
+                        "task": task.to_json(),
+                        "report": total.to_json(),
+                        "before": before | {"answers": answers},
+                    }
             else:
                 self.steps[name].miss(self)
             self._state["step"] += 1
-            return self.task
+            following = self.task
+            if following == task:
+                # Another cohort gets the same task: a repeated report would count in both.
+                self._state["answers"] = _NO_ANSWERS | {"counted": sorted(counted)}
+            return following
         except BaseException:
             self._state = before
             raise
-
-    def add(self, reports: Report | Iterable[Report]) -> None:
-        """Add answers to the task that stays open, in any order with identical results.
-
-        Raises ValueError if no task stays open, or a report is of another one; nothing changes then.
-        """
-        task = self.frozen_task
-        if task is None:
-            raise ValueError("Only a protocol of the kind 'once' whose tasks were all answered takes more answers.")
-        last = self._state["last"]
-        several = [reports] if isinstance(reports, Report) else list(reports)
-        for report in several:
-            task.check(report)
-        total = Report.total([Report.from_json(last["report"]), *several])
-        self._state = dict(last["before"])
-        self.steps[self._stays_open].update(self, task, total)
-        self._state |= {"step": len(self._steps), "last": last | {"report": total.to_json()}}
 
     @property
     def frozen_task(self) -> Task | None:

@@ -1,22 +1,19 @@
-"""Reports: exact integer sums, independent of their order."""
+"""Reports: exact integer sums, independent of their order, with ids by which each counts once."""
 
+import os
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
-from functools import reduce
-from operator import add
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from skldp._checks import check_integer
 from skldp._documents import canonical_text, read_document
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 # Largest number of people of a report, whose sums fit into a few 64-bit numbers.
 _MOST_PEOPLE = 1 << 53
 _MOST_SUM = 1 << 256
 # Version of the documents; others are refused.
-_VERSION = 1
+_VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -31,6 +28,9 @@ class Report:
         From 1 to 2^53.
     sums : tuple of int
         In units that the task says.
+    ids : tuple of str, default=None
+        Ids of the releases that were summed, different ones of 32 hexadecimal digits: of one person's, or of all that a
+        data holder made together. None gives a new release a random id.
 
     Raises
     ------
@@ -40,13 +40,15 @@ class Report:
     Examples
     --------
     >>> from skldp.learning import Report
-    >>> (Report("00" * 32, 2, (5, -7)) + Report("00" * 32, 1, (1, 1))).sums
-    (6, -6)
+    >>> both = Report("00" * 32, 2, (5, -7)) + Report("00" * 32, 1, (1, 1))
+    >>> both.sums, len(both.ids)
+    ((6, -6), 2)
     """
 
     task: str
     n_people: int
     sums: tuple[int, ...]
+    ids: tuple[str, ...] = None  # type: ignore[assignment]  # of a new release, below
 
     def __post_init__(self) -> None:
         if not isinstance(self.task, str) or not re.fullmatch("[0-9a-f]{64}", self.task):
@@ -59,27 +61,49 @@ class Report:
         if max(map(abs, self.sums)) >= _MOST_SUM:
             raise ValueError("A report's sums must be below 2^256. Got a larger one instead.")
         object.__setattr__(self, "sums", tuple(self.sums))
+        ids = [os.urandom(16).hex()] if self.ids is None else self.ids
+        fits = isinstance(ids, list | tuple) and 1 <= len(ids) <= self.n_people
+        if not fits or not all(isinstance(one, str) and re.fullmatch("[0-9a-f]{32}", one) for one in ids):
+            raise ValueError("A report must have ids of 32 hexadecimal digits, at most one for each of its people.")
+        if len(set(ids)) < len(ids):
+            raise ValueError("A report counts once. Got the same id twice.")
+        object.__setattr__(self, "ids", tuple(sorted(ids)))
 
     def __add__(self, other: "Report") -> "Report":
         """Return the sum with another report on the same task."""
         if not isinstance(other, Report):
             return NotImplemented
-        if other.task != self.task or len(other.sums) != len(self.sums):
-            raise ValueError("Only reports of the same task add up. Got those of two tasks instead.")
-        sums = tuple(left + right for left, right in zip(self.sums, other.sums, strict=True))
-        return Report(self.task, self.n_people + other.n_people, sums)
+        return Report.total([self, other])
 
     @classmethod
     def total(cls, reports: "Sequence[Report]") -> "Report":
         """Return the sum of several reports, in any order."""
-        return reduce(add, reports)
+        first = reports[0]
+        if len(reports) == 1:
+            return first
+        if any((one.task, len(one.sums)) != (first.task, len(first.sums)) for one in reports):
+            raise ValueError("Only reports of the same task add up. Got those of two tasks instead.")
+        sums = tuple(map(sum, zip(*(one.sums for one in reports), strict=True)))
+        ids = tuple(one for report in reports for one in report.ids)
+        return Report(first.task, sum(one.n_people for one in reports), sums, ids)
+
+    @staticmethod
+    def uncounted(reports: "Iterable[Report]", counted: Iterable[str]) -> "list[Report]":
+        """Return the reports of which nothing was counted: the first of those that share a release."""
+        seen, found = set(counted), []
+        for report in reports:
+            if seen.isdisjoint(report.ids):
+                seen.update(report.ids)
+                found.append(report)
+        return found
 
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Parse an untrusted report; raise ValueError for any other text."""
         names = [one.name for one in fields(cls)]
         given = read_document(text, "report", _VERSION, names)
-        return cls(**{name: given[name] for name in names})
+        # None would be a new release.
+        return cls(**{name: given[name] for name in names} | {"ids": given["ids"] or ()})
 
     def to_json(self) -> str:
         """Return the report as JSON."""

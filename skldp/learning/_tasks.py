@@ -5,19 +5,18 @@ import hashlib
 import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
-from functools import cached_property, lru_cache, reduce
-from operator import add
+from functools import cached_property, lru_cache
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from skldp._arrays import Floats, as_numbers, kind_of
+from skldp._arrays import Floats, Ints, as_numbers, kind_of
 from skldp._checks import check_integer, is_number
 from skldp._documents import canonical_text, read_document
 from skldp.domains._domain import Box
 from skldp.learning._reports import Report
-from skldp.learning._vectors import class_gradients, n_products
+from skldp.learning._vectors import class_gradients, losses, n_products
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms.categorical._unary import SubsetSelection
@@ -27,7 +26,7 @@ from skldp.mechanisms.numeric._unit_interval import LEAST_EPSILON, UnitMechanism
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 from skldp.mechanisms.vector._privunit_products import PrivUnitProducts
 
-_FORMS = ("linear", "products", "gradient", "class_gradient")
+_FORMS = ("linear", "products", "gradient", "class_gradient", "loss")
 _ANSWERS = ("vector", "number", "levels")
 # Version of the documents, which are hashed; others are refused. Doubles are little-endian on every machine.
 _VERSION, _DOUBLES = 4, np.dtype("<f8")
@@ -88,11 +87,13 @@ class Task:
     low, high : tuple of float
         Declared bounds of every feature and, last, of the target, at least 1e-30 apart. What lies outside is moved to
         the nearest bound, and the bounds are mapped to -1 and 1: that is the record z.
-    form : {"linear", "products", "gradient", "class_gradient"}
+    form : {"linear", "products", "gradient", "class_gradient", "loss"}
         What is made of the vector :math:`u = A (1, z)`: itself; the products of all pairs of its numbers, those of two
         different ones times :math:`\sqrt 2`, so that their norm is :math:`\|u\|^2`; all but its last number times the
         last; or all but its last K, times each of K - 1 contrasts of what the record's class, which is its target,
-        differs by from the probabilities whose logits the last K are.
+        differs by from the probabilities whose logits the last K are. ``"loss"`` is a number: the squared difference of
+        the target and the one number of u, clipped to [-1, 1], or the negative log likelihood of the class with the
+        logits u. Losses up to the radius are mapped to [-1, 1].
     matrix : tuple of tuple of float
         A, of as many columns as the record has numbers, and one.
     answer : {"vector", "number", "levels"}
@@ -103,7 +104,7 @@ class Task:
     radius : float
         Longer vectors are shortened to it; numbers lie within it; norms are at most the first level.
     n_classes : int, default=0
-        K, of which the target is one, counted from 0, for ``"class_gradient"``; else 0.
+        K, of which the target is one, counted from 0, for ``"class_gradient"`` and for losses of classes; else 0.
 
     Raises
     ------
@@ -144,10 +145,8 @@ class Task:
         for name in ("epsilon", "radius"):
             object.__setattr__(self, name, _numbers(name, [getattr(self, name)])[0])
         if not LEAST_EPSILON <= self.epsilon <= _LARGEST_EPSILON:
-            raise ValueError(
-                f"A task's epsilon must lie between {LEAST_EPSILON} and {_LARGEST_EPSILON:.0e}. "
-                f"Got {self.epsilon!r} instead."
-            )
+            limits = f"a number from {LEAST_EPSILON} to {_LARGEST_EPSILON:.0e}"
+            raise ValueError(f"`epsilon` must be {limits} in a task; got {self.epsilon!r}.")
         width = len(self.low)
         if (
             width < 2
@@ -189,13 +188,17 @@ class Task:
         vars(self)["_array"] = rows.copy()
 
     def _check_classes(self) -> None:
-        has_classes = self.form == "class_gradient"
+        is_loss = self.form == "loss"
+        has_classes = self.form == "class_gradient" or (is_loss and self.n_classes != 0)
         check_integer("A task's n_classes", self.n_classes, least=2 if has_classes else 0, most=_MOST_CLASSES)
         object.__setattr__(self, "n_classes", int(self.n_classes))
         if has_classes and (
-            (self.low[-1], self.high[-1]) != (0, self.n_classes - 1) or len(self.matrix) <= self.n_classes
+            (self.low[-1], self.high[-1]) != (0, self.n_classes - 1)
+            or (not is_loss and len(self.matrix) <= self.n_classes)
         ):
             raise ValueError("A task about classes must have a matrix of more rows, and a target counted from 0.")
+        if is_loss and (self.answer != "number" or len(self.matrix) != max(1, self.n_classes)):
+            raise ValueError("A task about losses must have a matrix of one row, or one for each class, and a number.")
         if not has_classes and self.n_classes:
             raise ValueError("A task that is not about classes must have n_classes 0. Got another one instead.")
 
@@ -246,9 +249,9 @@ class Task:
     ) -> Report:
         """Release the answers of some people, and sum them.
 
-        Shapes: X (n, n_features), y (n,), rows (n_chosen,), the positions of the people; None for all. The report does
-        not depend on `n_threads`. Raises ValueError if a number is NaN or infinite, a shape is wrong, a person is there
-        twice, or there is none.
+        Shapes: X (n, n_features), y (n,), rows (n_chosen,), the positions of the people; None for all. The report has
+        one random id, and does not depend on `n_threads`. Raises ValueError if a number is NaN or infinite, a shape is
+        wrong, a person is there twice, or there is none.
         """
         features, target = as_numbers(X, "X"), as_numbers(y, "y")
         shape = (len(target) if target.ndim else -1, len(self.low) - 1)
@@ -262,20 +265,23 @@ class Task:
         step = max(1, _CELLS // max(self._n_numbers, len(self.low)))
         parts = [slice(start, start + step) for start in range(0, n, step)]
 
-        def run(part: slice, stream: Noise) -> Floats:
-            chosen = part if rows is None else rows[part]
-            answers = self.answers(features[chosen], target[chosen], stream)
-            # Doubles hold these integers exactly.
-            return np.asarray(np.rint(answers.sum(axis=0) / self._integers[0]))
+        def total(some: list[tuple[slice, Noise]]) -> Ints:
+            sums = np.zeros(self.n_outputs, dtype=np.int64)
+            for part, stream in some:
+                chosen = part if rows is None else rows[part]
+                answers = self.answers(features[chosen], target[chosen], stream)
+                # Integers below 2^27: doubles hold the sum of a block exactly, 64 bits that of 2^36 people.
+                sums += np.rint(answers.sum(axis=0) / self._integers[0]).astype(np.int64)
+            return sums
 
-        if n_threads <= 1 or len(parts) == 1:
-            sums = list(map(run, parts, noise.split(parts)))
+        work = list(zip(parts, noise.split(parts), strict=True))
+        n_threads = min(n_threads, len(parts))
+        if n_threads <= 1:
+            sums = total(work)
         else:
             with ThreadPoolExecutor(n_threads) as pool:
-                sums = list(pool.map(run, parts, noise.split(parts)))
-        # Python integers: sums of blocks may exceed the range of doubles.
-        totals = reduce(lambda left, right: map(add, left, right), (map(int, block.tolist()) for block in sums))
-        return Report(self.hash, n, tuple(totals))
+                sums = np.sum(list(pool.map(total, (work[i::n_threads] for i in range(n_threads)))), axis=0)
+        return Report(self.hash, n, tuple(sums.tolist()), (noise.words(2).tobytes().hex(),))
 
     def answers(self, X: Floats, y: Floats, noise: Noise) -> Floats:
         """Release the answers of some people without summing them, for audits.
@@ -348,11 +354,13 @@ class Task:
     def _length(self) -> int:
         """Length of the encoded vector of a record."""
         rows = len(self.matrix)
+        if self.form == "loss":
+            return 1
         if self.form == "class_gradient":
             return (rows - self.n_classes) * (self.n_classes - 1)
         return rows - (self.form == "gradient")
 
-    @property
+    @cached_property
     def _n_numbers(self) -> int:
         """Length of the vector, or number of the products, that the task is about."""
         return n_products(self._length) if self.form == "products" else self._length
@@ -382,9 +390,9 @@ class Task:
     def _array(self) -> Floats:
         return np.array(self.matrix)
 
-    @cached_property
+    @property
     def _box(self) -> Box:
-        return Box(self.low, self.high)
+        return _box(self.low, self.high)
 
     def _vectors(self, inside: Floats) -> Floats:
         """Encode records in units of the radius."""
@@ -395,11 +403,19 @@ class Task:
             u += self._array[:, 0]
             if self.form == "products":
                 return np.asarray(u / math.sqrt(self.radius))
+            if self.form == "loss":
+                return 2 * losses(u, z[:, -1], self.n_classes)[:, None] / self.radius - 1
             if self.form == "class_gradient":
                 return class_gradients(u, z[:, -1], self.n_classes) / self.radius
             if self.form == "gradient":
                 u = u[:, :-1] * u[:, -1:]
             return np.asarray(u / self.radius)
+
+
+@lru_cache(maxsize=16)
+def _box(low: tuple[float, ...], high: tuple[float, ...]) -> Box:
+    # All tasks of a protocol have the same bounds.
+    return Box(low, high)
 
 
 @lru_cache(maxsize=64)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from scipy import linalg, special
 
-from skldp._arrays import Floats
+from skldp._arrays import Floats, Positions
 
 
 def n_products(k: int) -> int:
@@ -32,7 +32,19 @@ def contrasts(n_classes: int) -> Floats:
 def class_gradients(u: Floats, target: Floats, n_classes: int) -> Floats:
     """Return the gradient of the log likelihood of the classes by the logits of the contrasts."""
     errors = -special.softmax(u[:, -n_classes:], axis=1)
-    codes = np.rint((target + 1) / 2 * (n_classes - 1)).astype(np.intp)
-    errors[np.arange(len(u)), codes] += 1
+    errors[np.arange(len(u)), class_codes(target, n_classes)] += 1
     residuals = errors @ contrasts(n_classes)
     return (residuals[:, :, None] * u[:, None, :-n_classes]).reshape(len(u), -1)
+
+
+def class_codes(target: Floats, n_classes: int) -> Positions:
+    """Return the classes, counted from 0, of targets between -1 and 1."""
+    return np.rint((target + 1) / 2 * (n_classes - 1)).astype(np.intp)
+
+
+def losses(u: Floats, target: Floats, n_classes: int) -> Floats:
+    """Return the squared error of a prediction within the bounds, or the negative log likelihood of the class."""
+    if not n_classes:
+        return np.asarray((target - np.clip(u[:, 0], -1, 1)) ** 2)
+    chosen = u[np.arange(len(u)), class_codes(target, n_classes)]
+    return np.asarray(special.logsumexp(u, axis=1) - chosen)

@@ -3,7 +3,6 @@ from skldp.domains._constraints import Constrained, OneHot
 from skldp.laws._release_key import ReleaseKey
 from skldp.mechanisms._field_key import FieldKey
 from skldp.mechanisms._guarantee import PrivacyGuarantee
-from skldp.mechanisms._longitudinal import longitudinal_categories, longitudinal_histogram, longitudinal_mean
 from skldp.mechanisms._noise import Noise, noise_from
 from skldp.mechanisms._rows import Release, RowMechanism, SampledFeatures
 from skldp.mechanisms.bits._bit_flip import bitrand, latent, ome
@@ -52,9 +51,6 @@ __all__ = [
     "estimate_frequencies",
     "gordon_delta",
     "latent",
-    "longitudinal_categories",
-    "longitudinal_histogram",
-    "longitudinal_mean",
     "noise_from",
     "ome",
     "projected_dimension",

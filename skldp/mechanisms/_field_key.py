@@ -17,7 +17,8 @@ from skldp._arrays import Floats, Words
 from skldp._checks import check_integer, is_integer
 from skldp.domains._columns import Columns, Interval, OrMissing
 from skldp.domains._domain import Anywhere, Ball, Box, Domain
-from skldp.laws._release_key import ReleaseKey, joined, person_bytes
+from skldp.laws._person_ids import canonical_ids, person_bytes
+from skldp.laws._release_key import ReleaseKey, joined
 from skldp.mechanisms._noise import RowNoise
 from skldp.mechanisms._rows import Release, RowMechanism
 
@@ -72,7 +73,8 @@ class FieldKey:
 
     **Limits.** Equal releases about a person can be linked, and different ones show that the value changed, at any
     epsilon. k different values have k releases and cost exactly k times epsilon, since their noise is independent. A
-    record of several columns is one value. Another law, field or secret is a new release.
+    record of several columns is one value. Another law, field or secret is a new release; another type of the same
+    value is not.
 
     References
     ----------
@@ -117,7 +119,7 @@ class FieldKey:
         rows : array-like of shape (n, n_features)
             Never written to.
         ids : sequence of int or str, shape (n,)
-            Id of each row's person. ``7`` and ``"7"`` are different people.
+            Id of each row's person. ``7`` and ``"7"`` are one person.
         out : ndarray of shape (n, n_outputs), default=None
 
         Returns
@@ -131,12 +133,17 @@ class FieldKey:
         TypeError
             If an id is of another type.
         """
-        bound = self.bind(mechanism, rows, ids)
+        given = mechanism._as_rows(rows)
+        bound = self.bind(mechanism, given, ids)
+        if out is None:
+            out = np.empty((len(given), mechanism.n_outputs), mechanism.output_dtype(given.dtype))
         released = mechanism.release(bound.rows, bound.noise, out)
         return Release(released.rows, bound.n_moved)
 
     def bind(self, mechanism: RowMechanism, rows: npt.ArrayLike, ids: Sequence[int | str]) -> KeyedRows:
         """Clip and round rows for the mechanism, and derive their noise; parameters and errors are those of `release`.
+
+        Numbers become float64: the same value in another type has the same noise, and is drawn in the same precision.
 
         Returns
         -------
@@ -148,22 +155,20 @@ class FieldKey:
         if len(ids) != len(given):
             raise ValueError(f"ids must be one for each of {len(given)} rows; got {len(ids)}.")
         people = _people(ids)
-        # Norms round differently in another memory layout, and the noise depends on every bit of the value.
-        inside = mechanism.domain.clip(np.ascontiguousarray(given))
+        # Norms round differently in another memory layout or type, and the noise depends on every bit of the value.
+        precise = np.float64 if given.dtype.kind == "f" else given.dtype
+        inside = mechanism.domain.clip(np.ascontiguousarray(given, dtype=precise))
         coarse = inside.rows
         # With an epsilon per distance, a grid would increase the distance of values near a threshold.
         if coarse.dtype.kind == "f" and mechanism.guarantee().unit != "distance":
             shifts = self._personal(f"grid of {self.steps}", ids).uniform(coarse.shape)
             with np.errstate(all="ignore"):
                 coarse = _on_grid(mechanism.domain, coarse, shifts, self.steps)
-        # A code in another integer type, and a number in single precision, is the same value.
-        exact = np.ascontiguousarray(coarse, dtype=np.int64 if coarse.dtype.kind in "iu" else np.float64)
-        # Laws that read another number of bits read their words differently.
-        texts = (law_text(mechanism), str(mechanism.output_dtype(coarse.dtype)), self.field, "")
-        law = joined(_VERSION, *map(_as_bytes, texts))
-        values = [row.tobytes() for row in exact + exact.dtype.type(0)]
-        nonces = _nonces(self.key.subkey("skldp nonce", law), people, values)
-        return KeyedRows(coarse, RowNoise(self.key.subkey("skldp noise", law), nonces), inside.n_moved)
+        # -0.0 is the value 0.0.
+        exact = np.ascontiguousarray(coarse) + coarse.dtype.type(0)
+        law = joined(_VERSION, *map(_as_bytes, (law_text(mechanism), self.field)))
+        nonces = _nonces(self.key.subkey("skldp nonce", law), people, [row.tobytes() for row in exact])
+        return KeyedRows(exact, RowNoise(self.key.subkey("skldp noise", law), nonces), inside.n_moved)
 
     def _personal(self, purpose: str, ids: Sequence[int | str]) -> RowNoise:
         """Return noise of rows that depends on the person and this field, not on the value."""
@@ -207,7 +212,7 @@ def _as_bytes(text: str) -> bytes:
 
 def _people(ids: Sequence[int | str]) -> list[bytes]:
     """Encode ids with their lengths, so that what follows cannot be mistaken for a part of them."""
-    return [joined(person_bytes(one)) for one in ids]
+    return [joined(person_bytes(one)) for one in canonical_ids(ids)]
 
 
 def _nonces(key: bytes, people: list[bytes], values: list[bytes]) -> Words:

@@ -77,6 +77,8 @@ class PrivacyGuarantee:
         Whether the guarantee holds for each person's release, or only for the output of a trusted shuffler.
     unprotected : tuple of str, default=()
         "features" or "target", if the computation had them in the clear; the headline says so.
+    covers : str, default=""
+        What the guarantee is of, if it may be less than all that is released, as in an estimator's attribute.
     parts : tuple of GuaranteeStep, default=()
         The steps that add up to this guarantee; ignored by equality. Parts that do not add up to epsilon and delta are
         dropped.
@@ -110,6 +112,7 @@ class PrivacyGuarantee:
     seeded: bool = False
     model: str = "local"
     unprotected: tuple[str, ...] = ()
+    covers: str = field(default="", compare=False)
     parts: tuple[GuaranteeStep, ...] = field(default=(), repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -232,8 +235,11 @@ class PrivacyGuarantee:
         if self.model == "central":
             text += " in the central model"
         aside = [f"{name} {_number(value)}" for name, value in self._asides()]
+        if self.unit == "distance" and self.diameter is None and math.isfinite(self.epsilon):
+            aside.append("infinite per record, as no diameter is declared")
         text += f" ({', '.join(aside)})" if aside else ""
-        return f"{text}; {' and '.join(self.unprotected)} not protected" if self.unprotected else text
+        text += f"; {' and '.join(self.unprotected)} not protected" if self.unprotected else ""
+        return f"{text}; {self.covers}" if self.covers else text
 
     def to_dict(self) -> dict[str, Any]:
         """Return every figure by name, with the steps as a list of dicts.
@@ -279,7 +285,7 @@ class PrivacyGuarantee:
     def _repr_html_(self) -> str:
         rows = [("epsilon", _number(self.epsilon)), ("delta", _number(self.delta)), ("per", _scope(self.unit))]
         rows += [(name, _number(value)) for name, value in self._asides()]
-        rows += [("model", self.model), ("basis", self.basis)]
+        rows += [("model", self.model), ("basis", self.basis), *([("covers", self.covers)] if self.covers else [])]
         if self.unprotected:
             rows.append(("not protected", " and ".join(self.unprotected)))
         if self.seeded:

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.metrics import check_scoring
 
 from skldp._arrays import as_numbers
-from skldp._checks import check_fraction, check_integer, check_positive, is_number
+from skldp._checks import check_choice, check_fraction, check_integer, check_positive, is_number
 from skldp.accounting import PrivacyLedger, RegressionQuery
 from skldp.estimators._composition import privacy_guarantee
 from skldp.exceptions import SeededNoiseWarning
@@ -69,10 +69,7 @@ def with_exact_epsilon(scoring: str | Callable[..., float] | None = None) -> Cal
 
 
 def _score_and_epsilon(scoring: Any, estimator: Any, X: Any, y: Any = None) -> dict[str, float]:
-    try:
-        exact = privacy_guarantee(estimator).plain_epsilon
-    except (AttributeError, TypeError, ValueError):
-        exact = np.inf
+    exact = privacy_guarantee(estimator).plain_epsilon
     score = check_scoring(estimator, scoring=scoring)(estimator, X, y)
     return {"score": score, _EXACT: exact if np.isfinite(exact) else _WITHOUT_BOUND}
 
@@ -149,9 +146,8 @@ def smallest_epsilon(
 def _smallest(cv_results: Mapping[str, Any], *, tolerance: float, param_name: str | None, metric: str) -> int:
     """Return the index of the candidate with the smallest epsilon within the tolerance of the best score."""
     key = f"mean_test_{metric}"
-    if key not in cv_results:
-        known = sorted(name.removeprefix("mean_test_") for name in cv_results if name.startswith("mean_test_"))
-        raise ValueError(f"metric must be one of {known}; got {metric!r}.")
+    known = [name.removeprefix("mean_test_") for name in cv_results if name.startswith("mean_test_")]
+    check_choice("metric", metric, known)
     scores = np.asarray(cv_results[key], dtype=np.float64)
     if np.isnan(scores).all():
         raise ValueError("smallest_epsilon needs a score; got only NaN, since every fit or every score failed.")

@@ -15,7 +15,7 @@ from skldp.study._curve import privacy_utility_curve
 from skldp.study._datasets import StudyData
 from skldp.study._pipelines import METRIC_MECHANISMS, PRIVATE_MODELS, ComparisonSettings, clean_model, study_pipeline
 from skldp.study._results import CurvePoint, PrivacyUtilityCurve, ResultTable, stacked
-from skldp.study._table_files import StudyInputError
+from skldp.study._table_files import StudyInputError, some_names
 
 # Allowance for rounding: a mechanism that spends exactly its stated epsilon keeps to it.
 _TOLERANCE = 1 + 1e-6
@@ -151,22 +151,26 @@ class MechanismComparison(ResultTable):
         """Describe the data, and name the best mechanism within a small exact epsilon."""
         data = self.data
         target = "a numeric target" if data.task == "regression" else f"{len(data.classes)} classes"
-        about = f"{data.name}: {len(data.X):,} rows, {data.X.shape[1]} features, {target}."
+        about = f"{data.name}: {len(data.X):,} rows, {data.X.shape[1]} feature{'s' * (data.X.shape[1] > 1)}, {target}."
         return [about, self._best(HEADLINE_EPSILON)]
 
     def notes(self) -> list[str]:
         """Return what a reader of the scores must know, one sentence a line."""
         data = self.data
-        columns = f" ({', '.join(data.columns_clipped()[:4])})" if data.of_column else ""
+        columns = f" ({some_names(data.columns_clipped()[:4])})" if data.of_column else ""
         lines = [
-            f"{self.n_clipped:,} values were clipped to the {data.bounds_source}{columns}.",
-            f"{data.n_targets_clipped:,} values of the target were clipped for training.",
-            f"The categories of {', '.join(data.found)} come from the file, and no epsilon covers that: declare them "
+            f"Values clipped to the {data.bounds_source}{columns}: {self.n_clipped:,}.",
+            f"Values of the target clipped for training: {data.n_targets_clipped:,}.",
+            f"The categories of {some_names(data.found)} come from the file, and no epsilon covers that: declare them "
             "by --schema unless they are public.",
-            f"{data.n_filled:,} values are missing. Columns of a schema take them as declared, other numbers as the "
-            "middle of their bounds, other texts as the category 'missing'.",
+            f"Missing or undeclared values: {data.n_filled:,}. Columns of a schema take them as declared, other "
+            "numbers as the middle of their bounds, other texts as the category 'missing'.",
+            f"The rows ascend by {some_names(data.row_numbers())}, as row numbers do, from which a model learns the "
+            "order of the file: name the other columns by --columns, unless it is known of a person.",
+            f"Bounds of {some_names(data.wide)} span a factor of 100 or more: if values are skewed, declare them in "
+            '--schema with "scale": "log".',
         ]
-        present = self.n_clipped, data.n_targets_clipped, data.found, data.n_filled
+        present = self.n_clipped, data.n_targets_clipped, data.found, data.n_filled, data.row_numbers(), data.wide
         lines = [line for line, applies in zip(lines, present, strict=True) if applies]
         lines += self._too_few()
         if self.settings.labels == "none" and data.task == "classification":

@@ -4,7 +4,6 @@ import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
@@ -20,12 +19,14 @@ from sklearn.model_selection import check_cv, cross_validate
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.utils.parallel import Parallel, delayed
 
-from skldp._checks import check_epsilon, check_integer
+from skldp._checks import check_epsilon, check_integer, did_you_mean
 from skldp.estimators._bounds_scaler import BoundsScaler
 from skldp.estimators._column_encoder import ColumnEncoder
 from skldp.estimators._composition import privacy_guarantee
+from skldp.estimators._guarantee_mixin import GuaranteeMixin, holds_guarantee
 from skldp.estimators._table import TablePrivatizer
-from skldp.exceptions import ChangedAfterFitError, PrivacyGuaranteeWarning, SeededNoiseWarning
+from skldp.estimators._validation import warn
+from skldp.exceptions import PrivacyGuaranteeWarning, SeededNoiseWarning
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.study._pipelines import ReleasedRowsRegressor
 from skldp.study._results import CurvePoint, PrivacyUtilityCurve
@@ -98,8 +99,8 @@ def privacy_utility_curve(
     Raises
     ------
     ValueError
-        If `param_name` is no parameter of the estimator, an epsilon is not a finite number > 0, nothing in the
-        estimator is private, y has one class, there are fewer rows than folds, or `scoring` does not fit.
+        If `param_name` is no parameter of the estimator, an epsilon is not a finite number > 0, y has one class, there
+        are fewer rows than folds, or `scoring` does not fit.
 
     Warns
     -----
@@ -137,7 +138,9 @@ def privacy_utility_curve(
     models = [clone(estimator).set_params(**dict.fromkeys(names, epsilon)) for epsilon in epsilons]
     validate = partial(_cross_validate, X=X, y=y, scoring=scorer, params=params, seeded=seeded)
     if isinstance(clean_estimator, str) and clean_estimator == "auto":
-        clean_estimator = without_privacy(validate(models[0], splits[0])["estimator"][0])
+        # Parts of a composite may be known as private only after a fit.
+        known = isinstance(estimator, GuaranteeMixin)
+        clean_estimator = without_privacy(models[0] if known else validate(models[0], splits[0])["estimator"][0])
 
     jobs = [(model, split, True) for model in models for _ in range(n_repeats) for split in splits]
     jobs += [(majority_estimator(estimator), split, False) for split in splits]
@@ -160,10 +163,10 @@ def privacy_utility_curve(
 def _warn_if_seeded(estimator: Any, seed: int | None) -> bool:
     """Return whether the noise of a study is seeded, and warn the caller's caller if it is."""
     if seed is not None:
-        warnings.warn("seed makes every release of this study repeatable.", SeededNoiseWarning, stacklevel=3)
+        warn("seed makes every release of this study repeatable.", SeededNoiseWarning)
     elif has_seed(estimator):
         # Warnings of worker processes are not shown.
-        warnings.warn("A step of the estimator has a seed; its releases repeat.", SeededNoiseWarning, stacklevel=3)
+        warn("A step of the estimator has a seed; its releases repeat.", SeededNoiseWarning)
     return seed is not None or has_seed(estimator)
 
 
@@ -171,9 +174,9 @@ def _check_parameters(estimator: Any, names: list[str], epsilons: list[float], n
     known = estimator.get_params(deep=True)
     for name in names:
         if name not in known:
-            near = [key for key in known if key.rsplit("__", 1)[-1] == "epsilon"]
-            hint = f"Parameters that end with epsilon: {', '.join(near)}." if near else ""
-            raise ValueError(f"param_name must be a parameter of the estimator; got {name!r}. {hint}".rstrip())
+            ends = sorted(key for key in known if key.rsplit("__", 1)[-1] == "epsilon")
+            hint = f" Parameters that end with epsilon: {', '.join(ends)}." if ends else did_you_mean(name, known)
+            raise ValueError(f"param_name must be a parameter of the estimator; got {name!r}.{hint}")
     if not names or not epsilons:
         raise ValueError(f"param_name and epsilons must not be empty; got {names!r} and {epsilons!r}.")
     for epsilon in epsilons:
@@ -185,9 +188,8 @@ def check_scorer(name: Any) -> None:
     """Raise ValueError unless the name is that of a scorer of scikit-learn; the error suggests similar names."""
     known = get_scorer_names()
     if name not in known:
-        near = get_close_matches(name, known, n=4)
-        hint = f", such as {', '.join(near)}" if near else " (sklearn.metrics.get_scorer_names lists them)"
-        raise ValueError(f"scoring must be the name of a scorer of scikit-learn{hint}; got {name!r}.")
+        near = did_you_mean(name, known) or " sklearn.metrics.get_scorer_names() lists them."
+        raise ValueError(f"scoring must be the name of a scorer of scikit-learn; got {name!r}.{near}")
 
 
 def _splits(estimator: Any, X: Any, y: Any, cv: Any) -> list[_Split]:
@@ -212,12 +214,13 @@ def _run(
     if seed is not None:
         seeds = [int(child.generate_state(1)[0]) for child in np.random.SeedSequence(seed).spawn(len(jobs))]
     outcomes = []
-    calls = (delayed(_fit_one)(validate, *job, own_seed) for job, own_seed in zip(jobs, seeds, strict=True))
+    # The baselines come last in the jobs, and first in time: they are fast, and may fail.
+    calls = (delayed(_fit_one)(validate, *job, own) for job, own in reversed(list(zip(jobs, seeds, strict=True))))
     for outcome in Parallel(n_jobs=n_jobs, return_as="generator")(calls):
         outcomes.append(outcome)
         if progress is not None:
             progress(len(outcomes), len(jobs))
-    return outcomes
+    return outcomes[::-1]
 
 
 def _with_seeds(model: Any, seed: int) -> Any:
@@ -268,12 +271,11 @@ def _warn_where_weaker(points: tuple[CurvePoint, ...]) -> None:
     weaker = [point for point in points if point.exact_epsilon > point.stated_epsilon * (1 + 1e-9)]
     if weaker:
         first, last = weaker[0], weaker[-1]
-        warnings.warn(
+        warn(
             f"At {len(weaker)} of {len(points)} points the exact epsilon is above the stated one: "
             f"{first.exact_epsilon:.4g} where {first.stated_epsilon:.4g} is stated, "
             f"{last.exact_epsilon:.4g} where {last.stated_epsilon:.4g} is stated.",
             PrivacyGuaranteeWarning,
-            stacklevel=2,
         )
 
 
@@ -352,7 +354,7 @@ def without_privacy(fitted: Any) -> Any:
     model = _model_without_privacy(fitted)
     if model is not None:
         return model
-    if hasattr(fitted, "privacy_guarantee_"):
+    if _is_private(fitted):
         inner = fitted.get_params(deep=False).get("estimator")
         if inner is None:
             raise ValueError(
@@ -363,11 +365,15 @@ def without_privacy(fitted: Any) -> Any:
     return clone(fitted)
 
 
+def _is_private(step: Any) -> bool:
+    return isinstance(step, GuaranteeMixin) or hasattr(step, "privacy_guarantee_")
+
+
 def _model_without_privacy(model: Any) -> Any:
     """Return scikit-learn's counterpart of a linear private model, within the same bounds; None for other models."""
     if isinstance(model, ReleasedRowsRegressor):
         return clone(model).set_params(mechanism=None)
-    parameters = model.get_params(deep=False) if hasattr(model, "privacy_guarantee_") else {}
+    parameters = model.get_params(deep=False) if _is_private(model) else {}
     if {"bounds", "target_bounds"} <= parameters.keys():
         clean = LinearRegression()
         return ReleasedRowsRegressor(None, clean, bounds=model.bounds, target_bounds=model.target_bounds)
@@ -390,7 +396,7 @@ def _step_without_privacy(step: Any) -> Any:
     if isinstance(step, TablePrivatizer) and hasattr(step, "feature_names_in_"):
         # Texts, dates and missing values are no features.
         return ColumnEncoder(dict(zip(step.feature_names_in_, step.columns_, strict=True)))
-    if hasattr(step, "privacy_guarantee_") and hasattr(step, "transform"):
+    if _is_private(step) and hasattr(step, "transform"):
         return "passthrough"
     return without_privacy(step)
 
@@ -404,16 +410,7 @@ def private_steps(fitted: Any) -> tuple[tuple[str, PrivacyGuarantee], ...]:
     """Return the private steps of a Pipeline, or the complete estimator, each with its guarantee."""
     if not isinstance(fitted, Pipeline):
         return ((type(fitted).__name__, privacy_guarantee(fitted)),)
-    found = []
-    for name, step in fitted.steps:
-        try:
-            found.append((name, privacy_guarantee(step)))
-        except ChangedAfterFitError:
-            raise
-        except (ValueError, TypeError):
-            # A step without a private part: a scaler, or "passthrough".
-            continue
-    return tuple(found)
+    return tuple((name, privacy_guarantee(s)) for name, s in fitted.steps if _is_private(s) or holds_guarantee(s))
 
 
 def has_seed(estimator: Any) -> bool:
@@ -422,8 +419,10 @@ def has_seed(estimator: Any) -> bool:
 
 
 def stated_together(steps: Iterable[tuple[str, PrivacyGuarantee]]) -> float | None:
-    """Sum the stated epsilons of steps, over the declared diameter for epsilons per unit of distance."""
-    total = 0.0
+    """Sum the stated epsilons of steps, over the declared diameter for epsilons per unit of distance; None of none."""
+    total, steps = 0.0, list(steps)
+    if not steps:
+        return None
     for _, guarantee in steps:
         times = guarantee.diameter if guarantee.unit == "distance" else 1.0
         if guarantee.stated is None or times is None:

@@ -12,17 +12,23 @@ from sklearn.utils import Bunch
 from sklearn.utils.multiclass import type_of_target
 
 from skldp._arrays import kind_of
-from skldp.domains._columns import Categories, Interval
-from skldp.estimators._schema import declared_column, read_schema
+from skldp._checks import check_choice
+from skldp._reading import as_array
+from skldp.domains._columns import Interval
+from skldp.domains._declared_columns import CategoryColumn, DeclaredColumn, NumberColumn
+from skldp.estimators._schema import declared_column
 from skldp.estimators._validation import check_bounds
 from skldp.study._table_files import (
     TABLE_FILES,
+    USUAL,
     StudyInputError,
+    TextFormat,
+    counted,
     features_of,
-    first_line,
-    first_row,
     is_number,
     is_table_file,
+    is_text_file,
+    numbers_of,
     read_study_schema,
     read_table,
     some_names,
@@ -62,7 +68,7 @@ class StudyData:
     Shapes: X (n_samples, n_features), y (n_samples,), low and high (n_features,).
 
     `target_bounds` is None for a classification. `of_column` is the column of the file that each feature belongs to,
-    `found` are the columns whose categories were taken from the file, and `n_filled` is the number of missing values.
+    `found` are those with categories from it, `wide` those that a log scale fits, `n_filled` counts missing cells.
     """
 
     name: str
@@ -76,6 +82,7 @@ class StudyData:
     of_column: tuple[str, ...] = ()
     found: tuple[str, ...] = ()
     n_filled: int = 0
+    wide: tuple[str, ...] = ()
 
     @property
     def task(self) -> str:
@@ -106,6 +113,12 @@ class StudyData:
         names = self.of_column or self.feature_names
         return [names[j] for j in np.argsort(-outside, kind="stable") if outside[j]]
 
+    def row_numbers(self) -> list[str]:
+        """Return the columns of whole numbers that ascend from row to row, of at least ten rows."""
+        ascending = (np.diff(self.X, axis=0) > 0).all(axis=0) & (np.rint(self.X) == self.X).all(axis=0)
+        names = self.of_column or self.feature_names
+        return [names[j] for j in np.flatnonzero(ascending)] if len(self.X) >= 10 else []
+
 
 def load_study_data(
     source: str | Path,
@@ -117,24 +130,21 @@ def load_study_data(
     target_bounds: Any = None,
     columns: Iterable[str] | None = None,
     schema: Any = None,
-    missing: str = "refuse",
-    separator: str | None = None,
-    encoding: str = "utf-8",
+    count_unknown: bool = False,
+    form: TextFormat = USUAL,
     target_transform: str = "none",
 ) -> StudyData:
     """Load and check a bundled set or a table for a study; the parameters are the options of ``skldp study``."""
     for name, given, known in (
         ("The task", task, ("auto", *TASKS)),
-        ("missing", missing, ("refuse", "fill")),
         ("--target-transform", target_transform, ("none", "log")),
     ):
-        if given not in known:
-            raise StudyInputError(f"{name} must be one of {', '.join(known)}; got {given!r}.")
+        check_choice(name, given, known, StudyInputError)
     path, by_column = Path(source), read_study_schema(schema)
     problems: list[str] = []
     if str(source) in BUNDLED:
-        if columns is not None or by_column or separator is not None:
-            raise StudyInputError(f"--columns, --schema and --sep are for tables, {TABLE_FILES}; got {source}.")
+        if columns is not None or by_column or form != USUAL:
+            raise StudyInputError(f"--columns, --schema and formats are for tables, {TABLE_FILES}; got {source}.")
         if target is not None:
             raise StudyInputError(f"--target is for files; {source} has its own; got {target!r}.")
         loader, published, of_target = BUNDLED[str(source)]
@@ -145,15 +155,17 @@ def load_study_data(
     else:
         if not is_table_file(path):
             raise StudyInputError(f"Data must be one of {', '.join(BUNDLED)} or a {TABLE_FILES} file; got {path}.")
-        of_schema = by_column.pop(str(target), None)
-        wanted = None if columns is None or target is None else [*columns, str(target)]
-        name, frame = path.name, read_table(path, columns=wanted, separator=separator, encoding=encoding)
-        y, frame = _split(name, frame, target)
-        declared, found, problems = table_columns(name, frame, by_column, fill=missing == "fill")
+        needed = [] if target is None else [str(target)]
+        wanted = None if columns is None or target is None else [*columns, *needed]
+        name, frame = path.name, read_table(path, columns=wanted, needed=needed, declared=by_column, form=form)
+        column = by_column.pop(str(target), None)
+        y, frame = _split(name, frame, target, column, form)
+        declared, found, problems = table_columns(name, frame, by_column, count_unknown=count_unknown, form=form)
         names = [column for column, own in declared.items() if own is None]
         of_target, found_bounds = None, bounds
         with _noted(problems):
-            of_target = _target_in_schema(str(target), bounds, of_schema)
+            of_target = _target_bounds(str(target), bounds, column)
+        task = TASKS[0] if task == "auto" and isinstance(column, CategoryColumn) else task
         if names and bounds is None:
             only = "" if len(names) == frame.shape[1] else f" for {some_names(names)}"
             problems.append(
@@ -173,11 +185,10 @@ def load_study_data(
         source_of_bounds = "published bounds" if bounds is None else "declared bounds"
         return StudyData(name, X, y, tuple(names), low, high, source_of_bounds, ends)
     numbers = dict(zip(names, map(Interval, low.tolist(), high.tolist()), strict=True))
-    filling: Any = "middle" if missing == "fill" else None
+    filling: Any = "middle" if count_unknown else None
     columns_of_file = {own: column or declared_column(own, numbers[own], filling) for own, column in declared.items()}
-    features = features_of(name, frame, columns_of_file)
-    own: dict[str, Any] = features._asdict()
-    return StudyData(name=name, y=y, found=found, **own, bounds_source="declared bounds", target_bounds=ends)
+    features = features_of(name, frame, columns_of_file, count_unknown=count_unknown)
+    return StudyData(name=name, y=y, found=found, **features, bounds_source="declared bounds", target_bounds=ends)
 
 
 @contextmanager
@@ -185,7 +196,7 @@ def _noted(problems: list[str]) -> Iterator[None]:
     """Add an error of the input to a list: all are shown at once, because each run of a large file takes long."""
     try:
         yield
-    except StudyInputError as error:
+    except ValueError as error:
         problems.append(str(error))
 
 
@@ -194,7 +205,7 @@ def _target(
 ) -> tuple[np.ndarray, tuple[float, float] | None]:
     """Return the target and, of a regression, its bounds."""
     if len(y) < folds:
-        raise StudyInputError(f"{name} has {len(y)} rows, fewer than the {folds} folds.")
+        raise StudyInputError(f"{name} has {len(y)} row{'s' * (len(y) > 1)}, fewer than the {folds} folds.")
     if (_recognised(y) if task == "auto" else task) == TASKS[0]:
         if given or transform != "none":
             what = "--target-bounds" if given else "--target-transform"
@@ -216,40 +227,34 @@ def _target(
     return np.log(np.where(y > 0, y, low / 2)), (float(np.log(low)), float(np.log(high)))
 
 
-def _target_in_schema(target: str, bounds: Any, of_schema: Any) -> Any:
+def _target_bounds(target: str, bounds: Any, column: DeclaredColumn | None) -> Any:
     """Return the bounds of a target of numbers in a schema, or in a file of bounds, or None."""
-    if of_schema is None:
-        return _bounds_in_file(Path(bounds)).get(target) if _is_table(bounds) else None
-    try:
-        domain = read_schema({target: of_schema}, [target], [None])[0][0].domain
-    except ValueError as error:
-        raise StudyInputError(first_line(error)) from None
-    return None if isinstance(domain, Categories) else (float(domain.low), float(domain.high))
+    if column is None and _is_table(bounds):
+        return _bounds_in_file(Path(bounds)).get(target)
+    if not isinstance(column, NumberColumn):
+        return None
+    if column.scale != "linear":
+        raise StudyInputError(f"The target {target!r} must have no scale in the schema; use --target-transform log.")
+    return column.low, column.high
 
 
-def _split(name: str, frame: Any, target: Any) -> tuple[np.ndarray, Any]:
+def _split(name: str, frame: Any, target: Any, column: DeclaredColumn | None, form: TextFormat) -> tuple[Any, Any]:
     """Return the labels of a table, and its features."""
     if frame.empty:
         raise StudyInputError(f"{name} has no rows.")
     if target is None:
-        raise StudyInputError(f"{name} needs --target, the column of labels, one of: {some_names(frame.columns)}.")
-    if target not in frame.columns:
-        names = some_names(frame.columns)
-        separated = len(frame.columns) == 1 and any(mark in names for mark in ";\t|")
-        hint = " Set the separator by --sep." if separated else ""
-        raise StudyInputError(f"--target must be a column of {name} ({names}); got {target!r}.{hint}")
+        raise StudyInputError(f"{name} needs --target, the column of labels, one of its {frame.shape[1]}.")
     labels, features = frame[target], frame.drop(columns=target)
     if features.shape[1] == 0:
         raise StudyInputError(f"{name} has no column but the target {target!r}.")
     if labels.isna().any():
-        raise StudyInputError(
-            f"Column {target!r} of {name} has {labels.isna().sum()} missing labels, the first in "
-            f"{first_row(labels.isna())}."
-        )
-    y = labels.to_numpy()
-    if y.dtype.kind not in "biufU":
-        y = np.array([str(label) for label in y], dtype=object)
-    return y, features
+        raise StudyInputError(f"Column {target!r} of {name} has {counted(labels.isna(), 'missing label')}.")
+    text = is_text_file(name)
+    if column is not None:
+        numbers = column.as_numbers(as_array(labels), text=text, first_row=1)
+        return numbers if column.values is None else np.array(column.from_numbers(numbers).tolist()), features
+    cells = numbers_of(name, labels, form)
+    return np.array([str(one) for one in labels], dtype=object) if cells.state.any() else cells.values, features
 
 
 def _recognised(y: np.ndarray) -> str:
@@ -312,10 +317,7 @@ def _bounds(bounds: Any, names: list[str], option: str = "--bounds") -> tuple[np
     if pairs:
         ends = np.array(list(pairs.values()), dtype=np.float64)
         bounds = tuple(ends.T if len(ends) > 1 else ends[0])
-    try:
-        return check_bounds(bounds, len(names))
-    except ValueError as error:
-        raise StudyInputError(first_line(error)) from None
+    return check_bounds(bounds, len(names))
 
 
 def _is_table(bounds: Any) -> bool:
@@ -324,8 +326,6 @@ def _is_table(bounds: Any) -> bool:
 
 def _bounds_in_file(path: Path) -> dict[str, tuple[Any, Any]]:
     """Return the bounds of each column in a CSV file of column,low,high; the first row of a column counts."""
-    table = read_table(path)
-    if not {"column", "low", "high"} <= set(table.columns):
-        raise StudyInputError(f"{path.name} needs the columns column,low,high; got {some_names(table.columns)}.")
-    rows = zip(table["column"].astype(str), table["low"], table["high"], strict=True)
+    table = read_table(path, columns=("column", "low", "high"))
+    rows = zip(table["column"], table["low"], table["high"], strict=True)
     return {column: (low, high) for column, low, high in reversed(list(rows))}

@@ -85,7 +85,8 @@ class DeclaredTable:
     @property
     def needs_no_encoder(self) -> bool:
         """True if all columns are numbers without missing values."""
-        return not self.categories and not any(c.missing != "refuse" or c.is_date for c in self.numbers.values())
+        is_plain = [c.missing == "refuse" and not c.is_date and c.scale == "linear" for c in self.numbers.values()]
+        return not self.categories and all(is_plain)
 
     def encoder(self) -> ColumnEncoder:
         """Make the encoder of the columns, which learns nothing."""

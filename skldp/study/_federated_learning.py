@@ -14,7 +14,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from skldp._arrays import kind_of
-from skldp._checks import check_integer, check_positive, is_integer
+from skldp._checks import check_choice, check_integer, check_positive, is_integer
 from skldp.estimators._validation import as_table
 from skldp.exceptions import OutOfDomainWarning, PrivacyGuaranteeWarning, SeededNoiseWarning
 from skldp.mechanisms._guarantee import PrivacyGuarantee
@@ -211,8 +211,7 @@ def federated_learning(
 
 
 def _check_mechanisms(perturbs: Any, mechanism: Any, label_mechanism: Any) -> None:
-    if perturbs not in PERTURBED:
-        raise ValueError(f"perturbs must be one of {PERTURBED}; got {perturbs!r}.")
+    check_choice("perturbs", perturbs, PERTURBED)
     if perturbs == "nothing" and mechanism is not None:
         raise ValueError("`mechanism` needs `perturbs`, the data that it releases; got 'nothing'.")
     for name, given in (("mechanism", mechanism), ("label_mechanism", label_mechanism)):
@@ -374,8 +373,7 @@ def _check_data(
 def _check_numbers(
     model: Any, n_rounds: Any, local_steps: Any, gradient_bound: Any, learning_rate: Any, hidden: Any
 ) -> None:
-    if model not in _MODELS:
-        raise ValueError(f"model must be one of {_MODELS}; got {model!r}.")
+    check_choice("model", model, _MODELS)
     check_integer("n_rounds", n_rounds, least=1)
     check_integer("local_steps", local_steps, least=1)
     for size in hidden:

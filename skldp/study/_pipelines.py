@@ -14,6 +14,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from skldp._arrays import as_numbers
+from skldp._checks import check_choice
 from skldp.domains._domain import Box
 from skldp.estimators._bitrand import BitRandTransformer, LatentTransformer, OMETransformer
 from skldp.estimators._bounds_scaler import BoundsScaler
@@ -26,7 +27,7 @@ from skldp.estimators._private_discriminant import PrivateDiscriminant
 from skldp.estimators._private_linear import PrivateLinearRegression
 from skldp.estimators._private_logistic import PrivateLogisticRegression
 from skldp.estimators._random_projection import RandomProjectionPrivatizer
-from skldp.estimators._validation import check_bounds, input_names, validate_finite
+from skldp.estimators._validation import check_bounds, check_bounds_by_column, validate_finite
 from skldp.estimators._vector import MultivariateLaplacePrivatizer, PrivUnitTransformer
 from skldp.laws._odds import split_epsilon
 from skldp.mechanisms._guarantee import PrivacyGuarantee
@@ -111,8 +112,7 @@ def private_model(
         else ("regression", {"target_bounds": target_bounds})
     )
     known = PRIVATE_MODELS[task]
-    if name not in known:
-        raise StudyInputError(f"The model of a {task} must be one of {', '.join(known)}; got {name!r}.")
+    check_choice(f"The model of a {task}", name, known, StudyInputError)
     model_class, fixed = known[name]
     return model_class(epsilon=epsilon, bounds=bounds, **fixed, **of_target)
 
@@ -146,9 +146,8 @@ def study_pipeline(name: str, data: StudyData, settings: ComparisonSettings) -> 
     if name in PRIVATE_MODELS[data.task]:
         of_target = {"target_bounds": data.target_bounds} if regression else {"classes": data.classes}
         return private_model(name, **of_target), ["epsilon"]
-    if name not in ("none", *FEATURE_MECHANISMS):
-        known = ", ".join(("none", *PRIVATE_MODELS[data.task], *FEATURE_MECHANISMS))
-        raise StudyInputError(f"The mechanism of a {data.task} must be one of {known}; got {name!r}.")
+    known = ("none", *PRIVATE_MODELS[data.task], *FEATURE_MECHANISMS)
+    check_choice(f"The mechanism of a {data.task}", name, known, StudyInputError)
     steps = _release(name, data, settings)
     if not regression:
         return _with_labels(steps, data, settings)
@@ -212,8 +211,7 @@ def _radius(data: StudyData) -> float:
 
 
 def _make(catalogue: dict[str, tuple[type, dict[str, Any]]], name: str, options: dict[str, Any]) -> Any:
-    if name not in catalogue:
-        raise StudyInputError(f"The mechanism must be one of {', '.join(catalogue)}; got {name!r}.")
+    check_choice("The mechanism", name, catalogue, StudyInputError)
     estimator_class, fixed = catalogue[name]
     estimator = estimator_class()
     known = estimator.get_params(deep=False)
@@ -315,14 +313,14 @@ class ReleasedRowsRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
         """Return features and targets, clipped and scaled to [-1, 1]."""
         rows, target = validate_finite(self, X, y=y, reset=True, dtype=np.float64, y_numeric=True)
         target = as_numbers(target, "y")
-        low, high = check_bounds(self.bounds, rows.shape[1])
+        low, high = check_bounds_by_column(self.bounds, self)
         of_target = self._of_target()
         box = Box.of(np.append(low, of_target.low), np.append(high, of_target.high))
-        warn_moved(rows, target[:, None], box, input_names(self))
+        warn_moved(self, rows, target[:, None], box)
         return self._unit(rows), _to_unit(target[:, None], of_target)
 
     def _unit(self, rows: _Array) -> _Array:
-        return _to_unit(rows, Box.of(*check_bounds(self.bounds, self.n_features_in_)))
+        return _to_unit(rows, Box.of(*check_bounds_by_column(self.bounds, self)))
 
     def _of_target(self) -> Box:
         return Box.of(*check_bounds(self.target_bounds, 1, "target_bounds"))

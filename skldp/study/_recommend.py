@@ -10,9 +10,9 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 
-from skldp._checks import check_epsilon, check_integer
-from skldp.domains._columns import Columns, Integers, Interval, OrMissing
-from skldp.domains._declared_columns import CategoryColumn, DeclaredColumn
+from skldp._checks import check_choice, check_epsilon, check_integer
+from skldp.domains._columns import Columns, OrMissing
+from skldp.domains._declared_columns import CategoryColumn, DeclaredColumn, NumberColumn
 from skldp.estimators._bayesian_filter import BayesianFilter
 from skldp.estimators._categorical import CategoricalPrivatizer
 from skldp.estimators._numeric import NumericPrivatizer
@@ -173,8 +173,7 @@ def recommend(
         "frequencies": _frequencies,
         "questions": _questions,
     }
-    if task not in answers:
-        raise ValueError(f"task must be one of {', '.join(answers)}; got {task!r}.")
+    check_choice("task", task, answers)
     check_epsilon(epsilon)
     check_integer("n_people", n_people, least=1, most=_MOST)
     check_integer("n_questions", n_questions, least=1, most=_MOST)
@@ -202,6 +201,10 @@ class _Request:
     def answer(self, measure: str, options: Sequence[RecommendedOption], reason: str) -> Recommendation:
         """Return the recommendation of the first option."""
         n_features = self.table.n_features if self.task in _MODELLED else len(self.table.columns)
+        wide = [str(name) for name, column in self.table.numbers.items() if column.is_wide]
+        if wide and self.task not in ("frequencies", "questions"):
+            reason += f" Bounds of {', '.join(wide[:4])} span a factor of 100 or more: if values are skewed, declare "
+            reason += 'them as {"type": "number", "low": ..., "high": ..., "scale": "log"}.'
         return Recommendation(self.task, self.epsilon, self.n, n_features, measure, tuple(options), reason)
 
     def of_models(
@@ -228,10 +231,10 @@ class _Request:
 
 
 def _regression(request: _Request) -> Recommendation:
-    domain = request.table.target.domain if request.table.target else None
-    if not isinstance(domain, Interval | Integers):
-        raise ValueError("The target of a regression must be numeric; got categories.")
-    bounds, d = (float(domain.low), float(domain.high)), request.table.n_features
+    target = request.table.target
+    if not isinstance(target, NumberColumn) or target.scale != "linear":
+        raise ValueError("The target of a regression must be numbers on a linear scale; got categories or a log scale.")
+    bounds, d = (float(target.domain.low), float(target.domain.high)), request.table.n_features
     box: dict[str, Any] = {"epsilon": request.epsilon, "low": [-1.0] * (d + 1), "high": [1.0] * (d + 1)}
     in_rounds = RegressionProtocol(d, request.n, **box)
     once = RegressionProtocol(d, request.n, kind="once", **box)

@@ -1,21 +1,22 @@
 """Reader of CSV, Parquet and Arrow files as pandas frames, and encoder of their columns as features."""
 
 import codecs
+import csv
 import gzip
-import re
-import warnings
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from itertools import chain, count, islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from skldp._reading import is_missing
+from skldp._reading import Cells, CodeReader, DayReader, NumberReader, Unread, as_array, seems, value_key
 from skldp._tables import require
 from skldp.domains._columns import Categories
-from skldp.domains._declared_columns import DeclaredColumn
+from skldp.domains._declared_columns import CategoryColumn, DeclaredColumn, NumberColumn
 from skldp.estimators._column_encoder import encoded, encoded_names
 from skldp.estimators._schema import columns_of, declared_column, read_schema, schema_by_column
 
@@ -25,48 +26,85 @@ _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _OF_ARROW = (".parquet", ".arrow", ".feather")
 # A chunk of 100 columns has about 50 MB.
 _CHUNK = 65_536
-_NAMELESS = "\0"
 
 
 class StudyInputError(ValueError):
     """Error about data or options of a study, in one line."""
 
 
-def read_table(
-    path: str | Path, *, columns: Iterable[str] | None = None, separator: str | None = None, encoding: str = "utf-8"
-) -> Any:
-    """Return a complete table."""
-    return next(table_chunks(path, columns=columns, separator=separator, encoding=encoding, n_rows=None))
+@dataclass(frozen=True)
+class TextFormat:
+    """Format of a text file, by the options of the commands; nothing is guessed from its cells.
+
+    Empty cells are missing, as are those in `missing`, unless the column declares such a category. Without a
+    `header`, columns are named "0", "1", ...
+    """
+
+    separator: str | None = None
+    decimal: str = "."
+    encoding: str = "utf-8"
+    missing: tuple[str, ...] = ()
+    header: bool = True
+
+    def cells(self, texts: Iterable[str], column: DeclaredColumn | None) -> list[str | None]:
+        """Return the cells of a column, None if they are missing, and numbers with a decimal point."""
+        values = column.values or () if column is not None else ()
+        reader = CodeReader(values, text=True)
+        missing = {"", *(text for text in self.missing if isinstance(reader.read(text), Unread))}
+        found = [None if text in missing else text for text in texts]
+        kinds = {value_key(value)[0] for value in values if value is not None}
+        of_numbers = column is not None and not column.is_date and kinds <= {value_key(0)[0]}
+        return self.with_points(found) if of_numbers else found
+
+    def with_points(self, cells: list[str | None]) -> list[str | None]:
+        """Return numbers with a decimal point; other points become commas, which no number has."""
+        swapped = str.maketrans({self.decimal: ".", ".": self.decimal})
+        return cells if self.decimal == "." else [None if cell is None else cell.translate(swapped) for cell in cells]
+
+
+USUAL = TextFormat()
+
+
+def read_table(path: str | Path, **options: Any) -> Any:
+    """Return a complete table, with the options of :func:`table_chunks`."""
+    return next(table_chunks(path, n_rows=None, **options))
 
 
 def table_chunks(
     path: str | Path,
     *,
-    columns: Iterable[str] | None = None,
-    separator: str | None = None,
-    encoding: str = "utf-8",
+    columns: Sequence[str] | None = None,
+    needed: Sequence[str] = (),
+    declared: Mapping[str, DeclaredColumn | None] | None = None,
+    form: TextFormat = USUAL,
     n_rows: int | None = _CHUNK,
-    as_texts: bool = False,
 ) -> Iterator[Any]:
-    """Yield a table in chunks, one of which is in memory at a time; None for `n_rows` is all rows."""
+    """Yield a table in chunks, one of which is in memory at a time; None for `n_rows` is all rows.
+
+    None for `columns` is all columns, except the index of a pandas frame in a typed file; those in `needed` must be
+    there. The columns of a text file hold texts, of which `declared` says whether they are numbers.
+    """
     path = Path(path)
-    ending = _ending(path)
     if not is_table_file(path):
         raise StudyInputError(f"A table must be a {TABLE_FILES} file; got {path}.")
     if not path.is_file():
         raise StudyInputError(f"There is no file {path}.")
     if path.stat().st_size == 0:
         raise StudyInputError(f"{path.name} is empty.")
-    wanted = None if columns is None else list(dict.fromkeys(columns))
-    if ending not in _SEPARATORS:
-        if separator is not None:
-            raise StudyInputError(f"A separator is for .csv and .tsv files; got {separator!r} for {path.name}.")
-        yield from _read_arrow(path, wanted, n_rows)
+    if not is_text_file(path):
+        if form != USUAL:
+            options = "--separator, --decimal, --encoding, --missing and --no-header"
+            raise StudyInputError(f"{options} are for .csv and .tsv files; got {path.name}.")
+        yield from _read_arrow(path, columns, needed, n_rows)
         return
-    options: dict[str, Any] = {"sep": _separator(separator, _SEPARATORS[ending]), "encoding": _encoding(encoding)}
-    # A text such as NA may be a category; only an empty cell is missing.
-    options |= {"dtype": str, "keep_default_na": False, "na_values": [""]} if as_texts else {}
-    yield from _read_csv(path, wanted, n_rows, options)
+    declared = declared or {}
+    for column in declared.values():
+        if isinstance(column, CategoryColumn):
+            CodeReader(column.values, text=True).check_texts()
+    pd = require("pandas")
+    for texts in _read_text(path, columns, needed, n_rows, form):
+        own = {name: form.cells(cells, declared.get(name)) for name, cells in texts.items()}
+        yield pd.DataFrame(own, dtype=object)
 
 
 def is_table_file(path: str | Path) -> bool:
@@ -87,15 +125,9 @@ def is_number(text: Any) -> bool:
         return False
 
 
-def some_names(names: Iterable[Any]) -> str:
-    """Return the first names of columns, unless they may be cells of a row."""
-    listed = list(names)
-    # With another separator, a row is read as one name.
-    cells = [cell for name in listed for cell in re.split(r"[,;|\t]", str(name))]
-    # Names of columns are public; a first row of data is not.
-    if any(map(is_number, cells)) and not all(str(name).isdigit() for name in listed):
-        return "not shown: a number among the names, so that the file may have none"
-    return ", ".join(str(name) for name in listed[:8]) + (", ..." if len(listed) > 8 else "")
+def some_names(names: Sequence[str]) -> str:
+    """Return the first names of columns in quotes."""
+    return ", ".join(map(repr, names[:8])) + ", ..." * (len(names) > 8)
 
 
 def _ending(path: Path) -> str:
@@ -105,109 +137,85 @@ def _ending(path: Path) -> str:
     return "" if path.suffix.lower() == ".gz" and ending not in _SEPARATORS else ending
 
 
-def _separator(given: str | None, usual: str) -> str:
-    if given is None:
-        return usual
-    character = "\t" if given == "\\t" else given
-    # pandas reads a longer separator as a regular expression; letters and digits occur in cells.
-    if len(character) != 1 or character.isalnum() or character in '"\r\n.+-':
-        raise StudyInputError(f"The separator must be one character, such as ; or \\t; got {given!r}.")
-    return character
-
-
-def _encoding(name: str) -> str:
+def _read_text(
+    path: Path, wanted: Sequence[str] | None, needed: Sequence[str], n_rows: int | None, form: TextFormat
+) -> Iterator[dict[str, tuple[str, ...]]]:
+    """Yield the columns of a text file in chunks; an error shows no cell."""
+    open_text: Any = gzip.open if path.suffix.lower() == ".gz" else open
+    separator = _SEPARATORS[_ending(path)] if form.separator is None else form.separator.replace("\\t", "\t")
+    # Letters, digits and signs occur in cells.
+    if len(separator) != 1 or separator.isalnum() or separator in '"\r\n.+-':
+        raise StudyInputError(f"--separator must be one character, such as ; or \\t; got {separator!r}.")
+    if form.decimal not in (".", ","):
+        raise StudyInputError(f"--decimal must be a point or a comma; got {form.decimal!r}.")
     try:
-        return codecs.lookup(name).name
-    except LookupError:
-        raise StudyInputError(f"The encoding must be one that Python knows, such as latin-1; got {name!r}.") from None
-
-
-def _read_csv(path: Path, wanted: list[str] | None, n_rows: int | None, options: dict[str, Any]) -> Iterator[Any]:
-    first_row = _parse_csv(path, **options | {"header": None, "nrows": 1, "dtype": str})
-    # A first row of numbers is data, not names.
-    headless = all(is_number(cell) for cell in first_row.iloc[0])
-    header = None if headless else 0
-    names = list(map(str, _parse_csv(path, header=header, nrows=0, **options).columns))
-    places = range(len(names)) if wanted is None else _places(path, wanted, names)
-    given = [] if headless else first_row.iloc[0].tolist()
-    if twice := [name for name in wanted or [] if given.count(name) > 1]:
-        # pandas would take the first one.
-        raise StudyInputError(f"A column that is read must be in {path.name} once; got {twice[0]!r} more than once.")
-    # An additional column catches cells without a name, which versions of pandas treat differently.
-    options |= {"header": None, "skiprows": int(not headless), "names": [*names, _NAMELESS]}
-    # In a table of one column, an empty line is a row whose cell is missing.
-    options |= {"chunksize": n_rows, "iterator": True, "skip_blank_lines": len(names) > 1}
-    with _parse_csv(path, **options) as file:
-        read = file.read if n_rows is None else lambda: next(file, None)
-        n_before = 0
-        while (chunk := _call_reader(path, read, options["encoding"])) is not None:
-            nameless = chunk[_NAMELESS].notna().to_numpy()
-            if nameless.any():
-                row = n_before + int(nameless.argmax()) + 1
-                raise StudyInputError(f"{path.name} is no CSV file: row {row:,} has more cells than there are names.")
-            if not n_before and [str(cell) for cell in chunk.head(1).to_numpy().ravel()[:-1]] == names:
+        # Other programs write a mark before UTF-8, which is no part of a name.
+        is_utf8 = codecs.lookup(form.encoding).name == "utf-8"
+        with open_text(path, "rt", encoding="utf-8-sig" if is_utf8 else form.encoding, newline="") as file:
+            parsed = csv.reader(file, delimiter=separator, strict=True)
+            if not (first := next(parsed, [])):
                 raise StudyInputError(f"{path.name} is no CSV file: it begins with an empty line.")
-            n_before += len(chunk)
-            yield _with_text_names(chunk.iloc[:, list(places)])
-            if n_rows is None:
-                return
-
-
-def _parse_csv(path: Path, **options: Any) -> Any:
-    pd = require("pandas")
-    # Infer types from complete columns; no column is an index.
-    read = partial(pd.read_csv, path, low_memory=False, index_col=False, **options)
-    return _call_reader(path, read, options["encoding"])
-
-
-def _call_reader(path: Path, read: Any, encoding: str) -> Any:
-    """Return the result of a text reader; its error names the line and shows no cell."""
-    pd = require("pandas")
-    try:
-        with warnings.catch_warnings():
-            # Cells without a name are detected below.
-            warnings.simplefilter("ignore", pd.errors.ParserWarning)
-            return read()
+            names = first if form.header else list(map(str, range(len(first))))
+            text = separator.join(first)
+            other = next((one for one in ";\t|," if one != separator and text.count(one) >= len(first)), None)
+            hint = f" Its separator may be {other!r}: use --separator." if other else ""
+            places = _places(path, wanted, needed, names, hint)
+            rows = _rows(path, parsed if form.header else chain([first], parsed), len(names), hint)
+            for n_before in count():
+                cells = list(zip(*islice(rows, n_rows), strict=True))
+                if n_before and not cells:
+                    return
+                # A table without rows has its columns.
+                yield {names[place]: cells[place] if cells else () for place in places}
     except UnicodeError:
         # The position within a cell would reveal part of it.
-        reason = f"its bytes are not {encoding.upper()}; --encoding says what they are"
-    except pd.errors.EmptyDataError:
-        reason = "there is nothing in it"
+        reason = f"its bytes are not {form.encoding.upper()}; --encoding says what they are"
+    except LookupError:
+        raise StudyInputError(
+            f"--encoding must be one that Python knows, such as latin-1; got {form.encoding!r}."
+        ) from None
     except (gzip.BadGzipFile, zlib.error, EOFError):
         reason = "it is not compressed by gzip, or broken off"
-    except (pd.errors.ParserError, ValueError, OverflowError) as error:
-        cells = re.search(r"(?<=fields in )line \d+, saw \d+", str(error))
-        row = re.search(r"(EOF|error|overflow).*? (row|line) \d+", str(error))
-        reason = (
-            f"{cells.group()} cells, more than there are names"
-            if cells
-            else row.group()
-            if row
-            else "it cannot be parsed"
-        )
+    except csv.Error:
+        reason = f"line {parsed.line_num:,} has a quote that does not end, or a cell of more than 131,072 characters"
     raise StudyInputError(f"{path.name} is no CSV file: {reason}.")
 
 
-def _read_arrow(path: Path, wanted: list[str] | None, n_rows: int | None) -> Iterator[Any]:
+def _rows(path: Path, parsed: Iterable[list[str]], n_names: int, hint: str) -> Iterator[list[str]]:
+    """Yield rows of equal length; Excel omits empty cells at the end of a row, or adds some."""
+    n = 0
+    for row in parsed:
+        if not row and n_names > 1:
+            continue
+        # In a table of one column, an empty line is a row whose cell is missing.
+        n += 1
+        excess = len(row) - n_names
+        if excess > 0 and any(row[n_names:]):
+            raise StudyInputError(f"{path.name} is no CSV file: row {n:,} has more cells than there are names.{hint}")
+        yield [*row[:n_names], *[""] * -excess] if excess else row
+
+
+def _read_arrow(path: Path, wanted: Sequence[str] | None, needed: Sequence[str], n_rows: int | None) -> Iterator[Any]:
     require("pandas")
     arrow = require("pyarrow", extra="arrow")
     is_parquet = path.suffix.lower() == ".parquet"
     try:
         schema, read = _open_parquet(path, n_rows) if is_parquet else _open_arrow(path)
-        names = schema.names
-        chosen = names if wanted is None else [names[place] for place in _places(path, wanted, names)]
+        index = (schema.pandas_metadata or {}).get("index_columns", [])
+        own = wanted if wanted is not None else [name for name in schema.names if name not in index]
+        chosen = [schema.names[place] for place in _places(path, own, needed, schema.names)]
+        # Without the metadata, by which pandas would make a column its index.
         schema = arrow.schema([schema.field(name) for name in chosen])
-        parts = read(chosen)
-        if n_rows is None:
-            yield _with_text_names(arrow.Table.from_batches(parts, schema=schema).to_pandas())
-            return
         n_read = 0
-        for part in parts:
-            n_read += part.num_rows
-            for start in range(0, part.num_rows, n_rows):
-                yield _with_text_names(part.slice(start, n_rows).to_pandas())
+        for part in [read(chosen)] if n_rows is None else ([one] for one in read(chosen)):
+            whole = arrow.Table.from_batches(part, schema=schema)
+            for start in range(0, whole.num_rows, n_rows or max(whole.num_rows, 1)):
+                piece = whole.slice(start, n_rows)
+                n_read += piece.num_rows
+                # Integers beside missing cells would become doubles.
+                yield piece.to_pandas(integer_object_nulls=True)
         if not n_read:
-            yield _with_text_names(schema.empty_table().to_pandas())
+            yield schema.empty_table().to_pandas()
     except StudyInputError:
         raise
     except (arrow.ArrowException, ValueError, OSError, NotImplementedError) as error:
@@ -235,179 +243,149 @@ def _open_arrow(path: Path) -> tuple[Any, Callable[[list[str]], Iterable[Any]]]:
     return file.schema, lambda names: (batch.select(names) for batch in batches)
 
 
-def _places(path: Path, wanted: list[str], names: list[str]) -> list[int]:
-    if not wanted:
-        raise StudyInputError(f"Name at least one column of {path.name}, {some_names(names)}; got none.")
-    if unknown := [name for name in wanted if name not in names]:
+def _places(
+    path: Path, wanted: Sequence[str] | None, needed: Sequence[str], names: Sequence[str], hint: str = ""
+) -> list[int]:
+    """Return the places of columns. An error shows no name that was not asked for: it may be a cell of a person."""
+    if unknown := [name for name in (*(wanted or ()), *needed) if name not in names]:
+        of_folded = {name.strip().casefold(): name for name in names}
+        close = get_close_matches(unknown[0].strip().casefold(), of_folded)
+        meant = (
+            f" Close to {unknown[0]!r}: {some_names([of_folded[one] for one in close])}." if close and not hint else ""
+        )
+        n = f"{len(names)} column{'s' * (len(names) > 1)}"
+        row = "; the first row holds the names, unless --no-header is given" if is_text_file(path) else ""
         got = ", ".join(map(repr, unknown[:4]))
-        # With another separator, all names are one.
-        other = next((one for one in ";\t|," if len(names) == 1 and one in names[0]), "")
-        hint = f" Its separator may be {other!r}: use --sep." if other else ""
-        raise StudyInputError(f"{path.name} must have the column {got}; it has {some_names(names)}.{hint}")
-    return sorted(names.index(name) for name in wanted)
-
-
-def _with_text_names(frame: Any) -> Any:
-    frame.columns = [str(column) for column in frame.columns]
-    return frame
+        raise StudyInputError(f"{path.name} must have the column {got}; it has {n}{row}.{meant}{hint}")
+    places = [place for place, name in enumerate(names) if wanted is None or name in wanted]
+    first: dict[str, int] = {}
+    for place in places:
+        name = names[place]
+        if not name:
+            raise StudyInputError(
+                f"Column {place + 1} of {path.name} has no name, as row numbers of pandas: write the file without "
+                f"them (index=False), or name the columns to read by --columns.{hint}"
+            )
+        if name in first:
+            raise StudyInputError(
+                f"A column that is read must be in {path.name} once; got columns {first[name] + 1} and {place + 1} of "
+                "one name."
+            )
+        first[name] = place
+    return places
 
 
 # A column of more different texts holds names or comments, not categories.
 _MOST_CATEGORIES = 50
-# Columns that are named in an error.
-_MOST_NAMED = 4
 _DECLARE = "declare it in --schema{}, or leave it out by --columns"
-_AS_DATES = ' as {"type": "dates", "low": FIRST, "high": LAST}, its first and last possible date'
+_AS_DATES = ' as {"type": "date", "low": FIRST, "high": LAST}, its first and last possible date'
 
 
-class Features(NamedTuple):
-    """Columns as numbers: one feature for each category, or one for ordered or two categories.
-
-    Shapes: `X` (n_samples, n_features); `low, high` (n_features,).
-    """
-
-    X: np.ndarray
-    feature_names: tuple[str, ...]
-    low: np.ndarray
-    high: np.ndarray
-    of_column: tuple[str, ...]
-    n_filled: int
-
-
-def read_study_schema(schema: Any) -> dict[str, Any]:
-    """Return a schema by column from a dict, JSON text, or a .json file."""
-    if schema is None:
-        return {}
+def read_study_schema(schema: Any) -> dict[str, DeclaredColumn]:
+    """Return the declared columns of a schema, which is a dict, JSON text, or a .json file."""
     if isinstance(schema, Path) or (isinstance(schema, str) and schema.lower().endswith(".json")):
-        path = Path(schema)
-        if not path.is_file():
-            raise StudyInputError(f"There is no file {path}.")
         try:
-            schema = path.read_text(encoding="utf-8")
+            # Editors of Windows write a mark.
+            schema = Path(schema).read_text(encoding="utf-8-sig")
         except UnicodeDecodeError:
-            raise StudyInputError(f"{path.name} is no JSON file: its bytes are not UTF-8.") from None
-    try:
-        by_column = schema_by_column(schema, [])
-    except (ValueError, TypeError) as error:
-        raise StudyInputError(first_line(error)) from None
-    return {str(name): given for name, given in by_column.items()}
+            raise StudyInputError(f"{Path(schema).name} is no JSON file: its bytes are not UTF-8.") from None
+    names = list(schema_by_column(schema or {}, []))
+    columns, _ = read_schema(schema or {}, names, [None] * len(names))
+    return {column.name: column for column in columns}
 
 
 def table_columns(
-    file: str, frame: Any, schema: Mapping[str, Any], *, fill: bool
+    file: str, frame: Any, schema: Mapping[str, DeclaredColumn], *, count_unknown: bool, form: TextFormat
 ) -> tuple[dict[str, DeclaredColumn | None], tuple[str, ...], list[str]]:
     """Return the columns of a table, None for numbers without bounds, those with found categories, and problems."""
-    declared: dict[str, DeclaredColumn | None] = dict.fromkeys(map(str, frame.columns))
+    declared: dict[str, DeclaredColumn | None] = {}
     found: list[str] = []
     refused: list[str] = []
     problems: list[str] = []
-    invalid: list[str] = []
     if unknown := [name for name in schema if name not in frame.columns]:
-        beside = ", ".join(map(repr, unknown[:4]))
-        problems.append(f"The schema must name columns of {file} alone; got {beside} as well.")
-    pd = require("pandas")
+        problems.append(f"The schema must name columns of {file} alone; got {some_names(unknown)} as well.")
     for name in frame.columns:
-        given, where = frame[name], f"Column {name!r} of {file}"
-        missing = np.asarray(given.isna(), dtype=bool)
-        of_numbers = pd.api.types.is_numeric_dtype(given) and not pd.api.types.is_complex_dtype(given)
-        try:
-            if name in schema:
-                (declared[name],), learnt = read_schema({name: schema[name]}, [name], [given.dtype])
-                found += learnt
-            elif not of_numbers:
-                found.append(name)
-                declared[name] = declared_column(name, _categories(where, given))
-        except (ValueError, TypeError) as error:
-            if not invalid or name not in schema:
-                problems.append(first_line(error))
-            invalid += [repr(name)] if name in schema else []
-            # It is no column of numbers, which would need bounds.
-            del declared[name]
-            continue
-        column = declared[name]
-        if missing.any() and not fill and (column is None or column.missing == "refuse"):
-            what = f"column {name!r} has" if refused else f"{where} has"
-            refused.append(f"{what} {np.count_nonzero(missing):,} missing values, the first in {first_row(missing)}")
+        column, missing = schema.get(name), np.asarray(frame[name].isna(), dtype=bool)
         if column is None:
-            values = pd.to_numeric(given, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-            infinite = np.isinf(values)
-            if infinite.any():
-                n = np.count_nonzero(infinite)
-                problems.append(f"{where} has {n:,} infinite values, the first in {first_row(infinite)}.")
-        elif missing.any() and column.missing == "refuse":
-            missing_as = "middle" if column.values is None else "category"
-            declared[name] = declared_column(name, column.domain, missing_as, is_date=column.is_date)
-    if invalid[1:]:
-        problems.append(f"The schema of {', '.join(invalid[1:])} is invalid as well.")
-    more = [f"and {len(refused) - _MOST_NAMED} more"] if len(refused) > _MOST_NAMED else []
-    listed = "; ".join([*refused[:_MOST_NAMED], *more])
-    if refused:
-        problems.append(f"{listed}: fill them by --missing fill, or declare them in --schema.")
+            cells = numbers_of(file, frame[name], form)
+            if hasattr(frame[name], "cat") or missing.all() or Unread.UNREADABLE in cells.state:
+                found.append(name)
+                try:
+                    column = declared_column(name, _categories(file, frame[name], cells.state))
+                except StudyInputError as error:
+                    problems.append(str(error))
+                    continue
+            else:
+                frame[name] = np.where(cells.state > 0, np.nan, cells.values)
+        if missing.any() and (column is None or column.missing == "refuse"):
+            refused.append(f"column {name!r} of {file} has {counted(missing, 'missing value')}")
+            # Declared categories have the stand-in of their policy.
+            if column is not None and (column.values is None or name in found):
+                codes = {"values": (*column.values, None), "unknown": None} if column.values else {}
+                changes: Any = codes or {"missing": None}
+                column = replace(column, **changes)
+        declared[name] = column
+    if refused and not count_unknown:
+        listed = "; ".join(refused[:4]) + "; ..." * (len(refused) > 4)
+        problems.append(f"C{listed[1:]}: replace them by --count-unknown, or declare them in --schema.")
     return declared, tuple(found), problems
 
 
-def features_of(file: str, frame: Any, declared: Mapping[str, DeclaredColumn]) -> Features:
-    """Encode a table by its declared columns."""
-    blocks, n_filled = [], 0
+def numbers_of(file: str, given: Any, form: TextFormat) -> Cells:
+    """Return the cells of an undeclared column as numbers."""
+    text = is_text_file(file)
+    return NumberReader(text=text).read_all(form.with_points(given.tolist()) if text else as_array(given))
+
+
+def features_of(
+    file: str, frame: Any, declared: Mapping[str, DeclaredColumn], *, count_unknown: bool
+) -> dict[str, Any]:
+    """Return the fields of a study about features: one for a number, ordered or two categories, else one a category."""
+    blocks, n_filled, text = [], int(frame.isna().to_numpy().sum()), is_text_file(file)
     for column, values in zip(declared.values(), columns_of(frame), strict=True):
-        try:
-            numbers = column.as_numbers(values, first_row=1)
-        except ValueError as error:
-            raise StudyInputError(f"{file}: {first_line(error)}") from None
-        n_filled += sum(map(is_missing, values.tolist())) if values.dtype.kind == "O" else int((values != values).sum())
+        numbers = column.as_numbers(values, refuse_unknown=not count_unknown, text=text, first_row=1)
+        if column.values is not None:
+            n_filled += int((CodeReader(column.values, text=text).read_all(values).state == Unread.UNKNOWN).sum())
         blocks.append(encoded(column, numbers))
     names = {name: encoded_names(column, name) for name, column in declared.items()}
     widths = [len(own) for own in names.values()]
-    return Features(
-        np.column_stack([block for block, _, _ in blocks]),
-        tuple(feature for own in names.values() for feature in own),
-        np.repeat([low for _, low, _ in blocks], widths),
-        np.repeat([high for _, _, high in blocks], widths),
-        tuple(name for name, own in names.items() for _ in own),
-        n_filled,
-    )
+    return {
+        "X": np.column_stack([block for block, _, _ in blocks]),
+        "feature_names": tuple(feature for own in names.values() for feature in own),
+        "low": np.repeat([low for _, low, _ in blocks], widths),
+        "high": np.repeat([high for _, _, high in blocks], widths),
+        "of_column": tuple(name for name, own in names.items() for _ in own),
+        "n_filled": n_filled,
+        "wide": tuple(name for name, own in declared.items() if isinstance(own, NumberColumn) and own.is_wide),
+    }
 
 
-def first_row(marked: Any) -> str:
-    """Return the 1-based number of the first marked row."""
-    return f"row {int(np.flatnonzero(np.asarray(marked))[0]) + 1}"
+def counted(marked: Any, what: str) -> str:
+    """Return the number of marked rows, and the first of them from 1."""
+    n = int(np.count_nonzero(marked))
+    return f"{n:,} {what}{'s' * (n > 1)}, the first in row {int(np.argmax(marked)) + 1:,}"
 
 
-def _is_dates(given: Any) -> bool:
-    """Return whether a column holds dates, or texts such as 2020-01-31."""
-    pd = require("pandas")
-    if pd.api.types.is_datetime64_any_dtype(given):
-        return True
-    texts = given.dropna().tolist()
-    return bool(texts) and all(isinstance(one, str) and re.fullmatch(r"\d{4}-\d\d-\d\d", one) for one in texts)
-
-
-def _categories(where: str, given: Any) -> Categories:
-    """Return the categories found in a column of text."""
-    pd = require("pandas")
-    ordered = False
-    if _is_dates(given):
+def _categories(file: str, given: Any, state: np.ndarray) -> Categories:
+    """Return the categories found in a column of texts or booleans, whose `state` is that of its cells as numbers."""
+    cells, where = given.dropna().tolist(), f"Column {given.name!r} of {file}"
+    kinds, ordered = set(map(type, cells)), False
+    if cells and not DayReader().read_all(cells).state.any():
         raise StudyInputError(f"{where} holds dates: {_DECLARE.format(_AS_DATES)}.")
-    if isinstance(given.dtype, pd.CategoricalDtype):
+    if hasattr(given, "cat"):
         values, ordered = given.cat.categories.tolist(), bool(given.cat.ordered)
+    elif not (kinds <= {str} or kinds == {bool}) or (is_text_file(file) and 0 in state):
+        # Numbers beside texts are codes, or cells that have another format.
+        first = int(np.argmax(state == Unread.UNREADABLE))
+        row = f"first in row {first + 1:,}"
+        raise StudyInputError(f"{where} is not numeric, {row}: {_DECLARE.format('')}.{seems(given.iloc[first])}")
     else:
-        texts = given.dropna()
-        values = list(dict.fromkeys(texts.tolist())) if all(isinstance(one, str | bool) for one in texts) else []
-        numbers = pd.to_numeric(given.astype(str), errors="coerce").notna() & given.notna()
-        unreadable = ~numbers & given.notna()
-        if not values or numbers.any():
-            row = f", first in {first_row(unreadable)}" if unreadable.any() else ""
-            raise StudyInputError(f"{where} is not numeric{row}: {_DECLARE.format('')}.")
-        values.sort(key=str)
+        values = [False, True] if kinds == {bool} else sorted(set(cells))
     if not 1 < len(values) <= _MOST_CATEGORIES:
-        count = "one category only" if len(values) == 1 else f"{len(values):,} different texts"
+        count = {0: "no value", 1: "one category only"}.get(len(values), f"{len(values):,} different texts")
         raise StudyInputError(f"{where} holds {count}: {_DECLARE.format('')}.")
     try:
         return Categories(tuple(values), ordered)
     except (ValueError, TypeError):
         # The error of Categories may show a category, which is a cell.
         raise StudyInputError(f"{where} must hold texts, numbers or booleans.") from None
-
-
-def first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

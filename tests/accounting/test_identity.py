@@ -10,7 +10,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from skldp.accounting.ledger._records import canonical_ids, distinct_ids, row_identities
+from skldp.accounting.ledger._records import row_identities
+from skldp.laws._person_ids import canonical_ids, distinct_ids, person_bytes
 
 # Unicode's default ignorable code points that Python calls printable, and three more that show nothing.
 INVISIBLE = {
@@ -66,6 +67,20 @@ def test_strings_that_could_make_two_people_of_one_are_refused(text):
     with pytest.raises(ValueError, match=r"normal form C.*at position 2") as caught:
         canonical_ids(["bob", 4, text])
     assert not text.strip() or text.strip() not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["17.0", "-17.", "0.00", "+17.0"])
+def test_an_integer_of_a_column_with_a_gap_is_nobody_new(text):
+    with pytest.raises(ValueError, match=r"integer without a decimal point.*at position 0") as caught:
+        canonical_ids([text])
+    assert "17" not in str(caught.value)
+    with pytest.raises(ValueError, match="in row 8"):
+        canonical_ids([1, text], 7)
+
+
+def test_an_integer_and_its_text_have_one_encoding():
+    assert person_bytes(7) == person_bytes("7") == b"i7"
+    assert {person_bytes(one) for one in ("07", "7th", "-07", str(2**63))} == {b"s07", b"s7th", b"s-07", b"s%d" % 2**63}
 
 
 def test_what_cannot_be_seen_makes_nobody_new():

@@ -38,7 +38,7 @@ def test_a_table_is_that_of_its_schema(run):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["krrr"], "must be one of bitrand"),
+        (["krrr"], "got 'krrr'. Did you mean 'krr'"),
         (["table"], "table needs --schema"),
         (["krr", "--schema", "{}"], "--schema is for table; krr has none"),
         (["krr", "--delta", "1e-6"], "--delta is for gaussian, best; krr has none"),
@@ -55,4 +55,4 @@ def test_what_does_not_fit_is_one_line_and_exit_code_2(arguments, message, run):
 def test_an_audit_is_of_mechanisms_alone(run):
     code, _, err = run("audit", "discriminant")
     assert code == 2
-    assert "The mechanism must be one of bitrand" in err
+    assert "The mechanism must be one of best, bitrand" in err

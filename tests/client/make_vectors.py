@@ -28,9 +28,6 @@ from skldp.mechanisms import (
     Piecewise,
     RandomizedResponse,
     bitrand,
-    longitudinal_categories,
-    longitudinal_histogram,
-    longitudinal_mean,
 )
 from skldp.mechanisms.categorical._hadamard import HadamardResponse
 from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
@@ -73,25 +70,6 @@ POLICY = Policy(
         NumbersField("chosen signs", columns("r", 5), features(DuchiVector(2.0, 4), 5, 4).integer_law),
     ),
 )
-#: Laws of two steps have a policy of their own, since all its fields are of its memo rule.
-WAVES = Policy(
-    "test vectors: every law of two steps, and nobody's data",
-    (
-        CategoryField("response", tuple("abcd"), longitudinal_categories(2.0, 1.0, 4, "krr")),
-        CategoryField("bits", tuple("abc"), longitudinal_categories(2.0, 1.0, 3, "sue")),
-        CategoryField("hash", tuple(range(20)), longitudinal_categories(2.0, 1.0, 20)),
-        NumberField("end", -1.0, 3.0, longitudinal_mean(2.0, 1.0)),
-        NumberField("buckets", 0.0, 9.0, longitudinal_histogram(2.0, 1.0, 6, 3)),
-        NumbersField("signs", columns("s", 2), DuchiVector(2.0, 2).integer_law, steps=8),
-    ),
-    memo="permanent",
-)
-WAVE_RECORDS = [
-    {"response": "a", "bits": "b", "hash": 0, "end": 2.2, "buckets": 9.0, "s0": 0.5, "s1": -1.5},
-    {"response": "d", "bits": "c", "hash": 19, "end": -0.5, "buckets": 4.5, "s0": -1.0, "s1": 2.0},
-]
-
-
 #: Of which a device asks two fields; the last one makes the largest answers.
 SAMPLED = Policy(
     "test vectors: a sample of fields, and nobody's data",
@@ -145,10 +123,9 @@ CLOSEST_RECORDS = [
 TEXTS = Policy(
     "test vectors: texts, and nobody's data",
     (
-        TextField.rappor("word", 4.0, 2.0, n_bits=16, n_hashes=2, n_cohorts=6),
-        TextField.rappor("few bits", 2.0, 1.0, n_bits=5, n_hashes=3, n_cohorts=300),
+        TextField.rappor("word", 2.0, n_bits=16, n_hashes=2, n_cohorts=6),
+        TextField.rappor("few bits", 1.0, n_bits=5, n_hashes=3, n_cohorts=300),
     ),
-    memo="permanent",
 )
 TEXT_RECORDS = [
     {"word": "Cafe\u0301", "few bits": "\u1e9b\u0323"},
@@ -258,12 +235,12 @@ def reports(policy, records, first=0, bytes_of=random_bytes, each=20):
     return {"policy": json.loads(policy.to_json()), "vectors": made}
 
 
-def vectors(policy=POLICY, waves=WAVES, edges=EDGES, sampled=SAMPLED, pairs=PAIRS, closest=CLOSEST, texts=TEXTS):
-    first = len(RECORDS) + len(WAVE_RECORDS)
+def vectors(policy=POLICY, edges=EDGES, sampled=SAMPLED, pairs=PAIRS, closest=CLOSEST, texts=TEXTS):
+    # Random bytes of older parts stay as they were.
+    first = len(RECORDS) + 2
     after = first + len(EDGE_RECORDS)
     last = after + len(SAMPLED_RECORDS) + len(PAIR_RECORDS)
     return reports(policy, RECORDS) | {
-        "two_steps": reports(waves, WAVE_RECORDS, len(RECORDS)),
         "edges": reports(edges, EDGE_RECORDS, first, edge_bytes, len(EDGE_WORDS)),
         "sampled": reports(sampled, SAMPLED_RECORDS, after),
         "pairs": reports(pairs, PAIR_RECORDS, after + len(SAMPLED_RECORDS)),

@@ -59,15 +59,9 @@ def n_answers_of_others(law, own):
     match law["law"]:
         case "closest":
             return 2**64 * own["n_directions"]
-        case "longitudinal_bits":
-            return 2 ** own["n_codes"]
-        case "longitudinal_hashing":
-            return own["n_buckets"] * (own["n_buckets"] ** digits(law) - 1)
-        case "longitudinal_bloom":
+        case "bloom":
             return own["n_cohorts"] * 2 ** own["n_bits"]
-        case "longitudinal_histogram":
-            return math.comb(own["n_buckets"], own["n_chosen"]) * 2 ** own["n_chosen"]
-    return among(law)
+    return 2
 
 
 def digits(law):
@@ -129,39 +123,8 @@ def epsilon_of_several(law):
         case "sampled":
             one = law["of_sampled"]
             return epsilon(one) * (1 if one["law"] in ("signs", "closest") else own["n_sampled"])
-    own, other = chain(law, [chances(law, "first_count"), chances(law, "second_count")])
-    return differing(law) * (math.log(own) - math.log(other))
-
-
-def among(law):
-    """g."""
-    which = {"longitudinal_response": "n_codes", "longitudinal_hashing": "n_buckets"}
-    return int(law[which[law["law"]]]) if law["law"] in which else 2
-
-
-def differing(law):
-    """m."""
-    own = integers(law)
-    if law["law"] == "longitudinal_bloom":
-        return min(2 * own["n_hashes"], own["n_bits"])
-    return {"longitudinal_bits": 2, "longitudinal_histogram": min(2, own.get("n_chosen", 2))}.get(law["law"], 1)
-
-
-def chances(law, count):
-    """A row for each true answer."""
-    g, other = among(law), int(law[count])
-    return [[2**64 - (g - 1) * other if i == j else other for j in range(g)] for i in range(g)]
-
-
-def chain(law, steps):
-    """The product of both steps' matrices: the own answer and another one."""
-    first, second = steps
-    return [sum(first[0][k] * second[k][j] for k in range(among(law))) for j in (0, 1)]
-
-
-def lifetime_epsilon(law):
-    (own, other, *_), *_ = chances(law, "first_count")
-    return differing(law) * (math.log(own) - math.log(other))
+    m, flip = min(2 * own["n_hashes"], own["n_bits"]), own["flip_count"]
+    return m * math.log((2**64 - flip) / flip)
 
 
 def kind_and_value(value):
@@ -201,6 +164,8 @@ def given_to_the_law(field, record):
         places = {kind_and_value(one): place for place, one in enumerate(field["values"])}
         written = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
         also = (value, written.get(value), number(value)) if isinstance(value, str) else (value,)
+        if not any(type(one) is bool for one in field["values"]):
+            also = tuple(int(one) if type(one) is bool else one for one in also)
         keys = [kind_and_value(one) for one in also if one is not None or value is None]
         return next((places[key] for key in keys if key in places), places[kind_and_value(field["unknown"])])
     value = day(value) if field["type"] == "date" else number(value)
@@ -348,46 +313,17 @@ def draw_of_places(law, x, words):
             )
 
 
-def draw_of_two_steps(law, x, words):
-    """What a person chooses, the permanent answer, and the report of it."""
-    own, g = integers(law), among(law)
-
-    def response(count, code):
-        return draw({"law": "randomized_response", "n_codes": str(g), "other_count": law[count]}, code, words)
-
-    def flipped(count, bits):
-        return [bit ^ (next(words) < own[count]) for bit in bits]
-
-    match law["law"]:
-        case "longitudinal_response":
-            return response("second_count", response("first_count", x))
-        case "longitudinal_mean":
-            threshold = next(words)
-            return response("second_count", response("first_count", int(math.floor((1 + x) / 2 * 2.0**64) > threshold)))
-        case "longitudinal_hashing":
-            m = digits(law)
-            a = below(g**m - 1, words)
-            bucket = sum((a + 1) // g**i % g * (x // g**i % g) for i in range(m)) % g
-            return a * g + response("second_count", response("first_count", bucket))
-        case "longitudinal_bits":
-            chosen, bits = 0, [int(place == x) for place in range(own["n_codes"])]
-        case "longitudinal_bloom":
-            chosen, bits = below(own["n_cohorts"], words), [0] * own["n_bits"]
-            for i in range(own["n_hashes"]):
-                given = chosen.to_bytes(4, "big") + i.to_bytes(4, "big") + x.encode("utf-8")
-                bits[int.from_bytes(hashlib.sha256(given).digest()[:8], "big") % own["n_bits"]] = 1
-        case "longitudinal_histogram":
-            b = own["n_buckets"]
-            buckets = subset(b, own["n_chosen"], words)
-            chosen = sum(math.comb(bucket, i + 1) for i, bucket in enumerate(buckets))
-            bits = [int(bucket == min(math.floor((1 + x) / 2 * b), b - 1)) for bucket in buckets]
-    told = flipped("second_count", flipped("first_count", bits))
+def draw_of_texts(law, x, words):
+    own = integers(law)
+    chosen, bits = below(own["n_cohorts"], words), [0] * own["n_bits"]
+    for i in range(own["n_hashes"]):
+        given = chosen.to_bytes(4, "big") + i.to_bytes(4, "big") + x.encode("utf-8")
+        bits[int.from_bytes(hashlib.sha256(given).digest()[:8], "big") % own["n_bits"]] = 1
+    told = [bit ^ (next(words) < own["flip_count"]) for bit in bits]
     return chosen * 2 ** len(bits) + int("".join(map(str, told)), 2)
 
 
 def draw(law, x, words):
-    if law["law"].startswith("longitudinal"):
-        return draw_of_two_steps(law, x, words)
     drawn_by = {
         "signs": draw_of_several,
         "closest": draw_closest,
@@ -399,6 +335,7 @@ def draw(law, x, words):
         "points": draw_of_places,
         "sign_and_bits": draw_of_places,
         "bins": draw_of_bins,
+        "bloom": draw_of_texts,
     }
     return drawn_by.get(law["law"], draw_of_thresholds)(law, x, words)
 

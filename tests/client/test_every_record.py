@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from client.second_client import given_to_the_law
 
 from skldp.client import (
     CategoryField,
@@ -16,6 +17,7 @@ from skldp.client import (
     NumbersField,
     PairField,
     Policy,
+    PrefixDomain,
     ReleaseKey,
     TextField,
     VectorField,
@@ -31,6 +33,25 @@ class Hostile:
 
     __str__ = __repr__ = __eq__ = __hash__ = __float__ = __int__ = __bool__ = __lt__ = __len__ = __iter__ = _fail
     __array__ = __index__ = __round__ = _fail
+
+
+class HostileText(str):
+    """A text whose every method raises, as of a lazy one whose source is gone."""
+
+    def _fail(self, *arguments):
+        raise RuntimeError("the value")
+
+    __str__ = __repr__ = __eq__ = __hash__ = __getitem__ = __len__ = __iter__ = __contains__ = __lt__ = _fail
+    encode = strip = casefold = isascii = _fail
+
+
+class ProxyOfText:
+    """A value that says it is a text and is none."""
+
+    __class__ = str
+
+    def __getattr__(self, name):
+        raise RuntimeError("the value")
 
 
 class HostileNumber(float):
@@ -88,6 +109,8 @@ VALUES = [
     Hostile(),
     Hostile,
     HostileNumber(4.0),
+    HostileText("x"),
+    ProxyOfText(),
     decimal.Decimal("sNaN"),
     decimal.Decimal("Infinity"),
     datetime.date.max,
@@ -127,10 +150,10 @@ def test_every_value_has_a_report_of_the_same_length(place):
 @pytest.mark.parametrize("place", range(len(VALUES)))
 def test_the_kind_of_a_field_cannot_tell_who_has_a_value(place, tmp_path):
     """Attack: ask for incomes as texts. If texts alone were answered, people without an income would report."""
-    policy = Policy("incomes", (TextField.rappor("income", 4.0, 2.0),), memo="permanent")
+    policy = Policy("incomes", (TextField.rappor("income", 4.0),), memo="permanent")
     ledger, secret = DeviceLedger(tmp_path / "ledger", lifetime_epsilon=9.0), ReleaseKey(bytes(range(128, 160)))
     record = {"income": VALUES[place]}
-    assert len(policy.release(record, ledger=ledger, secret=secret, wave="1")) == policy.n_bytes
+    assert len(policy.release(record, ledger=ledger, secret=secret)) == policy.n_bytes
 
 
 def test_a_device_reads_the_texts_of_a_csv_file():
@@ -143,6 +166,16 @@ def test_a_device_reads_the_texts_of_a_csv_file():
 
 
 @pytest.mark.parametrize(
+    "values", [(0, 1), (2, 1, None), (1, True), (0, False), ("True", 1), (True, False), ("a", "1")]
+)
+def test_a_boolean_is_the_declared_number_as_the_format_says(values):
+    field = CategoryField("x", values, RandomizedResponse(1.0, len(values)).integer_law)
+    for value in (True, False, 1, 0, 1.0, "1", "true", "FALSE", "True", "yes", None):
+        assert field.encode(value) == given_to_the_law(field.to_dict(), {"x": value})
+    assert CategoryField("x", (0, 1), RandomizedResponse(1.0, 2).integer_law).encode(True) == 1
+
+
+@pytest.mark.parametrize(
     ("wrong", "rule"),
     [
         ({"whole": True}, "Column 'whole' must hold finite numbers .*released. Got one value of type bool"),
@@ -151,9 +184,8 @@ def test_a_device_reads_the_texts_of_a_csv_file():
         ({"date": "13.05.2020"}, "Column 'date' must hold dates"),
         (
             {"yes": "Yes"},
-            r"Column 'yes' must hold only the declared 2 values \(True, False\), unless others are replaced "
-            r"\(handle_unknown, or --count-unknown on the command line\); nothing was released. Got one value of type "
-            "str",
+            r"Column 'yes' must hold only the declared 2 values of type bool \(True, False\); nothing was released. "
+            "Got one value of type str",
         ),
         ({"yes": None}, "Column 'yes' must not have missing values"),
         ({"vector": [1.0]}, "'vector' must be vectors of 3 numbers"),
@@ -260,3 +292,23 @@ def test_people_of_a_table_are_as_many_as_its_rows(tmp_path):
             policy.release_table({"x": [1, 2, 3]}, secret=secret, people=people)
     with pytest.raises(ValueError, match=r"equal lengths; got the lengths \[2, 3\]"):
         policy.release_table({"x": [1, 2, 3]}, secret=ReleaseKey.create(tmp_path / "secret"), people=[1, 2])
+
+
+def test_a_text_is_read_by_the_methods_of_str():
+    """A subclass reads as the text that it is, and not as what its own methods make of it."""
+    text, prefixes = TextField.rappor("t", 4.0), PrefixDomain("ab1", 4)
+    assert text.encode(HostileText("Cafe\u0301")) == "Caf\u00e9"
+    assert CategoryField("c", ("a", "b"), RandomizedResponse(1.0, 2).integer_law).encode(HostileText("b")) == 1
+    assert NumberColumn("n", 0.0, 4.0).encode(HostileText(" 4 ")) == 1.0
+    assert NumberColumn("d", 0.0, 4.0, whole=True, is_date=True).encode(HostileText("1970-01-05")) == 1.0
+    assert prefixes.prefix(HostileText("ab1"), 2) == "ab"
+    assert (text.encode(ProxyOfText()), prefixes.prefix(ProxyOfText(), 2)) == ("", None)
+
+
+def test_no_check_of_a_table_of_texts_calls_their_methods():
+    policy = Policy("t", (TextField.rappor("t", 4.0),), memo="permanent")
+    secret = ReleaseKey(bytes(range(128, 160)))
+    (report,) = policy.release_table({"t": [HostileText("x")]}, secret=secret, people=["ann"])
+    assert report == policy.release({"t": "x"}, secret=secret, person="ann")
+    with pytest.raises(ValueError, match="'t' must hold texts"):
+        policy.release_table({"t": [ProxyOfText()]}, secret=secret, people=["ann"])

@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 from laws import THRESHOLD, binomial_pvalue, chi_square_pvalue
 
-from skldp.client import CategoryField, DeviceLedger, NumberField, Policy, ReleaseKey
-from skldp.client._memo import KeptField, kept_report
+from skldp.client import CategoryField, DeviceLedger, NumberColumn, NumberField, NumbersField, Policy, ReleaseKey
+from skldp.client._memo import KeptField, _Answer, kept_report
 from skldp.exceptions import BudgetExhaustedError
-from skldp.mechanisms import Duchi, Piecewise, RandomizedResponse
+from skldp.mechanisms import Duchi, DuchiVector, Piecewise, RandomizedResponse
 from skldp.mechanisms.categorical._unary import UnaryEncoding
+from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 
 SECRET = ReleaseKey(bytes(range(100, 132))[::-1])
 OTHER = ReleaseKey(bytes(range(7, 231, 7)))
@@ -248,3 +249,58 @@ print(sorted({{"sklearn", "scipy", "joblib", "pandas"}} & set(sys.modules)))
     told = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True) for _ in range(2)]
     assert told[0].stdout == told[1].stdout
     assert told[0].stdout.endswith("\n[]\n")
+
+
+class TestSeveralNumbers:
+    """Numbers that are answered for together are one value."""
+
+    COLUMNS = tuple(NumberColumn(name, 0.0, 10.0, whole=name == "c") for name in "abc")
+    SOME = NumbersField(
+        "some",
+        COLUMNS,
+        BoundedFeatures(Duchi(1.0), (0.0,) * 3, (1.0,) * 3, n_sampled=2, stated=2.0).integer_law,
+        steps=16,
+    )
+    SIGNS = NumbersField("signs", COLUMNS, DuchiVector(1.0, 3).integer_law, steps=16)
+    RECORD = {"a": 3.3, "b": 9.1, "c": 4}
+
+    @pytest.mark.parametrize("field", [SOME, SIGNS], ids=lambda field: field.name)
+    def test_they_are_the_same_again_and_another_value_is_drawn_anew(self, field, tmp_path):
+        policy = Policy("numbers", (field,), memo="permanent")
+        assert Policy.from_json(policy.to_json()) == policy
+        ledger = DeviceLedger(tmp_path / "mine", lifetime_epsilon=100.0)
+        report = policy.release(self.RECORD, secret=SECRET, ledger=ledger)
+        assert policy.release(self.RECORD, secret=SECRET, ledger=ledger) == report
+        tremble = {**self.RECORD, "a": 3.3 + 1e-9, "b": 9.1 - 1e-9}
+        assert policy.release(tremble, secret=SECRET, ledger=ledger) == report
+        assert ledger.spent == pytest.approx(policy.epsilon)
+        policy.release({**self.RECORD, "c": 5}, secret=SECRET, ledger=ledger)
+        assert ledger.spent == pytest.approx(2 * policy.epsilon)
+        several = {policy.release({**self.RECORD, "c": c}, secret=SECRET)[25:] for c in range(11)}
+        assert len(several) > 3
+
+    def test_each_number_has_a_threshold_of_its_own_and_no_bias(self):
+        """A number at 21 per cent counts as the upper bound for 21 people in a hundred."""
+        columns = self.COLUMNS[:2]
+        field = NumbersField("both", columns, replace(self.SIGNS.law, n_values=2), steps=1)
+        policy = Policy("numbers", (field,), memo="permanent")
+        (kept,) = policy._kept
+        ends = np.array(
+            [_Answer(kept, SECRET, b"%d" % i)._stepped(field.encode({"a": 2.1, "b": 2.1})) for i in range(4000)]
+        )
+        assert set(ends.reshape(-1).tolist()) == {-1.0, 1.0}
+        for column in ends.T:
+            assert binomial_pvalue((column > 0).sum(), 4000, 0.21) > THRESHOLD
+        assert binomial_pvalue((ends[:, 0] == ends[:, 1]).sum(), 4000, 0.21**2 + 0.79**2) > THRESHOLD
+
+    def test_whole_numbers_keep_their_places_and_others_need_steps(self):
+        whole = NumbersField("c", self.COLUMNS[2:], replace(self.SIGNS.law, n_values=1))
+        assert Policy("whole", (whole,), memo="permanent").permanent().fields == (whole,)
+        bare = replace(self.SOME, steps=None)
+        with pytest.raises(ValueError, match="numbers other than integers must have"):
+            Policy("bare", (bare,), memo="permanent")
+        assert Policy("bare", (bare,)).permanent(steps=16).fields == (self.SOME,)
+        with pytest.raises(ValueError, match="`steps` must be None under the memo rule"):
+            Policy("fresh", (self.SOME,))
+        with pytest.raises(ValueError, match="steps must be a whole number"):
+            replace(self.SOME, steps=0)

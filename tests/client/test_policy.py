@@ -15,6 +15,7 @@ from skldp._documents import canonical_text, digest
 from skldp.client import CategoryField, DeviceLedger, NumberColumn, NumberField, NumbersField, Policy
 from skldp.client._report_bytes import pack
 from skldp.exceptions import BudgetExhaustedError
+from skldp.laws._categories import UnaryLaw
 from skldp.mechanisms import Duchi, DuchiVector, Hybrid, RandomizedResponse
 from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
 from skldp.mechanisms.numeric._duchi import ThreeOutputs
@@ -308,6 +309,29 @@ def test_bounds_have_squares_that_doubles_hold():
             NumberField("x", low, high, Duchi(1.0).integer_law)
 
 
+def test_a_policy_of_more_bits_than_a_device_has_room_for_is_refused():
+    """Each field alone is a law; a report of all of them would take a phone seconds."""
+    law = UnaryLaw(4096, 2**62, 2**61)
+    several = tuple(CategoryField(f"bits {i}", tuple(range(4096)), law) for i in range(33))
+    with pytest.raises(ValueError, match="at most 131072 bits of answers"):
+        Policy("bits", several)
+
+
+def test_a_policy_of_longitudinal_laws_is_refused_with_the_reason():
+    """Attack: waves of one policy in one collector, whose interval of 95% covers 71%."""
+    document = json.loads(Policy("weekly", (field(),)).to_json())
+    document["fields"][0] |= {
+        "law": {"law": "longitudinal_mean", "first_count": "5", "second_count": "6"},
+        "lifetime_epsilon": "2.0",
+    }
+    of_weeks = {"lifetime_epsilon": "2.0"}
+    for claim, rule in ((of_weeks, "laws of one step; got one of longitudinal laws"), ({}, "A law must be one of")):
+        own = document | claim
+        own |= {"sha256": digest(own)}
+        with pytest.raises(ValueError, match=rule):
+            Policy.from_json(canonical_text(own))
+
+
 def test_an_expired_policy_releases_nothing(tmp_path):
     ledger = DeviceLedger(tmp_path / "mine", lifetime_epsilon=100.0)
     late = Policy("late", (field(),), expires="2020-01-01T00:00:00Z")
@@ -408,6 +432,26 @@ print(sorted({{"sklearn", "scipy", "joblib", "pandas"}} & set(sys.modules)))
     assert done.stdout == "[]\n"
 
 
+@pytest.mark.parametrize("missing", ["scipy", "sklearn", "joblib"])
+@pytest.mark.parametrize(
+    "call", ["precision(1000)", "n_people_for('age', 2.0)", "from_estimator(None, purpose='ages')"], ids=str
+)
+def test_a_client_says_what_estimates_need(tmp_path, missing, call):
+    """It said "No module named 'scipy'", of a package that the person never asked for."""
+    Policy("an age", (field(),)).save(tmp_path / "policy.json")
+    code = f"""
+import sys
+sys.modules[{missing!r}] = None
+from skldp.client import Policy
+try:
+    Policy.load({str(tmp_path / "policy.json")!r}).{call}
+except ImportError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert f"need {missing}, which a client is installed without: run `pip install skldp`" in done.stdout
+
+
 def test_a_device_of_one_number_imports_what_that_needs(tmp_path):
     """By name, since no test is timed: each module that is not here is time that every start would take."""
     Policy("an age", (field(),)).save(tmp_path / "policy.json")
@@ -418,7 +462,7 @@ Policy.load({str(tmp_path / "policy.json")!r}).release({{"age": 37}})
 print(*sorted(name for name in sys.modules if name.split(".")[0] in ("skldp", "cryptography")))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    of_laws = ["_categories", "_integers", "_numbers", "_odds", "_release_key"]
+    of_laws = ["_categories", "_integers", "_numbers", "_odds", "_person_ids", "_release_key"]
     of_client = ["_fields", "_ledger", "_memo", "_policy", "_report_bytes"]
     assert done.stdout.split() == [
         *(

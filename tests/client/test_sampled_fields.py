@@ -18,7 +18,7 @@ import skldp.client
 from skldp._documents import canonical_text, digest
 from skldp.client import CategoryField, DeviceLedger, NumberField, Policy, ReleaseKey
 from skldp.client._report_bytes import pack, unpack
-from skldp.mechanisms import Duchi, RandomizedResponse, longitudinal_categories
+from skldp.mechanisms import Duchi, RandomizedResponse
 
 SECRET = ReleaseKey(bytes(range(100, 132))[::-1])
 
@@ -193,21 +193,6 @@ def test_a_table_has_the_reports_of_devices():
         assert PERMANENT.release(record, secret=SECRET, person=person) == released[place]
     fresh = [POLICY.read(report) for report in POLICY.release_table(rows)]
     assert all(len(report.answers) == 1 for report in fresh)
-
-
-def test_waves_ask_the_same_field_and_cost_its_lifetime(tmp_path):
-    fields = tuple(
-        CategoryField(name, tuple("abc"), longitudinal_categories(2.0, 1.0, 3, "krr")) for name in ("one", "two")
-    )
-    policy = Policy("waves", fields, memo="permanent", n_sampled=1)
-    assert policy.lifetime_epsilon == fields[0].lifetime_epsilon
-    ledger = DeviceLedger(tmp_path / "account.db", lifetime_epsilon=10.0)
-    asked = [
-        tuple(policy.read(policy.release({"one": "a"}, secret=SECRET, ledger=ledger, wave=str(wave))).answers)
-        for wave in range(20)
-    ]
-    assert len(set(asked)) == 1
-    assert ledger.spent == pytest.approx(policy.lifetime_epsilon)
 
 
 def test_numbers_are_sampled_as_categories_are():

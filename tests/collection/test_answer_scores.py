@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from skldp.collection._answer_scores import (
+    CellScores,
     Scores,
     StepScores,
     code_scores,
     grouped_sums,
-    number_parts,
+    number_response,
     numbers,
     squares,
 )
@@ -92,7 +93,7 @@ def test_few_answers_tell_no_squares(mechanism):
 def test_scores_of_points_suppose_nothing(mechanism):
     law = mechanism.integer_law
     points = np.array([-1.0, 0.5]) if law.n_answers == 2 else np.array([-1.0, 0.0, 0.5])
-    parts = number_parts(law, points)
+    parts = CellScores(*number_response(law, points))
     table = np.array([parts.scores(all_answers(law), part) for part in range(len(points))])
     for i, x in enumerate(points):
         np.testing.assert_allclose(table @ chances(mechanism, x), np.arange(len(points)) == i, rtol=0, atol=1e-9)
@@ -101,12 +102,12 @@ def test_scores_of_points_suppose_nothing(mechanism):
 @pytest.mark.parametrize("mechanism", FEW, ids=repr)
 def test_few_answers_tell_no_bins(mechanism):
     with pytest.raises(ValueError, match="Distributions need mechanism='square_wave'"):
-        number_parts(mechanism.integer_law, np.linspace(-1, 1, 4))
+        CellScores(*number_response(mechanism.integer_law, np.linspace(-1, 1, 4)))
 
 
 def test_knots_that_the_law_does_not_tell_apart_are_refused():
     with pytest.raises(ValueError, match="must tell the parts apart"):
-        number_parts(SquareWave(1.0, 6).integer_law, np.linspace(-1, 1, 700))
+        CellScores(*number_response(SquareWave(1.0, 6).integer_law, np.linspace(-1, 1, 700)))
 
 
 CODES = [
@@ -182,7 +183,7 @@ def test_sums_are_those_of_scores():
     weights = rng.normal(size=50)
     law = Hybrid(2.0, 6).integer_law
     cases = [(code_scores(one.integer_law), one.integer_law.n_answers) for one in CODES]
-    cases.append((number_parts(law, np.linspace(-1, 1, 5)), law.n_answers))
+    cases.append((CellScores(*number_response(law, np.linspace(-1, 1, 5))), law.n_answers))
     ramps = Ramps(law.lattice, np.array([-0.5, 0.2, 0.7]), np.full(3, 0.1), law.lattice_count / 2**64)
     cases += [(StepScores(ramps), law.n_answers)]
     for parts, n_answers in cases:

@@ -187,14 +187,61 @@ SCHEMA = {
 FITTED = TablePrivatizer(2.0, schema=SCHEMA).fit(pd.DataFrame({"age": [1.0], "city": ["x"], "s": ["S"]}))
 
 
+@pytest.mark.parametrize("shares", ["equal", "variance", {"age": 9, "city": 1, "s": 1, "pay": 2}])
+def test_columns_in_no_pair_are_questions_of_their_own(shares):
+    schema = SCHEMA | {"pay": {"type": "integers", "low": 0, "high": 9}}
+    how = {"shares": shares, "mechanism": "square_wave", "category_mechanism": {"s": "oue"}}
+    rows = pd.DataFrame({"age": [1.0], "city": ["x"], "s": ["S"], "pay": [1]})
+    fitted = TablePrivatizer(2.0, schema=schema, **how).fit(rows)
+    policy = Policy.from_estimator(fitted, purpose="x", joint=[("city", "age")], units={"pay": "euros"})
+    assert [field.names for field in policy.fields] == [("city", "age"), ("s",), ("pay",)]
+    assert set(policy.names) == set(schema)
+    assert (policy.n_sampled, policy.fields[1].law.name, policy.fields[2].law.name) == (1, "unary_encoding", "lattice")
+    # Each question has all of epsilon: a person answers one.
+    assert [field.epsilon for field in policy.fields] == pytest.approx([2.0] * 3, abs=1e-6)
+    assert policy.epsilon == max(field.epsilon for field in policy.fields) <= 2.0
+    assert (policy.fields[2].unit, policy.fields[2].whole) == ("euros", True)
+    # The estimator is as it was.
+    assert sum(fitted.epsilons_.values()) <= 2.0
+    collector, words = Collector(policy), np.random.default_rng(0)
+    for i in range(900):
+        record = {"age": 50.0, "city": "x", "s": "SML"[i % 3], "pay": 7}
+        collector.add(policy.vector(record, words.bytes(8 * 30)))
+    for found, truth in (
+        (collector.mean("pay"), 7),
+        (collector.quantiles("pay", [0.5]), 7),
+        (collector.frequencies("s"), 1 / 3),
+        (collector.mean("age"), 50),
+        (collector.mean("age", where={"city": "x"}), 50),
+    ):
+        assert (np.abs(found.values - truth) <= 5 * found.standard_errors).all()
+    planned = {one.what: one.n for one in policy.precision(900).estimates}
+    assert set(planned) >= {"table of city & age", "shares of s", "mean of pay", "histogram of pay", "median of pay"}
+    assert list(planned.values()) == pytest.approx([300.0] * len(planned))
+    with pytest.raises(ValueError, match="1 of 3"):
+        collector.mean("pay", by="s")
+
+
+def test_a_categorical_policy_keeps_its_other_columns():
+    fitted = CategoricalPrivatizer(1.5, categories=[["a", "b"], [0, 1, 2], list("xyzw")], mechanism="subset")
+    policy = Policy.from_estimator(fitted.fit([["a", 0, "x"]]), purpose="x", joint=[("x2", "x0")])
+    assert [field.names for field in policy.fields] == [("x2", "x0"), ("x1",)]
+    assert policy.fields[1].law == make_categorical_mechanism("subset", 1.5, 3).device_law
+    assert policy.n_sampled == 1
+    # Two columns in one pair leave one question, which everybody is asked.
+    both = CategoricalPrivatizer(1.5, categories=[["a", "b"], [0, 1, 2]]).fit([["a", 0]])
+    assert Policy.from_estimator(both, purpose="x", joint="all").n_sampled is None
+
+
 def test_pairs_of_a_table_have_the_whole_epsilon():
     policy = Policy.from_estimator(FITTED, purpose="x", joint=[("age", "city"), ("s", "age")], n_knots=5)
     assert [field.sizes for field in policy.fields] == [(5, 3), (3, 5)]
     assert policy.epsilon == pytest.approx(2.0, abs=1e-9)
     assert policy.fields[0].columns[1].values == ("x", "y", None)
     one = Policy.from_estimator(FITTED, purpose="x", joint=[("age", "city")])
-    assert one.n_sampled is None
-    (made,) = one.fields
+    assert one.n_sampled == 1
+    made, alone = one.fields
+    assert alone.name == "s"
     assert made.law == make_categorical_mechanism("best", 2.0, 6).law.integer_law
     for each in (policy, one):
         collector = Collector(each)
@@ -229,7 +276,7 @@ def test_pairs_of_a_table_have_the_whole_epsilon():
         ),
         (lambda: PairField("x", (AGE,), POLICY.fields[0].law), "a tuple of two columns"),
         (lambda: PairField("x", (AGE, AGE), POLICY.fields[0].law), "must have different names"),
-        (lambda: PairField("x", (AGE, SEX), POLICY.fields[0].law), "of one step and 4 codes"),
+        (lambda: PairField("x", (AGE, SEX), POLICY.fields[0].law), "must be of 4 codes"),
         (lambda: Policy("x", (pair(AGE, SEX), pair(AGE, SEX))), "Fields must have different names"),
         (
             lambda: Policy("x", (pair(AGE, SEX), pair(NumberColumn("age", 0.0, 9.0), CITY))),
@@ -263,7 +310,7 @@ def test_more_cells_than_a_report_can_carry_are_refused():
         (lambda c: c.table("age", "sex", consistent="likelihood"), "consistent must be None or 'project'"),
         (lambda c: c.mean("city"), "Use `frequencies` or `table`"),
         (lambda c: c.frequencies("age"), "Use `mean` or `table`"),
-        (lambda c: c.frequencies("sex", consistent="project"), "use `table`"),
+        (lambda c: c.frequencies("sex", consistent="likelihood"), "must be None or 'project' for a column of pairs"),
         (lambda c: c.mean("age", by="sex", where={"city": "Bonn"}), "Pairs tell of one column within another one"),
         (lambda c: c.frequencies("city", by="age"), "must be a category; got the number 'age'"),
         (lambda c: c.frequencies("city", where={"sex": []}), "must have a value"),

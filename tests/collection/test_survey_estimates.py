@@ -1,13 +1,16 @@
 """Intervals of a few reports: with chances that are counted exactly, and of filters that leave nobody."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import special
 from scipy.stats import binom
+from sklearn.isotonic import isotonic_regression
 
 from skldp.collection._answer_scores import Scores, code_scores
-from skldp.collection._survey_estimates import Sums, quantile_estimate, quotients, variance
+from skldp.collection._survey_estimates import Sums, _ascending, quantile_estimate, quotients, variance
 from skldp.mechanisms import RandomizedResponse
 from skldp.mechanisms.categorical._unary import UnaryEncoding
 from skldp.mechanisms.numeric._distribution import DistributionEstimate
@@ -66,7 +69,13 @@ def test_an_interval_of_rare_scores_of_both_signs_is_as_wide_as_it_says():
     of_a, of_aa, end = (plus - minus).astype(float), (plus + minus).astype(float), np.ones(len(plus))
     found = quotients(Sums(of_a, of_aa, of_a, n, n, -end, end, 1.0, 1.0), n, 0.95, "", [""] * len(plus))
     assert chances.sum() > 1 - 1e-12
-    assert 0.94 < chances[(found.low <= 0) & (found.high >= 0)].sum() < 0.96
+    # Students' interval holds 0 in 95% of surveys; few people at one end alone would have a larger error there.
+    assert chances[(found.low <= 0) & (found.high >= 0)].sum() > 0.94
+    (z, few) = 1.9623, 5 + 40 * 5
+    variance, reach = 10 / 1000, found.high[few]
+    assert (plus[few], minus[few]) == (5, 5)
+    assert reach**2 == pytest.approx(z**2 * (variance + reach * (1 - variance)) / 1000, rel=1e-3)
+    assert found.low[few] == -reach
 
 
 def test_two_equal_reports_tell_no_variance():
@@ -74,6 +83,9 @@ def test_two_equal_reports_tell_no_variance():
     square = Scores(np.array([1.5, 1.5]), 0.0, 9.0)
     found = variance(number, square, everyone, 0.95, "")
     assert found.high - found.low > 9
+    # Fifty equal ones may all lack a rare large score, of which t^2 would be seen.
+    many = variance(scores(np.ones(50), 3), Scores(np.ones(50), 0.0, 9.0), Scores(np.ones(50), 1.0, 1.0), 0.95, "")
+    assert (many.high - many.values)[0] > 1.7
 
 
 @pytest.mark.parametrize("weights", [np.full(40, -1), 2 * HALF - 1, np.where(np.arange(40) < 25, -1, 1)])
@@ -113,6 +125,33 @@ def test_of_a_variance_within_a_group_nothing_is_said_of_forged_reports():
     assert variance(number, square_of(number), weights, 0.95, "").moved_by(1e-6)[0] == math.inf
 
 
+@pytest.mark.few(4)
+@pytest.mark.parametrize("n", [50, 200, 1000])
+@pytest.mark.parametrize("ends", [(0.0, 1.0), (-3.0, 5.0)])
+def test_an_interval_of_scores_with_a_rare_one_holds_their_mean_at_any_share(n, ends):
+    """By the chances of all counts: .91 where seven people are expected, if errors are those at the estimate."""
+    hits, (low, high) = np.arange(n + 1), ends
+    a, aa = hits * high + (n - hits) * low, hits * high**2 + (n - hits) * low**2
+    blank = np.ones(n + 1)
+    found = quotients(Sums(a, aa, a, n, n, low * blank, high * blank, 1.0, 1.0), n, 0.95, "", [""] * (n + 1))
+    shares = (found.low - low) / (high - low), (found.high - low) / (high - low)
+    for share in np.linspace(0.001, 0.5, 200):
+        chances = binom.pmf(hits, n, share)
+        assert chances[(shares[0] <= share) & (share <= shares[1])].sum() > 0.935
+        # Of all, the end above is that of Wilson's interval.
+    t_ = -special.stdtrit(n - 1, 0.025)
+    wilson = (hits + t_**2 / 2 + t_ * np.sqrt(hits * (1 - hits / n) + t_**2 / 4)) / (n + t_**2)
+    rare = hits < n / 10
+    np.testing.assert_allclose(shares[1][rare], wilson[rare], rtol=0.15)
+
+
+def test_ascending_numbers_are_the_nearest():
+    rng = np.random.default_rng(0)
+    for n in (1, 2, 7, 300):
+        values = rng.normal(size=n) + 0.05 * np.arange(n)
+        np.testing.assert_allclose(_ascending(values), isotonic_regression(values), atol=1e-12)
+
+
 @pytest.mark.few(20)
 @pytest.mark.parametrize("level", [0.05, 0.2, 0.5, 0.77, 0.95])
 @pytest.mark.parametrize("error", [1e-9, 0.02, 0.1, 0.4])
@@ -126,8 +165,10 @@ def test_a_quantile_s_interval_holds_every_number_that_no_share_refutes(level, e
         "knots": (np.append(0.0, knots[:-1]), np.append(knots[1:], 6.0)),
         "places": (knots, knots),
     }[kind]
-    made = quantile_estimate(found, np.full(4, error), [level], ends, 0.95, "quantiles of x")
     reach, sums = 1.95999 * error, np.cumsum(shares)
+    blank = quotients(Sums(*np.zeros((3, 4)), 9.0, 9.0, *np.zeros((2, 4)), 1.0, 1.0), 9, 0.95, "", [""] * 4)
+    upto = replace(blank, low=sums[:4] - reach, high=sums[:4] + reach)
+    made = quantile_estimate(found, upto, [level], ends, "quantiles of x")
     numbers = knots if kind == "places" else np.linspace(0, 7 if kind == "buckets" else 6, 7001)
     inside = []
     for q in numbers:

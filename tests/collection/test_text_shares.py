@@ -8,13 +8,13 @@ from scipy.optimize import nnls
 from scipy.stats import binom
 
 from skldp import Collector
-from skldp.client import CategoryField, DeviceLedger, Policy, ReleaseKey, TextField
+from skldp.client import CategoryField, Policy, ReleaseKey, TextField
 from skldp.collection import _text_shares
 from skldp.collection._text_shares import text_shares
-from skldp.mechanisms import longitudinal_categories
+from skldp.mechanisms import RandomizedResponse
 
-FIELD = TextField.rappor("word", 8.0, 4.0)
-FEW = TextField.rappor("word", 3.0, 2.0, n_bits=6, n_hashes=2, n_cohorts=3)
+FIELD = TextField.rappor("word", 4.0)
+FEW = TextField.rappor("word", 2.0, n_bits=6, n_hashes=2, n_cohorts=3)
 # Frequent, middling and rare candidates, and a tail of 100 texts that are not listed.
 SHARES = np.array([0.4, 0.2, 0.1, 0.05, 0.02])
 TAIL = np.full(100, (1 - SHARES.sum()) / 100)
@@ -23,7 +23,9 @@ TAIL = np.full(100, (1 - SHARES.sum()) / 100)
 @cache
 def filters(law, texts):
     """The Bloom filter of each text in each cohort."""
-    return np.array([[law.see(text, cohort) for text in texts] for cohort in range(law.n_cohorts)], dtype=np.uint64)
+    return np.array(
+        [[law.filter_of(text, cohort) for text in texts] for cohort in range(law.n_cohorts)], dtype=np.uint64
+    )
 
 
 def simulated(field, texts, shares, n, rng):
@@ -32,7 +34,7 @@ def simulated(field, texts, shares, n, rng):
     k = np.arange(law.n_bits, dtype=np.uint64)
     cohorts = rng.integers(law.n_cohorts, size=n)
     seen = filters(law, tuple(texts))[cohorts, rng.choice(len(texts), n, p=shares)]
-    own, other = law.support
+    own, other = 1 - law.flip_count / 2**64, law.flip_count / 2**64
     told = rng.random((n, law.n_bits)) < np.where(seen[:, None] >> k & np.uint64(1), own, other)
     return cohorts.astype(np.uint64) << np.uint64(law.n_bits) | (told << k).sum(axis=1, dtype=np.uint64)
 
@@ -61,8 +63,8 @@ def test_shares_and_errors_are_those_of_least_squares_written_out():
     design[:, 5] = 1 - (5 / 6) ** 2
     for cohort in range(c):
         for j, text in enumerate(candidates):
-            design[cohort * k : (cohort + 1) * k, j] = list(map(int, f"{law.see(text, cohort):06b}"))
-    own, other = law.support
+            design[cohort * k : (cohort + 1) * k, j] = list(map(int, f"{law.filter_of(text, cohort):06b}"))
+    own, other = 1 - law.flip_count / 2**64, law.flip_count / 2**64
     rows = np.zeros((n, c * k))
     for row, answer in zip(rows, answers.tolist(), strict=True):
         cohort = answer >> k
@@ -118,13 +120,16 @@ def test_candidates_that_collide_in_a_cohort_are_told_apart_by_others():
     law = FEW.law
     texts = [f"{i}" for i in range(200)]
     one, other = next(
-        (a, b) for a in texts for b in texts if a < b and sum(law.see(a, j) == law.see(b, j) for j in range(3)) == 2
+        (a, b)
+        for a in texts
+        for b in texts
+        if a < b and sum(law.filter_of(a, j) == law.filter_of(b, j) for j in range(3)) == 2
     )
     answers = simulated(FEW, [one, other], [0.7, 0.3], 50_000, np.random.default_rng(1))
     found = text_shares(FEW, answers, [one, other], 0.95)
     assert (np.abs(found.values - [0.7, 0.3, 0.0]) < 4.5 * found.standard_errors).all()
-    single = TextField.rappor("word", 3.0, 2.0, n_bits=6, n_hashes=2, n_cohorts=1)
-    same = next(a for a in texts[1:] if single.law.see(a, 0) == single.law.see("0", 0))
+    single = TextField.rappor("word", 2.0, n_bits=6, n_hashes=2, n_cohorts=1)
+    same = next(a for a in texts[1:] if single.law.filter_of(a, 0) == single.law.filter_of("0", 0))
     with pytest.raises(ValueError, match="candidates must differ in their bits"):
         text_shares(
             single, simulated(single, texts[:9], np.full(9, 1 / 9), 100, np.random.default_rng(2)), ["0", same], 0.9
@@ -139,7 +144,7 @@ def test_forged_reports_move_shares_by_no_more_than_is_said(share):
     honest, n_forged = text_shares(FEW, answers, ["a", "b"], 0.95), int(share * 5_000)
     moves = []
     for cohort in range(3):
-        for bits in 0, 63, law.see("a", cohort), law.see("b", cohort):
+        for bits in 0, 63, law.filter_of("a", cohort), law.filter_of("b", cohort):
             forged = np.full(n_forged, (cohort << 6) + bits, dtype=np.uint64)
             moves.append(text_shares(FEW, np.append(answers[n_forged:], forged), ["a", "b"], 0.95).values)
     moved = np.abs(np.array(moves) - honest.values).max(axis=0)
@@ -160,8 +165,8 @@ def test_estimates_are_equal_for_any_batches_and_order(monkeypatch):
 
 @pytest.mark.parametrize(("n_bits", "n_cohorts"), [(8, 1), (70, 3), (33, 65)])
 def test_filters_of_any_width_are_read(n_bits, n_cohorts):
-    field = TextField.rappor("word", 200.0, 150.0, n_bits=n_bits, n_cohorts=n_cohorts)
-    policy = Policy("words", (field,), memo="permanent")
+    field = TextField.rappor("word", 150.0, n_bits=n_bits, n_cohorts=n_cohorts)
+    policy = Policy("words", (field,))
     words, collector = np.random.default_rng(5), Collector(policy)
     for i in range(400):
         collector.add(policy.vector({"word": "ab"[i % 4 == 0]}, words.bytes(8 * (4 + 2 * n_bits))))
@@ -170,13 +175,12 @@ def test_filters_of_any_width_are_read(n_bits, n_cohorts):
 
 
 @pytest.mark.slow
-def test_a_collector_estimates_texts_beside_other_fields(tmp_path):
-    city = CategoryField("city", ("Bonn", "Ulm"), longitudinal_categories(3.0, 2.0, 2, "krr"))
+def test_a_collector_estimates_texts_beside_other_fields():
+    city = CategoryField("city", ("Bonn", "Ulm"), RandomizedResponse(2.0, 2).integer_law)
     policy = Policy("words", (FEW, city), memo="permanent", n_sampled=1)
     collector, key = Collector(policy), ReleaseKey(bytes(range(128, 160)))
-    ledger = DeviceLedger(tmp_path / "ledger", lifetime_epsilon=1e4)
     for person in range(40):
-        collector.add(policy.release({"word": "a"}, ledger=ledger, secret=key, person=person, wave="1"))
+        collector.add(policy.release({"word": "a"}, secret=key, person=person))
     found = collector.frequencies("word", candidates=["a"])
     assert 0 < found.answered < 1
     assert found.n == round(40 * found.answered)

@@ -1,6 +1,7 @@
 """Transformers under a ledger: each release is charged to its person first, and where anybody is refused is none."""
 
 import pickle
+import sys
 from contextlib import closing
 
 import numpy as np
@@ -205,3 +206,56 @@ def test_a_part_needs_a_ledger_and_all_classes(ledger, options):
     options = options | ({"ledger": ledger} if options else {})
     with pytest.raises(ValueError, match="part needs a ledger and no prior"):
         LabelRR(0.5, classes=[0, 1], part="job", **options).fit([0, 1])
+
+
+class Table(pd.DataFrame):
+    """A frame whose constructor pandas must not call."""
+
+    def __init__(self, data):
+        super().__init__(data)
+
+
+class Kept(pd.DataFrame):
+    """A frame that stays of its class."""
+
+    @property
+    def _constructor(self):
+        return Kept
+
+
+class Unmade(pd.DataFrame):
+    """A frame that cannot be made again."""
+
+    @property
+    def _constructor(self):
+        def refuse(*args, **kwargs):
+            raise TypeError("no more frames")
+
+        return refuse
+
+
+@pytest.mark.parametrize(("made", "kind"), [(Table, pd.DataFrame), (Kept, Kept), (pd.DataFrame, pd.DataFrame)])
+@pytest.mark.parametrize("schema", [(0, 100), {"age": (0, 100)}], ids=["bounds", "by column"])
+def test_a_frame_is_made_again_as_pandas_would(made, kind, schema, ledger):
+    X = made(pd.DataFrame({"age": [40.0] * 6}, index=list("uvwxyz")))
+    released = TablePrivatizer(0.5, schema=schema, encoding="columns", ledger=ledger).fit_transform(X, ids=IDS)
+    assert type(released) is kind
+    assert list(released.index) == list("uvwxyz")
+
+
+@pytest.mark.parametrize("method", ["transform", "fit_transform"])
+@pytest.mark.parametrize("schema", [(0, 100), {"age": (0, 100)}], ids=["bounds", "by column"])
+def test_a_frame_that_cannot_be_made_is_refused_before_the_charge(schema, method, ledger):
+    plain = pd.DataFrame({"age": [40.0] * 6})
+    table = TablePrivatizer(0.5, schema=schema, encoding="columns", ledger=ledger).fit(plain)
+    with pytest.raises(TypeError, match="no more frames"):
+        getattr(table, method)(Unmade(plain), ids=IDS)
+    np.testing.assert_array_equal(ledger.remaining(IDS), 1.2)
+
+
+def test_a_container_that_is_not_installed_is_told_before_the_charge(ledger, monkeypatch):
+    charged = NumericPrivatizer(0.5, ledger=ledger).set_output(transform="polars").fit(NUMBERS)
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(ImportError, match="polars"):
+        charged.transform(NUMBERS, ids=IDS)
+    np.testing.assert_array_equal(ledger.remaining(IDS), 1.2)

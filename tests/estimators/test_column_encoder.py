@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from skldp import ColumnEncoder, NumericPrivatizer, PrivateLinearRegression, TablePrivatizer, privacy_guarantee
 from skldp.exceptions import OutOfDomainWarning
 
-pd = pytest.importorskip("pandas")
+pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
 
 SCHEMA = {"age": (0, 100), "city": ["Bonn", "Kiel", "Ulm"], "sick": [False, True]}
 PEOPLE = pd.DataFrame({"sick": [True, False], "age": [20, 60], "city": ["Ulm", "Bonn"], "name": ["A", "B"]})
@@ -57,8 +57,8 @@ def test_a_model_behind_it_keeps_its_epsilon():
 def test_rows_change_nothing():
     moved = PEOPLE.assign(age=[1_000, -5], city=["Rome", "Ulm"])
     assert pickle.dumps(ColumnEncoder(SCHEMA).fit(PEOPLE)) == pickle.dumps(ColumnEncoder(SCHEMA).fit(moved))
-    with pytest.warns(OutOfDomainWarning, match=r"3 of 6 values .* \(2 in 'age', 1 in 'city'\)"):
-        clipped = ColumnEncoder(SCHEMA).fit_transform(moved)
+    with pytest.warns(OutOfDomainWarning, match=r"2 of 6 values .* \(2 in 'age'\)"):
+        clipped = ColumnEncoder(SCHEMA).fit_transform(moved.assign(city="Ulm"))
     assert np.abs(clipped).max() == 1
     with pytest.raises(ValueError, match="schema of the column 'city' is invalid"):
         ColumnEncoder(SCHEMA | {"city": "dtype"}).fit(PEOPLE.astype({"city": "category"}))
@@ -70,3 +70,86 @@ def test_rows_change_nothing():
 def test_it_may_stand_before_a_release(private):
     fitted = make_pipeline(ColumnEncoder(SCHEMA), private, LinearRegression()).fit(PEOPLE, [1.0, 2.0])
     assert privacy_guarantee(fitted).epsilon <= 1
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+@pytest.mark.parametrize(
+    ("values", "cells", "rule"),
+    [
+        (list("123"), [1, 2, 3], "3 values of type str; .* Got 3 of 3 .* position 0, of type int"),
+        ([1, 2, 3], list("123"), "3 values of type int; .* Got 3 of 3 .* position 0, of type str"),
+        (list("123"), ["1", "2", "4"], "handle_unknown.* Got 1 of 3 .* position 2, of type str"),
+        (list("123"), ["1", "2", None], "not have missing values .* in 1 of 3 rows, the first at position 2"),
+        ([0, 1], [0, 1, 2], "Got 1 of 3 .* position 2, of type int"),
+        ([False, True], [0, 1, 1], "Got 3 of 3 .* position 0, of type int"),
+        ([1, 2], [True, True, False], "Got 1 of 3 .* position 2, of type bool"),
+    ],
+)
+def test_a_value_that_is_not_declared_is_an_error_as_in_tables(frame, values, cells, rule):
+    schema, table = {"x": {"type": "categories", "values": values}}, frame({"x": cells})
+    for estimator in (ColumnEncoder(schema), TablePrivatizer(1.0, schema=schema)):
+        with pytest.raises(ValueError, match=f"Column 'x' must .*{rule}"):
+            estimator.fit_transform(table)
+
+
+def test_an_undeclared_category_is_the_missing_one_on_request_and_no_other():
+    declared = {"type": "categories", "values": ["a", "b"], "missing": "category"}
+    encoder = ColumnEncoder({"x": declared}, handle_unknown="missing").fit(pd.DataFrame({"x": ["a"]}))
+    with pytest.warns(OutOfDomainWarning, match=r"1 of 4 values .* \(1 in 'x'\)"):
+        rows = encoder.transform(pd.DataFrame({"x": ["c", None, "b", "a"]}))
+    np.testing.assert_array_equal(rows.argmax(axis=1), [2, 2, 1, 0])
+    with pytest.raises(ValueError, match="of type int"):
+        encoder.transform(pd.DataFrame({"x": ["a", 1]}))
+    with pytest.raises(ValueError, match=r"handle_unknown='missing' needs .* for x"):
+        ColumnEncoder({"x": ["a", "b"]}, handle_unknown="missing").fit(pd.DataFrame({"x": ["a"]}))
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+def test_booleans_are_the_declared_one_and_zero(frame):
+    schema = {"x": {"type": "categories", "values": [0, 1, 2]}}
+    rows = ColumnEncoder(schema).fit_transform(frame({"x": [True, False, True]}))
+    np.testing.assert_array_equal(rows.argmax(axis=1), [1, 0, 1])
+    released = TablePrivatizer(60.0, schema=schema).fit_transform(frame({"x": [True, False, True]}))
+    np.testing.assert_array_equal(released.argmax(axis=1), [1, 0, 1])
+
+
+def test_two_features_of_one_name_are_refused():
+    missing = {"type": "interval", "low": 0, "high": 1, "missing": "category"}
+    for schema in ({"x": missing, "x_missing": (0, 1)}, {"a": ["b_c", "d", "e"], "a_b": ["c", "e", "f"]}):
+        with pytest.raises(ValueError, match="must have different names"):
+            ColumnEncoder(schema).fit(pd.DataFrame({name: [0.5] for name in schema}))
+    # The dropped feature has no name.
+    schema = {"a": ["b_c", "d", "e"], "a_b": ["c", "f", "g"]}
+    dropped = ColumnEncoder(schema, drop="first").fit(pd.DataFrame({"a": ["d"], "a_b": ["c"]}))
+    assert dropped.get_feature_names_out().tolist() == ["a_d", "a_e", "a_b_f", "a_b_g"]
+
+
+def test_only_declared_columns_are_asked_for():
+    encoder = ColumnEncoder(SCHEMA).fit(PEOPLE)
+    used = PEOPLE[list(SCHEMA)[::-1]]
+    for table in (used, pl.from_pandas(used), used.assign(more=[object(), None])):
+        np.testing.assert_allclose(encoder.transform(table), ENCODED)
+    for table in (PEOPLE.drop(columns="age"), pd.concat([PEOPLE, PEOPLE[["age"]]], axis=1)):
+        with pytest.raises(ValueError, match="X must have each declared column once; got none or several for 'age'"):
+            encoder.transform(table)
+    assert encoder.transform(used[:0]).shape == (0, 5)
+    # Places mean columns of the same table.
+    by_place = ColumnEncoder({1: (0, 100)}).fit(PEOPLE)
+    with pytest.raises(ValueError, match="feature names"):
+        by_place.transform(used)
+
+
+def test_the_first_category_is_left_out_on_request():
+    missing = {"type": "categories", "values": ["a", "b"], "missing": "category"}
+    number = {"type": "interval", "low": 0, "high": 1, "missing": "category"}
+    schema = SCHEMA | {"of": missing, "x": number, "one": ["only"]}
+    people = PEOPLE.assign(of=[None, "a"], x=[None, 1.0], one="only")
+    full, contrasts = (ColumnEncoder(schema, drop=drop).fit(people) for drop in (None, "first"))
+    first = ["city_Bonn", "of_a"]
+    names = full.get_feature_names_out().tolist()
+    assert contrasts.get_feature_names_out().tolist() == [name for name in names if name not in first]
+    kept = [j for j, name in enumerate(names) if name not in first]
+    np.testing.assert_array_equal(contrasts.transform(people), full.transform(people)[:, kept])
+    design = ColumnEncoder({"city": SCHEMA["city"]}, drop="first")
+    rows = design.fit_transform(pd.DataFrame({"city": SCHEMA["city"]}))
+    assert np.linalg.matrix_rank(np.column_stack([rows, np.ones(3)])) == 3

@@ -8,7 +8,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skldp.domains._domain import Anywhere
@@ -124,9 +124,18 @@ def test_a_union_with_a_bare_branch_is_infinite():
     assert math.isinf(privacy_guarantee(FeatureUnion([("a", Private()), ("b", StandardScaler())]).fit(X)).epsilon)
 
 
-def test_refuses_what_protects_nothing_or_is_not_fitted():
-    with pytest.raises(ValueError, match="at least one private step"):
-        privacy_guarantee(LinearRegression().fit(X, y))
+def test_what_has_no_private_step_is_infinite_for_that_reason():
+    search = GridSearchCV(
+        Pipeline([("release", Private()), ("model", LinearRegression())]), {"release": ["passthrough"]}
+    )
+    for bare in (LinearRegression().fit(X, y), search.fit(X, y).best_estimator_, StandardScaler().fit(X)):
+        guarantee = privacy_guarantee(bare)
+        assert math.isinf(guarantee.epsilon)
+        assert guarantee.basis == f"infinite: {type(bare).__name__} has no private step"
+        assert guarantee.headline().startswith("epsilon inf per record; features")
+
+
+def test_refuses_what_is_not_fitted():
     with pytest.raises(NotFittedError):
         privacy_guarantee(Private())
     with pytest.raises(TypeError, match="class"):

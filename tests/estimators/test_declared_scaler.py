@@ -95,7 +95,7 @@ def test_may_stand_before_a_private_step():
 
 def test_a_fit_that_failed_leaves_the_scale_of_the_one_before():
     scaler = BoundsScaler().fit([[0.0]])
-    with pytest.raises(ValueError, match="feature_range must be"):
+    with pytest.raises(ValueError, match="`feature_range` must satisfy low < high"):
         scaler.set_params(bounds=(-0.01, 0.01), feature_range=(2, 1)).fit([[0.0]])
     moved = scaler.transform([[0.0], [0.5]])
     assert moved[1, 0] - moved[0, 0] <= 0.5 * scaler.max_stretch_
@@ -110,7 +110,7 @@ def test_a_fit_that_failed_leaves_the_scale_of_the_one_before():
         # Lists of two that only one reading makes bounds of.
         ([(0, 100), (0, 200_000)], [0, 0], [100, 200_000]),
         ([(0, 100), (-5, 5)], [0, -5], [100, 5]),
-        ([(0, 0), (1, 2)], [0, 0], [1, 2]),
+        (np.array([(0, 0), (1, 2)]), [0, 0], [1, 2]),
         # Both readings say the same.
         ([(0, 1), (1, 2)], [0, 1], [1, 2]),
         (np.array([[0, 100], [-5, 5]]), [0, -5], [100, 5]),
@@ -132,10 +132,8 @@ def test_pairs_of_any_other_number_of_features_are_one_pair_for_each(bounds):
 @pytest.mark.parametrize("listed", [list, np.array])
 def test_a_list_that_can_be_read_in_two_ways_is_refused_with_both(listed):
     bounds = listed([(0, 100), (1_000, 200_000)])
-    with pytest.raises(ValueError, match="bounds must not be a list that can be read") as refused:
+    with pytest.raises(ValueError, match=r"`bounds` must not be a list that can be read(.|\n)*1000, 200000"):
         BoundsScaler(bounds=bounds).fit(np.zeros((1, 2)))
-    assert "one pair per feature (feature 0 from 0 to 100, feature 1 from 1000 to 200000)" in str(refused.value)
-    assert "(low, high) (feature 0 from 0 to 1000, feature 1 from 100 to 200000)" in str(refused.value)
     # Both ways out of it that the text names.
     by_feature = BoundsScaler(bounds=tuple(zip(*bounds, strict=True))).fit(np.zeros((1, 2)))
     np.testing.assert_array_equal(by_feature.bounds_, [[0, 1_000], [100, 200_000]])
@@ -143,9 +141,12 @@ def test_a_list_that_can_be_read_in_two_ways_is_refused_with_both(listed):
 
 
 def test_pairs_of_which_one_is_no_interval_are_refused():
-    with pytest.raises(ValueError, match=r"finite pairs.*\[\(0, 1\), \(-5, -6\)\]"):
+    with pytest.raises(ValueError, match="low < high; low -5 exceeds high -6 for feature 1"):
         BoundsScaler(bounds=[(0, 1), (-5, -6)]).fit(np.zeros((1, 2)))
-    with pytest.raises(ValueError, match="bounds must be"):
+    # As (low, high) it would be 0 to 90 and 1 to 18.
+    with pytest.raises(ValueError, match=r"low 90 exceeds high 18 for feature 1\. A list is one pair per column"):
+        BoundsScaler(bounds=[(0, 1), (90, 18)]).fit(np.zeros((1, 2)))
+    with pytest.raises(ValueError, match="low 5 exceeds high 2 for feature 1"):
         BoundsScaler(bounds=[(0, 1), (5, 2), (0, 1)]).fit(np.zeros((1, 3)))
 
 
@@ -155,7 +156,7 @@ def test_bounds_by_column_of_a_frame():
     bounds = {"income": (1_000, 200_000), "age": (0, 100)}
     np.testing.assert_array_equal(BoundsScaler(bounds).fit(frame).bounds_, [[0, 1_000], [100, 200_000]])
     np.testing.assert_array_equal(NumericPrivatizer(bounds=bounds).fit(frame).bounds_, [[0, 1_000], [100, 200_000]])
-    with pytest.raises(ValueError, match=r"bounds must name every column once; they miss \['age'\]"):
+    with pytest.raises(ValueError, match=r"`bounds` must name every column once; they miss \['age'\]"):
         NumericPrivatizer(bounds={"income": (0, 1)}).fit(frame)
-    with pytest.raises(ValueError, match="feature_range by column name need a DataFrame"):
+    with pytest.raises(ValueError, match="`feature_range` by column name need a DataFrame"):
         BoundsScaler(feature_range=bounds).fit(frame.to_numpy())

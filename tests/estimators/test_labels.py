@@ -56,7 +56,6 @@ def test_passes_what_scikit_learn_checks_of_a_transformer_of_y(estimator):
         np.array([True, False, True, True]),
         np.array(["no", "yes", "maybe"]),
         np.array(["no", "yes", "maybe"], dtype=object),
-        np.array(["no", 1, 2.5], dtype=object),
         np.array([3, 3, 3]),
     ],
     ids=lambda y: f"{y.dtype}-{len(set(y.tolist()))}",

@@ -458,33 +458,35 @@ class TestTables:
         frame = pd.DataFrame({"a": np.linspace(-1, 1, 60), "b": [10, 20, 30] * 20}, index=np.arange(100, 160))
         return frame, TablePrivatizer(200.0, schema=self.schema, transform_noise=False, **settings).fit(frame)
 
-    @pytest.mark.parametrize("container", ["default", "pandas"])
+    @pytest.mark.parametrize("container", ["default", "pandas", "polars"])
     @pytest.mark.parametrize("encoding", ["onehot", "columns"])
     def test_of_dask(self, encoding, container):
         dd = pytest.importorskip("dask.dataframe", reason="dask is an extra")
         import pandas as pd
 
         frame, table = self.table(encoding=encoding)
+        expected = pd.DataFrame(
+            table.transform(frame[25:]), index=frame.index[25:], columns=table.get_feature_names_out()
+        )
         table.set_output(transform=container)
         # Leaves an empty partition behind.
         lazy = dd.from_pandas(frame, npartitions=3).map_partitions(lambda part: part[part.index >= 125], meta=frame[:0])
         released = release_dask(table, lazy)
         computed = released.compute(scheduler="synchronous")
-        expected = pd.DataFrame(
-            table.transform(frame[25:]), index=frame.index[25:], columns=table.get_feature_names_out()
-        )
         pd.testing.assert_frame_equal(computed, expected)
         assert released.dtypes.equals(computed.dtypes)
         assert list(released.columns) == list(computed.columns)
 
+    @pytest.mark.parametrize("container", ["default", "pandas", "polars"])
     @pytest.mark.parametrize(("encoding", "width"), [("onehot", 4), ("columns", 2)])
-    def test_of_arrays(self, encoding, width, small_blocks):
+    def test_of_arrays(self, encoding, width, container, small_blocks):
         da = pytest.importorskip("dask.array", reason="dask is an extra")
         frame, _ = self.table()
         X = frame.to_numpy()
         schema = dict(zip(("x0", "x1"), self.schema.values(), strict=True))
         table = TablePrivatizer(200.0, schema=schema, encoding=encoding, transform_noise=False).fit(X)
         expected = table.transform(X)
+        table.set_output(transform=container)
         assert expected.shape == (60, width)
         out = np.empty((60, width), dtype=expected.dtype)
         np.testing.assert_array_equal(release_blocks(table, X, out), expected)

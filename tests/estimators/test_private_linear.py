@@ -11,6 +11,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.validation import has_fit_parameter
 
 from skldp import BoundsScaler, PrivateLinearRegression, privacy_guarantee
 from skldp.exceptions import (
@@ -140,9 +141,7 @@ def test_more_people_by_partial_fit():
     with pytest.raises(ChangedAfterFitError):
         model.partial_fit(X, Y)
     few = PrivateLinearRegression(1.0, protocol="once", seed=0)
-    with pytest.warns(TooFewPeopleWarning):
-        few.partial_fit(X[:100], Y[:100])
-    with pytest.raises(ValueError, match="enough people"):
+    with pytest.warns(TooFewPeopleWarning, match="wait for"):
         few.partial_fit(X[:100], Y[:100])
 
 
@@ -186,8 +185,12 @@ def test_predictions_keep_the_bounds_of_the_fit():
 
 
 def test_weights_are_refused_and_no_value_is_told():
-    with pytest.raises(TypeError, match=r"^fit\(\) got an unexpected keyword argument 'sample_weight'"):
-        PrivateLinearRegression().fit(X, Y, sample_weight=np.ones(N))
+    for fit in (PrivateLinearRegression().fit, PrivateLinearRegression(protocol="once").partial_fit):
+        with pytest.raises(TypeError, match=r"^sample_weight is refused: a person's weight is a value that epsilon"):
+            fit(X, Y, sample_weight=np.ones(N))
+    with pytest.raises(TypeError, match=r"^fit\(\) got an unexpected keyword argument 'weights'"):
+        PrivateLinearRegression().fit(X, Y, weights=np.ones(N))
+    assert not has_fit_parameter(PrivateLinearRegression(), "sample_weight")
     rows = np.full((10, 2), 0.123456)
     rows[3, 1] = np.nan
     with pytest.raises(ValueError, match="NaN") as caught:
@@ -210,8 +213,9 @@ def test_bounds_by_column_are_those_of_the_columns_in_any_order():
     for wrong, message in [
         ({"a": (-1, 1)}, r"miss \['b', 'c', 'd'\]"),
         (by_name | {"e": (0, 1)}, r"unknown \['e'\]"),
-        (by_name | {"c": (1, 0)}, "column 'c'"),
-        (by_name | {"c": ([0, 0], [1, 1])}, "column 'c'"),
+        ({"A": (0, 1)} | {name: by_name[name] for name in "bcd"}, r"unknown \['A'\]\. Did you mean 'a'\?"),
+        (by_name | {"c": (1, 0)}, "low 1 exceeds high 0 for 'c'"),
+        (by_name | {"c": ([0, 0], [1, 1])}, "for 'c'"),
     ]:
         with pytest.raises(ValueError, match=message):
             clone(model).set_params(bounds=wrong).fit(frame, Y[:5_000])

@@ -13,7 +13,7 @@ from skldp.mechanisms.vector import _projection as module
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning"),
-    pytest.mark.filterwarnings("ignore:RandomProjectionPrivatizer states delta"),
+    pytest.mark.filterwarnings("ignore:RandomProjectionPrivatizer states"),
 ]
 
 

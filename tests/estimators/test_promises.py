@@ -110,7 +110,7 @@ def test_a_nan_at_the_end_of_a_large_frame_is_refused_as_any_other(cls, n_jobs):
     X = pd.DataFrame(np.zeros((3000, 800), dtype=np.float32)).rename(columns=str)
     fitted = cls(n_jobs=n_jobs).fit(X)
     X.iloc[-1, -1] = np.nan
-    with pytest.raises(ValueError, match=r"^Input X contains NaN\.$"):
+    with pytest.raises(ValueError, match=r"^Input X contains NaN or infinity in column '799'\."):
         fitted.transform(X)
 
 

@@ -260,7 +260,7 @@ def test_an_error_does_not_list_categories_that_may_be_learnt():
     frame = pd.DataFrame({"city": pd.Categorical(["Ulm", "Bonn"])})
     with pytest.warns(LearntDomainWarning):
         table = TablePrivatizer(1.0, schema={"city": "dtype"}).fit(frame)
-    with pytest.raises(ValueError, match="must hold only the declared 2 values, unless") as refused:
+    with pytest.raises(ValueError, match="must hold only the declared 2 values of type str, unless") as refused:
         table.transform(pd.DataFrame({"city": ["Ulm", "Rome"]}))
     assert not any(word in str(refused.value) for word in ("Ulm", "Bonn", "Rome"))
 
@@ -301,12 +301,12 @@ def test_a_schema_from_a_file_means_what_it_says():
     table = TablePrivatizer(schema=json.dumps(written), transform_noise=False).fit(frame)
     np.testing.assert_array_equal(table.transform(frame)[:, :3], [[31, 0, 1], [50, 1, 0]])
     # In JSON a pair is a list, which would be two categories.
-    as_bounds = '{"type": "interval", "low": 0, "high": 100}, and two categories, for which write'
+    as_bounds = '{"type": "number", "low": 0, "high": 100}, and two categories, for which write'
     for schema, bounds in ((json.dumps({"age": [0, 100]}), as_bounds), ({"age": [0, 100]}, "(0, 100), or in JSON {")):
         with pytest.raises(ValueError, match=re.escape(f"may mean bounds, for which write {bounds}")):
             TablePrivatizer(schema=schema).fit(frame[["age"]])
     for schema, match in (
-        ("schema.json", "JSON if it is a string, not a path"),
+        ("schema.json", "must be JSON such as .*, not a path"),
         ('{"age": ["a"], "age": ["b"]}', "once"),
         ('["age"]', "JSON object"),
     ):
@@ -328,7 +328,7 @@ def test_a_frame_that_cannot_be_read_by_name_is_refused_in_words():
 def test_two_released_columns_of_one_name_are_refused_before_the_release():
     frame = pd.DataFrame({"a": ["b_c", "d"], "a_b": ["c", "e"]})
     schema = {name: frame[name].tolist() for name in frame}
-    with pytest.raises(ValueError, match="Released columns must have different names"):
+    with pytest.raises(ValueError, match="Encoded columns must have different names"):
         TablePrivatizer(schema=schema).fit(frame)
     assert TablePrivatizer(schema=schema, encoding="columns").fit_transform(frame).shape == (2, 2)
 
@@ -412,6 +412,33 @@ def test_one_pair_of_dates_is_that_of_all_columns():
     frame = pd.DataFrame({"from": ["2021-01-02"], "to": ["2022-03-04"]})
     back = TablePrivatizer(schema=("2020-01-01", "2024-12-31"), encoding="columns", transform_noise=False).fit(frame)
     assert back.transform(frame)["to"].dt.year.tolist() == [2022]
+
+
+@pytest.mark.parametrize("container", ["default", "pandas", "polars"])
+@pytest.mark.parametrize("given", ["pandas", "polars", "array"])
+@pytest.mark.parametrize("names", [("age", "city", "on"), ("age", "on"), ("age", "city"), ("age",)], ids=str)
+def test_columns_have_their_types_in_every_container(given, container, names):
+    schema = {"age": (0, 100), "city": ["Bonn", "Ulm"], "on": ("2021-01-01", "2022-01-01")}
+    cells = {"age": [40.0] * 9, "city": ["Bonn"] * 9, "on": [date(2021, 5, 6)] * 9}
+    frame = pd.DataFrame({name: cells[name] for name in names})
+    kinds = {"pandas": frame, "polars": pl.DataFrame({name: cells[name] for name in names}), "array": frame.to_numpy()}
+    own = schema if given != "array" else {f"x{j}": schema[name] for j, name in enumerate(names)}
+    own = {name: domain for name, domain in own.items() if name in names or given == "array"}
+    table = TablePrivatizer(200.0, schema=own, encoding="columns").set_output(transform=container)
+    released = table.fit_transform(kinds[given])
+    made = given if container == "default" else container
+    assert list(getattr(released, "columns", own)) == list(own)
+    for j, name in enumerate(names):
+        if made == "array":
+            assert isinstance(released[0, j], {"age": float, "city": str, "on": (date, np.datetime64)}[name])
+        elif made == "pandas":
+            kind = {"age": "float64", "city": "category", "on": "datetime64"}[name]
+            assert str(released.dtypes.iloc[j]).startswith(kind)
+        else:
+            assert released.dtypes[j] == {"age": pl.Float64, "city": pl.Enum(["Bonn", "Ulm"]), "on": pl.Date}[name]
+    if "city" in names:
+        cells = released.iloc if made == "pandas" else released
+        assert set(cells[:, names.index("city")]) == {"Bonn"}
 
 
 def test_set_output_pickle_and_what_was_promised():

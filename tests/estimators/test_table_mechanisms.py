@@ -160,7 +160,7 @@ def test_a_table_of_an_array_and_of_one_domain():
 
 def test_a_name_that_the_missing_ones_need_is_refused_before_the_release():
     frame = pd.DataFrame({"mass": [4000.0], "mass_missing": [1.0]})
-    with pytest.raises(ValueError, match="Released columns must have different names"):
+    with pytest.raises(ValueError, match="Encoded columns must have different names"):
         TablePrivatizer(schema={"mass": SCHEMA["mass"], "mass_missing": (0, 1)}).fit(frame)
 
 

@@ -164,14 +164,14 @@ def test_what_a_learnt_prior_chooses_costs_no_more_than_is_promised(epsilon, mec
 @pytest.mark.parametrize("mechanism", [StandardScaler(), make_pipeline(TargetPrivatizer(bounds=(0, 100)))])
 def test_what_is_no_private_mechanism_is_refused_before_it_sees_a_target(mechanism):
     with pytest.raises(
-        ValueError, match="target_mechanism must be a private mechanism, such as TargetPrivatizer"
+        ValueError, match=r"`target_mechanism` must be a private mechanism, such as TargetPrivatizer\("
     ) as refused:
         LabelPrivateRegressor(Ridge(), target_mechanism=mechanism).fit(X[:3], [51.25, 52.5, 53.75])
     assert "51" not in str(refused.value)
     classifier = LabelPrivateClassifier(LogisticRegression(), label_mechanism=object())
     assert get_tags(classifier).non_deterministic
     assert "object" in estimator_html_repr(classifier)
-    with pytest.raises(ValueError, match="label_mechanism must be a private mechanism, such as LabelRR"):
+    with pytest.raises(ValueError, match=r"`label_mechanism` must be .*, such as LabelRR\(\.\.\.\)"):
         LabelPrivateClassifier(LogisticRegression(), label_mechanism=mechanism).fit(X[:3], [0, 1, 1])
 
 

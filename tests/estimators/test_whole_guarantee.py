@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from imblearn.over_sampling import RandomOverSampler
 from imblearn.pipeline import make_pipeline as make_imbalanced_pipeline
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -39,6 +39,7 @@ from sklearn.preprocessing import (
     TargetEncoder,
 )
 from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils import estimator_html_repr
 
 from skldp import (
     BitRandTransformer,
@@ -50,6 +51,8 @@ from skldp import (
     NoiseAwareDiscriminant,
     NumericPrivatizer,
     PrivacyGuarantee,
+    PrivUnitTransformer,
+    RandomProjectionPrivatizer,
     privacy_guarantee,
 )
 from skldp.exceptions import PrivacyGuaranteeWarning, SeededNoiseWarning
@@ -212,7 +215,7 @@ COMPOSITIONS = {
         make_imbalanced_pipeline(LabelSampler(LabelRR(0.5, classes=[0, 1])), RandomOverSampler(), LogisticRegression()),
         Y,
         INF,
-        "Pipeline may give a record several times",
+        "may sample before a release: release first, sample later",
     ),
     "released labels, resampled": (
         label_private(inner=make_imbalanced_pipeline(RandomOverSampler(), LogisticRegression())),
@@ -246,6 +249,7 @@ FACTORS = st.floats(1e-6, 1e6) | st.integers(1, 2**60) | st.floats(2**-20, 2**20
     declared=FACTORS | st.fractions("1/1000", 1000),
     weights=st.lists(FACTORS, min_size=1, max_size=4),
 )
+@pytest.mark.filterwarnings("ignore:MultivariateLaplacePrivatizer states epsilon")
 def test_stretches_are_rounded_up_and_by_no_more_than_a_hair(epsilon, declared, weights):
     union = FeatureUnion(
         [(f"copy{i}", "passthrough") for i in range(len(weights))],
@@ -493,3 +497,61 @@ def test_a_stack_trains_on_released_labels():
     model = LabelPrivateClassifier(stack, label_mechanism=LabelRR(9.0, classes=[0, 1])).fit(X, Y)
     assert privacy_guarantee(model).epsilon == pytest.approx(9.0)
     assert set(model.predict(X)) <= {0, 1}
+
+
+ALONE = "this step alone; for a pipeline use privacy_guarantee(pipeline)"
+
+
+def test_the_attribute_of_a_step_says_what_it_covers():
+    pipeline = make_pipeline(StandardScaler(), NumericPrivatizer(4.0)).fit(X)
+    step, whole = pipeline[-1].privacy_guarantee_, privacy_guarantee(pipeline)
+    assert (step.epsilon, whole.epsilon) == (pytest.approx(4.0), INF)
+    assert step.headline() == f"epsilon 4 per record (stated 4, per feature 2); {ALONE}"
+    for shown in (str(step), repr(step), step._repr_html_(), estimator_html_repr(pipeline)):
+        assert ALONE in shown
+    # A whole, and what is made of guarantees, is not a step; equality is of figures.
+    for made in (whole, privacy_guarantee(pipeline[-1]), step + step, pipeline[-1].mechanism_.guarantee()):
+        assert ALONE not in repr(made)
+    assert privacy_guarantee(pipeline[-1]) == step
+    trained = label_private().fit(X, Y)
+    assert ALONE in trained.privacy_guarantee_.headline()
+    assert ALONE not in str(privacy_guarantee(trained))
+
+
+def test_a_distance_without_a_diameter_says_that_no_record_is_protected():
+    without, within = (MultivariateLaplacePrivatizer(4.0, radius=radius).fit(X) for radius in (None, 2.0))
+    assert without.privacy_guarantee_.headline() == (
+        f"epsilon 4 per unit of distance (stated 4, infinite per record, as no diameter is declared); {ALONE}"
+    )
+    assert "infinite" not in within.privacy_guarantee_.headline()
+    assert "over the declared diameter 16" in within.privacy_guarantee_.headline()
+
+
+@pytest.mark.parametrize(
+    ("release", "plain"),
+    [
+        (MultivariateLaplacePrivatizer(5.0, radius=2.0), None),
+        (MultivariateLaplacePrivatizer(5.0, radius=2.01), 20.1),
+        (RandomProjectionPrivatizer(1.0, radius=100.0, sensitivity="spectral", n_components=2), 200),
+        (RandomProjectionPrivatizer(1.0, radius=10.0, sensitivity="spectral", n_components=2), None),
+        # Implied by the declared rows: at most twice the distance from their middle.
+        (
+            RandomProjectionPrivatizer(
+                1.0, vocabulary=[[0.0] * 4, [100.0, 0.0, 0.0, 0.0]], sensitivity="vocabulary", n_components=2
+            ),
+            100,
+        ),
+        # Words are chosen after the noise; inputs are any vectors.
+        (MultivariateLaplacePrivatizer(1.0, vocabulary=[[0.0] * 4, [100.0, 0.0, 0.0, 0.0]]), None),
+        (MultivariateLaplacePrivatizer(40.0), None),
+        (PrivUnitTransformer(40.0), None),
+    ],
+    ids=str,
+)
+def test_a_distance_that_hides_nothing_in_a_record_is_warned_of(release, plain):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        clone(release).fit(X)
+    texts = [str(one.message) for one in caught if issubclass(one.category, PrivacyGuaranteeWarning)]
+    assert len(texts) == (plain is not None)
+    assert all(f"per unit of distance, which is {plain}" in text and "per record" in text for text in texts)

@@ -15,6 +15,7 @@ import pytest
 from skldp.exceptions import BudgetExhaustedError
 from skldp.learning import ClassificationProtocol, MomentsProtocol, Person, RegressionProtocol, Report, Task
 from skldp.learning._discriminant import DiscriminantProtocol
+from skldp.learning._inference import InferenceProtocol
 from skldp.mechanisms import noise_from
 
 MATRIX = ((0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
@@ -56,15 +57,17 @@ def hostile_tasks(seed, n):
     while n:
         d, form = (
             int(rng.integers(1, 4)),
-            str(rng.choice(["linear", "products", "gradient", "class_gradient"])),
+            str(rng.choice(["linear", "products", "gradient", "class_gradient", "loss"])),
         )
-        n_classes = int(rng.integers(2, 5)) if form == "class_gradient" else 0
+        about_classes = form == "class_gradient" or (form == "loss" and rng.random() < 0.5)
+        n_classes = int(rng.integers(2, 5)) if about_classes else 0
         low = [number(rng) for _ in range(d + 1)]
         high = [one + abs(number(rng)) if rng.random() < 0.7 else math.nextafter(one, math.inf) for one in low]
         if n_classes:
             low[-1], high[-1] = 0.0, n_classes - 1.0
         answer = str(rng.choice(["vector", "number", "levels"]))
         rows = n_classes + (1 if answer == "number" and form != "gradient" else int(rng.integers(1, 4)))
+        rows = max(1, n_classes) if form == "loss" else rows
         matrix = [[number(rng) for _ in range(d + 2)] for _ in range(rows)]
         radius = float(rng.choice([1.0, 1.1e-30, LIMIT, 10.0 ** rng.integers(-29, 29)]))
         epsilon = float(rng.choice([1e-6, 1e-3, 0.5, 1.29, 1.3, 8.0, 150.0, 700.0, 1e5]))
@@ -306,16 +309,123 @@ def test_whatever_people_say_there_is_a_next_task_and_a_model(how, epsilon, n):
 
 
 def test_more_people_than_were_to_be_asked_are_refused_and_change_nothing():
-    """The attack: the same report twice."""
     for learnt in protocols(2.0, 5_000):
         asked, state = learnt.first(), learnt.to_json()
-        report = asked.release(np.zeros((learnt.n_wanted, 2)), np.zeros(learnt.n_wanted), noise_from())
-        with pytest.raises(ValueError, match=f"Got {2 * learnt.n_wanted:,} instead"):
-            learnt.next([report, report])
-        assert learnt.to_json() == state
-        learnt.next(report)
+        reports = [
+            asked.release(np.zeros((learnt.n_wanted, 2)), np.zeros(learnt.n_wanted), noise_from()) for _ in range(2)
+        ]
+        for collect in (learnt.next, learnt.add):
+            with pytest.raises(ValueError, match=f"Got {2 * learnt.n_wanted:,} instead"):
+                collect(reports)
+            assert learnt.to_json() == state
+        learnt.next(reports[0])
         with pytest.raises(ValueError, match="another task"):
+            learnt.next(reports[0])
+
+
+def test_a_repeated_report_counts_once_in_every_form():
+    """The attack: one person's report, sent as often as people were asked, was a cohort."""
+    for number, learnt in enumerate(protocols(2.0, 5_000)):
+        person = Person([0.1, 0.2], 0.0, epsilon=2.5)
+        text = person.answer(learnt.first().to_json())
+        other = Report(learnt.task.hash, 1, (0,) * learnt.task.n_outputs)
+        report, states = Report.from_json(text), []
+        both = Report.total([report, other])
+        for reports in (
+            [report, other],
+            [report] * 100 + [other],
+            [Report.from_json(text), other, report],
+            [both],
+            [both, report, other],
+            [both, both],
+        ):
+            at_once = list(protocols(2.0, 5_000))[number]
+            at_once.next(reports)
+            one_by_one = list(protocols(2.0, 5_000))[number]
+            for one in reports:
+                one_by_one.add(one)
+                one_by_one = type(one_by_one).from_json(one_by_one.to_json())
+            assert one_by_one.n_wanted == learnt.n_wanted - 2
+            one_by_one.next(None)
+            states += [at_once.to_json(), one_by_one.to_json()]
+        assert len(set(states)) == 1
+        # A sum with a release that was counted cannot be taken apart.
+        alone, overlapping = (list(protocols(2.0, 5_000))[number] for _ in range(2))
+        alone.next(report)
+        overlapping.next([report, both])
+        assert alone.to_json() == overlapping.to_json()
+
+
+def test_a_report_counts_in_one_cohort_where_several_get_the_same_task():
+    """The attack: a report sent again to the next cohort, whose task is the same."""
+    settings = {"epsilon": 8.0, "low": [-1.0] * 3, "high": [1.0] * 3}
+    X = np.random.default_rng(0).uniform(-1, 1, (20_000, 2))
+    learnt, asked, n_same = InferenceProtocol(2, 20_000, **settings, kind="rounds"), 0, 0
+    task, report = learnt.first(), None
+    while task is not None:
+        people = slice(asked, asked + learnt.n_wanted)
+        asked = people.stop
+        if report is not None and report.task == task.hash:
+            n_same += 1
+            learnt.add([report, report])
+            assert learnt.n_wanted == people.stop - people.start
+        report = task.release(X[people], X[people, 0], noise_from())
+        task = learnt.next(report)
+    assert n_same >= 30
+
+
+def test_a_report_counts_once_in_the_task_that_stays_open():
+    for learnt in protocols(8.0, 3_000):
+        while (task := learnt.task) is not None:
+            report = task.release(np.zeros((learnt.n_wanted, 2)), np.zeros(learnt.n_wanted), noise_from())
             learnt.next(report)
+        if learnt.frozen_task is None:
+            continue
+        state = learnt.to_json()
+        learnt.add([report, report])
+        learnt.add([])
+        assert learnt.to_json() == state
+        more = learnt.frozen_task.release(np.zeros((5, 2)), np.zeros(5), noise_from())
+        learnt.add(more)
+        changed = learnt.to_json()
+        assert changed != state
+        learnt.add([more, report])
+        assert learnt.to_json() == changed
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        [],
+        None,
+        "0" * 32,
+        ["0" * 31],
+        ["0" * 33],
+        ["G" * 32],
+        [0],
+        [None],
+        ["0" * 32] * 2,
+        ["0" * 32, "1" * 32, "2" * 32],
+    ],
+    ids=str,
+)
+def test_a_report_without_ids_of_its_own_is_refused(ids):
+    """The attack: a document without an id would count as a new report each time that it is read."""
+    document = json.loads(Report("0" * 64, 2, (1,)).to_json())
+    with pytest.raises(ValueError, match="id"):
+        Report.from_json(json.dumps(document | {"ids": ids}))
+    with pytest.raises(ValueError, match="at most one for each"):
+        Report("0" * 64, 2, (1,), tuple(digit * 32 for digit in "012"))
+
+
+def test_a_sum_takes_no_release_twice():
+    report, other = (Report("0" * 64, 1, (1,)) for _ in range(2))
+    assert report != other
+    with pytest.raises(ValueError, match="counts once"):
+        report + report
+    with pytest.raises(ValueError, match="counts once"):
+        report + other + report
+    assert Report.total([other, report]) == report + other
 
 
 def test_a_step_that_fails_changes_nothing(monkeypatch):

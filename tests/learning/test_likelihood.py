@@ -61,6 +61,9 @@ def test_gradients_at_0_and_their_curvature_are_those_of_the_formula(n_classes):
             step = 1e-5 * np.outer(turned[:, k], np.eye(3)[term])
             slope = (likelihood.at_zero(beta + step) - likelihood.at_zero(beta - step)) / 2e-5
             np.testing.assert_allclose(curvature[k][:, term], turned[:, k] @ slope, atol=1e-9)
+    # Other models were asked about in between.
+    np.testing.assert_array_equal(likelihood.curvature(beta, turned), curvature)
+    np.testing.assert_allclose(likelihood.traces(beta, turned), np.trace(curvature, axis1=1, axis2=2), rtol=1e-12)
 
 
 def test_residuals_are_those_of_the_classes():

@@ -194,7 +194,7 @@ def test_more_people_in_any_order_are_the_same_to_the_bit():
     assert (one.estimates.covariance_error < error).all()
     with pytest.raises(ValueError, match="another task"):
         first.add(protocol(20_000).first().release(X, np.zeros(26_000), seeded()))
-    with pytest.raises(ValueError, match="takes more answers"):
+    with pytest.raises(ValueError, match="another task"):
         protocol().add(reports)
 
 

@@ -338,7 +338,7 @@ def test_settings_are_checked(wrong, match):
     for n_features, n_people in ((0, 10), (3, 0), (True, 10), (3, 1.5)):
         with pytest.raises(ValueError, match=r"whole number"):
             RegressionProtocol(n_features, n_people, epsilon=1.0, low=[-1] * 4, high=[1] * 4)
-    with pytest.raises(ValueError, match="4 rows"):
+    with pytest.raises(ValueError, match="left for everybody"):
         simulate(protocol(4), *people(5), seeded())
 
 

@@ -302,10 +302,20 @@ class TestBeforeAValueIsLookedAt:
             RandomizedResponse(9.0, 300).release(np.full((3, 1), 299), noise, np.empty((3, 1), np.int8))
 
 
-def test_hidden_numbers_of_a_masked_array_are_refused_like_others():
-    rows = np.ma.masked_array([[0.5], [np.nan]], mask=[[False], [True]])
-    with pytest.raises(ValueError, match="NaN"):
-        Duchi(1.0).release(rows, RowNoise(KEY, np.zeros((2, 2), np.uint64)))
+@pytest.mark.parametrize("given", [lambda rows: rows, list, tuple], ids=["an array", "a list", "a tuple"])
+@pytest.mark.parametrize(
+    ("mechanism", "hidden"),
+    [(Duchi(1.0), np.nan), (Duchi(1.0), -9999.0), (RandomizedResponse(1.0, 3), 1), (DuchiVector(1.0, 2), 0.5)],
+    ids=lambda one: f"{one!r:.12}",
+)
+def test_masked_cells_are_refused_whatever_they_hide(mechanism, hidden, given):
+    d = mechanism.domain.n_features
+    cells = np.full((2, d), hidden)
+    noise = RowNoise(KEY, np.zeros((2, 2), np.uint64))
+    with pytest.raises(ValueError, match="must not have masked cells"):
+        mechanism.release(given(np.ma.array(cells, mask=[[False] * d, [True] * d])), noise)
+    with pytest.raises(ValueError, match="must not have masked cells"):
+        mechanism.encode(given(np.ma.array(cells, mask=[[False] * d, [True] * d])))
 
 
 @pytest.mark.parametrize("copied", [lambda one: pickle.loads(pickle.dumps(one)), copy.deepcopy])

@@ -85,17 +85,18 @@ def test_the_score_of_a_ramp_is_the_share_below_it_for_any_number(make, epsilon,
                 assert near[0] - 3 / law.reach / taken <= chances @ scores <= near[1] + 3 / law.reach / taken
             if x >= top or x < top - taken - 2 / law.reach:
                 assert chances @ scores == pytest.approx(float(x < top), abs=1e-9)
-            # No other weights of the cells before and after have a smaller variance.
-            if x >= top:
-                kinds = ramps.kinds(np.append(cells, law.n_cells), i)
-                centred = np.stack([kinds == 0, kinds == 2]) - np.array(
-                    [[chances @ (kinds == 0)], [chances @ (kinds == 2)]]
-                )
-                gains = ramps.levels[0, i] - ramps.levels[1, i], ramps.levels[1, i] - ramps.levels[2, i]
-                weights = np.linspace(0, 1, 1001)[:, None]
-                tried = (weights * centred[0] - (1 - weights) * centred[1]) * sum(gains)
-                least = ((tried**2) @ chances).min()
-                assert ramps.variances(np.zeros(5))[i] == pytest.approx(least, rel=1e-4)
+
+
+@pytest.mark.parametrize("make", [SquareWave, Piecewise])
+@pytest.mark.parametrize("epsilon", [0.5, 2.0, 6.0, 20.0])
+def test_the_counts_of_all_ramps_are_those_of_each(make, epsilon):
+    law = make(epsilon, lattice_bits=9).integer_law
+    tops, widths = np.array([-1.0, -0.5, 0.1, 0.9, 1.0]), np.array([0.1, 0.3, 0.05, 0.2, 2.0])
+    ramps, rng = Ramps(law, tops, widths, 0.7), np.random.default_rng(0)
+    # Some answers are not of the lattice.
+    for cells in (rng.integers(0, law.n_cells + 3, 500), np.arange(law.n_cells), np.full(4, law.n_cells)):
+        each = [np.bincount(ramps.kinds(cells, i), minlength=3) for i in range(5)]
+        np.testing.assert_array_equal(ramps.counts(cells), np.transpose(each))
 
 
 def test_the_likeliest_shares_are_those_of_a_search():
@@ -126,7 +127,9 @@ def test_knots_and_ramps_follow_from_the_number_of_answers_and_epsilon(epsilon, 
     assert ramp_width(law, 8 * n) == pytest.approx(ramp_width(law, n) / 2, rel=1e-9)
     # A share is then known about as well as that error, also where epsilon is so large that chance is all noise.
     ramps = Ramps(law, np.array([0.0]), np.array([2 * ramp_width(law, n)]), 1.0)
-    assert ramps.variances(np.array([0.5]))[0] / n < (1.5 * error) ** 2 * distance / ramp_width(law, n)
+    hits = ramps._chances[:, 0] + ramps._gain[0] / 2
+    variance = ramps.levels[:, 0] ** 2 @ [hits[0], 1 - hits.sum(), hits[1]] - 1 / 4
+    assert variance / n < (1.5 * error) ** 2 * distance / ramp_width(law, n)
 
 
 def test_quantiles_are_the_inverse_of_the_cumulative_shares():

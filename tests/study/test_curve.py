@@ -12,8 +12,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from toy_estimators import ToyLabels, ToySigns
 
-from skldp import TablePrivatizer
-from skldp.exceptions import PrivacyGuaranteeWarning, SeededNoiseWarning
+from skldp import PrivateLinearRegression, PrivateLogisticRegression, TablePrivatizer
+from skldp.exceptions import PrivacyGuaranteeWarning, SeededNoiseWarning, TooFewPeopleWarning
 from skldp.study import ReleasedRowsRegressor, privacy_utility_curve, recommend
 from skldp.study._curve import without_privacy
 
@@ -164,11 +164,6 @@ def test_refuses(wrong, message):
         curve_of(**wrong)
 
 
-def test_refuses_an_estimator_without_privacy():
-    with pytest.raises(ValueError, match="private step"):
-        privacy_utility_curve(LogisticRegression(), X, y, param_name="C", epsilons=[1.0])
-
-
 def test_a_failing_fit_is_an_error_and_not_a_nan():
     with pytest.raises(ValueError, match="NaN"):
         privacy_utility_curve(FEATURES, np.where(X > 2, np.nan, X), y, param_name="toysigns__epsilon", epsilons=[1])
@@ -246,7 +241,49 @@ def test_refuses_a_study_that_cannot_be_run(change, message):
         )
 
 
-def test_refuses_an_epsilon_that_protects_nothing():
+def test_an_epsilon_that_protects_nothing_is_infinite():
     X, y = make_regression(40, 3, random_state=0)
-    with pytest.raises(ValueError, match="at least one private step"):
-        privacy_utility_curve(HuberRegressor(), X, y, param_name="epsilon", epsilons=[2.0], cv=2, clean_estimator=None)
+    with pytest.warns(PrivacyGuaranteeWarning, match="inf where 2 is stated"):
+        (point,) = privacy_utility_curve(
+            HuberRegressor(), X, y, param_name="epsilon", epsilons=[2.0], cv=2, clean_estimator=None
+        )
+    assert (point.exact_epsilon, point.stated_epsilon) == (np.inf, 2.0)
+
+
+def test_a_search_that_chooses_no_privacy_is_a_point_of_a_curve():
+    release = Pipeline([("release", ToySigns()), ("model", LogisticRegression())])
+    search = GridSearchCV(release, {"release": ["passthrough"]}, cv=2)
+    with pytest.warns(PrivacyGuaranteeWarning, match="inf where"):
+        curve = curve_of(search, param_name="estimator__release__epsilon", cv=2)
+    assert [point.exact_epsilon for point in curve] == [np.inf, np.inf]
+
+
+def test_baselines_are_fitted_before_private_models():
+    fitted = []
+
+    class Noted(PrivateLinearRegression):
+        def fit(self, X, y):
+            fitted.append("private")
+            return super().fit(X, y)
+
+    class Clean(LinearRegression):
+        def fit(self, X, y):
+            fitted.append("clean")
+            raise RuntimeError("the baseline fails")
+
+    with pytest.raises(RuntimeError, match="the baseline fails"):
+        privacy_utility_curve(Noted(), X, X[:, 0], epsilons=[1.0], cv=2, clean_estimator=Clean())
+    assert fitted == ["clean"]
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_a_curve_over_a_frame_with_bounds_by_name(task, monkeypatch):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(np.clip(X, -1, 1), columns=["a", "b", "c"])
+    bounds = {"c": (-1, 1), "a": (-1, 1), "b": (-1, 1)}
+    model = PrivateLinearRegression(bounds=bounds, target_bounds=(0, 1))
+    if task == "classification":
+        model = PrivateLogisticRegression(bounds=bounds, classes=[0, 1])
+    with pytest.warns(TooFewPeopleWarning):
+        curve = privacy_utility_curve(model, frame, y, epsilons=[1.0], cv=2)
+    assert np.isfinite([curve.clean_mean, curve.majority_mean, curve[0].score_mean]).all()

@@ -238,7 +238,7 @@ def test_exact_epsilons_are_scored_beside_any_score():
             search = GridSearchCV(pipeline, {"gaussiannb__var_smoothing": [1e-9]}, cv=2, scoring=scoring, refit=False)
             column = search.fit(X, y).cv_results_["mean_test_exact_epsilon"]
             assert column == pytest.approx([expected], rel=1e-6)
-    with pytest.raises(ValueError, match=r"such as .*roc_auc.*got 'roc_acu'"):
+    with pytest.raises(ValueError, match=r"got 'roc_acu'\. Did you mean 'roc_auc'"):
         with_exact_epsilon("roc_acu")
     with pytest.raises(ValueError, match=r"the name of one scorer.*got \['accuracy', 'f1_macro'\]"):
         with_exact_epsilon(["accuracy", "f1_macro"])

@@ -136,7 +136,7 @@ def test_public_rows_are_mentioned_where_they_would_help():
     assert "public" not in narrow
 
 
-def test_a_model_takes_missing_values_dates_and_undeclared_categories():
+def test_a_model_takes_missing_values_and_dates_and_refuses_undeclared_categories():
     schema = {
         "age": {"type": "interval", "low": 0, "high": 100, "missing": "category"},
         "city": {"type": "categories", "values": ["Bonn", "Köln", "Ulm"], "missing": "category"},
@@ -152,7 +152,10 @@ def test_a_model_takes_missing_values_dates_and_undeclared_categories():
     )
     model = recommend(schema, "classification", 4.0, 10_000, target=["a", "b"]).estimator
     assert "NumberColumn('since', 2020-01-01 to 2024-12-31, missing: refuse)" in repr(model)
-    with pytest.warns(OutOfDomainWarning, match=r"2 of 12 values .*1 in 'age', 1 in 'city'"):
+    with pytest.raises(ValueError, match="Column 'city' must hold only the declared 3 values"):
+        model[0].fit_transform(people)
+    people["city"] = ["Köln", None, None, "Ulm"]
+    with pytest.warns(OutOfDomainWarning, match=r"1 of 12 values .*1 in 'age'"):
         encoded = model[0].fit_transform(people)
     names = ["age", "age_missing", "city_Bonn", "city_Köln", "city_Ulm", "city_missing", "since"]
     assert model[0].get_feature_names_out().tolist() == names
@@ -161,14 +164,14 @@ def test_a_model_takes_missing_values_dates_and_undeclared_categories():
         [
             [-1, -1, -1, 1, -1, -1, -1],
             [0, 1, -1, -1, -1, 1, 1],
-            # Out of its bounds; an unknown city counts as a missing one.
+            # Out of its bounds.
             [1, -1, -1, -1, -1, 1, -1],
             [0, -1, -1, -1, 1, -1, 1],
         ],
     )
     with pytest.raises(ValueError, match=r"'dose' must not have missing values .*\"missing\": \"category\""):
         recommend({"dose": (0, 1)}, "regression", 4.0, 100, target=(0, 1)).estimator.fit(ROWS, ROWS["age"])
-    with pytest.raises(ValueError, match="must have the declared columns; got none for 'weight'"):
+    with pytest.raises(ValueError, match="must have each declared column once; got none or several for 'weight'"):
         recommend({"weight": (0, 1)}, "regression", 4.0, 100, target=(0, 1)).estimator.fit(ROWS, ROWS["age"])
 
 
@@ -261,10 +264,10 @@ def test_it_prints_as_a_short_table():
 @pytest.mark.parametrize(
     ("schema", "task", "given", "message"),
     [
-        (TABLE, "rank", {}, "task must be one of regression"),
+        (TABLE, "rank", {}, "task must be one of classification, frequencies"),
         (TABLE, "regression", {}, "target must name the column to predict; got None for regression"),
         (TABLE, "means", {"target": (0, 1)}, "target must be None unless"),
-        (TABLE, "regression", {"target": ["a", "b"]}, "must be numeric"),
+        (TABLE, "regression", {"target": ["a", "b"]}, "must be numbers on a linear scale"),
         (TABLE, "classification", {"target": (0, 1)}, "declared classes"),
         (
             {"age": (0, 9), "sick": {"type": "categories", "values": [0, 1], "missing": "category"}},

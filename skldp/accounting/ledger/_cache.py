@@ -25,13 +25,13 @@ from skldp.accounting.ledger._records import (
     Connection,
     Digest,
     History,
-    Identity,
     RecordedRelease,
     Rows,
     hash_of_erased,
 )
 from skldp.accounting.losses._cohorts import LinearTable
 from skldp.exceptions import LedgerError
+from skldp.laws._person_ids import Identity
 
 if TYPE_CHECKING:
     from skldp.accounting.losses._cohorts import PointTable

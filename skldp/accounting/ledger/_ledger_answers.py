@@ -30,7 +30,6 @@ from skldp.accounting.ledger._reader import LedgerReader
 from skldp.accounting.ledger._records import (
     Connection,
     History,
-    Identity,
     RecordedRelease,
     damage,
     recorded_call,
@@ -43,6 +42,7 @@ from skldp.accounting.ledger._records import (
 from skldp.accounting.losses._cohorts import MARGIN
 from skldp.domains._domain import Domain
 from skldp.exceptions import BudgetExhaustedError, LedgerError
+from skldp.laws._person_ids import Identity
 from skldp.mechanisms._finite_query import FiniteQuery
 
 _NONCE_BYTES = 12

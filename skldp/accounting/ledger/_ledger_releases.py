@@ -16,9 +16,10 @@ from skldp.accounting._query import Query, ReleaseQuery
 from skldp.accounting._regression_query import RegressionQuery
 from skldp.accounting.ledger._ledger_answers import Call, KeptRows, answer, parameters_of
 from skldp.accounting.ledger._reader import LedgerReader
-from skldp.accounting.ledger._records import Identity, canonical_ids, check_key, distinct_ids
+from skldp.accounting.ledger._records import check_key
 from skldp.accounting.losses._region import Bounds, Region, region_of
 from skldp.domains._domain import Box
+from skldp.laws._person_ids import Identity, canonical_ids, distinct_ids
 from skldp.mechanisms._noise import Noise, noise_from
 from skldp.mechanisms._record import CategoricalRecord
 from skldp.mechanisms._rows import RowMechanism

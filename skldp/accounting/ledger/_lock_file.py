@@ -35,9 +35,8 @@ _EXPLANATION = (
 _ENTRY = re.compile(rb"([0-9a-f]{32}) ([0-9]{20}) ([0-9a-f]{64})\n")
 _LENGTH = len(_EXPLANATION) + 32 + 1 + 20 + 1 + 64 + 1
 _MISSING = (
-    "The ledger {name!r} has no lock file {lock_file!r}, which holds its last entry. A copy "
-    "without it must not be used. Restore the file. If it is lost and the ledger is the newest and only copy, create "
-    "an empty file with this name."
+    "The ledger {name!r} has no lock file {lock_file!r}, which holds its last entry. A copy without it can only be "
+    "read: PrivacyLedger.open(path, read_only=True). To ask again, restore both files together."
 )
 _LONGEST_PAUSE = 0.02
 _DESCRIPTORS: set[int] = set()
@@ -100,8 +99,8 @@ class LockFile:
         entry = _ENTRY.fullmatch(content.removeprefix(_EXPLANATION))
         if len(content) != _LENGTH or entry is None:
             raise LedgerError(
-                f"The lock file {lock_file_of(self._name)!r} of a ledger is damaged. Restore it. If it is lost and the "
-                "ledger is the newest and only copy, replace it by an empty file."
+                f"The lock file {lock_file_of(self._name)!r} of a ledger is damaged. Restore both files together; "
+                "to read the ledger alone, use PrivacyLedger.open on a copy of it, with read_only=True."
             )
         return Entry(entry[1].decode(), Head(int(entry[2]), entry[3].decode()))
 

@@ -24,9 +24,10 @@ from typing import Any
 
 from skldp.accounting.ledger import _store as store
 from skldp.accounting.ledger._lock_file import EMPTY, Head
-from skldp.accounting.ledger._records import SCHEMA_VERSION, TABLES, VIEWS, Connection, Identity
+from skldp.accounting.ledger._records import SCHEMA_VERSION, TABLES, VIEWS, Connection
 from skldp.accounting.ledger._store import WRITE_SETTING, ConflictError, LedgerStore, never_close, sealed_rows
 from skldp.exceptions import LedgerError
+from skldp.laws._person_ids import Identity
 
 VERSIONS = "versions"
 _CHANGES = ("update", "delete", "truncate")

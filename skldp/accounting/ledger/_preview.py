@@ -15,7 +15,6 @@ from skldp.accounting.ledger._ledger_answers import check_query
 from skldp.accounting.ledger._reader import LedgerReader
 from skldp.accounting.ledger._records import (
     History,
-    Identity,
     RecordedRelease,
     erasable,
     erase_rows,
@@ -25,6 +24,7 @@ from skldp.accounting.ledger._records import (
 )
 from skldp.accounting.ledger._verification import lower_and_upper
 from skldp.exceptions import LedgerError
+from skldp.laws._person_ids import Identity
 
 
 @dataclass(frozen=True)

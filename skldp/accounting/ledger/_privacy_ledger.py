@@ -15,10 +15,11 @@ from skldp.accounting.ledger._ledger_answers import Call, Draw, LedgerAnswers, a
 from skldp.accounting.ledger._ledger_releases import LedgerRelease, release
 from skldp.accounting.ledger._preview import LedgerPreview, erase, preview
 from skldp.accounting.ledger._reader import LedgerReader, checked_settings, declared_settings
-from skldp.accounting.ledger._records import canonical_ids, check_key, distinct_ids
+from skldp.accounting.ledger._records import check_key
 from skldp.accounting.ledger._store import MEMORY, LedgerStore, open_store
 from skldp.accounting.losses._region import Bounds
 from skldp.exceptions import LedgerError
+from skldp.laws._person_ids import canonical_ids, distinct_ids
 from skldp.mechanisms._rows import RowMechanism
 
 _BY_TOKEN: "weakref.WeakValueDictionary[str, PrivacyLedger]" = weakref.WeakValueDictionary()
@@ -63,10 +64,11 @@ class PrivacyLedger(LedgerReader):
     ----------
     epsilon : float
         Total budget of each person, in nats.
-    bounds : tuple (low, high) or Domain, default=None
-        Domain of a person's values: bounds, each a number or one number per feature, or a ``Domain`` as in
-        :func:`realized_loss`. None uses the domain of an existing file. A new ledger without bounds takes those of the
-        first :class:`~skldp.BayesianFilter` that queries it.
+    bounds : tuple (low, high), dict or Domain, default=None
+        Domain of a person's values: bounds, each a number or one number per feature; a dict of pairs by name, in the
+        order of the features, which it declares; or a ``Domain`` as in :func:`realized_loss`. None uses the domain of
+        an existing file. A new ledger without bounds takes those of the first :class:`~skldp.BayesianFilter` that
+        queries it.
     path : str or path-like, default=":memory:"
         Path of the file, or URL of a PostgreSQL database for several hosts: ``"postgresql://role@host/database"``. A
         missing ledger is created: a file with mode 0600, or tables in the first schema of the role's search path. A
@@ -134,7 +136,7 @@ class PrivacyLedger(LedgerReader):
         self,
         epsilon: float,
         *,
-        bounds: Bounds | None = None,
+        bounds: Bounds | dict[str, Any] | None = None,
         path: str | os.PathLike[str] = MEMORY,
         rule: str = "bayesian",
         tol: float = 1e-3,
@@ -179,7 +181,7 @@ class PrivacyLedger(LedgerReader):
     def declare(
         self,
         *,
-        bounds: Bounds | None = None,
+        bounds: Bounds | dict[str, Any] | None = None,
         features: Sequence[str] | None = None,
         missing: Sequence[float] | None = None,
     ) -> None:
@@ -187,8 +189,8 @@ class PrivacyLedger(LedgerReader):
 
         Parameters
         ----------
-        bounds : tuple (low, high) or Domain, default=None
-            Domain of a person's values. None declares nothing.
+        bounds : tuple (low, high), dict or Domain, default=None
+            Domain of a person's values; a dict declares the features as well. None declares nothing.
         features : sequence of str, default=None
             Names of the features, in the order of the coefficients. None declares nothing.
         missing : sequence of float, default=None
@@ -469,8 +471,8 @@ class PrivacyLedger(LedgerReader):
                     f"The {name} of a ledger must not change: {self._store.name!r} has "
                     f"{name}={getattr(self, name)!r}; got {wanted[name]!r}."
                 )
-        if wanted.get("bounds") is not None:
-            self._declare({"bounds": wanted["bounds"]})
+        if "bounds" in wanted:
+            self._declare({name: value for name, value in wanted.items() if name in ("bounds", "features")})
         _ALL.add(self)
         if not store.read_only:
             with _OPENING:

@@ -12,29 +12,27 @@ import numpy as np
 
 from skldp._arrays import Floats
 from skldp._tables import html_table
-from skldp.accounting._decide import RULES, Rule, RuleName, Workers
+from skldp.accounting._decide import Rule, RuleName, Workers
 from skldp.accounting._query import Query, ReleaseQuery, checked_query
 from skldp.accounting._units import finite_number
 from skldp.accounting.ledger._cache import Fingerprint, LedgerCache
-from skldp.accounting.ledger._records import Connection, Identity, canonical_ids, damage, timed_history
+from skldp.accounting.ledger._records import Connection, damage, timed_history
 from skldp.accounting.ledger._store import ConflictError, LedgerStore, last_head, open_store, retry_on_conflict
 from skldp.accounting.ledger._verification import Verification, certified_losses, verify_record
-from skldp.accounting.losses._region import Bounds, region_of
+from skldp.accounting.losses._region import checked_box, region_of
 from skldp.domains._columns import domain_from_json
 from skldp.domains._domain import Domain
 from skldp.exceptions import LedgerError
+from skldp.laws._person_ids import Identity, canonical_ids
 from skldp.mechanisms._finite_query import FiniteQuery
 
 
 def checked_settings(epsilon: Any, bounds: Any, rule: Any, tol: Any, delta: Any) -> dict[str, Any]:
     """Check the parameters of a ledger."""
-    if not isinstance(rule, str) or rule not in RULES:
-        raise ValueError(f"rule must be one of {RULES}; got {rule!r}.")
     if (delta is not None) != (rule == "approximate"):
         raise ValueError(f"delta must be set if and only if rule='approximate'; got delta={delta!r} and rule={rule!r}.")
     Rule(rule, epsilon, tol=tol, delta=delta)
-    stored = None if bounds is None else checked_bounds(bounds)
-    settings = {"epsilon": float(epsilon), "bounds": stored, "rule": str(rule), "tol": float(tol)}
+    settings = {"epsilon": float(epsilon), "rule": str(rule), "tol": float(tol), **declared_settings(bounds=bounds)}
     return settings | {"delta": None if delta is None else float(delta)}
 
 
@@ -50,9 +48,14 @@ def checked_bounds(bounds: Any) -> list[Any] | dict[str, Any]:
 
 
 def declared_settings(
-    *, bounds: Bounds | None = None, features: Iterable[str] | None = None, missing: Iterable[float] | None = None
+    *, bounds: Any = None, features: Iterable[str] | None = None, missing: Iterable[float] | None = None
 ) -> dict[str, Any]:
-    """Return the declared settings as JSON, without those that are None."""
+    """Return the declared settings as JSON, without those that are None; bounds by name declare the features."""
+    if isinstance(bounds, dict):
+        features = list(bounds if features is None else features)
+        if not bounds or sorted(map(repr, features)) != sorted(map(repr, bounds)):
+            raise ValueError(f"`bounds` by name must name each of the features once; got {list(bounds)!r}.")
+        bounds = tuple(np.hstack([checked_box(bounds[name], n_features=1) for name in features]))
     wanted = {
         "bounds": None if bounds is None else checked_bounds(bounds),
         "features": None if features is None else [str(name) for name in features],

@@ -11,14 +11,11 @@ answer against the old digest.
 import hashlib
 import hmac
 import json
-import re
 import secrets
-import unicodedata
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from numbers import Integral
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -27,54 +24,7 @@ import numpy.typing as npt
 from skldp._arrays import Ints
 from skldp.accounting._query import Query
 from skldp.exceptions import LedgerError
-
-Identity = int | str
-
-_STRING_RULE = (
-    "A string id must be non-empty and printable, in Unicode's normal form C, without invisible marks or blanks at its "
-    "ends (see unicodedata.normalize('NFC', id).strip())"
-)
-# Invisible characters that Python calls printable: joiners, fillers, variation selectors.
-_INVISIBLE = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U00016fe4\U0001d159"
-    "\U000e0100-\U000e01ef]"
-)
-
-
-def canonical_ids(ids: Iterable[Any]) -> list[Identity]:
-    """Return ids in canonical form; raise for ids that could name one person twice.
-
-    Errors contain the position of an id, from 0, and never the id.
-    """
-    if isinstance(ids, str | bytes | Mapping | set | frozenset) or not isinstance(ids, Iterable):
-        raise TypeError(f"ids must be a sequence with one id per person; got a {type(ids).__name__}.")
-    shape = getattr(ids, "shape", (0,))
-    if len(shape) != 1:
-        raise ValueError(f"ids must be one-dimensional; got shape {shape}.")
-    if isinstance(ids, np.ndarray) and ids.dtype.kind in "iuUO":
-        ids = ids.tolist()
-    return [
-        value
-        if (type(value) is int and -(2**63) <= value < 2**63) or (type(value) is str and _is_canonical(value))
-        else _canonical_id(value, position)
-        for position, value in enumerate(ids)
-    ]
-
-
-def distinct_ids(ids: Iterable[Any]) -> list[Identity]:
-    """Return ids in canonical form; raise ValueError if one occurs twice."""
-    people = canonical_ids(ids)
-    if len(set(people)) < len(people):
-        seen: dict[Identity, int] = {}
-        for position, person in enumerate(people):
-            first = seen.setdefault(person, position)
-            if first != position:
-                raise ValueError(
-                    "A call must contain each id only once; got one id twice, at positions "
-                    f"{first} and {position} (counted from 0)."
-                )
-    return people
-
+from skldp.laws._person_ids import Identity
 
 _SHORTEST_KEY = 16
 
@@ -105,41 +55,6 @@ def row_identities(X: npt.ArrayLike, key: bytes) -> list[Identity]:
         before[digest] = before.get(digest, -1) + 1
         people.append(f"{digest} {before[digest]}")
     return people
-
-
-def _is_canonical(text: str) -> bool:
-    # The space is the only printable blank; most invisible marks are not printable.
-    return (
-        text.isprintable()
-        and text != ""
-        and text == text.strip()
-        and (text.isascii() or (unicodedata.is_normalized("NFC", text) and not _INVISIBLE.search(text)))
-    )
-
-
-def _canonical_id(value: Any, position: int) -> Identity:
-    if isinstance(value, str):
-        text = str(value)
-        if not _is_canonical(text):
-            raise ValueError(f"{_STRING_RULE}; got one that is not, at position {position} (counted from 0).")
-        return text
-    if isinstance(value, Integral) and not isinstance(value, bool | np.bool_):
-        number = int(value)
-        if not -(2**63) <= number < 2**63:
-            raise ValueError(f"An integer id must fit into 64 bits; got a larger one at position {position}.")
-        return number
-    hint = ""
-    if isinstance(value, float | np.floating):
-        hint = (
-            " A data frame converts integers to floats if some are missing, for example after a merge. Find the people "
-            "without an id, and cast the column to integers."
-        )
-    elif isinstance(value, bytes):
-        hint = " Decode bytes to strings."
-    raise TypeError(
-        f"An id must be an integer or a string; got a {type(value).__name__} at position {position} (counted from 0)."
-        f"{hint}"
-    )
 
 
 SCHEMA_VERSION = 4

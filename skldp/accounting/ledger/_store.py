@@ -19,8 +19,9 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from skldp._documents import read_json
 from skldp.accounting.ledger._lock_file import EMPTY, Head
-from skldp.accounting.ledger._records import Connection, Identity
+from skldp.accounting.ledger._records import Connection
 from skldp.exceptions import LedgerError
+from skldp.laws._person_ids import Identity
 
 MEMORY = ":memory:"
 # Time to wait for another process's transaction before raising.

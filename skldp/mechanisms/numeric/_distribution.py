@@ -115,11 +115,36 @@ class Ramps:
         is_hit = (rest < self._cells[ramp]) & (cells < self._law.n_cells)
         return np.where(is_hit, np.where(turns > 0, 2, 0), 1)
 
-    def variances(self, shares: Floats) -> Floats:
-        """Return the least variance of an unbiased score of one report, given the shares below the ramps."""
+    def variances(self, shares: Floats) -> tuple[Floats, Floats]:
+        """Return variances of the scores of one report, and covariances with that of the next ramp.
+
+        Shapes: shares (n_ramps,), those below the ramps; returns (n_ramps,), (n_ramps - 1,).
+        """
         before, after = self._chances + self._gain * np.stack([shares, 1 - shares])
-        # An answer is in one of both at most, so that their covariance is minus the product of their chances.
-        return np.asarray(before * after / (before + after) / self._gain**2)
+        high, other, low = self.levels
+        variances = high**2 * before + other**2 * (1 - before - after) + low**2 * after - shares**2
+        # Hits of both have a remainder of both.
+        turned, size = np.diff(self._starts) % self._law.n_inner, self._cells[1:]
+        common = (np.maximum(size - turned, 0) + np.maximum(size + turned - self._law.n_inner, 0)) / size
+        first, second = before[:-1], after[1:]
+        between = np.maximum((before + after)[1:] - first - second, 0.0)
+        (one, _), (two, last) = ((x[:-1], x[1:]) for x in (high - other, low - other))
+        both = common * (one * (high - other)[1:] * first + two * (high - other)[1:] * between + two * last * second)
+        return variances, both - (shares - other)[:-1] * (shares - other)[1:]
+
+    def counts(self, cells: Ints) -> Ints:
+        """Return the number of answers with each of the three scores, shape (3, n_ramps)."""
+        m, inside = self._law.n_inner, cells[cells < self._law.n_cells]
+        order = np.argsort(inside % m)
+        inside, rests = inside[order], inside[order] % m
+        # A hit has one of some remainders from that of the start on, in a circle.
+        first = self._starts % m
+        begin, stop, wrapped = np.searchsorted(rests, [first, first + self._cells, first + self._cells - m])
+        hits, after = stop - begin + wrapped, np.zeros_like(first)
+        for i in np.flatnonzero(hits):
+            parts = inside[begin[i] : stop[i]], inside[: wrapped[i]]
+            after[i] = sum(np.count_nonzero(part >= self._starts[i] + m) for part in parts)
+        return np.stack([hits - after, len(cells) - hits, after])
 
 
 def lattice_response(law: LatticeLaw, knots: Floats, *, spread: bool = False) -> tuple[Ints, Floats]:

@@ -1,0 +1,177 @@
+"""Positive columns on a log scale: the same integers of the law, given the logarithm of the number."""
+
+import json
+import math
+import pickle
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skldp import ColumnEncoder, Policy, TablePrivatizer, recommend
+from skldp.client import NumberColumn, NumberField, NumbersField, PairField
+from skldp.exceptions import OutOfDomainWarning
+from skldp.mechanisms import Duchi, DuchiVector, RandomizedResponse
+from skldp.study._comparison import compare_mechanisms
+from skldp.study._datasets import StudyInputError, load_study_data
+from skldp.study._pipelines import ComparisonSettings
+
+INCOME = {"type": "number", "low": 100, "high": 500_000, "scale": "log"}
+VALUES = [100.0, 500_000.0, math.sqrt(100 * 500_000), 2_000.0]
+
+
+def scaled(values, low=100.0, high=500_000.0):
+    """Return the logarithm, scaled from its bounds to -1 and 1."""
+    return [2 * math.log(value / low) / math.log(high / low) - 1 for value in values]
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"income": INCOME},
+        {"income": INCOME | {"type": "interval"}},
+        json.dumps({"income": INCOME}),
+        {"income": NumberColumn("income", 100, 500_000, missing="refuse", scale="log")},
+    ],
+    ids=["dict", "interval", "JSON", "column"],
+)
+def test_the_feature_is_the_scaled_logarithm(frame, schema):
+    encoder = pickle.loads(pickle.dumps(ColumnEncoder(schema).fit(frame({"income": VALUES}))))
+    np.testing.assert_allclose(encoder.transform(frame({"income": VALUES}))[:, 0], scaled(VALUES), atol=1e-14)
+    assert encoder.get_feature_names_out().tolist() == ["income"]
+    whole = [round(value) for value in VALUES]
+    np.testing.assert_allclose(encoder.transform(frame({"income": whole}))[:, 0], scaled(whole), atol=1e-14)
+
+
+@given(st.floats(1e-300, 1e300), st.floats(1.01, 1e6), st.lists(st.floats(-1e308, 1e308), min_size=1, max_size=9))
+def test_numbers_outside_are_clipped_and_counted_and_those_within_are_not(low, factor, values):
+    column = NumberColumn("x", low, low * factor, missing="refuse", scale="log")
+    values = [*values, column.low, column.high, 0.0, -0.0, 5e-324]
+    numbers = column.as_numbers(values)
+    assert np.isfinite(numbers).all()
+    inside, n_moved = column.domain.clip(numbers[:, None])
+    assert n_moved == sum(not column.low <= value <= column.high for value in values)
+    expected = [math.log(min(max(value, column.low), column.high)) for value in values]
+    np.testing.assert_allclose(inside[:, 0], expected, rtol=1e-14, atol=1e-14)
+    places = column.places(values)
+    np.testing.assert_allclose(places, [column.encode(value) for value in values], rtol=0, atol=1e-9)
+    assert np.abs(places).max() <= 1
+
+
+def test_values_of_at_most_0_are_told_as_outside():
+    table = pd.DataFrame({"income": [0.0, -5.0, 1e9, 100.0, 500_000.0]})
+    with pytest.warns(OutOfDomainWarning, match=r"3 of 5 values .* \(3 in 'income'\)"):
+        rows = ColumnEncoder({"income": INCOME}).fit_transform(table)
+    assert rows[:, 0].tolist() == [-1, -1, 1, -1, 1]
+    with pytest.warns(OutOfDomainWarning, match="3 of 5 values"):
+        TablePrivatizer(1.0, schema={"income": INCOME}).fit_transform(table)
+
+
+def test_missing_values_are_the_geometric_middle_or_a_category():
+    table = pd.DataFrame({"income": [None, 100.0, Decimal(2_000)]}, dtype=object)
+    middle = ColumnEncoder({"income": INCOME | {"missing": "middle"}}).fit_transform(table)
+    np.testing.assert_allclose(middle[:, 0], [0, -1, *scaled([2_000])], atol=1e-14)
+    both = ColumnEncoder({"income": INCOME | {"missing": "category"}}).fit_transform(table)
+    np.testing.assert_allclose(both, [[0, 1], [-1, -1], [*scaled([2_000]), -1]], atol=1e-14)
+    assert NumberColumn("x", 1, 100, scale="log").missing == pytest.approx(10)
+    assert NumberColumn("x", 1, 100, missing=1.0, scale="log").encode(None) == -1
+    with pytest.raises(ValueError, match="must not have missing values"):
+        ColumnEncoder({"income": INCOME}).fit_transform(table)
+
+
+@pytest.mark.parametrize(
+    ("schema", "rule"),
+    [
+        (INCOME | {"low": 0}, "0 < low < high"),
+        (INCOME | {"low": -1}, "0 < low < high"),
+        (INCOME | {"low": 1e60, "high": math.nextafter(1e60, math.inf)}, "0 < low < high"),
+        (INCOME | {"scale": "log10"}, "scale must be one of"),
+        (INCOME | {"scale": None}, "scale must be one of"),
+        (INCOME | {"type": "integers"}, "whole=False"),
+        ({"type": "dates", "low": "2020-01-01", "high": "2021-01-01", "scale": "log"}, "whole=False"),
+        ({"type": "categories", "values": ["a"], "scale": "log"}, "scale must be left out for Categories"),
+    ],
+)
+def test_what_has_no_logarithm_is_refused(schema, rule):
+    for estimator in (ColumnEncoder({"income": schema}), TablePrivatizer(1.0, schema={"income": schema})):
+        with pytest.raises(ValueError, match=f"schema of the column 'income' is invalid. .*{rule}"):
+            estimator.fit(pd.DataFrame({"income": VALUES}))
+
+
+def test_a_table_releases_the_logarithm_at_the_same_epsilon():
+    table = pd.DataFrame({"income": VALUES, "age": [20.0] * 4})
+    linear = {"income": (math.log(100), math.log(500_000)), "age": (0, 100)}
+    logs = table.assign(income=np.log(table["income"]))
+    for encoding in ("onehot", "estimates", "columns"):
+        options = {"encoding": encoding, "seed": 0}
+        on_logs = TablePrivatizer(2.0, schema=linear, **options).fit(logs)
+        on_scale = TablePrivatizer(2.0, schema={"income": INCOME, "age": (0, 100)}, **options).fit(table)
+        assert on_scale.privacy_guarantee_.epsilon == on_logs.privacy_guarantee_.epsilon
+        with pytest.warns(UserWarning, match="seed"):
+            same = [np.asarray(one.transform(rows)) for one, rows in ((on_logs, logs), (on_scale, table))]
+        np.testing.assert_array_equal(*same)
+
+
+def test_a_policy_has_linear_fields():
+    column = NumberColumn("income", 100, 500_000, scale="log")
+    law, pair = Duchi(1.0).integer_law, RandomizedResponse(1.0, 16).integer_law
+    other = NumberColumn("age", 0, 100)
+    for make in (
+        lambda: NumberField("income", 100, 500_000, law, scale="log"),
+        lambda: NumbersField("both", (column, other), DuchiVector(1.0, 2).integer_law),
+        lambda: PairField("both", (column, other), pair, n_knots=4),
+        lambda: Policy.from_estimator(
+            TablePrivatizer(1.0, schema={"income": INCOME}).fit(pd.DataFrame({"income": VALUES})), purpose="a test"
+        ),
+    ):
+        with pytest.raises(ValueError, match="scale must be 'linear' for a field of a policy; got 'log'"):
+            make()
+
+
+def test_a_recommendation_suggests_it_for_wide_bounds_alone():
+    schema = {
+        "income": (100, 500_000),
+        "age": (18, 90),
+        "logs": INCOME,
+        "on": ("1970-01-02", "2021-01-01"),
+        "signed": (-1, 1e6),
+        "zero": (0, 1e6),
+    }
+    for task, more in (("regression", {"target": (0, 1)}), ("releases", {}), ("means", {})):
+        advice = recommend(schema, task, 4.0, 10_000, **more)
+        assert "Bounds of income span a factor of 100 or more" in advice.reason
+        assert '"scale": "log"' in advice.reason
+    declared = recommend(schema | {"income": INCOME}, "regression", 4.0, 10_000, target=(0, 1))
+    assert "span" not in declared.reason
+    assert declared.n_features == 6
+    row = pd.DataFrame({name: [2000.0] for name in schema}).assign(on="2000-01-01", age=20.0, signed=0.0)
+    assert declared.estimator[0].fit_transform(row)[0, 0] == pytest.approx(scaled([2000.0])[0])
+    assert recommend({"x": (1, 100)}, "means", 1.0, 10).reason.count("span") == 1
+    assert recommend({"x": (1, 99)}, "means", 1.0, 10).reason.count("span") == 0
+    with pytest.raises(ValueError, match="linear scale"):
+        recommend(schema, "regression", 4.0, 10_000, target="logs")
+
+
+def test_a_study_takes_it_and_suggests_it(tmp_path):
+    path = tmp_path / "people.csv"
+    rng = np.random.default_rng(0)
+    income = np.exp(rng.uniform(math.log(100), math.log(500_000), 60))
+    pd.DataFrame({"income": np.where(np.arange(60) == 7, np.nan, income), "y": income > 5_000}).to_csv(
+        path, index=False
+    )
+    given = {"target": "y", "count_unknown": True}
+    data = load_study_data(path, schema={"income": INCOME}, **given)
+    assert data.wide == ()
+    np.testing.assert_allclose(data.scaled()[0][:, 0], np.where(np.arange(60) == 7, 0, scaled(income)), atol=1e-12)
+    wide = load_study_data(path, bounds=(100.0, 500_000.0), **given)
+    assert wide.wide == ("income",)
+    study = compare_mechanisms(wide, ["duchi"], ComparisonSettings((1.0,), folds=2, repeats=1))
+    assert any("Bounds of 'income' span a factor of 100 or more" in note for note in study.notes())
+    pd.DataFrame({"income": income, "x": 0.5}).to_csv(path, index=False)
+    with pytest.raises(StudyInputError, match="--target-transform log"):
+        load_study_data(path, target="income", schema={"income": INCOME}, count_unknown=True, bounds=(0.0, 1.0))

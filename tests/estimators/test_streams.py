@@ -1,0 +1,147 @@
+"""Models that learn as people arrive: a task stays open until it has its people."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from skldp import PrivateDiscriminant, PrivateLinearRegression, PrivateLogisticRegression, PrivateMoments
+from skldp.exceptions import LearntDomainWarning, TooFewPeopleWarning
+from skldp.learning import Task
+
+N, D = 6_000, 4
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-1, 1, (N, D))
+Y = X @ [0.4, -0.3, 0.1, 0.0] + 0.05 * RNG.standard_normal(N)
+CLASSES = (Y > 0).astype(int)
+MODELS = {
+    "linear": (PrivateLinearRegression(4.0, protocol="once"), Y),
+    "logistic": (PrivateLogisticRegression(4.0, protocol="once", classes=[0, 1]), CLASSES),
+    "discriminant": (PrivateDiscriminant(4.0, classes=[0, 1]), CLASSES),
+    "moments": (PrivateMoments(4.0), None),
+}
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skldp.exceptions.TooFewPeopleWarning"),
+    pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning"),
+]
+
+
+def batches(n, step, start=0):
+    return [slice(a, min(a + step, n)) for a in range(start, n, step)]
+
+
+def streamed(model, target, parts):
+    for part in parts:
+        model.partial_fit(X[part], None if target is None else target[part])
+    return model
+
+
+def loss(model, target):
+    if target is None:
+        return np.abs(model.covariance_ - np.cov(X.T)).max()
+    return 1 - model.score(X, target)
+
+
+@pytest.mark.few(4)
+@pytest.mark.parametrize("step", [97, 30])
+@pytest.mark.parametrize("name", MODELS)
+def test_a_stream_is_as_good_as_a_fit_of_all_at_once(name, step):
+    (model, target), n = MODELS[name], 3_000
+    at_once, declared, planned = (
+        np.mean([loss(learn(clone(model).set_params(seed=seed)), target) for seed in range(2)])
+        for learn in (
+            lambda one: one.fit(X[:n], None if target is None else target[:n]),
+            lambda one: streamed(one.set_params(n_people=n), target, batches(n, step)),
+            lambda one: streamed(one, target, batches(n, step)),
+        )
+    )
+    assert declared < 1.3 * at_once + 0.02
+    assert planned < 1.6 * at_once + 0.03
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_everybody_answers_one_task_and_no_task_has_more_people_than_planned(name, monkeypatch):
+    model, target = MODELS[name]
+    asked, original = [], Task.release
+
+    def release(task, *args, **settings):
+        report = original(task, *args, **settings)
+        asked.append((task.hash, report.n_people))
+        return report
+
+    monkeypatch.setattr(Task, "release", release)
+    stream = clone(model).set_params(seed=0, n_people=2_000)
+    sizes = [1, 1, 500, 3, 0, 1_700, 40]
+    ends = np.cumsum(sizes)
+    parts = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True) if size]
+    streamed(stream, target, parts)
+    assert sum(n for _, n in asked) == sum(sizes)
+    planned = dict.fromkeys((name for name, _ in asked), 0)
+    for hashed, n in asked:
+        planned[hashed] += n
+    # All but the last task have at most their people, and those who came later answered the last one.
+    steps = [people for _, people in stream.protocol_._steps if people]
+    assert list(planned.values())[:-1] == steps[: len(planned) - 1]
+    assert stream.protocol_.frozen_task.hash == asked[-1][0]
+    assert stream.protocol_.task is None
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_fit_of_too_few_people_goes_on(name):
+    """The fault: a stream whose first batch was small could not go on."""
+    model, target = MODELS[name]
+    few = clone(model).set_params(seed=0, epsilon=2.0)
+    few.fit(X[:5], None if target is None else target[:5])
+    assert not few.protocol_.is_enough
+    guarantee = few.privacy_guarantee_
+    streamed(few, target, batches(N, 500, start=5))
+    assert few.protocol_.is_enough
+    assert few.privacy_guarantee_.epsilon <= 2.0
+    assert few.privacy_guarantee_.stated == guarantee.stated
+    assert loss(few, target) < (0.5 if name != "moments" else 0.3)
+
+
+def test_the_number_of_missing_people_is_told_until_something_is_learnt():
+    model = PrivateLinearRegression(4.0, protocol="once", n_people=1_000)
+    with pytest.warns(TooFewPeopleWarning, match="wait for") as caught:
+        model.partial_fit(X[:100], Y[:100])
+    missing = model.protocol_.n_missing
+    assert f"{missing:,} more people" in str(caught[0].message)
+    with pytest.warns(TooFewPeopleWarning, match="wait for 1 more people"):
+        model.partial_fit(X[100 : 99 + missing], Y[100 : 99 + missing])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.partial_fit(X[-1:], Y[-1:])
+        model.partial_fit(X[-9:], Y[-9:])
+
+
+def test_classes_that_are_learnt_are_told_once_by_a_stream():
+    model = PrivateLogisticRegression(4.0, protocol="once", n_people=1_000)
+    with pytest.warns(LearntDomainWarning):
+        model.partial_fit(X[:300], CLASSES[:300])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", LearntDomainWarning)
+        model.partial_fit(X[300:600], CLASSES[300:600])
+    assert model.privacy_guarantee_.epsilon == np.inf
+
+
+@pytest.mark.parametrize("n_people", [0, -1, 2.5, "many"])
+@pytest.mark.parametrize("name", MODELS)
+def test_the_number_of_people_is_checked(name, n_people):
+    model, target = MODELS[name]
+    for call in ("fit", "partial_fit"):
+        with pytest.raises(ValueError, match="n_people"):
+            getattr(clone(model).set_params(n_people=n_people), call)(X, target)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_last_task_is_learnt_from_before_it_has_its_people(name):
+    model, target = MODELS[name]
+    stream = streamed(clone(model).set_params(seed=0, n_people=N), target, [slice(0, N - 500)])
+    for part in batches(N, 50, start=N - 500):
+        before = stream.location_ if target is None else stream.coef_
+        streamed(stream, target, [part])
+        assert stream.protocol_.task is None
+        assert not np.array_equal(stream.location_ if target is None else stream.coef_, before)
