@@ -1,8 +1,8 @@
 """Compare the error of each mechanism with the least known bound, or with the best rival, at one exact epsilon.
 
 Run ``python benchmarks/optimality.py [--exact] [--runs 10] [--people 100000]``. A line is one case: the error over the
-rival's, with its standard error where it is measured. Errors are squared, but for central epsilons and counts of heavy
-hitters. A ratio above 1.05 has its reason below the line; a case without one fails the command. ``--exact`` leaves out
+rival's, with its standard error where it is measured. Errors are squared, but for central
+epsilons. A ratio above 1.05 has its reason below the line; a case without one fails the command. ``--exact`` leaves out
 what is measured; the page on optimality shows those lines. Tests run all cases with few people.
 """
 
@@ -12,7 +12,6 @@ import textwrap
 import warnings
 from dataclasses import dataclass
 
-import heavy_hitters
 import likelihood
 import medians
 import number_laws
@@ -124,16 +123,6 @@ def likeliest_shares(people, runs):
             yield Case(f"{kind.__name__}{where}, {epsilon:g}", ratio, "" if at_random else reason, spread)
 
 
-def hitters(people, runs):
-    """Codes of 32 bits that a simulated rival finds, 2^20 candidates in two rounds, over ours."""
-    reason = "the rival bounds the expected part of false codes, ours the chance of any"
-    asked = argparse.Namespace(bits=32, people=people, kept=53, candidates=524_288, false_positives=0.02)
-    for epsilon, rival in ((1.0, 3.5), (2.0, 7.2), (4.0, 15.5)):
-        found = np.array([heavy_hitters.run(asked, epsilon, seed)[0]["found"] for seed in range(runs)])
-        ratio = rival / max(found.mean(), 0.5)
-        yield Case(f"heavy hitters, {epsilon:g}", ratio, reason, ratio * found.std() / found.mean() / math.sqrt(runs))
-
-
 def medians_of(people, runs):
     """Squared error of a median, over the bound of all protocols; of heaps, over that of a pilot's one threshold."""
     reason = "groups that search for the median cost a part of the people"
@@ -155,7 +144,7 @@ def ranges_of(people, runs):
 
 
 EXACT = one_category, several_categories, one_number, several_numbers, central_epsilons
-MEASURED = likeliest_shares, ranges_of, hitters, medians_of
+MEASURED = likeliest_shares, ranges_of, medians_of
 
 
 def show(section, *sizes):

@@ -3,7 +3,6 @@ from skldp.client._policy import Policy
 from skldp.collection._batches import release_batches
 from skldp.collection._collector import Collector
 from skldp.collection._flower import flower_client_app, flower_server_app
-from skldp.collection._heavy_hitters import HeavyHitters
 from skldp.domains._domain import Domain
 from skldp.estimators._bayesian_filter import BayesianFilter
 from skldp.estimators._bitrand import BitRandTransformer, LatentTransformer, OMETransformer
@@ -47,7 +46,6 @@ __all__ = [
     "Collector",
     "ColumnEncoder",
     "Domain",
-    "HeavyHitters",
     "LabelLaplace",
     "LabelLaplaceVector",
     "LabelMatrixRR",

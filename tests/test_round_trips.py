@@ -8,10 +8,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import skldp.client._policy
-from skldp import HeavyHitters
 from skldp.accounting import ClassQuery, FiniteQuery, RegressionQuery, SoftmaxQuery
 from skldp.accounting._query import ReleaseQuery, query_from_json
-from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField, Policy, PrefixDomain, PrefixTask
+from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField, Policy
 from skldp.domains._columns import Categories, Columns, Integers, Interval, OrMissing, domain_from_json
 from skldp.domains._domain import Anywhere, Ball, Box, Codes, FiniteSet
 from skldp.laws._numbers import SampledLaw
@@ -72,15 +71,6 @@ def test_a_policy_that_is_too_long_to_be_read_cannot_be_made(monkeypatch):
     assert Policy.from_json(policy.to_json()) == policy
     with pytest.raises(ValueError, match="at most"):
         Policy("xx", (CategoryField("a", ("b", "c"), law),))
-
-
-@given(st.text(min_size=2, max_size=4), st.integers(1, 8), st.booleans(), st.sampled_from([int, np.int64]))
-@settings(deadline=None, max_examples=30)
-def test_prefix_tasks_and_heavy_hitters(symbols, length, is_fixed, kind):
-    domain = made(PrefixDomain, symbols, kind(length), is_fixed)
-    hitters = made(HeavyHitters, domain, 2.0, "words", n_kept=kind(2), n_candidates=kind(40))
-    task = PrefixTask(domain, kind(hitters.task.length), hitters.task.policy)
-    assert PrefixTask.from_json(task.to_json()) == task
 
 
 @given(st.integers(1, 2**53), st.lists(st.one_of(WHOLE, st.sampled_from([10**70, 10**80, 10**5000])), min_size=1))

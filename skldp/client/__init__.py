@@ -11,7 +11,6 @@ from skldp.laws._release_key import ReleaseKey
 
 if _typing.TYPE_CHECKING:
     from skldp.client._flower_mod import flower_mod
-    from skldp.client._prefixes import PrefixDomain, PrefixTask
     from skldp.client._text_field import TextField
     from skldp.client._vector_field import VectorField
 
@@ -25,8 +24,6 @@ __all__ = [
     "PairField",
     "Policy",
     "PolicyReport",
-    "PrefixDomain",
-    "PrefixTask",
     "ReleaseKey",
     "TextField",
     "VectorField",
@@ -36,8 +33,6 @@ __all__ = [
 
 # Imported on use, since a device that releases records does not need them.
 _LAZY = {
-    "PrefixDomain": "_prefixes",
-    "PrefixTask": "_prefixes",
     "TextField": "_text_field",
     "VectorField": "_vector_field",
     "flower_mod": "_flower_mod",

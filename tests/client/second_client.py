@@ -417,13 +417,3 @@ def combination(field, given, words):
         b = min(math.floor(p), g - 2)
         code = code * g + b + (next(words) < math.floor((p - b) * 2.0**64))
     return code
-
-
-def report_of_prefix(task, value, random_bytes):
-    """The report of a task about prefixes."""
-    length, word = task["word_length"], value
-    if task["fixed"] and task["symbols"] == "01" and type(value) in (int, float) and value == int(value):
-        word = f"{int(value):b}".zfill(length) if 0 <= value < 2**length else None
-    is_word = isinstance(word, str) and set(word) <= set(task["symbols"])
-    fits = is_word and (len(word) == length if task["fixed"] else len(word) <= length)
-    return report(task["policy"], {"prefix": word[: task["length"]] if fits else None}, random_bytes)

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from skldp import Collector, HeavyHitters
-from skldp.client import CategoryField, DeviceLedger, NumberField, Policy, PrefixDomain, PrefixTask, ReleaseKey
+from skldp import Collector
+from skldp.client import CategoryField, DeviceLedger, NumberField, Policy, ReleaseKey
 from skldp.exceptions import BudgetExhaustedError, LedgerError
 from skldp.mechanisms import Duchi, RandomizedResponse
 
@@ -177,16 +177,3 @@ def test_what_cannot_be_an_account_is_refused_when_it_is_opened(kind, tmp_path):
     with pytest.raises(LedgerError, match=r"account must be|must be a whole account"):
         DeviceLedger("" if kind == "no name" else path, lifetime_epsilon=1.0)
     assert sorted(one.name for one in tmp_path.iterdir()) == before
-
-
-def test_a_word_is_sent_again_as_a_record_is(ledger):
-    hitters = HeavyHitters(PrefixDomain.of_bits(8), 2.0, "words")
-    task = PrefixTask.from_json(hitters.task.to_json())
-    line = Line(task.policy)
-    for line.state in ("down", "no reply"):
-        with pytest.raises(ConnectionError):
-            task.send(5, line, ledger=ledger)
-    line.state = "up"
-    assert {task.send(9, line, ledger=ledger)} == set(line.seen)
-    assert line.collector.counts == (1, 0, 0, 1)
-    assert ledger.reports() == {task.policy.sha256: 1}
