@@ -9,7 +9,7 @@ from skldp import Collector
 from skldp._documents import canonical_text, digest
 from skldp._tables import html_table, in_html
 from skldp._texts import escaped, is_visible
-from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField, Policy, PrefixDomain
+from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField, Policy
 from skldp.laws._numbers import SignsLaw
 from skldp.mechanisms import Duchi, RandomizedResponse
 
@@ -101,11 +101,6 @@ def test_no_text_of_a_policy_hides_a_character(place, hidden):
     forged["sha256"] = digest(forged)
     with pytest.raises(ValueError, match="no control, format or other invisible characters"):
         Policy.from_json(canonical_text(forged))
-
-
-def test_words_are_of_visible_symbols():
-    with pytest.raises(ValueError, match="symbols must not contain control"):
-        PrefixDomain("ab\x1b", 3)
 
 
 @pytest.mark.parametrize("hidden", HIDDEN)
