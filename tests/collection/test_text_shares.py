@@ -191,7 +191,7 @@ def test_a_collector_estimates_texts_beside_other_fields():
         collector.frequencies("word", candidates=list(map(str, range(10**6))))
     with pytest.raises(ValueError, match="candidates must be None"):
         collector.frequencies("city", candidates=["Ulm"])
-    for options in {"by": "city"}, {"where": {"city": "Ulm"}}, {"consistent": "project"}:
+    for options in {"by": "city"}, {"where": {"city": "Ulm"}}, {"consistent": None}:
         with pytest.raises(ValueError, match="Texts take neither"):
             collector.frequencies("word", candidates=["a"], **options)
     for estimate in collector.mean, collector.histogram, collector.quantiles:
