@@ -15,7 +15,8 @@ Identity = int | str
 
 _STRING_RULE = (
     "A string id must be non-empty and printable, in Unicode's normal form C, without invisible marks or blanks at its "
-    "ends (see unicodedata.normalize('NFC', id).strip()), and an integer without a decimal point, as '1' and not '1.0'"
+    "ends (see unicodedata.normalize('NFC', id).strip()), and an integer without a decimal point or "
+    "exponent, as '1' and not '1.0'"
 )
 # Invisible characters that Python calls printable: joiners, fillers, variation selectors.
 _INVISIBLE = re.compile(
@@ -24,8 +25,8 @@ _INVISIBLE = re.compile(
 )
 
 
-# An integer of a column that had missing cells.
-_DECIMAL = re.compile(r"[+-]?[0-9]+\.0*")
+# An integer of a column that had missing cells, or that R, pandas or a spreadsheet wrote as 1e+05.
+_DECIMAL = re.compile(r"[+-]?[0-9]+(\.0*|(\.[0-9]*)?[eE]\+[0-9]+)")
 _INTEGER = re.compile("0|-?[1-9][0-9]{0,18}")
 
 
@@ -77,7 +78,7 @@ def _is_canonical(text: str) -> bool:
         text.isprintable()
         and text != ""
         and text == text.strip()
-        and not ("." in text and _DECIMAL.fullmatch(text))
+        and not (("." in text or "+" in text) and _DECIMAL.fullmatch(text))
         and (text.isascii() or (unicodedata.is_normalized("NFC", text) and not _INVISIBLE.search(text)))
     )
 

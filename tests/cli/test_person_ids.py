@@ -41,7 +41,24 @@ NUMBERS = NumericPrivatizer(0.5, bounds=(0, 1), n_sampled_features=len(COLUMNS))
 
 SAME = [(1, "1"), ("1", 1), (1, np.int64(1)), (7, np.uint8(7)), ("-3", -3), (0, "0"), ("Ann", np.str_("Ann"))]
 SAME += [(2**63 - 1, str(2**63 - 1))]
-REFUSED = ["1.0", "1.", "-1.00", " 1", "1 ", "\t1", "1\n", "Ann ", "Jose\u0301", "Ann\u200b", "Ann\ufe0f", "\u212b", ""]
+REFUSED = [
+    "1.0",
+    "1.",
+    "-1.00",
+    "1e+05",
+    "1.5E+06",
+    "-1e+05",
+    " 1",
+    "1 ",
+    "\t1",
+    "1\n",
+    "Ann ",
+    "Jose\u0301",
+    "Ann\u200b",
+    "Ann\ufe0f",
+    "\u212b",
+    "",
+]
 REFUSED += [
     " ",
     "\ufeff1",
