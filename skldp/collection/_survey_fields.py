@@ -106,7 +106,7 @@ def distribution_of(field: NumberField, answers: Answers) -> tuple[DistributionE
     found = DistributionEstimate.around(places, likeliest_shares(given, response), n)
     ramps = ramps_of(field, places[1:], np.diff(places))
     levels, counts = ramps.levels, ramps.counts(answers.astype(np.int64))
-    a, aa = (levels * counts).sum(axis=0), (levels**2 * counts).sum(axis=0)
+    a, aa = ((levels**power * counts).sum(axis=0).astype(np.float64) for power in (1, 2))
     upto = Sums(a, aa, a, n, n, levels[2], levels[0], 1.0, 1.0)
     if is_exact:
         return found, upto, places, places
