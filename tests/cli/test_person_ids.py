@@ -113,7 +113,8 @@ def keyed_entries(key):
 
     def batches(one):
         cells = {"person": pa.array([one])} | {name: pa.array([4]) for name in COLUMNS}
-        (batch,) = release_batches(POLICY, secret=key, ids="person")([pa.record_batch(cells)])
+        given = pa.RecordBatch.from_arrays(list(cells.values()), list(cells))
+        (batch,) = release_batches(POLICY, secret=key, ids="person")([given])
         return batch["skldp_report"][0].as_py()
 
     return {

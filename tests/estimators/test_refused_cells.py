@@ -58,7 +58,7 @@ def masked(array):
 
 
 def with_nan(value=np.nan):
-    frame = pd.DataFrame(X, columns=["age", "wage"])
+    frame = pd.DataFrame(X.copy(), columns=["age", "wage"])
     frame.loc[7, "wage"] = value
     return frame
 
