@@ -48,7 +48,7 @@ def main(arguments: Iterable[str] | None = None) -> None:
         message = f"{there} {error.filename}." if error.filename else str(error)
     except (LedgerError, ImportError, OSError) as error:
         message = str(error)
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         message = str(error) if _is_own(error) else _HIDDEN_TEXT.format(type(error).__name__)
         if sys.flags.dev_mode:
             raise

@@ -23,7 +23,7 @@ from skldp.mechanisms._guarantee import PrivacyGuarantee
 P = TypeVar("P", bound="Protocol")
 
 # Of the open task: the sum of the answers so far, and the ids of reports that earlier cohorts gave to the same task.
-_NO_ANSWERS: dict[str, Any] = {"held": None, "counted": []}
+_NO_ANSWERS: dict[str, Any] = {"held": None, "counted": {}}
 
 
 def sufficiency(n_people: int, n_features: int, epsilon: float) -> float:
@@ -215,7 +215,7 @@ class Protocol(ABC):
         for report in new:
             task.check(report)
         held = self._held
-        several = Report.uncounted(held + new, self._state["answers"]["counted"])
+        several = Report.uncounted(held + new, self._state["answers"]["counted"].get(task.hash, ()))
         total = Report.total(several) if several else None
         most = self._open[1] if most is None else most
         if total is not None and total.n_people > most:
@@ -233,8 +233,11 @@ class Protocol(ABC):
     def _advance(self, task: Task, total: Report | None) -> Task | None:
         """Update the state by all answers to the open task, and return the next one."""
         name, before = self._open[0], dict(self._state)
-        counted = [*self._state["answers"]["counted"], *(() if total is None else total.ids)]
-        self._state["answers"] = _NO_ANSWERS
+        counted = before["answers"]["counted"]
+        if total is not None:
+            # Another cohort may get the same task, at once or later: a repeated report would count in both.
+            counted = counted | {task.hash: sorted([*counted.get(task.hash, ()), *total.ids])}
+        self._state["answers"] = _NO_ANSWERS | {"counted": counted}
         try:
             if total is not None:
                 self.steps[name].update(self, task, total)
@@ -248,11 +251,7 @@ class Protocol(ABC):
             else:
                 self.steps[name].miss(self)
             self._state["step"] += 1
-            following = self.task
-            if following == task:
-                # Another cohort gets the same task: a repeated report would count in both.
-                self._state["answers"] = _NO_ANSWERS | {"counted": sorted(counted)}
-            return following
+            return self.task
         except BaseException:
             self._state = before
             raise

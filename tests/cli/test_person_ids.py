@@ -197,6 +197,23 @@ def test_the_command_refuses_spellings_that_a_person_shares(key, run, tmp_path, 
     assert not (tmp_path / "r.arrow").exists()
 
 
+def test_the_command_tells_ids_of_another_type_in_one_line(key, run, tmp_path):
+    """A Parquet column of integers with a gap holds floats; the command showed a traceback."""
+    POLICY.save(tmp_path / "policy.json")
+    secret = tmp_path / "own.key"
+    secret.write_bytes(key._secret)
+    secret.chmod(0o600)
+    frame = pd.DataFrame({"person": [7.0, 8.0]} | {name: [4, 4] for name in COLUMNS})
+    frame.to_parquet(tmp_path / "table.parquet")
+    code, _, wrong = run(
+        "release", "policy.json", "table.parquet", "--secret", "own.key", "--ids", "person", "-o", "r.arrow"
+    )
+    assert code == 2
+    assert wrong.startswith("skldp: An id must be an integer or a string; got a float in row 1.")
+    assert wrong.count("\n") == 1
+    assert not (tmp_path / "r.arrow").exists()
+
+
 def _release(ledger, one):
     ledger.release(RandomizedResponse(0.3, 2), [[0]], [one])
 

@@ -527,3 +527,11 @@ def test_the_fitted_model_takes_a_frame_without_a_warning():
     model = asked.fit(frame, frame["a"]).estimator_
     assert model.predict(frame).shape == (20,)
     assert list(model.feature_names_in_) == ["a", "b"]
+
+
+def test_weights_of_zero_are_refused_before_anybody_is_asked():
+    ledger = PrivacyLedger(2.0, bounds=(0, 1))
+    survey = BayesianFilter(LinearRegression(), epsilon=0.6, ledger=ledger).fit([[0.0], [0.5], [1.0]], [0.0, 1.0, 2.0])
+    with pytest.raises(ValueError, match="weight"):
+        survey.score([[0.1], [0.9]], [0.0, 1.0], sample_weight=[0, 0], ids=[1, 2])
+    assert ledger.report()["answers"] == 0

@@ -374,6 +374,28 @@ def test_a_report_counts_in_one_cohort_where_several_get_the_same_task():
     assert n_same >= 30
 
 
+def test_a_report_counts_in_one_cohort_where_a_task_comes_back_after_another():
+    """The attack: a report kept until its task comes back, after a cohort between them that nobody answered."""
+    n_back = 0
+    for learnt in protocols(8.0, 4_000):
+        kept, before = {}, None
+        while (task := learnt.task) is not None:
+            wanted = learnt.n_wanted
+            if task.hash in kept:
+                n_back += task.hash != before
+                for one in (learnt, type(learnt).from_json(learnt.to_json())):
+                    one.add(kept[task.hash])
+                    assert one.n_wanted == wanted
+            before = task.hash
+            if task.answer == "levels" and wanted:
+                report = task.release(np.zeros((wanted, 2)), np.zeros(wanted), noise_from())
+                kept.setdefault(task.hash, []).append(report)
+                learnt.next(report)
+            else:
+                learnt.next()
+    assert n_back >= 5
+
+
 def test_a_report_counts_once_in_the_task_that_stays_open():
     for learnt in protocols(8.0, 3_000):
         while (task := learnt.task) is not None:
