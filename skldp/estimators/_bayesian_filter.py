@@ -363,7 +363,8 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
         if sample_weight is not None:
             sample_weight = as_numbers(column_or_1d(sample_weight, warn=True), "sample_weight")
             check_finite(sample_weight, "sample_weight")
-            r2_score(y, y, sample_weight=sample_weight)  # raises for weights of 0
+            if not sample_weight.any():
+                raise ValueError("`sample_weight` must have a weight other than 0; got zeros only.")
         return r2_score(y, self.predict(X, ids=ids), sample_weight=sample_weight)
 
     def preview(self, ids: Any, *, repeat: bool = False) -> QueryPreview:
