@@ -84,9 +84,7 @@ def schema_by_column(schema: Any, names: list[Any]) -> Mapping[Any, Any]:
 
 
 def check_frame(X: Any) -> None:
-    """Raise ValueError unless X is a frame of pandas or polars with distinct column names."""
-    if not hasattr(X, "iloc") and not hasattr(X, "get_columns"):
-        raise ValueError(f"X must be a DataFrame of pandas or polars, or an array. Got {type(X).__name__} instead.")
+    """Raise ValueError unless the columns of a frame have distinct names."""
     names = list(X.columns)
     if len(set(names)) < len(names):
         twice = sorted({str(name) for name in names if names.count(name) > 1})

@@ -160,3 +160,14 @@ def test_a_masked_vector_is_unreadable_on_a_device(given):
         field.encode_all({"v": given(rows)}, True)
     assert not field.encode(rows[1]).any()
     assert field.encode(rows[0]).any()
+
+
+def test_a_table_of_arrow_is_read_or_refused_by_its_type():
+    pa = pytest.importorskip("pyarrow")
+    table = pa.table({"a": [0, 1], "b": [1, 0]})
+    for estimator in (
+        CategoricalPrivatizer(1.0, categories=[[0, 1]] * 2),
+        TablePrivatizer(1.0, schema={"a": [0, 1], "b": [0, 1]}),
+    ):
+        with pytest.raises(ValueError, match=r"X must be a DataFrame of pandas or polars, or an array; got Table\."):
+            estimator.fit_transform(table)
