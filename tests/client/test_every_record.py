@@ -179,7 +179,7 @@ def test_a_boolean_is_the_declared_number_as_the_format_says(values):
     [
         (
             {"whole": True},
-            "Column 'whole' must hold finite numbers .*released. Got 1 of 1 that are not, the first at position 0, of type bool",
+            "Column 'whole' must hold finite numbers .* Got 1 of 1 .* at position 0, of type bool",
         ),
         ({"whole": math.inf}, "Column 'whole' must hold finite numbers"),
         ({"whole": "abc"}, "Column 'whole' must hold finite numbers .* of type str"),
