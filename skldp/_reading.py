@@ -271,7 +271,6 @@ def as_array(column: Any) -> Any:
     """
     for zone, without in (("tz", "tz_localize"), ("time_zone", "replace_time_zone")):
         if getattr(getattr(column, "dtype", None), zone, None) is not None:
-            # An index has the methods of times itself.
             column = getattr(getattr(column, "dt", column), without)(None)
     if hasattr(column, "to_pylist"):
         # Integers with nulls would become doubles.

@@ -140,7 +140,7 @@ def release_dask(estimator: BaseEstimator, X: Any, *, release_key: FieldKey | No
         Makes the noise of a row a function of this secret, the law, the person and the value, so that a repeated task
         repeats the release of unchanged rows.
     ids : dask array or series of int or str, shape (n_samples,), default=None
-        Id of each row's person, partitioned as a data frame X; required with a `release_key`, refused without.
+        Id of each row's person, with partitions and index of a frame X; required with a `release_key`, else refused.
 
     Returns
     -------
