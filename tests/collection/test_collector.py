@@ -776,6 +776,8 @@ def test_dates_are_shown_as_dates_and_frames_have_them():
     assert list(frame) == ["estimate", "std err", "low", "high"]
     assert all(isinstance(one, datetime.date) for one in frame["estimate"])
     assert made.frequencies("city").to_frame().index.tolist() == ["Bonn", "Ulm"]
+    with pytest.raises(ValueError, match=r"must be \(low, high\), for dates as days; got \('2020-01-01'"):
+        made.frequencies("city", where={"day": ("2020-01-01", "2021-01-01")})
     unknown = replace(mean, low=np.array([-np.inf]), high=np.array([np.nan]))
     assert unknown.to_dict()["low"] == unknown.to_dict()["high"] == [None]
 
