@@ -145,7 +145,6 @@ class ProtocolEstimator(GuaranteeMixin, BaseEstimator, ABC):
 
     def _answered(self, protocol: Protocol, rows: Floats, target: Floats, noise: Noise, n_apart: int = 0) -> Self:
         """Learn from the reports of these people, and estimate the score by those apart."""
-        # A warning that is turned into an error must not come after the reports.
         self._warn_moved(rows, target)
         people = noise.permutation(len(rows)) if n_apart else np.arange(len(rows))
         X, y = self._prepared(rows, target)

@@ -92,7 +92,6 @@ def _canonical_id(value: Any, position: int, first_row: int | None) -> Identity:
             raise ValueError(f"{_STRING_RULE}; got one that is not, {where}.")
         return text
     if hasattr(value, "as_py"):
-        # Arrow has scalars of its own.
         return _canonical_id(value.as_py(), position, first_row)
     if isinstance(value, Integral) and not isinstance(value, bool | np.bool_):
         number = int(value)
