@@ -203,7 +203,7 @@ def test_dates_beside_numbers_are_no_numbers_in_any_library(estimator, kind):
     fitted = clone(estimator).fit(pd.DataFrame({"a": [0.25, 0.5], "b": [0.5, 0.75]}))
     for frame in dated(kind):
         for call in (clone(estimator).fit, fitted.transform):
-            with pytest.raises((ValueError, TypeError), match="X must be real numbers|X contains NaN"):
+            with pytest.raises((ValueError, TypeError), match=r"X must be real numbers|X contains NaN"):
                 call(frame)
 
 
