@@ -231,9 +231,9 @@ class TablePrivatizer(LocalTransformer):
             if reset:
                 self._read_schema(X, input_names(self), [None] * self.n_features_in_)
             return table
-        table = validate_mixed(self, X, reset=reset, ensure_all_finite=False)
         if hasattr(X, "columns"):
             check_frame(X)
+        table = validate_mixed(self, X, reset=reset, ensure_all_finite=False)
         names = list(X.columns) if hasattr(X, "columns") else input_names(self)
         dtypes = list(X.dtypes) if hasattr(X, "columns") else [None] * len(names)
         # scikit-learn compares string names only.

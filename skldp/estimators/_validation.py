@@ -226,8 +226,6 @@ def validate_finite(estimator: BaseEstimator, X: Any, *, reset: bool, **kwargs: 
 def validate_mixed(estimator: BaseEstimator, X: Any, *, reset: bool, **kwargs: Any) -> Any:
     """Validate a table whose columns have types of their own: return a frame unchanged, anything else as an array."""
     if hasattr(X, "columns"):
-        if not hasattr(X, "iloc") and not hasattr(X, "get_columns"):
-            raise ValueError(f"X must be a DataFrame of pandas or polars, or an array; got {type(X).__name__}.")
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         if not X.shape[0] or not X.shape[1]:
             raise ValueError(f"X must have at least one row and one column. Got the shape {X.shape}.")
