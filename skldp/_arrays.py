@@ -1,6 +1,6 @@
 """Description of data in messages (type, shape, column; never a value), and conversion to numbers."""
 
-from datetime import date, timedelta
+from datetime import date, time, timedelta
 from numbers import Real
 from typing import Any
 
@@ -13,7 +13,7 @@ Ints = npt.NDArray[np.int64]
 Positions = npt.NDArray[np.intp]
 Words = npt.NDArray[np.uint64]
 
-_DATES = (np.datetime64, np.timedelta64, date, timedelta)
+_DATES = (np.datetime64, np.timedelta64, date, time, timedelta)
 
 
 def kind_of(values: Any) -> str:

@@ -53,8 +53,7 @@ class Cells(NamedTuple):
         if strange.size:
             first = int(strange[0])
             place = f"at position {first:,}" if first_row is None else f"in row {first_row + first:,}"
-            many = f"{strange.size:,} of {len(self.state):,} that are not, the first {place}, of type"
-            got = "one value of type" if len(self.state) == 1 and first_row is None else many
+            got = f"{strange.size:,} of {len(self.state):,} that are not, the first {place}, of type"
             kind = f"{type(given[first]).__name__}.{seems(given[first])}"
             raise ValueError(f"{name} must hold {rule}; nothing was released. Got {got} {kind}")
 
@@ -272,7 +271,7 @@ def as_array(column: Any) -> Any:
     """
     for zone, without in (("tz", "tz_localize"), ("time_zone", "replace_time_zone")):
         if getattr(getattr(column, "dtype", None), zone, None) is not None:
-            column = getattr(column.dt, without)(None)
+            column = getattr(getattr(column, "dt", column), without)(None)
     if hasattr(column, "to_pylist"):
         # Integers with nulls would become doubles.
         of_numbers = str(column.type).startswith(("int", "uint", "float", "double", "halffloat"))

@@ -146,6 +146,15 @@ def test_days_are_those_of_the_clock_they_were_written_by():
     assert DayReader().read_all(both).values.tolist() == [DayReader().read(one) for one in both]
 
 
+@pytest.mark.parametrize(
+    "kind", [pd.DatetimeIndex, pd.Series, lambda times: times.array], ids=["index", "series", "array"]
+)
+def test_an_index_of_times_has_the_days_of_its_zone(kind):
+    times = pd.DatetimeIndex(["2024-02-29T23:30", "2024-03-01T00:30"]).tz_localize("Asia/Tokyo")
+    assert DayReader().read_all(as_array(kind(times))).values.tolist() == [19782, 19783]
+    assert DayReader().read_all(as_array(kind(times.tz_localize(None)))).values.tolist() == [19782, 19783]
+
+
 def test_times_before_1970_are_of_the_day_that_they_are_in():
     for unit in ("s", "ns"):
         values = np.array(["1969-12-31T23:00", "1970-01-01T01:00", "NaT"], dtype=f"datetime64[{unit}]")

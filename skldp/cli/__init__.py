@@ -48,15 +48,14 @@ def main(arguments: Iterable[str] | None = None) -> None:
         message = f"{there} {error.filename}." if error.filename else str(error)
     except (LedgerError, ImportError, OSError) as error:
         message = str(error)
-    except (TypeError, ValueError) as error:
-        message = str(error) if _is_own(error) else _HIDDEN_TEXT.format(type(error).__name__)
-        if sys.flags.dev_mode:
-            raise
     except Exception as error:
-        # An error of typer about an option; its class has no public name in all versions.
-        if not hasattr(error, "format_message"):
+        if hasattr(error, "format_message"):
+            # An error of typer about an option; its class has no public name in all versions.
+            message = error.format_message()
+        elif sys.flags.dev_mode:
             raise
-        message = error.format_message()
+        else:
+            message = str(error) if _is_own(error) else _HIDDEN_TEXT.format(type(error).__name__)
     print(f"skldp: {escaped(' '.join(message.split()))}", file=sys.stderr)
     raise SystemExit(2)
 

@@ -343,7 +343,7 @@ def release(
             progress.update(bar, completed=n)
         if not n:
             raise ValueError(f"A table must have at least one row below its header; got none in {table.name}.")
-    typer.echo(printable(f"Released {n:,} records at epsilon {policy.epsilon:.6g} each: {output}."))
+    typer.echo(printable(f"Released {n:,} record{'s' * (n > 1)} at epsilon {policy.epsilon:.6g} each: {output}."))
     for rule, number in replaced.items():
         if number:
             typer.echo(printable(f"{rule[0].upper()}{rule[1:]} in {number:,} row{'s' * (number > 1)}."))

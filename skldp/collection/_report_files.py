@@ -322,11 +322,15 @@ class ReportStore:
     def merge(self, *others: Self) -> None:
         """Add the reports of other collectors of the same policy to this one; the others stay as they are.
 
-        The first report of an id counts. Raises ValueError if a collector has another policy.
+        The first report of an id counts. Raises TypeError for anything but a collector, and ValueError for one of
+        another policy, for this one, and for one that is given twice.
         """
-        if any(one.policy.sha256 != self.policy.sha256 for one in others):
-            raise ValueError("Collectors can be merged only if they have the same policy.")
         every = (self, *others)
+        for place, one in enumerate(others):
+            if not isinstance(one, ReportStore):
+                raise TypeError(f"Collectors can be merged only with collectors; got {type(one).__name__}.")
+            if one.policy.sha256 != self.policy.sha256 or any(one is other for other in every[: place + 1]):
+                raise ValueError("Collectors must have the same policy to be merged, and each be given once.")
         self._parts = [one._columns for one in every]
         for name in ("_foreign", "_broken", "_read"):
             setattr(self, name, sum(getattr(one, name) for one in every))

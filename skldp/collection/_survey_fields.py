@@ -211,7 +211,7 @@ def weights_of(
             one = code_scores(field.law).of(answers[name], category_codes(field, wanted))
         else:
             if not isinstance(wanted, tuple) or len(wanted) != 2 or not all(map(is_number, wanted)):
-                raise ValueError(f"A filter of the number {name!r} must be (low, high); got {wanted!r}.")
+                raise ValueError(f"A filter of {name!r} must be (low, high), for dates as days; got {wanted!r}.")
             low, high = (float(end) for end in wanted)
             if not (low < high and field.low < high and low <= field.high):
                 raise ValueError(f"A filter of {name!r} must have low < high within its bounds; got {wanted!r}.")

@@ -253,9 +253,10 @@ def release_charged(estimator, rows, ids):
     if guarantee.delta == 0 and not math.isfinite(guarantee.plain_epsilon):
         raise ValueError(f"ledger needs a release with a finite epsilon. Got {guarantee} instead.")
     part = getattr(estimator, "_part", None)
-    released = estimator.ledger.release(estimator.mechanism_, rows, ids, part=part, all_or_none=True)
-    warn_moved_rows(estimator, released.n_moved, rows, estimator.mechanism_.domain)
-    return released.rows
+    mechanism = estimator.mechanism_
+    # A warning that is turned into an error must not come after the charge.
+    warn_moved_rows(estimator, mechanism.encode(rows).n_moved, rows, mechanism.domain)
+    return estimator.ledger.release(mechanism, rows, ids, part=part, all_or_none=True).rows
 
 
 def check_bounds_of_type(bounds, dtype):

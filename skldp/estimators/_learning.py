@@ -145,12 +145,12 @@ class ProtocolEstimator(GuaranteeMixin, BaseEstimator, ABC):
 
     def _answered(self, protocol: Protocol, rows: Floats, target: Floats, noise: Noise, n_apart: int = 0) -> Self:
         """Learn from the reports of these people, and estimate the score by those apart."""
+        self._warn_moved(rows, target)
         people = noise.permutation(len(rows)) if n_apart else np.arange(len(rows))
         X, y = self._prepared(rows, target)
         simulate(protocol, X, y, noise, people=people[n_apart:], n_threads=effective_n_jobs(self.n_jobs))
         is_new, self.score_estimate_ = protocol is not vars(self).get("protocol_"), None
         self.protocol_ = protocol
-        self._warn_moved(rows, target)
         self._learn()
         if n_apart > 1:
             tasks, halves, of_scores = score_tasks(protocol), np.array_split(people[:n_apart], 2), noise.spawn(1)[0]

@@ -140,7 +140,7 @@ def release_dask(estimator: BaseEstimator, X: Any, *, release_key: FieldKey | No
         Makes the noise of a row a function of this secret, the law, the person and the value, so that a repeated task
         repeats the release of unchanged rows.
     ids : dask array or series of int or str, shape (n_samples,), default=None
-        Id of each row's person, partitioned as a data frame X; required with a `release_key`, refused without.
+        Id of each row's person, with partitions and index of a frame X; required with a `release_key`, else refused.
 
     Returns
     -------
@@ -212,6 +212,8 @@ def release_dask(estimator: BaseEstimator, X: Any, *, release_key: FieldKey | No
         )
     if hasattr(X, "map_partitions"):
         people = [] if ids is None else [ids]
+        if people and getattr(ids, "npartitions", 0) != X.npartitions:
+            raise ValueError(f"ids must be of dask, with the partitions and index of X; got {type(ids).__name__}.")
         return X.map_partitions(_release_frame, *people, **common, meta=_frame(estimator, X._meta))
     raise TypeError(f"X must be a dask array or a dask data frame. Got {type(X).__name__} instead.")
 
@@ -320,6 +322,9 @@ def _release_array(X, ids=None, *, estimator, key, release):  # noqa: ARG001 -- 
 
 
 def _release_frame(X, ids=None, *, estimator, key, release):  # noqa: ARG001 -- dask names the task after it
+    # Dask matches partitions by position: ids in another order are those of other people.
+    if hasattr(ids, "iloc") and not ids.index.equals(X.index):
+        raise ValueError("ids must have the index of X in its order; got another one.")
     return _frame(estimator, X) if not len(X) else _frame(estimator, X, _transformed(estimator, X, key, ids))
 
 

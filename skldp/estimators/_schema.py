@@ -108,8 +108,8 @@ def check_feature_names(names: list[str]) -> None:
 
 def columns_of(X: Any, places: Iterable[int] | None = None) -> list[Any]:
     """Return the columns of a frame or an array at `places`, or all, as arrays of their own types."""
-    own = X.iloc if hasattr(X, "iloc") else X
-    return [as_array(own[:, j]) for j in (range(X.shape[1]) if places is None else places)]
+    column = X.column if hasattr(X, "column_names") else lambda j: getattr(X, "iloc", X)[:, j]
+    return [as_array(column(j)) for j in (range(X.shape[1]) if places is None else places)]
 
 
 def framed(X: Any, names: list[Any], columns: list[DeclaredColumn], numbers: np.ndarray, container: str) -> Any:

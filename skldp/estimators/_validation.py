@@ -249,7 +249,9 @@ def _checked(check: Callable[[], Any], X: Any, name: str = "X", **given: Any) ->
     refuse_masked(given.get("y"), "y")
     of_numbers, is_dated = given.get("dtype", FLOATS) not in (None, object), False
     with suppress(Exception):
-        is_dated = of_numbers and has_dates(np.asarray(X[:1]))
+        # Polars and Arrow have columns, and make numbers of dates beside numbers.
+        head = X if getattr(X, "dtype", None) == np.dtype(object) else X[:1]
+        is_dated = of_numbers and any(has_dates(np.asarray(part)) for part in (*X[:1], head))
     if is_dated:
         raise ValueError(not_numbers(X, name) + _HINTS.get(name, ""))
     try:

@@ -15,7 +15,7 @@ Identity = int | str
 
 _STRING_RULE = (
     "A string id must be non-empty and printable, in Unicode's normal form C, without invisible marks or blanks at its "
-    "ends (see unicodedata.normalize('NFC', id).strip()), and an integer without a decimal point or "
+    "ends (see unicodedata.normalize('NFC', id).strip()), and an integer without a decimal mark or "
     "exponent, as '1' and not '1.0'"
 )
 # Invisible characters that Python calls printable: joiners, fillers, variation selectors.
@@ -26,7 +26,7 @@ _INVISIBLE = re.compile(
 
 
 # An integer of a column that had missing cells, or that R, pandas or a spreadsheet wrote as 1e+05.
-_DECIMAL = re.compile(r"[+-]?[0-9]+(\.0*|(\.[0-9]*)?[eE]\+[0-9]+)")
+_DECIMAL = re.compile(r"[+-]?[0-9]+([.,]0*|([.,][0-9]*)?[eE]\+[0-9]+)")
 _INTEGER = re.compile("0|-?[1-9][0-9]{0,18}")
 
 
@@ -53,9 +53,10 @@ def canonical_ids(ids: Iterable[Any], first_row: int | None = None) -> list[Iden
 def distinct_ids(ids: Iterable[Any]) -> list[Identity]:
     """Return ids in canonical form; raise ValueError if one occurs twice."""
     people = canonical_ids(ids)
-    if len(set(people)) < len(people):
-        seen: dict[Identity, int] = {}
-        for position, person in enumerate(people):
+    keys: list[Any] = list(map(person_bytes, people)) if len(set(map(type, people))) > 1 else people
+    if len(set(keys)) < len(keys):
+        seen: dict[Any, int] = {}
+        for position, person in enumerate(keys):
             first = seen.setdefault(person, position)
             if first != position:
                 raise ValueError(
@@ -78,7 +79,7 @@ def _is_canonical(text: str) -> bool:
         text.isprintable()
         and text != ""
         and text == text.strip()
-        and not (("." in text or "+" in text) and _DECIMAL.fullmatch(text))
+        and not (not text.isalnum() and _DECIMAL.fullmatch(text))
         and (text.isascii() or (unicodedata.is_normalized("NFC", text) and not _INVISIBLE.search(text)))
     )
 
@@ -90,6 +91,8 @@ def _canonical_id(value: Any, position: int, first_row: int | None) -> Identity:
         if not _is_canonical(text):
             raise ValueError(f"{_STRING_RULE}; got one that is not, {where}.")
         return text
+    if hasattr(value, "as_py"):
+        return _canonical_id(value.as_py(), position, first_row)
     if isinstance(value, Integral) and not isinstance(value, bool | np.bool_):
         number = int(value)
         if not _in_64_bits(number):

@@ -283,6 +283,11 @@ class Protocol(ABC):
             plan = [list(one) for one in protocol._steps]
             fits = (state.keys(), given["plan"]) == (protocol._state.keys(), plan)
             fits = fits and state["step"] in range(len(plan) + 1)
+            held, counted = (state["answers"][name] for name in _NO_ANSWERS)
+            if held is not None:
+                Report.from_json(held)
+            for task, ids in counted.items():
+                Report(task, len(ids), (0,), ids)
         if not fits:
             raise ValueError(f"A state must be one that {cls.__name__} wrote. Got one of another protocol instead.")
         protocol._state = state

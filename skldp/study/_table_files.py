@@ -211,6 +211,8 @@ def _read_arrow(path: Path, wanted: Sequence[str] | None, needed: Sequence[str],
             whole = arrow.Table.from_batches(part, schema=schema)
             for start in range(0, whole.num_rows, n_rows or max(whole.num_rows, 1)):
                 piece = whole.slice(start, n_rows)
+                # An error about bytes that are not UTF-8 would come later, and hold them.
+                piece.validate(full=True)
                 n_read += piece.num_rows
                 # Integers beside missing cells would become doubles.
                 yield piece.to_pandas(integer_object_nulls=True)

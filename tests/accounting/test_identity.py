@@ -24,6 +24,21 @@ INVISIBLE = {
 }
 
 
+def test_ids_of_arrow_are_those_of_its_cells():
+    pa = pytest.importorskip("pyarrow")
+    names, places = ["ann", "bob", "ann"], [7, 2**63 - 1, -7]
+    for arrow in (pa.array(names), pa.array(names).dictionary_encode(), pa.chunked_array([names[:1], names[1:]])):
+        assert canonical_ids(arrow) == canonical_ids(list(arrow)) == names
+    for kind in (pa.int64(), pa.dictionary(pa.int8(), pa.int64())):
+        found = canonical_ids(pa.array(places, kind))
+        assert (found, set(map(type, found))) == (places, {int})
+    for wrong in (pa.array([1, None]), pa.array([1.0, 2.0]), pa.array([b"ann"]), pa.array([True]), pa.array([[1]])):
+        with pytest.raises(TypeError, match="An id must be an integer or a string"):
+            canonical_ids(wrong)
+    with pytest.raises(ValueError, match="in row 4"):
+        canonical_ids(pa.array(["ann", "ann "]), 3)
+
+
 def test_integers_of_any_kind_are_one_person_and_strings_are_others():
     several = [1, np.int64(1), np.uint8(1), *np.array([1], dtype=np.int16), *np.array([1, None], dtype=object)[:1]]
     assert canonical_ids(several) == [1] * 5
@@ -69,9 +84,9 @@ def test_strings_that_could_make_two_people_of_one_are_refused(text):
     assert not text.strip() or text.strip() not in str(caught.value)
 
 
-@pytest.mark.parametrize("text", ["17.0", "-17.", "0.00", "+17.0"])
+@pytest.mark.parametrize("text", ["17.0", "-17.", "0.00", "+17.0", "17,0", "-17,"])
 def test_an_integer_of_a_column_with_a_gap_is_nobody_new(text):
-    with pytest.raises(ValueError, match=r"integer without a decimal point.*at position 0") as caught:
+    with pytest.raises(ValueError, match=r"integer without a decimal mark.*at position 0") as caught:
         canonical_ids([text])
     assert "17" not in str(caught.value)
     with pytest.raises(ValueError, match="in row 8"):
@@ -134,7 +149,10 @@ def test_what_is_no_list_of_ids_is_refused():
 
 
 def test_a_repeated_id_is_told_by_its_positions():
-    assert distinct_ids([1, "1", 2]) == [1, "1", 2]
+    assert distinct_ids([1, "01", 2]) == [1, "01", 2]
+    for twice in ([7, "8", "7"], ["7", 8, 7], [np.int8(7), 8, np.str_("7")]):
+        with pytest.raises(ValueError, match="at positions 0 and 2 "):
+            distinct_ids(twice)
     with pytest.raises(ValueError, match="at positions 1 and 3 ") as caught:
         distinct_ids(["anna", 17, "bob", np.int8(17), "anna"])
     assert "anna" not in str(caught.value)

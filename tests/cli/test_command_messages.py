@@ -135,9 +135,46 @@ def test_the_text_of_another_library_is_not_printed(run, monkeypatch):
         # Compiled code has no line of its own in a traceback.
         exec(compile(f"float({TEXT!r})", skldp.__file__, "exec"))
 
-    for fails in (convert, convert_at_our_line):
-        monkeypatch.setattr("skldp.cli._study.compare_mechanisms", fails)
+    class WrappedError(Exception):
+        """An error of its own kind, as pyarrow's of bytes that are not UTF-8."""
+
+    def wrap(*args, **kwargs):
+        raise WrappedError(f"Wrapping {TEXT} failed")
+
+    def look_up(*args, **kwargs):
+        {}[TEXT]
+
+    fails = {convert: "ValueError", convert_at_our_line: "ValueError", wrap: "WrappedError", look_up: "KeyError"}
+    for one, name in fails.items():
+        monkeypatch.setattr("skldp.cli._study.compare_mechanisms", one)
         code, out, err = run("study", "wine")
         assert (code, out) == (2, "")
-        assert err.startswith("skldp: Another library raised ValueError; its text is not printed")
+        assert err.startswith(f"skldp: Another library raised {name}; its text is not printed")
+        assert err.count("\n") == 1
         assert not found_in(err)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+def test_bytes_of_a_typed_file_that_are_not_utf_8_are_not_shown(run, tmp_path, ending):
+    """Pandas decoded them later, and its error had the cell."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    cells = [b"no", b"yes", TEXT.encode(), b"\xff\xfe" + TEXT.encode()]
+    ends = np.cumsum([0, *map(len, cells)], dtype=np.int32)
+    names = pa.Array.from_buffers(pa.string(), 4, [None, pa.py_buffer(ends.tobytes()), pa.py_buffer(b"".join(cells))])
+    table, path = pa.table({"name": names, "sick": pa.array([0, 1, 0, 1])}), tmp_path / f"people.{ending}"
+    if ending == "parquet":
+        pq.write_table(table, path)
+    else:
+        with pa.ipc.new_file(path, table.schema) as file:
+            file.write_table(table)
+    field = skldp.client.CategoryField("name", ("no", "yes"), skldp.mechanisms.RandomizedResponse(1.0, 2).integer_law)
+    skldp.Policy("a test", (field,)).save(tmp_path / "policy.json")
+    for command in (
+        ("release", "policy.json", path, "-o", "reports.arrow", "--count-unknown"),
+        ("study", path, "--target", "sick", "--schema", '{"name": ["no", "yes"]}'),
+    ):
+        code, out, err = run(*command)
+        assert (code, out) == (2, "")
+        assert f"people.{ending} is no {ending.capitalize()} file that can be read" in err
+        assert not found_in(err)
+        assert [one.name for one in tmp_path.iterdir()].count("reports.arrow") == 0

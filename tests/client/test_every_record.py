@@ -177,14 +177,17 @@ def test_a_boolean_is_the_declared_number_as_the_format_says(values):
 @pytest.mark.parametrize(
     ("wrong", "rule"),
     [
-        ({"whole": True}, "Column 'whole' must hold finite numbers .*released. Got one value of type bool"),
+        (
+            {"whole": True},
+            "Column 'whole' must hold finite numbers .* Got 1 of 1 .* at position 0, of type bool",
+        ),
         ({"whole": math.inf}, "Column 'whole' must hold finite numbers"),
         ({"whole": "abc"}, "Column 'whole' must hold finite numbers .* of type str"),
         ({"date": "13.05.2020"}, "Column 'date' must hold dates"),
         (
             {"yes": "Yes"},
             r"Column 'yes' must hold only the declared 2 values of type bool \(True, False\); nothing was released. "
-            "Got one value of type str",
+            "Got 1 of 1 that are not, the first at position 0, of type str",
         ),
         ({"yes": None}, "Column 'yes' must not have missing values"),
         ({"vector": [1.0]}, "'vector' must be vectors of 3 numbers"),

@@ -148,13 +148,19 @@ def test_collectors_merge_to_the_bit_in_any_order(reports, collector):
     one_by_one.merge()
     assert everything(pickle.loads(pickle.dumps(one_by_one))) == everything(collector)
     before = one_by_one.counts
-    with pytest.raises(ValueError, match="have the same policy"):
+    with pytest.raises(ValueError, match="must have the same policy"):
         one_by_one.merge(parts[0], Collector(OTHER))
     assert one_by_one.counts == before
     parts[0].add(reports[599])
-    parts[1].merge(parts[1])
-    assert (parts[1].n_reports, parts[1].counts.doubled) == (250, 250)
     assert everything(one_by_one) == everything(collector)
+    # Reports of no other collector would count as foreign, broken or repeated twice.
+    for others in ((parts[1],), (parts[0], parts[0]), (parts[0], parts[1])):
+        with pytest.raises(ValueError, match="each be given once"):
+            parts[1].merge(*others)
+    for other in (None, POLICY, [parts[0]]):
+        with pytest.raises(TypeError, match=rf"only with collectors; got {type(other).__name__}\."):
+            parts[1].merge(parts[0], other)
+    assert parts[1].counts == (250, 1, 0, 0)
 
 
 def test_estimates_may_be_asked_between_reports(reports, collector):
@@ -770,6 +776,8 @@ def test_dates_are_shown_as_dates_and_frames_have_them():
     assert list(frame) == ["estimate", "std err", "low", "high"]
     assert all(isinstance(one, datetime.date) for one in frame["estimate"])
     assert made.frequencies("city").to_frame().index.tolist() == ["Bonn", "Ulm"]
+    with pytest.raises(ValueError, match=r"must be \(low, high\), for dates as days; got \('2020-01-01'"):
+        made.frequencies("city", where={"day": ("2020-01-01", "2021-01-01")})
     unknown = replace(mean, low=np.array([-np.inf]), high=np.array([np.nan]))
     assert unknown.to_dict()["low"] == unknown.to_dict()["high"] == [None]
 

@@ -2,7 +2,8 @@
 
 import pickle
 import sys
-from contextlib import closing
+import warnings
+from contextlib import closing, nullcontext
 
 import numpy as np
 import pandas as pd
@@ -28,7 +29,13 @@ from skldp import (
     TablePrivatizer,
     release_blocks,
 )
-from skldp.exceptions import BudgetExhaustedError, ChangedAfterFitError, LearntDomainWarning, PrivacyGuaranteeWarning
+from skldp.exceptions import (
+    BudgetExhaustedError,
+    ChangedAfterFitError,
+    LearntDomainWarning,
+    OutOfDomainWarning,
+    PrivacyGuaranteeWarning,
+)
 from skldp.mechanisms import RandomizedResponse
 
 NUMBERS = np.random.default_rng(0).uniform(-1, 1, (6, 3))
@@ -74,6 +81,18 @@ def test_two_releases_at_their_exact_epsilon_and_no_third(estimator, X, ledger):
         charged.transform(X[:2], ids=["a", "new"])
     assert charged.transform(X[:1], ids=["new"]).shape[0] == 1
     assert ledger.verify().ok
+
+
+@pytest.mark.parametrize(("estimator", "X"), CASES)
+def test_a_warning_that_is_an_error_comes_before_the_charge(estimator, X, ledger):
+    """People paid for a release that `-W error` kept from its caller."""
+    charged = under(estimator, ledger).fit(X)
+    warned = (hasattr(charged, "bounds_") and charged.bounds_ is not None) or isinstance(charged, TablePrivatizer)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", OutOfDomainWarning)
+        with pytest.raises(OutOfDomainWarning) if warned else nullcontext():
+            charged.transform(3 * X if X is NUMBERS else X, ids=IDS)
+    assert ledger.report()["people"] == (0 if warned else len(IDS))
 
 
 @pytest.mark.parametrize(("estimator", "X"), CASES)

@@ -1,5 +1,7 @@
 """NaN is refused with the name of its column, and masked cells are refused like NaN, by everything that takes rows."""
 
+import datetime
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -160,3 +162,58 @@ def test_a_masked_vector_is_unreadable_on_a_device(given):
         field.encode_all({"v": given(rows)}, True)
     assert not field.encode(rows[1]).any()
     assert field.encode(rows[0]).any()
+
+
+def test_a_table_of_arrow_is_read_or_refused_by_its_type():
+    pa = pytest.importorskip("pyarrow")
+    frame = pd.DataFrame({"a": [0, 1, 1], "b": ["x", "y", "x"]})
+    # The chance of another category is below 1e-20.
+    estimator = CategoricalPrivatizer(100.0, categories=[[1, 0], ["y", "x"]])
+    released = estimator.fit_transform(pa.Table.from_pandas(frame))
+    np.testing.assert_array_equal(released, estimator.fit_transform(frame))
+    np.testing.assert_array_equal(released, [[1, 0, 1, 0], [0, 1, 0, 1], [0, 1, 1, 0]])
+    with pytest.raises(ValueError, match=r"X must be a DataFrame of pandas or polars, or an array. Got Table"):
+        TablePrivatizer(1.0, schema={"a": [0, 1], "b": ["x", "y"]}).fit(pa.Table.from_pandas(frame))
+
+
+def dated(kind):
+    """Frames of a column of numbers and one of dates, times or durations."""
+    pa = pytest.importorskip("pyarrow")
+    day, step, numbers = datetime.date(2020, 2, 2), datetime.timedelta(days=2), [0.25, 0.75]
+    yield pl.DataFrame({"a": numbers, "b": [kind(day), kind(day + step)]})
+    yield pl.DataFrame({"a": numbers, "b": [None, kind(day)]})
+    yield pd.DataFrame({"a": numbers, "b": [kind(day), kind(day + step)]})
+    table = pa.table({"a": numbers, "b": [kind(day), kind(day + step)]})
+    yield table
+    yield table.to_pandas(types_mapper=pd.ArrowDtype)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        lambda day: day,
+        lambda day: datetime.datetime(day.year, day.month, day.day, 12),
+        lambda day: day - datetime.date(2020, 1, 1),
+        lambda day: datetime.time(day.day),
+    ],
+    ids=["dates", "datetimes", "durations", "times"],
+)
+@pytest.mark.parametrize("estimator", TRANSFORMERS, ids=name)
+def test_dates_beside_numbers_are_no_numbers_in_any_library(estimator, kind):
+    """Polars and Arrow made them counts of days, which were clipped to the bounds: every person had the same value."""
+    fitted = clone(estimator).fit(pd.DataFrame({"a": [0.25, 0.5], "b": [0.5, 0.75]}))
+    for frame in dated(kind):
+        for call in (clone(estimator).fit, fitted.transform):
+            with pytest.raises((ValueError, TypeError), match=r"X must be real numbers|X contains NaN"):
+                call(frame)
+
+
+def test_times_of_numpy_in_any_row_are_no_numbers():
+    for cell in (np.datetime64("2020-02-02"), np.timedelta64(1, "D")):
+        rows = np.array([[0.25, 0.5], [0.5, cell]], dtype=object)
+        for estimator in TRANSFORMERS:
+            with pytest.raises(ValueError, match="X must be real numbers"):
+                clone(estimator).fit(rows)
+        for model, y in MODELS:
+            with pytest.raises(ValueError, match="X must be real numbers"):
+                clone(model).fit(rows, y[:2])

@@ -291,6 +291,27 @@ class TestDask:
         assert fresh.dtypes.equals(first.dtypes)
         assert not fresh.equals(first)
 
+    @pytest.mark.parametrize("known", [True, False])
+    def test_ids_of_other_people_are_no_ids_of_a_frame(self, known):
+        """Dask matches partitions by position: people had the release keys of others."""
+        dd = pytest.importorskip("dask.dataframe", reason="dask is an extra")
+        frame = pd.DataFrame({"a": NUMBERS[:, 0], "b": NUMBERS[:, 1]}, index=IDS)
+        estimator = NumericPrivatizer(2.0).fit(frame)
+        lazy, own = dd.from_pandas(frame, npartitions=3), pd.Series(IDS, index=IDS)
+        lazy = lazy if known else lazy.clear_divisions()
+        right = release_dask(estimator, lazy, release_key=self.key, ids=dd.from_pandas(own, npartitions=3))
+        same = release_dask(estimator, lazy, release_key=self.key, ids=lazy.index)
+        pd.testing.assert_frame_equal(*(one.compute(scheduler="synchronous") for one in (right, same)))
+        turned = dd.from_pandas(own.iloc[::-1], npartitions=3, sort=False)
+        shifted = dd.from_pandas(own.set_axis(IDS + 1), npartitions=3).clear_divisions()
+        for ids in (turned, shifted):
+            wrong = release_dask(estimator, lazy, release_key=self.key, ids=ids)
+            with pytest.raises(ValueError, match="ids must have the index of X"):
+                wrong.compute(scheduler="synchronous")
+        for ids in (own, IDS, list(IDS), dd.from_pandas(own, npartitions=4)):
+            with pytest.raises(ValueError, match=rf"ids must be of dask, .* got {type(ids).__name__}\."):
+                release_dask(estimator, lazy, release_key=self.key, ids=ids)
+
     def test_a_cluster_without_a_key_is_warned_of(self, monkeypatch):
         distributed = pytest.importorskip("distributed", reason="dask is an extra")
         X, ids = self.da.from_array(NUMBERS, chunks=(70, 4)), self.da.from_array(IDS, chunks=70)

@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone
 
 from skldp import PrivateDiscriminant, PrivateLinearRegression, PrivateLogisticRegression, PrivateMoments
-from skldp.exceptions import LearntDomainWarning, TooFewPeopleWarning
+from skldp.exceptions import LearntDomainWarning, OutOfDomainWarning, TooFewPeopleWarning
 from skldp.learning import Task
 
 N, D = 6_000, 4
@@ -145,3 +145,16 @@ def test_the_last_task_is_learnt_from_before_it_has_its_people(name):
         streamed(stream, target, [part])
         assert stream.protocol_.task is None
         assert not np.array_equal(stream.location_ if target is None else stream.coef_, before)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_warning_that_is_an_error_comes_before_anybody_answers(name):
+    """People answered in a call that `-W error` had failed, and would have answered again in the next one."""
+    model, target = MODELS[name]
+    model = clone(model).partial_fit(X[:500], None if target is None else target[:500])
+    state, outside = model.protocol_.to_json(), 3 * X[500:900]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", OutOfDomainWarning)
+        with pytest.raises(OutOfDomainWarning):
+            model.partial_fit(outside, None if target is None else target[500:900])
+    assert model.protocol_.to_json() == state
