@@ -1,6 +1,7 @@
 r"""Steps that regression and classification share: centres, widths and products of the features."""
 
 import math
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -27,7 +28,7 @@ from skldp.learning._posterior import (
 )
 from skldp.learning._protocol import Protocol, Question, Step, by_name, split_evenly, sufficiency
 from skldp.learning._reports import Report
-from skldp.learning._tasks import Task, levels_error
+from skldp.learning._tasks import Task, noise_variance
 from skldp.learning._vectors import symmetric_matrix
 
 P = TypeVar("P", bound="LinearProtocol")
@@ -63,7 +64,8 @@ class LinearProtocol(Protocol):
     def _state_of_features(self) -> dict[str, Any]:
         """Return the state before anything is reported."""
         return self._state | {
-            # Variance of the error of a feature's centre.
+            # Sum of the reported centres by their precision, the precision, and the variance of the error of one.
+            "centers": [[0.0] * self.n_features, 0.0],
             "center_error": 0.0,
             "width": EXPECTED_DEVIATION,
             # The functionals of the terms that products and gradients were about, and what was reported of them.
@@ -88,11 +90,15 @@ class LinearProtocol(Protocol):
         own_widths: bool = False,
     ) -> list[tuple[str, int]]:
         """Return the steps for the features: of so many people, with products for all of them or for a part."""
-        shares = {"center_levels": PREPARATION_SHARE, "center": PREPARATION_SHARE, "width_levels": PREPARATION_SHARE}
-        steps = [(name, int(share * n_people)) for name, share in shares.items()]
-        if own_widths:
-            each = ColumnWidth.n_people(n_people, self.n_features, self.epsilon)
-            steps += [("column_levels", each)] * (self.n_features if each else 0)
+        people = int(PREPARATION_SHARE * n_people)
+        noise = noise_variance(self.n_features, self.epsilon) * self.n_features / max(people, 1)
+        # A column that is always 0 differs from the expected one by three errors.
+        own_widths = own_widths and math.sqrt(noise) <= 1 / 3
+        steps = []
+        # The second centre is about the first one, where vectors are shorter.
+        for part in split_evenly(people, 1 + own_widths):
+            steps += [("center_levels", part), ("center", part)]
+        steps += [("width_levels", people)] + [("squares", people)] * own_widths
         left = n_people - sum(people for _, people in steps)
         # Number of stages of products, each with a sufficiency of 1 for each term, if everybody reported them.
         most = sufficiency(self.n_people, self.n_features, self.epsilon) / self.n_terms
@@ -181,10 +187,12 @@ class Center(Question[LinearProtocol]):
 
     def learn(self, protocol: LinearProtocol, task: Task, report: Report) -> None:
         state, shortened = protocol._state, self.levels(protocol).shortened(task.radius)
-        mean = task.mean(report)[: protocol.n_features] / shortened
-        error = task.standard_error(report.n_people) / shortened
+        mean = np.array(state["center"][:-1]) + task.mean(report)[: protocol.n_features] / shortened
+        weight = (shortened / task.standard_error(report.n_people)) ** 2
+        total, precision = np.array(state["centers"][0]) + weight * mean, state["centers"][1] + weight
+        state["centers"] = [total.tolist(), precision]
         # The middle of the bounds stays the centre while the noise exceeds the means.
-        moved, variances = shrunk_means(mean, error)
+        moved, variances = shrunk_means(total / precision, precision**-0.5)
         state["center"] = [*np.clip(moved, -1, 1).tolist(), state["center"][-1]]
         state["center_error"] = float(variances.mean())
 
@@ -200,31 +208,24 @@ class Width(Center):
         protocol._state["width"] = protocol._common_width
 
 
-class ColumnWidth(Question[LinearProtocol]):
-    """Levels of one centred feature after the other, which give each its own width."""
-
-    @staticmethod
-    def n_people(n_people: int, n_features: int, epsilon: float) -> int:
-        """Return how many people report each feature; 0 if these would not show that a quarter is at another level."""
-        each = int(2 * PREPARATION_SHARE * n_people / n_features)
-        return each if each and DETECTED * levels_error(epsilon, each) <= 1 / 4 else 0
-
-    def _column(self, protocol: LinearProtocol) -> int:
-        first = [name for name, _ in protocol._steps].index(f"{self._name}_levels")
-        return (protocol._state["step"] - first) % protocol.n_features
+class Squares(Question[LinearProtocol]):
+    """Squares of the centred features, which give each its own width."""
 
     def functionals(self, protocol: LinearProtocol) -> tuple[Floats, str]:
-        return np.eye(protocol.n_features + 2)[[1 + self._column(protocol)]], "linear"
+        return np.eye(protocol.n_features + 2)[1:-1], "squares"
 
-    def expected(self, protocol: LinearProtocol) -> tuple[float, int]:
-        return protocol._common_width, 1
+    def levels(self, protocol: LinearProtocol) -> NormLevels:
+        return replace(protocol._levels_of("width", *Width("width").expected(protocol)), power=2.0)
 
-    def learn_levels(self, protocol: LinearProtocol, task: Task, report: Report) -> None:
-        super().learn_levels(protocol, task, report)
-        widths = protocol._widths[1:]
-        # Rare large values that noise may hide count, up to the common width.
-        widths[self._column(protocol)] = max(1e-6, self.levels(protocol).scale_with_hidden)
-        protocol._state["width"] = widths.tolist()
+    def learn(self, protocol: LinearProtocol, task: Task, report: Report) -> None:
+        shortened = self.levels(protocol).shortened(task.radius)
+        squares = task.mean(report)[: protocol.n_features] / shortened
+        mean = max(0.0, float(squares.mean()))
+        about, variances = shrunk_means(squares - mean, task.standard_error(report.n_people) / shortened)
+        # A column is as wide as noise may hide, and all together as wide as the levels say.
+        found = np.sqrt(np.hypot(np.maximum(0, mean + about), np.sqrt(variances)))
+        widths = found * (protocol._common_width / max(1e-9, float(np.sqrt((found**2).mean()))))
+        protocol._state["width"] = np.maximum(1e-6, widths).tolist()
 
 
 class Products(Question[P]):
@@ -264,5 +265,5 @@ class Products(Question[P]):
 STEPS_OF_FEATURES: dict[str, Step[Any]] = {
     **by_name(Center("center"), Products("products")),
     "width_levels": Width("width"),
-    "column_levels": ColumnWidth("column"),
+    "squares": Squares("squares"),
 }

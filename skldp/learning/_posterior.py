@@ -141,13 +141,15 @@ def positive_means(values: Floats, error: Floats | float) -> Floats:
     return np.maximum(means, 0)
 
 
-def shrunk_means(values: Floats, errors: Floats | float) -> tuple[Floats, Floats]:
+def shrunk_means(values: Floats, errors: Floats | float, rarer: float = 0.0) -> tuple[Floats, Floats]:
     """Return posterior means and variances of numbers in [-1, 1], which have a normal prior of unknown scale around 0.
 
-    Shapes: values (n,), errors (n,) or (); returns (n,), (n,).
+    Shapes: values (n,), errors (n,) or (); returns (n,), (n,). All scales are as likely before, or each as likely as
+    its power of minus `rarer`.
     """
     noise, spread = np.square(errors), _SPREADS[:, None]
     logs = -((np.log(spread + noise) + values**2 / (spread + noise)) / 2 * np.ones(len(values))).sum(axis=1)
+    logs -= rarer / 2 * np.log(_SPREADS)
     kept, chances = spread / (spread + noise) * np.ones(len(values)), special.softmax(logs)
     means = chances @ kept * values
     return means, chances @ (kept * noise + (kept * values - means) ** 2)

@@ -347,6 +347,7 @@ class Protocol(ABC):
         reach = np.abs(matrix).sum(axis=1)
         most = {
             "linear": lambda: math.hypot(*reach),
+            "squares": lambda: math.hypot(*reach**2),
             "products": lambda: math.hypot(*reach) ** 2,
             "gradient": lambda: math.hypot(*reach[:-1]) * float(reach[-1]),
             # A class and its probabilities differ by at most the square root of 2.

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from skldp._arrays import Floats
 from skldp.learning._constants import DETECTED, EXPECTED_DEVIATION, N_COHORTS, PREPARATION_SHARE
 from skldp.learning._linear_protocol import STEPS_OF_FEATURES, LinearProtocol, Products
-from skldp.learning._posterior import Gradients, posterior
+from skldp.learning._posterior import Gradients, posterior, shrunk_means
 from skldp.learning._protocol import Question, by_name, split_evenly
 from skldp.learning._reports import Report
 from skldp.learning._tasks import Task, number_variance
@@ -39,11 +39,10 @@ class RegressionProtocol(LinearProtocol):
     -----
     People report the mean of a number or vector, products of the terms and the residual, a gradient at the current
     model, or the level of the norm of any of these, which decides the radius (``NormLevels``): the bias of clipping
-    vanishes as people grow. If people are enough, some report the level of one feature each, so that every feature has
-    a width of its own, in whatever bounds it is declared. All products and gradients enter one linear-Gaussian update
-    (``posterior``). If people are enough for it, as many as report the target's mean report the residual, clipped to
-    the farthest bound alone. Where these and the first reports of the target contradict the model's mean by four
-    standard errors, the constant is corrected.
+    vanishes as people grow. If people are enough, some report the squares of the features, so that every feature has a
+    width of its own, in whatever bounds it is declared. All products and gradients enter one linear-Gaussian update
+    (``posterior``). If people are enough for it, some report the residual, clipped at the bounds alone: these and the
+    first reports of the target correct the constant, by as much as their error lets them (``shrunk_means``).
 
     References
     ----------
@@ -121,8 +120,10 @@ class RegressionProtocol(LinearProtocol):
             # People who reported at another model tell the mean as well as those of the features are known.
             weight = 1 / (error**2 + sampled + state["center_error"] * float(away[1:] @ away[1:]))
             lost, precision = lost + weight * found, precision + weight
-        if abs(lost) > DETECTED * math.sqrt(precision):
-            model[0] += np.clip(predicted + lost / precision, -1, 1) - predicted
+        if precision:
+            # A large bias is less likely than a small one.
+            (bias,), _ = shrunk_means(np.array([lost / precision]), precision**-0.5, rarer=0.5)
+            model[0] += np.clip(predicted + bias, -1, 1) - predicted
         return model
 
     def _plan(self) -> list[tuple[str, int]]:
@@ -133,8 +134,9 @@ class RegressionProtocol(LinearProtocol):
         share = self._share_of_outcome(number_variance(self.epsilon) + EXPECTED_DEVIATION**2)
         steps = self._plan_of_target(n, PREPARATION_SHARE + share)
         once = self.kind == "once"
-        shows_deviation = DETECTED**2 * number_variance(self.epsilon) <= int(share * n) * EXPECTED_DEVIATION**2
-        residual = [("residual", int(share * n))] if shows_deviation else []
+        people = int(max(share, 2 * PREPARATION_SHARE) * n)
+        shows_deviation = DETECTED**2 * number_variance(self.epsilon) <= people * EXPECTED_DEVIATION**2
+        residual = [("residual", people)] if shows_deviation else []
         left = n - sum(people for _, people in steps + residual)
         steps += self._plan_of_features(left, all_products=once, own_widths=self.n_features > 1)
         if once:
@@ -286,14 +288,16 @@ class _Residual(Question[RegressionProtocol]):
     answer = "number"
 
     def functionals(self, protocol: RegressionProtocol) -> tuple[Floats, str]:
-        return protocol._residual()[None], "linear"
+        without_constant = protocol._residual()
+        without_constant[0] = protocol._state["center"][-1]
+        return without_constant[None], "linear"
 
     def radius(self, protocol: RegressionProtocol) -> float:
-        return 1.0 + abs(float(protocol._state["center"][-1]))  # To the farthest bound.
+        return 1.0 + float(protocol._state["deviation"])  # Up to a bound and the features' part.
 
     def learn(self, protocol: RegressionProtocol, task: Task, report: Report) -> None:
         state, noise = protocol._state, task.standard_error(report.n_people)
-        mean = state["center"][-1] + float(task.mean(report)[0])
+        mean = float(task.mean(report)[0]) - state["asked_at"][0]
         state["residuals"] = [*state["residuals"], [state["asked_at"], mean, noise, report.n_people]]
 
 

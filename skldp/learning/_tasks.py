@@ -26,7 +26,7 @@ from skldp.mechanisms.numeric._unit_interval import LEAST_EPSILON, UnitMechanism
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 from skldp.mechanisms.vector._privunit_products import PrivUnitProducts
 
-_FORMS = ("linear", "products", "gradient", "class_gradient", "loss")
+_FORMS = ("linear", "squares", "products", "gradient", "class_gradient", "loss")
 _ANSWERS = ("vector", "number", "levels")
 # Version of the documents, which are hashed; others are refused. Doubles are little-endian on every machine.
 _VERSION, _DOUBLES = 4, np.dtype("<f8")
@@ -87,10 +87,10 @@ class Task:
     low, high : tuple of float
         Declared bounds of every feature and, last, of the target, at least 1e-30 apart. What lies outside is moved to
         the nearest bound, and the bounds are mapped to -1 and 1: that is the record z.
-    form : {"linear", "products", "gradient", "class_gradient", "loss"}
-        What is made of the vector :math:`u = A (1, z)`: itself; the products of all pairs of its numbers, those of two
-        different ones times :math:`\sqrt 2`, so that their norm is :math:`\|u\|^2`; all but its last number times the
-        last; or all but its last K, times each of K - 1 contrasts of what the record's class, which is its target,
+    form : {"linear", "squares", "products", "gradient", "class_gradient", "loss"}
+        What is made of the vector :math:`u = A (1, z)`: itself; its squares; the products of all pairs of its numbers,
+        those of two different ones times :math:`\sqrt 2`, so that their norm is :math:`\|u\|^2`; all but its last number
+        times the last; or all but its last K, times each of K - 1 contrasts of what the record's class, which is its target,
         differs by from the probabilities whose logits the last K are. ``"loss"`` is a number: the squared difference of
         the target and the one number of u, clipped to [-1, 1], or the negative log likelihood of the class with the
         logits u. Losses up to the radius are mapped to [-1, 1].
@@ -407,6 +407,8 @@ class Task:
                 return 2 * losses(u, z[:, -1], self.n_classes)[:, None] / self.radius - 1
             if self.form == "class_gradient":
                 return class_gradients(u, z[:, -1], self.n_classes) / self.radius
+            if self.form == "squares":
+                u = u**2
             if self.form == "gradient":
                 u = u[:, :-1] * u[:, -1:]
             return np.asarray(u / self.radius)

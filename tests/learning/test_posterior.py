@@ -60,17 +60,18 @@ def test_the_prior_that_fits_better_is_found():
     assert np.square(found.mean - beta).sum() < np.square(alone.mean - beta).sum() / 2
 
 
+@pytest.mark.parametrize("rarer", [0.0, 0.5])
 @pytest.mark.parametrize("ratio", [0.5, 2.0, 6.0])
-def test_shrunk_means_and_variances_are_those_of_the_posterior(ratio):
+def test_shrunk_means_and_variances_are_those_of_the_posterior(ratio, rarer):
     """Of one number, whose prior is a mixture of normal densities, by integration."""
     error = 0.05
     value = ratio * error
     at = np.linspace(-4, 4, 2_000_001)
-    prior = sum(stats.norm.pdf(at, scale=2.0**-k) for k in range(12))
+    prior = sum(2.0 ** (rarer * k) * stats.norm.pdf(at, scale=2.0**-k) for k in range(12))
     weights = prior * stats.norm.pdf(value, at, error)
     mean = (weights * at).sum() / weights.sum()
     variance = (weights * (at - mean) ** 2).sum() / weights.sum()
-    found = shrunk_means(np.array([value]), error)
+    found = shrunk_means(np.array([value]), error, rarer)
     np.testing.assert_allclose(np.ravel(found), [mean, variance], rtol=1e-3)
 
 

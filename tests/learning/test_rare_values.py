@@ -135,8 +135,11 @@ def test_a_mean_residual_is_asked_where_it_can_show_something():
     assert last(2_000, 1.0)[0] == last(5_000, 0.5)[0] == "gradient"
     assert last(20_000, 8.0, "once")[0] == "products"
     protocol = RegressionProtocol(3, 30_000, epsilon=1.0, low=[-1] * 4, high=[1] * 4)
-    protocol._state["center"] = [0.0, 0.0, 0.0, -0.8]
-    assert protocol._task_of("residual").radius == pytest.approx(1.8)
+    protocol._state |= {"center": [0.1, 0.0, 0.0, -0.8], "deviation": 0.25, "asked_at": [0.3, 0.5, 0.0, 0.0]}
+    task = protocol._task_of("residual")
+    assert task.radius == pytest.approx(1.25)
+    # The target less what the features say about it, whatever its centre and the constant are.
+    assert task.matrix == ((pytest.approx(0.05), -0.5, 0, 0, 1),)
 
 
 def test_a_mean_residual_is_of_the_model_at_which_it_was_asked(monkeypatch):
