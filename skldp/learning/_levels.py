@@ -69,8 +69,8 @@ class NormLevels:
         return np.asarray(np.ldexp(self.top, -np.arange(N_LEVELS)) ** self.power)
 
     @cached_property
-    def _radii(self) -> list[float]:
-        return ((self.top * 2.0 ** (-np.arange(4 * N_LEVELS - 3) / 4)) ** self.power).tolist()
+    def _radii(self) -> Floats:
+        return np.asarray((self.top * 2.0 ** (-np.arange(4 * N_LEVELS - 3) / 4)) ** self.power)
 
     @cached_property
     def _weights(self) -> Floats:
@@ -131,17 +131,27 @@ class NormLevels:
 
     def kept(self, radius: float) -> float:
         """Fraction of people within a radius: that of an error which shortened gradients still show."""
-        return max(1e-9, float(self._distribution[0] @ np.clip(np.log2(radius / self._levels) + 0.5, 0, 1)))
+        return float(self._kept(np.array(radius)))
 
     def shortened(self, radius: float) -> float:
         """Mean factor by which vectors are shortened."""
-        return float(self._distribution[0] @ np.minimum(1, radius / self._levels))
+        return float(self._shortened(np.array(radius)))
 
     def bias(self, radius: float, of_reference: float = 1.0) -> float:
         """Bound of the bias of the mean of vectors shortened to a radius."""
-        beyond = np.maximum(self._levels - radius, 0)
+        return float(self._bias(np.array(radius), of_reference))
+
+    def _kept(self, radii: Floats) -> Floats:
+        within = np.clip(np.log2(radii[..., None] / self._levels) + 0.5, 0, 1)
+        return np.asarray(np.maximum(1e-9, within @ self._distribution[0]))
+
+    def _shortened(self, radii: Floats) -> Floats:
+        return np.asarray(np.minimum(1, radii[..., None] / self._levels) @ self._distribution[0])
+
+    def _bias(self, radii: Floats, of_reference: float) -> Floats:
+        beyond = np.maximum(self._levels - radii[..., None], 0)
         shares, excess = self._distribution
-        return float(np.hypot(of_reference * (beyond @ shares), beyond @ excess))
+        return np.asarray(np.hypot(of_reference * (beyond @ shares), beyond @ excess))
 
     def bias_with_hidden(self, radius: float, of_reference: float) -> float:
         """Bound of the bias if people whom noise may hide are up to twice as far away as the radius."""
@@ -153,11 +163,11 @@ class NormLevels:
     def radius_of_gradients(self, noise: float, n_terms: int = 1) -> float:
         """Return the best radius of gradients for the noise that a radius of 1 has."""
         # A skewed residual biases the constant, one of the terms, and with centred features no other.
-        return self._best(noise, USUAL_BIAS / n_terms**0.5, self.kept)
+        return self._best(noise, USUAL_BIAS / n_terms**0.5, self._kept)
 
     def radius_of_moments(self, noise: float, of_reference: float = USUAL_BIAS) -> float:
         """Return the best radius of vectors whose mean is itself the estimate."""
-        return self._best(noise, of_reference, self.shortened)
+        return self._best(noise, of_reference, self._shortened)
 
     def radius_of_residuals(self, noise: float, sizes: Floats, chances: Floats) -> float:
         """Return the best radius of these vectors times residuals of independent sizes.
@@ -166,7 +176,7 @@ class NormLevels:
         """
         norms = np.outer(sizes, self._levels).ravel()
         shares, excess = (np.outer(chances, one).ravel() for one in self._distribution)
-        radii = sizes.max() * np.array(self._radii)
+        radii = sizes.max() * self._radii
         beyond = np.maximum(norms - radii[:, None], 0)
         bias = np.hypot(USUAL_BIAS * (beyond @ shares), beyond @ excess)
         information = norms**2 * shares
@@ -175,8 +185,8 @@ class NormLevels:
 
     def radius_within(self, share: float, noise: float) -> float:
         """Return the smallest radius whose bias is at most a fraction of the error, the top if there is none."""
-        within = [r for r in self._radii if self.bias(r) <= share * noise * r]
-        return float(min(within, default=self.top))
+        within = self._radii[self._bias(self._radii, 1.0) <= share * noise * self._radii]
+        return float(within.min(initial=self.top))
 
     @property
     def kurtosis(self) -> float:
@@ -184,8 +194,9 @@ class NormLevels:
         shares = self._distribution[0]
         return float(shares @ self._levels**2 / (shares @ self._levels) ** 2)
 
-    def _best(self, noise: float, of_reference: float, shown: Callable[[float], float]) -> float:
-        return min(self._radii, key=lambda r: np.hypot(noise * r, self.bias(r, of_reference)) / shown(r))
+    def _best(self, noise: float, of_reference: float, shown: Callable[[Floats], Floats]) -> float:
+        errors = np.hypot(noise * self._radii, self._bias(self._radii, of_reference)) / shown(self._radii)
+        return float(self._radii[errors.argmin()])
 
 
 def pooled(before: dict[str, Any] | None, top: float, shares: Floats, n_people: int) -> dict[str, Any]:
