@@ -174,8 +174,8 @@ class NormLevels:
 
         Shapes: sizes, chances (n_sizes,). An error of the probabilities counts by the square of the norm.
         """
-        norms = np.outer(sizes, self._levels).ravel()
-        shares, excess = (np.outer(chances, one).ravel() for one in self._distribution)
+        norms = np.outer(sizes[chances > 0], self._levels).ravel()
+        shares, excess = (np.outer(chances[chances > 0], one).ravel() for one in self._distribution)
         radii = sizes.max() * self._radii
         beyond = np.maximum(norms - radii[:, None], 0)
         bias = np.hypot(USUAL_BIAS * (beyond @ shares), beyond @ excess)
@@ -197,6 +197,14 @@ class NormLevels:
     def _best(self, noise: float, of_reference: float, shown: Callable[[Floats], Floats]) -> float:
         errors = np.hypot(noise * self._radii, self._bias(self._radii, of_reference)) / shown(self._radii)
         return float(self._radii[errors.argmin()])
+
+
+@lru_cache(maxsize=64)
+def reported_levels(
+    top: float, shares: tuple[float, ...], error: float, n_people: int, expected: float, degrees: int
+) -> NormLevels:
+    """Return the levels with these reported shares; steps ask for the same ones several times."""
+    return NormLevels(top, np.array(shares), error, n_people, expected, degrees)
 
 
 def pooled(before: dict[str, Any] | None, top: float, shares: Floats, n_people: int) -> dict[str, Any]:

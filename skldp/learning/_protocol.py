@@ -14,7 +14,7 @@ from skldp._checks import check_dimension, check_epsilon, check_integer
 from skldp._documents import parsing, read_json
 from skldp.domains._domain import Box
 from skldp.learning._constants import DETECTED, PREPARATION_SHARE
-from skldp.learning._levels import NormLevels, pooled
+from skldp.learning._levels import NormLevels, pooled, reported_levels
 from skldp.learning._reports import Report
 from skldp.learning._tasks import N_LEVELS, Task, levels_error, noise_variance
 from skldp.learning._vectors import contrasts
@@ -326,9 +326,9 @@ class Protocol(ABC):
         """Return the distribution of norms that is known, or expected before anybody reports them."""
         known = self._state["levels"].get(question)
         if known is None:
-            return NormLevels(16 * expected, np.zeros(N_LEVELS), 1e6, 1, expected, degrees)
+            return reported_levels(16 * expected, (0.0,) * N_LEVELS, 1e6, 1, expected, degrees)
         error = levels_error(self.epsilon, known["people"])
-        return NormLevels(known["top"], np.array(known["shares"]), error, known["people"], expected, degrees)
+        return reported_levels(known["top"], tuple(known["shares"]), error, known["people"], expected, degrees)
 
     def _make_task(
         self, functionals: Floats, form: str, answer: str, radius: float = math.inf, n_classes: int = 0

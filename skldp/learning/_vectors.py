@@ -1,6 +1,7 @@
 """Encodings of records as vectors, and the decoding of their sums."""
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from scipy import linalg, special
@@ -24,9 +25,12 @@ def symmetric_matrix(products: Floats, k: int) -> Floats:
     return matrix
 
 
+@lru_cache(maxsize=4)
 def contrasts(n_classes: int) -> Floats:
     """Return Helmert's orthonormal contrasts of K classes, shape (K, K - 1): each column sums to 0."""
-    return linalg.helmert(n_classes).T
+    found = linalg.helmert(n_classes).T
+    found.flags.writeable = False
+    return found
 
 
 def class_gradients(u: Floats, target: Floats, n_classes: int) -> Floats:

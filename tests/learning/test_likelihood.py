@@ -75,7 +75,7 @@ def test_residuals_are_those_of_the_classes():
     logits = terms @ (contrasts(3) @ beta).T
     p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     distances = np.linalg.norm(np.eye(3)[None] - p[:, None], axis=2)
-    np.testing.assert_allclose(likelihood.sizes(beta), distances, atol=1e-12)
+    np.testing.assert_allclose(likelihood.sizes(beta), distances.T, atol=1e-12)
     expected = ((p + shares) / 2 * np.log(distances)).sum() / 50
     # Sizes are rounded to a factor of 2^(1/8).
     assert abs(chances @ np.log(sizes) - expected) < math.log(2) / 8
