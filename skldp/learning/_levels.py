@@ -129,29 +129,20 @@ class NormLevels:
         """Variance, by the choice of people, of a number of the mean of so many numbers of people in all."""
         return min(self.scale, radius) ** 2 / n_numbers
 
-    def kept(self, radius: float) -> float:
-        """Fraction of people within a radius: that of an error which shortened gradients still show."""
-        return float(self._kept(np.array(radius)))
+    def kept(self, radius: Any) -> Any:
+        """Fraction of people within a radius or several: that of an error which shortened gradients still show."""
+        within = np.clip(np.log2(np.divide.outer(radius, self._levels)) + 0.5, 0, 1)
+        return np.maximum(1e-9, within @ self._distribution[0])
 
-    def shortened(self, radius: float) -> float:
-        """Mean factor by which vectors are shortened."""
-        return float(self._shortened(np.array(radius)))
+    def shortened(self, radius: Any) -> Any:
+        """Mean factor by which vectors are shortened to a radius, or to several."""
+        return np.minimum(1, np.divide.outer(radius, self._levels)) @ self._distribution[0]
 
-    def bias(self, radius: float, of_reference: float = 1.0) -> float:
-        """Bound of the bias of the mean of vectors shortened to a radius."""
-        return float(self._bias(np.array(radius), of_reference))
-
-    def _kept(self, radii: Floats) -> Floats:
-        within = np.clip(np.log2(radii[..., None] / self._levels) + 0.5, 0, 1)
-        return np.asarray(np.maximum(1e-9, within @ self._distribution[0]))
-
-    def _shortened(self, radii: Floats) -> Floats:
-        return np.asarray(np.minimum(1, radii[..., None] / self._levels) @ self._distribution[0])
-
-    def _bias(self, radii: Floats, of_reference: float) -> Floats:
-        beyond = np.maximum(self._levels - radii[..., None], 0)
+    def bias(self, radius: Any, of_reference: float = 1.0) -> Any:
+        """Bound of the bias of the mean of vectors shortened to a radius, or to several."""
+        beyond = np.maximum(-np.subtract.outer(radius, self._levels), 0)
         shares, excess = self._distribution
-        return np.asarray(np.hypot(of_reference * (beyond @ shares), beyond @ excess))
+        return np.hypot(of_reference * (beyond @ shares), beyond @ excess)
 
     def bias_with_hidden(self, radius: float, of_reference: float) -> float:
         """Bound of the bias if people whom noise may hide are up to twice as far away as the radius."""
@@ -163,11 +154,11 @@ class NormLevels:
     def radius_of_gradients(self, noise: float, n_terms: int = 1) -> float:
         """Return the best radius of gradients for the noise that a radius of 1 has."""
         # A skewed residual biases the constant, one of the terms, and with centred features no other.
-        return self._best(noise, USUAL_BIAS / n_terms**0.5, self._kept)
+        return self._best(noise, USUAL_BIAS / n_terms**0.5, self.kept)
 
     def radius_of_moments(self, noise: float, of_reference: float = USUAL_BIAS) -> float:
         """Return the best radius of vectors whose mean is itself the estimate."""
-        return self._best(noise, of_reference, self._shortened)
+        return self._best(noise, of_reference, self.shortened)
 
     def radius_of_residuals(self, noise: float, sizes: Floats, chances: Floats) -> float:
         """Return the best radius of these vectors times residuals of independent sizes.
@@ -185,7 +176,7 @@ class NormLevels:
 
     def radius_within(self, share: float, noise: float) -> float:
         """Return the smallest radius whose bias is at most a fraction of the error, the top if there is none."""
-        within = self._radii[self._bias(self._radii, 1.0) <= share * noise * self._radii]
+        within = self._radii[self.bias(self._radii) <= share * noise * self._radii]
         return float(within.min(initial=self.top))
 
     @property
@@ -195,7 +186,7 @@ class NormLevels:
         return float(shares @ self._levels**2 / (shares @ self._levels) ** 2)
 
     def _best(self, noise: float, of_reference: float, shown: Callable[[Floats], Floats]) -> float:
-        errors = np.hypot(noise * self._radii, self._bias(self._radii, of_reference)) / shown(self._radii)
+        errors = np.hypot(noise * self._radii, self.bias(self._radii, of_reference)) / shown(self._radii)
         return float(self._radii[errors.argmin()])
 
 

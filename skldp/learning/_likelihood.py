@@ -11,7 +11,6 @@ import numpy as np
 from scipy import special
 
 from skldp._arrays import Floats
-from skldp.learning._vectors import contrasts
 from skldp.mechanisms._noise import public_stream
 
 # Number of simulated people. More of them change a curvature by less than its error.
@@ -49,13 +48,13 @@ def normal_people(moments: Floats) -> Floats:
 class Likelihood:
     r"""Expected gradients at simulated people.
 
-    Shapes: `terms` (n, n_terms).
+    Shapes: `terms` (n, n_terms); `contrasts` (K, K - 1), orthonormal ones of the K classes, C.
 
-    A model has a row for each of K - 1 orthonormal contrasts C of the K classes.
+    A model has a row for each of the contrasts.
     """
 
-    def __init__(self, terms: Floats, n_classes: int) -> None:
-        self._terms, self._contrasts = terms, contrasts(n_classes)
+    def __init__(self, terms: Floats, contrasts: Floats) -> None:
+        self._terms, self._contrasts = terms, contrasts
         self._norms = np.sqrt(np.einsum("ij,ij->i", terms, terms))
         self._known: dict[bytes, Floats] = {}
 
@@ -63,19 +62,15 @@ class Likelihood:
         """Return the mean of the contrasts of the class times the terms, in the shape (..., n_classes - 1, n_terms)."""
         return self._contrasts.T @ (self._probabilities(model) @ self._terms) / len(self._terms)
 
-    def curvature(self, model: Floats, turned: Floats) -> Floats:
-        """Return the derivative of `at_zero` within each of some contrasts.
-
-        Shapes: model (..., n_classes - 1, n_terms), turned (n_classes - 1, n_classes - 1), columns; returns (...,
-        n_classes - 1, n_terms, n_terms).
-        """
-        variances = self._variances(model, turned) / len(self._terms)
+    def curvature(self, model: Floats) -> Floats:
+        """Return the derivative of `at_zero` within each contrast, shape (..., n_classes - 1, n_terms, n_terms)."""
+        variances = self._variances(model) / len(self._terms)
         found = [(self._terms.T * one) @ self._terms for one in variances.reshape(-1, len(self._terms))]
         return np.reshape(found, (*model.shape, -1))
 
-    def traces(self, model: Floats, turned: Floats) -> Floats:
+    def traces(self, model: Floats) -> Floats:
         """Return the traces of `curvature`, shape (..., n_classes - 1)."""
-        return self._variances(model, turned) @ self._norms**2 / len(self._terms)
+        return self._variances(model) @ self._norms**2 / len(self._terms)
 
     def clipped(self, model: Floats, radius: float) -> tuple[Floats, float]:
         r"""Return the mean gradient, clipped to a radius, where a model holds, and the fraction of its derivative.
@@ -112,9 +107,9 @@ class Likelihood:
         chances = np.bincount(at.ravel(), weights.ravel(), minlength=len(_SIZES))
         return _SIZES, chances.astype(np.float64)
 
-    def _variances(self, model: Floats, turned: Floats) -> Floats:
-        """Return the variances of contrasts of the class for each person, shape (..., n_classes - 1, n)."""
-        probabilities, directions = self._probabilities(model), (self._contrasts @ turned).T
+    def _variances(self, model: Floats) -> Floats:
+        """Return the variances of the contrasts of the class for each person, shape (..., n_classes - 1, n)."""
+        probabilities, directions = self._probabilities(model), self._contrasts.T
         return np.asarray(directions**2 @ probabilities - (directions @ probabilities) ** 2)
 
     def _probabilities(self, model: Floats) -> Floats:

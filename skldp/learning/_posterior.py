@@ -18,7 +18,7 @@ _SPREADS = 4.0 ** -np.arange(12)
 # Fractions of a step, of which the likeliest is taken.
 _STEPS = np.array([1.0, 0.5, 0.25, 0.125])
 # Numbers of matrices of several priors in memory at a time.
-_CELLS = 1 << 18
+_CELLS = 1 << 16
 
 
 class Moments(NamedTuple):
@@ -72,7 +72,7 @@ class Gradients:
 
     def traces(self, model: Floats) -> Floats:
         """Return the traces of `designs` in the units of the functionals, shape (..., n_outcomes)."""
-        return np.sum(self._design * self.rows, keepdims=True)[0]
+        return np.array([np.sum(self._design * self.rows)])
 
     def errors(self, model: Floats) -> Floats:
         """Return the variances of numbers of the gradients if a model holds, shape (..., n_cohorts, n_outcomes)."""

@@ -164,7 +164,7 @@ def test_the_likeliest_step_is_taken(monkeypatch):
         report = Gradients(np.eye(1), np.eye(1), unknown, values, rng.uniform(0.05, 1, 3), models)
 
         def estimate(steps, report=report, before=before):
-            monkeypatch.setattr(module, "_STEPS", steps)
+            monkeypatch.setattr(module, "_STEPS", np.array(steps))
             return posterior([report], np.zeros((1, 1)), np.ones((1, 1, 1, 1)), np.zeros((1, 1)), before).models[
                 1, 0, 0
             ]
