@@ -33,10 +33,7 @@ def _standard_normal(n_features: int) -> Floats:
 
 
 def normal_people(moments: Floats) -> Floats:
-    """Return fixed simulated people with given second moments, in pairs around their mean.
-
-    Shapes: moments (n_terms, n_terms), of which the first is a constant; returns (1,000, n_terms).
-    """
+    """Return 1,000 fixed simulated people in pairs around their mean, by second moments with a constant first."""
     constant = math.sqrt(max(moments[0, 0], _LEAST))
     mean = moments[0, 1:] / constant
     values, vectors = np.linalg.eigh(moments[1:, 1:] - np.outer(mean, mean))
@@ -97,10 +94,7 @@ class Likelihood:
         return np.asarray(np.sqrt(np.maximum(squares, 0)))
 
     def residuals(self, model: Floats, shares: Floats) -> tuple[Floats, Floats]:
-        """Return sizes of residuals and their probabilities, half by the model and half by the shares of the classes.
-
-        Shapes: shares (n_classes,); returns (80,), (80,).
-        """
+        """Return 80 sizes of residuals and their probabilities, half by the model and half by the classes' shares."""
         weights = (self._probabilities(model) + shares[:, None]) / (2 * len(self._terms))
         places = np.rint(-4 * np.log2(np.maximum(self.sizes(model), _LEAST) / math.sqrt(2)))
         at = np.clip(places, 0, len(_SIZES) - 1).astype(np.intp)

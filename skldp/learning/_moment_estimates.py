@@ -36,10 +36,7 @@ class ReleasedProducts:
     cut: float = 0.0
 
     def covariances(self, a: Floats, b: Floats, c: Floats, d: Floats) -> Floats:
-        r"""Return the covariance of the estimates of :math:`a^\top M b` and :math:`c^\top M d`.
-
-        Shapes: `a, b, c, d` (..., k); result (...).
-        """
+        r"""Return the covariance of the estimates of :math:`a^\top M b` and :math:`c^\top M d`, for a to d (..., k)."""
         law, radius = products_law(len(self.functionals), self.task.epsilon), self.task.radius
         isotropic, second_moments, fourth_moments = law.fourth_moments()
         a0, b0, c0, d0 = (one[..., 0] for one in (a, b, c, d))
@@ -84,19 +81,10 @@ class ReleasedProducts:
 
 @dataclass(frozen=True)
 class MomentEstimates:
-    r"""Mean and covariance of all columns, with their errors.
+    """Mean and covariance of all columns, with the law of the released products, or None without reports of them.
 
-    Parameters
-    ----------
-    location : ndarray of shape (n_features,)
-    location_covariance : ndarray of shape (n_features, n_features)
-        That of the errors of `location`; NaN without reports of products.
-    raw_covariance : ndarray of shape (n_features, n_features)
-        Unbiased but for clipping, of the last task alone. Noise may cause negative eigenvalues.
-    covariance : ndarray of shape (n_features, n_features)
-        The same, with the eigenvalues of the whitened columns replaced by their means given that they are above 0.
-    law : ReleasedProducts or None
-        Law of the released products; None without reports of them.
+    `raw_covariance` is unbiased but for clipping, of the last task alone; noise may cause negative eigenvalues, which
+    `covariance` has not. `location_covariance` is that of the errors of `location`; NaN without reports of products.
     """
 
     location: Floats

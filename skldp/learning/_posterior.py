@@ -185,11 +185,7 @@ def posterior(
 
 
 def _under_priors(reports: Sequence[Gradients], priors: Floats, base: Floats, before: Floats) -> tuple[Floats, Floats]:
-    """Return the estimates under some priors, and the logarithms of the probabilities of the reports.
-
-    Shapes: priors (n_priors, n_outcomes, n_terms, n_terms); base (n_outcomes, n_terms); before (n_priors, n_outcomes,
-    n_terms).
-    """
+    """Return the estimates under some of the priors, and the logarithms of the probabilities of the reports."""
     precision, weighted = np.zeros(priors.shape), np.zeros(before.shape)
     for report in reports:
         designs, weights = report.designs(before), 1 / report.errors(before)

@@ -15,10 +15,7 @@ def n_products(k: int) -> int:
 
 
 def symmetric_matrix(products: Floats, k: int) -> Floats:
-    """Return the symmetric matrix of products of a vector of length k, in a task's order and scale.
-
-    Shapes: products (k (k + 1) / 2,); returns (k, k).
-    """
+    """Return the symmetric matrix of products of a vector of length k, in a task's order and scale, shape (k, k)."""
     matrix = np.zeros((k, k))
     i, j = np.triu_indices(k)
     matrix[i, j] = matrix[j, i] = products / np.where(i == j, 1.0, math.sqrt(2))
