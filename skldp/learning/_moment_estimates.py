@@ -14,18 +14,10 @@ from skldp.learning._tasks import Task, products_law
 class ReleasedProducts:
     r"""Distribution of the mean release of a task of the form ``"products"``.
 
-    Terms :math:`v = (1, x)`, x with mean 0, are encoded as :math:`u = K v`, whose first number is a constant. The mean
-    of the released products estimates :math:`M = E[v v^\top]`, of which numbers :math:`a^\top M b` are needed.
-
-    Shapes: `functionals` K (k, k); `covariance` (k - 1, k - 1).
-
-    A release consists of the products of an axis, whose fourth moments are known (``fourth_moments``): they depend on
-    the second and fourth moments of u, in units of the radius. The fourth moments of u are taken as those of an
-    elliptical law: a normal one's, and `kurtosis` times those of x alone. They count little while noise exceeds the
-    spread of people. The square of the constant is known.
-
-    Isserlis, "On a formula for the product-moment coefficient of any order of a normal frequency distribution",
-    Biometrika, 1918. Muirhead, "Aspects of multivariate statistical theory", 1982, section 1.6, for elliptical laws.
+    Terms :math:`v = (1, x)`, x with mean 0 and a `covariance`, are encoded as :math:`u = K v` by `functionals` K, the
+    first a constant. The mean of the released products estimates :math:`M = E[v v^\top]`. The fourth moments of a
+    release (``fourth_moments``) depend on those of u, taken as a normal law's, and `kurtosis` times those of x alone,
+    as of an elliptical law: Muirhead, "Aspects of multivariate statistical theory", 1982, section 1.6.
     """
 
     task: Task

@@ -24,11 +24,7 @@ def intervals_around(values: Floats, errors: Floats, level: float, degrees: floa
 
 @dataclass(frozen=True)
 class Estimate:
-    """Intercept and coefficients without a ridge, in the units of the data, and the covariance of their errors.
-
-    Shapes: values (n_terms,), covariance (n_terms, n_terms), noise (n_terms,), the part of each variance that is due to
-    privacy: noise and clipping. `degrees` are degrees of freedom.
-    """
+    """Intercept and coefficients without a ridge, the covariance of their errors, and the variances due to privacy."""
 
     values: Floats
     covariance: Floats
