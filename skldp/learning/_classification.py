@@ -20,22 +20,18 @@ from skldp.learning._vectors import contrasts
 
 @dataclass(frozen=True)
 class MultinomialGradients(Gradients):
-    """Gradients of the likelihood, in contrasts of classes that the shares make independent.
-
-    Shapes: `turned` (n_classes - 1, n_classes - 1), the contrasts, in columns.
-    """
+    """Gradients of the likelihood, in its contrasts of the classes."""
 
     likelihood: Likelihood
-    turned: Floats
 
     def at_zero(self, model: Floats) -> Floats:
-        return self.turned.T @ self.likelihood.at_zero(self.turned @ model)
+        return self.likelihood.at_zero(model)
 
     def designs(self, model: Floats) -> Floats:
-        return self.likelihood.curvature(self.turned @ model, self.turned)
+        return self.likelihood.curvature(model)
 
     def traces(self, model: Floats) -> Floats:
-        return self.likelihood.traces(self.turned @ model, self.turned)
+        return self.likelihood.traces(model)
 
 
 class ClassificationProtocol(LinearProtocol):
@@ -144,31 +140,28 @@ class ClassificationProtocol(LinearProtocol):
         cohorts = [first, left - first] if self.kind == "once" else split_evenly(left, N_COHORTS)
         return steps + [("gradient", people) for people in cohorts]
 
-    def _likelihood(self, rows: Floats) -> Likelihood:
-        """Return the likelihood of simulated people in whitened terms."""
-        return Likelihood(normal_people(self._expected_moments(rows)[0]), self.n_classes)
-
-    def _whitened_model(self, rows: Floats) -> Floats:
-        """Return the model at which people report, as functionals of whitened terms."""
-        return np.array(self._state["asked_at"]) @ np.linalg.inv(rows)
+    def _likelihood(self, rows: Floats) -> tuple[Likelihood, Floats, Floats]:
+        """Return the likelihood of simulated people, its contrasts, and the model at which people report, in these."""
+        # Contrasts that are independent where nothing but the shares is known, and whitened terms.
+        shares, all_contrasts = np.array(self._state["shares"]), contrasts(self.n_classes)
+        turned = np.linalg.eigh(all_contrasts.T @ (np.diag(shares) - np.outer(shares, shares)) @ all_contrasts)[1]
+        likelihood = Likelihood(normal_people(self._expected_moments(rows)[0]), all_contrasts @ turned)
+        return likelihood, turned, turned.T @ np.array(self._state["asked_at"]) @ np.linalg.inv(rows)
 
     def _learn(self, value: Floats, noise: float, radius: float) -> None:
         """Add a reported gradient, and update the model."""
         state, rows = self._state, self._rows()
-        likelihood, model = self._likelihood(rows), self._whitened_model(rows)
+        likelihood, turned, model = self._likelihood(rows)
         lost, shown = likelihood.clipped(model, radius)
-        at_zero = (value - lost) / shown + likelihood.at_zero(model)
+        at_zero = (value - turned @ lost) / shown + turned @ likelihood.at_zero(model)
         state["gradients"] = [*state["gradients"], [at_zero.tolist(), noise / shown, state["asked_at"]]]
-        shares, all_contrasts = np.array(state["shares"]), contrasts(self.n_classes)
-        # Contrasts that are independent where nothing but the shares is known.
-        turned = np.linalg.eigh(all_contrasts.T @ (np.diag(shares) - np.outer(shares, shares)) @ all_contrasts)[1]
         values, noises, asked_at = (np.array(one) for one in zip(*state["gradients"], strict=True))
         moments, unknown, _ = self._expected_moments(rows)
         # The model is a functional of the whitened terms: all gradients are about the same ones.
         at, own = turned.T @ asked_at @ np.linalg.inv(rows), np.eye(self.n_terms)
-        reports = MultinomialGradients(own, moments, unknown, turned.T @ values, noises, at, likelihood, turned)
+        reports = MultinomialGradients(own, moments, unknown, turned.T @ values, noises, at, likelihood)
         base = np.zeros((self.n_classes - 1, self.n_terms))
-        base[:, 0] = turned.T @ all_contrasts.T @ np.log(shares) / rows[0, 0]
+        base[:, 0] = turned.T @ contrasts(self.n_classes).T @ np.log(state["shares"]) / rows[0, 0]
         models = None if state["of_priors"] is None else np.array(state["of_priors"])
         found = posterior([reports], *self._prior(turned, rows), base, models)
         state["beta"], state["of_priors"] = (turned @ found.mean @ rows).tolist(), found.models.tolist()
@@ -224,7 +217,7 @@ class _ClassGradient(Question[ClassificationProtocol]):
     def radius(self, protocol: ClassificationProtocol) -> float:
         rows = protocol._rows()
         noise = protocol._noise_of(protocol.n_terms * (protocol.n_classes - 1), "gradient")
-        likelihood, model = protocol._likelihood(rows), protocol._whitened_model(rows)
+        likelihood, _, model = protocol._likelihood(rows)
         sizes, chances = likelihood.residuals(model, np.array(protocol._state["shares"]))
         return self.levels(protocol).radius_of_residuals(noise, sizes, chances)
 

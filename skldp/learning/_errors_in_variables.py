@@ -15,10 +15,7 @@ _MOST_GROUPS = 200
 
 @dataclass(frozen=True)
 class ReleasedFit:
-    """Coefficients corrected for the noise of released rows.
-
-    Shapes: `coef` (n_features,); `covariance` (n_features + 1, n_features + 1).
-    """
+    """Coefficients corrected for the noise of released rows, and the covariance of intercept and coefficients."""
 
     coef: Floats
     intercept: float
@@ -27,19 +24,11 @@ class ReleasedFit:
 
 
 def least_squares_of_releases(rows: Floats, target: Floats, mechanism: RowMechanism, *, together: bool) -> ReleasedFit:
-    r"""Regress a target on released rows.
+    """Regress a target on released rows by unbiased moments of the true ones. Shapes: rows (n, d), target (n,).
 
-    Shapes: rows (n, n_features), target (n,).
-
-    Notes
-    -----
-    With :math:`S_{xx}, S_{xy}` the moments of the true rows, which ``original_second_moment`` estimates without bias,
-    :math:`\hat\beta = S_{xx}^{-1} S_{xy}` has no attenuation. Moments are affine in the rows' products: the scatter of
-    the groups' estimating equations :math:`S_{xy} - S_{xx} \hat\beta` has the law of the errors (a sandwich).
-
-    Noise hides a direction whose corrected variance is less than four standard errors above 0. The variance is raised
-    to that, which shrinks the coefficients, and they have no standard errors. Fuller, "Measurement Error Models", 1987,
-    section 2.2.
+    Moments are affine in the rows' products: the scatter of the groups' estimating equations is a sandwich. Noise hides
+    a direction whose corrected variance is less than four standard errors above 0: it is raised to that, which shrinks
+    the coefficients, and they have no standard errors. Fuller, "Measurement Error Models", 1987, section 2.2.
     """
     n, d = rows.shape
     n_groups = min(n, _MOST_GROUPS)

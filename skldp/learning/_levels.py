@@ -69,8 +69,8 @@ class NormLevels:
         return np.asarray(np.ldexp(self.top, -np.arange(N_LEVELS)) ** self.power)
 
     @cached_property
-    def _radii(self) -> list[float]:
-        return ((self.top * 2.0 ** (-np.arange(4 * N_LEVELS - 3) / 4)) ** self.power).tolist()
+    def _radii(self) -> Floats:
+        return np.asarray((self.top * 2.0 ** (-np.arange(4 * N_LEVELS - 3) / 4)) ** self.power)
 
     @cached_property
     def _weights(self) -> Floats:
@@ -129,19 +129,20 @@ class NormLevels:
         """Variance, by the choice of people, of a number of the mean of so many numbers of people in all."""
         return min(self.scale, radius) ** 2 / n_numbers
 
-    def kept(self, radius: float) -> float:
-        """Fraction of people within a radius: that of an error which shortened gradients still show."""
-        return max(1e-9, float(self._distribution[0] @ np.clip(np.log2(radius / self._levels) + 0.5, 0, 1)))
+    def kept(self, radius: Any) -> Any:
+        """Fraction of people within a radius or several: that of an error which shortened gradients still show."""
+        within = np.clip(np.log2(np.divide.outer(radius, self._levels)) + 0.5, 0, 1)
+        return np.maximum(1e-9, within @ self._distribution[0])
 
-    def shortened(self, radius: float) -> float:
-        """Mean factor by which vectors are shortened."""
-        return float(self._distribution[0] @ np.minimum(1, radius / self._levels))
+    def shortened(self, radius: Any) -> Any:
+        """Mean factor by which vectors are shortened to a radius, or to several."""
+        return np.minimum(1, np.divide.outer(radius, self._levels)) @ self._distribution[0]
 
-    def bias(self, radius: float, of_reference: float = 1.0) -> float:
-        """Bound of the bias of the mean of vectors shortened to a radius."""
-        beyond = np.maximum(self._levels - radius, 0)
+    def bias(self, radius: Any, of_reference: float = 1.0) -> Any:
+        """Bound of the bias of the mean of vectors shortened to a radius, or to several."""
+        beyond = np.maximum(-np.subtract.outer(radius, self._levels), 0)
         shares, excess = self._distribution
-        return float(np.hypot(of_reference * (beyond @ shares), beyond @ excess))
+        return np.hypot(of_reference * (beyond @ shares), beyond @ excess)
 
     def bias_with_hidden(self, radius: float, of_reference: float) -> float:
         """Bound of the bias if people whom noise may hide are up to twice as far away as the radius."""
@@ -164,9 +165,9 @@ class NormLevels:
 
         Shapes: sizes, chances (n_sizes,). An error of the probabilities counts by the square of the norm.
         """
-        norms = np.outer(sizes, self._levels).ravel()
-        shares, excess = (np.outer(chances, one).ravel() for one in self._distribution)
-        radii = sizes.max() * np.array(self._radii)
+        norms = np.outer(sizes[chances > 0], self._levels).ravel()
+        shares, excess = (np.outer(chances[chances > 0], one).ravel() for one in self._distribution)
+        radii = sizes.max() * self._radii
         beyond = np.maximum(norms - radii[:, None], 0)
         bias = np.hypot(USUAL_BIAS * (beyond @ shares), beyond @ excess)
         information = norms**2 * shares
@@ -175,8 +176,8 @@ class NormLevels:
 
     def radius_within(self, share: float, noise: float) -> float:
         """Return the smallest radius whose bias is at most a fraction of the error, the top if there is none."""
-        within = [r for r in self._radii if self.bias(r) <= share * noise * r]
-        return float(min(within, default=self.top))
+        within = self._radii[self.bias(self._radii) <= share * noise * self._radii]
+        return float(within.min(initial=self.top))
 
     @property
     def kurtosis(self) -> float:
@@ -184,8 +185,17 @@ class NormLevels:
         shares = self._distribution[0]
         return float(shares @ self._levels**2 / (shares @ self._levels) ** 2)
 
-    def _best(self, noise: float, of_reference: float, shown: Callable[[float], float]) -> float:
-        return min(self._radii, key=lambda r: np.hypot(noise * r, self.bias(r, of_reference)) / shown(r))
+    def _best(self, noise: float, of_reference: float, shown: Callable[[Floats], Floats]) -> float:
+        errors = np.hypot(noise * self._radii, self.bias(self._radii, of_reference)) / shown(self._radii)
+        return float(self._radii[errors.argmin()])
+
+
+@lru_cache(maxsize=64)
+def reported_levels(
+    top: float, shares: tuple[float, ...], error: float, n_people: int, expected: float, degrees: int
+) -> NormLevels:
+    """Return the levels with these reported shares; steps ask for the same ones several times."""
+    return NormLevels(top, np.array(shares), error, n_people, expected, degrees)
 
 
 def pooled(before: dict[str, Any] | None, top: float, shares: Floats, n_people: int) -> dict[str, Any]:

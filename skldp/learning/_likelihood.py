@@ -11,7 +11,6 @@ import numpy as np
 from scipy import special
 
 from skldp._arrays import Floats
-from skldp.learning._vectors import contrasts
 from skldp.mechanisms._noise import public_stream
 
 # Number of simulated people. More of them change a curvature by less than its error.
@@ -34,10 +33,7 @@ def _standard_normal(n_features: int) -> Floats:
 
 
 def normal_people(moments: Floats) -> Floats:
-    """Return fixed simulated people with given second moments, in pairs around their mean.
-
-    Shapes: moments (n_terms, n_terms), of which the first is a constant; returns (1,000, n_terms).
-    """
+    """Return 1,000 fixed simulated people in pairs around their mean, by second moments with a constant first."""
     constant = math.sqrt(max(moments[0, 0], _LEAST))
     mean = moments[0, 1:] / constant
     values, vectors = np.linalg.eigh(moments[1:, 1:] - np.outer(mean, mean))
@@ -49,32 +45,29 @@ def normal_people(moments: Floats) -> Floats:
 class Likelihood:
     r"""Expected gradients at simulated people.
 
-    Shapes: `terms` (n, n_terms).
+    Shapes: `terms` (n, n_terms); `contrasts` (K, K - 1), orthonormal ones of the K classes, C.
 
-    A model has a row for each of K - 1 orthonormal contrasts C of the K classes.
+    A model has a row for each of the contrasts.
     """
 
-    def __init__(self, terms: Floats, n_classes: int) -> None:
-        self._terms, self._contrasts = terms, contrasts(n_classes)
+    def __init__(self, terms: Floats, contrasts: Floats) -> None:
+        self._terms, self._contrasts = terms, contrasts
         self._norms = np.sqrt(np.einsum("ij,ij->i", terms, terms))
         self._known: dict[bytes, Floats] = {}
 
     def at_zero(self, model: Floats) -> Floats:
-        """Return the mean of the contrasts of the class times the terms, shape (n_classes - 1, n_terms)."""
-        return (self._probabilities(model) @ self._contrasts).T @ self._terms / len(self._terms)
+        """Return the mean of the contrasts of the class times the terms, in the shape (..., n_classes - 1, n_terms)."""
+        return self._contrasts.T @ (self._probabilities(model) @ self._terms) / len(self._terms)
 
-    def curvature(self, model: Floats, turned: Floats) -> Floats:
-        """Return the derivative of `at_zero` within each of some contrasts.
+    def curvature(self, model: Floats) -> Floats:
+        """Return the derivative of `at_zero` within each contrast, shape (..., n_classes - 1, n_terms, n_terms)."""
+        variances = self._variances(model) / len(self._terms)
+        found = [(self._terms.T * one) @ self._terms for one in variances.reshape(-1, len(self._terms))]
+        return np.reshape(found, (*model.shape, -1))
 
-        Shapes: model (n_classes - 1, n_terms), turned (n_classes - 1, n_classes - 1), columns; returns (n_classes - 1,
-        n_terms, n_terms).
-        """
-        variances = self._variances(model, turned)
-        return np.array([(self._terms * one[:, None]).T @ self._terms for one in variances.T]) / len(self._terms)
-
-    def traces(self, model: Floats, turned: Floats) -> Floats:
-        """Return the traces of `curvature`, shape (n_classes - 1,)."""
-        return self._norms**2 @ self._variances(model, turned) / len(self._terms)
+    def traces(self, model: Floats) -> Floats:
+        """Return the traces of `curvature`, shape (..., n_classes - 1)."""
+        return self._variances(model) @ self._norms**2 / len(self._terms)
 
     def clipped(self, model: Floats, radius: float) -> tuple[Floats, float]:
         r"""Return the mean gradient, clipped to a radius, where a model holds, and the fraction of its derivative.
@@ -83,43 +76,40 @@ class Likelihood:
         :math:`c_k = \min(1, r / \|g_k\|)`, the mean is :math:`\sum_k p_k c_k g_k`, and since
         :math:`\partial p_k = p_k g_k`, its derivative is :math:`\sum_k p_k c_k g_k g_k'`.
         """
-        probabilities, sizes = self._probabilities(model), self.sizes(model)
-        norms = sizes * self._norms[:, None]
+        probabilities = self._probabilities(model)
+        norms = self.sizes(model) * self._norms
         kept = np.minimum(1, radius / np.maximum(norms, _LEAST))
         weights = probabilities * kept
-        # Axes: person, contrast.
-        errors = weights @ self._contrasts - weights.sum(axis=1)[:, None] * (probabilities @ self._contrasts)
-        mean = errors.T @ self._terms / len(self._terms)
+        # Axes: contrast, person.
+        errors = self._contrasts.T @ weights - weights.sum(axis=0) * (self._contrasts.T @ probabilities)
+        mean = errors @ self._terms / len(self._terms)
         information = probabilities * norms**2
         shown = float((information * kept).sum() / max(information.sum(), _LEAST))
         return mean, max(shown, _LEAST_SHOWN)
 
     def sizes(self, model: Floats) -> Floats:
-        """Return the norms of the contrasts of residuals for each person and class, shape (n, n_classes)."""
+        """Return the norms of the contrasts of residuals for each class and person, shape (n_classes, n)."""
         probabilities = self._probabilities(model)
-        squares = (probabilities**2).sum(axis=1)[:, None] + 1 - 2 * probabilities
+        squares = (probabilities**2).sum(axis=0) + 1 - 2 * probabilities
         return np.asarray(np.sqrt(np.maximum(squares, 0)))
 
     def residuals(self, model: Floats, shares: Floats) -> tuple[Floats, Floats]:
-        """Return sizes of residuals and their probabilities, half by the model and half by the shares of the classes.
-
-        Shapes: shares (n_classes,); returns (80,), (80,).
-        """
-        weights = (self._probabilities(model) + shares) / (2 * len(self._terms))
+        """Return 80 sizes of residuals and their probabilities, half by the model and half by the classes' shares."""
+        weights = (self._probabilities(model) + shares[:, None]) / (2 * len(self._terms))
         places = np.rint(-4 * np.log2(np.maximum(self.sizes(model), _LEAST) / math.sqrt(2)))
         at = np.clip(places, 0, len(_SIZES) - 1).astype(np.intp)
         chances = np.bincount(at.ravel(), weights.ravel(), minlength=len(_SIZES))
         return _SIZES, chances.astype(np.float64)
 
-    def _variances(self, model: Floats, turned: Floats) -> Floats:
-        """Return the variances of contrasts of the class for each person, shape (n, n_classes - 1)."""
-        probabilities, directions = self._probabilities(model), self._contrasts @ turned
-        return np.asarray(probabilities @ directions**2 - (probabilities @ directions) ** 2)
+    def _variances(self, model: Floats) -> Floats:
+        """Return the variances of the contrasts of the class for each person, shape (..., n_classes - 1, n)."""
+        probabilities, directions = self._probabilities(model), self._contrasts.T
+        return np.asarray(directions**2 @ probabilities - (directions @ probabilities) ** 2)
 
     def _probabilities(self, model: Floats) -> Floats:
-        """Return the probabilities of the classes for each person, shape (n, n_classes)."""
+        """Return the probabilities of the classes for each person, shape (..., n_classes, n)."""
         key = model.tobytes()
         if key not in self._known:
-            # Reductions over the first axis are many times faster. The methods ask for one model after the other.
-            self._known = {key: special.softmax(self._contrasts @ model @ self._terms.T, axis=0).T}
+            # Reductions over the classes' axis are many times faster. The methods ask for one model after the other.
+            self._known = {key: special.softmax(self._contrasts @ model @ self._terms.T, axis=-2)}
         return self._known[key]

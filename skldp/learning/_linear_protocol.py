@@ -40,6 +40,8 @@ class LinearProtocol(Protocol):
     Subclasses add steps for the target, and what a gradient says about the model.
     """
 
+    _last_expected: tuple[Any, Any] = (None, None)
+
     @property
     def _constant(self) -> float:
         """Weight of the constant in reported products and gradients; that of a whitened feature is about 1."""
@@ -148,9 +150,15 @@ class LinearProtocol(Protocol):
 
     def _expected_moments(self, rows: Floats, n_reports: int | None = None) -> tuple[Floats, Floats, float]:
         """Return the means of second moments given that they are positive, their variances, and the noise's edge."""
-        found = self._moments(rows, n_reports)
-        edge = math.sqrt(2 * self.n_terms * float(np.mean(found.variances)))
-        return positive_part(found.values, edge / 2), found.variances, edge
+        # All that they depend on; nothing in the state is changed in place. Several steps ask for the same ones.
+        key = rows.tobytes(), n_reports, *(self._state[name] for name in ("moments", "width", "center_error"))
+        known, expected = self._last_expected
+        if known != key:
+            found = self._moments(rows, n_reports)
+            edge = math.sqrt(2 * self.n_terms * float(np.mean(found.variances)))
+            expected = positive_part(found.values, edge / 2), found.variances, edge
+            self._last_expected = key, expected
+        return expected
 
     def _size_of(self, levels: NormLevels) -> float:
         """Return the size of the centred features, by the levels of their norms."""

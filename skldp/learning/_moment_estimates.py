@@ -14,18 +14,10 @@ from skldp.learning._tasks import Task, products_law
 class ReleasedProducts:
     r"""Distribution of the mean release of a task of the form ``"products"``.
 
-    Terms :math:`v = (1, x)`, x with mean 0, are encoded as :math:`u = K v`, whose first number is a constant. The mean
-    of the released products estimates :math:`M = E[v v^\top]`, of which numbers :math:`a^\top M b` are needed.
-
-    Shapes: `functionals` K (k, k); `covariance` (k - 1, k - 1).
-
-    A release consists of the products of an axis, whose fourth moments are known (``fourth_moments``): they depend on
-    the second and fourth moments of u, in units of the radius. The fourth moments of u are taken as those of an
-    elliptical law: a normal one's, and `kurtosis` times those of x alone. They count little while noise exceeds the
-    spread of people. The square of the constant is known.
-
-    Isserlis, "On a formula for the product-moment coefficient of any order of a normal frequency distribution",
-    Biometrika, 1918. Muirhead, "Aspects of multivariate statistical theory", 1982, section 1.6, for elliptical laws.
+    Terms :math:`v = (1, x)`, x with mean 0 and a `covariance`, are encoded as :math:`u = K v` by `functionals` K, the
+    first a constant. The mean of the released products estimates :math:`M = E[v v^\top]`. The fourth moments of a
+    release (``fourth_moments``) depend on those of u, taken as a normal law's, and `kurtosis` times those of x alone,
+    as of an elliptical law: Muirhead, "Aspects of multivariate statistical theory", 1982, section 1.6.
     """
 
     task: Task
@@ -36,10 +28,7 @@ class ReleasedProducts:
     cut: float = 0.0
 
     def covariances(self, a: Floats, b: Floats, c: Floats, d: Floats) -> Floats:
-        r"""Return the covariance of the estimates of :math:`a^\top M b` and :math:`c^\top M d`.
-
-        Shapes: `a, b, c, d` (..., k); result (...).
-        """
+        r"""Return the covariance of the estimates of :math:`a^\top M b` and :math:`c^\top M d`, for a to d (..., k)."""
         law, radius = products_law(len(self.functionals), self.task.epsilon), self.task.radius
         isotropic, second_moments, fourth_moments = law.fourth_moments()
         a0, b0, c0, d0 = (one[..., 0] for one in (a, b, c, d))
@@ -84,19 +73,10 @@ class ReleasedProducts:
 
 @dataclass(frozen=True)
 class MomentEstimates:
-    r"""Mean and covariance of all columns, with their errors.
+    """Mean and covariance of all columns, with the law of the released products, or None without reports of them.
 
-    Parameters
-    ----------
-    location : ndarray of shape (n_features,)
-    location_covariance : ndarray of shape (n_features, n_features)
-        That of the errors of `location`; NaN without reports of products.
-    raw_covariance : ndarray of shape (n_features, n_features)
-        Unbiased but for clipping, of the last task alone. Noise may cause negative eigenvalues.
-    covariance : ndarray of shape (n_features, n_features)
-        The same, with the eigenvalues of the whitened columns replaced by their means given that they are above 0.
-    law : ReleasedProducts or None
-        Law of the released products; None without reports of them.
+    `raw_covariance` is unbiased but for clipping, of the last task alone; noise may cause negative eigenvalues, which
+    `covariance` has not. `location_covariance` is that of the errors of `location`; NaN without reports of products.
     """
 
     location: Floats

@@ -91,11 +91,10 @@ class Person:
 def simulate(
     protocol: Protocol, X: Floats, y: Floats, noise: Noise, *, people: Positions | None = None, n_threads: int = 1
 ) -> None:
-    """Let people answer the open tasks in a random order, each until it has its people, and then the last one.
+    """Let people, given by position, answer the open tasks in a random order, and then the one that stays open.
 
-    A task without all of its people waits for more of them; the one that stays open needs one. Shapes: `X` (n,
-    n_features); `y` (n,); `people` (n_people,), positions, None for all. Raises ValueError if no task is left for
-    somebody.
+    A task without all of its people waits for more of them; the one that stays open needs one. Raises ValueError if no
+    task is left for somebody.
     """
     of_cohorts, of_releases = noise.spawn(2)
     order, asked = of_cohorts.permutation(len(y) if people is None else len(people)), 0

@@ -16,7 +16,9 @@ _PRIOR_SCALES = np.exp([-2.0, -1.0, 0.0])
 # Variances of the prior of means, in half widths of the bounds.
 _SPREADS = 4.0 ** -np.arange(12)
 # Fractions of a step, of which the likeliest is taken.
-_STEPS = (1.0, 0.5, 0.25, 0.125)
+_STEPS = np.array([1.0, 0.5, 0.25, 0.125])
+# Numbers of matrices of several priors in memory at a time.
+_CELLS = 1 << 16
 
 
 class Moments(NamedTuple):
@@ -56,23 +58,27 @@ class Gradients:
     def _design(self) -> Floats:
         return self.moments @ self.inverse.T
 
+    @cached_property
+    def _asked_at(self) -> Floats:
+        return self.models @ self.inverse
+
     def at_zero(self, model: Floats) -> Floats:
-        """Return the gradient at 0 if a model holds, shape (n_outcomes, n_terms)."""
+        """Return the gradient at 0 if a model holds, shape (..., n_outcomes, n_terms) as the model's."""
         return model @ self._design.T
 
     def designs(self, model: Floats) -> Floats:
-        """Return the derivative of `at_zero` by the model within each outcome, shape (n_outcomes, n_terms, n_terms)."""
+        """Return the derivative of `at_zero` by the model within each outcome, (..., n_outcomes, n_terms, n_terms)."""
         return self._design[None]
 
     def traces(self, model: Floats) -> Floats:
-        """Return the traces of `designs` in the units of the functionals, shape (n_outcomes,)."""
-        return np.einsum("kij,ij->k", self.designs(model), self.rows)
+        """Return the traces of `designs` in the units of the functionals, shape (..., n_outcomes)."""
+        return np.array([np.sum(self._design * self.rows)])
 
     def errors(self, model: Floats) -> Floats:
-        """Return the variances of numbers of the gradients if a model holds, shape (n_cohorts, n_outcomes)."""
-        away = (model - self.models) @ self.inverse
+        """Return the variances of numbers of the gradients if a model holds, shape (..., n_cohorts, n_outcomes)."""
+        away = (model @ self.inverse)[..., None, :, :] - self._asked_at
         relative = self.traces(model) / np.trace(self.moments)
-        return self.noises[:, None] ** 2 + relative**2 * (away**2 @ self.unknown).mean(axis=2)
+        return self.noises[:, None] ** 2 + relative[..., None, :] ** 2 * (away**2 @ self.unknown.mean(axis=1))
 
 
 class Posterior(NamedTuple):
@@ -171,46 +177,46 @@ def posterior(
     interpolation", 1992, equations 2.9 and 4.9).
     """
     least = known[:, :, None] * np.eye(known.shape[1])
-    priors = [least, *(least + scale * one for one in unknown for scale in _PRIOR_SCALES)]
+    priors = np.array([least, *(least + scale * one for one in unknown for scale in _PRIOR_SCALES)])
     chances = np.append(1.0, np.full(len(priors) - 1, 1 / (len(priors) - 1)))
     before = np.repeat(base[None], len(priors), axis=0) if models is None else models
-    found = [_under_prior(reports, prior, base, one) for prior, one in zip(priors, before, strict=True)]
-    return Posterior(np.array([model for model, _ in found]), np.log(chances) + [log for _, log in found])
+    some = max(1, _CELLS // (len(base) * max(known.shape[1] ** 2, _CELLS >> 6)))
+    parts = [slice(start, start + some) for start in range(0, len(priors), some)]
+    found, logs = zip(*(_under_priors(reports, priors[part], base, before[part]) for part in parts), strict=True)
+    return Posterior(np.concatenate(found), np.log(chances) + np.concatenate(logs))
 
 
-def _under_prior(reports: Sequence[Gradients], prior: Floats, base: Floats, before: Floats) -> tuple[Floats, float]:
-    """Return the estimate under one prior, and the logarithm of the probability of the reports.
-
-    Shapes: prior (n_outcomes, n_terms, n_terms); base, before (n_outcomes, n_terms).
-    """
-    n_outcomes, n_terms = base.shape
-    precision, weighted = np.zeros((n_outcomes, n_terms, n_terms)), np.zeros_like(base)
+def _under_priors(reports: Sequence[Gradients], priors: Floats, base: Floats, before: Floats) -> tuple[Floats, Floats]:
+    """Return the estimates under some of the priors, and the logarithms of the probabilities of the reports."""
+    precision, weighted = np.zeros(priors.shape), np.zeros(before.shape)
     for report in reports:
-        designs, errors = report.designs(before), report.errors(before)
-        weights = (1 / errors).sum(axis=0)[:, None]
-        center = (report.values / errors[:, :, None]).sum(axis=0) / weights
-        values = center - report.at_zero(before) + np.einsum("kij,kj->ki", designs, before - base)
-        precision += weights[:, :, None] * np.swapaxes(designs, 1, 2) @ designs
-        weighted += weights * np.einsum("kij,ki->kj", designs, values)
-    inverse = np.linalg.pinv(prior, hermitian=True)
+        designs, weights = report.designs(before), 1 / report.errors(before)
+        total = weights.sum(axis=1)[:, :, None]
+        center = np.einsum("pck,ckj->pkj", weights, report.values) / total
+        values = center - report.at_zero(before) + (designs @ (before - base)[..., None])[..., 0]
+        turned = np.swapaxes(designs, -1, -2)
+        precision += total[..., None] * (turned @ designs)
+        weighted += total * (turned @ values[..., None])[..., 0]
+    inverses = np.linalg.pinv(priors, hermitian=True)
 
-    def of_prior(model: Floats) -> float:
-        return float(np.einsum("ki,kij,kj->", model - base, inverse, model - base))
+    def of_prior(models: Floats) -> Floats:
+        away = models - base
+        return np.asarray(((inverses @ away[..., None])[..., 0] * away).sum(axis=(-2, -1)))
 
-    def misfit(model: Floats) -> float:
-        total = of_prior(model)
-        for report in reports:
-            errors = report.errors(model)
-            squares = ((report.values - report.at_zero(model)) ** 2).sum(axis=2)
-            total += float((squares / errors + n_terms * np.log(errors)).sum())
-        return total
+    def squares(report: Gradients, models: Floats) -> Floats:
+        return np.asarray(((report.values - report.at_zero(models)[..., None, :, :]) ** 2).sum(axis=-1))
 
-    gain = np.eye(n_terms) + prior @ precision
-    best = base + np.linalg.solve(gain, prior @ weighted[:, :, None])[:, :, 0]
+    gain = np.eye(base.shape[1]) + priors @ precision
+    best = base + np.linalg.solve(gain, priors @ weighted[..., None])[..., 0]
     # Errors and gradients depend on the model: a whole step may lead to reports that contradict it, and back again.
-    found = min((before + step * (best - before) for step in _STEPS), key=misfit)
-    # The errors of second moments depend on the model, and noise does not: it alone says how probable the reports are.
-    log = -of_prior(found) - float(np.linalg.slogdet(gain)[1].sum())
+    ways = before + _STEPS[:, None, None, None] * (best - before)
+    misfit = of_prior(ways)
     for report in reports:
-        log -= float(np.sum(((report.values - report.at_zero(found)) / report.noises[:, None, None]) ** 2))
-    return found, log / 2
+        errors = report.errors(ways)
+        misfit += (squares(report, ways) / errors + base.shape[1] * np.log(errors)).sum(axis=(-2, -1))
+    found = ways[misfit.argmin(axis=0), np.arange(len(priors))]
+    # The errors of second moments depend on the model, and noise does not: it alone says how probable the reports are.
+    logs = -of_prior(found) - np.linalg.slogdet(gain)[1].sum(axis=1)
+    for report in reports:
+        logs -= (squares(report, found) / report.noises[:, None] ** 2).sum(axis=(-2, -1))
+    return found, logs / 2

@@ -14,7 +14,7 @@ from skldp._checks import check_dimension, check_epsilon, check_integer
 from skldp._documents import parsing, read_json
 from skldp.domains._domain import Box
 from skldp.learning._constants import DETECTED, PREPARATION_SHARE
-from skldp.learning._levels import NormLevels, pooled
+from skldp.learning._levels import NormLevels, pooled, reported_levels
 from skldp.learning._reports import Report
 from skldp.learning._tasks import N_LEVELS, Task, levels_error, noise_variance
 from skldp.learning._vectors import contrasts
@@ -59,10 +59,7 @@ def n_people_needed(n_features: int, epsilon: float, n_classes: int = 2) -> int:
 
 
 def n_people_to_detect(n_numbers: int, signal: float, noise: float) -> int:
-    """Return the number of people from which the squared length of a mean vector exceeds its noise significantly.
-
-    The squared length is a fraction `signal` of the squared radius, and a number has the variance `noise`.
-    """
+    """Return the number of people from whom a squared length, `signal` of the squared radius, exceeds its noise."""
     # The largest mean variance of the numbers among people counts as well.
     variance = noise + 1 / n_numbers
     return math.ceil(DETECTED * math.sqrt(2 * n_numbers) * variance / signal)
@@ -110,8 +107,9 @@ class Protocol(ABC):
             raise ValueError(f"low and high must have {n_features + 1} numbers. Got {self._box.n_features} instead.")
         self.n_features, self.n_people, self.epsilon = int(n_features), int(n_people), float(epsilon)
         self.kind = kind
-        # Refuse impossible settings before any task is published.
-        self._task_of_a_number()
+        # Refuse impossible settings before any task is published: the functional of the target.
+        matrix = ((0.0,) * (self.n_features + 1) + (1.0,),)
+        Task(self.epsilon, self._box.low, self._box.high, "linear", matrix, "number", 1.0)
         self._steps: list[tuple[str, int]] = []
         self._state: dict[str, Any] = {"step": 0, "center": [0.0] * (n_features + 1), "levels": {}, "last": None}
         self._state["answers"] = _NO_ANSWERS
@@ -297,11 +295,6 @@ class Protocol(ABC):
         """Return the task of a step."""
         return self.steps[name].task(self, name)
 
-    def _task_of_a_number(self) -> Task:
-        """Return the functional of the target."""
-        matrix = ((0.0,) * (self.n_features + 1) + (1.0,),)
-        return Task(self.epsilon, self._box.low, self._box.high, "linear", matrix, "number", 1.0)
-
     def _people_of(self, name: str) -> int:
         """Return the number of people of all steps of a name."""
         return sum(people for other, people in self._steps if other == name)
@@ -331,9 +324,9 @@ class Protocol(ABC):
         """Return the distribution of norms that is known, or expected before anybody reports them."""
         known = self._state["levels"].get(question)
         if known is None:
-            return NormLevels(16 * expected, np.zeros(N_LEVELS), 1e6, 1, expected, degrees)
+            return reported_levels(16 * expected, (0.0,) * N_LEVELS, 1e6, 1, expected, degrees)
         error = levels_error(self.epsilon, known["people"])
-        return NormLevels(known["top"], np.array(known["shares"]), error, known["people"], expected, degrees)
+        return reported_levels(known["top"], tuple(known["shares"]), error, known["people"], expected, degrees)
 
     def _make_task(
         self, functionals: Floats, form: str, answer: str, radius: float = math.inf, n_classes: int = 0
@@ -343,7 +336,9 @@ class Protocol(ABC):
         # PrivUnit needs d >= 2.
         if answer == "vector" and form != "products" and n_vector * max(1, n_classes - 1) < 2:
             functionals = np.insert(functionals, 1, 0.0, axis=0)
-        matrix = self._matrix(functionals)
+        # Functionals of the record, whose centre is a part of the first number.
+        matrix: Any = functionals.copy()
+        matrix[:, 0] -= functionals[:, 1:] @ np.array(self._state["center"])
         reach = np.abs(matrix).sum(axis=1)
         most = {
             "linear": lambda: math.hypot(*reach),
@@ -360,17 +355,8 @@ class Protocol(ABC):
         bounds = self._box.low, self._box.high
         return Task(self.epsilon, *bounds, form, matrix, answer, min(radius, most), n_classes=n_classes)
 
-    def _matrix(self, functionals: Floats) -> Any:
-        """Return the task's matrix of functionals of (1, centred record)."""
-        matrix = functionals.copy()
-        matrix[:, 0] -= functionals[:, 1:] @ np.array(self._state["center"])
-        return matrix
-
     def _in_data_units(self, model: Floats) -> tuple[Floats, Floats]:
-        """Return slopes and constants in the units of the declared bounds, of models about the centre of the features.
-
-        Shapes: model (..., n_features + 1), the constant first; returns (..., n_features), (...).
-        """
+        """Return slopes and constants in the units of the declared bounds, of models about the features' centre."""
         middle, radius = self._box.center[:-1], self._box.radius[:-1]
         slopes = model[..., 1:]
         center = np.array(self._state["center"])[: self.n_features]

@@ -48,10 +48,7 @@ _CELLS = 1 << 18
 
 @lru_cache(maxsize=64)
 def noise_variance(length: int, epsilon: float, form: str = "linear") -> float:
-    """Return the variance of a released vector of norm at most 1, in each orthogonal direction.
-
-    For the form ``"products"`` of the products of a vector, in the mean of all directions: shorter vectors have less.
-    """
+    """Return the variance of a released vector of norm at most 1 across it; of products, in the mean of directions."""
     if form == "products":
         return max(products_law(length, epsilon).mean_variance, 1e-12)
     # PrivUnit needs d >= 2.

@@ -16,10 +16,7 @@ Cohorts = Sequence[tuple[int, Sequence[float]]]
 
 
 def intervals_around(values: Floats, errors: Floats, level: float, degrees: float = math.inf) -> Floats:
-    """Return intervals by Student's distribution; infinite degrees of freedom give the normal one.
-
-    Shapes: values, errors (n,); returns (n, 2).
-    """
+    """Return intervals by Student's distribution, shape (n, 2); infinite degrees of freedom give the normal one."""
     check_fraction("level", level)
     half = special.stdtrit(degrees, (1 + level) / 2) * errors
     return np.column_stack([values - half, values + half])
@@ -27,11 +24,7 @@ def intervals_around(values: Floats, errors: Floats, level: float, degrees: floa
 
 @dataclass(frozen=True)
 class Estimate:
-    """Intercept and coefficients without a ridge, in the units of the data, and the covariance of their errors.
-
-    Shapes: values (n_terms,), covariance (n_terms, n_terms), noise (n_terms,), the part of each variance that is due to
-    privacy: noise and clipping. `degrees` are degrees of freedom.
-    """
+    """Intercept and coefficients without a ridge, the covariance of their errors, and the variances due to privacy."""
 
     values: Floats
     covariance: Floats
@@ -79,11 +72,7 @@ def errors_along(vectors: Floats, variances: Floats) -> Floats:
 
 
 def inverse_where_known(gram: Floats, variances: Floats) -> tuple[Floats, Floats]:
-    """Invert second moments in directions above the noise, and return the other directions.
-
-    Shapes: gram (n_terms, n_terms), variances (n_terms, n_terms); returns inverse (n_terms, n_terms), unknown
-    (n_terms, n_unknown).
-    """
+    """Invert second moments in directions above the noise, and return the others, shape (n_terms, n_unknown)."""
     values, vectors = np.linalg.eigh(gram)
     known = values >= np.maximum(LEAST_VARIANCE, math.sqrt(2 * len(values)) * errors_along(vectors, variances))
     return (vectors[:, known] / values[known]) @ vectors[:, known].T, vectors[:, ~known]
@@ -98,32 +87,17 @@ def newton_steps(
     variance: float,
     bias: float = 0.0,
 ) -> Estimate:
-    r"""Return two Newton steps from a model, weighted by their numbers of people.
+    r"""Return two Newton steps from a model, weighted by their numbers of people, with their covariance, a sandwich.
 
-    Shapes: beta (n_terms,), scaling (n_terms, n_terms), gram (n_terms, n_terms).
-
-    Notes
-    -----
-    With the mean :math:`\bar g_1` of :math:`N_1` people's gradients :math:`g = P'x (y - x'\beta)`, and H the second
-    moments, the first step is :math:`P H^{-1} \bar g_1`; the second, from there, is :math:`\lambda P H^{-1} \bar g_2`
-    with :math:`\lambda = N_2 / (N_1 + N_2)`. With G the true second moments, and errors e of the means, the error is
+    Shapes: beta (n_terms,), scaling P (n_terms, n_terms), gram H (n_terms, n_terms). With G the true second moments,
+    :math:`\lambda = N_2 / (N_1 + N_2)`, and errors e of the cohorts' mean gradients, the error is
 
     .. math:: P H^{-1} \{(I - \lambda G H^{-1}) e_1 + \lambda e_2\}
               + P (I - \lambda H^{-1} G)(I - H^{-1} G)(\beta - \beta^*).
 
-    If H = G, its covariance is :math:`P H^{-1} ((1 - \lambda)^2 S_1 / N_1 + \lambda^2 S_2 / N_2) H^{-1} P'`, a sandwich
-    with the scatters S of the cohorts' means, each times the root of its people. If H is too small by up to
-    :math:`1 - \lambda / (2 - \lambda)` of G, the weight of :math:`e_1` grows in no direction: clipped second moments
-    make intervals wider, not wrong. The noise in H adds
-    :math:`E[(H - G)(\lambda^2 A + (1 - \lambda)^2 d d')(H - G)]`, with A the covariance of the first step's error and d
-    the step. Clipping biases the mean gradient by at most `bias`, which counts as one more error in every direction.
-
-    References
-    ----------
-    White, "A heteroskedasticity-consistent covariance matrix estimator and a direct test for heteroskedasticity",
-    Econometrica 1980, Theorem 1 (the sandwich). Van der Vaart, "Asymptotic Statistics", 1998, section 5.7 (one-step
-    estimators). Armstrong and Kolesár, "Optimal inference in a class of regression models", Econometrica 2018, section
-    3 (intervals that count a bias at its worst).
+    If H is too small by up to :math:`1 - \lambda / (2 - \lambda)` of G, intervals are wider, not wrong. White, "A
+    heteroskedasticity-consistent covariance matrix estimator", Econometrica 1980, Theorem 1. Armstrong and Kolesár,
+    "Optimal inference in a class of regression models", Econometrica 2018, section 3: `bias` counts at its worst.
     """
     inverse, _ = inverse_where_known(*gram)
     (n_first, mean_first, spread_first), (n_second, mean_second, spread_second) = map(_spread, (first, second))

@@ -1,6 +1,7 @@
 """Encodings of records as vectors, and the decoding of their sums."""
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from scipy import linalg, special
@@ -14,19 +15,19 @@ def n_products(k: int) -> int:
 
 
 def symmetric_matrix(products: Floats, k: int) -> Floats:
-    """Return the symmetric matrix of products of a vector of length k, in a task's order and scale.
-
-    Shapes: products (k (k + 1) / 2,); returns (k, k).
-    """
+    """Return the symmetric matrix of products of a vector of length k, in a task's order and scale, shape (k, k)."""
     matrix = np.zeros((k, k))
     i, j = np.triu_indices(k)
     matrix[i, j] = matrix[j, i] = products / np.where(i == j, 1.0, math.sqrt(2))
     return matrix
 
 
+@lru_cache(maxsize=4)
 def contrasts(n_classes: int) -> Floats:
     """Return Helmert's orthonormal contrasts of K classes, shape (K, K - 1): each column sums to 0."""
-    return linalg.helmert(n_classes).T
+    found = linalg.helmert(n_classes).T
+    found.flags.writeable = False
+    return found
 
 
 def class_gradients(u: Floats, target: Floats, n_classes: int) -> Floats:

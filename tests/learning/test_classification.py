@@ -276,13 +276,13 @@ def test_what_clipping_takes_is_added_again():
     learnt = protocol(4_000, epsilon=1.0, kind="rounds")
     learnt._state["asked_at"] = [[-1.0, 0.5, 0.0, 0.2], [2.0, 0.0, 1.0, 0.0]]
     rows = learnt._rows()
-    likelihood, model = learnt._likelihood(rows), learnt._whitened_model(rows)
+    likelihood, turned, model = learnt._likelihood(rows)
     lost, shown = likelihood.clipped(model, 0.3)
     assert np.abs(lost).max() > 0.01
     learnt._keep_rows()
-    learnt._learn(lost, 0.1, 0.3)
+    learnt._learn(turned @ lost, 0.1, 0.3)
     kept, noise, _ = learnt._state["gradients"][-1]
-    np.testing.assert_allclose(kept, likelihood.at_zero(model), atol=1e-12)
+    np.testing.assert_allclose(kept, turned @ likelihood.at_zero(model), atol=1e-12)
     assert noise == pytest.approx(0.1 / shown)
 
 

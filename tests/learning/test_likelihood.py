@@ -29,7 +29,7 @@ def naive(terms, beta, truth, radius):
 def test_clipped_gradients_and_what_they_show_are_those_of_the_formula(n_classes, radius):
     terms = np.column_stack([np.ones(20), RNG.standard_normal((20, 2))])
     beta = RNG.standard_normal((n_classes - 1, 3))
-    mean, shown = Likelihood(terms, n_classes).clipped(beta, radius)
+    mean, shown = Likelihood(terms, contrasts(n_classes)).clipped(beta, radius)
     np.testing.assert_allclose(mean, naive(terms, beta, beta, radius), rtol=0, atol=1e-13)
 
     # By central differences, of the truth and not of the model at which people are asked.
@@ -51,31 +51,35 @@ def test_clipped_gradients_and_what_they_show_are_those_of_the_formula(n_classes
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_gradients_at_0_and_their_curvature_are_those_of_the_formula(n_classes):
     terms = np.column_stack([np.ones(20), RNG.standard_normal((20, 2))])
-    beta, likelihood = RNG.standard_normal((n_classes - 1, 3)), Likelihood(terms, n_classes)
+    beta, likelihood = RNG.standard_normal((n_classes - 1, 3)), Likelihood(terms, contrasts(n_classes))
     turned = np.linalg.qr(RNG.standard_normal((n_classes - 1, n_classes - 1)))[0]
     zero = np.zeros_like(beta)
     np.testing.assert_allclose(likelihood.at_zero(beta), naive(terms, zero, beta, 1e9), atol=1e-12)
-    curvature = likelihood.curvature(beta, turned)
+    others = Likelihood(terms, contrasts(n_classes) @ turned)
+    curvature = others.curvature(turned.T @ beta)
     for k in range(n_classes - 1):
         for term in range(3):
             step = 1e-5 * np.outer(turned[:, k], np.eye(3)[term])
             slope = (likelihood.at_zero(beta + step) - likelihood.at_zero(beta - step)) / 2e-5
             np.testing.assert_allclose(curvature[k][:, term], turned[:, k] @ slope, atol=1e-9)
-    # Other models were asked about in between.
-    np.testing.assert_array_equal(likelihood.curvature(beta, turned), curvature)
-    np.testing.assert_allclose(likelihood.traces(beta, turned), np.trace(curvature, axis1=1, axis2=2), rtol=1e-12)
+    # Several models at once, and others in between, change nothing.
+    several = np.array([zero, turned.T @ beta])
+    np.testing.assert_allclose(others.curvature(several)[1], curvature, rtol=1e-12)
+    np.testing.assert_allclose(others.at_zero(several)[1], turned.T @ likelihood.at_zero(beta), atol=1e-14)
+    np.testing.assert_allclose(others.traces(several)[1], np.trace(curvature, axis1=1, axis2=2), rtol=1e-12)
+    np.testing.assert_array_equal(others.curvature(turned.T @ beta), curvature)
 
 
 def test_residuals_are_those_of_the_classes():
     terms = np.column_stack([np.ones(50), RNG.standard_normal((50, 2))])
     beta, shares = RNG.standard_normal((2, 3)), np.array([0.2, 0.3, 0.5])
-    likelihood = Likelihood(terms, 3)
+    likelihood = Likelihood(terms, contrasts(3))
     sizes, chances = likelihood.residuals(beta, shares)
     assert chances.sum() == pytest.approx(1)
     logits = terms @ (contrasts(3) @ beta).T
     p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     distances = np.linalg.norm(np.eye(3)[None] - p[:, None], axis=2)
-    np.testing.assert_allclose(likelihood.sizes(beta), distances, atol=1e-12)
+    np.testing.assert_allclose(likelihood.sizes(beta), distances.T, atol=1e-12)
     expected = ((p + shares) / 2 * np.log(distances)).sum() / 50
     # Sizes are rounded to a factor of 2^(1/8).
     assert abs(chances @ np.log(sizes) - expected) < math.log(2) / 8

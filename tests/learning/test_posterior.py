@@ -165,7 +165,7 @@ def test_the_likeliest_step_is_taken(monkeypatch):
         report = Gradients(np.eye(1), np.eye(1), unknown, values, rng.uniform(0.05, 1, 3), models)
 
         def estimate(steps, report=report, before=before):
-            monkeypatch.setattr(module, "_STEPS", steps)
+            monkeypatch.setattr(module, "_STEPS", np.array(steps))
             return posterior([report], np.zeros((1, 1)), np.ones((1, 1, 1, 1)), np.zeros((1, 1)), before).models[
                 1, 0, 0
             ]
@@ -197,3 +197,16 @@ def test_means_of_positive_variables_are_those_of_a_truncated_normal():
     assert (positive_means(np.array([-1e6, -40.0]), 1.0) >= 0).all()
     matrix = np.array([[1.0, 2.0], [2.0, 1.0]])
     assert np.linalg.eigvalsh(positive_part(matrix, 0.1)).min() > 0
+
+
+def test_priors_are_weighed_alike_one_by_one_and_together(monkeypatch):
+    rng = np.random.default_rng(1)
+    values, models = rng.normal(size=(2, 4, 1, 3))
+    report = Gradients(np.eye(3), np.eye(3) + 0.1, np.full((3, 3), 0.2), values, rng.uniform(0.1, 1, 4), models)
+    priors = np.array([np.diag(one) for one in rng.exponential(size=(2, 3))])[:, None]
+    before = rng.normal(size=(1 + 2 * len(module._PRIOR_SCALES), 1, 3))
+    together = posterior([report], np.full((1, 3), 1e-3), priors, np.zeros((1, 3)), before)
+    monkeypatch.setattr(module, "_CELLS", 1)
+    alone = posterior([report], np.full((1, 3), 1e-3), priors, np.zeros((1, 3)), before)
+    np.testing.assert_allclose(alone.models, together.models, rtol=1e-12)
+    np.testing.assert_allclose(alone.logs, together.logs, rtol=1e-12)

@@ -297,6 +297,22 @@ def test_earlier_moments_are_weighted_by_inverse_variance():
     np.testing.assert_allclose(combine_moments(rows, reports).values, naive_moments(rows, reports), rtol=1e-9)
 
 
+def test_expected_moments_follow_every_change_of_the_state():
+    learnt = RegressionProtocol(3, 4_000, epsilon=4.0, low=[-1] * 4, high=[1] * 4)
+    rows = learnt._rows()
+    found = [learnt._expected_moments(rows)[0]]
+    one = [rows.tolist(), (np.eye(4) + 0.1).tolist(), np.full((4, 4), 0.1).tolist()]
+    changes = ("width", [0.2, 0.3, 0.4]), ("center_error", 0.01), ("moments", [one]), ("moments", [one] * 2)
+    for name, value in changes:
+        learnt._state = learnt._state | {name: value}
+        found.append(learnt._expected_moments(rows)[0])
+        fresh = RegressionProtocol.from_json(learnt.to_json())
+        np.testing.assert_array_equal(found[-1], fresh._expected_moments(rows)[0])
+    found += [learnt._expected_moments(rows, 1)[0], learnt._expected_moments(2 * rows, 1)[0]]
+    assert len({one.tobytes() for one in found}) == 6
+    np.testing.assert_array_equal(found[3], found[5])
+
+
 @pytest.mark.parametrize(("n", "d", "epsilon"), [(3_000, 10, 1.0), (44_000, 9, 1.0), (44_000, 9, 8.0), (400, 3, 8.0)])
 def test_whitening_has_as_many_stages_as_noise_and_levels_permit(n, d, epsilon):
     plan = RegressionProtocol(d, n, epsilon=epsilon, low=[-1] * (d + 1), high=[1] * (d + 1))._steps

@@ -188,8 +188,8 @@ class PrivUnitProducts(RowMechanism):
         axes = lift(rows, 1.0, workspace)
         replace_by_directions(axes, self._coordinates(noise, len(rows)), 1.0, noise, workspace)
         released = self._products(axes)
-        released[:, self._squares] -= (1 - self.mean_square) / self.n_features
-        released /= self.slope * self.step
+        released[:, self._pairs[2]] -= (1 - self.mean_square) / self.n_features
+        released *= 1 / (self.slope * self.step)
         # Rounding to a grid that no input changes removes the low bits of the axis.
         np.copyto(out, round_steps(released, self.step), casting="same_kind")
 
@@ -202,18 +202,15 @@ class PrivUnitProducts(RowMechanism):
         return np.asarray(1 - 2 * special.betaincinv(a, a, mass))
 
     @cached_property
-    def _squares(self) -> Ints:
-        """Places of the squares among the products."""
+    def _pairs(self) -> tuple[Ints, Ints, Ints]:
+        """Places of the two numbers of each product, and those of the squares among the products."""
         i, j = np.triu_indices(self.n_features)
-        return np.flatnonzero(i == j)
+        return i, j, np.flatnonzero(i == j)
 
     def _products(self, rows: Floats) -> Floats:
         """Return the products of all pairs of the first columns, those of two different ones times sqrt(2)."""
-        d, start = self.n_features, 0
-        products, weighted = np.empty((len(rows), self.n_outputs)), rows[:, :d] * math.sqrt(2)
-        for i in range(d):
-            stop = start + d - i
-            np.multiply(rows[:, i:d], weighted[:, i : i + 1], out=products[:, start:stop])
-            products[:, start] /= math.sqrt(2)
-            start = stop
+        i, j, squares = self._pairs
+        products = np.take(rows, j, axis=1)
+        products *= np.take(rows * math.sqrt(2), i, axis=1)
+        products[:, squares] /= math.sqrt(2)
         return products
