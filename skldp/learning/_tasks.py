@@ -86,11 +86,11 @@ class Task:
         the nearest bound, and the bounds are mapped to -1 and 1: that is the record z.
     form : {"linear", "squares", "products", "gradient", "class_gradient", "loss"}
         What is made of the vector :math:`u = A (1, z)`: itself; its squares; the products of all pairs of its numbers,
-        those of two different ones times :math:`\sqrt 2`, so that their norm is :math:`\|u\|^2`; all but its last number
-        times the last; or all but its last K, times each of K - 1 contrasts of what the record's class, which is its target,
-        differs by from the probabilities whose logits the last K are. ``"loss"`` is a number: the squared difference of
-        the target and the one number of u, clipped to [-1, 1], or the negative log likelihood of the class with the
-        logits u. Losses up to the radius are mapped to [-1, 1].
+        those of two different ones times :math:`\sqrt 2`, so that their norm is :math:`\|u\|^2`; all but its last
+        number times the last; or all but its last K, times each of K - 1 contrasts of what the record's class, which is
+        its target, differs by from the probabilities whose logits the last K are. ``"loss"`` is a number: the squared
+        difference of the target and the one number of u, clipped to [-1, 1], or the negative log likelihood of the
+        class with the logits u. Losses up to the radius are mapped to [-1, 1].
     matrix : tuple of tuple of float
         A, of as many columns as the record has numbers, and one.
     answer : {"vector", "number", "levels"}
