@@ -43,7 +43,7 @@ def made_up(
     if shares is None:
         if _is_positive(target):
             # A linear model explains less of a lognormal number than of its logarithm.
-            explained = min(1.0, explained * math.expm1(_sigma(skew) ** 2) / _sigma(skew) ** 2)
+            explained = min(1.0, explained * math.expm1((0.1 + skew) ** 2) / (0.1 + skew) ** 2)
         normal = math.sqrt(explained) * signal[:, 0] + math.sqrt(1 - explained) * rng.standard_normal(n)
         y = _places(target, normal, skew, skew)
         return X, y, LinearRegression().fit(X, y).predict(X)
@@ -75,13 +75,9 @@ def _is_positive(column: DeclaredColumn) -> bool:
     return is_linear and 0 <= 10 * column.low <= column.high  # type: ignore[union-attr]
 
 
-def _sigma(skew: float) -> float:
-    return 0.1 + skew
-
-
 def _places(column: NumberColumn, normal: Floats, skew: float, narrower: float) -> Floats:
     """Return values between -1 and 1, normal, or lognormal from -1 on for a positive column."""
-    width, variance = _DEVIATION / _NARROWER**narrower, _sigma(skew) ** 2
+    width, variance = _DEVIATION / _NARROWER**narrower, (0.1 + skew) ** 2
     if _is_positive(column):
         deviation = math.exp(variance / 2) * math.sqrt(math.expm1(variance))
         return np.clip(width / deviation * np.exp(math.sqrt(variance) * normal) - 1, -1, 1)
