@@ -68,6 +68,7 @@ def test_scikit_learn_checks(estimator, check, fixed_noise):
     check(estimator)
 
 
+@pytest.mark.filterwarnings("ignore:Noise may hide outlying values")
 @pytest.mark.parametrize("protocol", ["rounds", "once"])
 def test_learns_nearly_what_least_squares_does(protocol):
     model = PrivateLinearRegression(2.0, protocol=protocol, target_bounds=(-1.5, 1.5), seed=1).fit(X, Y)
@@ -147,6 +148,7 @@ def test_more_people_by_partial_fit():
         few.partial_fit(X[:100], Y[:100])
 
 
+@pytest.mark.filterwarnings("ignore:Noise may hide outlying values")
 def test_nothing_fitted_is_a_value_of_somebody():
     """What is kept holds no row, no order of people and no noise."""
     model = PrivateLinearRegression(1.0, target_bounds=(-1.5, 1.5)).fit(X, Y)
