@@ -148,12 +148,13 @@ def recommend(
     For :math:`d` encoded features (one for each category; one for two or ordered categories):
 
     - models: the fraction that privacy removes of the variance or log loss that a linear model explains, at least .01
-      and at most 1. Each option is fitted to five made-up tables with the declared columns, up to 100,000 people and 64
-      features, which takes seconds. Numbers have a deviation of a sixth of half the width of their bounds. Those with
-      0 <= 10 low <= high are lognormal, others and dates normal. From the first to the last table, the logarithms'
-      deviation grows from 0.1 to 1.1, correlations of the normal numbers fall from 0.9 to 0.1, the target becomes four
-      times narrower and each feature up to four times, and categories become unequal. The figure is the geometric mean
-      of both ends of the range if these differ by a factor of at most nine, otherwise NaN. Real columns may be outside.
+      and at most 1. Each option is fitted to five made-up tables with the declared columns, up to 100,000 people, 64
+      features and 64 classes. This takes seconds, for the largest tables minutes. Numbers have a deviation of a sixth
+      of half the width of their bounds. Those with 0 <= 10 low <= high are lognormal, others and dates normal. From the
+      first to the last table, the logarithms' deviation grows from 0.1 to 1.1, correlations of the normal numbers fall
+      from 0.9 to 0.1, the target becomes four times narrower and each feature up to four times, and categories become
+      unequal. The figure is the geometric mean of both ends of the range if these differ by a factor of at most nine,
+      otherwise NaN. Real columns may be outside.
     - releases: the variance of the noise in a feature over that of the signal, 1/3 of a number: for PrivUnit of a
       vector of norm at most :math:`\sqrt d` the mean over the bounds; for single values :math:`V / (1/3)` by their
       worst-case variance; for a category of k by randomized response :math:`1 / (p - q)^2 - 1`.
@@ -216,7 +217,7 @@ class _Request:
         """Return the recommendation of the model, by name and estimator, with the least simulated loss."""
         n, columns = min(self.n, _MOST_TRIED), list(self.table.columns.values())
         losses = np.full((len(_SKEWS), len(models)), math.nan)
-        is_tried = self.table.n_features <= _MOST_FEATURES
+        is_tried = max(self.table.n_features, 0 if shares is None else len(shares)) <= _MOST_FEATURES
         for seed, skew in enumerate(_SKEWS if is_tried else ()):
             table = made_up(columns, self.table.target, max(n, _LEAST_ROWS), self.explained, shares, skew, seed)
             losses[seed] = [max(_LEAST_LOSS, loss(model, n, *table, seed)) for _, model in models]
@@ -231,7 +232,9 @@ class _Request:
             "are not known: see privacy_utility_curve, on rows like those of the people."
         )
         if not is_tried:
-            reason = f"Losses are not known for more than {_MOST_FEATURES} features, and the models not in order."
+            reason = (
+                f"Losses are not known for more than {_MOST_FEATURES} features or classes, and the models not in order."
+            )
         elif losses.min() == 1:
             reason = "Too few people to learn anything from so many features."
         return self.answer("predicted loss", options, reason)

@@ -67,7 +67,7 @@ def loss(model: Any, n: int, X: Floats, y: np.ndarray, expected: Floats, seed: i
         lost, learnt = (fitted.predict(X) - expected) ** 2, expected.var()
     else:
         lost, learnt = (rel_entr(expected, q).sum(axis=1) for q in (fitted.predict_proba(X), expected.mean(axis=0)))
-    return min(1.0, float(lost.mean() / learnt.mean()))
+    return min(1.0, float(lost.mean() / learnt.mean())) if learnt.mean() > 0 else 1.0
 
 
 def _is_positive(column: DeclaredColumn) -> bool:

@@ -147,9 +147,10 @@ def test_too_few_people_and_too_many_features_are_told():
         assert few.reason.startswith("Too few people to learn anything from so many features.")
         assert [option.figure for option in few.options] == [1, 1]
         wide = recommend(np.zeros((1, 65)), task, 2.0, 20_000, target=target)
-        assert wide.reason.startswith("Losses are not known for more than 64 features")
+        assert wide.reason.startswith("Losses are not known for more than 64 features or classes")
         assert all(math.isnan(number) for option in wide.options for number in (option.figure, *option.range))
     assert few.estimator[-1].get_params()["classes"] == ["a", "b", "c"]
+    assert "64 features or classes" in recommend(TABLE, task, 2.0, 10**9, target=[str(k) for k in range(65)]).reason
 
 
 def test_a_recommendation_repeats_and_is_of_no_generator_of_the_caller():
@@ -158,6 +159,12 @@ def test_a_recommendation_repeats_and_is_of_no_generator_of_the_caller():
     first, second = (str(recommend(spread(2), "regression", 2.0, 3_000, target=(-1, 1))) for _ in range(2))
     assert first == second
     assert (np.random.get_state()[1] == before).all()
+
+
+@pytest.mark.parametrize(("task", "target"), [("regression", (0, 1)), ("classification", [0, 1])])
+def test_a_constant_column_teaches_nothing(task, target):
+    advice = recommend({"city": ["Bonn"]}, task, 1.0, 3_000, target=target)
+    assert [option.range for option in advice.options] == [(1, 1), (1, 1)]
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
