@@ -37,7 +37,6 @@ _MOST_TRIED, _MOST_FEATURES, _LEAST_ROWS = 100_000, 64, 2_000
 _LEAST_LOSS, _MOST_APART = 0.01, 9
 # Integers up to this bound are exact as doubles.
 _MOST = 10**12
-# Tasks whose answer is a model.
 _MODELLED = ("regression", "classification")
 _OF_VALUES = "Root mean square over the values of a column: that of a rare value is smaller, of a frequent one larger."
 
