@@ -79,7 +79,7 @@ class PrivateDiscriminant(PrivateLinearClassifier):
 
     See Also
     --------
-    PrivateLogisticRegression : For few features and many people, more accurate.
+    PrivateLogisticRegression : For few features and many people.
     NoiseAwareDiscriminant : Learns from rows that were released one by one.
 
     Notes

@@ -24,6 +24,7 @@ from skldp.estimators._validation import (
     warn,
 )
 from skldp.exceptions import TooFewPeopleWarning
+from skldp.learning._constants import EXPECTED_DEVIATION
 from skldp.learning._inference import InferenceProtocol
 from skldp.learning._regression import RegressionProtocol
 from skldp.learning._uncertainty import Estimate
@@ -51,7 +52,7 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
     target_bounds : (low, high), default=(-1, 1)
         Declared bounds of the target, two numbers. Predictions are clipped to them too.
     protocol : {"rounds", "once"}, default="rounds"
-        ``"rounds"`` collects gradients at the current model from small cohorts in turn, and is the most accurate.
+        ``"rounds"`` collects gradients at the current model from small cohorts in turn.
         ``"once"`` estimates the scale from some cohorts, and collects products of columns from all others by one task,
         which :meth:`partial_fit` continues with more people at any time.
     inference : bool, default=False
@@ -91,7 +92,8 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
     Warns
     -----
     TooFewPeopleWarning
-        If there are too few people, and the mean is predicted; or too few for errors of the coefficients.
+        If there are too few people, and the mean is predicted; too few for errors of the coefficients, or to see skewed
+        values (`undetected_share_` is 1); or if `target_bounds` are ten times too wide.
     OutOfDomainWarning
         Reports the number of values that were moved into the bounds.
 
@@ -102,10 +104,8 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
     Notes
     -----
     `fit` simulates a :class:`~skldp.learning.RegressionProtocol`, in which cohorts of rows exchange tasks and reports
-    with a server. Privacy adds about :math:`1 / s` of the target's variance to the error, where s is the
-    :func:`~skldp.learning.sufficiency`, :math:`n / (v (d + 1)^2)` with v about :math:`6 / \varepsilon^2` for small
-    epsilon. With fewer people than :func:`~skldp.learning.n_people_needed` the mean is predicted. A `sample_weight`
-    would reveal information about a person.
+    with a server. With fewer people than :func:`~skldp.learning.n_people_needed` the mean is predicted. A
+    `sample_weight` would reveal information about a person.
 
     References
     ----------
@@ -244,6 +244,10 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
     def _learn(self) -> None:
         super()._learn()
         self.coef_, self.intercept_ = self.protocol_.coefficients, self.protocol_.intercept
+        times = EXPECTED_DEVIATION / self.protocol_._state["deviation"]
+        if times >= 10:
+            message = f"By the target's reported deviation, target_bounds are about {times:.0f} times too wide"
+            warn(f"{message}: narrower ones need fewer people.", TooFewPeopleWarning)
         refusal = getattr(self.protocol_, "refusal", "")
         if refusal:
             warn(f"Coefficients have no intervals. {refusal}", TooFewPeopleWarning)

@@ -136,7 +136,7 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
     classes : array-like of shape (n_classes,), default=None
         Declared classes, from public knowledge. None learns them from y, with a warning and an infinite guarantee.
     protocol : {"rounds", "once"}, default="rounds"
-        ``"rounds"`` collects gradients at the current model from small cohorts in turn, and is the most accurate.
+        ``"rounds"`` collects gradients at the current model from small cohorts in turn.
         ``"once"`` estimates the scale and a first model from some cohorts, and collects gradients at that model from
         all others by one task, which :meth:`partial_fit` continues with more people at any time.
     score_share : float, default=0.05

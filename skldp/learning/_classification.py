@@ -105,11 +105,6 @@ class ClassificationProtocol(LinearProtocol):
         }
 
     @property
-    def sufficiency(self) -> float:
-        """Sufficiency of the regression, divided by the number of contrasts between classes."""
-        return super().sufficiency / (self.n_classes - 1)
-
-    @property
     def coefficients(self) -> Floats:
         """Coefficients in the units of the declared bounds, shape (n_classes, n_features)."""
         return self._in_data_units(self._logits())[0]

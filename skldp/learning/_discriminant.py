@@ -25,7 +25,7 @@ from skldp.learning._linear_rule import (
     shrunk_covariance,
     whitened_rule,
 )
-from skldp.learning._protocol import Protocol, Question, Shares, Step, by_name, n_people_to_detect
+from skldp.learning._protocol import Protocol, Question, Shares, Step, by_name, n_people_to_detect, sufficiency
 from skldp.learning._reports import Report
 from skldp.learning._tasks import N_LEVELS, Task, noise_variance
 from skldp.learning._vectors import contrasts, symmetric_matrix
@@ -120,12 +120,6 @@ class DiscriminantProtocol(Protocol):
         return (rows - center[:-1]) @ axes
 
     @property
-    def sufficiency(self) -> float:
-        """Sufficiency of the tensor: n over its length times the variance of each number."""
-        length = self._tensor_length
-        return self.n_people / (length * noise_variance(length, self.epsilon))
-
-    @property
     def n_needed(self) -> int:
         """Number of people from which the model depends on the record."""
         return n_people_to_detect(self._tensor_length, 1.0, noise_variance(self._tensor_length, self.epsilon))
@@ -163,7 +157,7 @@ class DiscriminantProtocol(Protocol):
                 share = np.clip(math.sqrt(noise**2 + noise) - noise, PREPARATION_SHARE, PRODUCTS_SHARE)
                 steps += [("center_levels", int(PREPARATION_SHARE * n)), ("center", int(share * n))]
             # Whiten if the largest eigenvalue of the noise is significantly below that of the products.
-            whitened = d > 1 and PRODUCTS_SHARE * super().sufficiency >= 2 * DETECTED**2 * (d + 1)
+            whitened = d > 1 and PRODUCTS_SHARE * sufficiency(n, d, self.epsilon) >= 2 * DETECTED**2 * (d + 1)
             if whitened:
                 n_levels = int(PREPARATION_SHARE * n)
                 steps += [("products_levels", n_levels), ("products", int(PRODUCTS_SHARE * n) - n_levels)]

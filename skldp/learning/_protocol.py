@@ -27,7 +27,7 @@ _NO_ANSWERS: dict[str, Any] = {"held": None, "counted": {}}
 
 
 def sufficiency(n_people: int, n_features: int, epsilon: float) -> float:
-    r"""Return the sufficiency: about one over the fraction of the variance that privacy takes from a fit.
+    r"""Return the sufficiency: the number of people in units of the noise, to compare tables of even columns.
 
     It is :math:`J = n / (v D^2)`, with D = `n_features` + 1 and v the variance of a released vector of norm at most 1
     in every direction across it.
@@ -43,10 +43,10 @@ def sufficiency(n_people: int, n_features: int, epsilon: float) -> float:
 
 
 def n_people_needed(n_features: int, epsilon: float, n_classes: int = 2) -> int:
-    """Return the number of people from which a linear model depends on the features.
+    """Return the least number of people with whom a linear model depends on the features.
 
     With fewer a regression predicts the mean, and a logistic regression of `n_classes` classes their shares. From this
-    number on, noise does not hide a perfect relation. A useful model needs several times as many people.
+    number on, noise does not hide a perfect relation. A useful model needs more, of skewed columns many times more.
 
     Examples
     --------
@@ -113,11 +113,6 @@ class Protocol(ABC):
         self._steps: list[tuple[str, int]] = []
         self._state: dict[str, Any] = {"step": 0, "center": [0.0] * (n_features + 1), "levels": {}, "last": None}
         self._state["answers"] = _NO_ANSWERS
-
-    @property
-    def sufficiency(self) -> float:
-        """Sufficiency of the people; see :func:`sufficiency`."""
-        return sufficiency(self.n_people, self.n_features, self.epsilon)
 
     @property
     def n_needed(self) -> int:

@@ -10,7 +10,6 @@ import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from skldp.exceptions import OutOfDomainWarning, PrivacyGuaranteeWarning, SeededNoiseWarning, TooFewPeopleWarning
-from skldp.learning._protocol import n_people_needed
 from skldp.study._curve import privacy_utility_curve
 from skldp.study._datasets import StudyData
 from skldp.study._pipelines import METRIC_MECHANISMS, PRIVATE_MODELS, ComparisonSettings, clean_model, study_pipeline
@@ -172,7 +171,6 @@ class MechanismComparison(ResultTable):
         ]
         present = self.n_clipped, data.n_targets_clipped, data.found, data.n_filled, data.row_numbers(), data.wide
         lines = [line for line, applies in zip(lines, present, strict=True) if applies]
-        lines += self._too_few()
         if self.settings.labels == "none" and data.task == "classification":
             lines.append("Training labels are not private.")
         if "none" in self.curves:
@@ -239,18 +237,3 @@ class MechanismComparison(ResultTable):
     def _models(self) -> list[str]:
         """Return the mechanisms that are models, which learn without released rows."""
         return [name for name in self.curves if name in PRIVATE_MODELS[self.data.task]]
-
-    def _too_few(self) -> list[str]:
-        """Return a sentence on the epsilons at which the people are too few for linear and logistic models."""
-        models, folds = [name for name in self._models() if name != "discriminant"], self.settings.folds
-        n_people = len(self.data.X) - math.ceil(len(self.data.X) / folds)
-        n_classes = 2 if self.data.task == "regression" else len(self.data.classes)
-        epsilons = self.settings.budgets(models[0], self.data) if models else ()
-        needed = {epsilon: n_people_needed(self.data.X.shape[1], epsilon, n_classes) for epsilon in epsilons}
-        few = [f"{epsilon:g} ({people:,} are needed)" for epsilon, people in needed.items() if people > n_people]
-        if not few:
-            return []
-        return [
-            f"The {n_people:,} people of a fold are too few for linear and logistic models at epsilon "
-            f"{', '.join(few)}: there they predict the mean or the class shares."
-        ]

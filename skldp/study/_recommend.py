@@ -1,4 +1,4 @@
-"""Recommendation of a mechanism or model for a task, from declared columns and mechanisms alone, without data."""
+"""Recommendation of a mechanism or model for a task, from declared columns alone, without data."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -6,14 +6,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 
-from skldp._checks import check_choice, check_epsilon, check_integer
+from skldp._checks import check_choice, check_epsilon, check_fraction, check_integer
 from skldp.domains._columns import Columns, OrMissing
 from skldp.domains._declared_columns import CategoryColumn, DeclaredColumn, NumberColumn
-from skldp.estimators._bayesian_filter import BayesianFilter
 from skldp.estimators._categorical import CategoricalPrivatizer
 from skldp.estimators._numeric import NumericPrivatizer
 from skldp.estimators._private_discriminant import PrivateDiscriminant
@@ -22,29 +19,24 @@ from skldp.estimators._private_logistic import PrivateLogisticRegression
 from skldp.estimators._table import TablePrivatizer
 from skldp.estimators._vector import PrivUnitTransformer
 from skldp.laws._odds import split_epsilon
-from skldp.learning._classification import ClassificationProtocol
-from skldp.learning._discriminant import DiscriminantProtocol
-from skldp.learning._protocol import Protocol
-from skldp.learning._regression import RegressionProtocol
 from skldp.mechanisms._record import NumberOrMissing, number_of_sampled_columns
 from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS, make_categorical_mechanism
 from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
 from skldp.mechanisms.numeric._bounded_features import best_mechanism, worst_sampled_variance
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 from skldp.study._declared_table import DeclaredTable
+from skldp.study._stand_in import loss, made_up
 
 # Variance of a number that is uniform between -1 and 1.
 _VARIANCE = 1 / 3
-# Sufficiency of the people for half of what a fit without privacy learns: medians over random tables (python
-# benchmarks/recommendations.py).
-_FOR_HALF = {"rounds": 18, "once": 30, "logistic": 9, "discriminant": 300}
-# Factor of these people, both ways, that covers .57 (discriminant) to .8 of the same tables.
-_SPREAD = 5
-# Public rows whose benefit is described.
-_PUBLIC_ROWS = 200
+# Places of the made-up tables on which models are tried, between even and skewed ones.
+_SKEWS = (0.0, 0.25, 0.5, 0.75, 1.0)
+# Sizes up to which models are tried, for the time that it takes, and rows on which their losses are counted.
+_MOST_TRIED, _MOST_FEATURES, _LEAST_ROWS = 100_000, 64, 2_000
+# Least loss that is told, and the largest ratio of losses between which one is told for all: 3 both ways.
+_LEAST_LOSS, _MOST_APART = 0.01, 9
 # Integers up to this bound are exact as doubles.
 _MOST = 10**12
-# Tasks whose answer is a model.
 _MODELLED = ("regression", "classification")
 _OF_VALUES = "Root mean square over the values of a column: that of a rare value is smaller, of a frequent one larger."
 
@@ -55,7 +47,7 @@ class RecommendedOption:
 
     name: str
     figure: float
-    n_needed: int | None
+    range: tuple[float, float] | None
     estimator: Any
 
 
@@ -77,23 +69,35 @@ class Recommendation:
         return self.options[0].estimator
 
     def __str__(self) -> str:
-        with_people = any(option.n_needed for option in self.options)
-        rows = [("", self.measure, "people for half" if with_people else "")]
-        rows += [
-            (option.name, f"{option.figure:.3g}", f"{option.n_needed:,}" if option.n_needed else "")
-            for option in self.options
-        ]
+        tried = any(option.range for option in self.options)
+        rows = [("", self.measure, "range" if tried else "")]
+        for option in self.options:
+            figure = (
+                "not known"
+                if math.isnan(option.figure)
+                else f"{option.figure:.2g}"
+                if tried
+                else f"{option.figure:.3g}"
+            )
+            rows.append((option.name, figure, "{:.2g} to {:.2g}".format(*option.range) if option.range else ""))
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         counted = f"{self.n_features:,} {'features' if self.task in _MODELLED else 'declared columns'}"
         lines = [f"{self.task}, epsilon {self.epsilon:g}, {self.n_people:,} people, {counted}"]
         lines += [
-            f"{name:<{widths[0]}}  {figure:>{widths[1]}}  {need:>{widths[2]}}".rstrip() for name, figure, need in rows
+            f"{name:<{widths[0]}}  {figure:>{widths[1]}}  {span:>{widths[2]}}".rstrip() for name, figure, span in rows
         ]
         return "\n".join([*lines, self.reason])
 
 
 def recommend(
-    schema: Any, task: str, epsilon: float, n_people: int, *, target: Any = None, n_questions: int = 10
+    schema: Any,
+    task: str,
+    epsilon: float,
+    n_people: int,
+    *,
+    target: Any = None,
+    explained: float = 0.3,
+    shares: Sequence[float] | None = None,
 ) -> Recommendation:
     r"""Recommend the mechanism or model for a task at an epsilon, from public knowledge only.
 
@@ -102,28 +106,31 @@ def recommend(
     schema : dict by column, Columns, JSON text, or array-like of shape (n_samples, n_features)
         Domains of the columns, as for :class:`~skldp.TablePrivatizer`. Of a table only the number or the names of the
         columns are used; each then holds numbers between -1 and 1, as :class:`~skldp.BoundsScaler` returns them.
-    task : {"regression", "classification", "releases", "means", "frequencies", "questions"}
+    task : {"regression", "classification", "releases", "means", "frequencies"}
         ``"regression"``, ``"classification"``: train a linear model, the target as private as the features.
         ``"releases"``: release rows for the training of any model. ``"means"``, ``"frequencies"``: publish those of
-        the numeric or the categorical columns. ``"questions"``: ask people for a model's predictions about them.
+        the numeric or the categorical columns.
     epsilon : float
         Budget (natural log) of one record, the target included.
     n_people : int
-        Number of people, each asked once. At most 10^12, as `n_questions`.
+        Number of people, each asked once. At most 10^12.
     target : str, (low, high) or list of classes, default=None
         Target of a regression or a classification: the name of a column in `schema`, or its domain.
-    n_questions : int, default=10
-        Number of questions for which a person's budget must suffice.
+    explained : float, default=0.3
+        Fraction of the target's variance, or of the log loss of the shares of the classes, that a linear model without
+        privacy is expected to explain.
+    shares : sequence of float, default=None
+        Expected shares of the classes, in the order of their declaration. None takes equal ones.
 
     Returns
     -------
     advice : Recommendation
         With `options`, the recommended one first, `reason`, `measure`, `task`, `epsilon`, `n_people`, `n_features` (of
         the encoded table; of declared columns without a model), and `estimator`, the recommended one, ready for a table
-        with the declared columns (behind encoders that learn nothing). An option has `name`, `estimator`, `n_needed`
-        (for models: number of people for half of what a fit without privacy learns) and `figure`, its value of the
-        measure, of which less is better: ``"predicted loss"`` of a model, ``"noise over signal"`` or ``"standard
-        error"``.
+        with the declared columns (behind encoders that learn nothing). An option has `name`, `estimator`, `figure`, its
+        value of the measure, of which less is better: ``"predicted loss"`` of a model, ``"noise over signal"`` or
+        ``"standard error"``; and for models `range`, the least and the largest loss in the simulations. A loss that is
+        not known is NaN.
 
     Raises
     ------
@@ -139,31 +146,27 @@ def recommend(
     -----
     For :math:`d` encoded features (one for each category; one for two or ordered categories):
 
-    - models: the fraction that privacy removes of the R2 of a fit without privacy, or of its accuracy above that of
-      the most frequent class: :math:`h / (h + n)` with h = `n_needed`, or 1 if there are too few people to begin (see
-      :func:`skldp.learning.n_people_needed`). From h people a protocol has a ``sufficiency`` of 18 for a regression (30
-      with ``protocol="once"``), 9 for a logistic regression and 300 for a discriminant, the medians over random tables
-      of ``benchmarks/recommendations.py``.
+    - models: the fraction that privacy removes of the variance or log loss that a linear model explains, at least .01
+      and at most 1. Each option is fitted to five made-up tables with the declared columns, up to 100,000 people, 64
+      features and 64 classes. This takes seconds, for the largest tables minutes. Numbers have a deviation of a sixth
+      of half the width of their bounds. Those with 0 <= 10 low <= high are lognormal, others and dates normal. From the
+      first to the last table, the logarithms' deviation grows from 0.1 to 1.1, correlations of the normal numbers fall
+      from 0.9 to 0.1, the target becomes four times narrower and each feature up to four times, and categories become
+      unequal. The figure is the geometric mean of both ends of the range if these differ by a factor of at most nine,
+      otherwise NaN. Real columns may be outside.
     - releases: the variance of the noise in a feature over that of the signal, 1/3 of a number: for PrivUnit of a
       vector of norm at most :math:`\sqrt d` the mean over the bounds; for single values :math:`V / (1/3)` by their
       worst-case variance; for a category of k by randomized response :math:`1 / (p - q)^2 - 1`.
     - means and frequencies: the worst-case standard error :math:`\sqrt{V / n}`, of a number in units of half the width
       of the bounds, or mean over the values of a column. Each person is asked as many columns as have the least error.
-    - questions: that of a mean answer, in units of half the width of the outputs, at the epsilon of one question.
 
     Examples
     --------
     >>> from skldp import recommend
     >>> people = {"age": (0, 100), "city": ["Bonn", "Köln", "Ulm"], "sick": [False, True]}
-    >>> advice = recommend(people, "classification", epsilon=2.0, n_people=50_000, target="sick")
-    >>> print(advice)
-    classification, epsilon 2, 50,000 people, 4 features
-                               predicted loss  people for half
-    PrivateLogisticRegression         0.00632              318
-    PrivateDiscriminant                0.0319            1,646
-    In about three of five random tables, privacy took 0.0013 to 0.031 of the accuracy that ...
-    >>> advice.estimator[-1].epsilon
-    2.0
+    >>> advice = recommend(people, "classification", epsilon=2.0, n_people=2_000, target="sick")
+    >>> advice.options[0].range[1] <= 1, advice.estimator[-1].epsilon
+    (True, 2.0)
     """
     answers: dict[str, Callable[[_Request], Recommendation]] = {
         "regression": _regression,
@@ -171,18 +174,19 @@ def recommend(
         "releases": _releases,
         "means": _means,
         "frequencies": _frequencies,
-        "questions": _questions,
     }
     check_choice("task", task, answers)
     check_epsilon(epsilon)
     check_integer("n_people", n_people, least=1, most=_MOST)
-    check_integer("n_questions", n_questions, least=1, most=_MOST)
     modelled = task in _MODELLED
+    check_fraction("explained", explained)
     if modelled != (target is not None):
         rule = "name the column to predict" if modelled else "be None unless the task is a regression or classification"
         raise ValueError(f"target must {rule}; got {target!r} for {task}.")
+    if shares is not None and task != "classification":
+        raise ValueError(f"shares must be None unless the task is a classification; got {shares!r} for {task}.")
     table = DeclaredTable.of(schema, target, of_classes=task == "classification")
-    advice = answers[task](_Request(table, task, float(epsilon), n_people, n_questions))
+    advice = answers[task](_Request(table, task, float(epsilon), n_people, float(explained), shares))
     if isinstance(schema, str | Mapping | Columns):
         return advice
     return replace(advice, reason=f"{advice.reason} All columns are taken to lie between -1 and 1.")
@@ -196,37 +200,42 @@ class _Request:
     task: str
     epsilon: float
     n: int
-    n_questions: int
+    explained: float
+    shares: Sequence[float] | None
 
     def answer(self, measure: str, options: Sequence[RecommendedOption], reason: str) -> Recommendation:
         """Return the recommendation of the first option."""
         n_features = self.table.n_features if self.task in _MODELLED else len(self.table.columns)
         wide = [str(name) for name, column in self.table.numbers.items() if column.is_wide]
-        if wide and self.task not in ("frequencies", "questions"):
+        if wide and self.task != "frequencies":
             reason += f" Bounds of {', '.join(wide[:4])} span a factor of 100 or more: if values are skewed, declare "
             reason += 'them as {"type": "number", "low": ..., "high": ..., "scale": "log"}.'
         return Recommendation(self.task, self.epsilon, self.n, n_features, measure, tuple(options), reason)
 
-    def of_models(
-        self, models: Sequence[tuple[str, Any, Protocol, str]], learnt: str, more: str = ""
-    ) -> Recommendation:
-        """Return the recommendation of the model with the least predicted loss of what is `learnt`.
-
-        A model is its name, the estimator on the encoded table, its protocol and its key of ``_FOR_HALF``.
-        """
+    def of_models(self, models: Sequence[tuple[str, Any]], learnt: str, shares: Any = None) -> Recommendation:
+        """Return the recommendation of the model, by name and estimator, with the least simulated loss."""
+        n, columns = min(self.n, _MOST_TRIED), list(self.table.columns.values())
+        losses = np.full((len(_SKEWS), len(models)), math.nan)
+        is_tried = max(self.table.n_features, 0 if shares is None else len(shares)) <= _MOST_FEATURES
+        for seed, skew in enumerate(_SKEWS if is_tried else ()):
+            table = made_up(columns, self.table.target, max(n, _LEAST_ROWS), self.explained, shares, skew, seed)
+            losses[seed] = [max(_LEAST_LOSS, loss(model, n, *table, seed)) for _, model in models]
         options = []
-        for name, estimator, protocol, key in models:
-            half = math.ceil(_FOR_HALF[key] * self.n / protocol.sufficiency)
-            figure = half / (half + self.n) if protocol.is_enough else 1.0
-            options.append(RecommendedOption(name, figure, half, make_pipeline(self.table.encoder(), estimator)))
-        options.sort(key=lambda option: option.figure)
-        if options[0].figure == 1:
-            least = min(protocol.n_needed for _, _, protocol, _ in models)
-            reason = f"Too few people for so many features: a model needs at least {least:,}."
-        else:
-            half = options[0].n_needed or 1
-            low, high = (times * half / (times * half + self.n) for times in (1 / _SPREAD, _SPREAD))
-            reason = f"In about three of five random tables, privacy took {low:.2g} to {high:.2g} of {learnt}.{more}"
+        for i in np.argsort(losses.mean(axis=0), kind="stable"):
+            (name, model), low, high = models[i], float(losses[:, i].min()), float(losses[:, i].max())
+            figure = math.sqrt(low * high) if high <= _MOST_APART * low else math.nan
+            options.append(RecommendedOption(name, figure, (low, high), make_pipeline(self.table.encoder(), model)))
+        reason = (
+            f"Simulated with {n:,} people in {len(_SKEWS)} made-up tables, from even to skewed, in which a model "
+            f"without privacy explains {self.explained:g} of {learnt}. Losses that differ more than {_MOST_APART}-fold "
+            "are not known: see privacy_utility_curve, on rows like those of the people."
+        )
+        if not is_tried:
+            reason = (
+                f"Losses are not known for more than {_MOST_FEATURES} features or classes, and the models not in order."
+            )
+        elif losses.min() == 1:
+            reason = "Too few people to learn anything from so many features."
         return self.answer("predicted loss", options, reason)
 
 
@@ -234,16 +243,12 @@ def _regression(request: _Request) -> Recommendation:
     target = request.table.target
     if not isinstance(target, NumberColumn) or target.scale != "linear":
         raise ValueError("The target of a regression must be numbers on a linear scale; got categories or a log scale.")
-    bounds, d = (float(target.domain.low), float(target.domain.high)), request.table.n_features
-    box: dict[str, Any] = {"epsilon": request.epsilon, "low": [-1.0] * (d + 1), "high": [1.0] * (d + 1)}
-    in_rounds = RegressionProtocol(d, request.n, **box)
-    once = RegressionProtocol(d, request.n, kind="once", **box)
-    name, of_once = "PrivateLinearRegression", PrivateLinearRegression(request.epsilon, target_bounds=bounds)
-    models = [
-        (name, clone(of_once), in_rounds, "rounds"),
-        (f"{name}, once", of_once.set_params(protocol="once"), once, "once"),
-    ]
-    return request.of_models(models, "the variance that a fit without it explains")
+    bounds, name = (float(target.domain.low), float(target.domain.high)), "PrivateLinearRegression"
+    rounds, once = (
+        PrivateLinearRegression(request.epsilon, target_bounds=bounds, protocol=protocol)
+        for protocol in ("rounds", "once")
+    )
+    return request.of_models([(name, rounds), (f"{name}, once", once)], "the variance")
 
 
 def _classification(request: _Request) -> Recommendation:
@@ -252,34 +257,17 @@ def _classification(request: _Request) -> Recommendation:
         raise ValueError(
             "The target of a classification must be a list of at least two declared classes, without missing ones."
         )
-    d, listed = request.table.n_features, list(classes)
-    box: dict[str, Any] = {"epsilon": request.epsilon, "low": [-1.0] * d, "high": [1.0] * d}
-    of_rows = ClassificationProtocol(d, request.n, len(listed), **box)
-    of_tensor = DiscriminantProtocol(d, request.n, len(listed), **box)
-    models = [
-        (model.__name__, model(request.epsilon, classes=listed), protocol, key)
-        for model, protocol, key in (
-            (PrivateLogisticRegression, of_rows, "logistic"),
-            (PrivateDiscriminant, of_tensor, "discriminant"),
+    listed = list(classes)
+    shares = np.asarray([1 / len(listed)] * len(listed) if request.shares is None else request.shares, dtype=float)
+    if shares.shape != (len(listed),) or not (shares > 0).all() or abs(shares.sum() - 1) > 1e-3:
+        raise ValueError(
+            f"shares must be {len(listed)} positive numbers with sum 1, one a class; got {request.shares!r}."
         )
+    models = [
+        (m.__name__, m(request.epsilon, classes=listed)) for m in (PrivateLogisticRegression, PrivateDiscriminant)
     ]
-    learnt = "the accuracy that a fit without it gains over the most frequent class"
-    return request.of_models(models, learnt, _with_public_rows(of_tensor, len(listed), box))
-
-
-def _with_public_rows(private: DiscriminantProtocol, n_classes: int, box: Mapping[str, Any]) -> str:
-    """Return a sentence on what public rows add, if their variances fall as one over their rank."""
-    d, n_rows = private.n_features, _PUBLIC_ROWS
-    axes = np.eye(d)[np.arange(n_rows) % d] / np.sqrt(1.0 + np.arange(n_rows) % d)[:, None]
-    rows = axes * np.where(np.arange(n_rows) // d % 2, -1.0, 1.0)[:, None]
-    public = DiscriminantProtocol(d, private.n_people, n_classes, public=rows, **box)
-    share = private.sufficiency / public.sufficiency
-    if share >= 1:
-        return ""
-    return (
-        f" With {n_rows} public rows like those of the people, PrivateDiscriminant(public=rows) knows their covariance "
-        f"and has as little noise from {share:.0%} of the people."
-    )
+    of_shares = "equal shares" if request.shares is None else "the given shares"
+    return request.of_models(models, f"the log loss of {of_shares} of the classes", shares)
 
 
 def _releases(request: _Request) -> Recommendation:
@@ -406,22 +394,3 @@ def _error(request: "_Request", mechanism: str, columns: Mapping[Any, CategoryCo
         law = make_categorical_mechanism(mechanism, share, k)
         variances.append(m / s * (law.worst_case_variance + of_people) - of_people)
     return math.sqrt(max(variances) / request.n)
-
-
-def _questions(request: _Request) -> Recommendation:
-    table = request.table
-    if not table.needs_no_encoder:
-        raise ValueError("Questions need numeric columns without missing values; the schema has others.")
-    # Slightly below the share of the budget: sums of epsilons are rounded up.
-    each = request.epsilon / request.n_questions * (1 - 1e-9)
-    filtered = BayesianFilter(
-        LinearRegression(), epsilon=each, total_epsilon=request.epsilon, bounds=table.bounds, output_bounds=(-1, 1)
-    )
-    # An answer is one of the two ends of the outputs.
-    error = 1 / (math.tanh(each / 2) * math.sqrt(request.n))
-    option = RecommendedOption(f"BayesianFilter, epsilon {each:g} each", error, None, filtered)
-    reason = (
-        f"Of a mean answer, in units of half the width of output_bounds. {request.n_questions} answers are "
-        "guaranteed; people with a smaller loss answer more (see skldp.study.plan_questions)."
-    )
-    return request.answer("standard error", [option], reason)

@@ -48,6 +48,7 @@ def test_the_encoding_of_fit_stays():
     assert len(encoder.get_feature_names_out()) == 5
 
 
+@pytest.mark.filterwarnings("ignore:Noise may hide outlying values")
 def test_a_model_behind_it_keeps_its_epsilon():
     model = make_pipeline(ColumnEncoder(SCHEMA), PrivateLinearRegression(epsilon=1, target_bounds=(0, 9)))
     model.fit(pd.concat([PEOPLE] * 500), np.tile([1.0, 2.0], 500))

@@ -1,6 +1,7 @@
 """PrivateLinearRegression: scikit-learn's rules, declared domains, the guarantee, and warnings."""
 
 import pickle
+import re
 import warnings
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import has_fit_parameter
 
+import skldp
 from skldp import BoundsScaler, PrivateLinearRegression, privacy_guarantee
 from skldp.exceptions import (
     ChangedAfterFitError,
@@ -66,6 +68,7 @@ def test_scikit_learn_checks(estimator, check, fixed_noise):
     check(estimator)
 
 
+@pytest.mark.filterwarnings("ignore:Noise may hide outlying values")
 @pytest.mark.parametrize("protocol", ["rounds", "once"])
 def test_learns_nearly_what_least_squares_does(protocol):
     model = PrivateLinearRegression(2.0, protocol=protocol, target_bounds=(-1.5, 1.5), seed=1).fit(X, Y)
@@ -145,6 +148,7 @@ def test_more_people_by_partial_fit():
         few.partial_fit(X[:100], Y[:100])
 
 
+@pytest.mark.filterwarnings("ignore:Noise may hide outlying values")
 def test_nothing_fitted_is_a_value_of_somebody():
     """What is kept holds no row, no order of people and no noise."""
     model = PrivateLinearRegression(1.0, target_bounds=(-1.5, 1.5)).fit(X, Y)
@@ -232,3 +236,34 @@ def test_the_share_that_may_go_unseen_falls_with_people():
     # As the standard error of the levels of norms.
     assert 7 < shares[0] / shares[1] < 13
     assert 0 < shares[1] < 0.05
+
+
+@pytest.mark.parametrize("name", ["PrivateLinearRegression", "PrivateLogisticRegression", "PrivateDiscriminant"])
+def test_people_whose_outlying_values_may_all_go_unseen_are_told(name):
+    rng = np.random.default_rng(0)
+    rows = rng.uniform(-1, 1, (60_000, 2))
+    target = rows[:, 0] if name == "PrivateLinearRegression" else rows[:, 0] > 0
+    declared = {} if name == "PrivateLinearRegression" else {"classes": [False, True]}
+    for n, told in ((4_000, True), (60_000, False)):
+        model = getattr(skldp, name)(1.0, score_share=0, seed=0, **declared)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model.fit(rows[:n], target[:n])
+        assert (model.undetected_share_ == 1) == told
+        assert any("outlying values of any share of people" in str(one.message) for one in caught) == told
+
+
+def test_target_bounds_that_are_ten_times_too_wide_are_told():
+    """By the reported deviation; a third of half the width of the bounds is expected."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(20_000, 2)) / 3
+    target = rows @ [0.8, 0.6]
+    for protocol in ("rounds", "once"):
+        for times in (3, 30):
+            model = PrivateLinearRegression(4.0, target_bounds=(-times, times), protocol=protocol, seed=0)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                model.fit(rows.clip(-1, 1), target)
+            told = [str(one.message) for one in caught if "times too wide" in str(one.message)]
+            assert len(told) == (times == 30)
+            assert all(20 < float(re.search(r"about (\d+) times", one)[1]) < 40 for one in told)

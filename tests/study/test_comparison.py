@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 from comparisons import NAMES, small_comparison
 
-from skldp.learning import n_people_needed
 from skldp.study._comparison import compare_mechanisms
 from skldp.study._datasets import StudyData, load_study_data
 from skldp.study._pipelines import (
@@ -199,17 +198,6 @@ def test_a_regression_releases_the_target_with_its_row():
     with pytest.raises(StudyInputError, match="of a regression must be one of best, bitrand"):
         compare_mechanisms(data, ["logistic-rounds"], QUICK)
     assert [row[0] for row in ranking(found).rows[-2:]] == ["without privacy", "the mean"]
-
-
-def test_at_which_epsilons_people_are_too_few_is_told_once():
-    settings = replace(QUICK, epsilons=(1.0, 20.0))
-    caption = compare_mechanisms(load_study_data("diabetes"), ["linear-rounds", "linear-once"], settings).caption()
-    needed = n_people_needed(10, 1.0)
-    assert n_people_needed(10, 20.0) < 221 < needed
-    assert [line for line in caption if "too few" in line] == [
-        f"The 221 people of a fold are too few for linear and logistic models at epsilon 1 ({needed:,} are needed): "
-        "there they predict the mean or the class shares."
-    ]
 
 
 def test_the_headline_names_what_is_best_where_people_are_protected(fixed_noise):

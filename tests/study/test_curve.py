@@ -184,6 +184,7 @@ def test_without_privacy_takes_out_every_private_part():
     assert not any(hasattr(step, "privacy_guarantee_") for step in clean.named_steps.values() if step != "passthrough")
 
 
+@pytest.mark.filterwarnings("ignore:Noise may hide outlying values")
 @pytest.mark.parametrize(
     ("task", "target", "baseline"),
     [("regression", (-5, 5), ReleasedRowsRegressor), ("classification", [0, 1], Pipeline)],
