@@ -30,7 +30,7 @@ from skldp.learning._reports import Report
 from skldp.learning._tasks import N_LEVELS, Task, noise_variance
 from skldp.learning._vectors import contrasts, symmetric_matrix
 
-# Smallest eigenvalue of public vectors that counts as a direction.
+# Smallest eigenvalue of public vectors that counts as a direction, and norm of scores that counts.
 _NOTHING = 1e-9
 # Error of shares of levels that are public.
 _KNOWN = 1e-6
@@ -309,7 +309,7 @@ class _Scores(Question[DiscriminantProtocol]):
 
     def expected(self, protocol: DiscriminantProtocol) -> tuple[float, int]:
         square = sum(protocol._mean_squares_of_scores())
-        return math.sqrt(max(square, np.finfo(float).tiny)), protocol.n_classes - 1
+        return math.sqrt(max(square, _NOTHING**2)), protocol.n_classes - 1
 
     def learn_levels(self, protocol: DiscriminantProtocol, task: Task, report: Report) -> None:
         super().learn_levels(protocol, task, report)
