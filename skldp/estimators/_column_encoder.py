@@ -59,7 +59,8 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
     handle_unknown : {"error", "missing"}, default="error"
         An undeclared category is an error, or a missing value, which each column of categories must then declare.
     drop : {"first"} or None, default=None
-        ``"first"`` leaves out the first of the features of categories, which is a function of the others.
+        ``"first"`` leaves out the first of the features of categories, which is a function of the others. Predictions
+        of private models are alike with and without it; intervals of coefficients (``inference=True``) need it.
 
     Attributes
     ----------

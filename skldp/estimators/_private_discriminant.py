@@ -85,7 +85,9 @@ class PrivateDiscriminant(PrivateLinearClassifier):
     Notes
     -----
     Small cohorts report the shares of the classes, the centre and the size of rows; the others report the tensor of row
-    and class. Without public vectors, few people are taken to have rows that vary equally in all directions.
+    and class. Without public vectors, few people are taken to have rows that vary equally in all directions. A cohort
+    between two halves of the tensor then reports the size of its scores, from which the slope of the probabilities
+    follows.
 
     References
     ----------

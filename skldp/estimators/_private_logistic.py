@@ -190,6 +190,7 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
     `fit` simulates a :class:`~skldp.learning.ClassificationProtocol`, which has the references. The slopes are 0 if
     there are fewer people than ``protocol_.n_needed``. Rows to predict are not clipped to `bounds`. A `sample_weight`
     would reveal information about a person. To weight the classes, add the logarithms of the weights to `intercept_`.
+    Coefficients have no intervals, because the prior shrinks them.
 
     Examples
     --------

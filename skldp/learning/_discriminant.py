@@ -30,7 +30,7 @@ from skldp.learning._reports import Report
 from skldp.learning._tasks import N_LEVELS, Task, noise_variance
 from skldp.learning._vectors import contrasts, symmetric_matrix
 
-# Smallest eigenvalue of public vectors that counts as a direction.
+# Smallest eigenvalue of public vectors that counts as a direction, and norm of scores that counts.
 _NOTHING = 1e-9
 # Error of shares of levels that are public.
 _KNOWN = 1e-6
@@ -78,6 +78,7 @@ class DiscriminantProtocol(Protocol):
             "n_directions": n_features,
             "tensor": np.zeros((n_classes - 1, n_features)).tolist(),
             "error": 0.0,
+            "slope": 1.0,
         }
         if self._inside is not None:
             self._look_at_public(self._inside)
@@ -163,7 +164,11 @@ class DiscriminantProtocol(Protocol):
                 steps += [("products_levels", n_levels), ("products", int(PRODUCTS_SHARE * n) - n_levels)]
             if whitened or not self.in_ball:
                 steps.append(("spread_levels", int(PREPARATION_SHARE * n)))
-        return [*steps, ("tensor", n - sum(wanted for _, wanted in steps))]
+        left = n - sum(wanted for _, wanted in steps)
+        if self._public is not None:
+            return [*steps, ("tensor", left)]
+        n_levels, left = int(PREPARATION_SHARE * n), left - int(PREPARATION_SHARE * n)
+        return [*steps, ("tensor", left // 2), ("scores_levels", n_levels), ("tensor", left - left // 2)]
 
     def _along(self) -> Floats:
         """Return the functionals of the reported vector."""
@@ -194,26 +199,49 @@ class DiscriminantProtocol(Protocol):
     def _logits(self) -> Floats:
         """Return the logits of (1, centred record) where the bounds are -1 and 1, shape (n_classes, 1 + n_features)."""
         state, shares = self._state, np.array(self._state["shares"])
-        tensor, error = np.array(state["tensor"]), state["error"]
-        if not error:
+        if not state["error"]:
             return np.column_stack([np.log(shares), np.zeros((self.n_classes, self.n_features))])
-        k, axes, variances = state["n_directions"], np.array(state["axes"]), state["variances"]
-        means = contrasts(self.n_classes) @ tensor / shares[:, None]
-        noise = np.repeat((error**2 * (1 - 1 / self.n_classes) / shares**2)[:, None], k, axis=1)
-        square = self._levels_about("spread").scale_with_hidden ** 2
         if self._inside is not None:
             points = self._public_points(self._inside)
-            weights, intercepts = self_trained(points, means, noise, np.array(variances), shares)
-        elif variances is not None:
-            # Clipped products miss people whom the levels of the norms show.
-            total = np.maximum(variances, LEAST_VARIANCE)
-            total *= max(1.0, square / total.sum())
-            axes = axes / np.sqrt(total)
-            weights, intercepts = whitened_rule(means / np.sqrt(total), noise / total, shares)
-        else:
+            weights, intercepts = self_trained(points, *self._class_means(), np.array(state["variances"]), shares)
+            return np.column_stack([intercepts, weights @ np.array(state["axes"]).T])
+        weights, means, axes = self._rule()
+        weights = state["slope"] * weights
+        return np.column_stack([np.log(shares) - (weights * means).sum(axis=1) / 2, weights @ axes.T])
+
+    def _class_means(self) -> tuple[Floats, Floats]:
+        """Return the reported means of the classes along the axes about that of all, and their variances."""
+        state, shares = self._state, np.array(self._state["shares"])
+        noise = state["error"] ** 2 * (1 - 1 / self.n_classes) / shares**2
+        means = contrasts(self.n_classes) @ np.array(state["tensor"]) / shares[:, None]
+        return means, np.repeat(noise[:, None], means.shape[1], axis=1)
+
+    def _rule(self) -> tuple[Floats, Floats, Floats]:
+        """Return the weights of the logits, the expected class means, and the axes of both."""
+        state, shares, (means, noise) = self._state, np.array(self._state["shares"]), self._class_means()
+        k, axes, variances = means.shape[1], np.array(state["axes"]), state["variances"]
+        square = self._levels_about("spread").scale_with_hidden ** 2
+        if variances is None:
             total = np.full(k, square / k)
-            weights, intercepts = nearest_mean(expected_means(means, noise, total, shares)[0], total, shares)
-        return np.column_stack([intercepts, weights @ axes.T])
+            expected = expected_means(means, noise, total, shares)[0]
+            return nearest_mean(expected, total, shares)[0], expected, axes
+        # Clipped products miss people whom the levels of the norms show.
+        total = np.maximum(variances, LEAST_VARIANCE)
+        root = np.sqrt(total * max(1.0, square / total.sum()))
+        expected = expected_means(means / root, noise / root**2, np.ones(k), shares)[0]
+        return whitened_rule(means / root, noise / root**2, shares)[0], expected, axes / root
+
+    def _mean_squares_of_scores(self) -> tuple[float, float]:
+        r"""Return the mean squares of the contrasts of the scores, by the rule: within classes, and between them.
+
+        Weights :math:`W = M \Sigma^{-1}` of the means M give scores with the covariance :math:`W M^\top` in classes.
+        """
+        if not self._state["error"]:
+            return 0.0, 0.0
+        weights, means, _ = self._rule()
+        scores = contrasts(self.n_classes).T @ weights @ means.T
+        within = float(np.trace(scores @ contrasts(self.n_classes)))
+        return within, float((scores**2 @ np.array(self._state["shares"])).sum())
 
 
 class _Shares(Shares[DiscriminantProtocol]):
@@ -264,6 +292,27 @@ class _Products(_Spread):
         state["variances"] = (values / floor).tolist()
 
 
+class _Scores(Question[DiscriminantProtocol]):
+    """Levels of the norm of the contrasts of the scores, of which the common slope of the logits follows."""
+
+    def functionals(self, protocol: DiscriminantProtocol) -> tuple[Floats, str]:
+        rows = contrasts(protocol.n_classes).T @ protocol._logits()
+        # Scores without their intercepts.
+        rows[:, 0] = 0
+        return np.pad(rows, ((0, 0), (0, 1))), "linear"
+
+    def expected(self, protocol: DiscriminantProtocol) -> tuple[float, int]:
+        square = sum(protocol._mean_squares_of_scores())
+        return math.sqrt(max(square, _NOTHING**2)), protocol.n_classes - 1
+
+    def learn_levels(self, protocol: DiscriminantProtocol, task: Task, report: Report) -> None:
+        super().learn_levels(protocol, task, report)
+        stated, between = protocol._mean_squares_of_scores()
+        square = self.levels(protocol).scale ** 2
+        if stated > 0:
+            protocol._state["slope"] = stated / max(square - between, LEAST_VARIANCE * square)
+
+
 class _Tensor(Step[DiscriminantProtocol]):
     """Contrasts of the class times the vector."""
 
@@ -277,12 +326,17 @@ class _Tensor(Step[DiscriminantProtocol]):
     def update(self, protocol: DiscriminantProtocol, task: Task, report: Report) -> None:
         state, left = protocol._state, protocol._clipping_of_tensor()[1]
         mean = task.mean(report).reshape(protocol.n_classes - 1, -1)[:, : state["n_directions"]] / left
-        state["tensor"], state["error"] = mean.tolist(), task.standard_error(report.n_people) / left
+        error, before = task.standard_error(report.n_people) / left, state["error"]
+        # Both cohorts count by the precision of their reports.
+        share = before**2 / (before**2 + error**2) if before else 1.0
+        state["tensor"] = (np.array(state["tensor"]) + share * (mean - np.array(state["tensor"]))).tolist()
+        state["error"] = error * math.sqrt(share)
 
 
 DiscriminantProtocol.steps = {
     "shares": _Shares(),
     **by_name(_Center("center"), _Products("products")),
     "spread_levels": _Spread("spread"),
+    "scores_levels": _Scores("scores"),
     "tensor": _Tensor(),
 }

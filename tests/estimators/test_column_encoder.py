@@ -4,13 +4,14 @@ import pickle
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skldp import ColumnEncoder, NumericPrivatizer, PrivateLinearRegression, TablePrivatizer, privacy_guarantee
-from skldp.exceptions import OutOfDomainWarning
+from skldp.exceptions import OutOfDomainWarning, SeededNoiseWarning, TooFewPeopleWarning
 
 pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
 
@@ -154,3 +155,21 @@ def test_the_first_category_is_left_out_on_request():
     design = ColumnEncoder({"city": SCHEMA["city"]}, drop="first")
     rows = design.fit_transform(pd.DataFrame({"city": SCHEMA["city"]}))
     assert np.linalg.matrix_rank(np.column_stack([rows, np.ones(3)])) == 3
+
+
+@pytest.mark.parametrize("n_values", [3, 5])
+def test_intervals_of_a_category_need_its_first_feature_left_out(n_values):
+    rng = np.random.default_rng(0)
+    people = pd.DataFrame({"x": rng.uniform(-1, 1, 40_000), "kind": rng.integers(0, n_values, 40_000).astype(str)})
+    y = people["x"] + 0.5 * (people["kind"] == "1") + 0.3 * rng.standard_normal(40_000)
+    schema = {"x": (-1, 1), "kind": [str(one) for one in range(n_values)]}
+    model = PrivateLinearRegression(8.0, target_bounds=(-3, 3), inference=True, seed=0)
+    with pytest.warns(SeededNoiseWarning), pytest.warns(TooFewPeopleWarning, match="no intervals"):
+        everything = make_pipeline(ColumnEncoder(schema), clone(model)).fit(people, y)
+    with pytest.warns(SeededNoiseWarning):
+        fewer = make_pipeline(ColumnEncoder(schema, drop="first"), model).fit(people, y)
+    # The intercept comes first. Features of categories are -1 and 1.
+    low, high = fewer[-1].confidence_intervals(1 - 1e-6)[1:].T
+    truth = np.array([1, 0.25] + [0] * (n_values - 2))
+    assert np.all((low < truth) & (truth < high) & (high - low < 0.2))
+    assert everything.score(people, y) == pytest.approx(fewer.score(people, y), abs=0.01)

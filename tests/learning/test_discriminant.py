@@ -433,7 +433,7 @@ def test_a_class_of_nearly_everybody_stays_the_answer(n):
 
 def test_where_products_pay_a_part_of_the_people_reports_them():
     asked = DiscriminantProtocol(12, 200_000, 3, epsilon=8.0, low=[-1] * 12, high=[1] * 12)._steps
-    people = dict(asked)
+    people = {name: sum(wanted for other, wanted in asked if other == name) for name, _ in asked}
     assert sum(people.values()) == 200_000
     assert people["products"] + people["products_levels"] == 60_000
     assert people["tensor"] > 60_000
@@ -462,3 +462,53 @@ def test_sampling_alone_does_not_whiten():
 def test_sampling_counts_among_the_errors_of_shares():
     asked = DiscriminantProtocol(5, 20_000, 2, epsilon=20.0, low=[-1] * 5, high=[1] * 5)
     assert dict(asked._steps)["shares"] > 1_500
+
+
+def alike(n, n_features, seed=0):
+    """Columns with few common causes, and classes that follow a logistic law."""
+    rng = np.random.default_rng(seed)
+    weights = rng.standard_normal((5, n_features)) / 5**0.5
+    X = rng.standard_normal((n, 5)) @ weights + 0.3 * rng.standard_normal((n, n_features))
+    y = rng.random(n) < special.expit(1.5 * X @ rng.standard_normal(n_features) / n_features**0.5)
+    return X, y.astype(float)
+
+
+def explained(learnt, X, y):
+    logits = X @ learnt.coefficients.T + learnt.intercepts
+    chosen = special.log_softmax(logits, axis=1)[np.arange(len(y)), y.astype(int)]
+    return 1 + chosen.mean() / np.log(2)
+
+
+@pytest.mark.parametrize("width", [6.0, 30.0])
+def test_probabilities_get_no_worse_with_epsilon(width):
+    X, y = alike(40_000, 30)
+    scores = []
+    for epsilon in (2.0, 4.0, 8.0):
+        learnt = DiscriminantProtocol(30, 40_000, 2, epsilon=epsilon, low=[-width] * 30, high=[width] * 30)
+        simulate(learnt, X, y, seeded())
+        scores.append(explained(learnt, X, y))
+    assert scores[0] > 0.1
+    assert scores[1] > scores[0] - 0.02
+    assert scores[2] > scores[1] - 0.02
+    assert scores[2] > 0.18
+
+
+def test_both_cohorts_of_the_tensor_count_by_their_precision():
+    X, y = people(12_000)
+    learnt = protocol(12_000)
+    simulate(learnt, X, y, seeded())
+    tensors = [wanted for name, wanted in learnt._steps if name == "tensor"]
+    error = Task.from_json(learnt._state["last"]["task"]).standard_error(sum(tensors))
+    left = learnt._clipping_of_tensor()[1]
+    assert learnt._state["error"] == pytest.approx(error / left, rel=0.02)
+
+
+def test_the_slope_of_the_logits_is_that_of_a_discriminant_in_the_scores():
+    X, y = alike(40_000, 30)
+    learnt = DiscriminantProtocol(30, 40_000, 2, epsilon=16.0, low=[-6] * 30, high=[6] * 30)
+    simulate(learnt, X, y, seeded())
+    logits = X @ learnt.coefficients.T + learnt.intercepts
+    scores = logits[:, 1] - logits[:, 0]
+    apart = scores[y == 1].mean() - scores[y == 0].mean()
+    within = (scores[y == 1].var() + scores[y == 0].var()) / 2
+    assert apart / within == pytest.approx(1, abs=0.3)
