@@ -254,6 +254,10 @@ class Products(Question[P]):
         self.use(protocol, products, math.sqrt(error**2 / 2 + sampled), shortened)
         self.whiten(protocol)
 
+    def learn_levels(self, protocol: P, task: Task, report: Report) -> None:
+        # Whitened terms have about the same norms in all stages.
+        protocol._add_levels(self._name, task, report, to_earlier=True)
+
     def whiten(self, protocol: P) -> None:
         """Make the terms of the next stage."""
         protocol._whiten()
