@@ -80,6 +80,7 @@ def test_learns_nearly_what_least_squares_does(protocol):
 
 
 @pytest.mark.few(1)
+@pytest.mark.filterwarnings("ignore:Noise may hide outlying values")
 @pytest.mark.parametrize("protocol", ["rounds", "once"])
 def test_the_guarantee_is_of_the_record_with_its_target(protocol):
     with warnings.catch_warnings():
