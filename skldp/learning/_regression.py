@@ -121,8 +121,8 @@ class RegressionProtocol(LinearProtocol):
             weight = 1 / (error**2 + sampled + state["center_error"] * float(away[1:] @ away[1:]))
             lost, precision = lost + weight * found, precision + weight
         if precision:
-            # A large bias is less likely than a small one.
-            (bias,), _ = shrunk_means(np.array([lost / precision]), precision**-0.5, rarer=0.5)
+            # A bias of twice the size is half as likely: noise rarely moves the constant of a target of little spread.
+            (bias,), _ = shrunk_means(np.array([lost / precision]), precision**-0.5, rarer=1.0)
             model[0] += np.clip(predicted + bias, -1, 1) - predicted
         return model
 

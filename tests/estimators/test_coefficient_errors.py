@@ -84,6 +84,7 @@ def test_without_asking_there_is_nothing_to_say():
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Noise may hide outlying values")
 def test_too_few_people_and_hidden_features_are_told():
     model = PrivateLinearRegression(2.0, inference=True, seed=0)
     with pytest.warns(TooFewPeopleWarning, match=r"at least [\d,]+ people"):

@@ -80,10 +80,12 @@ def test_learns_nearly_what_least_squares_does(protocol):
 
 
 @pytest.mark.few(1)
+@pytest.mark.filterwarnings("ignore:Noise may hide outlying values")
 @pytest.mark.parametrize("protocol", ["rounds", "once"])
 def test_the_guarantee_is_of_the_record_with_its_target(protocol):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", message="Noise may hide")
         model = PrivateLinearRegression(1.5, protocol=protocol, target_bounds=(-1.5, 1.5)).fit(X, Y)
     guarantee = model.privacy_guarantee_
     assert 1.5 * (1 - 1e-6) <= guarantee.epsilon <= 1.5 == guarantee.stated
@@ -95,6 +97,7 @@ def test_the_guarantee_is_of_the_record_with_its_target(protocol):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Noise may hide outlying values")
 def test_noise_is_new_every_time_and_a_seed_says_that_it_is_not():
     first, second = (PrivateLinearRegression(target_bounds=(-1.5, 1.5)).fit(X, Y) for _ in range(2))
     assert not np.array_equal(first.coef_, second.coef_)
@@ -156,6 +159,7 @@ def test_nothing_fitted_is_a_value_of_somebody():
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Noise may hide outlying values")
 def test_a_search_over_epsilon():
     search = GridSearchCV(
         PrivateLinearRegression(target_bounds=(-1.5, 1.5), seed=0), {"epsilon": [0.8, 4.0]}, cv=2

@@ -129,8 +129,10 @@ def test_no_record_reaches_beyond_a_radius_that_is_declared():
     while task is not None:
         name = learnt._steps[learnt._state["step"]][0]
         if name in ("moments", "first", "second"):
-            vectors = task._vectors(corners)
-            seen += np.linalg.norm(vectors, axis=1).max() <= 1 + 1e-9
+            # No record in the bounds reaches beyond the radius of a gradient, and few people beyond that of products.
+            records = np.column_stack([X, y]) if name == "moments" else corners
+            beyond = (np.linalg.norm(task._vectors(records), axis=1) > 1 + 1e-9).mean()
+            seen += beyond <= (0.02 if name == "moments" else 0)
         people_of = slice(start, start + learnt.n_wanted)
         start = people_of.stop
         task = learnt.next(task.release(X[people_of], y[people_of], seeded(seen)))

@@ -175,6 +175,7 @@ def test_the_clean_baseline_is_least_squares_within_the_same_bounds(model):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Noise may hide outlying values")
 def test_curves_over_epsilon_of_the_models_need_no_clean_estimator():
     # A third feature that is of no use, so that the curve has something to lose.
     curve = privacy_utility_curve(PrivateLinearRegression(**BOUNDS), X, Y, epsilons=[1.0, 6.0], cv=2)
