@@ -125,13 +125,11 @@ class ProtocolEstimator(GuaranteeMixin, BaseEstimator, ABC):
                 f"least {protocol.n_needed:,} people are needed, or fewer features.",
                 TooFewPeopleWarning,
             )
+        if protocol.is_enough and not is_stream and protocol.undetected_share == 1:
+            message = "Noise may hide outlying values of any share of people (undetected_share_ is 1), which are cut"
+            warn(f"{message}: skewed columns need more people or a larger epsilon.", TooFewPeopleWarning)
         n_apart = 0 if is_stream else len(rows) - protocol.n_people
         self._answered(protocol, rows, target, noise_from(self.seed), n_apart)
-        if protocol.is_enough and not is_stream and self.undetected_share_ == 1:
-            message = (
-                "Noise may hide outlying values of any share of people (undetected_share_ is 1), which are clipped"
-            )
-            warn(f"{message}: skewed columns need more people or a larger epsilon.", TooFewPeopleWarning)
         return self
 
     def _fit_more(self, X: Any, y: Any) -> Self:

@@ -1,6 +1,6 @@
 """PrivateLinearRegression: linear regression from reports."""
 
-from typing import Any, Literal, cast
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -248,9 +248,14 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
         if times >= 10:
             message = f"By the target's reported deviation, target_bounds are about {times:.0f} times too wide"
             warn(f"{message}: narrower ones need fewer people.", TooFewPeopleWarning)
-        refusal = getattr(self.protocol_, "refusal", "")
+        refusal = self.protocol_.refusal if getattr(self.protocol_, "asks_for_errors", False) else ""
         if refusal:
             warn(f"Coefficients have no intervals. {refusal}", TooFewPeopleWarning)
+
+    def _answered(self, protocol: Any, *args: Any, **given: Any) -> Self:
+        if not getattr(protocol, "asks_for_errors", True):
+            warn(f"Coefficients have no intervals. {protocol.refusal}", TooFewPeopleWarning)
+        return super()._answered(protocol, *args, **given)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -308,7 +308,8 @@ class _Scores(Question[DiscriminantProtocol]):
     def learn_levels(self, protocol: DiscriminantProtocol, task: Task, report: Report) -> None:
         super().learn_levels(protocol, task, report)
         stated, between = protocol._mean_squares_of_scores()
-        square = self.levels(protocol).scale ** 2
+        # Noise may hide rare large scores: then the rule stays as it is.
+        square = self.levels(protocol).scale_with_hidden ** 2
         if stated > 0:
             protocol._state["slope"] = stated / max(square - between, LEAST_VARIANCE * square)
 

@@ -122,7 +122,8 @@ class InferenceProtocol(RegressionProtocol):
     @property
     def undetected_share(self) -> float:
         """The larger one of second moments and gradients."""
-        return max(super().undetected_share, min(1.0, self._levels_of("moments", 1.0).detectable))
+        of_products = self._undetected("moments") if self.asks_for_errors else 0.0
+        return max(super().undetected_share, of_products)
 
     def _hessian(self, n_reports: int | None = None) -> tuple[Floats, Floats]:
         """Return the second moments of the whitened terms by all or the first reports, and their noise's variances."""

@@ -4,6 +4,7 @@ import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
@@ -128,7 +129,15 @@ class Protocol(ABC):
     def undetected_share(self) -> float:
         """Share of people far outside the rest whom the levels of the last question may not show, at most 1."""
         asked = [name.removesuffix("_levels") for name, _ in self._steps if name.endswith("_levels")]
-        return min(1.0, self._levels_of(asked[-1], 1.0).detectable) if asked else 0.0
+        return self._undetected(asked[-1]) if asked else 0.0
+
+    def _undetected(self, question: str) -> float:
+        """Return the share of people whom the levels may not show, before the first answer as planned."""
+        levels = self._levels_of(question, 1.0)
+        if not self._state["step"]:
+            people = max(1, self._people_of(f"{question}_levels"))
+            levels = replace(levels, error=levels_error(self.epsilon, people), n_people=people)
+        return min(1.0, levels.detectable)
 
     def first(self) -> Task:
         """Return the first task; raise ValueError if it was answered, because each person reports once."""

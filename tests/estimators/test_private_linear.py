@@ -22,7 +22,7 @@ from skldp.exceptions import (
     SeededNoiseWarning,
     TooFewPeopleWarning,
 )
-from skldp.learning import n_people_needed
+from skldp.learning import Task, n_people_needed
 
 RNG = np.random.default_rng(0)
 N = 20_000
@@ -271,3 +271,20 @@ def test_target_bounds_that_are_ten_times_too_wide_are_told():
             told = [str(one.message) for one in caught if "times too wide" in str(one.message)]
             assert len(told) == (times == 30)
             assert all(20 < float(re.search(r"about (\d+) times", one)[1]) < 40 for one in told)
+
+
+@pytest.mark.parametrize(
+    ("model", "n", "message"),
+    [
+        (PrivateLinearRegression(2.0, inference=True, seed=0), 20_000, "no intervals"),
+        (PrivateLinearRegression(1.0, seed=0), 1_500, "undetected_share_ is 1"),
+        (PrivateLinearRegression(1.0, seed=0), 20, "the mean is predicted"),
+    ],
+)
+def test_what_is_known_before_anybody_is_asked_is_warned_of_before(monkeypatch, model, n, message):
+    monkeypatch.setattr(Task, "release", lambda *_, **__: pytest.fail("Somebody was asked."))
+    X = np.random.default_rng(0).uniform(-1, 1, (n, 3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", TooFewPeopleWarning)
+        with pytest.raises(TooFewPeopleWarning, match=message):
+            model.fit(X, X[:, 0])

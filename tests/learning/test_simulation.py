@@ -89,3 +89,13 @@ def test_a_thread_with_a_small_stack_sums_many_blocks(monkeypatch):
         threading.stack_size(before)
     assert found[0].n_people == 6_000
     assert abs(task.mean(found[0])[0] - 1) < 0.2
+
+
+@pytest.mark.parametrize("n", [300, 2_000, 50_000])
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_the_share_that_stays_unseen_is_known_before_anybody_is_asked(name, n):
+    protocol, noise = PROTOCOLS[name](n), Noise(bytes(32), secure=False)
+    planned = protocol.undetected_share
+    simulate(protocol, *people(n), noise)
+    assert protocol.undetected_share == planned
+    assert n < 50_000 or planned < 1
