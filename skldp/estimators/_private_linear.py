@@ -24,7 +24,6 @@ from skldp.estimators._validation import (
     warn,
 )
 from skldp.exceptions import TooFewPeopleWarning
-from skldp.learning._constants import EXPECTED_DEVIATION
 from skldp.learning._inference import InferenceProtocol
 from skldp.learning._regression import RegressionProtocol
 from skldp.learning._uncertainty import Estimate
@@ -244,10 +243,10 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
     def _learn(self) -> None:
         super()._learn()
         self.coef_, self.intercept_ = self.protocol_.coefficients, self.protocol_.intercept
-        times = EXPECTED_DEVIATION / self.protocol_._state["deviation"]
+        times = self.protocol_.times_too_wide
         if times >= 10:
-            message = f"By the target's reported deviation, target_bounds are about {times:.0f} times too wide"
-            warn(f"{message}: narrower ones need fewer people.", TooFewPeopleWarning)
+            message = f"By the reported levels, target_bounds are about {times:.0f} times too wide for most targets"
+            warn(f"{message}: narrower ones need fewer people, if no rare target is beyond.", TooFewPeopleWarning)
         refusal = self.protocol_.refusal if getattr(self.protocol_, "asks_for_errors", False) else ""
         if refusal:
             warn(f"Coefficients have no intervals. {refusal}", TooFewPeopleWarning)

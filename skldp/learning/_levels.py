@@ -62,7 +62,7 @@ class NormLevels:
     n_people: int
     expected: float
     degrees: int = 1
-    power: float = 1.0  # Of levels, radii and biases: 1/2 for vectors whose squared norms were reported, 2 for squares.
+    power: float = 1.0  # Of a vector's norm by the reported norm: 1/2 if that is its square, 2 for squares of numbers.
 
     @cached_property
     def _levels(self) -> Floats:

@@ -55,8 +55,12 @@ class LinearProtocol(Protocol):
     @property
     def _common_width(self) -> float:
         """Root mean square of the deviations of the features, by the levels of the norm."""
-        levels = self._levels_of("width", EXPECTED_DEVIATION * math.sqrt(self.n_features), self.n_features)
-        return max(1e-6, self._size_of(levels) / math.sqrt(self.n_features))
+        return max(1e-6, self._size_of(self._levels_of_width) / math.sqrt(self.n_features))
+
+    @property
+    def _levels_of_width(self) -> NormLevels:
+        """Levels of the norm of the centred features."""
+        return self._levels_of("width", *Width("width").expected(self))
 
     @property
     def _errors_of_means(self) -> Floats:
@@ -223,7 +227,7 @@ class Squares(Question[LinearProtocol]):
         return np.eye(protocol.n_features + 2)[1:-1], "squares"
 
     def levels(self, protocol: LinearProtocol) -> NormLevels:
-        return replace(protocol._levels_of("width", *Width("width").expected(protocol)), power=2.0)
+        return replace(protocol._levels_of_width, power=2.0)
 
     def learn(self, protocol: LinearProtocol, task: Task, report: Report) -> None:
         shortened = self.levels(protocol).shortened(task.radius)

@@ -93,8 +93,8 @@ def simulate(
 ) -> None:
     """Let people, given by position, answer the open tasks in a random order, and then the one that stays open.
 
-    A task without all of its people waits for more of them; the one that stays open needs one. Raises ValueError if no
-    task is left for somebody.
+    A task without all of its people waits for more of them; the one that stays open needs one. Raises ValueError if
+    there are more people than tasks ask for.
     """
     of_cohorts, of_releases = noise.spawn(2)
     order, asked = of_cohorts.permutation(len(y) if people is None else len(people)), 0

@@ -106,6 +106,11 @@ class RegressionProtocol(LinearProtocol):
         at_origin = self._state["center"][-1] + self._in_data_units(self._model())[1]
         return float(self._box.center[-1] + self._box.radius[-1] * at_origin)
 
+    @property
+    def times_too_wide(self) -> float:
+        """Ratio of the target's expected deviation to that by its reported levels, which may miss rare values."""
+        return float(EXPECTED_DEVIATION / self._state["deviation"])
+
     def _model(self) -> Floats:
         """Return the estimate, its constant corrected where the reported mean residuals contradict it."""
         state, model, rows = self._state, np.array(self._state["beta"]), self._rows()

@@ -57,7 +57,7 @@ def hostile_tasks(seed, n):
     while n:
         d, form = (
             int(rng.integers(1, 4)),
-            str(rng.choice(["linear", "products", "gradient", "class_gradient", "loss"])),
+            str(rng.choice(["linear", "squares", "products", "gradient", "class_gradient", "loss"])),
         )
         about_classes = form == "class_gradient" or (form == "loss" and rng.random() < 0.5)
         n_classes = int(rng.integers(2, 5)) if about_classes else 0

@@ -39,6 +39,8 @@ def naive(form):
             u = [u[i] * u[j] * (1 if i == j else math.sqrt(2)) for i in range(3) for j in range(i, 3)]
         elif form == "gradient":
             u = [one * u[-1] for one in u[:-1]]
+        elif form == "squares":
+            u = [one**2 for one in u]
         vectors.append(u)
     return np.array(vectors)
 
@@ -47,7 +49,7 @@ def clipped(vectors, radius=4.0):
     return vectors * np.minimum(1, radius / np.linalg.norm(vectors, axis=1))[:, None]
 
 
-@pytest.mark.parametrize("form", ["linear", "products", "gradient"])
+@pytest.mark.parametrize("form", ["linear", "squares", "products", "gradient"])
 def test_vectors_are_what_a_task_says(form):
     asked = task(form)
     # Products are made of the vector when it is released.
@@ -131,7 +133,8 @@ def test_products_have_the_square_of_the_norm_and_come_back_as_a_matrix():
 
 
 @pytest.mark.parametrize(
-    ("form", "answer"), [("products", "vector"), ("gradient", "levels"), ("class_gradient", "levels")]
+    ("form", "answer"),
+    [("products", "vector"), ("squares", "vector"), ("gradient", "levels"), ("class_gradient", "levels")],
 )
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
 def test_reports_are_the_same_to_the_bit_in_any_order(form, answer, epsilon):
@@ -332,7 +335,7 @@ def test_a_person_answers_once_and_within_their_limit():
 
 
 @pytest.mark.parametrize("matrix", [((1e30,) * 4,) * 3, ((0.0,) * 4,) * 3, ((1e-300,) * 4,) * 3])
-@pytest.mark.parametrize("form", ["linear", "products", "gradient"])
+@pytest.mark.parametrize("form", ["linear", "squares", "products", "gradient"])
 @pytest.mark.parametrize(
     ("answer", "radius"), [("vector", 1e-29), ("vector", 1e29), ("levels", 1e-29), ("levels", 1.0), ("levels", 1e29)]
 )
