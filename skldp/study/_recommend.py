@@ -33,7 +33,7 @@ _VARIANCE = 1 / 3
 _SKEWS = (0.0, 0.25, 0.5, 0.75, 1.0)
 # Sizes up to which models are tried, for the time that it takes, and rows on which their losses are counted.
 _MOST_TRIED, _MOST_FEATURES, _LEAST_ROWS = 100_000, 64, 2_000
-# Smaller losses are shown as the first. Losses up to nine-fold apart are shown as their middle, at most a factor of 3 away.
+# Smaller losses are shown as the first. Losses up to nine-fold apart are shown as their middle, within a factor of 3.
 _LEAST_LOSS, _MOST_APART = 0.01, 9
 # Integers up to this bound are exact as doubles.
 _MOST = 10**12
