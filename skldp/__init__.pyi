@@ -28,13 +28,11 @@ from skldp.estimators._transformer_domain import domain_from_transformer
 from skldp.estimators._vector import MultivariateLaplacePrivatizer, PrivUnitTransformer
 from skldp.laws._release_key import ReleaseKey
 from skldp.mechanisms._guarantee import PrivacyGuarantee
-from skldp.study import (
-    PrivacyUtilityDisplay,
-    audit_epsilon,
-    privacy_utility_curve,
-    recommend,
-    smallest_epsilon,
-)
+from skldp.study._audit import audit_epsilon
+from skldp.study._choice import smallest_epsilon
+from skldp.study._curve import privacy_utility_curve
+from skldp.study._displays import PrivacyUtilityDisplay
+from skldp.study._recommend import recommend
 
 __version__: str
 
