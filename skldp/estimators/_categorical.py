@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from skldp._arrays import kind_of
 from skldp._checks import check_epsilon
 from skldp._value_labels import value_labels
-from skldp.accounting import PrivacyLedger
+from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
 from skldp.domains._domain import Codes
 from skldp.estimators._base import LEDGER, LocalTransformer
 from skldp.estimators._class_codes import declared_values, encode

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skldp._checks import check_epsilon
-from skldp.accounting import PrivacyLedger
+from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
 from skldp.estimators._base import LEDGER, is_charged, release_charged
 from skldp.estimators._class_codes import declared_values, decode, decoded_dtype, encode, labels_1d, learnt_values
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
@@ -365,7 +365,7 @@ class LabelLaplace(LabelPrivatizer):
 
     Examples
     --------
-    >>> from skldp import LabelLaplace
+    >>> from skldp.papers import LabelLaplace
     >>> label_laplace = LabelLaplace(epsilon=1.0, classes=[0, 1]).fit([0, 1])
     >>> round(label_laplace.privacy_guarantee_.epsilon, 4), label_laplace.privacy_guarantee_.stated
     (0.4934, 1.0)

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from sklearn.base import OneToOneFeatureMixin
 
-from skldp.accounting import PrivacyLedger
+from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
 from skldp.estimators._base import LEDGER, LocalTransformer
 from skldp.estimators._validation import BOUNDS_BY_COLUMN, NumberRange, Seed, StrOptions
 from skldp.mechanisms.numeric._bounded_features import (

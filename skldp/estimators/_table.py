@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skldp._checks import check_epsilon, is_number
-from skldp.accounting import PrivacyLedger
+from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
 from skldp.domains._columns import Columns
 from skldp.estimators._base import LEDGER, LocalTransformer, check_bounds_of_type
 from skldp.estimators._guarantee_mixin import attach_guarantee

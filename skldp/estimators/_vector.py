@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import OneToOneFeatureMixin
 
-from skldp.accounting import PrivacyLedger
+from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
 from skldp.estimators._base import LEDGER, LocalTransformer
 from skldp.estimators._validation import BOUNDS_BY_COLUMN, NumberRange, Seed, StrOptions
 from skldp.mechanisms.vector._multivariate_laplace import MultivariateLaplace
