@@ -1,14 +1,16 @@
 """BitRand, LATENT and OME: numbers as binary codes whose bits are flipped."""
 
 from numbers import Integral, Real
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from sklearn.base import OneToOneFeatureMixin
 
-from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
 from skldp.estimators._base import LEDGER, LocalTransformer
 from skldp.estimators._validation import BOUNDS_BY_COLUMN, NumberRange, Seed, StrOptions
 from skldp.mechanisms.bits._bit_flip import bitrand, latent, ome
+
+if TYPE_CHECKING:
+    from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
 
 
 class BitFlipTransformer(OneToOneFeatureMixin, LocalTransformer):
@@ -40,7 +42,7 @@ class BitFlipTransformer(OneToOneFeatureMixin, LocalTransformer):
         transform_noise: bool = True,
         seed: Seed = None,
         n_jobs: int | None = None,
-        ledger: PrivacyLedger | None = None,
+        ledger: "PrivacyLedger | None" = None,
     ) -> None:
         self.epsilon = epsilon
         self.n_bits = n_bits

@@ -5,8 +5,8 @@ from skldp.study._curve import privacy_utility_curve
 from skldp.study._displays import PrivacyLossDisplay, PrivacyUtilityDisplay
 from skldp.study._federated_learning import federated_learning
 from skldp.study._inversion import audit_inversion
-from skldp.study._pipelines import ReleasedRowsRegressor
 from skldp.study._recommend import recommend
+from skldp.study._released_rows import ReleasedRowsRegressor
 
 __all__ = [
     "PrivacyLossDisplay",

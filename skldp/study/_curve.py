@@ -28,7 +28,7 @@ from skldp.estimators._table import TablePrivatizer
 from skldp.estimators._validation import warn
 from skldp.exceptions import PrivacyGuaranteeWarning, SeededNoiseWarning
 from skldp.mechanisms._guarantee import PrivacyGuarantee
-from skldp.study._pipelines import ReleasedRowsRegressor
+from skldp.study._released_rows import ReleasedRowsRegressor
 from skldp.study._results import CurvePoint, PrivacyUtilityCurve
 from skldp.study._table_files import StudyInputError
 
