@@ -21,8 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from skldp import NumericPrivatizer
-from skldp.accounting import PrivacyLedger
+from skldp import NumericPrivatizer, PrivacyLedger
 from skldp.estimators._bayesian_filter import BayesianFilter
 from skldp.exceptions import (
     BudgetExhaustedWarning,

@@ -11,7 +11,6 @@ from sklearn.pipeline import make_pipeline
 from skldp import (
     BitRandTransformer,
     CategoricalPrivatizer,
-    LabelLaplace,
     LabelRR,
     MultivariateLaplacePrivatizer,
     NoiseAwareDiscriminant,
@@ -26,6 +25,7 @@ from skldp.exceptions import (
     OutOfDomainWarning,
     TooFewPeopleWarning,
 )
+from skldp.papers import LabelLaplace
 
 N, D = 12_000, 16
 CLASSES = np.array(["no", "perhaps", "yes"])

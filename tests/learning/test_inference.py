@@ -7,9 +7,10 @@ import pytest
 from laws import seeded
 from scipy import stats
 
-from skldp.learning import RegressionProtocol, Report, Task
+from skldp.learning import RegressionProtocol, Report
 from skldp.learning._inference import InferenceProtocol
 from skldp.learning._person import simulate
+from skldp.learning._tasks import Task
 from skldp.mechanisms import noise_from
 
 N = 12_000

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from laws import seeded
 
-from skldp.learning import Person, RegressionProtocol, Report, Task, n_people_needed, sufficiency
+from skldp.learning import Person, RegressionProtocol, Report, n_people_needed, sufficiency
 from skldp.learning._constants import DETECTED, LEAST_VARIANCE
 from skldp.learning._person import simulate
 from skldp.learning._posterior import Moments, combine_moments
+from skldp.learning._tasks import Task
 from skldp.mechanisms import noise_from
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 from skldp.mechanisms.vector._privunit_products import PrivUnitProducts

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from laws import PicksThenDraw, assert_is_the_guarantee, intervals, lengths, seeded
 
-from skldp.mechanisms import LocalHashing, RandomizedResponse
+from skldp.mechanisms import RandomizedResponse
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms.categorical._hadamard import HadamardResponse, OneHotHadamard
-from skldp.mechanisms.categorical._local_hashing import OneHotLocalHashing
+from skldp.mechanisms.categorical._local_hashing import LocalHashing, OneHotLocalHashing
 from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
 
 WORD = 2**64
