@@ -103,14 +103,6 @@ def test_a_second_client_gives_the_same_reports(published):
         (" / math.sqrt(sum(one * one for one in g))", ""),
         ("seed * n + sorted(far", "seed + 2**64 * sorted(far"),
         ("rank = below(k, words) if w >=", "rank = below(k, words) if w <"),
-        ('normalize("NFC"', 'normalize("NFD"'),
-        ('normalize("NFC"', 'normalize("NFKC"'),
-        ("[:1000])", "[:1001])"),
-        ('given = chosen.to_bytes(4, "big")', 'given = chosen.to_bytes(4, "little")'),
-        ('+ i.to_bytes(4, "big")', '+ (i + 1).to_bytes(4, "big")'),
-        ('x.encode("utf-8")', 'x.encode("utf-16-le")'),
-        ('next(words) < own["flip_count"]', 'next(words) <= own["flip_count"] << 1'),
-        ('digest()[:8], "big") %', 'digest()[:4], "big") %'),
     ],
 )
 def test_a_misreading_meets_another_report(rule, misreading):
