@@ -10,8 +10,7 @@ from accounting.reference import naive_probability, regression_queries, running_
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skldp import PrivacyLedger
-from skldp.accounting import BayesianPrivacyFilter, FiniteQuery, RegressionQuery, g_leakage_bound, realized_loss
+from skldp.accounting import BayesianPrivacyFilter, FiniteQuery, RegressionQuery, realized_loss
 from skldp.accounting._filters import BasicPrivacyFilter, SimplifiedBayesianPrivacyFilter
 from skldp.accounting._learned import Belief, learning_limit, loss_history, loss_of, pairs_of
 
@@ -143,18 +142,6 @@ def test_a_belief_changes_by_the_limit(history):
 
 @settings(max_examples=30, deadline=None)
 @given(tables())
-def test_somebody_learns_the_limit_from_tables(history):
-    belief, statement = sharpest_belief(history, chance=1e-9)
-    # Of two points as likely as each other, nothing is learnt.
-    gain = belief.knowledge_gain(history, statement) if belief.confidence(statement) < 1 else 1.0
-    likelihoods = [
-        math.prod(Fraction(int(q.weights[point, o])) for q, o in history) for point in range(history[0][0].n_points)
-    ]
-    assert gain == pytest.approx(float(max(likelihoods) / min(likelihoods)), rel=1e-5)
-
-
-@settings(max_examples=30, deadline=None)
-@given(tables())
 def test_a_learning_limit_is_an_epsilon(history):
     """Theorems 3.1 and 3.2: the largest gain of any statement over all outputs is e^epsilon, no more and no less."""
     query = history[0][0]
@@ -223,31 +210,6 @@ def test_at_least_as_good_for_the_losses_alone():
     np.testing.assert_allclose(losses.realized, losses.added_up, atol=1e-3)
     turned = loss_history([(LINE, 1), (LINE, 0)] * 3, bounds=(-1, 1))
     assert turned.realized[-1] < 0.2 < turned.added_up[-1]
-
-
-def test_a_ledgers_history_is_a_history():
-    ledger = PrivacyLedger(2.0, bounds=(-1, 1))
-    ledger.answer(LINE, ["ann"], lambda people: [1])
-    ledger.answer(LINE, ["ann"], lambda people: [1], repeat=True)
-    assert learning_limit(ledger.history("ann"), bounds=(-1, 1)) == learning_limit([(LINE, 1)] * 2, bounds=(-1, 1))
-    assert learning_limit(ledger.history("eve"), bounds=(-1, 1)) == pytest.approx((1.0, 1.0))
-
-
-def test_the_limit_is_rounded_outward():
-    low, high = learning_limit([(LINE, 1)], bounds=(-1, 1))
-    loss = realized_loss([LINE], [1], bounds=(-1, 1)).upper
-    assert low < math.exp(-loss)
-    assert math.exp(loss) < high <= g_leakage_bound(loss) * (1 + 1e-14)
-
-
-@pytest.mark.slow
-def test_long_histories_do_not_underflow():
-    prior = Belief([0.5, 0.5], points=[[-1.0], [1.0]])
-    after = prior.after([(LINE, 1)] * 4000)
-    assert after.probabilities[1] == 1
-    assert after.odds([0.0, 1.0]) == math.inf
-    # As many of each: nothing learnt, though every likelihood is below 1e-1000.
-    assert prior.after([(LINE, 1), (LINE, 0)] * 4000).probabilities == pytest.approx([0.5, 0.5])
 
 
 def test_a_point_that_nobody_believes_in_does_not_count():
