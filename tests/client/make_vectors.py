@@ -19,7 +19,8 @@ from skldp.client import (
 )
 from skldp.laws._categories import HadamardLaw, HashingLaw, ResponseLaw, SubsetLaw
 from skldp.laws._closest_law import ClosestLaw
-from skldp.laws._numbers import BinsLaw, BitsLaw, KnotsLaw, SampledLaw, ThreeAnswersLaw, TwoAnswersLaw
+from skldp.laws._few_answers import ThreeAnswersLaw, TwoAnswersLaw
+from skldp.laws._numbers import BinsLaw, BitsLaw, KnotsLaw, SampledLaw
 from skldp.mechanisms import (
     Duchi,
     DuchiVector,

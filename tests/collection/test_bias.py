@@ -12,7 +12,8 @@ from skldp.collection._answer_scores import code_scores, numbers, squares
 from skldp.collection._survey_estimates import quantile_estimate, quotients
 from skldp.collection._survey_fields import bins_of, distribution_of
 from skldp.laws._integers import LAWS, CodeLaw, GroupLaw, UnitLaw
-from skldp.laws._numbers import LatticeLaw, MixtureLaw, SampledLaw
+from skldp.laws._lattice import LatticeLaw, MixtureLaw
+from skldp.laws._numbers import SampledLaw
 from skldp.mechanisms import (
     DuchiVector,
     Hybrid,
