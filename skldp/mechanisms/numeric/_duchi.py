@@ -93,7 +93,7 @@ class DuchiVector(UnitLawMechanism, JointMechanism):
 
     Examples
     --------
-    >>> from skldp.mechanisms import DuchiVector
+    >>> from skldp.mechanisms.numeric._duchi import DuchiVector
     >>> round(DuchiVector(1.0, 768).worst_variance)
     5503
     """

@@ -105,7 +105,7 @@ class SquareWave(Piecewise):
 
     Examples
     --------
-    >>> from skldp.mechanisms import SquareWave
+    >>> from skldp.mechanisms.numeric._piecewise import SquareWave
     >>> round(SquareWave(2.0).worst_variance, 3)
     1.509
     """
@@ -142,7 +142,7 @@ class Hybrid(UnitLawMechanism):
 
     Examples
     --------
-    >>> from skldp.mechanisms import Hybrid
+    >>> from skldp.mechanisms.numeric._piecewise import Hybrid
     >>> round(Hybrid(1.0).worst_variance, 3)
     4.289
     """
