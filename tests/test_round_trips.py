@@ -8,7 +8,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import skldp.client._policy
-from skldp.accounting import ClassQuery, FiniteQuery, RegressionQuery, SoftmaxQuery
+from skldp.accounting import FiniteQuery, RegressionQuery
+from skldp.accounting._class_query import ClassQuery, SoftmaxQuery
 from skldp.accounting._query import ReleaseQuery, query_from_json
 from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField, Policy
 from skldp.domains._columns import Categories, Columns, Integers, Interval, OrMissing, domain_from_json

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from accounting.released import UNITS, weight
 
-from skldp.accounting import ClassQuery, PrivacyLedger, RegressionQuery, SoftmaxQuery, realized_loss
+from skldp.accounting import PrivacyLedger, RegressionQuery, realized_loss
+from skldp.accounting._class_query import ClassQuery, SoftmaxQuery
 from skldp.accounting._query import ReleaseQuery
 from skldp.accounting.losses._region import region_of
 from skldp.mechanisms import Columns, Interval, LocalHashing, OneHot, RandomizedResponse

@@ -11,14 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skldp import LabelRR
-from skldp.accounting import (
-    BayesianPrivacyFilter,
-    ClassQuery,
-    PrivacyLedger,
-    RegressionQuery,
-    SoftmaxQuery,
-    realized_loss,
-)
+from skldp.accounting import BayesianPrivacyFilter, PrivacyLedger, RegressionQuery, realized_loss
+from skldp.accounting._class_query import ClassQuery, SoftmaxQuery
 from skldp.accounting.losses import _realized_loss as losses
 from skldp.accounting.losses._joint import JointRegion
 from skldp.accounting.losses._region import region_of

@@ -8,10 +8,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from accounting.reference import regression_queries
+from beliefs import Belief
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skldp.accounting import Belief, ClassQuery, PrivacyLedger, RegressionQuery, SoftmaxQuery, realized_loss
+from skldp.accounting import PrivacyLedger, RegressionQuery, realized_loss
+from skldp.accounting._class_query import ClassQuery, SoftmaxQuery
 from skldp.accounting._query import query_from_json
 from skldp.exceptions import LedgerError
 from skldp.mechanisms import noise_from

@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from skldp import BayesianFilter, PrivacyLedger
-from skldp.accounting import SoftmaxQuery
+from skldp.accounting._class_query import SoftmaxQuery
 from skldp.study import query_from_estimator
 
 X = np.random.default_rng(0).uniform(-1, 1, (300, 2))
