@@ -298,7 +298,9 @@ class PairField(SeveralColumns):
 
     Examples
     --------
-    >>> from skldp.client import CategoryColumn, NumberColumn, PairField, Policy
+    >>> from skldp.client import Policy
+    >>> from skldp.client._fields import PairField
+    >>> from skldp.domains._declared_columns import CategoryColumn, NumberColumn
     >>> from skldp.mechanisms import RandomizedResponse
     >>> age, city = NumberColumn("age", 0, 100), CategoryColumn("city", ("Bonn", "Ulm"))
     >>> both = PairField("age and city", (age, city), RandomizedResponse(1.0, 6).integer_law, n_knots=3)

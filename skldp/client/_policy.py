@@ -326,7 +326,8 @@ class Policy:
 
         Examples
         --------
-        >>> from skldp.client import CategoryField, NumberField, Policy
+        >>> from skldp.client import CategoryField, Policy
+        >>> from skldp.client._fields import NumberField
         >>> from skldp.mechanisms import Duchi, RandomizedResponse
         >>> age = NumberField("age", 0, 100, Duchi(1.0).integer_law)
         >>> city = CategoryField("city", ("Bonn", "Ulm"), RandomizedResponse(1.0, 2).integer_law)
@@ -466,7 +467,8 @@ class Policy:
         Examples
         --------
         >>> import os, tempfile
-        >>> from skldp.client import DeviceLedger, NumberField, Policy
+        >>> from skldp.client import DeviceLedger, Policy
+        >>> from skldp.client._fields import NumberField
         >>> from skldp.mechanisms import Duchi
         >>> policy, sent = Policy("age", (NumberField("age", 0, 100, Duchi(1.0).integer_law),)), []
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -490,7 +492,8 @@ class Policy:
 
         Examples
         --------
-        >>> from skldp.client import NumberField, Policy
+        >>> from skldp.client import Policy
+        >>> from skldp.client._fields import NumberField
         >>> from skldp.mechanisms import Duchi
         >>> policy = Policy("age", (NumberField("age", 0, 100, Duchi(1.0).integer_law),))
         >>> policy.check_record({"Age": 37})

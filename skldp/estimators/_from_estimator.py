@@ -97,7 +97,7 @@ def query_from_estimator(
     Examples
     --------
     >>> from sklearn.linear_model import LinearRegression
-    >>> from skldp.study import query_from_estimator
+    >>> from skldp.estimators._from_estimator import query_from_estimator
     >>> model = LinearRegression().fit([[0.0], [1.0]], [1.0, 3.0])
     >>> query = query_from_estimator(model, epsilon=1.0, bounds=(0, 2))
     >>> query.kind, [round(v, 6) for v in query.output_bounds]

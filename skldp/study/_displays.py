@@ -46,7 +46,7 @@ class PrivacyUtilityDisplay:
     Parameters
     ----------
     frame : PrivacyUtilityCurve, DataFrame or dict of arrays
-        Result of :func:`~skldp.privacy_utility_curve`, or its columns; those of the baselines may be missing.
+        Result of :func:`~skldp.study.privacy_utility_curve`, or its columns; those of the baselines may be missing.
     epsilon_axis : {"exact", "stated"}, default="exact"
         Epsilon of the horizontal axis, on a log scale. Only "exact" is comparable between mechanisms.
     name : str, default=None

@@ -11,15 +11,8 @@ from beliefs import Belief, Household, learning_limit, rents
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skldp.accounting import (
-    BayesianPrivacyFilter,
-    FiniteQuery,
-    RegressionQuery,
-    SimplifiedBayesianPrivacyFilter,
-    g_leakage_bound,
-    realized_loss,
-)
-from skldp.accounting._filters import BasicPrivacyFilter
+from skldp.accounting import BayesianPrivacyFilter, FiniteQuery, RegressionQuery, g_leakage_bound, realized_loss
+from skldp.accounting._filters import BasicPrivacyFilter, SimplifiedBayesianPrivacyFilter
 
 LINE = RegressionQuery("linear", coef=[1.0], intercept=0.0, output_bounds=(-1, 1), epsilon=0.5)
 

@@ -12,7 +12,8 @@ from beliefs import Belief
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skldp.accounting import PrivacyLedger, RegressionQuery, realized_loss
+from skldp import PrivacyLedger
+from skldp.accounting import RegressionQuery, realized_loss
 from skldp.accounting._class_query import ClassQuery, SoftmaxQuery
 from skldp.accounting._query import query_from_json
 from skldp.exceptions import LedgerError
