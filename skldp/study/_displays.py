@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._tables import require
-from skldp.accounting import realized_loss
+from skldp.accounting.losses._realized_loss import realized_loss
 from skldp.study._results import columns_of
 
 _AXES = {
