@@ -13,7 +13,6 @@ from skldp._checks import is_integer, is_number
 from skldp._reading import CodeReader, Unread
 from skldp._value_labels import value_labels
 from skldp.client._fields import AnyField, CategoryField, NumberField, PairField
-from skldp.client._text_field import TextField
 from skldp.collection._answer_scores import (
     Answers,
     CellScores,
@@ -137,7 +136,7 @@ def bins_of(field: NumberField, bins: int | Sequence[float] | None, n_reports: i
 
 def estimates_of(field: AnyField) -> str:
     """Return the names of the estimates that the law of a field identifies."""
-    if isinstance(field, CategoryField | TextField):
+    if isinstance(field, CategoryField):
         return "frequencies"
     if isinstance(field, PairField):
         return "table"
