@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from accounting.reference import naive_probability, regression_queries
+from accounting.reference import naive_probability, regression_queries, running_example
 from beliefs import Belief, Household, learning_limit, rents
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,11 +19,6 @@ LINE = RegressionQuery("linear", coef=[1.0], intercept=0.0, output_bounds=(-1, 1
 
 def randomized_response(p):
     return FiniteQuery.from_probabilities([[p, 1 - p], [1 - p, p]])
-
-
-def running_example(power):
-    high = 0.2 * (np.arange(11) / 10) ** power + 0.4
-    return FiniteQuery.from_probabilities(np.column_stack([1 - high, high]))
 
 
 @st.composite

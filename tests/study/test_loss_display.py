@@ -15,12 +15,6 @@ from skldp.study import PrivacyLossDisplay
 LINE = RegressionQuery("linear", coef=[1.0], intercept=0.0, output_bounds=(-1, 1), epsilon=0.5)
 
 
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
-
-
 def test_draws_the_losses_of_a_ledgers_person():
     ledger = PrivacyLedger(1.5, bounds=(-1, 1))
     for output in (1, 1, 0):
