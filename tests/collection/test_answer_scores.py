@@ -10,13 +10,14 @@ from skldp.collection._answer_scores import (
     StepScores,
     code_scores,
     grouped_sums,
-    number_response,
     numbers,
     squares,
 )
 from skldp.laws._categories import ResponseLaw
+from skldp.laws._few_answers import TwoAnswersLaw
 from skldp.laws._integers import UnitLaw
-from skldp.laws._numbers import BitsLaw, KnotsLaw, MixtureLaw, SampledLaw, TwoAnswersLaw
+from skldp.laws._lattice import MixtureLaw
+from skldp.laws._numbers import BitsLaw, KnotsLaw, SampledLaw
 from skldp.mechanisms import Duchi, Piecewise, RandomizedResponse
 from skldp.mechanisms.categorical._hadamard import HadamardResponse
 from skldp.mechanisms.categorical._local_hashing import LocalHashing
@@ -31,8 +32,8 @@ MIXTURES = [Hybrid(1.0, 6), Hybrid(3.0, 6), HybridThreeOutputs(2.0, 6)]
 FEW = [Duchi(1.0), ThreeOutputs(1.0), ThreeOutputs(5.0)]
 
 
-def lattice_chances(mechanism, x):
-    weights = mechanism.output_law(x)[1]
+def lattice_chances(law, x):
+    weights = law.support(x)[1]
     return np.array([weight / sum(weights) for weight in weights])
 
 
@@ -52,9 +53,9 @@ def chances(mechanism, x):
     law = mechanism.integer_law
     if isinstance(law, MixtureLaw):
         share = law.lattice_count / 2**64
-        parts = share * lattice_chances(mechanism.piecewise, x), (1 - share) * few_chances(law.few, x)
+        parts = share * lattice_chances(law.lattice, x), (1 - share) * few_chances(law.few, x)
         return np.concatenate(parts)
-    return lattice_chances(mechanism, x) if mechanism in LATTICES else few_chances(law, x)
+    return lattice_chances(law, x) if mechanism in LATTICES else few_chances(law, x)
 
 
 def all_answers(law):
@@ -156,7 +157,7 @@ def test_sums_are_those_of_scores():
     weights = rng.normal(size=50)
     law = Hybrid(2.0, 6).integer_law
     cases = [(code_scores(one.integer_law), one.integer_law.n_answers) for one in CODES]
-    cases.append((CellScores(*number_response(law, np.linspace(-1, 1, 5))), law.n_answers))
+    cases.append((CellScores(*law.responses(np.linspace(-1, 1, 5))), law.n_answers))
     ramps = Ramps(law.lattice, np.array([-0.5, 0.2, 0.7]), np.full(3, 0.1), law.lattice_count / 2**64)
     cases += [(StepScores(ramps), law.n_answers)]
     for parts, n_answers in cases:

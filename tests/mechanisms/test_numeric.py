@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skldp.laws._few_answers import three_outputs_zero_probability, worst_quadratic
+from skldp.laws._lattice import HYBRID_THRESHOLD, piecewise_shape
 from skldp.mechanisms.numeric._additive import analytic_gaussian_sigma
 from skldp.mechanisms.numeric._bounded_features import (
     JOINT_MECHANISMS,
@@ -19,9 +21,8 @@ from skldp.mechanisms.numeric._bounded_features import (
     number_of_sampled_features,
     worst_sampled_variance,
 )
-from skldp.mechanisms.numeric._duchi import Duchi, DuchiVector, ThreeOutputs, three_outputs_zero_probability
-from skldp.mechanisms.numeric._piecewise import HYBRID_THRESHOLD, Hybrid, HybridThreeOutputs, Piecewise, piecewise_shape
-from skldp.mechanisms.numeric._unit_interval import worst_quadratic
+from skldp.mechanisms.numeric._duchi import Duchi, DuchiVector, ThreeOutputs
+from skldp.mechanisms.numeric._piecewise import Hybrid, HybridThreeOutputs, Piecewise
 
 
 def test_anchor_values_at_epsilon_one():
@@ -84,7 +85,7 @@ def test_three_outputs_has_the_least_worst_variance_over_a(epsilon, other):
 def test_hybrid_tp_is_no_worse_than_any_other_proportion(epsilon):
     mechanism = HybridThreeOutputs(epsilon)
     x = np.linspace(0, 1, 401)
-    sub, three = mechanism.piecewise.variance(x), mechanism.few_valued.variance(x)
+    sub, three = Piecewise(epsilon, "sub").variance(x), ThreeOutputs(epsilon).variance(x)
     others = [(part * sub + (1 - part) * three).max() for part in np.linspace(0, 1, 101)]
     assert mechanism.worst_variance <= min(others) * (1 + 1e-6)
 
