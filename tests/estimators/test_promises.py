@@ -13,7 +13,7 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 
 import skldp
-from skldp.estimators._base import LocalTransformer
+from skldp.estimators._base import LocalTransformer, TargetTransformer
 from skldp.exceptions import (
     LearntDomainWarning,
     OutOfDomainWarning,
@@ -23,7 +23,7 @@ from skldp.exceptions import (
 from skldp.mechanisms import RowMechanism
 
 ALL = list(ESTIMATORS.values())
-OF_NUMBERS = [cls for cls in ALL if cls not in (skldp.CategoricalPrivatizer, skldp.TargetPrivatizer)]
+OF_NUMBERS = [cls for cls in ALL if cls is not skldp.CategoricalPrivatizer and not issubclass(cls, TargetTransformer)]
 TRANSFORMERS = [cls for cls in OF_NUMBERS if issubclass(cls, LocalTransformer)]
 BOUNDED = [cls for cls in TRANSFORMERS if getattr(cls(), "bounds", None) is not None]
 EXPECTED = (PrivacyGuaranteeWarning, LearntDomainWarning)
@@ -31,6 +31,11 @@ EXPECTED = (PrivacyGuaranteeWarning, LearntDomainWarning)
 each_transformer = pytest.mark.parametrize("cls", TRANSFORMERS, ids=lambda cls: cls.__name__)
 each_bounded = pytest.mark.parametrize("cls", BOUNDED, ids=lambda cls: cls.__name__)
 pytestmark = [pytest.mark.filterwarnings(f"ignore::{w.__module__}.{w.__name__}") for w in EXPECTED]
+
+
+@pytest.mark.parametrize("cls", ALL, ids=lambda cls: cls.__name__)
+def test_has_at_most_five_bases_of_this_package(cls):
+    assert sum(base.__module__.startswith("skldp.") for base in cls.__mro__[1:]) <= 5
 
 
 def rows(n=40, d=3, dtype=np.float64):
