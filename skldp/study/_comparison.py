@@ -10,9 +10,10 @@ import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from skldp.exceptions import OutOfDomainWarning, PrivacyGuaranteeWarning, SeededNoiseWarning, TooFewPeopleWarning
+from skldp.study._catalogue import METRIC_MECHANISMS, PRIVATE_MODELS
 from skldp.study._curve import privacy_utility_curve
 from skldp.study._datasets import StudyData
-from skldp.study._pipelines import METRIC_MECHANISMS, PRIVATE_MODELS, ComparisonSettings, clean_model, study_pipeline
+from skldp.study._pipelines import ComparisonSettings, clean_model, study_pipeline
 from skldp.study._results import CurvePoint, PrivacyUtilityCurve, ResultTable, stacked
 from skldp.study._table_files import StudyInputError, some_names
 

@@ -1,4 +1,4 @@
-"""Mechanisms and models by name, the pipelines of a study, and its baselines."""
+"""Pipelines of a study of named mechanisms, and their baselines."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -10,102 +10,13 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from skldp._checks import check_choice
-from skldp.estimators._bitrand import BitRandTransformer, LatentTransformer, OMETransformer
 from skldp.estimators._bounds_scaler import BoundsScaler
 from skldp.estimators._label_private_classifier import LabelPrivateClassifier
-from skldp.estimators._labels import LabelLaplace, LabelRR
-from skldp.estimators._numeric import NumericPrivatizer
-from skldp.estimators._private_discriminant import PrivateDiscriminant
-from skldp.estimators._private_linear import PrivateLinearRegression
-from skldp.estimators._private_logistic import PrivateLogisticRegression
-from skldp.estimators._random_projection import RandomProjectionPrivatizer
-from skldp.estimators._vector import MultivariateLaplacePrivatizer, PrivUnitTransformer
 from skldp.laws._odds import split_epsilon
+from skldp.study._catalogue import FEATURE_MECHANISMS, LABEL_MECHANISMS, METRIC_MECHANISMS, PRIVATE_MODELS, make_named
 from skldp.study._datasets import StudyData
 from skldp.study._released_rows import ReleasedRowsRegressor
 from skldp.study._table_files import StudyInputError
-
-# Transformer of every named mechanism, with its parameters.
-FEATURE_MECHANISMS: dict[str, tuple[type, dict[str, Any]]] = {
-    "bitrand": (BitRandTransformer, {}),
-    "bitrand-exact": (BitRandTransformer, {"calibration": "exact"}),
-    "bitrand-unbiased": (BitRandTransformer, {"calibration": "exact", "debias": True}),
-    "latent": (LatentTransformer, {}),
-    "latent-exact": (LatentTransformer, {"calibration": "exact"}),
-    "ome": (OMETransformer, {}),
-    "ome-exact": (OMETransformer, {"calibration": "exact"}),
-    "duchi": (NumericPrivatizer, {"mechanism": "duchi"}),
-    "duchi-vector": (NumericPrivatizer, {"mechanism": "duchi_vector"}),
-    "three-outputs": (NumericPrivatizer, {"mechanism": "three_outputs"}),
-    "piecewise": (NumericPrivatizer, {"mechanism": "piecewise"}),
-    "piecewise-sub": (NumericPrivatizer, {"mechanism": "piecewise_sub"}),
-    "piecewise-opt": (NumericPrivatizer, {"mechanism": "piecewise_opt"}),
-    "square-wave": (NumericPrivatizer, {"mechanism": "square_wave"}),
-    "hybrid": (NumericPrivatizer, {"mechanism": "hybrid"}),
-    "hybrid-tp": (NumericPrivatizer, {"mechanism": "hybrid_tp"}),
-    "ldp-fl": (NumericPrivatizer, {"mechanism": "ldp_fl"}),
-    "laplace": (NumericPrivatizer, {"mechanism": "laplace"}),
-    "gaussian": (NumericPrivatizer, {"mechanism": "gaussian", "delta": 1e-6}),
-    "best": (NumericPrivatizer, {"mechanism": "best"}),
-    # Directions of rows, from the middle of the bounds; a study of a regression declares a norm.
-    "privunit": (PrivUnitTransformer, {}),
-    "privunit-projected": (RandomProjectionPrivatizer, {"noise": "privunit", "sensitivity": "orthonormal"}),
-    # The epsilon of these three is per unit of distance, and plain over a declared radius.
-    "multivariate-laplace": (MultivariateLaplacePrivatizer, {}),
-    "random-projection": (RandomProjectionPrivatizer, {}),
-    "random-projection-exact": (RandomProjectionPrivatizer, {"sensitivity": "spectral"}),
-}
-METRIC_MECHANISMS = ("multivariate-laplace", "random-projection", "random-projection-exact")
-# For each task the models that learn from releases made for them, with their parameters.
-PRIVATE_MODELS: dict[str, dict[str, tuple[type, dict[str, Any]]]] = {
-    "regression": {
-        "linear-rounds": (PrivateLinearRegression, {}),
-        "linear-once": (PrivateLinearRegression, {"protocol": "once"}),
-    },
-    "classification": {
-        "logistic-rounds": (PrivateLogisticRegression, {}),
-        "logistic-once": (PrivateLogisticRegression, {"protocol": "once"}),
-        "discriminant": (PrivateDiscriminant, {}),
-    },
-}
-# Label mechanism of every name, with its parameters.
-LABEL_MECHANISMS: dict[str, tuple[type, dict[str, Any]]] = {
-    "label-rr": (LabelRR, {}),
-    "label-laplace": (LabelLaplace, {}),
-}
-
-
-def takes_delta(name: str) -> bool:
-    """Return whether a named mechanism has a delta to choose."""
-    return name in FEATURE_MECHANISMS and FEATURE_MECHANISMS[name][1].get("mechanism") in ("gaussian", "best")
-
-
-def feature_mechanism(
-    name: str, *, epsilon: float = 1.0, bounds: Any = (-1, 1), transform_noise: bool = True, **options: Any
-) -> Any:
-    """Make the transformer of a name; options that it does not have are left out. Nothing in it is tuned."""
-    shared = {"epsilon": epsilon, "bounds": bounds, "transform_noise": transform_noise}
-    return _make(FEATURE_MECHANISMS, name, shared | options)
-
-
-def label_mechanism(name: str, *, epsilon: float = 1.0, classes: Any = None) -> Any:
-    """Make the label mechanism of a name."""
-    return _make(LABEL_MECHANISMS, name, {"epsilon": epsilon, "classes": classes})
-
-
-def private_model(
-    name: str, *, epsilon: float = 1.0, bounds: Any = (-1, 1), target_bounds: Any = None, classes: Any = None
-) -> Any:
-    """Make the model of a name: a regression if `target_bounds` is given, else a classification."""
-    task, of_target = (
-        ("classification", {"classes": classes})
-        if target_bounds is None
-        else ("regression", {"target_bounds": target_bounds})
-    )
-    known = PRIVATE_MODELS[task]
-    check_choice(f"The model of a {task}", name, known, StudyInputError)
-    model_class, fixed = known[name]
-    return model_class(epsilon=epsilon, bounds=bounds, **fixed, **of_target)
 
 
 @dataclass(frozen=True)
@@ -135,8 +46,7 @@ def study_pipeline(name: str, data: StudyData, settings: ComparisonSettings) -> 
     """Make the pipeline of one mechanism, and the names of its parameters that take the epsilon."""
     regression = data.task == "regression"
     if name in PRIVATE_MODELS[data.task]:
-        of_target = {"target_bounds": data.target_bounds} if regression else {"classes": data.classes}
-        return private_model(name, **of_target), ["epsilon"]
+        return make_named(name, target_bounds=data.target_bounds, classes=data.classes), ["epsilon"]
     known = ("none", *PRIVATE_MODELS[data.task], *FEATURE_MECHANISMS)
     check_choice(f"The mechanism of a {data.task}", name, known, StudyInputError)
     steps = _release(name, data, settings)
@@ -169,13 +79,13 @@ def _release(name: str, data: StudyData, settings: ComparisonSettings) -> list[t
         # A direction would divide the target, which is in the row, by the norm of the row.
         options["norm"] = _radius(data)
     if name not in METRIC_MECHANISMS:
-        return [("features", feature_mechanism(name, **options))]
+        return [("features", make_named(name, **options))]
     # Rows are scaled to a diameter of 1: epsilon per unit of distance is then epsilon per record.
     shrink = 0.5 / _radius(data)
     back = FunctionTransformer(partial(np.multiply, 1 / shrink))
     return [
         ("to unit diameter", BoundsScaler(bounds=(-1, 1), feature_range=(-shrink, shrink))),
-        ("features", feature_mechanism(name, radius=0.5, **options)),
+        ("features", make_named(name, radius=0.5, **options)),
         ("from unit diameter", back.set_params(feature_names_out="one-to-one")),
     ]
 
@@ -186,8 +96,9 @@ def _with_labels(
     """Append the release of labels and the model, and return the parameters that take the epsilon."""
     param_names = ["features__epsilon"] if steps else []
     model = clean_model(data)
+    check_choice("--labels", settings.labels, ("none", *LABEL_MECHANISMS), StudyInputError)
     if settings.labels != "none":
-        randomized = label_mechanism(settings.labels, classes=data.classes)
+        randomized = make_named(settings.labels, classes=data.classes)
         private = LabelPrivateClassifier(model[-1], label_mechanism=randomized)
         model = Pipeline([*model.steps[:-1], ("labels", private)])
         param_names.append("labels__label_mechanism__epsilon")
@@ -199,11 +110,3 @@ def _with_labels(
 def _radius(data: StudyData) -> float:
     """Return the largest norm of a scaled row, with its target for a regression."""
     return float(np.sqrt(data.X.shape[1] + (data.task == "regression")))
-
-
-def _make(catalogue: dict[str, tuple[type, dict[str, Any]]], name: str, options: dict[str, Any]) -> Any:
-    check_choice("The mechanism", name, catalogue, StudyInputError)
-    estimator_class, fixed = catalogue[name]
-    estimator = estimator_class()
-    known = estimator.get_params(deep=False)
-    return estimator.set_params(**{key: value for key, value in (fixed | options).items() if key in known})
