@@ -10,7 +10,7 @@ import typer
 from skldp._checks import check_choice, check_epsilon
 from skldp.cli._options import Names, made_up_row
 from skldp.exceptions import PrivacyGuaranteeWarning, SeededNoiseWarning, TooFewPeopleWarning
-from skldp.study._audited_pairs import audit_estimator
+from skldp.study._audit import audit_estimator
 from skldp.study._catalogue import FEATURE_MECHANISMS, GUARANTEED, LABEL_MECHANISMS, make_named, takes_delta
 from skldp.study._table_files import StudyInputError, read_study_schema
 
