@@ -52,7 +52,7 @@ class AuditResult:
         """True if the bound is above the claimed epsilon."""
         return self.claimed is not None and self.epsilon_lower > self.claimed
 
-    def against(self, epsilon: float) -> AuditResult:
+    def against(self, epsilon: float) -> "AuditResult":
         """Return the result with another claim."""
         return replace(self, claimed=float(epsilon))
 
