@@ -35,7 +35,6 @@ from skldp.cli._options import (
 from skldp.client import CategoryField, Policy, VectorField
 from skldp.client._fields import AnyField, NumbersField, PairField, declared_columns
 from skldp.client._policy import check_secret
-from skldp.client._text_field import TextField
 from skldp.collection._collector import Collector
 from skldp.collection._report_tables import batch_of_reports, report_schema
 from skldp.collection._survey_estimates import SurveyEstimate
@@ -251,9 +250,6 @@ def _values(field: AnyField) -> str:
         return " with ".join(
             f"{_quoted(one.name)} {_shown(one) if one.values is not None else _bounds(one)}" for one in field.columns
         )
-    if isinstance(field, TextField):
-        own = field.law
-        return f"text in {own.n_bits} bits of {own.n_hashes} hashes, {own.n_cohorts} cohorts; missing is the empty text"
     if isinstance(field, VectorField):
         what = "its direction" if field.bound is None else f"clipped to a norm of {field.bound!r}"
         return f"{field.law.n_values} numbers, {what}; missing counts as zeros"

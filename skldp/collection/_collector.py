@@ -12,7 +12,6 @@ import numpy.typing as npt
 from skldp._checks import check_fraction
 from skldp._value_labels import value_labels
 from skldp.client._fields import AnyField, CategoryField, NumberField, NumbersField, PairField
-from skldp.client._text_field import TextField
 from skldp.client._vector_field import VectorField
 from skldp.collection._answer_scores import (
     PartScores,
@@ -39,9 +38,6 @@ from skldp.collection._survey_estimates import (
     within,
 )
 from skldp.collection._survey_fields import bins_of, distribution_of, filter_text, mean_of, noted, parts_of, weights_of
-from skldp.collection._text_shares import text_shares
-from skldp.laws._closest_law import ClosestLaw
-from skldp.laws._numbers import SampledLaw
 
 _Consistent = Literal["project", "likelihood"] | None
 _Several = NumbersField | VectorField
@@ -192,22 +188,16 @@ class Collector(ReportStore):
         self,
         field: str,
         *,
-        candidates: Sequence[str] | None = None,
         consistent: _Consistent = "project",
         by: str | None = None,
         where: Mapping[str, Any] | None = None,
         level: float = 0.95,
     ) -> SurveyEstimate:
-        """Estimate the shares of categories, or of candidate texts.
+        """Estimate the shares of categories.
 
         Parameters
         ----------
         field : str
-        candidates : list of str, default=None
-            Texts to look for, for a field of texts, which takes no `consistent`, `by` and `where`. The last estimate is
-            the share of all other texts. Shares are nonnegative least squares of the unbiased bits (RAPPOR, Section 4),
-            biased upwards near 0, which a long list takes from the last one; errors and intervals are those of least
-            squares, with the residuals that noise does not explain.
         consistent : {"project", "likelihood", None}, default="project"
             ``"project"`` takes the nearest distribution (Norm-Sub) of each group, which is biased and far more precise
             with many rare categories. None is unbiased: shares may be below 0, and need not sum to 1, as is needed for
@@ -228,15 +218,6 @@ class Collector(ReportStore):
         ValueError
             As of :meth:`mean`.
         """
-        text = next((one for one in self.policy.fields if isinstance(one, TextField) and one.name == field), None)
-        if (text is None) is not (candidates is None):
-            rule = "must be None unless a field has texts" if text is None else "must be a list of texts to look for"
-            raise ValueError(f"candidates {rule}; got {type(candidates).__name__} for {field!r}.")
-        if text is not None:
-            if consistent != "project" or by is not None or where:
-                raise ValueError("Texts take neither another `consistent` nor `by` and `where`; got one.")
-            of = self._among(field)
-            return replace(text_shares(text, of._answers[field], candidates, level), answered=of._answered)
         if self._is_paired(field):
             return self._joint.estimate(field, mean=False, consistent=consistent, by=by, where=where, level=level)
         category = self._field(field)
@@ -406,9 +387,6 @@ class Collector(ReportStore):
             return [(self.frequencies(field.name, consistent=consistent, level=level), True)]
         if isinstance(field, NumbersField):
             return [(one, False) for one in self._group_means(field, level, consistent)]
-        if isinstance(field, TextField):
-            # Its candidates are not part of a policy.
-            return []
         if isinstance(field, VectorField):
             return [(self.mean(field.name, level=level), False)]
         if isinstance(field, PairField):
@@ -471,8 +449,6 @@ class Collector(ReportStore):
         found = fields.get(name)
         if self._is_paired(name) or isinstance(found, PairField):
             raise ValueError(f"Use `table`, `mean` or `frequencies` with the columns of pairs; got {name!r}.")
-        if isinstance(found, TextField):
-            raise ValueError(f"Use `frequencies` with candidates for texts; got {name!r}.")
         if found is None or isinstance(found, NumbersField | VectorField):
             if name in self.policy.names:
                 raise ValueError(f"Use `mean`: {name!r} has one of several numbers of one law.")
@@ -504,8 +480,10 @@ class Collector(ReportStore):
         if isinstance(field, NumberField):
             return quotients(Sums.of(numbers(field.law, answers), weights), self.n_reports, level, what, labels)
         a, aa, ab, largest = grouped_sums(field.law, answers, w)
-        ends, two_valued = np.full(len(a), largest), not isinstance(field.law, SampledLaw | ClosestLaw)
-        sums = Sums(a, aa, ab, float(w.sum()), float(w @ w), -ends, ends, weights.low, weights.high, two_valued)
+        ends = np.full(len(a), largest)
+        sums = Sums(
+            a, aa, ab, float(w.sum()), float(w @ w), -ends, ends, weights.low, weights.high, field.law.two_valued
+        )
         return quotients(sums, self.n_reports, level, what, labels)
 
     def _shares(

@@ -11,7 +11,6 @@ from skldp._value_labels import value_labels
 from skldp.client._fields import NumberField, NumbersField, PairField
 from skldp.client._policy import Policy
 from skldp.client._report_bytes import PolicyReport
-from skldp.client._text_field import TextField
 from skldp.client._vector_field import VectorField
 from skldp.collection._answer_scores import bits, each, whole_answers
 from skldp.laws._categories import ResponseLaw, SubsetLaw, UnaryLaw
@@ -98,7 +97,7 @@ def frame_of(policy: Policy, columns: ReportColumns) -> Any:
                 data += [(one.name, one.number(numbers)) for one, numbers in zip(field.columns, values, strict=True)]
             else:
                 data += [(f"{field.name}[{i}]", one * (field.bound or 1.0)) for i, one in enumerate(values)]
-        elif isinstance(field, PairField | TextField):
+        elif isinstance(field, PairField):
             different, place = whole_answers(answers)
             # Integers of bits may be of any size.
             data.append((field.name, np.array(different, dtype=object)[place]))
