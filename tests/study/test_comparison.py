@@ -5,13 +5,9 @@ import numpy as np
 import pytest
 from comparisons import NAMES, small_comparison
 
-from skldp.study._comparison import compare_mechanisms
+from skldp.study._catalogue import METRIC_MECHANISMS
+from skldp.study._comparison import ComparisonSettings, _radius, compare_mechanisms
 from skldp.study._datasets import StudyData, load_study_data
-from skldp.study._pipelines import (
-    METRIC_MECHANISMS,
-    ComparisonSettings,
-    _radius,
-)
 from skldp.study._report import points, ranking
 from skldp.study._table_files import StudyInputError
 
