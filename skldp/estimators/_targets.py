@@ -27,7 +27,7 @@ from skldp.estimators._validation import (
     fit_context,
 )
 from skldp.mechanisms._noise import noise_from
-from skldp.mechanisms._record import share_out
+from skldp.mechanisms._shares import share_out
 from skldp.mechanisms.numeric._bounded_features import (
     JOINT_MECHANISMS,
     NUMERIC_MECHANISMS,

@@ -26,7 +26,7 @@ from skldp.mechanisms import (
     ome,
 )
 from skldp.mechanisms._noise import RowNoise
-from skldp.mechanisms._record import CategoricalRecord, MixedRecord, NumberOrMissing
+from skldp.mechanisms._record import CategoricalRecord, MixedRecord
 from skldp.mechanisms._rows import Workspace
 from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS
 from skldp.mechanisms.categorical._hadamard import HadamardResponse, OneHotHadamard
@@ -39,6 +39,7 @@ from skldp.mechanisms.categorical._local_hashing import LocalHashing, OneHotLoca
 from skldp.mechanisms.categorical._unary import OneHotRandomizedResponse, SubsetSelection, UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 from skldp.mechanisms.numeric._duchi import DuchiVector, ThreeOutputs
+from skldp.mechanisms.numeric._number_or_missing import NumberOrMissing
 from skldp.mechanisms.numeric._piecewise import Hybrid, HybridThreeOutputs, SquareWave
 from skldp.mechanisms.numeric._response_on_bins import PriorQuestion, ResponseOnBins
 from skldp.mechanisms.vector._multivariate_laplace import MultivariateLaplace

@@ -57,22 +57,8 @@ class Duchi(UnitLawMechanism):
 
 @dataclass(frozen=True)
 class DuchiVector(UnitLawMechanism, JointMechanism):
-    r"""Duchi's mechanism of several numbers in [-1, 1], released as one vector of signs times a constant.
+    r"""Duchi's mechanism of `n_values` numbers in [-1, 1], released as one vector of signs times a constant B.
 
-    Parameters
-    ----------
-    epsilon : float
-        Natural log, at least 1e-6, for all values together; values above 24 count as 24.
-    n_values : int
-        Number d of values released together, from 1 to 100,000.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
-
-    Notes
-    -----
     Each value is first rounded to a sign, :math:`P(v_j = 1) = (1 + x_j) / 2`. The answer is B s, with s uniform on
     :math:`T^+ = \{s : s \cdot v > 0\}` with probability p, else on :math:`T^- = \{s : s \cdot v \le 0\}`. With
     C the size of :math:`T^+`, which is :math:`2^{d - 1}`, less :math:`\binom{d}{d / 2} / 2` for even d,
@@ -80,22 +66,8 @@ class DuchiVector(UnitLawMechanism, JointMechanism):
     .. math:: p = \frac{E C}{(E - 1) C + 2^d}, \quad
               B = \frac{2^d + C (E - 1)}{\binom{d - 1}{\lfloor d / 2 \rfloor} (E - 1)}, \quad E = e^\varepsilon.
 
-    Wang et al. 2019 put the ties of an even d on both sides, which gives :math:`\ln(1 + e^\varepsilon)` only.
-
-    A uniform s needs one random bit per value: draw all signs, and negate the row if it lies in the wrong half (odd d),
-    or redraw it if it is a tie, or lies in :math:`T^+` instead of :math:`T^-` (even d). The law is exact in any
-    dimension: p is an integer out of :math:`2^{64}`, and C an exact integer.
-
-    References
-    ----------
-    Duchi, Jordan and Wainwright, "Minimax optimal procedures for locally private estimation", 2018; Wang et al.,
-    "Collecting and analyzing multidimensional data with local differential privacy", ICDE 2019, Algorithm 1.
-
-    Examples
-    --------
-    >>> from skldp.mechanisms.numeric._duchi import DuchiVector
-    >>> round(DuchiVector(1.0, 768).worst_variance)
-    5503
+    Duchi, Jordan and Wainwright, "Minimax optimal procedures for locally private estimation", 2018; Wang et al., ICDE
+    2019, Algorithm 1, who put the ties of an even d on both sides, which gives :math:`\ln(1 + e^\varepsilon)` only.
     """
 
     @cached_property

@@ -67,47 +67,18 @@ class Piecewise(UnitLawMechanism):
 
 @dataclass(frozen=True)
 class SquareWave(Piecewise):
-    r"""Square wave: one number in [-1, 1], released near it or anywhere in a range, to estimate distributions.
+    r"""Square wave: the piecewise mechanism of shape :math:`t = 1 / (2 b)`, to estimate distributions.
 
-    Parameters
-    ----------
-    epsilon : float
-        Natural log, at least 1e-6; values above 24 count as 24.
-    lattice_bits : int, default=24
-        The outputs are up to 2^lattice_bits whole multiples of a power of two.
-
-    Raises
-    ------
-    ValueError
-        If `epsilon` is not a finite number of at least 1e-6, or `lattice_bits` not from 3 to 30.
-
-    See Also
-    --------
-    Piecewise : The family.
-    skldp.Collector : Histograms and quantiles of the released numbers.
-
-    Notes
-    -----
     For a number v in [0, 1], the paper's answer lies in :math:`[-b, 1 + b]`, with :math:`e^\varepsilon` times the
     density within b of v:
 
     .. math:: b = \frac{\varepsilon e^\varepsilon - e^\varepsilon + 1}
                        {2 e^\varepsilon (e^\varepsilon - 1 - \varepsilon)}
 
-    This is the piecewise mechanism of shape :math:`t = 1 / (2 b)`, scaled: an interval of one length that moves from
-    one end of the range to the other as the number does. It is sampled as that, on its lattice, with the same exact
-    integers, and scaled so that its mean is the number: what is released serves for means and models as well.
+    Here it is scaled so that its mean is the number: releases serve for means and models as well.
 
-    References
-    ----------
     Li, Wang, Lopuhaä-Zwakenberg, Li and Škoric, "Estimating numerical distributions under local differential privacy",
-    SIGMOD 2020, Section 5.2 for the wave and its b, Section 5.4 for the estimate.
-
-    Examples
-    --------
-    >>> from skldp.mechanisms.numeric._piecewise import SquareWave
-    >>> round(SquareWave(2.0).worst_variance, 3)
-    1.509
+    SIGMOD 2020, Section 5.2.
     """
 
     variant: str = field(default="square_wave", init=False, repr=False)
@@ -117,34 +88,11 @@ class SquareWave(Piecewise):
 class Hybrid(UnitLawMechanism):
     r"""HM: the Piecewise mechanism with probability :math:`1 - e^{-\varepsilon/2}`, else Duchi's.
 
-    Parameters
-    ----------
-    epsilon : float
-        Natural log, at least 1e-6; values above 24 count as 24.
-    lattice_bits : int, default=24
-        As for :class:`Piecewise`.
-
-    Raises
-    ------
-    ValueError
-        If `epsilon` is not a finite number of at least 1e-6, or `lattice_bits` is out of its range.
-
-    Notes
-    -----
-    Up to ``HYBRID_THRESHOLD``, about 0.60935, it is Duchi's alone. Above, its variance is the same for all x:
+    Up to an epsilon of about 0.60935, it is Duchi's alone. Above, its variance is the same for all x:
 
     .. math:: \frac{h + 3}{3 h (h - 1)} + \frac{(E + 1)^2}{h (E - 1)^2}, \quad h = e^{\varepsilon/2}, E = e^\varepsilon.
 
-    References
-    ----------
-    Wang et al., "Collecting and analyzing multidimensional data with local differential privacy", ICDE 2019, Section
-    III-C.
-
-    Examples
-    --------
-    >>> from skldp.mechanisms.numeric._piecewise import Hybrid
-    >>> round(Hybrid(1.0).worst_variance, 3)
-    4.289
+    Wang et al., ICDE 2019, Section III-C.
     """
 
     lattice_bits: int = 24
