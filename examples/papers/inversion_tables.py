@@ -16,8 +16,7 @@ from skldp.mechanisms._rows import RowMechanism
 from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
 from skldp.mechanisms.categorical._unary import OneHotMechanism
 from skldp.mechanisms.numeric._additive import Laplace
-from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
-from skldp.mechanisms.numeric._number_or_missing import NumberOrMissing
+from skldp.mechanisms.numeric._bounded_features import BoundedFeatures, NumberOrMissing
 from skldp.study import audit_inversion
 from skldp.study._inversion import InversionResult, pairwise_share
 

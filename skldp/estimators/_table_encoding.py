@@ -15,8 +15,7 @@ from skldp.mechanisms._rows import RowMechanism
 from skldp.mechanisms.categorical._frequency import unbiased_share
 from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
 from skldp.mechanisms.categorical._unary import OneHotMechanism
-from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
-from skldp.mechanisms.numeric._number_or_missing import NumberOrMissing
+from skldp.mechanisms.numeric._bounded_features import BoundedFeatures, NumberOrMissing
 
 
 def widths(columns: Sequence[DeclaredColumn]) -> list[int]:

@@ -27,8 +27,7 @@ from skldp.mechanisms.categorical._unary import (
     OneHotRandomizedResponse,
     original_second_moment_of,
 )
-from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
-from skldp.mechanisms.numeric._number_or_missing import NumberOrMissing
+from skldp.mechanisms.numeric._bounded_features import BoundedFeatures, NumberOrMissing
 
 # Columns named in the one-line basis of a guarantee.
 _MOST_SHOWN = 8

@@ -15,8 +15,12 @@ from skldp.domains._columns import Categories, Integers, Interval, OrMissing
 from skldp.domains._domain import Codes, Domain
 from skldp.laws._odds import round_down, split_epsilon
 from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS, make_categorical_mechanism
-from skldp.mechanisms.numeric._bounded_features import NUMERIC_MECHANISMS, best_mechanism, make_mechanism
-from skldp.mechanisms.numeric._number_or_missing import NumberOrMissing
+from skldp.mechanisms.numeric._bounded_features import (
+    NUMERIC_MECHANISMS,
+    NumberOrMissing,
+    best_mechanism,
+    make_mechanism,
+)
 from skldp.mechanisms.numeric._unit_interval import UnitMechanism
 
 # The least share is this part of an equal one; number of epsilons tried between it and the whole.

@@ -22,8 +22,7 @@ from skldp.laws._odds import split_epsilon
 from skldp.mechanisms._shares import number_of_sampled_columns
 from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS, make_categorical_mechanism
 from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
-from skldp.mechanisms.numeric._bounded_features import best_mechanism, worst_sampled_variance
-from skldp.mechanisms.numeric._number_or_missing import NumberOrMissing
+from skldp.mechanisms.numeric._bounded_features import NumberOrMissing, best_mechanism, worst_sampled_variance
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 from skldp.study._declared_table import DeclaredTable
 from skldp.study._stand_in import loss, made_up

@@ -23,7 +23,7 @@ from skldp.exceptions import BudgetExhaustedError, OutOfDomainWarning
 from skldp.mechanisms import Columns, FieldKey, ReleaseKey, noise_from
 from skldp.mechanisms._record import MixedRecord
 from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS
-from skldp.mechanisms.numeric._number_or_missing import NumberOrMissing
+from skldp.mechanisms.numeric._bounded_features import NumberOrMissing
 
 seeds_expected = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
 # As of penguins: numbers, categories and dates, all with gaps.
