@@ -8,7 +8,7 @@ from skldp.client import CategoryField, Policy
 from skldp.client._fields import NumberField
 from skldp.mechanisms import RandomizedResponse
 from skldp.mechanisms.categorical._unary import UnaryEncoding
-from skldp.mechanisms.numeric._piecewise import SquareWave
+from skldp.mechanisms.numeric._unit_mechanisms import SquareWave
 
 ALIKE = (1, "1", None, "missing", True, "True")
 LABELS = ("1", "'1'", "missing", "'missing'", "True", "'True'")

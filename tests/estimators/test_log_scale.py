@@ -16,7 +16,7 @@ from skldp.client import Policy
 from skldp.client._fields import NumberField, NumbersField, PairField
 from skldp.domains._declared_columns import NumberColumn
 from skldp.mechanisms import Duchi, RandomizedResponse
-from skldp.mechanisms.numeric._duchi import DuchiVector
+from skldp.mechanisms.numeric._unit_mechanisms import DuchiVector
 from skldp.study import recommend
 
 INCOME = {"type": "number", "low": 100, "high": 500_000, "scale": "log"}

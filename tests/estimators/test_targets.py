@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import estimator_html_repr, get_tags
 
 from skldp import LabelPrivateClassifier, LabelPrivateRegressor, TargetPrivatizer
-from skldp.mechanisms._record import share_out
+from skldp.mechanisms._shares import share_out
 from skldp.mechanisms.categorical._unary import UnaryEncoding
 from skldp.mechanisms.numeric._response_on_bins import PriorQuestion
 
