@@ -13,8 +13,9 @@ from laws import OneDraw, assert_is_the_guarantee, intervals, lengths
 from skldp import PrivacyLedger
 from skldp.accounting import BayesianPrivacyFilter, RegressionQuery, realized_loss
 from skldp.accounting._class_query import ClassQuery
+from skldp.accounting._query import ReleaseQuery
 from skldp.exceptions import LedgerError
-from skldp.mechanisms import noise_from
+from skldp.mechanisms import RandomizedResponse, noise_from
 
 # Class 0 to the left, 1 in the middle, 2 to the right.
 THREE = ClassQuery(coef=[[-1.0], [0.0], [1.0]], intercept=[0.0, 0.5, 0.0], epsilon=0.7)
@@ -97,6 +98,13 @@ def test_filters_and_ledgers_take_class_questions(tmp_path):
             ledger.answer(ClassQuery(np.eye(2), [0, 0], 0.1), [1], lambda people: [0])
     with PrivacyLedger.open(tmp_path / "a.ledger") as again:
         assert (again.answer(THREE, range(40), lambda people: [0] * len(people)).outputs == first.outputs).all()
+
+
+def test_releases_count_in_full():
+    release = ReleaseQuery.of(RandomizedResponse(0.5, 3))
+    # Its charge is in whole parts of 2^-60.
+    loss = realized_loss([THREE, release], [0, 0]).upper
+    assert loss == pytest.approx(THREE.exact_epsilon + release.epsilon, rel=1e-12)
 
 
 def test_estimates_are_unbiased():
