@@ -13,7 +13,7 @@ from skldp.accounting.losses._certificate import Proof, Tree, certified_loss
 from skldp.accounting.losses._cohorts import PointTable
 from skldp.accounting.losses._region import region_of
 from skldp.accounting.losses._sampled_law import sampled_law
-from skldp.domains._columns import Categories, Interval
+from skldp.domains._columns import Categories, Integers, Interval
 from skldp.domains._constraints import Constrained, OneHot
 from skldp.domains._domain import Ball, Box
 from skldp.mechanisms import Columns
@@ -198,3 +198,14 @@ def test_every_row_is_moved_to_one_record_whatever_it_is(domain, data):
     assert np.array_equal(region.move(moved), moved)
     assert (moved >= region.box[0]).all()
     assert (moved <= region.box[1]).all()
+
+
+def test_a_table_is_for_few_records_and_for_regressions_that_tell_something():
+    with pytest.raises(ValueError, match="finite domain of at most 4096"):
+        PointTable(region_of(Columns.of({"a": Integers(0, 5000)})))
+    table = PointTable(region_of(OneHot(2)))
+    # Of somebody who is one or the other, the sum of both columns tells nothing, and no table is needed.
+    constant = RegressionQuery("linear", [0.0, 0.0], 0.5, (0, 1), 0.5)
+    other = RegressionQuery("linear", [1.0], 0.5, (0, 1), 0.5)
+    for query in (constant, other):
+        assert table.decisions([query], [([0], [1])], query, epsilon=1.0) == [None]

@@ -8,6 +8,7 @@ from scipy.stats import binom
 
 from skldp.accounting import shuffled
 from skldp.mechanisms import Duchi, Laplace, Piecewise, RandomizedResponse
+from skldp.shuffle import _two_answers
 from skldp.shuffle._blanket_laws import pair_laws
 from skldp.shuffle._two_answers import Group, TwoAnswers
 
@@ -136,3 +137,12 @@ def test_groups_need_two_answers(mechanism):
     for others in ([mechanism], (Duchi(1.0), 10), [(Duchi(1.0),)], 5):
         with pytest.raises(ValueError, match="others must be pairs"):
             shuffled(Duchi(1.0), 10, 1e-6, others=others)
+
+
+def test_transforms_and_direct_sums_agree(monkeypatch):
+    direct = shuffled(Duchi(2.0), 3_000, 1e-6).epsilon
+    monkeypatch.setattr(_two_answers, "_DIRECT", 1)
+    transformed = shuffled(Duchi(2.0), 3_000, 1e-6).epsilon
+    assert direct == pytest.approx(transformed, rel=1e-6)
+    # The error of the transform is counted.
+    assert transformed > direct

@@ -14,7 +14,7 @@ from skldp import CategoricalPrivatizer, Collector, NumericPrivatizer, TablePriv
 from skldp.client import CategoryField, Policy
 from skldp.client._fields import PairField
 from skldp.domains._declared_columns import CategoryColumn, NumberColumn
-from skldp.mechanisms import RandomizedResponse
+from skldp.mechanisms import RandomizedResponse, ReleaseKey
 from skldp.mechanisms.categorical._catalogue import make_categorical_mechanism
 
 AGE, PAY = NumberColumn("age", 0.0, 100.0), NumberColumn("pay", -1.0, 3.0, whole=True)
@@ -320,3 +320,16 @@ def test_answers_of_one_person_for_several_pairs_count_as_one():
     assert planned["shares of city"].standard_error == pytest.approx(math.sqrt(2 / 9 / 300), rel=1e-6)
     (forged,) = collector.mean("age").moved_by(0.01)
     assert 0.9 <= forged <= 1.2
+
+
+def test_a_policy_of_pairs_is_one_document():
+    again = Policy.from_json(POLICY.to_json())
+    assert again == POLICY
+    assert again.names == ["age", "city", "sex"]
+    secret = ReleaseKey(bytes(range(32)))
+    permanent = POLICY.permanent(steps=64)
+    reports = {permanent.release({"age": 30.0, "sex": "f"}, secret=secret) for _ in range(5)}
+    assert len(reports) == 1
+    rows = {"age": [1.0, 99.0], "city": ["Bonn", None], "sex": ["f", "m"]}
+    assert all(len(POLICY.read(one).answers) == 1 for one in POLICY.release_table(rows))
+    assert Policy.from_json(permanent.to_json()) == permanent

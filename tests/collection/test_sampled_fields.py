@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skldp import CategoricalPrivatizer, Collector, TablePrivatizer
+from skldp import CategoricalPrivatizer, Collector, NumericPrivatizer, TablePrivatizer
 from skldp.client import CategoryField, Policy
 from skldp.client._fields import NumberField, NumbersField
+from skldp.collection._report_tables import asked_of
 from skldp.domains._declared_columns import NumberColumn
 from skldp.mechanisms import Duchi, Piecewise, RandomizedResponse
 from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
@@ -146,3 +147,24 @@ def test_an_estimator_and_its_policy_have_one_design(fitted):
     assert policy.epsilon == pytest.approx(fitted.privacy_guarantee_.epsilon, abs=1e-12)
     again = Policy.from_json(policy.to_json())
     assert (again, again.n_sampled) == (policy, policy.n_sampled)
+
+
+def test_a_sample_of_one_part_has_no_policy():
+    from sklearn.compose import ColumnTransformer
+
+    table = TablePrivatizer(3.0, schema={"s": list("SML"), "t": ["a", "b"]}, n_sampled_features=1)
+    both = ColumnTransformer([("table", table, ["s", "t"]), ("number", NumericPrivatizer(1.0), ["age"])])
+    frame = pd.DataFrame({"s": ["S"], "t": ["a"], "age": [0.5]})
+    with pytest.raises(ValueError, match="samples all of its fields or none"):
+        Policy.from_estimator(both.fit(frame), purpose="no")
+
+
+def test_a_frame_tells_not_asked_from_missing(survey):
+    frame = survey.to_frame()
+    asked = asked_of(POLICY, survey._columns)
+    city = frame["city"].to_numpy(dtype=object)
+    assert all(isinstance(one, float) for one in city[~asked[:, 0]])
+    assert set(city[asked[:, 0]]) == set(CITY.values)
+    assert frame["age"].isna().tolist() == (~asked[:, 3]).tolist()
+    assert frame["bits=3"].isna().tolist() == (~asked[:, 1]).tolist()
+    assert frame["x"].isna().tolist() == (~asked[:, 4]).tolist()

@@ -6,6 +6,7 @@ import math
 import re
 from datetime import date
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -18,7 +19,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 
 from skldp import TablePrivatizer, privacy_guarantee
-from skldp.domains._columns import Categories, Integers
+from skldp.domains._columns import Categories, Integers, Interval
 from skldp.domains._domain import Ball
 from skldp.exceptions import LearntDomainWarning
 from skldp.mechanisms import Columns, RandomizedResponse
@@ -401,3 +402,31 @@ def test_integers_and_booleans_with_gaps_are_their_categories_after_any_round_tr
                 ["kids_0", "owns_False"],
                 ["kids_1", "owns_True"],
             ]
+
+
+def test_columns_that_are_declared_together_are_refused():
+    with pytest.raises(ValueError, match="each column separately"):
+        TablePrivatizer(schema=Columns.of({("a", "b"): Ball(2, 1.0)})).fit([[0.0, 1.0]])
+    with pytest.raises(ValueError, match=r"of one column; got Ball"):
+        MixedRecord(Columns.of({"a": Ball(1, 1.0)}), (1.0,))
+    with pytest.raises(ValueError, match="one for each of 1 columns"):
+        MixedRecord(Columns.of({"a": Interval(0, 1)}), (1.0, 1.0))
+
+
+def test_a_frame_that_cannot_be_read_by_name_is_refused_in_words():
+    twice = pd.DataFrame([[1.0, 2.0]], columns=["age", "age"])
+    with pytest.raises(ValueError, match=r"different names. Got \['age'\] more than once"):
+        TablePrivatizer(schema={"age": (0, 1)}).fit(twice)
+    with pytest.raises(ValueError, match=r"DataFrame of pandas or polars, or an array\. Got SimpleNamespace"):
+        TablePrivatizer(schema={"age": (0, 1)}).fit(SimpleNamespace(columns=["age"], shape=(1, 1)))
+    table = TablePrivatizer(schema={0: (0, 10), 1: (100, 200)}).fit(pd.DataFrame([[1.0, 150.0]]))
+    with pytest.raises(ValueError, match="order of fit"):
+        table.transform(pd.DataFrame([[150.0, 1.0]], columns=[1, 0]))
+
+
+def test_two_released_columns_of_one_name_are_refused_before_the_release():
+    frame = pd.DataFrame({"a": ["b_c", "d"], "a_b": ["c", "e"]})
+    schema = {name: frame[name].tolist() for name in frame}
+    with pytest.raises(ValueError, match="Encoded columns must have different names"):
+        TablePrivatizer(schema=schema).fit(frame)
+    assert TablePrivatizer(schema=schema, encoding="columns").fit_transform(frame).shape == (2, 2)

@@ -12,6 +12,7 @@ from laws import THRESHOLD, chi_square_pvalue
 from sklearn.base import clone
 
 from skldp import TablePrivatizer
+from skldp.client import Policy
 from skldp.domains._columns import Categories
 from skldp.estimators._table_encoding import as_estimates, as_one_hot
 from skldp.mechanisms import Columns
@@ -217,3 +218,9 @@ def test_nothing_is_missing_of_whatever_type_it_is(declared, given, middle, kind
     if middle is not None:
         filled = TablePrivatizer(schema={"x0": declared | {"missing": "middle"}}, transform_noise=False).fit(X)
         assert filled.transform(X).tolist() == [[4.0], [middle]]
+
+
+def test_a_policy_says_why_it_has_no_such_number():
+    table = TablePrivatizer(8.0, schema=SCHEMA).fit(FRAMES["pandas"]())
+    with pytest.raises(ValueError, match=r"no law of a number that may be missing as an answer of its own.*'mass'"):
+        Policy.from_estimator(table, purpose="tests")
