@@ -10,7 +10,6 @@ from accounting.reference import regression_queries
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from laws import OneDraw, assert_is_the_guarantee, intervals, lengths
-from skldp.accounting._learned import Belief, learning_limit
 
 from skldp import PrivacyLedger
 from skldp.accounting import BayesianPrivacyFilter, RegressionQuery, realized_loss
@@ -162,12 +161,3 @@ def test_infinity_and_nan_are_the_largest_numbers():
 
 def test_charges_are_rounded_up():
     assert Fraction(loss_of_classes([(THREE, 0)] * 3)) > 3 * Fraction(THREE.exact_epsilon)
-
-
-def test_releases_count_in_full_in_what_can_be_learnt():
-    release = ReleaseQuery.of(RandomizedResponse(0.5, 3))
-    answers = [(THREE, 0), (release, 0)]
-    # Its charge is in whole parts of 2^-60.
-    assert learning_limit(answers)[1] == pytest.approx(math.exp(THREE.exact_epsilon + release.epsilon), rel=1e-12)
-    with pytest.raises(ValueError, match="their outputs are not recorded"):
-        Belief([0.5, 0.5], points=[LEFT, RIGHT]).after(answers)

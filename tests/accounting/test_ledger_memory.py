@@ -82,11 +82,11 @@ def test_nothing_is_remembered_beside_answers_that_the_table_does_not_know():
     with PrivacyLedger(0.7, bounds=(-1, 1)) as ledger:
         for kind in ("linear", "linear", "linear", "linear"):
             ledger.answer(query_of(rng, kind), ["ann"], lambda rows: [1])
-        assert np.isfinite(ledger._cache.losses_of(np.array([0])))
+        assert np.isfinite(ledger._state.cache.losses_of(np.array([0])))
         ledger.answer(query_of(rng, "logistic", epsilon=0.01), ["ann"], lambda rows: [1])
-        assert np.isinf(ledger._cache.losses_of(np.array([0])))
+        assert np.isinf(ledger._state.cache.losses_of(np.array([0])))
         ledger.answer(query_of(rng, "linear", epsilon=0.01), ["ann"], lambda rows: [1])
-        assert np.isinf(ledger._cache.losses_of(np.array([0])))
+        assert np.isinf(ledger._state.cache.losses_of(np.array([0])))
 
 
 def test_a_history_that_memory_settles_is_not_read(monkeypatch):

@@ -275,10 +275,3 @@ def test_verification_counts_the_votes_for_a_code_itself(monkeypatch):
                 assert ledger.release(rr(0.5, 2), [[0]], ["ann"], part="job").accepted.all()
         problems = ledger.verify().problems
     assert problems == ("Release 3 took 1 people ('ann') over their budget of 1.0.",)
-
-
-def test_a_code_that_is_not_told_counts_in_full():
-    """To another tenant, and after an erasure: whatever it was, it may have been the worst."""
-    named, full = ReleaseQuery.of(rr(0.5), part="job"), ReleaseQuery.of(rr(0.5))
-    assert (ReleaseQuery.in_place_of(named).part, ReleaseQuery.in_place_of(named).charge) == (None, full.charge)
-    assert ReleaseQuery.in_place_of(full) is full

@@ -10,7 +10,6 @@ from skldp.collection._answer_scores import (
     StepScores,
     code_scores,
     grouped_sums,
-    number_response,
     numbers,
     squares,
 )
@@ -201,24 +200,3 @@ def test_numbers_of_bits_lie_between_the_ends_that_are_said():
     law = BitsLaw((2**61, 2**62, 2**62))
     scores = numbers(law, all_answers(law))
     assert (scores.low, scores.high) == (scores.values.min(), scores.values.max())
-
-
-@pytest.mark.parametrize("mechanism", LATTICES + MIXTURES + FEW, ids=repr)
-def test_scores_of_points_suppose_nothing(mechanism):
-    law = mechanism.integer_law
-    points = np.array([-1.0, 0.5]) if law.n_answers == 2 else np.array([-1.0, 0.0, 0.5])
-    parts = CellScores(*number_response(law, points))
-    table = np.array([parts.scores(all_answers(law), part) for part in range(len(points))])
-    for i, x in enumerate(points):
-        np.testing.assert_allclose(table @ chances(mechanism, x), np.arange(len(points)) == i, rtol=0, atol=1e-9)
-
-
-def test_a_law_that_tells_nothing_is_refused():
-    law = RandomizedResponse(1.0, 4).integer_law
-    with pytest.raises(ValueError, match="must depend on the category"):
-        code_scores(type(law)(4, 2**62))
-
-
-def test_knots_that_the_law_does_not_tell_apart_are_refused():
-    with pytest.raises(ValueError, match="must tell the parts apart"):
-        CellScores(*number_response(SquareWave(1.0, 6).integer_law, np.linspace(-1, 1, 700)))
