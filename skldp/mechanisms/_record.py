@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from skldp._arrays import Floats
 from skldp._checks import check_choice, check_epsilon, check_integer, check_positive
-from skldp.domains._columns import Categories, Columns, Integers, Interval, OrMissing
+from skldp.domains._column import Column
+from skldp.domains._columns import Columns
 from skldp.domains._domain import Codes, Domain
 from skldp.laws._odds import TWO_64, log_ratio, round_down, round_up, split_epsilon, sum_above
 from skldp.mechanisms._guarantee import PrivacyGuarantee
@@ -62,36 +63,36 @@ class NumberOrMissing(RowMechanism):
     q.
     """
 
-    values: OrMissing
+    values: Column
     unit: UnitMechanism
     told_count: int
     hidden_count: int
     stated: float = field(kw_only=True)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.values, OrMissing):
-            raise ValueError(f"values must be OrMissing; got {self.values!r}.")
+        if not isinstance(self.values, Column) or not self.values.may_be_nan:
+            raise ValueError(f"values must be a Column with missing='category'; got {self.values!r}.")
         check_integer("hidden_count", self.hidden_count, least=1, most=TWO_64 - 2)
         check_integer("told_count", self.told_count, least=self.hidden_count + 1, most=TWO_64 - 1)
         # Raises on a mechanism of several numbers together.
         _ = self.number
 
     @classmethod
-    def of(cls, values: OrMissing, epsilon: float, mechanism: str = "best") -> "NumberOrMissing":
+    def of(cls, values: Column, epsilon: float, mechanism: str = "best") -> "NumberOrMissing":
         """Make the one with the least variance at an epsilon."""
         check_epsilon(epsilon)
         unit, told, hidden = _least_variance(float(epsilon), mechanism)
         return cls(values, unit, told, hidden, stated=float(epsilon))
 
     @property
-    def domain(self) -> OrMissing:
+    def domain(self) -> Column:
         """The number, or none."""
         return self.values
 
     @cached_property
     def number(self) -> BoundedFeatures:
         """The release of the number alone."""
-        low, high = float(self.values.number.low), float(self.values.number.high)
+        low, high = self.values.ends
         return BoundedFeatures(self.unit, (low,), (high,), n_sampled=1, stated=self.stated)
 
     @property
@@ -122,14 +123,14 @@ class NumberOrMissing(RowMechanism):
     def unbiased(self, released: Floats) -> Floats:
         """Return unbiased scores of the number (the middle if it is missing) and of the missing bit, shape (n, 2)."""
         missing = np.isnan(released)
-        p, q, middle = self.told_probability, self.hidden_probability, self.values.middle
+        p, q, middle = self.told_probability, self.hidden_probability, self.values.center
         number = middle + np.where(missing, 0.0, released - middle) / (1 - q)
         return np.column_stack([number, unbiased_share(missing.astype(np.float64), p, q)])
 
     def _draw(self, rows: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
         missing = np.isnan(rows)
         there = workspace.take("there", rows.shape, out.dtype)
-        there[...] = np.where(missing, self.values.middle, rows)
+        there[...] = np.where(missing, self.values.center, rows)
         self.number._draw(there, noise, out, workspace)
         words = workspace.take("words", rows.shape, np.uint16)
         told, hidden = (workspace.take(name, rows.shape, bool) for name in ("told", "hidden"))
@@ -196,13 +197,12 @@ _EVERY = 5
 
 def n_categories(domain: Domain) -> int | None:
     """Return the number of categories of a column; None for numbers."""
-    if isinstance(domain, Categories):
-        return len(domain.values)
     if isinstance(domain, Codes) and domain.n_features == 1:
         return domain.sizes[0]
-    if not isinstance(domain, Interval | Integers | OrMissing):
-        kinds = "Interval, Integers, OrMissing, Categories or Codes of one column"
-        raise ValueError(f"Each column of a record must be {kinds}; got {type(domain).__name__}.")
+    if not isinstance(domain, Column):
+        raise ValueError(f"Each part of a record must be a Column, or Codes of one; got {type(domain).__name__}.")
+    if domain.values is not None:
+        return len(domain.values)
     return None
 
 
@@ -239,7 +239,7 @@ def least_variance_weights(
     """
     check_epsilon(epsilon)
     columns = [
-        (n_categories(domain), isinstance(domain, OrMissing), name)
+        (n_categories(domain), domain.may_be_nan, name)
         for domain, name in zip(domains, _by_column(mechanism, domains), strict=True)
     ]
     if len(columns) == 1:
@@ -268,7 +268,7 @@ def _variances(size: int | None, may_be_missing: bool, mechanism: str, grid: Flo
         return np.zeros_like(grid)
     if may_be_missing:
         # Slow to make: interpolate between a few, log-log.
-        few, anywhere = grid[::_EVERY], OrMissing(Interval(-1, 1))
+        few, anywhere = grid[::_EVERY], Column(-1, 1, missing="category")
         made = [math.log(NumberOrMissing.of(anywhere, float(one), mechanism).worst_variance) for one in few]
         return np.exp(np.interp(np.log(grid), np.log(few), made))
     if size is not None:
@@ -307,7 +307,7 @@ def automatic_n_asked(domains: Sequence[Domain], epsilon: float, mechanism: str 
     """
     check_epsilon(epsilon)
     named = zip(domains, _by_column(mechanism, domains), strict=True)
-    kinds = [(n_categories(one), isinstance(one, OrMissing), name) for one, name in named]
+    kinds = [(n_categories(one), one.may_be_nan, name) for one, name in named]
     columns = Counter(kind for kind in kinds if kind[0] != 1)
     m = max(1, columns.total())
 
@@ -590,8 +590,8 @@ def _part(domain: Domain, epsilon: float, mechanism: str) -> RowMechanism:
             return RandomizedResponse(float(epsilon), size)
         made = make_categorical_mechanism(mechanism, float(epsilon), size)
         return made.law if isinstance(made, OneHotRandomizedResponse) else made
-    if isinstance(domain, OrMissing):
+    assert isinstance(domain, Column)
+    if domain.may_be_nan:
         return NumberOrMissing.of(domain, float(epsilon), mechanism)
-    assert isinstance(domain, Interval | Integers)
-    low, high = (float(domain.low),), (float(domain.high),)
-    return BoundedFeatures(_of_number(float(epsilon), mechanism), low, high, n_sampled=1, stated=float(epsilon))
+    low, high = domain.ends
+    return BoundedFeatures(_of_number(float(epsilon), mechanism), (low,), (high,), n_sampled=1, stated=float(epsilon))
