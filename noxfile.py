@@ -4,6 +4,7 @@ A session's tag says whether it keeps one core busy or all: ``.ci/run`` runs tho
 """
 
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -55,10 +56,10 @@ def readme(session):
 
 @nox.session(tags=["all_cores"])
 def tests(session):
-    """Run the README's second command, then the slow tests and every twenty-fourth of the faults put in on purpose."""
+    """Run the README's second command, then the slow tests and every sixth of the faults that tests must find."""
     shell(session, TESTS)
     session.run("python", "-m", "pytest", "-q", "-n", "logical", "-m", "slow")
-    session.run("python", "tests/mutations/test_mutations.py", "24")
+    session.run("python", "tests/mutations/test_mutations.py", "6")
 
 
 @nox.session(python=NEWEST, tags=["one_core"])
@@ -89,7 +90,7 @@ def postgres(session):
     required = {"SKLDP_POSTGRES": "required"}
     # Each worker starts a server of its own.
     session.run("python", "-m", "pytest", "-q", "-n", "logical", "-m", "not statistical", *LEDGER, env=required)
-    session.run("python", "tests/mutations/test_mutations.py", "4", "0", "psycopg", env=required)
+    session.run("python", "tests/mutations/test_mutations.py", "1", "psycopg", env=required)
 
 
 @nox.session(tags=["one_core"])
@@ -176,6 +177,26 @@ def nightly(session):
     session.install("-e", ".[test]")
     session.install("--pre", "--upgrade", "--only-binary", ":all:", "numpy", "scipy", "scikit-learn")
     session.run("python", "-m", "pytest", "-q", "-n", "logical")
+
+
+@nox.session
+def mutants(session):
+    """Change every operator of a file or folder, and list the changes that tests miss: `-- FOLDER "TESTS"`."""
+    folder, tests = session.posargs or ("skldp/laws", "tests/mechanisms")
+    session.install("-e", ".[test]", "cosmic-ray")
+    work = Path(session.create_tmp())
+    # In a copy: a run that is stopped leaves a mutant behind.
+    for name in ("skldp", "tests", "examples", "benchmarks"):
+        shutil.copytree(name, work / name, dirs_exist_ok=True)
+    for name in ("pyproject.toml", "README.md"):
+        shutil.copy(name, work)
+    settings = {"module-path": folder, "timeout": 300.0, "test-command": f"python -m pytest -x -q {tests}"}
+    lines = [f"{name} = {json.dumps(value)}" for name, value in settings.items()]
+    (work / "mutants.toml").write_text("\n".join(["[cosmic-ray]", *lines, 'distributor.name = "local"', ""]))
+    with session.chdir(work):
+        session.run("cosmic-ray", "init", "--force", "mutants.toml", "mutants.sqlite")
+        session.run("cosmic-ray", "exec", "mutants.toml", "mutants.sqlite", env={"PYTHONPATH": str(work.resolve())})
+        session.run("cr-report", "--surviving-only", "--show-diff", "mutants.sqlite")
 
 
 @nox.session

@@ -38,15 +38,19 @@ from scipy.special import betaincinv
 from scipy.stats import beta, norm
 
 from skldp import Collector
-from skldp.client import CategoryColumn, CategoryField, NumberColumn, NumberField, PairField, Policy, VectorField
+from skldp.client import CategoryField, Policy, VectorField
+from skldp.client._fields import NumberField, PairField
 from skldp.collection._report_files import Found
 from skldp.collection._report_tables import ReportColumns, answer_bytes
 from skldp.collection._survey_estimates import Sums, quotients
 from skldp.collection._survey_fields import distribution_of
+from skldp.domains._declared_columns import CategoryColumn, NumberColumn
 from skldp.exceptions import SeededNoiseWarning
-from skldp.mechanisms import Duchi, Hybrid, LocalHashing, Piecewise, RandomizedResponse, SquareWave, noise_from
+from skldp.mechanisms import Duchi, Piecewise, RandomizedResponse, noise_from
 from skldp.mechanisms.categorical._hadamard import HadamardResponse
+from skldp.mechanisms.categorical._local_hashing import LocalHashing
 from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
+from skldp.mechanisms.numeric._piecewise import Hybrid, SquareWave
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 
 MECHANISMS = {

@@ -19,7 +19,7 @@ from sklearn.linear_model import LinearRegression
 
 from skldp import NoiseAwareLinearRegression, NumericPrivatizer, PrivateLinearRegression, PrivateMoments
 from skldp.exceptions import OutOfDomainWarning, SeededNoiseWarning, TooFewPeopleWarning
-from skldp.learning import MomentsProtocol
+from skldp.learning._moments import MomentsProtocol
 from skldp.learning._person import simulate
 from skldp.mechanisms import Noise
 

@@ -19,9 +19,9 @@ import numpy as np
 import ranges
 import shuffling
 
-from skldp import CategoricalPrivatizer, Policy
+from skldp import CategoricalPrivatizer
 from skldp.accounting import shuffled
-from skldp.client import VectorField
+from skldp.client import Policy, VectorField
 from skldp.exceptions import SeededNoiseWarning
 from skldp.mechanisms.categorical._catalogue import best_categorical_mechanism
 from skldp.mechanisms.categorical._local_hashing import LocalHashing

@@ -32,15 +32,15 @@ from skldp.cli._options import (
     progress_bar,
     rich_table,
 )
-from skldp.client import CategoryColumn, CategoryField, NumberColumn, NumbersField, PairField, Policy, VectorField
-from skldp.client._fields import AnyField, declared_columns
+from skldp.client import CategoryField, Policy, VectorField
+from skldp.client._fields import AnyField, NumbersField, PairField, declared_columns
 from skldp.client._policy import check_secret
 from skldp.client._text_field import TextField
 from skldp.collection._collector import Collector
 from skldp.collection._report_tables import batch_of_reports, report_schema
 from skldp.collection._survey_estimates import SurveyEstimate
 from skldp.collection._survey_fields import estimates_of
-from skldp.domains._declared_columns import DeclaredColumn
+from skldp.domains._declared_columns import CategoryColumn, DeclaredColumn, NumberColumn
 from skldp.estimators._ledgers import joblib_workers
 from skldp.estimators._table import TablePrivatizer
 from skldp.laws._release_key import ReleaseKey

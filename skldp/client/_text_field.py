@@ -41,7 +41,8 @@ class TextField(Field):
 
     Examples
     --------
-    >>> from skldp.client import Policy, TextField
+    >>> from skldp.client import Policy
+    >>> from skldp.client._text_field import TextField
     >>> policy = Policy("first words", (TextField.rappor("word", 2.0),))
     >>> round(policy.epsilon, 6), policy.n_bytes
     (2.0, 34)

@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from skldp._checks import check_fraction
 from skldp._value_labels import value_labels
-from skldp.client import CategoryField, NumberField, NumbersField, PairField, TextField, VectorField
-from skldp.client._fields import AnyField
+from skldp.client._fields import AnyField, CategoryField, NumberField, NumbersField, PairField
+from skldp.client._text_field import TextField
+from skldp.client._vector_field import VectorField
 from skldp.collection._answer_scores import (
     PartScores,
     Scores,
@@ -60,7 +61,7 @@ class Collector(ReportStore):
 
     See Also
     --------
-    skldp.Policy : The document that reports answer.
+    skldp.client.Policy : The document that reports answer.
 
     Notes
     -----
@@ -89,8 +90,10 @@ class Collector(ReportStore):
     Examples
     --------
     >>> from skldp import Collector
-    >>> from skldp.client import CategoryField, NumberField, Policy
-    >>> from skldp.mechanisms import RandomizedResponse, SquareWave
+    >>> from skldp.client import CategoryField, Policy
+    >>> from skldp.client._fields import NumberField
+    >>> from skldp.mechanisms import RandomizedResponse
+    >>> from skldp.mechanisms.numeric._piecewise import SquareWave
     >>> age = NumberField("age", 0, 100, SquareWave(1.0).integer_law)
     >>> city = CategoryField("city", ("Bonn", "Ulm"), RandomizedResponse(1.0, 2).integer_law)
     >>> policy = Policy("where people of which age live", (age, city))

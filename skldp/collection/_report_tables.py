@@ -8,7 +8,11 @@ import numpy.typing as npt
 
 from skldp._tables import as_frame, require
 from skldp._value_labels import value_labels
-from skldp.client import NumberField, NumbersField, PairField, Policy, PolicyReport, TextField, VectorField
+from skldp.client._fields import NumberField, NumbersField, PairField
+from skldp.client._policy import Policy
+from skldp.client._report_bytes import PolicyReport
+from skldp.client._text_field import TextField
+from skldp.client._vector_field import VectorField
 from skldp.collection._answer_scores import bits, each, whole_answers
 from skldp.laws._categories import ResponseLaw, SubsetLaw, UnaryLaw
 

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from skldp._checks import is_integer, is_number
 from skldp._reading import CodeReader, Unread
 from skldp._value_labels import value_labels
-from skldp.client import CategoryColumn, CategoryField, NumberColumn, NumberField, PairField, TextField
-from skldp.client._fields import AnyField
+from skldp.client._fields import AnyField, CategoryField, NumberField, PairField
+from skldp.client._text_field import TextField
 from skldp.collection._answer_scores import (
     Answers,
     CellScores,
@@ -25,6 +25,7 @@ from skldp.collection._answer_scores import (
     number_response,
 )
 from skldp.collection._survey_estimates import Sums, SurveyEstimate, within
+from skldp.domains._declared_columns import CategoryColumn, NumberColumn
 from skldp.mechanisms.numeric._distribution import (
     DistributionEstimate,
     Ramps,

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from scipy.linalg import solve_triangular
 from scipy.optimize import nnls
 
-from skldp.client import TextField
+from skldp.client._text_field import TextField
 from skldp.collection._answer_scores import bits
 from skldp.collection._survey_estimates import Sums, SurveyEstimate, made_consistent, quotients
 from skldp.laws._bloom_law import BloomLaw

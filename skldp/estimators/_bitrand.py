@@ -10,7 +10,7 @@ from skldp.estimators._validation import BOUNDS_BY_COLUMN, NumberRange, Seed, St
 from skldp.mechanisms.bits._bit_flip import bitrand, latent, ome
 
 if TYPE_CHECKING:
-    from skldp.accounting import PrivacyLedger
+    from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
 
 
 class BitFlipTransformer(OneToOneFeatureMixin, LocalTransformer):
@@ -196,7 +196,8 @@ class LatentTransformer(BitFlipTransformer):
     Examples
     --------
     >>> import numpy as np
-    >>> from skldp import LatentTransformer, privacy_guarantee
+    >>> from skldp import privacy_guarantee
+    >>> from skldp.papers import LatentTransformer
     >>> X = np.linspace(-1, 1, 12).reshape(4, 3)
     >>> release = LatentTransformer(epsilon=3.0, calibration="exact")
     >>> release.fit_transform(X).shape
@@ -246,7 +247,8 @@ class OMETransformer(BitFlipTransformer):
     Examples
     --------
     >>> import numpy as np
-    >>> from skldp import OMETransformer, privacy_guarantee
+    >>> from skldp import privacy_guarantee
+    >>> from skldp.papers import OMETransformer
     >>> X = np.linspace(-1, 1, 12).reshape(4, 3)
     >>> release = OMETransformer(epsilon=3.0, calibration="exact")
     >>> release.fit_transform(X).shape

@@ -28,7 +28,7 @@ from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS
 from skldp.mechanisms.categorical._frequency import FrequencyEstimate, estimate_frequencies
 
 if TYPE_CHECKING:
-    from skldp.accounting import PrivacyLedger
+    from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
 
 
 class CategoricalPrivatizer(LocalTransformer):

@@ -20,7 +20,7 @@ from skldp.mechanisms.categorical._label_laws import LabelLaplaceMechanism, Rand
 from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
 
 if TYPE_CHECKING:
-    from skldp.accounting import PrivacyLedger
+    from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
 
 
 class LabelReleaser(GuaranteeMixin, TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
@@ -369,7 +369,7 @@ class LabelLaplace(LabelPrivatizer):
 
     Examples
     --------
-    >>> from skldp import LabelLaplace
+    >>> from skldp.papers import LabelLaplace
     >>> label_laplace = LabelLaplace(epsilon=1.0, classes=[0, 1]).fit([0, 1])
     >>> round(label_laplace.privacy_guarantee_.epsilon, 4), label_laplace.privacy_guarantee_.stated
     (0.4934, 1.0)

@@ -17,7 +17,7 @@ from skldp.mechanisms.numeric._bounded_features import (
 from skldp.mechanisms.numeric._points import checked_weights
 
 if TYPE_CHECKING:
-    from skldp.accounting import PrivacyLedger
+    from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
 
 
 class NumericPrivatizer(OneToOneFeatureMixin, LocalTransformer):

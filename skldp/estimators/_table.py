@@ -27,7 +27,7 @@ from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS
 from skldp.mechanisms.numeric._bounded_features import JOINT_MECHANISMS, NUMERIC_MECHANISMS
 
 if TYPE_CHECKING:
-    from skldp.accounting import PrivacyLedger
+    from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
 
 
 class TablePrivatizer(LocalTransformer):

@@ -13,7 +13,7 @@ from skldp.mechanisms.vector._multivariate_laplace import MultivariateLaplace
 from skldp.mechanisms.vector._privunit import PrivUnit, PrivUnitBall, ScaledRows
 
 if TYPE_CHECKING:
-    from skldp.accounting import PrivacyLedger
+    from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
 
 
 class PrivUnitTransformer(OneToOneFeatureMixin, LocalTransformer):

@@ -1,4 +1,3 @@
-from skldp.estimators._from_estimator import query_from_estimator
 from skldp.study._audit import audit_epsilon, trials_needed
 from skldp.study._audited_pairs import audit_estimator
 from skldp.study._choice import plan_questions, smallest_epsilon, with_exact_epsilon
@@ -19,7 +18,6 @@ __all__ = [
     "federated_learning",
     "plan_questions",
     "privacy_utility_curve",
-    "query_from_estimator",
     "recommend",
     "smallest_epsilon",
     "trials_needed",

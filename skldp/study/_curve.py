@@ -119,7 +119,8 @@ def privacy_utility_curve(
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.naive_bayes import GaussianNB
     >>> from sklearn.pipeline import make_pipeline
-    >>> from skldp import BitRandTransformer, privacy_utility_curve
+    >>> from skldp import BitRandTransformer
+    >>> from skldp.study import privacy_utility_curve
     >>> X, y = load_iris(return_X_y=True)
     >>> model = make_pipeline(BitRandTransformer(bounds=(0, 8), calibration="exact"), GaussianNB())
     >>> curve = privacy_utility_curve(model, X, y, param_name="bitrandtransformer__epsilon", epsilons=[1, 50])

@@ -10,20 +10,10 @@ from accounting.reference import naive_probability, regression_queries
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skldp.accounting import (
-    BayesianPrivacyFilter,
-    Belief,
-    FiniteQuery,
-    PrivacyLedger,
-    RegressionQuery,
-    SimplifiedBayesianPrivacyFilter,
-    g_leakage_bound,
-    learning_limit,
-    loss_history,
-    realized_loss,
-)
-from skldp.accounting._filters import BasicPrivacyFilter
-from skldp.accounting._learned import loss_of, pairs_of
+from skldp import PrivacyLedger
+from skldp.accounting import BayesianPrivacyFilter, FiniteQuery, RegressionQuery, g_leakage_bound, realized_loss
+from skldp.accounting._filters import BasicPrivacyFilter, SimplifiedBayesianPrivacyFilter
+from skldp.accounting._learned import Belief, learning_limit, loss_history, loss_of, pairs_of
 
 LINE = RegressionQuery("linear", coef=[1.0], intercept=0.0, output_bounds=(-1, 1), epsilon=0.5)
 

@@ -8,8 +8,9 @@ from functools import partial
 
 import pytest
 
-from skldp import Policy
-from skldp.client import CategoryField, NumberField, TextField
+from skldp.client import CategoryField, Policy
+from skldp.client._fields import NumberField
+from skldp.client._text_field import TextField
 from skldp.mechanisms import Duchi, RandomizedResponse
 from skldp.study._table_files import table_chunks
 

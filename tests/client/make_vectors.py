@@ -6,34 +6,20 @@ import struct
 from pathlib import Path
 
 import skldp
-from skldp.client import (
-    CategoryColumn,
-    CategoryField,
-    NumberColumn,
-    NumberField,
-    NumbersField,
-    PairField,
-    Policy,
-    TextField,
-    VectorField,
-)
+from skldp.client import CategoryField, Policy, VectorField
+from skldp.client._fields import NumberField, NumbersField, PairField
+from skldp.client._text_field import TextField
+from skldp.domains._declared_columns import CategoryColumn, NumberColumn
 from skldp.laws._categories import HadamardLaw, HashingLaw, ResponseLaw, SubsetLaw
 from skldp.laws._closest_law import ClosestLaw
 from skldp.laws._numbers import BinsLaw, BitsLaw, KnotsLaw, SampledLaw, ThreeAnswersLaw, TwoAnswersLaw
-from skldp.mechanisms import (
-    Duchi,
-    DuchiVector,
-    Hybrid,
-    LocalHashing,
-    Piecewise,
-    RandomizedResponse,
-    bitrand,
-)
+from skldp.mechanisms import Duchi, Piecewise, RandomizedResponse, bitrand
 from skldp.mechanisms.categorical._hadamard import HadamardResponse
+from skldp.mechanisms.categorical._local_hashing import LocalHashing
 from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
-from skldp.mechanisms.numeric._duchi import ThreeOutputs
-from skldp.mechanisms.numeric._piecewise import HybridThreeOutputs
+from skldp.mechanisms.numeric._duchi import DuchiVector, ThreeOutputs
+from skldp.mechanisms.numeric._piecewise import Hybrid, HybridThreeOutputs
 from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
 
 VECTORS = Path(skldp.__file__).parent / "client" / "vectors.json"

@@ -9,19 +9,12 @@ import pandas as pd
 import pytest
 from client.second_client import given_to_the_law
 
-from skldp.client import (
-    CategoryField,
-    DeviceLedger,
-    NumberColumn,
-    NumberField,
-    NumbersField,
-    PairField,
-    Policy,
-    ReleaseKey,
-    TextField,
-    VectorField,
-)
-from skldp.mechanisms import Duchi, DuchiVector, RandomizedResponse
+from skldp.client import CategoryField, DeviceLedger, Policy, VectorField
+from skldp.client._fields import NumberField, NumbersField, PairField
+from skldp.client._text_field import TextField
+from skldp.domains._declared_columns import NumberColumn
+from skldp.mechanisms import Duchi, RandomizedResponse, ReleaseKey
+from skldp.mechanisms.numeric._duchi import DuchiVector
 
 
 class Hostile:

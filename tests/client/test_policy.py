@@ -12,14 +12,16 @@ from client.json_schema import fits
 
 import skldp.client
 from skldp._documents import canonical_text, digest
-from skldp.client import CategoryField, DeviceLedger, NumberColumn, NumberField, NumbersField, Policy
+from skldp.client import CategoryField, DeviceLedger, Policy
+from skldp.client._fields import NumberField, NumbersField
 from skldp.client._report_bytes import pack
+from skldp.domains._declared_columns import NumberColumn
 from skldp.exceptions import BudgetExhaustedError
 from skldp.laws._categories import UnaryLaw
-from skldp.mechanisms import Duchi, DuchiVector, Hybrid, RandomizedResponse
+from skldp.mechanisms import Duchi, RandomizedResponse
 from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
-from skldp.mechanisms.numeric._duchi import ThreeOutputs
-from skldp.mechanisms.numeric._piecewise import HybridThreeOutputs
+from skldp.mechanisms.numeric._duchi import DuchiVector, ThreeOutputs
+from skldp.mechanisms.numeric._piecewise import Hybrid, HybridThreeOutputs
 
 SECRET = 41.5
 

@@ -16,9 +16,10 @@ from laws import THRESHOLD, chi_square_pvalue
 
 import skldp.client
 from skldp._documents import canonical_text, digest
-from skldp.client import CategoryField, DeviceLedger, NumberField, Policy, ReleaseKey
+from skldp.client import CategoryField, DeviceLedger, Policy
+from skldp.client._fields import NumberField
 from skldp.client._report_bytes import pack, unpack
-from skldp.mechanisms import Duchi, RandomizedResponse
+from skldp.mechanisms import Duchi, RandomizedResponse, ReleaseKey
 
 SECRET = ReleaseKey(bytes(range(100, 132))[::-1])
 

@@ -9,9 +9,11 @@ from client.json_schema import fits
 from client.test_sampled_fields import _signed
 
 import skldp.client
-from skldp.client import DeviceLedger, Policy, ReleaseKey, TextField
+from skldp.client import DeviceLedger, Policy
+from skldp.client._text_field import TextField
 from skldp.laws._bloom_law import BloomLaw
 from skldp.laws._categories import UnaryLaw
+from skldp.mechanisms import ReleaseKey
 
 SCHEMA = json.loads((Path(skldp.client.__file__).parent / "policy.schema.json").read_text(encoding="utf-8"))
 FIELD = TextField.rappor("word", 2.0, n_bits=8)

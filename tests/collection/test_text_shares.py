@@ -8,10 +8,11 @@ from scipy.optimize import nnls
 from scipy.stats import binom
 
 from skldp import Collector
-from skldp.client import CategoryField, Policy, ReleaseKey, TextField
+from skldp.client import CategoryField, Policy
+from skldp.client._text_field import TextField
 from skldp.collection import _text_shares
 from skldp.collection._text_shares import text_shares
-from skldp.mechanisms import RandomizedResponse
+from skldp.mechanisms import RandomizedResponse, ReleaseKey
 
 FIELD = TextField.rappor("word", 4.0)
 FEW = TextField.rappor("word", 2.0, n_bits=6, n_hashes=2, n_cohorts=3)

@@ -22,8 +22,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skldp import NumericPrivatizer
-from skldp.accounting import PrivacyLedger
+from skldp import NumericPrivatizer, PrivacyLedger
 from skldp.estimators._bayesian_filter import BayesianFilter
 from skldp.exceptions import (
     BudgetExhaustedWarning,

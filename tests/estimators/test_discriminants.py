@@ -12,7 +12,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from skldp import (
     BitRandTransformer,
     CategoricalPrivatizer,
-    LabelLaplace,
     LabelRR,
     MultivariateLaplacePrivatizer,
     NoiseAwareDiscriminant,
@@ -27,6 +26,7 @@ from skldp.exceptions import (
     OutOfDomainWarning,
     TooFewPeopleWarning,
 )
+from skldp.papers import LabelLaplace
 
 
 @pytest.fixture(autouse=True)

@@ -22,7 +22,8 @@ from skldp.exceptions import (
     SeededNoiseWarning,
     TooFewPeopleWarning,
 )
-from skldp.learning import Task, n_people_needed
+from skldp.learning import n_people_needed
+from skldp.learning._tasks import Task
 
 RNG = np.random.default_rng(0)
 N = 20_000

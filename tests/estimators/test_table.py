@@ -24,9 +24,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skldp import TablePrivatizer, privacy_guarantee
+from skldp.domains._columns import Categories, Integers, Interval
 from skldp.domains._domain import Ball
 from skldp.exceptions import ChangedAfterFitError, LearntDomainWarning, OutOfDomainWarning, SeededNoiseWarning
-from skldp.mechanisms import Categories, Columns, Integers, Interval, RandomizedResponse
+from skldp.mechanisms import Columns, RandomizedResponse
 from skldp.mechanisms._record import MixedRecord, share_out
 from skldp.mechanisms.numeric._bounded_features import best_mechanism
 

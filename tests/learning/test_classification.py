@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy import special
 
-from skldp.learning import ClassificationProtocol, Person, Report, Task, n_people_needed
+from skldp.learning import ClassificationProtocol, Person, Report, n_people_needed
 from skldp.learning._person import simulate
+from skldp.learning._tasks import Task
 from skldp.learning._vectors import contrasts
 from skldp.mechanisms import Noise, noise_from
 

@@ -8,7 +8,7 @@ from scipy import special
 from sklearn.covariance import ledoit_wolf
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from skldp.learning import Person, Report, Task
+from skldp.learning import Person, Report
 from skldp.learning._discriminant import DiscriminantProtocol
 from skldp.learning._linear_rule import (
     discriminant_of_releases,
@@ -23,6 +23,7 @@ from skldp.learning._linear_rule import (
     whitened_rule,
 )
 from skldp.learning._person import simulate
+from skldp.learning._tasks import Task
 from skldp.mechanisms import Noise, noise_from
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from skldp.learning import RegressionProtocol, Report, Task
+from skldp.learning import RegressionProtocol, Report
 from skldp.learning._inference import InferenceProtocol
 from skldp.learning._person import simulate
+from skldp.learning._tasks import Task
 from skldp.mechanisms import Noise, noise_from
 
 N = 12_000

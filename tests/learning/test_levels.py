@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from skldp.laws._odds import TWO_64
-from skldp.learning import Report, Task
+from skldp.learning import Report
 from skldp.learning._levels import NormLevels, pooled, shares_of_levels
 from skldp.learning._levels import _references as references
 from skldp.learning._posterior import positive_means
-from skldp.learning._tasks import N_LEVELS, levels_error, levels_mechanism
+from skldp.learning._tasks import N_LEVELS, Task, levels_error, levels_mechanism
 from skldp.mechanisms import Noise
 
 

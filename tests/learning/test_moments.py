@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from skldp.learning import MomentsProtocol, Person, Report, Task
+from skldp.learning import Person, Report
+from skldp.learning._moments import MomentsProtocol
 from skldp.learning._person import simulate
+from skldp.learning._tasks import Task
 from skldp.learning._vectors import symmetric_matrix
 from skldp.mechanisms import Noise, noise_from
 

@@ -6,10 +6,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from skldp.learning import Person, RegressionProtocol, Report, Task, n_people_needed, sufficiency
+from skldp.learning import Person, RegressionProtocol, Report, n_people_needed, sufficiency
 from skldp.learning._constants import DETECTED, LEAST_VARIANCE
 from skldp.learning._person import simulate
 from skldp.learning._posterior import Moments, combine_moments
+from skldp.learning._tasks import Task
 from skldp.mechanisms import Noise, noise_from
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 from skldp.mechanisms.vector._privunit_products import PrivUnitProducts

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import pytest
 
-from skldp.client import TextField
+from skldp.client._text_field import TextField
 from skldp.laws._bloom_law import BloomLaw
 from skldp.laws._integers import LAWS, law_from_dict, secure_words
 

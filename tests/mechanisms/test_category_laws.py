@@ -10,9 +10,8 @@ import pytest
 
 from skldp.laws._categories import HadamardLaw, HashingLaw, ResponseLaw, SubsetLaw
 from skldp.laws._integers import law_from_dict, uniform_below, uniform_subset
-from skldp.mechanisms import LocalHashing
 from skldp.mechanisms.categorical._hadamard import HadamardResponse
-from skldp.mechanisms.categorical._local_hashing import OneHotLocalHashing
+from skldp.mechanisms.categorical._local_hashing import LocalHashing, OneHotLocalHashing
 from skldp.mechanisms.categorical._unary import SubsetSelection
 
 MECHANISMS = [

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from laws import THRESHOLD, chi_square_pvalue
 from scipy import integrate, stats
 
-from skldp.mechanisms import MultivariateLaplace
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms.vector import _laplace_lattice as lattice
+from skldp.mechanisms.vector._multivariate_laplace import MultivariateLaplace
 
 SCALE = Fraction(2) ** 14
 

@@ -10,8 +10,8 @@ from scipy import stats
 from skldp.domains._columns import domain_from_json
 from skldp.domains._domain import FiniteSet
 from skldp.domains._norms import nearest_rows
-from skldp.mechanisms import MultivariateLaplace
 from skldp.mechanisms._noise import Noise
+from skldp.mechanisms.vector._multivariate_laplace import MultivariateLaplace
 
 
 def noise(seed):

@@ -8,9 +8,9 @@ import pytest
 from laws import THRESHOLD, ScriptedNoise, assert_is_the_guarantee, intervals, ks_pvalue, lengths
 from scipy import special, stats
 
-from skldp.mechanisms import MultivariateLaplace, PrivUnit
+from skldp.mechanisms import PrivUnit
 from skldp.mechanisms._noise import Noise
-from skldp.mechanisms.vector._multivariate_laplace import gaussians
+from skldp.mechanisms.vector._multivariate_laplace import MultivariateLaplace, gaussians
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 from skldp.mechanisms.vector._projected_release import ProjectedRelease
 from skldp.mechanisms.vector._projection import RandomProjection

@@ -11,11 +11,11 @@ from scipy import sparse, stats
 
 from skldp.domains._domain import Ball
 from skldp.domains._norms import shrink_factors
-from skldp.mechanisms import MultivariateLaplace, PrivUnit
+from skldp.mechanisms import PrivUnit
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._rows import Workspace
 from skldp.mechanisms.vector import _privunit as privunit
-from skldp.mechanisms.vector._multivariate_laplace import gaussian_rows
+from skldp.mechanisms.vector._multivariate_laplace import MultivariateLaplace, gaussian_rows
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 from skldp.mechanisms.vector._projected_release import ProjectedRelease
 from skldp.mechanisms.vector._projection import RandomProjection

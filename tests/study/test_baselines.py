@@ -18,10 +18,9 @@ from skldp import (
     PrivUnitTransformer,
     RandomProjectionPrivatizer,
     privacy_guarantee,
-    privacy_utility_curve,
 )
 from skldp.exceptions import OutOfDomainWarning
-from skldp.study import ReleasedRowsRegressor
+from skldp.study import ReleasedRowsRegressor, privacy_utility_curve
 from skldp.study._curve import without_privacy
 
 _SPEC = importlib.util.spec_from_file_location(

@@ -21,8 +21,9 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import roc_auc_score
 from sklearn.neural_network import MLPClassifier
 
-from skldp import LabelMatrixRR, NumericPrivatizer, PrivUnitTransformer
+from skldp import NumericPrivatizer, PrivUnitTransformer
 from skldp.exceptions import SeededNoiseWarning
+from skldp.papers import LabelMatrixRR
 from skldp.study import federated_learning
 from skldp.study._federated_parts import GradientRelease, ScoreModel
 

@@ -7,7 +7,9 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 
-from skldp.accounting import PrivacyLedger, RegressionQuery, loss_history
+from skldp import PrivacyLedger
+from skldp.accounting import RegressionQuery
+from skldp.accounting._learned import loss_history
 from skldp.study import PrivacyLossDisplay
 
 LINE = RegressionQuery("linear", coef=[1.0], intercept=0.0, output_bounds=(-1, 1), epsilon=0.5)

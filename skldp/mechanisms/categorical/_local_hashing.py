@@ -71,7 +71,8 @@ class LocalHashing(ReportMechanism):
 
     Examples
     --------
-    >>> from skldp.mechanisms import LocalHashing, noise_from
+    >>> from skldp.mechanisms import noise_from
+    >>> from skldp.mechanisms.categorical._local_hashing import LocalHashing
     >>> law = LocalHashing(1.0, 1024)
     >>> law.n_buckets, law.n_digits, law.report_bits, law.exact_epsilon <= 1.0
     (3, 7, 13, True)
