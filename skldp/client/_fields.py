@@ -113,8 +113,8 @@ class Field(AnyField):
 
     Examples
     --------
-    >>> from skldp.client import Column, Field, Policy
-    >>> from skldp.mechanisms import RandomizedResponse
+    >>> from skldp.client import Field, Policy
+    >>> from skldp.mechanisms import Column, RandomizedResponse
     >>> age, city = Column(0, 100, name="age"), Column(values=("Bonn", "Ulm"), name="city")
     >>> both = Field("age and city", (age, city), RandomizedResponse(1.0, 6).integer_law, n_knots=3)
     >>> policy = Policy("which age lives where", (both,))

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from functools import cached_property
 from os import PathLike
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, cast
 
 from skldp._checks import check_integer
 from skldp._documents import canonical_text, digest, parsing, read_document
@@ -79,8 +79,8 @@ class Policy:
 
     Examples
     --------
-    >>> from skldp.client import Column, Field, Policy
-    >>> from skldp.mechanisms import RandomizedResponse
+    >>> from skldp.client import Field, Policy
+    >>> from skldp.mechanisms import Column, RandomizedResponse
     >>> city = Field("city", Column(values=("Bonn", "Ulm", None)), RandomizedResponse(1.0, 3).integer_law)
     >>> policy = Policy("where people live", (city,))
     >>> round(policy.epsilon, 6), policy.n_bytes
@@ -311,8 +311,8 @@ class Policy:
         Examples
         --------
         >>> import os, tempfile
-        >>> from skldp.client import Column, DeviceLedger, Field, Policy
-        >>> from skldp.mechanisms import Duchi
+        >>> from skldp.client import DeviceLedger, Field, Policy
+        >>> from skldp.mechanisms import Column, Duchi
         >>> policy, sent = Policy("age", (Field("age", Column(0, 100), Duchi(1.0).integer_law),)), []
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     account = DeviceLedger(os.path.join(folder, "account"), lifetime_epsilon=2.0)
@@ -335,8 +335,8 @@ class Policy:
 
         Examples
         --------
-        >>> from skldp.client import Column, Field, Policy
-        >>> from skldp.mechanisms import Duchi
+        >>> from skldp.client import Field, Policy
+        >>> from skldp.mechanisms import Column, Duchi
         >>> policy = Policy("age", (Field("age", Column(0, 100), Duchi(1.0).integer_law),))
         >>> policy.check_record({"Age": 37})
         Traceback (most recent call last):

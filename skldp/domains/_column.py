@@ -15,6 +15,8 @@ from skldp._reading import FIRST_DAY, LAST_DAY, Cells, CodeReader, DayReader, Nu
 from skldp._value_labels import number_label, value_labels
 from skldp.domains._domain import Box, Clipped, Codes, Domain
 
+#: Types of dates as bounds.
+DATE_TYPES = (str, datetime.date, np.datetime64)
 _EPOCH = datetime.date(1970, 1, 1)
 _REPLACED = "handle_unknown, or --count-unknown on the command line"
 
@@ -86,7 +88,7 @@ class Column(Domain):
 
     def _checked_bounds(self) -> dict[str, Any]:
         given = self.low, self.high
-        of_dates = isinstance(self.low, str | datetime.date | np.datetime64)
+        of_dates = isinstance(self.low, DATE_TYPES)
         kind = ("date" if of_dates else "number") if self.kind is None else self.kind
         check_choice("The type of a column with bounds", kind, ("date",) if of_dates else ("number", "integer", "date"))
         low, high = _days(*given) if of_dates else given
@@ -140,6 +142,11 @@ class Column(Domain):
         scale = "" if self.scale == "linear" else f", scale: {self.scale}"
         held = self.values if self.values is not None else f"{self.label(self.low)} to {self.label(self.high)}"
         return f"Column({named}{self.kind}, {held}{missing}{scale})"
+
+    @property
+    def categories(self) -> tuple[Any, ...]:
+        """Values of a category without None."""
+        return tuple(value for value in self.values or () if value is not None)
 
     @property
     def whole(self) -> bool:
@@ -307,7 +314,7 @@ class Column(Domain):
         if self.values is None:
             numbers = "finite numbers such as 1234.5, without separators of thousands" if text else "finite numbers"
             return "dates, or texts such as '2024-02-29'" if self.is_date else numbers
-        declared = [value for value in self.values if value is not None]
+        declared = self.categories
         listed = f" ({', '.join(value_labels(declared))})" if lists_values and len(declared) <= 10 else ""
         types = " or ".join(sorted({type(value).__name__ for value in declared}))
         unless = f", unless others are replaced ({_REPLACED})" if (cells.state == Unread.UNKNOWN).any() else ""

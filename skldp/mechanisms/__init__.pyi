@@ -1,3 +1,4 @@
+from skldp.domains._column import Column
 from skldp.domains._columns import Columns
 from skldp.laws._release_key import ReleaseKey
 from skldp.mechanisms._field_key import FieldKey
@@ -14,6 +15,7 @@ from skldp.mechanisms.vector._privunit import PrivUnit
 from skldp.mechanisms.vector._projected_dimension import projected_dimension
 
 __all__ = [
+    "Column",
     "Columns",
     "Duchi",
     "FieldKey",
