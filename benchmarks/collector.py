@@ -38,15 +38,13 @@ from scipy.special import betaincinv
 from scipy.stats import beta, norm
 
 from skldp import Collector
-from skldp.client import CategoryField, Policy, VectorField
-from skldp.client._fields import NumberField, PairField
+from skldp.client import Field, Policy, VectorField
 from skldp.collection._report_files import Found
 from skldp.collection._report_tables import ReportColumns, answer_bytes
 from skldp.collection._survey_estimates import Sums, quotients
 from skldp.collection._survey_fields import distribution_of
-from skldp.domains._declared_columns import CategoryColumn, NumberColumn
 from skldp.exceptions import SeededNoiseWarning
-from skldp.mechanisms import Duchi, Piecewise, RandomizedResponse, noise_from
+from skldp.mechanisms import Column, Duchi, Piecewise, RandomizedResponse, noise_from
 from skldp.mechanisms.categorical._hadamard import HadamardResponse
 from skldp.mechanisms.categorical._local_hashing import LocalHashing
 from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
@@ -86,8 +84,8 @@ def law_field(name):
     """The field of a policy."""
     law = MECHANISMS[name].integer_law
     if name in BOUNDS:
-        return NumberField(name, *BOUNDS[name], law, whole=name in ("kids", "yes", "years"))
-    return CategoryField(name, tuple(f"{name} {i}" for i in range(law.n_codes)), law)
+        return Field(name, Column(*BOUNDS[name], kind="integer" if name in ("kids", "yes", "years") else "number"), law)
+    return Field(name, Column(values=tuple(f"{name} {i}" for i in range(law.n_codes))), law)
 
 
 POLICY = Policy("a simulated survey", tuple(map(law_field, MECHANISMS)))
@@ -277,10 +275,10 @@ def coverage(n_surveys, n, seed, words, n_sampled=None):
 
 
 PAIRED = {
-    "age": NumberColumn("age", 0, 100),
-    "kids": CategoryColumn("kids", tuple(range(6))),
-    "city": CategoryColumn("city", tuple(range(4))),
-    "member": CategoryColumn("member", (0, 1)),
+    "age": Column(0, 100, name="age"),
+    "kids": Column(values=tuple(range(6)), name="kids"),
+    "city": Column(values=tuple(range(4)), name="city"),
+    "member": Column(values=(0, 1), name="member"),
 }
 
 
@@ -292,7 +290,7 @@ def pairs_of(epsilon, n_knots=3):
         k = sizes[0] * sizes[1]
         mechanisms.append(RandomizedResponse(epsilon, k) if k <= 12 else SubsetSelection(epsilon, k))
         law = mechanisms[-1].integer_law
-        fields.append(PairField(f"{one.name} & {two.name}", (one, two), law, n_knots=n_knots))
+        fields.append(Field(f"{one.name} & {two.name}", (one, two), law, n_knots=n_knots))
     return Policy("pairs", tuple(fields), n_sampled=1), mechanisms
 
 
@@ -370,7 +368,7 @@ def distances(n, seed):
     kinds = RandomizedResponse, UnaryEncoding, SubsetSelection, LocalHashing, HadamardResponse
     for mechanism in (kind(1.0, k) for kind in kinds):
         law = mechanism.integer_law
-        field = CategoryField("shop", tuple(range(k)), law)
+        field = Field("shop", Column(values=tuple(range(k))), law)
         policy = Policy("a test", (field,))
         released = mechanism.release(codes[:, None], noise_from(np.random.default_rng([seed, 1]))).rows
         in_bits = released.shape[1] > 1
@@ -398,7 +396,7 @@ def quantiles(seed):
         "tens": np.rint(10 * spread) / 10,
         "30% at .25": np.where(np.arange(20_000) % 10 < 3, 0.25, spread),
     }
-    field = NumberField("x", 0, 1, SquareWave(1.0, 16).integer_law)
+    field = Field("x", Column(0, 1), SquareWave(1.0, 16).integer_law)
     law, levels = field.law, (0.5, 0.9)
     total = law.n_cells * law.base + law.n_inner * law.extra
     print(f"\nQuantiles, epsilon 1, seed {seed}: bias over the spread of estimates")
@@ -426,8 +424,10 @@ def million(seed, n=1_000_000):
     """Print the seconds of a million reports of 20 columns: ten numbers and ten categories."""
     rng = np.random.default_rng(seed)
     laws = Piecewise(0.2).integer_law, RandomizedResponse(0.2, 5).integer_law
-    fields = [NumberField(f"number {j}", 0, 10, laws[0]) for j in range(10)]
-    policy = Policy("20 columns", (*fields, *(CategoryField(f"word {j}", tuple("abcde"), laws[1]) for j in range(10))))
+    fields = [Field(f"number {j}", Column(0, 10), laws[0]) for j in range(10)]
+    policy = Policy(
+        "20 columns", (*fields, *(Field(f"word {j}", Column(values=tuple("abcde")), laws[1]) for j in range(10)))
+    )
     answers = rng.integers(0, [field.law.n_answers for field in policy.fields], (n, 20)).tolist()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "reports.bin")

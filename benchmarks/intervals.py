@@ -20,11 +20,10 @@ from functools import lru_cache
 import numpy as np
 
 from skldp import Collector
-from skldp.client import Policy
-from skldp.client._fields import NumberField
+from skldp.client import Field, Policy
 from skldp.collection import _survey_fields
 from skldp.collection._report_tables import ReportColumns, answer_bytes
-from skldp.mechanisms import Piecewise
+from skldp.mechanisms import Column, Piecewise
 from skldp.mechanisms.numeric._piecewise import SquareWave
 
 POPULATIONS = "points", "spread"
@@ -33,8 +32,8 @@ POPULATIONS = "points", "spread"
 def fields_of(epsilon):
     """The three fields of a survey."""
     wave, piece = SquareWave(epsilon).integer_law, Piecewise(epsilon).integer_law
-    whole = NumberField("whole", 0, 5, wave, whole=True)
-    return NumberField("wave", 0, 1, wave), whole, NumberField("piece", 0, 1, piece)
+    whole = Field("whole", Column(0, 5, kind="integer"), wave)
+    return Field("wave", Column(0, 1), wave), whole, Field("piece", Column(0, 1), piece)
 
 
 def number_at(population, field, share, u):

@@ -12,10 +12,9 @@ from skldp.accounting import BayesianPrivacyFilter, RegressionQuery, realized_lo
 from skldp.accounting._class_query import ClassQuery, SoftmaxQuery
 from skldp.accounting._filters import BasicPrivacyFilter, Household
 from skldp.accounting._learned import Belief
-from skldp.domains._columns import Interval
 from skldp.domains._constraints import OneHot
 from skldp.exceptions import SeededNoiseWarning
-from skldp.mechanisms import Columns, noise_from
+from skldp.mechanisms import Column, Columns, noise_from
 from skldp.study import plan_questions
 
 N_FEATURES, EPSILON, BUDGET = 4, 0.1, 1.0
@@ -57,7 +56,7 @@ def rents():
 def mixed_history(run):
     """Exact loss on a grid, certified loss and sum of losses of one history, with its epsilons added up."""
     rng, noise, jobs = np.random.default_rng(run), noise_from(run), ("a", "b", "c")
-    domain = Columns.of({"x": Interval(-1.0, 1.0), jobs: OneHot(3)})
+    domain = Columns.of({"x": Column(-1.0, 1.0), jobs: OneHot(3)})
     records = np.array([[x, *own] for x in np.linspace(-1, 1, 401) for own in np.eye(3)])
     row, asked = records[rng.integers(len(records), size=1)], []
     for _ in range(4):

@@ -58,6 +58,11 @@ class AnyField:
         """Names of the values in a record."""
         return (self.name,)
 
+    @property
+    def column(self) -> Column:
+        """First column, the only one of a number or category."""
+        return self.columns[0]
+
     def encode(self, values: Mapping[str, Any]) -> Any:
         """Return the law's input for the values of a record; never raises."""
         raise NotImplementedError
@@ -171,12 +176,6 @@ class Field(AnyField):
         return "category" if self.columns[0].has_codes else "number"
 
     @property
-    def column(self) -> Column:
-        """First column, the only one of a number or category."""
-        first: Column = self.columns[0]
-        return first
-
-    @property
     def names(self) -> tuple[str, ...]:
         """Names of the columns."""
         return tuple(column.name for column in self.columns)
@@ -217,7 +216,7 @@ class Field(AnyField):
 
     def value(self, answer: int) -> float:
         """Return the unbiased estimate of a number's answer."""
-        return float(self.column.center + self.column.radius * self.law.value(answer))
+        return float(self.column.number(self.law.value(answer)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the field as a dict of its document."""

@@ -14,8 +14,8 @@ from skldp._checks import check_integer
 from skldp._documents import canonical_text, digest, parsing, read_document
 from skldp._reading import CodeReader, named_columns
 from skldp._texts import escaped, is_visible
-from skldp.client._fields import AnyField, check_text, declared_columns
 from skldp.client._field_documents import field_from_dict
+from skldp.client._fields import AnyField, check_text, declared_columns
 from skldp.client._ledger import DeviceLedger
 from skldp.client._memo import KeptField, kept_report
 from skldp.client._report_bytes import PolicyReport, pack, unpack

@@ -56,7 +56,7 @@ class VectorField(AnyField):
     law: ClosestLaw
     bound: float | None = None
 
-    kind: ClassVar[str] = "vector"
+    kind: ClassVar[str] = "vector"  # type: ignore[misc]
     has_fixed_answers: ClassVar[bool] = False
 
     def __post_init__(self) -> None:

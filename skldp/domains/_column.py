@@ -66,7 +66,7 @@ class Column(Domain):
     low: Any = None
     high: Any = None
     _: KW_ONLY
-    values: tuple[Any, ...] | None = None
+    values: Any = None
     # Not None after __post_init__. For a category, `missing` then says whether None is among the values.
     kind: Any = None
     missing: Any = "refuse"
@@ -277,6 +277,10 @@ class Column(Domain):
         """Return the positions of numbers on the scale of the column in [-1, 1]."""
         return np.clip((numbers - self.center) / self.radius, -1.0, 1.0)
 
+    def number(self, place: Any) -> Any:
+        """Return the numbers on the scale of the column at positions in [-1, 1] or outside."""
+        return self.center + self.radius * place
+
     def as_numbers(
         self,
         values: Any,
@@ -307,7 +311,8 @@ class Column(Domain):
             return numbers
         # A number outside the bounds stays outside, also without a logarithm.
         inside: np.ndarray = np.clip(np.log(np.clip(numbers, self.low, self.high)), *self.ends)
-        return inside + (numbers > self.high) - (numbers < self.low)
+        moved: np.ndarray = inside + (numbers > self.high) - (numbers < self.low)
+        return moved
 
     def _rule(self, cells: Cells, text: bool, lists_values: bool) -> str:
         """Return what the values of the column must be."""

@@ -61,7 +61,7 @@ class Domain(ABC):
         """
 
     def on_grid(self, rows: np.ndarray, shifts: npt.NDArray[np.float64], steps: int) -> np.ndarray:
-        """Round numbers within the domain to steps, at thresholds moved by `shifts` in (0, 1); by default to nothing."""
+        """Round numbers within the domain to steps, moved by `shifts` in (0, 1); by default to nothing."""
         return rows
 
     def to_dict(self) -> dict[str, Any]:

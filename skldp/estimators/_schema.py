@@ -22,9 +22,12 @@ _DICTS = (
 )
 _FORMS = f'(0, 100), ("2020-01-01", "2024-12-31"), a list of categories such as ["S", "M", "L"], or {_DICTS}'
 _FORMS_OF_JSON = f'a list of categories such as ["S", "M", "L"], or {_DICTS}'
+_OF_BOUNDS = {"low", "high", "missing", "scale"}
 _OPTIONS = {
+    "number": _OF_BOUNDS,
+    "integer": _OF_BOUNDS,
+    "date": _OF_BOUNDS,
     "category": {"values", "ordered", "missing"},
-    **dict.fromkeys(("number", "integer", "date"), {"low", "high", "missing", "scale"}),
 }
 
 

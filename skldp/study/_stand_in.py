@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 
 from skldp._arrays import Floats
-from skldp.domains._declared_columns import DeclaredColumn, NumberColumn
+from skldp.domains._column import Column
 from skldp.estimators._column_encoder import encoded
 
 # Deviation of an even number, in halves of the width of its bounds, and the factor by which a skewed one is narrower.
@@ -19,7 +19,7 @@ _DEVIATION, _NARROWER = 1 / 6, 4
 
 
 def made_up(
-    columns: Iterable[DeclaredColumn], target: Any, n: int, explained: float, shares: Any, skew: float, seed: int
+    columns: Iterable[Column], target: Any, n: int, explained: float, shares: Any, skew: float, seed: int
 ) -> tuple[Floats, np.ndarray, Floats]:
     """Draw encoded features, targets, and what a linear model without privacy predicts, of classes their probabilities.
 
@@ -28,7 +28,7 @@ def made_up(
     rng = np.random.default_rng(seed)
     common, alike, blocks = rng.standard_normal(n), 0.9 - 0.8 * skew, []
     for column in columns:
-        if isinstance(column, NumberColumn):
+        if not column.has_codes:
             normal = math.sqrt(alike) * common + math.sqrt(1 - alike) * rng.standard_normal(n)
             numbers = column.center + column.radius * _places(column, normal, skew, skew * rng.uniform(-0.6, 1))
         else:
@@ -70,12 +70,12 @@ def loss(model: Any, n: int, X: Floats, y: np.ndarray, expected: Floats, seed: i
     return min(1.0, float(lost.mean() / learnt.mean())) if learnt.mean() > 0 else 1.0
 
 
-def _is_positive(column: DeclaredColumn) -> bool:
-    is_linear = isinstance(column, NumberColumn) and column.scale == "linear" and not column.is_date
-    return is_linear and 0 <= 10 * column.low <= column.high  # type: ignore[union-attr]
+def _is_positive(column: Column) -> bool:
+    is_linear = not column.has_codes and column.scale == "linear" and not column.is_date
+    return is_linear and 0 <= 10 * column.low <= column.high
 
 
-def _places(column: NumberColumn, normal: Floats, skew: float, narrower: float) -> Floats:
+def _places(column: Column, normal: Floats, skew: float, narrower: float) -> Floats:
     """Return values between -1 and 1, normal, or lognormal from -1 on for a positive column."""
     width, variance = _DEVIATION / _NARROWER**narrower, (0.1 + skew) ** 2
     if _is_positive(column):
