@@ -35,7 +35,6 @@ from skldp.cli._options import (
 from skldp.client import Policy
 from skldp.client._fields import declared_columns
 from skldp.client._policy import check_secret
-from skldp.client._text_field import TextField
 from skldp.collection._collector import Collector
 from skldp.collection._conversion import policy_from_estimator
 from skldp.collection._precision import plan_survey
@@ -253,9 +252,6 @@ def _values(field: Any) -> str:
         return " with ".join(
             f"{_quoted(one.name)} {_shown(one) if one.values is not None else _bounds(one)}" for one in field.columns
         )
-    if isinstance(field, TextField):
-        own = field.law
-        return f"text in {own.n_bits} bits of {own.n_hashes} hashes, {own.n_cohorts} cohorts; missing is the empty text"
     if field.kind == "vector":
         what = "its direction" if field.bound is None else f"clipped to a norm of {field.bound!r}"
         return f"{field.law.n_values} numbers, {what}; missing counts as zeros"

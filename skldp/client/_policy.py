@@ -27,6 +27,7 @@ from skldp.laws._release_key import ReleaseKey
 # Limits of what a device must store and process.
 _MOST_FIELDS, _MOST_BITS, _MOST_CHARACTERS = 1000, 2**17, 2**24
 # A policy has the first version that knows its fields and laws: an older client must refuse others.
+# Version 5 had fields of texts.
 _VERSION, _SAMPLING_VERSION, _LAST_VERSION = 2, 3, 5
 _NAMES = {"purpose", "fields", "epsilon", "delta", "memo", "expires", "sha256"}
 _EXPIRES = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")

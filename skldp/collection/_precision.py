@@ -15,7 +15,6 @@ from skldp._tables import text_table
 from skldp._texts import escaped
 from skldp.client import Field
 from skldp.client._policy import Policy
-from skldp.client._text_field import TextField
 from skldp.collection._answer_scores import CellScores, StepScores, SupportScores, code_scores, lattice_of
 from skldp.collection._survey_estimates import at_end
 from skldp.collection._survey_fields import bins_of, estimates_of, ramps_of
@@ -312,7 +311,7 @@ def _scores(field: Any) -> Iterator[_Plan]:
         law = field.law
         square = (law.largest**2 - (law.across if law.square_radius else 0.0)) / law.n_values
         yield _Plan(f"mean of {field.name}", field.name, square, field.bound or 1.0)
-    elif not isinstance(field, TextField) and not isinstance(field.law, BinsLaw):
+    elif not isinstance(field.law, BinsLaw):
         yield _Plan(_mean_of(field.column), field.name, _square_of_number(field.law), field.column.radius)
 
 

@@ -105,7 +105,7 @@ def test_epsilon_is_never_below_the_sum():
         ({"fields__0__missing": ...}, "fields of its own types"),
         ({"fields__1__unknown": ...}, "fields of its own types"),
         ({"fields__0__law__law": "os.system"}, "A law must be one of"),
-        ({"fields__0__type": "pickle"}, "in the canonical form"),
+        ({"fields__0__type": "pickle"}, "type of a field must be"),
         ({"memo": "permanent"}, "numbers other than integers must have"),
         ({"memo": "twice"}, "memo rule 'fresh' or 'permanent'"),
         ({"fields__0__steps": "7"}, "`steps` must be None under the memo rule 'fresh'"),

@@ -131,6 +131,17 @@ def _signed(document):
     return canonical_text(bare | {"sha256": digest(bare)})
 
 
+@pytest.mark.parametrize("version", [2, 4, 5])
+@pytest.mark.parametrize("kind", ["text", "other", None, ["category"]], ids=repr)
+def test_a_field_of_another_type_is_refused(version, kind):
+    """Version 5 had texts: fields of the type "text", with the law "bloom"."""
+    law = {"law": "bloom", "n_cohorts": "64", "n_bits": "32", "n_hashes": "2", "flip_count": "6964045163131060224"}
+    field = {"name": "word", "type": kind, "law": law, "epsilon": "2.0"}
+    document = json.loads(POLICY.to_json()) | {"fields": [field], "version": version}
+    with pytest.raises(ValueError, match=r"The type of a field must be one of 'number', .*'category'.*; got"):
+        Policy.from_json(_signed(document))
+
+
 @pytest.mark.parametrize("n_sampled", [0, 3, 1.0, True, "auto"])
 def test_a_bad_number_of_fields_is_refused(n_sampled):
     with pytest.raises(ValueError, match="n_sampled, of 3 fields, must be a whole number from 1 to 2"):

@@ -79,9 +79,8 @@ def parts_of_law(law):
 
 def test_every_law_of_documents_is_tested_here():
     tested = set().union(*map(parts_of_law, UNIT_LAWS + CODE_LAWS + GROUP_LAWS))
-    # Seeds of directions cannot be listed (tests/mechanisms/test_closest_law.py), and shares of texts are least squares
-    # over all cohorts (tests/collection/test_text_shares.py).
-    assert tested | {"closest", "bloom"} == set(LAWS)
+    # Seeds of directions cannot be listed (tests/mechanisms/test_closest_law.py).
+    assert tested | {"closest"} == set(LAWS)
 
 
 # The chances of all answers, from the integers and the definition of each law.
