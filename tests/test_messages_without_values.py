@@ -22,13 +22,13 @@ from sklearn.preprocessing import OneHotEncoder
 import skldp
 from skldp import PrivacyLedger, mechanisms
 from skldp.accounting import FiniteQuery, RegressionQuery
-from skldp.domains._columns import Categories, Integers, Interval, OrMissing
 from skldp.domains._constraints import Constrained, OneHot
 from skldp.domains._domain import Anywhere, Ball, Box, Codes, FiniteSet
 from skldp.domains._sparse_rows import SparseRows
 from skldp.learning import Person, RegressionProtocol
 from skldp.learning._person import simulate
 from skldp.learning._tasks import Task
+from skldp.mechanisms import Column
 from skldp.mechanisms._noise import noise_from
 from skldp.mechanisms._record import CategoricalRecord, MixedRecord, NumberOrMissing
 from skldp.mechanisms.categorical._frequency import clean_probabilities
@@ -281,7 +281,7 @@ TABLES = {
     "missing": (
         skldp.TablePrivatizer(
             schema={
-                name: {"type": "categories", "values": ["a", "b", "c"], "missing": "category"}
+                name: {"type": "category", "values": ["a", "b", "c"], "missing": "category"}
                 for name in ("x0", "x1", "x2")
             },
             handle_unknown="missing",
@@ -292,7 +292,7 @@ TABLES = {
     "missing numbers": (
         skldp.TablePrivatizer(
             schema={
-                name: {"type": "interval", "low": 0, "high": 1, "missing": "category"} for name in ("x0", "x1", "x2")
+                name: {"type": "number", "low": 0, "high": 1, "missing": "category"} for name in ("x0", "x1", "x2")
             },
             encoding="estimates",
         ),
@@ -460,9 +460,9 @@ MECHANISMS = {
     "one-hot hashing": OneHotLocalHashing(1.0, 3),
     "hadamard": HadamardResponse(1.0, 3),
     "one-hot hadamard": OneHotHadamard(1.0, 3),
-    "number or missing": NumberOrMissing.of(OrMissing(Interval(0, 1)), 1.0),
+    "number or missing": NumberOrMissing.of(Column(0, 1, missing="category"), 1.0),
     "mixed": MixedRecord(
-        mechanisms.Columns.of({"a": Interval(0, 1), "b": Categories((0, 1)), "c": Interval(0, 1)}),
+        mechanisms.Columns.of({"a": Column(0, 1), "b": Column(values=(0, 1)), "c": Column(0, 1)}),
         (1.0,) * 3,
     ),
     "record": CategoricalRecord(1.0, (3, 3, 3), "oue"),
@@ -475,11 +475,11 @@ DOMAINS = [
     Anywhere(3),
     Codes((2, 2, 2)),
     FiniteSet(np.eye(3)),
-    Interval(0, 1),
-    Integers(0, 1),
-    OrMissing(Interval(0, 1)),
-    Categories(("a", "b")),
-    mechanisms.Columns.of({name: Interval(0, 1) for name in "abc"}),
+    Column(0, 1),
+    Column(0, 1, kind="integer"),
+    Column(0, 1, missing="category"),
+    Column(values=("a", "b")),
+    mechanisms.Columns.of({name: Column(0, 1) for name in "abc"}),
     OneHot(3),
     Constrained(Box((0.0,) * 3, (1.0,) * 3), ((1.0,) * 3,), (2.0,), (0.0,) * 3),
 ]

@@ -126,7 +126,7 @@ def test_nullable_booleans_are_labels():
 
 
 def test_an_interval_of_dates_is_declared_as_one_of_numbers():
-    interval = {"type": "interval", "low": "2020-01-01", "high": "2020-12-31", "missing": "middle"}
+    interval = {"type": "number", "low": "2020-01-01", "high": "2020-12-31", "missing": "middle"}
     frame = pd.DataFrame({"since": pd.to_datetime(["2020-05-05", None])})
     released = skldp.TablePrivatizer(4.0, schema={"since": interval}, encoding="columns").fit_transform(frame)
     assert released["since"].dtype.kind == "M"
@@ -195,7 +195,7 @@ def test_a_mistyped_scorer_is_told_those_that_are_near(skldp_says):
 
 
 def test_every_kind_of_mechanism_has_its_guarantee_at_the_command_line(skldp_says, tmp_path):
-    (tmp_path / "schema.json").write_text('{"age": {"type": "interval", "low": 0, "high": 100}}')
+    (tmp_path / "schema.json").write_text('{"age": {"type": "number", "low": 0, "high": 100}}')
     for kind in GUARANTEED.values():
         schema = "--schema schema.json" if kind == ("table",) else ""
         code, said = skldp_says(f"guarantee {kind[0]} --epsilon 2 --features 4 {schema}")
@@ -232,7 +232,7 @@ def test_ten_lines_lead_from_a_file_to_a_scored_private_pipeline(name, epsilon, 
         ({"age": ("no", "yes")}, "categories are a list"),
         ({"age": ("2024-12-31", "2020-01-01")}, "low < high.*'2024-12-31'"),
         ({"age": ("2020-01-01", 20_000)}, "Bounds of dates must be two dates"),
-        ({"age": {"type": "dates", "low": "2020-01-01"}}, "Bounds of dates must be two dates"),
+        ({"age": {"type": "date", "low": "2020-01-01"}}, "Bounds of dates must be two dates"),
         ({"age": ("2020-01-01", "2024-12-31")}, "must hold dates, or texts .*, of type float64"),
         ({"years": (0, 100)}, r"misses \['age'\]"),
         ("schema.json", "must be JSON such as .*, not a path"),

@@ -26,8 +26,8 @@ class AnyField:
 
     name: str
     law: Any
-    columns: tuple[Column, ...] = ()
-    steps: int | None = None
+    columns: Any
+    steps: int | None
     #: "number", "category", "numbers" (several in one answer), "pair" or "vector".
     kind: Any
     # The memo rule "permanent" can repeat answers to equal values.
@@ -61,7 +61,8 @@ class AnyField:
     @property
     def column(self) -> Column:
         """First column, the only one of a number or category."""
-        return self.columns[0]
+        first: Column = self.columns[0]
+        return first
 
     def encode(self, values: Mapping[str, Any]) -> Any:
         """Return the law's input for the values of a record; never raises."""
@@ -135,9 +136,11 @@ class Field(AnyField):
 
     def __post_init__(self) -> None:
         check_text("The name of a field", self.name)
-        given = (replace(self.columns, name=self.name),) if isinstance(self.columns, Column) else self.columns
+        given = (self.columns,) if isinstance(self.columns, Column) else self.columns
         if not isinstance(given, tuple) or not given or not all(isinstance(one, Column) for one in given):
             raise ValueError(f"columns must be a Column, or a tuple of them; got {self.columns!r:.80}.")
+        if len(given) == 1 and not isinstance(self.law, GroupLaw):
+            given = (replace(given[0], name=self.name),)
         for column in given:
             _check_column(column)
         # A document has the replacement of a missing number.
@@ -196,8 +199,8 @@ class Field(AnyField):
         Never raises.
         """
         if self.kind in ("number", "category"):
-            return self.column.encode(values[self.name])
-        return tuple(column.encode(values[column.name]) for column in self.columns)
+            return self.column.encode(values.get(self.name))
+        return tuple(column.encode(values.get(column.name)) for column in self.columns)
 
     def encode_all(self, columns: Mapping[str, Any], refuse_unknown: bool, **reading: Any) -> Sequence[Any]:
         """Return the codes and positions of each row."""

@@ -57,6 +57,8 @@ class VectorField(AnyField):
     bound: float | None = None
 
     kind: ClassVar[str] = "vector"  # type: ignore[misc]
+    columns: ClassVar[tuple[()]] = ()  # type: ignore[misc]
+    steps: ClassVar[None] = None  # type: ignore[misc]
     has_fixed_answers: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -82,7 +84,7 @@ class VectorField(AnyField):
     def encode(self, values: Mapping[str, Any]) -> npt.NDArray[np.float64]:
         """Return the clipped vector in units of the bound, or its direction; never raises."""
         try:
-            return self.encode_all({self.name: [values[self.name]]}, True)[0]
+            return self.encode_all({self.name: [values.get(self.name)]}, True)[0]
         except ValueError:
             return np.zeros(self.law.n_values)
 

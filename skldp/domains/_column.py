@@ -91,7 +91,7 @@ class Column(Domain):
         of_dates = isinstance(self.low, DATE_TYPES)
         kind = ("date" if of_dates else "number") if self.kind is None else self.kind
         check_choice("The type of a column with bounds", kind, ("date",) if of_dates else ("number", "integer", "date"))
-        low, high = _days(*given) if of_dates else given
+        low, high = days_of(*given) if of_dates else given
         if not is_number(low) or not is_number(high) or not float(high) / 2 - float(low) / 2 > 0:
             raise ValueError(f"Bounds must be finite numbers with low < high; got {given!r}.")
         if self.ordered or self.unknown is not ...:
@@ -123,8 +123,8 @@ class Column(Domain):
         if self.missing == "category" and None not in values:
             values = (*values, None)
         codes = set(map(value_key, values))
-        if not codes or len(codes) < len(values):
-            raise ValueError(f"values must all be different, at least one; got {len(values)}, {len(codes)} different.")
+        if not codes - {value_key(None)} or len(codes) < len(values):
+            raise ValueError(f"values must be different values, at least one beside None; got {values!r:.80}.")
         if self.missing not in ("refuse", "category"):
             raise ValueError(f"missing must be 'category' for a category, or left out; got {self.missing!r}.")
         if not isinstance(self.ordered, bool):
@@ -242,7 +242,10 @@ class Column(Domain):
         if self.values is not None:
             coded = {"type": "categories", "values": list(self.values), "ordered": self.ordered}
             return {"type": "codes", "sizes": [len(self.values)]} if None in self.values else coded
-        low, high = map(int, self.ends) if self.whole else self.ends
+        low, high = self.ends
+        if self.whole:
+            check_integers(low, high)
+            low, high = int(low), int(high)
         number = {"type": "integers" if self.whole else "interval", "low": low, "high": high}
         return {"type": "or_missing", "number": number} if self.missing == "category" else number
 
@@ -395,10 +398,19 @@ def _is_category(value: Any) -> bool:
     return value is None or isinstance(value, str | bool) or (isinstance(value, int | float) and is_number(value))
 
 
-def _days(low: Any, high: Any) -> tuple[Any, Any]:
-    """Return two dates as days."""
+def check_integers(low: Any, high: Any) -> None:
+    """Raise ValueError unless the bounds of a domain are integers that doubles can count between."""
+    if not all(is_number(end) and float(end).is_integer() and abs(end) <= 2**53 for end in (low, high)):
+        raise ValueError(f"Bounds must be whole numbers with low < high; got {(low, high)!r}.")
+
+
+def days_of(low: Any, high: Any) -> tuple[Any, Any]:
+    """Return the bounds of dates as days."""
     (first, last), unread = DayReader().read_all([low, high])
-    of_days = all(not isinstance(one, str) or len(one) == len("2024-02-29") for one in (low, high))
+    of_days = all(
+        isinstance(one, DATE_TYPES) and (not isinstance(one, str) or len(one) == len("2024-02-29"))
+        for one in (low, high)
+    )
     if not of_days or unread.any() or not first < last:
         raise ValueError(
             "Bounds of dates must be two dates with low < high, such as ('2020-01-01', '2024-12-31'); numbers have no "

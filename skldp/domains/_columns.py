@@ -9,7 +9,7 @@ import numpy as np
 
 from skldp._arrays import kind_of
 from skldp._documents import parsing, read_json
-from skldp.domains._column import Column
+from skldp.domains._column import Column, check_integers
 from skldp.domains._constraints import Constrained, OneHot
 from skldp.domains._domain import Anywhere, Ball, Box, Clipped, Codes, Domain, FiniteSet, check_finite
 from skldp.domains._sparse_rows import SparseRows
@@ -149,18 +149,12 @@ def _column(kind: str, number: Any = None, **fields: Any) -> Column:
         return replace(inner, missing="category")
     if not all(isinstance(fields.get(end, 0), int | float) for end in ("low", "high")):
         raise ValueError("Bounds of a domain must be numbers; got others.")
-    column = Column(**fields, kind="integer" if kind == "integers" else None)
-    if column.whole:
-        check_integers(column)
-    elif kind == "categories" and None in fields["values"]:
-        raise ValueError("Categories of a domain must be strings, numbers or booleans; got null.")
-    return column
-
-
-def check_integers(column: Column) -> None:
-    """Raise ValueError unless the bounds are whole numbers that doubles can count between."""
-    if not all(end.is_integer() and abs(end) <= 2**53 for end in column.ends):
-        raise ValueError(f"Bounds must be whole numbers with low < high; got {column.ends!r}.")
+    if kind == "integers":
+        check_integers(**fields)
+        return Column(**fields, kind="integer")
+    if kind == "categories" and (None in fields["values"] or len(set(fields["values"])) < len(fields["values"])):
+        raise ValueError("Categories of a domain must be different values other than null; got null, or one twice.")
+    return Column(**fields)
 
 
 def _part(given: Any) -> tuple[tuple[str, ...], Domain]:

@@ -12,8 +12,7 @@ from skldp._checks import is_number
 from skldp._documents import read_json
 from skldp._reading import as_array
 from skldp._tables import require
-from skldp.domains._column import DATE_TYPES, Column
-from skldp.domains._columns import check_integers
+from skldp.domains._column import DATE_TYPES, Column, check_integers, days_of
 from skldp.estimators._validation import InvalidParameterError, check_bounds
 
 _DICTS = (
@@ -78,7 +77,7 @@ def declared_column(name: str, given: Any) -> Column:
     if column.values is None:
         check_bounds((column.low, column.high), 1)
         if column.whole:
-            check_integers(column)
+            check_integers(*column.ends)
     elif len(set(column.values)) < len(column.values):
         raise ValueError(f"Categories must be different values; got {column.values!r}.")
     return column
@@ -96,8 +95,9 @@ def _of_dict(name: str, given: Mapping[str, Any]) -> Column:
         options["values"] = tuple(values) if isinstance(values, list) else values
         if options["values"] is None:
             raise ValueError("The type 'category' must have values; got none.")
-    elif (kind == "date") is not isinstance(options.get("low"), DATE_TYPES):
-        raise ValueError("Bounds must be dates for the type 'date', and numbers for others; got other bounds.")
+    elif kind == "date" or isinstance(options.get("low"), DATE_TYPES):
+        # Days are no bounds of a schema.
+        options["low"], options["high"] = days_of(options.get("low"), options.get("high"))
     return Column(**options, kind=kind, name=name)
 
 

@@ -15,10 +15,9 @@ from skldp.accounting.losses._certificate import Proof, Tree, certified_loss
 from skldp.accounting.losses._cohorts import PointTable
 from skldp.accounting.losses._region import region_of
 from skldp.accounting.losses._sampled_law import sampled_law
-from skldp.domains._columns import Categories, Integers, Interval
 from skldp.domains._constraints import Constrained, OneHot
 from skldp.domains._domain import Ball, Box
-from skldp.mechanisms import Columns
+from skldp.mechanisms import Column, Columns
 
 
 @st.composite
@@ -141,7 +140,7 @@ def test_a_price_that_proves_nothing_is_not_paid(price):
 def test_an_inequality_is_kept_with_the_roundings_that_it_was_decided_with():
     # .1 + .2 is above .3 as doubles, and so is their sum: a limit of exactly that sum must not be taken for less.
     limit = 0.1 + 0.2
-    domain = Constrained(Columns.of({"a": Interval(0, 1), "b": Interval(0, 1)}), ((1, 1),), (limit,), (0, 0))
+    domain = Constrained(Columns.of({"a": Column(0, 1), "b": Column(0, 1)}), ((1, 1),), (limit,), (0, 0))
     record = np.array([[0.1, 0.2]])
     assert domain.clip(record).n_moved == 0
     region = region_of(domain)
@@ -184,7 +183,7 @@ def test_the_table_of_a_cohort_decides_as_one_search_for_each_history():
 
 def test_a_table_is_for_few_records_and_for_regressions_that_tell_something():
     with pytest.raises(ValueError, match="finite domain of at most 4096"):
-        PointTable(region_of(Columns.of({"a": Integers(0, 5000)})))
+        PointTable(region_of(Columns.of({"a": Column(0, 5000, kind="integer")})))
     table = PointTable(region_of(OneHot(2)))
     # Of somebody who is one or the other, the sum of both columns tells nothing, and no table is needed.
     constant = RegressionQuery("linear", [0.0, 0.0], 0.5, (0, 1), 0.5)
@@ -226,7 +225,9 @@ def test_a_domain_lets_more_be_asked_than_its_box():
 def test_a_threshold_is_decided_soundly_over_a_domain():
     queries, rng = nine_queries(12, 2), np.random.default_rng(2)
     outputs = rng.integers(0, 2, 12).tolist()
-    mixed = Columns.of({tuple("abc"): OneHot(3), "x": Interval(0, 1), **{c: Integers(0, 4) for c in "defgh"}})
+    mixed = Columns.of(
+        {tuple("abc"): OneHot(3), "x": Column(0, 1), **{c: Column(0, 4, kind="integer") for c in "defgh"}}
+    )
     for domain in (NINE, mixed):
         full = realized_loss(queries, outputs, bounds=domain)
         assert realized_loss(queries, outputs, bounds=domain, threshold=full.upper + 0.02).upper <= full.upper + 0.02
@@ -237,7 +238,7 @@ def test_a_threshold_is_decided_soundly_over_a_domain():
 def test_a_block_of_a_thousand_categories_is_bounded():
     rng = np.random.default_rng(4)
     names = tuple(f"c{column}" for column in range(1000))
-    domain = Columns.of({names: OneHot(1000), "x": Interval(-1, 1)})
+    domain = Columns.of({names: OneHot(1000), "x": Column(-1, 1)})
     queries = [RegressionQuery("logistic", 3 * coef, 0.0, (0, 1), 0.3) for coef in rng.uniform(-1, 1, (3, 1001))]
     outputs = [1, 0, 1]
     found = realized_loss(queries, outputs, bounds=domain)
@@ -248,7 +249,7 @@ def test_a_block_of_a_thousand_categories_is_bounded():
 
 def test_no_search_goes_on_below_what_rounding_leaves_open(monkeypatch):
     """It went on to its last node, for half a minute, after what no node could give."""
-    domain = Columns.of({"x": Interval(0.1, 0.1 + 1e-9), "n": Integers(10**12, 10**12 + 4)})
+    domain = Columns.of({"x": Column(0.1, 0.1 + 1e-9), "n": Column(10**12, 10**12 + 4, kind="integer")})
     ends = (333333333333366.6, 333333333334699.94)
     queries = [RegressionQuery("linear", [1e3 / 3] * 2, 0.0, ends, 0.3)] * 81
     law = sampled_law(queries, [0, 1] * 40 + [1], region_of(domain).box)
@@ -265,7 +266,7 @@ def test_no_search_goes_on_below_what_rounding_leaves_open(monkeypatch):
 def test_the_order_of_answers_does_not_matter():
     queries, rng = nine_queries(10, 9), np.random.default_rng(1)
     outputs = rng.integers(0, 2, 10)
-    mixed = Columns.of({tuple("abcdefgh"): OneHot(8), "x": Interval(0, 1)})
+    mixed = Columns.of({tuple("abcdefgh"): OneHot(8), "x": Column(0, 1)})
     order = rng.permutation(10)
     for domain in (NINE, mixed):
         one = realized_loss(queries, outputs.tolist(), bounds=domain)
@@ -276,12 +277,12 @@ def test_the_order_of_answers_does_not_matter():
 @pytest.mark.parametrize(
     ("bounds", "text"),
     [
-        (Categories(("a", "b")), "Interval, Integers, Box, OneHot"),
-        (Columns.of({"a": Categories(("a", "b"))}), "Interval, Integers, Box, OneHot"),
-        (Ball(1, 1.0), "Interval, Integers, Box, OneHot"),
+        (Column(values=("a", "b")), "Column .of numbers., Box, OneHot"),
+        (Columns.of({"a": Column(values=("a", "b"))}), "Column .of numbers., Box, OneHot"),
+        (Ball(1, 1.0), "Column .of numbers., Box, OneHot"),
         (OneHot(2), "a column for each of 1 features"),
-        (Interval(0, 1e101), "at most 1e"),
-        (Constrained(Interval(0, 1), ((1e200,),), (1e200,), (0,)), "at most 1e"),
+        (Column(0, 1e101), "at most 1e"),
+        (Constrained(Column(0, 1), ((1e200,),), (1e200,), (0,)), "at most 1e"),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -294,7 +295,7 @@ def test_what_is_no_domain_of_answers_is_refused(bounds, text):
 def test_a_box_is_a_box_in_whatever_words():
     query = RegressionQuery("linear", [1.0, -0.3], 0.0, (-1, 1), 0.5)
     plain = realized_loss([query], [1], bounds=(0, 1))
-    for bounds in (Box((0.0, 0.0), (1.0, 1.0)), Columns.of({"a": Interval(0, 1), "b": Interval(0, 1)})):
+    for bounds in (Box((0.0, 0.0), (1.0, 1.0)), Columns.of({"a": Column(0, 1), "b": Column(0, 1)})):
         again = realized_loss([query], [1], bounds=bounds)
         assert (plain.lower, plain.upper, plain.reason) == (again.lower, again.upper, again.reason)
 

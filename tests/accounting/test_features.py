@@ -12,9 +12,8 @@ from skldp import PrivacyLedger
 from skldp.accounting import RegressionQuery, realized_loss
 from skldp.accounting._units import units_above
 from skldp.accounting.ledger._ledger_releases import FeatureQuestion
-from skldp.domains._columns import Integers, Interval
 from skldp.domains._constraints import Constrained, OneHot
-from skldp.mechanisms import Columns, Duchi, Laplace, noise_from
+from skldp.mechanisms import Column, Columns, Duchi, Laplace, noise_from
 from skldp.mechanisms.categorical._unary import UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 
@@ -143,9 +142,9 @@ def test_a_mixed_history_is_enumerated():
 @pytest.mark.parametrize(
     ("domain", "part", "match"),
     [
-        (Columns.of({("r", "g"): OneHot(2), "x": Interval(-1, 1)}), "r", "must not be in a one-hot block"),
+        (Columns.of({("r", "g"): OneHot(2), "x": Column(-1, 1)}), "r", "must not be in a one-hot block"),
         (
-            Constrained(Columns.of({"a": Interval(0, 1), "x": Interval(0, 1)}), [[1.0, 1.0]], [1.0], [0.0, 0.0]),
+            Constrained(Columns.of({"a": Column(0, 1), "x": Column(0, 1)}), [[1.0, 1.0]], [1.0], [0.0, 0.0]),
             "x",
             "must not be in a one-hot",
         ),
@@ -187,7 +186,7 @@ def test_other_mechanisms_and_several_numbers_have_no_such_part():
 
 def test_a_whole_number_beside_a_category_is_a_feature_too(tmp_path):
     """By the library's own rounding of records, and in a file that another process reads."""
-    domain = Columns.of({("r", "g"): OneHot(2), "age": Integers(0, 90)})
+    domain = Columns.of({("r", "g"): OneHot(2), "age": Column(0, 90, kind="integer")})
     path = tmp_path / "a.ledger"
     with PrivacyLedger(1.0, bounds=domain, path=path) as ledger:
         ledger.declare(features=["r", "g", "age"])

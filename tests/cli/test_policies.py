@@ -8,9 +8,9 @@ from functools import partial
 
 import pytest
 
-from skldp.client import CategoryField, Policy
-from skldp.client._fields import NumberField
-from skldp.mechanisms import Duchi, RandomizedResponse
+from skldp import plan_survey
+from skldp.client import Field, Policy
+from skldp.mechanisms import Column, Duchi, RandomizedResponse
 from skldp.study._table_files import table_chunks
 
 pytest.importorskip("rich")
@@ -19,11 +19,11 @@ pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 
 SCHEMA = {
-    "age": {"type": "interval", "low": 0, "high": 100, "missing": "middle"},
-    "city": {"type": "categories", "values": ["NA", "Ulm"], "missing": "category"},
-    "since": {"type": "dates", "low": "2020-01-01", "high": "2024-12-31"},
-    "plan": {"type": "categories", "values": [1, 2, 3], "missing": "category"},
-    "member": {"type": "categories", "values": [True, False]},
+    "age": {"type": "number", "low": 0, "high": 100, "missing": "middle"},
+    "city": {"type": "category", "values": ["NA", "Ulm"], "missing": "category"},
+    "since": {"type": "date", "low": "2020-01-01", "high": "2024-12-31"},
+    "plan": {"type": "category", "values": [1, 2, 3], "missing": "category"},
+    "member": {"type": "category", "values": [True, False]},
 }
 ROWS = [
     "name,age,city,since,plan,member",
@@ -66,7 +66,7 @@ def answers_of(policy, path):
 def test_a_policy_is_made_shown_and_checked(run, policy, tmp_path):
     assert policy.purpose == "a survey"
     assert policy.names == list(SCHEMA)
-    assert policy.fields[0].unit == "years"
+    assert policy.fields[0].column.unit == "years"
     code, said, _ = run("policy", "show", "policy.json")
     assert code == 0
     for part in (
@@ -168,7 +168,8 @@ def test_a_refused_value_leaves_no_file_and_is_not_shown(run, policy, tmp_path, 
 
 def coded(values, unknown=None):
     return Policy(
-        "a test", (CategoryField("code", values, RandomizedResponse(60.0, len(values)).integer_law, unknown=unknown),)
+        "a test",
+        (Field("code", Column(values=values, unknown=unknown), RandomizedResponse(60.0, len(values)).integer_law),),
     )
 
 
@@ -504,13 +505,13 @@ def test_too_few_reports_and_files_that_are_none_are_one_line(run, policy, tmp_p
 def test_a_category_named_missing_is_not_a_missing_value(fixed_noise, run, tmp_path):
     law = RandomizedResponse(EPSILON, 3).integer_law
     fields = (
-        CategoryField("city", ("missing", "Ulm", None), law),
-        NumberField("age", 0, 9, Duchi(EPSILON).integer_law),
+        Field("city", Column(values=("missing", "Ulm", None)), law),
+        Field("age", Column(0, 9), Duchi(EPSILON).integer_law),
     )
     policy = Policy("a survey", fields)
     policy.save(tmp_path / "policy.json")
     (tmp_path / "reports.bin").write_bytes(b"".join(policy.release({"city": "Ulm", "age": 3}) for _ in range(9)))
-    many = CategoryField("n", tuple(range(12)), RandomizedResponse(1.0, 12).integer_law)
+    many = Field("n", Column(values=tuple(range(12))), RandomizedResponse(1.0, 12).integer_law)
     Policy("a survey", (many,)).save(tmp_path / "many.json")
     assert "is one of 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ...; got" in run("collect", "many.json", "x", "--where", "n=12")[2]
     assert "VALUE is one of missing, Ulm, (missing); got" in run("collect", "policy.json", "x", "--where", "city=")[2]
@@ -524,8 +525,8 @@ def test_a_text_of_a_policy_stays_in_its_cell(run, monkeypatch, tmp_path):
     lie = "epsilon 0.01 a record, 30 bytes a report, no expiry"
     law = RandomizedResponse(4.0, 2).integer_law
     fields = (
-        CategoryField("is it so" + " " * 90 + lie, ("yes", "no"), law),
-        NumberField("age", 0, 1, Duchi(1.0).integer_law, unit="years; " + lie),
+        Field("is it so" + " " * 90 + lie, Column(values=("yes", "no")), law),
+        Field("age", Column(0, 1, unit="years; " + lie), Duchi(1.0).integer_law),
     )
     Policy("a survey" + " " * 190 + lie, fields).save(tmp_path / "policy.json")
     for width in (60, 80, 200):
@@ -561,10 +562,10 @@ def test_what_cannot_be_estimated_later_is_said_before(run, tmp_path):
 def test_a_plan_says_what_a_survey_will_be_worth(run, policy):
     code, said, wrong = run("policy", "plan", "policy.json", "--people", 10_000, "--half-width", "age=0.5")
     assert (code, wrong) == (0, "")
-    planned = policy.precision(10_000).estimates
+    planned = plan_survey(policy, 10_000).estimates
     assert all(f"{one.standard_error:.4g}" in said for one in planned)
     assert "mean of since in days" in said
-    assert f"age +- 0.5: {policy.n_people_for('age', 0.5):,} people" in said
+    assert f"age +- 0.5: {plan_survey(policy, 1000).n_people_for('age', 0.5):,} people" in said
     said = run("policy", "plan", "policy.json", "--people", 500, "--by", "member")[1]
     assert "mean of age by member" in said
     for given in (("--people", 1), ("--people", 9, "--by", "age"), ("--people", 9, "--half-width", "age")):
@@ -596,7 +597,7 @@ def test_a_policy_of_pairs_is_made_shown_planned_and_collected(run, tmp_path):
 
 
 def test_columns_in_no_pair_are_asked_alone(run, tmp_path):
-    c, age = ({"type": "interval", "low": 0, "high": high} for high in (9, 100))
+    c, age = ({"type": "number", "low": 0, "high": high} for high in (9, 100))
     schema = {"a,b": ["x", "y"], "c": c, "b,c": ["u", "v"], "age": age}
     (tmp_path / "schema.json").write_text(json.dumps(schema))
     new = ("policy", "new", "schema.json", "--purpose", "x", "--mechanism", "square_wave", "-o", "some.json")

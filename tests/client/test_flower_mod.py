@@ -5,12 +5,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from skldp.client import DeviceLedger, Policy, VectorField
+from skldp.client import DeviceLedger, Field, Policy, VectorField
 from skldp.client import _flower_mod as module
-from skldp.client._fields import NumberField
 from skldp.exceptions import BudgetExhaustedError
 from skldp.flower import flower_mod
-from skldp.mechanisms import Duchi
+from skldp.mechanisms import Column, Duchi
 
 POLICY = Policy("train a model", (VectorField.privunit("update", 5, 4.0, bound=1.0),))
 RAW = 0.123456
@@ -122,7 +121,7 @@ def test_an_account_that_is_spent_sends_nothing(ledger):
 
 
 def test_a_policy_of_other_fields_has_no_mod(ledger):
-    age = NumberField("age", 0, 100, Duchi(1.0).integer_law)
+    age = Field("age", Column(0, 100), Duchi(1.0).integer_law)
     for fields in ((age,), (age, POLICY.fields[0])):
         with pytest.raises(ValueError, match="must have one field, a VectorField"):
             flower_mod(Policy("x", fields), lambda context: ledger)

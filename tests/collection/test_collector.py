@@ -13,16 +13,14 @@ import pytest
 from scipy.stats import binomtest, t
 
 from skldp import Collector
-from skldp.client import CategoryField, Policy
-from skldp.client._fields import NumberField, NumbersField
+from skldp.client import Field, Policy
 from skldp.client._report_bytes import pack
 from skldp.collection._report_files import read_batch
 from skldp.collection._report_tables import batch_of_reports
 from skldp.collection._survey_estimates import made_consistent
 from skldp.collection._survey_fields import mean_of, noted
-from skldp.domains._declared_columns import CategoryColumn, NumberColumn
 from skldp.laws._numbers import SampledLaw
-from skldp.mechanisms import Duchi, Piecewise, RandomizedResponse
+from skldp.mechanisms import Column, Duchi, Piecewise, RandomizedResponse
 from skldp.mechanisms.categorical._hadamard import HadamardResponse
 from skldp.mechanisms.categorical._local_hashing import LocalHashing
 from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
@@ -34,12 +32,12 @@ CITIES = ("Bonn", "Ulm", None)
 POLICY = Policy(
     "a <test>",
     (
-        NumberField("age", 0, 100, SquareWave(2.0).integer_law, unit="years"),
-        NumberField("pay", 0, 10, Piecewise(2.0).integer_law),
-        CategoryField("city", CITIES, RandomizedResponse(2.0, 3).integer_law),
-        CategoryField("shop", tuple(range(70)), UnaryEncoding(2.0, 70).integer_law),
-        NumberField("kids", 0, 5, Piecewise(3.0).integer_law, whole=True),
-        NumberField("yes", 0, 1, Duchi(1.0).integer_law, whole=True),
+        Field("age", Column(0, 100, unit="years"), SquareWave(2.0).integer_law),
+        Field("pay", Column(0, 10), Piecewise(2.0).integer_law),
+        Field("city", Column(values=CITIES), RandomizedResponse(2.0, 3).integer_law),
+        Field("shop", Column(values=tuple(range(70))), UnaryEncoding(2.0, 70).integer_law),
+        Field("kids", Column(0, 5, kind="integer"), Piecewise(3.0).integer_law),
+        Field("yes", Column(0, 1, kind="integer"), Duchi(1.0).integer_law),
     ),
 )
 OTHER = Policy("another", POLICY.fields)
@@ -173,7 +171,7 @@ def test_estimates_may_be_asked_between_reports(reports, collector):
 @pytest.mark.parametrize("first", [0, 1])
 def test_a_single_report_counts_before_a_later_batch(first):
     pa = pytest.importorskip("pyarrow")
-    policy = Policy("a test", (CategoryField("city", ("Bonn", "Ulm"), RandomizedResponse(1.0, 2).integer_law),))
+    policy = Policy("a test", (Field("city", Column(values=("Bonn", "Ulm")), RandomizedResponse(1.0, 2).integer_law),))
     one, other = (pack(bytes.fromhex(policy.sha256), bytes(16), [answer], [2]) for answer in (first, 1 - first))
     made = Collector(policy)
     made.add(one)
@@ -445,7 +443,7 @@ def test_shares_of_bins_sum_to_one(collector):
 @pytest.mark.parametrize(("bins", "shares"), [(1, [1]), (3, [1, 0, 0]), ([0, 0.5, 1], [1, 0])])
 def test_bins_that_hold_every_number_or_none(epsilon, bins, shares):
     """All numbers, or none, are one score: the interval of its count was divided by 0."""
-    policy = Policy("a test", (NumberField("no", 0, 1, Duchi(epsilon).integer_law, whole=True),))
+    policy = Policy("a test", (Field("no", Column(0, 1, kind="integer"), Duchi(epsilon).integer_law),))
     made, rng = Collector(policy), np.random.default_rng(0)
     for _ in range(50):
         made.add(policy.vector({"no": 0}, rng.bytes(160)))
@@ -456,7 +454,7 @@ def test_bins_that_hold_every_number_or_none(epsilon, bins, shares):
 
 def test_an_interval_of_equal_answers_holds_their_mean():
     """By a rounding the end of an interval lay beyond the estimate."""
-    field = NumberField("pay", 0.3, 7.7, Duchi(12.0).integer_law)
+    field = Field("pay", Column(0.3, 7.7), Duchi(12.0).integer_law)
     policy = Policy("a test", (field,))
     for value, n in itertools.product((0.3, 7.7), range(2, 40)):
         made = Collector(policy)
@@ -477,7 +475,7 @@ def test_quantiles_ascend_within_their_intervals(collector):
 
 @pytest.mark.parametrize(("low", "high"), [(0, 10), (0.5, 10.5), (0, 500)])
 def test_a_quantile_of_whole_numbers_is_none_that_nobody_can_have(low, high):
-    age = NumberField("age", low, high, SquareWave(1.0).integer_law, whole=True)
+    age = Field("age", Column(low, high, kind="integer"), SquareWave(1.0).integer_law)
     policy, rng = Policy("a test", (age,)), np.random.default_rng(0)
     made = Collector(policy)
     for _ in range(30):
@@ -489,7 +487,7 @@ def test_a_quantile_of_whole_numbers_is_none_that_nobody_can_have(low, high):
 
 def test_quantiles_between_neighbouring_doubles():
     """Bounds that hold fewer doubles than knots were refused: "Got too many parts"."""
-    policy = Policy("a test", (NumberField("id", 1e15, 1e15 + 8, Piecewise(12.0).integer_law),))
+    policy = Policy("a test", (Field("id", Column(1e15, 1e15 + 8), Piecewise(12.0).integer_law),))
     made, rng = Collector(policy), np.random.default_rng(0)
     for _ in range(600):
         made.add(policy.vector({"id": 1e15 + 2}, rng.bytes(160)))
@@ -502,7 +500,7 @@ def test_quantiles_between_neighbouring_doubles():
 @pytest.mark.parametrize("tail", [0, 2])
 def test_a_quantile_of_a_rare_tail_is_in_its_interval_where_few_or_none_of_it_report(whole, tail):
     """Of people of whom 1.5% are in the tail, in one survey of a hundred in five none is."""
-    field = NumberField("x", 0, 5, SquareWave(12.0).integer_law, whole=whole)
+    field = Field("x", Column(0, 5, kind="integer" if whole else "number"), SquareWave(12.0).integer_law)
     made, words = Collector(Policy("a test", (field,))), np.random.default_rng(0)
     for i in range(100):
         made.add(made.policy.vector({"x": 5.0 * (i < tail)}, words.bytes(160)))
@@ -516,7 +514,7 @@ def test_a_quantile_of_a_rare_tail_is_in_its_interval_where_few_or_none_of_it_re
 @pytest.mark.parametrize("value", [0.0, 37.3, 100.0])
 def test_quantiles_of_people_who_all_have_one_number_are_near_it(value):
     """Which is somewhere within a bin: 20 surveys of fixed noise, of which most would miss it if bins were even."""
-    policy = Policy("a test", (NumberField("age", 0, 100, SquareWave(4.0).integer_law),))
+    policy = Policy("a test", (Field("age", Column(0, 100), SquareWave(4.0).integer_law),))
     rng, n_held, widths = np.random.default_rng(0), np.zeros(3), []
     for _ in range(20):
         made = Collector(policy)
@@ -533,7 +531,7 @@ def test_large_domains_of_every_law(reports):
     """Sets, hashes and Hadamard's reports: the same estimates as those of the mechanism for tables."""
     rng = np.random.default_rng(8)
     kinds = SubsetSelection(1.0, 70), LocalHashing(1.0, 70), HadamardResponse(1.0, 70), RandomizedResponse(1.0, 70)
-    fields = [CategoryField(f"f{i}", tuple(range(70)), one.integer_law) for i, one in enumerate(kinds)]
+    fields = [Field(f"f{i}", Column(values=tuple(range(70))), one.integer_law) for i, one in enumerate(kinds)]
     policy = Policy("a test", tuple(fields))
     made = Collector(policy)
     for _ in range(300):
@@ -556,9 +554,9 @@ def test_large_domains_of_every_law(reports):
 
 def test_of_numbers_that_are_answered_for_together_means_are_known():
     rng = np.random.default_rng(9)
-    columns = tuple(NumberColumn(name, 0, high) for name, high in (("a", 10), ("b", 20), ("c", 30)))
-    city = CategoryField("city", CITIES, RandomizedResponse(2.0, 3).integer_law)
-    policy = Policy("a test", (NumbersField("abc", columns, SampledLaw(3, 1, Duchi(1.0).integer_law)), city))
+    columns = tuple(Column(0, high, name=name) for name, high in (("a", 10), ("b", 20), ("c", 30)))
+    city = Field("city", Column(values=CITIES), RandomizedResponse(2.0, 3).integer_law)
+    policy = Policy("a test", (Field("abc", columns, SampledLaw(3, 1, Duchi(1.0).integer_law)), city))
     made = Collector(policy)
     for _ in range(200):
         made.add(policy.vector({"a": 5, "b": 20, "c": 0, "city": "Ulm"}, rng.bytes(8 * 50)))
@@ -580,8 +578,8 @@ def test_of_numbers_that_are_answered_for_together_means_are_known():
 
 
 def test_a_page_has_the_exact_intervals_of_jointly_released_signs():
-    columns, rng = tuple(NumberColumn(name, 0, 10) for name in "abc"), np.random.default_rng(7)
-    policy = Policy("a test", (NumbersField("abc", columns, DuchiVector(2.0, 3).integer_law),))
+    columns, rng = tuple(Column(0, 10, name=name) for name in "abc"), np.random.default_rng(7)
+    policy = Policy("a test", (Field("abc", columns, DuchiVector(2.0, 3).integer_law),))
     made = Collector(policy)
     for _ in range(300):
         made.add(policy.vector({"a": 7, "b": 5, "c": 3}, rng.bytes(8 * 50)))
@@ -599,8 +597,8 @@ def test_a_page_has_the_exact_intervals_of_jointly_released_signs():
 @pytest.mark.parametrize("show", ["page", "to_frame"])
 def test_a_group_of_numbers_is_decoded_once_a_report(monkeypatch, show):
     pytest.importorskip("jinja2")
-    columns = tuple(NumberColumn(f"c{i}", 0, 1) for i in range(30))
-    policy = Policy("a test", (NumbersField("group", columns, SampledLaw(30, 1, Duchi(1.0).integer_law)),))
+    columns = tuple(Column(0, 1, name=f"c{i}") for i in range(30))
+    policy = Policy("a test", (Field("group", columns, SampledLaw(30, 1, Duchi(1.0).integer_law)),))
     made = Collector(policy)
     for one in policy.release_table({f"c{i}": [0.5] * 50 for i in range(30)}):
         made.add(one)
@@ -612,8 +610,8 @@ def test_a_group_of_numbers_is_decoded_once_a_report(monkeypatch, show):
 
 
 def test_estimates_within_the_largest_bounds_are_finite():
-    field = NumberField("x", -1e100, 1e100, Piecewise(1.0).integer_law)
-    policy = Policy("a test", (field, NumberField("y", -1, 1, Piecewise(1.0).integer_law)))
+    field = Field("x", Column(-1e100, 1e100), Piecewise(1.0).integer_law)
+    policy = Policy("a test", (field, Field("y", Column(-1, 1), Piecewise(1.0).integer_law)))
     made = Collector(policy)
     for one in policy.release_table({"x": [(-1) ** i * 1e100 for i in range(200)], "y": [1] * 200}):
         made.add(one)
@@ -760,8 +758,10 @@ def test_estimates_are_shown_as_tables(collector):
 
 def test_dates_are_shown_as_dates_and_frames_have_them():
     rng = np.random.default_rng(0)
-    day = NumberField("day", 18_262, 20_088, SquareWave(4.0).integer_law, whole=True, is_date=True)
-    policy = Policy("a test", (day, CategoryField("city", ("Bonn", "Ulm"), RandomizedResponse(1.0, 2).integer_law)))
+    day = Field("day", Column(18_262, 20_088, kind="date"), SquareWave(4.0).integer_law)
+    policy = Policy(
+        "a test", (day, Field("city", Column(values=("Bonn", "Ulm")), RandomizedResponse(1.0, 2).integer_law))
+    )
     made = Collector(policy)
     for _ in range(400):
         made.add(policy.vector({"day": "2022-07-02", "city": "Ulm"}, rng.bytes(8 * 50)))
@@ -782,7 +782,7 @@ def test_dates_are_shown_as_dates_and_frames_have_them():
 
 def test_a_mean_that_noise_moves_beyond_the_bounds_is_said_to_be_raw():
     law = Duchi(0.1).integer_law
-    policy = Policy("a test", (NumberField("pay", 0, 10, law),))
+    policy = Policy("a test", (Field("pay", Column(0, 10), law),))
     rng, made = np.random.default_rng(0), Collector(policy)
     answers = [policy.vector({"pay": 10}, rng.bytes(8 * 50)) for _ in range(50)]
     for one in answers:
@@ -791,7 +791,7 @@ def test_a_mean_that_noise_moves_beyond_the_bounds_is_said_to_be_raw():
     inside = 0 <= found.values[0] <= 10
     assert found.what == "mean of pay" + ("" if inside else " (raw: noise exceeds 0 to 10)")
     assert found.to_frame().index.name == found.what
-    column = NumberColumn("pay", 0, 10)
+    column = Column(0, 10, name="pay")
     for value, what in ((-0.1, "m (raw: noise exceeds 0 to 10)"), (10.1, "m (raw: noise exceeds 0 to 10)"), (5, "m")):
         raw = replace(found, what="m", values=np.array([float(value)]))
         assert mean_of(column, raw, None).what == what
@@ -802,7 +802,7 @@ def test_a_mean_that_noise_moves_beyond_the_bounds_is_said_to_be_raw():
 
 
 def test_intervals_of_means_are_clipped_to_the_bounds_unless_they_are_infinite(collector):
-    mean, column = collector.mean("pay"), NumberColumn("pay", 0, 10)
+    mean, column = collector.mean("pay"), Column(0, 10, name="pay")
     for value, ends, clipped in (
         (5, (-3, 14), (0, 10)),
         (5, (3, 7), (3, 7)),
@@ -825,12 +825,12 @@ def test_a_page_says_what_a_missing_value_counts_as(reports, collector):
     assert "Each interval, taken alone, covers the population value with the stated confidence." in page
     said = dict(re.findall("missing (?:or undeclared )?([a-z]+) counts as ([^<,]+)", page))
     stand_ins = [
-        (field.name, field.unknown if isinstance(field, CategoryField) else field.as_texts()[2])
+        (field.name, field.column.unknown if field.kind == "category" else field.column.as_texts()[2])
         for field in collector.policy.fields
     ]
     assert said == {name: f"{stand_in}" for name, stand_in in stand_ins if stand_in is not None}
-    field = replace(collector.policy.fields[0], missing=7)
-    assert noted(collector.mean("age"), field, CategoryColumn("city", ("Bonn", "Ulm"))).title.endswith(
+    field = replace(collector.policy.fields[0].column, missing=7)
+    assert noted(collector.mean("age"), field, Column(values=("Bonn", "Ulm"), name="city")).title.endswith(
         "intervals, missing age counts as 7, missing or undeclared city counts as Bonn"
     )
 
@@ -838,8 +838,8 @@ def test_a_page_says_what_a_missing_value_counts_as(reports, collector):
 @pytest.mark.parametrize("epsilon", [1.0, 60.0])
 def test_reports_that_are_alike_have_a_standard_error(epsilon):
     """Three equal answers had a standard error of 0, beside an interval of all shares."""
-    smokes = CategoryField("smokes", ("no", "yes"), RandomizedResponse(epsilon, 2).integer_law)
-    pay = NumberField("pay", 0, 10, SquareWave(epsilon).integer_law)
+    smokes = Field("smokes", Column(values=("no", "yes")), RandomizedResponse(epsilon, 2).integer_law)
+    pay = Field("pay", Column(0, 10), SquareWave(epsilon).integer_law)
     policy = Policy("a test", (smokes, pay))
     made = Collector(policy)
     for id in range(3):
@@ -853,7 +853,7 @@ def test_reports_that_are_alike_have_a_standard_error(epsilon):
 def test_narrow_bounds_ask_whether_a_number_is_above_a_threshold():
     """The share below it follows from the mean, at the whole epsilon of one bit."""
     place, width = 0.069, 1e-6
-    policy = Policy("above", (NumberField("pay", place - width, place + width, Duchi(1.0).integer_law),))
+    policy = Policy("above", (Field("pay", Column(place - width, place + width), Duchi(1.0).integer_law),))
     assert policy.fields[0].encode_all({"pay": [-5.0, 0.068, 0.07, 1e6]}, True) == [-1.0, -1.0, 1.0, 1.0]
     collector, rng = Collector(policy), np.random.default_rng(8)
     pay = rng.exponential(0.1, 6_000)
@@ -870,8 +870,11 @@ def test_narrow_bounds_ask_whether_a_number_is_above_a_threshold():
 @pytest.mark.parametrize("n", [3, 12, 60])
 def test_estimates_are_within_their_bounds_and_their_intervals_for_all_people_and_for_groups(n):
     """Ages from 18 to 90 had a mean of -.4 in a group, and a share was 1.28, where all people together had neither."""
-    age = NumberField("age", 18, 90, SquareWave(0.5).integer_law)
-    fields = age, *(CategoryField(name, tuple("abc"), RandomizedResponse(1.0, 3).integer_law) for name in ("c", "d"))
+    age = Field("age", Column(18, 90), SquareWave(0.5).integer_law)
+    fields = (
+        age,
+        *(Field(name, Column(values=tuple("abc")), RandomizedResponse(1.0, 3).integer_law) for name in ("c", "d")),
+    )
     policy, rng, beyond = Policy("a test", fields), np.random.default_rng(n), 0
     for _ in range(8):
         made = Collector(policy)

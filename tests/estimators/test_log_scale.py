@@ -12,12 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skldp import ColumnEncoder, TablePrivatizer
-from skldp.client import Policy
-from skldp.client._fields import NumberField, NumbersField, PairField
-from skldp.domains._declared_columns import NumberColumn
+from skldp import ColumnEncoder, TablePrivatizer, policy_from_estimator
+from skldp.client import Field
 from skldp.exceptions import OutOfDomainWarning
-from skldp.mechanisms import Duchi, RandomizedResponse
+from skldp.mechanisms import Column, Duchi, RandomizedResponse
 from skldp.mechanisms.numeric._duchi import DuchiVector
 from skldp.study import recommend
 from skldp.study._comparison import compare_mechanisms
@@ -38,9 +36,9 @@ def scaled(values, low=100.0, high=500_000.0):
     "schema",
     [
         {"income": INCOME},
-        {"income": INCOME | {"type": "interval"}},
+        {"income": INCOME | {"type": "number"}},
         json.dumps({"income": INCOME}),
-        {"income": NumberColumn("income", 100, 500_000, missing="refuse", scale="log")},
+        {"income": Column(100, 500_000, missing="refuse", scale="log", name="income")},
     ],
     ids=["dict", "interval", "JSON", "column"],
 )
@@ -54,11 +52,11 @@ def test_the_feature_is_the_scaled_logarithm(frame, schema):
 
 @given(st.floats(1e-300, 1e300), st.floats(1.01, 1e6), st.lists(st.floats(-1e308, 1e308), min_size=1, max_size=9))
 def test_numbers_outside_are_clipped_and_counted_and_those_within_are_not(low, factor, values):
-    column = NumberColumn("x", low, low * factor, missing="refuse", scale="log")
+    column = Column(low, low * factor, missing="refuse", scale="log", name="x")
     values = [*values, column.low, column.high, 0.0, -0.0, 5e-324]
     numbers = column.as_numbers(values)
     assert np.isfinite(numbers).all()
-    inside, n_moved = column.domain.clip(numbers[:, None])
+    inside, n_moved = column.clip(numbers[:, None])
     assert n_moved == sum(not column.low <= value <= column.high for value in values)
     expected = [math.log(min(max(value, column.low), column.high)) for value in values]
     np.testing.assert_allclose(inside[:, 0], expected, rtol=1e-14, atol=1e-14)
@@ -82,8 +80,8 @@ def test_missing_values_are_the_geometric_middle_or_a_category():
     np.testing.assert_allclose(middle[:, 0], [0, -1, *scaled([2_000])], atol=1e-14)
     both = ColumnEncoder({"income": INCOME | {"missing": "category"}}).fit_transform(table)
     np.testing.assert_allclose(both, [[0, 1], [-1, -1], [*scaled([2_000]), -1]], atol=1e-14)
-    assert NumberColumn("x", 1, 100, scale="log").missing == pytest.approx(10)
-    assert NumberColumn("x", 1, 100, missing=1.0, scale="log").encode(None) == -1
+    assert Column(1, 100, scale="log", name="x").stand_in == pytest.approx(10)
+    assert Column(1, 100, missing=1.0, scale="log", name="x").encode(None) == -1
     with pytest.raises(ValueError, match="must not have missing values"):
         ColumnEncoder({"income": INCOME}).fit_transform(table)
 
@@ -96,9 +94,9 @@ def test_missing_values_are_the_geometric_middle_or_a_category():
         (INCOME | {"low": 1e60, "high": math.nextafter(1e60, math.inf)}, "0 < low < high"),
         (INCOME | {"scale": "log10"}, "scale must be one of"),
         (INCOME | {"scale": None}, "scale must be one of"),
-        (INCOME | {"type": "integers"}, "whole=False"),
-        ({"type": "dates", "low": "2020-01-01", "high": "2021-01-01", "scale": "log"}, "whole=False"),
-        ({"type": "categories", "values": ["a"], "scale": "log"}, "scale must be left out for Categories"),
+        (INCOME | {"type": "integer"}, "the type 'number'"),
+        ({"type": "date", "low": "2020-01-01", "high": "2021-01-01", "scale": "log"}, "the type 'number'"),
+        ({"type": "category", "values": ["a"], "scale": "log"}, "has the options"),
     ],
 )
 def test_what_has_no_logarithm_is_refused(schema, rule):
@@ -122,14 +120,14 @@ def test_a_table_releases_the_logarithm_at_the_same_epsilon():
 
 
 def test_a_policy_has_linear_fields():
-    column = NumberColumn("income", 100, 500_000, scale="log")
+    column = Column(100, 500_000, scale="log", name="income")
     law, pair = Duchi(1.0).integer_law, RandomizedResponse(1.0, 16).integer_law
-    other = NumberColumn("age", 0, 100)
+    other = Column(0, 100, name="age")
     for make in (
-        lambda: NumberField("income", 100, 500_000, law, scale="log"),
-        lambda: NumbersField("both", (column, other), DuchiVector(1.0, 2).integer_law),
-        lambda: PairField("both", (column, other), pair, n_knots=4),
-        lambda: Policy.from_estimator(
+        lambda: Field("income", Column(100, 500_000, scale="log"), law),
+        lambda: Field("both", (column, other), DuchiVector(1.0, 2).integer_law),
+        lambda: Field("both", (column, other), pair, n_knots=4),
+        lambda: policy_from_estimator(
             TablePrivatizer(1.0, schema={"income": INCOME}).fit(pd.DataFrame({"income": VALUES})), purpose="a test"
         ),
     ):

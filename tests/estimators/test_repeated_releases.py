@@ -111,8 +111,8 @@ def test_a_retry_from_another_file_format_is_no_second_release(given):
 
 @pytest.mark.parametrize("encoding", ["onehot", "columns"])
 def test_a_retry_from_another_file_format_is_no_second_release_of_a_table(encoding):
-    schema = {"a": (-1, 1), "b": {"type": "integers", "low": 0, "high": 9}, "c": ["x", "y"]}
-    schema["d"] = {"type": "interval", "low": 0, "high": 1, "missing": "category"}
+    schema = {"a": (-1, 1), "b": {"type": "integer", "low": 0, "high": 9}, "c": ["x", "y"]}
+    schema["d"] = {"type": "number", "low": 0, "high": 1, "missing": "category"}
     words = np.array(["x", "y", "x"])[CODES[:, 1]]
     frame = pd.DataFrame({"a": np.round(NUMBERS[:, 0] * 8) / 8, "b": CODES[:, 0], "c": words})
     frame["d"] = np.where(CODES[:, 1] == 0, np.nan, 0.5)

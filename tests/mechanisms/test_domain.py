@@ -13,9 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from skldp.domains._columns import Categories, Integers, Interval, domain_from_json
+from skldp._reading import value_key
+from skldp.domains._columns import domain_from_json
 from skldp.domains._domain import Anywhere, Ball, Box, Codes, FiniteSet
-from skldp.mechanisms import Columns
+from skldp.mechanisms import Column, Columns
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 types = st.sampled_from([np.float32, np.float64])
@@ -25,9 +26,9 @@ near_singles = st.builds(lambda x, ulps: x + ulps * 2.0**-60 * max(abs(x), 1e-30
 
 PEOPLE = Columns.of(
     {
-        "age": Interval(0, 100),
-        "children": Integers(0, 20),
-        "city": Categories(("Bonn", "Ulm", "Köln"), ordered=True),
+        "age": Column(0, 100),
+        "children": Column(0, 20, kind="integer"),
+        "city": Column(values=("Bonn", "Ulm", "Köln"), ordered=True),
         ("x", "y"): Ball(2, 1.5),
         ("u", "v", "w"): Box((0.1, -1.0, -2.0), (0.7, 1.0, 3.0)),
         ("a", "b"): Codes((2, 300)),
@@ -37,7 +38,7 @@ PEOPLE = Columns.of(
 )
 DOMAINS = [part for _, part in PEOPLE.parts] + [
     PEOPLE,
-    Columns.of({("a", "b"): Columns.of({"c": Interval(0, 1), "d": Interval(0, 1)})}),
+    Columns.of({("a", "b"): Columns.of({"c": Column(0, 1), "d": Column(0, 1)})}),
 ]
 
 
@@ -187,16 +188,16 @@ def test_an_interval_is_a_box_of_one(data, one, other, dtype):
     low, high = sorted((one, other))
     if low == high:
         with pytest.raises(ValueError, match="low < high"):
-            Interval(low, high)
+            Column(low, high)
         return
     rows = rows_of(data.draw, 1, dtype)
     try:
         expected = Box((low,), (high,)).clip(rows)
     except ValueError as error:
         with pytest.raises(ValueError, match=str(error)[:30]):
-            Interval(low, high).clip(rows)
+            Column(low, high).clip(rows)
         return
-    inside = Interval(low, high).clip(rows)
+    inside = Column(low, high).clip(rows)
     np.testing.assert_array_equal(inside.rows, expected.rows)
     assert inside.n_moved == expected.n_moved
 
@@ -208,7 +209,7 @@ def test_integers_are_rounded_to_the_nearest_of_them(data, low, width, dtype):
     numbers = singles | st.integers(low - 3, high + 3).map(float) | st.floats(-40, 40, width=32)
     rows = np.array(data.draw(st.lists(numbers, max_size=6)), dtype=dtype).reshape(-1, 1)
     try:
-        inside = Integers(low, high).clip(rows)
+        inside = Column(low, high, kind="integer").clip(rows)
     except ValueError:
         assert not has_number(Box((float(low),), (float(high),)), dtype)
         return
@@ -238,7 +239,7 @@ def test_codes_are_kept_or_refused(data, sizes):
         np.testing.assert_array_equal(inside.rows, rows)
         assert (inside.rows.dtype, inside.n_moved) == (np.int64, 0)
         if len(sizes) == 1:
-            same = Categories(tuple(range(sizes[0]))).clip(rows)
+            same = Column(values=tuple(range(sizes[0]))).clip(rows)
             np.testing.assert_array_equal(same.rows, rows)
     else:
         with pytest.raises(ValueError, match="codes must be integers from 0 to") as refused:
@@ -250,7 +251,7 @@ def test_codes_are_kept_or_refused(data, sizes):
     "rows", [np.array([[0.0]]), np.array([[True]]), np.array([["0"]]), np.array([[0]], dtype=object)]
 )
 def test_codes_are_integers(rows):
-    for domain in (Codes((2,)), Categories(("a", "b"))):
+    for domain in (Codes((2,)), Column(values=("a", "b"))):
         with pytest.raises(ValueError, match="codes must be integers"):
             domain.clip(domain.as_rows(rows))
 
@@ -275,7 +276,7 @@ def test_columns_move_every_part_into_its_own_domain():
 @pytest.mark.parametrize("domain", DOMAINS, ids=lambda domain: type(domain).__name__)
 class TestEveryDomain:
     def rows(self, domain):
-        if isinstance(domain, Codes | Categories):
+        if domain.has_codes:
             return np.array([[1, 0], [0, 1], [1, 1]])[:, : domain.n_features]
         rows = np.array([[0.5, -3.0, 2.0], [9.0, 0.0, 0.25], [0.0, 7.0, -1.0]])
         rows = np.tile(rows, 5)[:, : domain.n_features]
@@ -286,7 +287,7 @@ class TestEveryDomain:
     def test_any_layout_is_read_and_none_is_written(self, domain):
         rows = self.rows(domain)
         expected = domain.clip(rows)
-        assert not isinstance(domain, Box | Ball | Integers) or expected.n_moved
+        assert not (isinstance(domain, Box | Ball) or getattr(domain, "kind", "") == "integer") or expected.n_moved
         frozen = rows.copy()
         frozen.flags.writeable = False
         swapped = np.repeat(np.repeat(rows, 2, axis=0), 2, axis=1)[::2, ::2]
@@ -340,19 +341,24 @@ def test_numbers_survive_json(box, dimension, radius):
 @given(st.lists(st.text() | st.booleans() | st.integers(-(2**70), 2**70) | finite, min_size=1, max_size=6))
 @settings(max_examples=200, deadline=None)
 def test_categories_survive_json(values):
-    if len(set(values)) < len(values):
+    if len(set(map(value_key, values))) < len(values):
         with pytest.raises(ValueError, match="different values"):
-            Categories(tuple(values))
+            Column(values=tuple(values))
         return
-    domain = Categories(tuple(values))
+    domain = Column(values=tuple(values))
+    if len(set(values)) < len(values):
+        # True and 1 are two categories of a device, but not of a frame.
+        with pytest.raises(ValueError, match="different values"):
+            domain_from_json(domain.to_json())
+        return
     again = domain_from_json(domain.to_json())
     assert again == domain
     assert list(map(type, again.values)) == list(map(type, domain.values))
 
 
 def test_numpy_numbers_can_be_categories():
-    domain = Categories((np.int64(3), np.float32(0.5), np.bool_(True), np.str_("a")))
-    assert domain_from_json(domain.to_json()) == domain == Categories((3, 0.5, True, "a"))
+    domain = Column(values=(np.int64(3), np.float32(0.5), np.bool_(True), np.str_("a")))
+    assert domain_from_json(domain.to_json()) == domain == Column(values=(3, 0.5, True, "a"))
 
 
 HOSTILE = [
@@ -491,10 +497,10 @@ def test_hostile_json_is_refused(text):
         lambda: FiniteSet(np.eye(2, dtype=bool)),
         lambda: FiniteSet(np.array([["1"]])),
         lambda: Codes((np.bool_(True),)),
-        lambda: Categories(["a", "b"]),
-        lambda: Categories((None,)),
-        lambda: Categories((Fraction(1, 3),)),
-        lambda: Integers(np.True_, 5),
+        lambda: Column(values=["a", "b"]),
+        lambda: Column(values=(None,)),
+        lambda: Column(values=(Fraction(1, 3),)),
+        lambda: Column(np.True_, 5, kind="integer"),
         lambda: Columns.of({}),
     ],
 )

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from laws import ScriptedNoise, released
 
-from skldp import NumericPrivatizer
+from skldp import NumericPrivatizer, policy_from_estimator
 from skldp.client import Policy
 from skldp.laws._integers import law_from_dict
 from skldp.laws._points_law import PointsLaw
@@ -167,7 +167,7 @@ def test_squares_are_not_identified():
 
 def test_a_policy_has_the_law():
     privatizer = NumericPrivatizer(1.0, mechanism="best", bounds=(0, 10)).fit(np.zeros((2, 1)))
-    policy = Policy.from_estimator(privatizer, purpose="a test")
+    policy = policy_from_estimator(privatizer, purpose="a test")
     assert Policy.from_json(policy.to_json()) == policy
     assert policy.fields[0].law.name == "points"
     assert policy.epsilon <= 1.0

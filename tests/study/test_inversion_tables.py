@@ -8,8 +8,7 @@ from inversion_study import inversion_study
 from inversion_tables import audit_table, cell_likelihood, declared_cells, record_epsilons
 
 from skldp import TablePrivatizer
-from skldp.domains._columns import Interval, OrMissing
-from skldp.mechanisms import Duchi, Laplace, Piecewise, RandomizedResponse
+from skldp.mechanisms import Column, Duchi, Laplace, Piecewise, RandomizedResponse
 from skldp.mechanisms._record import NumberOrMissing
 from skldp.mechanisms.categorical._catalogue import make_categorical_mechanism
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
@@ -21,7 +20,7 @@ pd = pytest.importorskip("pandas")
 
 SCHEMA = {
     "age": (0, 100),
-    "city": {"type": "categories", "values": ["Bonn", "Ulm"], "missing": "category"},
+    "city": {"type": "category", "values": ["Bonn", "Ulm"], "missing": "category"},
     "since": ("2020-01-01", "2024-12-31"),
 }
 PEOPLE = pd.DataFrame(
@@ -101,7 +100,7 @@ def test_answers_written_out_tell_categories_apart_as_their_reports_do(name):
 
 
 def test_the_likelihood_of_a_number_that_may_be_missing_is_a_law():
-    law = NumberOrMissing(OrMissing(Interval(10, 30)), Duchi(0.8), 2**63, 2**62, stated=2.0)
+    law = NumberOrMissing(Column(10, 30, missing="category"), Duchi(0.8), 2**63, 2**62, stated=2.0)
     size = law.unit.magnitude
     released = np.array([[np.nan], [20 - 10 * size], [20 + 10 * size]])
     for value, told, mean in [(np.nan, 0.5, 0.0), (26.0, 0.25, 0.6), (10.0, 0.25, -1.0)]:
@@ -148,7 +147,7 @@ def test_records_are_recovered_within_the_bound(mechanism, epsilon, fixed_noise)
 
 @pytest.mark.parametrize("mechanism", ["sue", "oue", "subset", "hashing", "hadamard", "best"])
 def test_sets_of_categories_and_missing_numbers_are_recovered_within_the_bound(mechanism, fixed_noise):
-    schema = {"age": {"type": "interval", "low": 0, "high": 100, "missing": "category"}, "city": list("abcde")}
+    schema = {"age": {"type": "number", "low": 0, "high": 100, "missing": "category"}, "city": list("abcde")}
     people = pd.DataFrame(product([10.0, np.nan, 90.0], "abcde"), columns=list(schema))
     table = TablePrivatizer(6.0, schema=schema, category_mechanism={"city": mechanism}).fit(people)
     result = audit_table(table, people, n_trials=2_000, confidence=0.999999, seed=0)

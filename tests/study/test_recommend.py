@@ -24,9 +24,9 @@ pd = pytest.importorskip("pandas")
 PEOPLE = {
     "age": (0, 100),
     "city": ["Bonn", "Köln", "Ulm"],
-    "size": {"type": "categories", "values": ["S", "M", "L"], "ordered": True},
+    "size": {"type": "category", "values": ["S", "M", "L"], "ordered": True},
     "sick": [False, True],
-    "dose": {"type": "interval", "low": -2, "high": 2, "missing": "middle"},
+    "dose": {"type": "number", "low": -2, "high": 2, "missing": "middle"},
 }
 ROWS = pd.DataFrame(
     {
@@ -215,8 +215,8 @@ def test_the_recommended_model_of_classes_is_not_the_worse_one(d, epsilon):
 
 def test_a_model_takes_missing_values_and_dates_and_refuses_undeclared_categories():
     schema = {
-        "age": {"type": "interval", "low": 0, "high": 100, "missing": "category"},
-        "city": {"type": "categories", "values": ["Bonn", "Köln", "Ulm"], "missing": "category"},
+        "age": {"type": "number", "low": 0, "high": 100, "missing": "category"},
+        "city": {"type": "category", "values": ["Bonn", "Köln", "Ulm"], "missing": "category"},
         "since": ("2020-01-01", "2024-12-31"),
     }
     people = pd.DataFrame(
@@ -228,7 +228,7 @@ def test_a_model_takes_missing_values_and_dates_and_refuses_undeclared_categorie
         }
     )
     model = recommend(schema, "classification", 4.0, 10_000, target=["a", "b"]).estimator
-    assert "NumberColumn('since', 2020-01-01 to 2024-12-31, missing: refuse)" in repr(model)
+    assert "Column('since', date, 2020-01-01 to 2024-12-31)" in repr(model)
     with pytest.raises(ValueError, match="Column 'city' must hold only the declared 3 values"):
         model[0].fit_transform(people)
     people["city"] = ["Köln", None, None, "Ulm"]
@@ -343,7 +343,7 @@ def test_it_prints_as_a_short_table():
         (TABLE, "regression", {"target": ["a", "b"]}, "must be numbers on a linear scale"),
         (TABLE, "classification", {"target": (0, 1)}, "declared classes"),
         (
-            {"age": (0, 9), "sick": {"type": "categories", "values": [0, 1], "missing": "category"}},
+            {"age": (0, 9), "sick": {"type": "category", "values": [0, 1], "missing": "category"}},
             "classification",
             {"target": "sick"},
             "without missing ones",
@@ -380,7 +380,7 @@ def test_means_of_released_columns_are_the_estimates(fixed_noise, task):
     people = pd.DataFrame(
         {"age": rng.uniform(20, 40, 20_000), "city": np.where(rng.random(20_000) < 0.1, "Ulm", "Bonn")}
     )
-    schema = {"age": (0, 100), "city": {"type": "categories", "values": ["Bonn", "Köln", "Ulm"], "missing": "category"}}
+    schema = {"age": (0, 100), "city": {"type": "category", "values": ["Bonn", "Köln", "Ulm"], "missing": "category"}}
     released = recommend(schema, task, 4.0, 20_000).estimator.set_output(transform="pandas").fit_transform(people)
     assert released["age"].mean() == pytest.approx(30, abs=2)
     assert released["city_Ulm"].mean() == pytest.approx(0.1, abs=0.03)
