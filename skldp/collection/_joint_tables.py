@@ -118,7 +118,7 @@ class JointTables:
     def _holding(self, *names: str) -> "list[_Pair]":
         """Return the pairs that hold all of these columns, at least one, with at least two reports."""
         if not self._pairs:
-            raise ValueError("The policy has no pairs of columns; make one with Policy.from_estimator(..., joint=...).")
+            raise ValueError("The policy has no pairs of columns; make one with policy_from_estimator(..., joint=...).")
         unknown = sorted(set(names) - set(self.columns))
         found = [pair for pair in self._pairs if set(names) <= set(pair.field.names)]
         if unknown or not found or len(set(names)) < len(names):

@@ -47,11 +47,11 @@ class TextFormat:
 
     def cells(self, texts: Iterable[str], column: Column | None) -> list[str | None]:
         """Return the cells of a column, None if they are missing, and numbers with a decimal point."""
-        values = column.values if column is not None else ()
+        values = column.categories if column is not None else ()
         reader = CodeReader(values, text=True)
         missing = {"", *(text for text in self.missing if isinstance(reader.read(text), Unread))}
         found = [None if text in missing else text for text in texts]
-        kinds = {value_key(value)[0] for value in values if value is not None}
+        kinds = {value_key(value)[0] for value in values}
         of_numbers = column is not None and not column.is_date and kinds <= {value_key(0)[0]}
         return self.with_points(found) if of_numbers else found
 

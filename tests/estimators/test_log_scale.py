@@ -60,7 +60,7 @@ def test_numbers_outside_are_clipped_and_counted_and_those_within_are_not(low, f
     assert n_moved == sum(not column.low <= value <= column.high for value in values)
     expected = [math.log(min(max(value, column.low), column.high)) for value in values]
     np.testing.assert_allclose(inside[:, 0], expected, rtol=1e-14, atol=1e-14)
-    places = column.places(values)
+    places = column.encode_all(values)
     np.testing.assert_allclose(places, [column.encode(value) for value in values], rtol=0, atol=1e-9)
     assert np.abs(places).max() <= 1
 

@@ -9,13 +9,11 @@ import pandas as pd
 import pytest
 import sklearn
 from doors import ESTIMATORS
-from estimator_checks import expected_failures
 from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import skldp
 from skldp.estimators._base import LocalTransformer
@@ -51,31 +49,6 @@ def released(estimator, X):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SeededNoiseWarning)
         return estimator.fit_transform(X)
-
-
-# The tests of these check them with a seed, and with more than their defaults.
-SEEDED_ELSEWHERE = {
-    skldp.BitRandTransformer,
-    skldp.papers.LatentTransformer,
-    skldp.NumericPrivatizer,
-    skldp.papers.OMETransformer,
-    skldp.PrivUnitTransformer,
-    skldp.RandomProjectionPrivatizer,
-    skldp.TablePrivatizer,
-}
-
-
-@pytest.mark.few(4, by="estimator")
-@parametrize_with_checks(
-    [cls() for cls in TRANSFORMERS] + [cls(seed=0) for cls in TRANSFORMERS if cls not in SEEDED_ELSEWHERE],
-    expected_failed_checks=expected_failures,
-)
-@pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
-@pytest.mark.filterwarnings("ignore::skldp.exceptions.OutOfDomainWarning")
-# scikit-learn skips an array API check unless SCIPY_ARRAY_API is set, and says so by a warning.
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-def test_passes_the_checks_of_scikit_learn(estimator, check):
-    check(estimator)
 
 
 @each_transformer

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from laws import seeded
 
 from skldp.laws._odds import TWO_64
 from skldp.learning import Report
@@ -14,10 +15,6 @@ from skldp.learning._levels import _references as references
 from skldp.learning._posterior import positive_means
 from skldp.learning._tasks import N_LEVELS, Task, levels_error, levels_mechanism
 from skldp.mechanisms import Noise
-
-
-def seeded(number=0):
-    return Noise(number.to_bytes(32, "little"), secure=False)
 
 
 def task(epsilon=1.0, radius=1.0):

@@ -1,7 +1,7 @@
 """Faults that the tests must find: each row of ``faults.tsv`` breaks one law, rounding, budget edge or certificate.
 
 ``python tests/mutations/test_mutations.py`` puts every fault into a copy of the package, one on each core at a time,
-and prints the test that fails. A number takes every n-th row, a word after it the rows in which it occurs.
+and prints the test that finds it. A number takes every n-th row, a word after it the rows in which it occurs.
 """
 
 import ast

@@ -29,13 +29,6 @@ from skldp.study._federated_parts import GradientRelease, ScoreModel
 
 
 @pytest.fixture(scope="module")
-def digits():
-    X, y = load_digits(return_X_y=True)
-    X = X / 8 - 1
-    return X[:1200], y[:1200], X[1200:], y[1200:]
-
-
-@pytest.fixture(scope="module")
 def attributes(digits):
     X, y, X_test, y_test = digits
 
