@@ -537,7 +537,7 @@ class Collector(ReportStore):
             raise ValueError("consistent='likelihood' takes neither `by` nor `where`; got one.")
         answers = self._answers
         weights = weights_of(fields, answers, asked, self.n_reports)
-        filtered = filter_text(where, fields)
+        filtered = filter_text(where, {name: one.column for name, one in fields.items()})
         if by is None:
             single = estimate(weights)
             return replace(single, what=single.what + filtered, answered=self._answered)

@@ -1,11 +1,10 @@
-"""Write skldp/client/vectors.json: ``python tests/client/make_vectors.py``."""
+"""Write tests/client/vectors.json: ``python tests/client/make_vectors.py``."""
 
 import hashlib
 import json
 import struct
 from pathlib import Path
 
-import skldp
 from skldp.client import Field, Policy, VectorField
 from skldp.laws._categories import HadamardLaw, HashingLaw, ResponseLaw, SubsetLaw
 from skldp.laws._closest_law import ClosestLaw
@@ -19,7 +18,7 @@ from skldp.mechanisms.numeric._duchi import DuchiVector, ThreeOutputs
 from skldp.mechanisms.numeric._piecewise import Hybrid, HybridThreeOutputs
 from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
 
-VECTORS = Path(skldp.__file__).parent / "client" / "vectors.json"
+VECTORS = Path(__file__).parent / "vectors.json"
 UNIT = ([0.0], [1.0])
 
 

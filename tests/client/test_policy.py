@@ -507,8 +507,8 @@ def test_numbers_of_a_group_keep_to_their_own_names_and_rules():
         Field("both", ("a", "b"), law)
     with pytest.raises(ValueError, match="other than integers must have"):
         Policy("two numbers", policy.fields, memo="permanent")
-    with pytest.raises(ValueError, match="A date column must have whole=True"):
-        Column(0, 1, kind="date", name="since")
+    with pytest.raises(ValueError, match="without a unit"):
+        Column(0, 1, kind="date", unit="days", name="since")
     with pytest.raises(ValueError, match="in the years 1 to 9999"):
         Column(0, 1e99, kind="date", name="since")
     assert Column(0, 9, missing=2, name="x").encode(np.float32("nan")) == Column(0, 9, name="x").encode(2)

@@ -281,7 +281,7 @@ def test_pairs_of_a_table_have_the_whole_epsilon():
             lambda: policy_from_estimator(NumericPrivatizer(1.0).fit([[0.0, 0.0]]), purpose="x", joint="all"),
             "Pairs need a TablePrivatizer or CategoricalPrivatizer",
         ),
-        (lambda: Field("x", (AGE,), POLICY.fields[0].law), "a tuple of two columns"),
+        (lambda: Field("x", (AGE,), POLICY.fields[0].law), "law of a number must be"),
         (lambda: Field("x", (AGE, AGE), POLICY.fields[0].law), "must have different names"),
         (lambda: Field("x", (AGE, SEX), POLICY.fields[0].law), "must be of 4 codes"),
         (lambda: Policy("x", (pair(AGE, SEX), pair(AGE, SEX))), "Fields must have different names"),

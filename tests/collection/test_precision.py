@@ -63,7 +63,7 @@ def survey(policy, n, seed=0):
             if field.kind == "category":
                 record[field.name] = field.column.values[rng.integers(len(field.column.values))]
             else:
-                ends = field.columns if field.kind == "numbers" else [field]
+                ends = field.columns
                 record |= {one.name: rng.uniform(one.low, one.high) for one in ends}
         collector.add(policy.vector(record, rng.bytes(8 * 200)))
     return collector
@@ -192,8 +192,9 @@ def test_more_answers_of_a_person_shorten_the_planned_intervals(n_sampled):
 def test_a_pair_with_a_column_of_one_value_has_a_precision():
     one = Column(values=("x",), name="one")
     pair = Field("both", (one, AGE), RandomizedResponse(1.0, 2).integer_law)
-    found = Policy("a pair", (pair,)).precision(1000)
-    alone = Policy("a number", (Field("age", Column(0.0, 90.0), Duchi(1.0).integer_law),)).precision(1000)
+    found = plan_survey(Policy("a pair", (pair,)), 1000)
+    age = Field("age", Column(0.0, 90.0), Duchi(1.0).integer_law)
+    alone = plan_survey(Policy("a number", (age,)), 1000)
     by_what = {estimate.what: estimate.standard_error for estimate in found.estimates}
     assert by_what["mean of age"] == pytest.approx(alone.estimates[0].standard_error, rel=1e-6)
     assert by_what["shares of one"] == pytest.approx(0.0, abs=1e-6)
