@@ -12,7 +12,7 @@ import numpy.typing as npt
 from skldp._checks import is_integer, is_number
 from skldp._reading import CodeReader, Unread
 from skldp._value_labels import value_labels
-from skldp.client import Field
+from skldp.client._fields import Field
 from skldp.client._fields import AnyField
 from skldp.collection._answer_scores import (
     Answers,

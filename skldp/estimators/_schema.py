@@ -32,7 +32,8 @@ _OPTIONS = {
 
 def read_schema(schema: Any, names: list[Any] | None = None) -> list[Column]:
     """Return the declared columns of a schema, in the order of the names of a table if there are some."""
-    forms = _FORMS_OF_JSON if isinstance(schema, str) else _FORMS
+    of_json = isinstance(schema, str)
+    forms = _FORMS_OF_JSON if of_json else _FORMS
     schema = schema_by_column(schema, names or [])
     names = list(schema) if names is None else names
     given, own = set(schema), set(names)
@@ -42,7 +43,7 @@ def read_schema(schema: Any, names: list[Any] | None = None) -> list[Column]:
     columns = []
     for name in names:
         try:
-            columns.append(declared_column(str(name), schema[name]))
+            columns.append(declared_column(str(name), schema[name], of_json))
         except (ValueError, TypeError) as error:
             raise ValueError(f"schema of the column {name!r} is invalid. {error} It must be {forms}.") from None
     return columns
@@ -61,14 +62,14 @@ def schema_by_column(schema: Any, names: list[Any]) -> Mapping[Any, Any]:
     return schema if isinstance(schema, Mapping) else dict.fromkeys(names, schema)
 
 
-def declared_column(name: str, given: Any) -> Column:
+def declared_column(name: str, given: Any, of_json: bool = False) -> Column:
     """Return the column of one declaration of a schema."""
     if isinstance(given, Column):
         column = replace(given, name=name)
     elif isinstance(given, Mapping):
         column = _of_dict(name, given)
     elif isinstance(given, list):
-        _refuse_bounds(given)
+        _refuse_bounds(given, of_json)
         column = Column(values=tuple(given), name=name)
     elif isinstance(given, tuple) and len(given) == 2:
         column = Column(*given, name=name)
@@ -98,17 +99,19 @@ def _of_dict(name: str, given: Mapping[str, Any]) -> Column:
     elif kind == "date" or isinstance(options.get("low"), DATE_TYPES):
         # Days are no bounds of a schema.
         options["low"], options["high"] = days_of(options.get("low"), options.get("high"))
+        kind = "date"
     return Column(**options, kind=kind, name=name)
 
 
-def _refuse_bounds(given: list[Any]) -> None:
+def _refuse_bounds(given: list[Any], of_json: bool) -> None:
     """Raise ValueError for two numbers or dates: JSON has no tuples, and bounds would be read as categories."""
     of_numbers, of_dates = (len(given) == 2 and all(map(is_one, given)) for is_one in (is_number, _is_iso_date))
     if of_numbers or of_dates:
         kind = "date" if of_dates else "number"
         low, high = (json.dumps(value, default=float) for value in given)
+        of_python = "" if of_json else f"{tuple(given)!r}, or in JSON "
         raise ValueError(
-            f"A list of two {kind}s may mean bounds, for which write {tuple(given)!r}, or in JSON "
+            f"A list of two {kind}s may mean bounds, for which write {of_python}"
             f'{{"type": "{kind}", "low": {low}, "high": {high}}}, and two categories, for which write '
             f'{{"type": "category", "values": [{low}, {high}]}}.'
         )

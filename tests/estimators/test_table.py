@@ -288,8 +288,9 @@ def test_a_schema_from_a_file_means_what_it_says():
     table = TablePrivatizer(schema=json.dumps(written), transform_noise=False).fit(frame)
     np.testing.assert_array_equal(table.transform(frame)[:, :3], [[31, 0, 1], [50, 1, 0]])
     # In JSON a pair is a list, which would be two categories.
-    for schema in (json.dumps({"age": [0, 100]}), {"age": [0, 100]}):
-        with pytest.raises(ValueError, match=re.escape("may mean bounds, for which write (0, 100), or in JSON {")):
+    as_bounds = '{"type": "number", "low": 0, "high": 100}, and two categories, for which write'
+    for schema, bounds in ((json.dumps({"age": [0, 100]}), as_bounds), ({"age": [0, 100]}, "(0, 100), or in JSON {")):
+        with pytest.raises(ValueError, match=re.escape(f"may mean bounds, for which write {bounds}")):
             TablePrivatizer(schema=schema).fit(frame[["age"]])
     for schema, match in (
         ("schema.json", "must be JSON such as .*, not a path"),
