@@ -11,9 +11,10 @@ import numpy as np
 from skldp.accounting import BayesianPrivacyFilter, RegressionQuery, realized_loss
 from skldp.accounting._class_query import ClassQuery, SoftmaxQuery
 from skldp.accounting._filters import BasicPrivacyFilter
+from skldp.domains._columns import Columns
 from skldp.domains._constraints import OneHot
 from skldp.exceptions import SeededNoiseWarning
-from skldp.mechanisms import Column, Columns, noise_from
+from skldp.mechanisms import Column, noise_from
 from skldp.study import plan_questions
 
 N_FEATURES, EPSILON, BUDGET = 4, 0.1, 1.0

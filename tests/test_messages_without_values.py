@@ -22,6 +22,7 @@ from sklearn.preprocessing import OneHotEncoder
 import skldp
 from skldp import PrivacyLedger, mechanisms
 from skldp.accounting import FiniteQuery, RegressionQuery
+from skldp.domains._columns import Columns
 from skldp.domains._constraints import Constrained, OneHot
 from skldp.domains._domain import Anywhere, Ball, Box, Codes, FiniteSet
 from skldp.domains._sparse_rows import SparseRows
@@ -41,6 +42,7 @@ from skldp.mechanisms.categorical._label_laws import (
 from skldp.mechanisms.categorical._local_hashing import LocalHashing, OneHotLocalHashing
 from skldp.mechanisms.categorical._unary import OneHotRandomizedResponse, SubsetSelection, UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import NUMERIC_MECHANISMS, BoundedFeatures, make_mechanism
+from skldp.mechanisms.numeric._duchi import Duchi
 from skldp.mechanisms.numeric._response_on_bins import PriorQuestion, ResponseOnBins
 from skldp.mechanisms.vector._multivariate_laplace import MultivariateLaplace
 from skldp.mechanisms.vector._privunit import PrivUnitBall, ScaledRows
@@ -424,7 +426,7 @@ def test_what_people_release_for_models_tells_no_value():
 MECHANISMS = {
     "bitrand": mechanisms.bitrand(1.0, (np.zeros(3), np.ones(3))),
     "bitrand, exact": mechanisms.bitrand(9.0, (np.zeros(3), np.ones(3)), calibration="exact", debias=True),
-    "bounded": BoundedFeatures(mechanisms.Duchi(1.0), (0.0,) * 3, (1.0,) * 3, n_sampled=1, stated=1.0),
+    "bounded": BoundedFeatures(Duchi(1.0), (0.0,) * 3, (1.0,) * 3, n_sampled=1, stated=1.0),
     **{name: make_mechanism(name, 4.0, 3, 1e-6 * (name == "gaussian")) for name in NUMERIC_MECHANISMS},
     **{
         f"{name} of rows": BoundedFeatures(
@@ -462,7 +464,7 @@ MECHANISMS = {
     "one-hot hadamard": OneHotHadamard(1.0, 3),
     "number or missing": NumberOrMissing.of(Column(0, 1, missing="category"), 1.0),
     "mixed": MixedRecord(
-        mechanisms.Columns.of({"a": Column(0, 1), "b": Column(values=(0, 1)), "c": Column(0, 1)}),
+        Columns.of({"a": Column(0, 1), "b": Column(values=(0, 1)), "c": Column(0, 1)}),
         (1.0,) * 3,
     ),
     "record": CategoricalRecord(1.0, (3, 3, 3), "oue"),
@@ -479,7 +481,7 @@ DOMAINS = [
     Column(0, 1, kind="integer"),
     Column(0, 1, missing="category"),
     Column(values=("a", "b")),
-    mechanisms.Columns.of({name: Column(0, 1) for name in "abc"}),
+    Columns.of({name: Column(0, 1) for name in "abc"}),
     OneHot(3),
     Constrained(Box((0.0,) * 3, (1.0,) * 3), ((1.0,) * 3,), (2.0,), (0.0,) * 3),
 ]

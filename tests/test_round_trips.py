@@ -17,7 +17,8 @@ from skldp.domains._domain import Anywhere, Ball, Box, Codes, FiniteSet
 from skldp.laws._numbers import SampledLaw
 from skldp.learning import Report
 from skldp.learning._tasks import Task
-from skldp.mechanisms import Column, Duchi, RandomizedResponse
+from skldp.mechanisms import Column, RandomizedResponse
+from skldp.mechanisms.numeric._duchi import Duchi
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 WHOLE = st.integers(-(2**64), 2**64)

@@ -11,7 +11,8 @@ from skldp._tables import html_table, in_html
 from skldp._texts import escaped, is_visible
 from skldp.client import Field, Policy
 from skldp.laws._numbers import SignsLaw
-from skldp.mechanisms import Column, Duchi, RandomizedResponse
+from skldp.mechanisms import Column, RandomizedResponse
+from skldp.mechanisms.numeric._duchi import Duchi
 
 # One of each category that shows nothing or moves others, and those that forged a page.
 HIDDEN = [

@@ -32,9 +32,8 @@ from skldp.cli._options import (
     progress_bar,
     rich_table,
 )
-from skldp.client import Policy
 from skldp.client._fields import declared_columns
-from skldp.client._policy import check_secret
+from skldp.client._policy import Policy, check_secret
 from skldp.collection._collector import Collector
 from skldp.collection._conversion import policy_from_estimator
 from skldp.collection._precision import plan_survey

@@ -14,8 +14,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from skldp._checks import check_integer
-from skldp.client import Field, Policy, VectorField
-from skldp.client._fields import AnyField, declared_columns
+from skldp.client._fields import AnyField, Field, declared_columns
+from skldp.client._policy import Policy
+from skldp.client._vector_field import VectorField
 from skldp.domains._column import Column
 from skldp.estimators._bitrand import BitRandTransformer
 from skldp.estimators._categorical import CategoricalPrivatizer

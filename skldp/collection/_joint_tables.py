@@ -14,14 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._value_labels import value_labels
-from skldp.client import Field
+from skldp.client._fields import Field
 from skldp.client._policy import Policy
-from skldp.collection._answer_scores import Answers, PartScores, Scores, SupportScores, code_scores
+from skldp.collection._answer_scores import PartScores, Scores, SupportScores, code_scores
 from skldp.collection._report_tables import ReportColumns, asked_of
 from skldp.collection._survey_estimates import Sums, SurveyEstimate, joined, made_consistent, projected, quotients
 from skldp.collection._survey_fields import category_codes, filter_text, mean_of, noted
 from skldp.domains._column import Column
 from skldp.laws._categories import ResponseLaw
+from skldp.laws._integers import Answers
 from skldp.mechanisms.categorical._frequency import project_onto_simplex
 
 _Floats = npt.NDArray[np.float64]

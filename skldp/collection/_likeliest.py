@@ -13,9 +13,9 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from skldp.collection._answer_scores import Answers, SupportScores, code_scores
+from skldp.collection._answer_scores import SupportScores, code_scores
 from skldp.laws._categories import HadamardLaw, HashingLaw, ResponseLaw, SubsetLaw, UnaryLaw
-from skldp.laws._integers import CodeLaw
+from skldp.laws._integers import Answers, CodeLaw
 from skldp.mechanisms.categorical._frequency import project_onto_simplex
 from skldp.mechanisms.categorical._hadamard import hadamard_transform
 from skldp.mechanisms.categorical._local_hashing import linear_hashes

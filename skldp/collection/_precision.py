@@ -13,29 +13,15 @@ from scipy import special
 from skldp._checks import check_fraction, check_integer, check_positive
 from skldp._tables import text_table
 from skldp._texts import escaped
-from skldp.client import Field
+from skldp.client._fields import Field
 from skldp.client._policy import Policy
-from skldp.collection._answer_scores import CellScores, StepScores, SupportScores, code_scores, lattice_of
+from skldp.collection._answer_scores import CellScores, StepScores, SupportScores, code_scores
 from skldp.collection._survey_estimates import at_end
 from skldp.collection._survey_fields import bins_of, estimates_of, ramps_of
 from skldp.domains._column import Column
 from skldp.laws._categories import ResponseLaw, SubsetLaw
-from skldp.laws._closest_law import ClosestLaw
-from skldp.laws._integers import GroupLaw, UnitLaw
-from skldp.laws._numbers import (
-    BinsLaw,
-    BitsLaw,
-    KnotsLaw,
-    LatticeLaw,
-    MixtureLaw,
-    SampledLaw,
-    ThreeAnswersLaw,
-    TwoAnswersLaw,
-)
 from skldp.laws._odds import TWO_64
-from skldp.laws._points_law import PointsLaw
 from skldp.mechanisms.numeric._distribution import quantile_knots
-from skldp.mechanisms.numeric._piecewise import lattice_variance
 
 _MOST_PEOPLE = 10**12
 # Mean square of a number that is uniform in [-1, 1].
@@ -129,7 +115,7 @@ class _Spread(NamedTuple):
         bins, range_ = bins_of(number, None, max(int(n), 2)), number.column.high - number.column.low
         upto = np.arange(1, k := bins.scores.n_parts) / k
         if isinstance(bins.scores, StepScores):
-            lattice, share = lattice_of(number.law, "Distributions")
+            lattice, share = number.law.lattice_part("Distributions")
             step = 1 / (len(quantile_knots(lattice, share * n)) - 1)
             below, both = bins.scores.ramps.variances(upto)
             ramp = ramps_of(number, np.array([number.column.center]), np.array([step * range_]))
@@ -193,7 +179,8 @@ def plan_survey(policy: Policy, n_people: int, *, by: str | None = None, level: 
     --------
     >>> from skldp import plan_survey
     >>> from skldp.client import Field, Policy
-    >>> from skldp.mechanisms import Column, Duchi, RandomizedResponse
+    >>> from skldp.mechanisms import Column, RandomizedResponse
+    >>> from skldp.mechanisms.numeric._duchi import Duchi
     >>> age = Field("age", Column(0, 100), Duchi(1.0).integer_law)
     >>> city = Field("city", Column(values=("Bonn", "Ulm")), RandomizedResponse(1.0, 2).integer_law)
     >>> policy = Policy("where people of which age live", (age, city))
@@ -303,16 +290,15 @@ def _scores(field: Any) -> Iterator[_Plan]:
         what = f"{'table' if field.kind == 'pair' else 'shares'} of {field.name}"
         yield _Plan(what, field.name, other + (own - other) / k - 1 / k**2)
     elif field.kind == "numbers":
-        square = _square_of_group(field.law)
         for column in field.columns:
-            yield _Plan(_mean_of(column), column.name, square, column.radius)
+            yield _Plan(_mean_of(column), column.name, field.law.usual_square, column.radius)
     elif field.kind == "vector":
         # Of vectors at the bound whose directions are uniform.
         law = field.law
         square = (law.largest**2 - (law.across if law.square_radius else 0.0)) / law.n_values
         yield _Plan(f"mean of {field.name}", field.name, square, field.bound or 1.0)
-    elif not isinstance(field.law, BinsLaw):
-        yield _Plan(_mean_of(field.column), field.name, _square_of_number(field.law), field.column.radius)
+    elif not field.law.has_bias:
+        yield _Plan(_mean_of(field.column), field.name, field.law.usual_square, field.column.radius)
 
 
 def _mean_of(column: Column) -> str:
@@ -333,46 +319,3 @@ def _squares_of_code(field: Field) -> tuple[float, float]:
     in_block = (1 - miss + elsewhere / 2) * same + elsewhere * (1 - same)
     # A block has as many codes as its share of all, each with the same mean square; taken for all alike.
     return (float(same @ in_block) * float(scores.high[0]) ** 2,) * 2
-
-
-def _square_of_number(law: UnitLaw) -> float:
-    """Return the mean square of the unbiased estimate of a uniform number in [-1, 1]."""
-    if isinstance(law, TwoAnswersLaw):
-        return law.value(0) ** 2
-    if isinstance(law, ThreeAnswersLaw):
-        return law.value(0) ** 2 * (1 - (law.zero - law.zero_lost / 2) / TWO_64)
-    if isinstance(law, LatticeLaw):
-        constant, _, square = lattice_variance(law)
-        return constant + (1 + square) * _SQUARE
-    if isinstance(law, MixtureLaw):
-        share = law.lattice_count / TWO_64
-        return share * _square_of_number(law.lattice) + (1 - share) * _square_of_number(law.few)
-    if isinstance(law, KnotsLaw | PointsLaw):
-        gaps = np.diff(np.array(law.knots, float)) if isinstance(law, KnotsLaw) else np.ones(law.n_points - 1)
-        # Random rounding of a uniform number gives a knot half of the length beside it.
-        rounded = (np.append(gaps, 0.0) + np.append(0.0, gaps)) / (2 * gaps.sum())
-        if isinstance(law, KnotsLaw):
-            other = law.response.other_count / TWO_64
-            answered = other + (1 - len(rounded) * other) * rounded
-        else:
-            answered = rounded @ (np.array(law.rows) / TWO_64).astype(np.float64)
-        return float(answered @ np.array([law.value(answer) for answer in range(law.n_answers)]) ** 2)
-    assert isinstance(law, BitsLaw)
-    flips = [count / TWO_64 for count in law.flip_counts]
-    of_sign, last = 1 / (1 - 2 * flips[0]) ** 2, 2 ** (len(flips) - 1) - 1
-    if not last:
-        return of_sign
-    of_bits = sum(4**place * q * (1 - q) / (1 - 2 * q) ** 2 for place, q in enumerate(reversed(flips[1:])))
-    # Random rounding to a magnitude adds r (1 - r), r uniform.
-    return of_sign * (_SQUARE + (1 / 6 + of_bits) / last**2)
-
-
-def _square_of_group(law: GroupLaw) -> float:
-    """Return the mean square of the estimate of one of several uniform numbers."""
-    if isinstance(law, ClosestLaw):
-        return _SQUARE + law.across * law.square_radius
-    if isinstance(law, SampledLaw):
-        one = law.of_sampled
-        square = _square_of_number(one) if isinstance(one, UnitLaw) else _square_of_group(one)
-        return square * law.n_values / law.n_sampled
-    return law.values(0)[0] ** 2

@@ -12,20 +12,17 @@ import numpy.typing as npt
 from skldp._checks import is_integer, is_number
 from skldp._reading import CodeReader, Unread
 from skldp._value_labels import value_labels
-from skldp.client._fields import Field
-from skldp.client._fields import AnyField
+from skldp.client._fields import AnyField, Field
 from skldp.collection._answer_scores import (
-    Answers,
     CellScores,
     PartScores,
     Scores,
     StepScores,
     code_scores,
-    lattice_of,
-    number_response,
 )
 from skldp.collection._survey_estimates import Sums, SurveyEstimate, within
 from skldp.domains._column import Column
+from skldp.laws._integers import Answers
 from skldp.mechanisms.numeric._distribution import (
     DistributionEstimate,
     Ramps,
@@ -61,7 +58,7 @@ class Bins:
             combine = (of_places == np.arange(last + 1)[:, None]).astype(np.float64)
             self.scores = scores.combined(combine)
             return
-        lattice, share = lattice_of(field.law, "Distributions")
+        lattice, share = field.law.lattice_part("Distributions")
         tops = np.ceil(edges[1:-1]) if column.whole else edges[1:-1]
         width = (column.high - column.low) * ramp_width(lattice, share * n)
         # A ramp takes at most half of its bin.
@@ -77,12 +74,12 @@ def _exact_scores(field: Field) -> tuple[_Floats, CellScores] | None:
     if not _has_integer_bins(column):
         return None
     places = np.arange(column.low, column.high + 1)
-    return places, CellScores(*number_response(field.law, column.unit_places(places)))
+    return places, CellScores(*field.law.responses(column.unit_places(places)))
 
 
 def ramps_of(field: Field, tops: _Floats, widths: _Floats) -> Ramps:
     """Return the ramps below places of a number."""
-    lattice, share = lattice_of(field.law, "Distributions")
+    lattice, share = field.law.lattice_part("Distributions")
     return Ramps(lattice, field.column.unit_places(tops), widths / field.column.radius, share)
 
 
@@ -97,15 +94,15 @@ def distribution_of(field: Field, answers: Answers) -> tuple[DistributionEstimat
         shares = likeliest_shares(scores.counts(answers), scores.response)
         upto = Sums.of_parts(scores.combined(np.tri(scores.n_parts)[:-1]), answers)
         return DistributionEstimate.around(places, shares, n), upto, places, places
-    lattice, share = lattice_of(field.law, "Distributions")
-    places = column.center + column.radius * quantile_knots(lattice, share * n)
+    lattice, share = field.law.lattice_part("Distributions")
+    places = column.number(quantile_knots(lattice, share * n))
     if column.whole:
         places = np.clip(np.rint(places), np.ceil(column.low), np.floor(column.high))
     # Narrow bounds far from 0 may have fewer doubles than knots.
     places = np.unique(places)
     # There is no integer between neighbours.
     is_exact = column.whole and bool((np.diff(places) == 1).all())
-    response, cells = number_response(field.law, column.unit_places(places), spread=not is_exact)
+    response, cells = field.law.responses(column.unit_places(places), spread=not is_exact)
     given = np.bincount(cells(answers), minlength=response.shape[1]).astype(np.float64)
     found = DistributionEstimate.around(places, likeliest_shares(given, response), n)
     ramps = ramps_of(field, places[1:], np.diff(places))
@@ -148,7 +145,7 @@ def estimates_of(field: AnyField) -> str:
     names = ["mean"]
     if isinstance(field, Field) and field.kind == "number":
         with suppress(ValueError):
-            lattice_of(field.law, "Variances")
+            field.law.lattice_part("Variances")
             names.append("variance")
         with suppress(ValueError):
             bins_of(field, None, 2)

@@ -32,7 +32,8 @@ class Columns(Domain):
     Examples
     --------
     >>> import numpy as np
-    >>> from skldp.mechanisms import Column, Columns
+    >>> from skldp.mechanisms import Column
+    >>> from skldp.domains._columns import Columns
     >>> from skldp.domains._columns import domain_from_json
     >>> people = Columns.of({"age": Column(0, 100), "city": Column(values=("Bonn", "Ulm"))})
     >>> people.clip(np.array([[130.0, 1.0]]))

@@ -1,12 +1,13 @@
 """Integer laws of a category: randomized response, unary encoding, subsets, local hashing and Hadamard response."""
 
+import operator
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
 from skldp.laws._integers import CodeLaw, is_prime, number_of_digits, uniform_below, uniform_subset
-from skldp.laws._odds import TWO_64, log_ratio
+from skldp.laws._odds import TWO_64
 
 #: Limits of a law from a document: number of codes, and of bits in one field of a report.
 MOST_CODES = 2**20
@@ -25,9 +26,9 @@ class ResponseLaw(CodeLaw):
             self._refuse(f"keep the true one of 2 to {MOST_CODES} codes at least as often as it gives another")
 
     @property
-    def epsilon(self) -> float:
-        """Log-ratio of the true code and any other code."""
-        return log_ratio(TWO_64 - self.other_count * (self.n_codes - 1), self.other_count)
+    def ratio(self) -> tuple[int, int]:
+        """Words of the true code and of any other code."""
+        return TWO_64 - self.other_count * (self.n_codes - 1), self.other_count
 
     def draw(self, code: int, words: Iterator[int]) -> int:
         """Draw the answer to a code from one word."""
@@ -56,10 +57,10 @@ class UnaryLaw(CodeLaw):
         return 1 << self.n_codes
 
     @property
-    def epsilon(self) -> float:
-        """Log-ratio of the two bits that differ between two codes."""
+    def ratio(self) -> tuple[int, int]:
+        """Ratio of the two bits that differ between two codes."""
         own, other = self.own_count, self.other_count
-        return log_ratio(own * (TWO_64 - other), (TWO_64 - own) * other)
+        return own * (TWO_64 - other), (TWO_64 - own) * other
 
     def draw(self, code: int, words: Iterator[int]) -> int:
         """Draw the answer to a code from one word per bit."""
@@ -86,7 +87,7 @@ class SubsetLaw(CodeLaw):
 
     def _check(self) -> None:
         sizes = 2 <= self.n_codes <= MOST_BITS and 1 <= self.set_size < self.n_codes
-        if not sizes or not 1 <= self.miss_count < TWO_64 or self._held < self._missed:
+        if not sizes or not 1 <= self.miss_count < TWO_64 or operator.lt(*self.ratio):
             self._refuse(f"have sets of some of 2 to {MOST_BITS} codes and favour those with the true one")
 
     @property
@@ -95,9 +96,11 @@ class SubsetLaw(CodeLaw):
         return 1 << self.n_codes
 
     @property
-    def epsilon(self) -> float:
-        """Log-ratio of a set with the true code and a set without it."""
-        return log_ratio(self._held, self._missed)
+    def ratio(self) -> tuple[int, int]:
+        """Ratio of a set with the true code and a set without it."""
+        # There are (k - w) / w times as many sets without the true code as with it.
+        held, missed = TWO_64 - self.miss_count, self.miss_count
+        return held * (self.n_codes - self.set_size), missed * self.set_size
 
     def is_answer(self, answer: int) -> bool:
         """Return whether the bits have as many ones as a set has members."""
@@ -110,15 +113,6 @@ class SubsetLaw(CodeLaw):
         # Other codes are numbered without the true one.
         members = [code] * held + [other + (other >= code) for other in others]
         return sum(1 << (self.n_codes - 1 - member) for member in members)
-
-    # There are (k - w) / w times as many sets without the true code as with it.
-    @property
-    def _held(self) -> int:
-        return (TWO_64 - self.miss_count) * (self.n_codes - self.set_size)
-
-    @property
-    def _missed(self) -> int:
-        return self.miss_count * self.set_size
 
 
 @dataclass(frozen=True)
@@ -153,9 +147,9 @@ class HashingLaw(CodeLaw):
         return digits - 1
 
     @property
-    def epsilon(self) -> float:
-        """Epsilon of the randomized response over buckets; the hash function is independent of the code."""
-        return self._response.epsilon
+    def ratio(self) -> tuple[int, int]:
+        """Ratio of the randomized response over buckets; the hash function is independent of the code."""
+        return self._response.ratio
 
     def draw(self, code: int, words: Iterator[int]) -> int:
         """Draw the answer to a code from the words of the hash function and one more word."""
@@ -203,7 +197,7 @@ class HadamardLaw(CodeLaw):
         sizes = 2 <= self.n_codes <= MOST_CODES and self.block_size >= 2
         if not powers or not sizes or self.n_codes > self.n_blocks * (self.block_size - 1):
             self._refuse(f"have a row of a block for each of 2 to {MOST_CODES} codes")
-        if not 1 <= self.miss_count < TWO_64 or self._held < self._missed:
+        if not 1 <= self.miss_count < TWO_64 or operator.lt(*self.ratio):
             self._refuse("favour the code's own reports and allow all others")
 
     @property
@@ -212,9 +206,10 @@ class HadamardLaw(CodeLaw):
         return self.n_blocks * self.block_size
 
     @property
-    def epsilon(self) -> float:
-        """Log-ratio of one of the code's own reports and any other report."""
-        return log_ratio(self._held, self._missed)
+    def ratio(self) -> tuple[int, int]:
+        """Ratio of one of the code's own reports, half of those of its block, and any other report."""
+        own = self.block_size // 2
+        return (TWO_64 - self.miss_count) * (self.n_answers - own), self.miss_count * own
 
     def draw(self, code: int, words: Iterator[int]) -> int:
         """Draw the answer to a code from one word and those of a choice of one report."""
@@ -227,15 +222,6 @@ class HadamardLaw(CodeLaw):
         if other < own:
             return start + _column(other, row, odd=1)
         return (start + size + other - own) % self.n_answers
-
-    # Half of a block's reports are a code's own.
-    @property
-    def _held(self) -> int:
-        return (TWO_64 - self.miss_count) * (self.n_answers - self.block_size // 2)
-
-    @property
-    def _missed(self) -> int:
-        return self.miss_count * (self.block_size // 2)
 
 
 def _column(number: int, row: int, *, odd: int) -> int:

@@ -1,29 +1,35 @@
 r"""Base classes of integer laws, which a person's device samples.
 
-A mechanism for tables chooses integers from an epsilon and samples many rows. A law takes the integers from a document
-of another party, computes their exact epsilon over all inputs, and raises ValueError for integers without one. A draw
-reads 64-bit words in order, so the same words give the same answer in every programming language. It uses integer
-arithmetic, and IEEE double precision for numbers.
+A law consists of integers: of a document of another party, or chosen for an epsilon. It computes their exact epsilon
+over all inputs, and raises ValueError for integers without one. A draw reads 64-bit words in order, so the same words
+give the same answer in every programming language. It uses integer arithmetic, and IEEE double precision for numbers.
+Mechanisms draw arrays. Everything that is known of an answer is a method of its law: no caller asks for its type.
 """
 
 import math
 import os
 import struct
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, fields
+from fractions import Fraction
 from importlib import import_module
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from skldp._arrays import Bools, Floats, Ints
 from skldp._checks import is_integer
 from skldp._documents import check_names
-from skldp.laws._odds import TWO_64
+from skldp.laws._odds import TWO_64, log_ratio
+
+Answers = npt.NDArray[np.unsignedinteger[Any]]
 
 #: Largest exponent of a step, a power of two.
 MOST_EXPONENT = 64
+#: Limit of one field's answer, since a document must not exhaust a device's memory.
+MOST_ANSWER_BITS = 2**16
 
 
 def secure_words() -> Iterator[int]:
@@ -48,6 +54,25 @@ def uniform_below(n: int, words: Iterator[int]) -> int:
     return word % n
 
 
+class Noise(Protocol):
+    """Source of random bits of a release: ``skldp.mechanisms._noise.Noise``."""
+
+    def words(self, size: int | tuple[int, ...], dtype: npt.DTypeLike = np.uint64) -> np.ndarray:
+        """Draw random words of an unsigned integer type."""
+
+    def fill(self, buffer: np.ndarray) -> np.ndarray:
+        """Overwrite an array with random bits."""
+
+    def bernoulli(self, threshold: npt.ArrayLike, size: int | tuple[int, ...] | None = None) -> Bools:
+        """Draw booleans that are True with probability ``threshold / 2**64``."""
+
+    def integers(self, high: int, size: int | tuple[int, ...]) -> Ints:
+        """Draw uniform integers below `high`."""
+
+    def at(self, places: npt.NDArray[np.integer], size: int) -> "Noise":
+        """Return the stream for more noise about a few of `size` numbers."""
+
+
 @dataclass(frozen=True)
 class IntegerLaw(ABC):
     """Base class of laws of an integer answer below `n_answers`. Subclasses are frozen dataclasses of integers."""
@@ -68,9 +93,19 @@ class IntegerLaw(ABC):
         """Upper bound of the answers, exclusive; :meth:`is_answer` may exclude more."""
 
     @property
-    @abstractmethod
+    def ratio(self) -> tuple[int, int]:
+        """Numerator and denominator of the largest likelihood ratio, where it is one of two integers."""
+        raise NotImplementedError
+
+    @property
     def epsilon(self) -> float:
         """Largest log-likelihood ratio over all answers and pairs of inputs, rounded up."""
+        return log_ratio(*self.ratio)
+
+    @property
+    def two_valued(self) -> bool:
+        """Whether all scores of an answer are one of two values."""
+        return self.n_answers == 2
 
     @abstractmethod
     def _check(self) -> None:
@@ -103,10 +138,115 @@ class CodeLaw(IntegerLaw):
     def draw(self, code: int, words: Iterator[int]) -> int:
         """Draw the answer to a code."""
 
+    def draw_many(self, codes: Ints, noise: Noise, out: np.ndarray, workspace: Any) -> None:
+        """Write the answers to many codes to `out`, drawn with the words of a mechanism."""
+        raise NotImplementedError
+
+    @property
+    def two_valued(self) -> bool:
+        """Whether all scores of a code are one of two values."""
+        return True
+
+    @property
+    def support(self) -> tuple[float, float]:
+        """Chances that an answer supports the true code, and that it supports another one."""
+        raise NotImplementedError
+
+    def supports(self, answers: Answers, code: int) -> Bools:
+        """Return which answers support a code."""
+        raise NotImplementedError
+
+    def supporting(self, answers: Answers, weights: Floats) -> Floats:
+        """Return the sum of the weights of the answers that support each code, shape (n_codes,)."""
+        raise NotImplementedError
+
+    def supported(self, answers: Answers, shares: Floats) -> Floats:
+        """Return the sum of the shares of the codes that each answer supports, shape (n,)."""
+        raise NotImplementedError
+
+    @property
+    def score_range(self) -> tuple[float, float]:
+        """The smallest and the largest unbiased score of membership in a code."""
+        p, q = self.support
+        return -q / (p - q), (1 - q) / (p - q)
+
+    @property
+    def square_of_scores(self) -> tuple[float, float]:
+        """Mean square of the score of a code, of people who have it and of others."""
+        p, q = self.support
+        return p * (1 - p) / (p - q) ** 2 + 1, q * (1 - q) / (p - q) ** 2
+
+    def scores(self, answers: Answers, code: int) -> Floats:
+        """Return unbiased scores of membership in a code."""
+        p, q = self.support
+        return np.asarray((self.supports(answers, code) - q) / (p - q))
+
+    def score_sums(self, answers: Answers, weights: Floats) -> tuple[Floats, Floats]:
+        """Return the sums of weights times scores and of weights times squared scores, of all codes."""
+        (p, q), held, total = self.support, self.supporting(answers, weights), weights.sum()
+        return (held - q * total) / (p - q), (held * (1 - 2 * q) + q**2 * total) / (p - q) ** 2
+
+
+class NumbersLaw(IntegerLaw):
+    """Base class of laws of one or several numbers in [-1, 1]."""
+
+    @abstractmethod
+    def draw_group(self, places: Sequence[float], words: Iterator[int]) -> int:
+        """Draw the answer to all numbers of a group."""
+
+    @abstractmethod
+    def values(self, answer: int) -> list[float]:
+        """Return the estimates of an answer, with means equal to the inputs up to rounding."""
+
+    @property
+    @abstractmethod
+    def largest(self) -> float:
+        """The largest magnitude of an estimate."""
+
+    def draw_many(self, x: np.ndarray, noise: Noise, out: np.ndarray) -> None:
+        """Write the estimates of the answers to many numbers or rows to `out`, drawn with the words of a mechanism."""
+        raise NotImplementedError
+
+    @property
+    def ratio_from_middle(self) -> tuple[int, int]:
+        """Integers of the largest likelihood ratio of any input to 0, or of a larger one."""
+        return self.ratio
+
+    @property
+    def moments(self) -> tuple[float, float, float]:
+        """Coefficients c of the variance of an estimate, c[0] + c[1] abs(x) + c[2] x^2, or of an upper bound."""
+        raise NotImplementedError
+
+    @property
+    def usual_square(self) -> float:
+        """Mean square of the estimate of a uniform number."""
+        constant, linear, square = self.moments
+        return constant + linear / 2 + (1 + square) / 3
+
+    def variance(self, x: Floats) -> Floats:
+        """Return the variances of estimates of numbers in [-1, 1]."""
+        constant, linear, square = self.moments
+        size = np.abs(x)
+        return np.asarray(constant + linear * size + square * size**2)
+
+    def mean(self, x: float) -> Fraction:
+        """Return the exact mean of the estimate of a number."""
+        values, weights = self.support(x)
+        total = sum((Fraction(value) * w for value, w in zip(values.tolist(), weights, strict=True)), Fraction(0))
+        return total / sum(weights)
+
+    def support(self, x: float) -> tuple[Floats, list[int]]:
+        """Return the estimates of all answers to one number, and their integer weights."""
+        raise NotImplementedError
+
 
 @dataclass(frozen=True)
-class UnitLaw(IntegerLaw):
-    """Base class of laws of a number in [-1, 1]."""
+class UnitLaw(NumbersLaw):
+    """Base class of laws of a number in [-1, 1], which are also laws of a group of one."""
+
+    n_values: ClassVar[int] = 1
+    #: Whether the mean of an answer's value may differ from the number by more than rounding.
+    has_bias: ClassVar[bool] = False
 
     @abstractmethod
     def draw(self, x: float, words: Iterator[int]) -> int:
@@ -116,9 +256,44 @@ class UnitLaw(IntegerLaw):
     def value(self, answer: int) -> float:
         """Return the estimate of an answer, with mean x up to rounding."""
 
+    def draw_group(self, places: Sequence[float], words: Iterator[int]) -> int:
+        """Draw the answer to the only number of a group."""
+        return self.draw(places[0], words)
+
+    def values(self, answer: int) -> list[float]:
+        """Return the estimate of the only number of a group."""
+        return [self.value(answer)]
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The smallest and the largest estimate."""
+        return self.value(0), self.value(self.n_answers - 1)
+
+    @property
+    def largest(self) -> float:
+        """The largest magnitude of an estimate."""
+        return max(map(abs, self.ends))
+
+    def responses(self, points: Floats, *, spread: bool = False) -> tuple[Floats, Callable[[Answers], Ints]]:
+        """Return the chances of groups of answers to points, and the function from answers to groups.
+
+        With `spread`, numbers are spread over bins that end halfway between the points.
+
+        Shapes: `points` (n_points,); returns (n_points, n_groups).
+        """
+        self.lattice_part("Distributions")
+        raise NotImplementedError
+
+    def lattice_part(self, what: str) -> tuple[Any, float]:
+        """Return the lattice law of some or all answers, and their share; raise ValueError without one."""
+        # An answer shows its component of a mixture. Few outputs identify neither squares nor bins.
+        raise ValueError(
+            f"{what} need mechanism='square_wave', or another law of a lattice. Got {self.name!r} instead."
+        )
+
 
 @dataclass(frozen=True)
-class GroupLaw(IntegerLaw):
+class GroupLaw(NumbersLaw):
     """Base class of laws of `n_values` numbers in [-1, 1]."""
 
     n_values: int
@@ -127,11 +302,11 @@ class GroupLaw(IntegerLaw):
     def draw(self, places: Sequence[float], words: Iterator[int]) -> int:
         """Draw the answer to `n_values` doubles in [-1, 1]."""
 
-    @abstractmethod
-    def values(self, answer: int) -> list[float]:
-        """Return the estimates of an answer, with means equal to the inputs up to rounding."""
+    def draw_group(self, places: Sequence[float], words: Iterator[int]) -> int:
+        """Draw the answer to all numbers of a group."""
+        return self.draw(places, words)
 
-    def rows(self, answers: Sequence[int]) -> npt.NDArray[np.float64]:
+    def rows(self, answers: Sequence[int]) -> Floats:
         """Return the estimates of answers, shape (n, n_values)."""
         return np.array([self.values(answer) for answer in answers]).reshape(-1, self.n_values)
 
@@ -196,10 +371,10 @@ def subset_of_rank(n: int, size: int, rank: int) -> list[int]:
 LAWS = {
     "randomized_response": ("_categories", "ResponseLaw"),
     "unary_encoding": ("_categories", "UnaryLaw"),
-    "two_answers": ("_numbers", "TwoAnswersLaw"),
-    "three_answers": ("_numbers", "ThreeAnswersLaw"),
-    "lattice": ("_numbers", "LatticeLaw"),
-    "mixture": ("_numbers", "MixtureLaw"),
+    "two_answers": ("_few_answers", "TwoAnswersLaw"),
+    "three_answers": ("_few_answers", "ThreeAnswersLaw"),
+    "lattice": ("_lattice", "LatticeLaw"),
+    "mixture": ("_lattice", "MixtureLaw"),
     "subset": ("_categories", "SubsetLaw"),
     "local_hashing": ("_categories", "HashingLaw"),
     "hadamard": ("_categories", "HadamardLaw"),
@@ -224,6 +399,8 @@ def law_from_dict(given: Any, deepest: int = 3) -> IntegerLaw:
     kind = getattr(import_module(f"skldp.laws.{module}"), own)
     check_names(given, f"A law {name!r}", {"law"} | {one.name for one in fields(kind)})
     made: IntegerLaw = kind(**{one: _read(value, deepest) for one, value in given.items() if one != "law"})
+    if made.n_answers > 1 << MOST_ANSWER_BITS:
+        made._refuse(f"have answers of at most {MOST_ANSWER_BITS} bits")
     return made
 
 

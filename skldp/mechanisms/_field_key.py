@@ -63,7 +63,7 @@ class FieldKey:
     so that means, and all that is linear, have no bias from the grid. One person's number comes to the same step again
     until it moves across their next threshold; jitter of less than a step gives two values at most.
 
-    The noise of a row is AES, as in :class:`~skldp.mechanisms.Noise`, at a nonce that is the keyed BLAKE2b of person
+    The noise of a row is AES at a nonce that is the keyed BLAKE2b of person
     and value, under a key derived from law and field. The law is identified by its sampled integers if there are some,
     else by the mechanism's parameters.
 
@@ -84,7 +84,8 @@ class FieldKey:
     Examples
     --------
     >>> import os
-    >>> from skldp.mechanisms import Duchi, FieldKey, ReleaseKey
+    >>> from skldp.mechanisms import FieldKey, ReleaseKey
+    >>> from skldp.mechanisms.numeric._duchi import Duchi
     >>> key = FieldKey(ReleaseKey(os.urandom(32)), "mood", steps=100)
     >>> first = key.release(Duchi(1.0), [[0.3], [-0.9]], ids=["ann", "bob"])
     >>> again = key.release(Duchi(1.0), [[-0.9], [0.3 + 1e-12]], ids=["bob", "ann"])

@@ -63,7 +63,7 @@ def shuffled(
     others : sequence of (mechanism, n), default=()
         Groups of other people who answer the same question in each round, with their own mechanism. All mechanisms
         must have the same two answers, and a report is the place of the answer: a report that shows the group, such
-        as the number of :class:`~skldp.mechanisms.Duchi`, hides nobody of another group.
+        as the number of ``Duchi``, hides nobody of another group.
     out_of : int, default=None
         Number of people of whom the `n` of each round are drawn at random, without replacement. The analyst must not
         learn who was drawn. None is `n`: everybody answers in every round.

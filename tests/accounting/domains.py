@@ -7,8 +7,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 from skldp.accounting import RegressionQuery
+from skldp.domains._columns import Columns
 from skldp.domains._constraints import Constrained, OneHot
-from skldp.mechanisms import Column, Columns
+from skldp.mechanisms import Column
 
 
 def choices_of(part, per_side):

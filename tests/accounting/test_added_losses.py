@@ -13,8 +13,9 @@ from skldp.accounting import RegressionQuery, realized_loss
 from skldp.accounting._class_query import ClassQuery, SoftmaxQuery
 from skldp.accounting._query import ReleaseQuery
 from skldp.accounting.losses._region import region_of
+from skldp.domains._columns import Columns
 from skldp.domains._constraints import OneHot
-from skldp.mechanisms import Column, Columns, RandomizedResponse
+from skldp.mechanisms import Column, RandomizedResponse
 from skldp.mechanisms.categorical._hadamard import HadamardResponse
 from skldp.mechanisms.categorical._local_hashing import LocalHashing, OneHotLocalHashing
 from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding

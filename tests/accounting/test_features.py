@@ -12,10 +12,12 @@ from skldp import PrivacyLedger
 from skldp.accounting import RegressionQuery, realized_loss
 from skldp.accounting._units import units_above
 from skldp.accounting.ledger._ledger_releases import FeatureQuestion
+from skldp.domains._columns import Columns
 from skldp.domains._constraints import Constrained, OneHot
-from skldp.mechanisms import Column, Columns, Duchi, Laplace, noise_from
+from skldp.mechanisms import Column, Laplace, noise_from
 from skldp.mechanisms.categorical._unary import UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
+from skldp.mechanisms.numeric._duchi import Duchi
 
 KEY = "a key that nobody can guess"
 seeded = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
@@ -49,7 +51,7 @@ def test_the_question_is_the_mechanism(epsilon):
 def test_what_is_released_is_what_is_recorded():
     ledger, rows = opened(features=("a", "b", "c")), np.linspace(-1, 1, 200)[:, None]
     found = ledger.release(duchi(0.5, -1, 3), rows, range(200), part="b")
-    magnitude = 2 * Duchi(0.5).magnitude
+    magnitude = 2 * Duchi(0.5).integer_law.magnitude
     assert found.accepted.all()
     assert set(found.rows.ravel().round(9)) <= {round(1 - magnitude, 9), round(1 + magnitude, 9)}
     recorded = [ledger.history(person)[0] for person in range(200)]

@@ -16,10 +16,12 @@ from skldp.accounting._class_query import ClassQuery, SoftmaxQuery
 from skldp.accounting.losses import _realized_loss as losses
 from skldp.accounting.losses._joint import JointRegion
 from skldp.accounting.losses._region import region_of
+from skldp.domains._columns import Columns
 from skldp.domains._constraints import Constrained, OneHot
-from skldp.mechanisms import Column, Columns, Duchi, RandomizedResponse
+from skldp.mechanisms import Column, RandomizedResponse
 from skldp.mechanisms.categorical._unary import UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
+from skldp.mechanisms.numeric._duchi import Duchi
 
 JOBS = ("a", "b", "c")
 PEOPLE = Columns.of({"x": Column(-1.0, 1.0), JOBS: OneHot(3)})

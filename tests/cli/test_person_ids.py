@@ -14,7 +14,8 @@ from skldp.accounting import RegressionQuery
 from skldp.client import Field, Policy
 from skldp.exceptions import LedgerError
 from skldp.laws._person_ids import canonical_ids, person_bytes
-from skldp.mechanisms import Column, Duchi, FieldKey, RandomizedResponse, ReleaseKey
+from skldp.mechanisms import Column, FieldKey, RandomizedResponse, ReleaseKey
+from skldp.mechanisms.numeric._duchi import Duchi
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")

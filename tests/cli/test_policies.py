@@ -10,7 +10,8 @@ import pytest
 
 from skldp import plan_survey
 from skldp.client import Field, Policy
-from skldp.mechanisms import Column, Duchi, RandomizedResponse
+from skldp.mechanisms import Column, RandomizedResponse
+from skldp.mechanisms.numeric._duchi import Duchi
 from skldp.study._table_files import table_chunks
 
 pytest.importorskip("rich")

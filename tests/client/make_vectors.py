@@ -8,13 +8,14 @@ from pathlib import Path
 from skldp.client import Field, Policy, VectorField
 from skldp.laws._categories import HadamardLaw, HashingLaw, ResponseLaw, SubsetLaw
 from skldp.laws._closest_law import ClosestLaw
-from skldp.laws._numbers import BinsLaw, BitsLaw, KnotsLaw, SampledLaw, ThreeAnswersLaw, TwoAnswersLaw
-from skldp.mechanisms import Column, Duchi, Piecewise, RandomizedResponse, bitrand
+from skldp.laws._few_answers import ThreeAnswersLaw, TwoAnswersLaw
+from skldp.laws._numbers import BinsLaw, BitsLaw, KnotsLaw, SampledLaw
+from skldp.mechanisms import Column, Piecewise, RandomizedResponse, bitrand
 from skldp.mechanisms.categorical._hadamard import HadamardResponse
 from skldp.mechanisms.categorical._local_hashing import LocalHashing
 from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
-from skldp.mechanisms.numeric._duchi import DuchiVector, ThreeOutputs
+from skldp.mechanisms.numeric._duchi import Duchi, DuchiVector, ThreeOutputs
 from skldp.mechanisms.numeric._piecewise import Hybrid, HybridThreeOutputs
 from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
 

@@ -10,7 +10,8 @@ import pytest
 
 from skldp.client import DeviceLedger, Field, Policy
 from skldp.exceptions import BudgetExhaustedError, LedgerError
-from skldp.mechanisms import Column, Duchi
+from skldp.mechanisms import Column
+from skldp.mechanisms.numeric._duchi import Duchi
 
 POLICY = Policy("a survey of ages", (Field("age", Column(0.0, 100.0), Duchi(0.5).integer_law),))
 

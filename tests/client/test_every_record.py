@@ -10,8 +10,8 @@ import pytest
 from client.second_client import given_to_the_law
 
 from skldp.client import Field, Policy, VectorField
-from skldp.mechanisms import Column, Duchi, RandomizedResponse, ReleaseKey
-from skldp.mechanisms.numeric._duchi import DuchiVector
+from skldp.mechanisms import Column, RandomizedResponse, ReleaseKey
+from skldp.mechanisms.numeric._duchi import Duchi, DuchiVector
 
 
 class Hostile:

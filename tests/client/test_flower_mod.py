@@ -9,7 +9,8 @@ from skldp.client import DeviceLedger, Field, Policy, VectorField
 from skldp.client import _flower_mod as module
 from skldp.exceptions import BudgetExhaustedError
 from skldp.flower import flower_mod
-from skldp.mechanisms import Column, Duchi
+from skldp.mechanisms import Column
+from skldp.mechanisms.numeric._duchi import Duchi
 
 POLICY = Policy("train a model", (VectorField.privunit("update", 5, 4.0, bound=1.0),))
 RAW = 0.123456

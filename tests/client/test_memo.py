@@ -15,10 +15,10 @@ from laws import THRESHOLD, binomial_pvalue, chi_square_pvalue
 from skldp.client import DeviceLedger, Field, Policy
 from skldp.client._memo import KeptField, _Answer, kept_report
 from skldp.exceptions import BudgetExhaustedError
-from skldp.mechanisms import Column, Duchi, Piecewise, RandomizedResponse, ReleaseKey
+from skldp.mechanisms import Column, Piecewise, RandomizedResponse, ReleaseKey
 from skldp.mechanisms.categorical._unary import UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
-from skldp.mechanisms.numeric._duchi import DuchiVector
+from skldp.mechanisms.numeric._duchi import Duchi, DuchiVector
 
 SECRET = ReleaseKey(bytes(range(100, 132))[::-1])
 OTHER = ReleaseKey(bytes(range(7, 231, 7)))

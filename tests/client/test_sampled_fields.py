@@ -18,7 +18,8 @@ import skldp.client
 from skldp._documents import canonical_text, digest
 from skldp.client import DeviceLedger, Field, Policy
 from skldp.client._report_bytes import pack, unpack
-from skldp.mechanisms import Column, Duchi, RandomizedResponse, ReleaseKey
+from skldp.mechanisms import Column, RandomizedResponse, ReleaseKey
+from skldp.mechanisms.numeric._duchi import Duchi
 
 SECRET = ReleaseKey(bytes(range(100, 132))[::-1])
 

@@ -11,7 +11,8 @@ import pytest
 from skldp import Collector
 from skldp.client import DeviceLedger, Field, Policy
 from skldp.exceptions import BudgetExhaustedError, LedgerError
-from skldp.mechanisms import Column, Duchi, RandomizedResponse, ReleaseKey
+from skldp.mechanisms import Column, RandomizedResponse, ReleaseKey
+from skldp.mechanisms.numeric._duchi import Duchi
 
 CITY = Field("city", Column(values=tuple("abcdefgh")), RandomizedResponse(1.0, 8).integer_law)
 FRESH = Policy("a survey", (CITY, Field("age", Column(0, 100), Duchi(1.0).integer_law)))

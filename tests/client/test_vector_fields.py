@@ -12,7 +12,8 @@ from client.test_sampled_fields import _signed
 import skldp.client
 from skldp.client import Field, Policy, VectorField
 from skldp.laws._closest_law import ClosestLaw
-from skldp.mechanisms import Column, Duchi
+from skldp.mechanisms import Column
+from skldp.mechanisms.numeric._duchi import Duchi
 
 SCHEMA = json.loads((Path(skldp.client.__file__).parent / "policy.schema.json").read_text(encoding="utf-8"))
 LAW = ClosestLaw(n_values=4, square_radius=1, n_directions=16, n_close=5, miss_count=2**62)

@@ -8,8 +8,9 @@ import pytest
 from skldp import Collector, release_batches
 from skldp.client import Field, Policy
 from skldp.collection._report_tables import report_schema
-from skldp.mechanisms import Column, Duchi, RandomizedResponse, ReleaseKey
+from skldp.mechanisms import Column, RandomizedResponse, ReleaseKey
 from skldp.mechanisms.categorical._unary import SubsetSelection
+from skldp.mechanisms.numeric._duchi import Duchi
 
 pa = pytest.importorskip("pyarrow")
 

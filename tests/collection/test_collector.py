@@ -20,11 +20,11 @@ from skldp.collection._report_tables import batch_of_reports
 from skldp.collection._survey_estimates import made_consistent
 from skldp.collection._survey_fields import mean_of, noted
 from skldp.laws._numbers import SampledLaw
-from skldp.mechanisms import Column, Duchi, Piecewise, RandomizedResponse
+from skldp.mechanisms import Column, Piecewise, RandomizedResponse
 from skldp.mechanisms.categorical._hadamard import HadamardResponse
 from skldp.mechanisms.categorical._local_hashing import LocalHashing
 from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
-from skldp.mechanisms.numeric._duchi import DuchiVector
+from skldp.mechanisms.numeric._duchi import Duchi, DuchiVector
 from skldp.mechanisms.numeric._piecewise import SquareWave
 
 T = float(t.ppf(0.975, 599))
@@ -314,7 +314,7 @@ def test_means_are_those_of_what_was_released(collector):
         field = next(one for one in collector.policy.fields if one.name == name)
         least, most = map(field.value, (0, field.law.n_answers - 1))
         ends = y.mean() - end_of(error, y.mean() - least), y.mean() + end_of(error, most - y.mean())
-        assert [found.low[0], found.high[0]] == pytest.approx(np.clip(ends, field.low, field.high), rel=1e-6)
+        assert [found.low[0], found.high[0]] == pytest.approx(np.clip(ends, *field.column.ends), rel=1e-6)
         narrow = collector.mean(name, level=0.5)
         assert narrow.high - narrow.values == pytest.approx(t.ppf(0.75, 599) * narrow.standard_errors, rel=0.05)
 

@@ -8,12 +8,12 @@ import pytest
 
 from skldp import Collector, plan_survey
 from skldp.client import Field, Policy
-from skldp.mechanisms import Column, Duchi, Piecewise, RandomizedResponse, bitrand
+from skldp.mechanisms import Column, Piecewise, RandomizedResponse, bitrand
 from skldp.mechanisms.categorical._hadamard import HadamardResponse
 from skldp.mechanisms.categorical._local_hashing import LocalHashing
 from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
-from skldp.mechanisms.numeric._duchi import DuchiVector, ThreeOutputs
+from skldp.mechanisms.numeric._duchi import Duchi, DuchiVector, ThreeOutputs
 from skldp.mechanisms.numeric._piecewise import Hybrid, SquareWave
 from skldp.mechanisms.numeric._points import Points
 from skldp.mechanisms.numeric._privunit_box import PrivUnitBox

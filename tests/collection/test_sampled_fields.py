@@ -9,9 +9,10 @@ import pytest
 from skldp import CategoricalPrivatizer, Collector, NumericPrivatizer, TablePrivatizer, policy_from_estimator
 from skldp.client import Field, Policy
 from skldp.collection._report_tables import asked_of
-from skldp.mechanisms import Column, Duchi, Piecewise, RandomizedResponse
+from skldp.mechanisms import Column, Piecewise, RandomizedResponse
 from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
+from skldp.mechanisms.numeric._duchi import Duchi
 
 CITY = Field("city", Column(values=("Bonn", "Köln", "Ulm", None), unknown=None), RandomizedResponse(2.0, 4).integer_law)
 BITS = Field("bits", Column(values=tuple(range(64))), UnaryEncoding(3.0, 64, "oue").integer_law)

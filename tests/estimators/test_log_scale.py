@@ -15,12 +15,11 @@ from hypothesis import strategies as st
 from skldp import ColumnEncoder, TablePrivatizer, policy_from_estimator
 from skldp.client import Field
 from skldp.exceptions import OutOfDomainWarning
-from skldp.mechanisms import Column, Duchi, RandomizedResponse
-from skldp.mechanisms.numeric._duchi import DuchiVector
+from skldp.mechanisms import Column, RandomizedResponse
+from skldp.mechanisms.numeric._duchi import Duchi, DuchiVector
 from skldp.study import recommend
-from skldp.study._comparison import compare_mechanisms
+from skldp.study._comparison import ComparisonSettings, compare_mechanisms
 from skldp.study._datasets import StudyInputError, load_study_data
-from skldp.study._pipelines import ComparisonSettings
 
 INCOME = {"type": "number", "low": 100, "high": 500_000, "scale": "log"}
 VALUES = [100.0, 500_000.0, math.sqrt(100 * 500_000), 2_000.0]

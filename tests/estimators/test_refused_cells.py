@@ -29,7 +29,7 @@ from skldp import (
     release_blocks,
 )
 from skldp.client import VectorField
-from skldp.mechanisms import Duchi
+from skldp.mechanisms.numeric._duchi import Duchi
 
 N = 20
 X = np.random.default_rng(0).uniform(-1, 1, (N, 2))

@@ -22,9 +22,10 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 
 from skldp import TablePrivatizer, privacy_guarantee
+from skldp.domains._columns import Columns
 from skldp.domains._domain import Ball
 from skldp.exceptions import ChangedAfterFitError, OutOfDomainWarning, SeededNoiseWarning
-from skldp.mechanisms import Column, Columns, RandomizedResponse
+from skldp.mechanisms import Column, RandomizedResponse
 from skldp.mechanisms._record import MixedRecord, share_out
 from skldp.mechanisms.numeric._bounded_features import best_mechanism
 

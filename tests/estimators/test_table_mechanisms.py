@@ -24,9 +24,10 @@ from skldp import (
     release_blocks,
 )
 from skldp.client import Policy
+from skldp.domains._columns import Columns
 from skldp.estimators._table_encoding import as_estimates, as_one_hot
 from skldp.exceptions import BudgetExhaustedError, OutOfDomainWarning
-from skldp.mechanisms import Column, Columns, FieldKey, ReleaseKey, noise_from
+from skldp.mechanisms import Column, FieldKey, ReleaseKey, noise_from
 from skldp.mechanisms._record import MixedRecord, NumberOrMissing
 from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS
 

@@ -11,8 +11,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from skldp import BoundsScaler, domain_from_transformer
+from skldp.domains._columns import Columns
 from skldp.domains._constraints import OneHot
-from skldp.mechanisms import Column, Columns
+from skldp.mechanisms import Column
 
 CITIES, SIZES = ["Bonn", "Köln", "Ulm"], ["S", "M", "L"]
 TABLE = pd.DataFrame(

@@ -25,7 +25,8 @@ from skldp.learning._linear_rule import (
 )
 from skldp.learning._person import simulate
 from skldp.learning._tasks import Task
-from skldp.mechanisms import Noise, noise_from
+from skldp.mechanisms import noise_from
+from skldp.mechanisms._noise import Noise
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 
 # What is compared with a threshold cannot fail by chance.

@@ -5,7 +5,8 @@ import pytest
 
 from skldp.learning import ClassificationProtocol, RegressionProtocol
 from skldp.learning._person import simulate
-from skldp.mechanisms import Noise, noise_from
+from skldp.mechanisms import noise_from
+from skldp.mechanisms._noise import Noise
 
 pytestmark = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from skldp._reading import value_key
-from skldp.domains._columns import domain_from_json
+from skldp.domains._columns import Columns, domain_from_json
 from skldp.domains._domain import Anywhere, Ball, Box, Codes, FiniteSet
-from skldp.mechanisms import Column, Columns
+from skldp.mechanisms import Column
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 types = st.sampled_from([np.float32, np.float64])

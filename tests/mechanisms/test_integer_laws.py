@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from skldp.laws._categories import ResponseLaw, UnaryLaw
+from skldp.laws._few_answers import ThreeAnswersLaw, TwoAnswersLaw
 from skldp.laws._integers import LAWS, IntegerLaw, law_from_dict, secure_words, words_of
-from skldp.laws._numbers import LatticeLaw, MixtureLaw, ThreeAnswersLaw, TwoAnswersLaw
-from skldp.mechanisms import Duchi, Laplace, Piecewise, RandomizedResponse
+from skldp.laws._lattice import LatticeLaw, MixtureLaw
+from skldp.mechanisms import Laplace, Piecewise, RandomizedResponse
 from skldp.mechanisms.categorical._unary import OneHotRandomizedResponse, UnaryEncoding
-from skldp.mechanisms.numeric._duchi import ThreeOutputs
+from skldp.mechanisms.numeric._duchi import Duchi, ThreeOutputs
 from skldp.mechanisms.numeric._piecewise import Hybrid, HybridThreeOutputs
 
 EPSILONS = [1e-3, 0.5, 1.0, 2.0, 4.0, 10.0]

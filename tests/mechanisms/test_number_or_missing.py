@@ -12,11 +12,11 @@ from laws import OneDraw, assert_is_the_guarantee, intervals, lengths, logarithm
 
 from skldp.domains._columns import domain_from_json
 from skldp.laws._odds import log_ratio
-from skldp.mechanisms import Column, Duchi, FieldKey, Piecewise, RandomizedResponse, ReleaseKey, noise_from
+from skldp.mechanisms import Column, FieldKey, Piecewise, RandomizedResponse, ReleaseKey, noise_from
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._record import NumberOrMissing
 from skldp.mechanisms.numeric._bounded_features import best_mechanism
-from skldp.mechanisms.numeric._duchi import DuchiVector, ThreeOutputs
+from skldp.mechanisms.numeric._duchi import Duchi, DuchiVector, ThreeOutputs
 from skldp.mechanisms.numeric._piecewise import Hybrid
 
 WORD, LAST = 2**64, 2**64 - 1

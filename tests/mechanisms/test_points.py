@@ -11,7 +11,6 @@ from skldp import NumericPrivatizer, policy_from_estimator
 from skldp.client import Policy
 from skldp.laws._integers import law_from_dict
 from skldp.laws._points_law import PointsLaw
-from skldp.mechanisms import Duchi
 from skldp.mechanisms.numeric import _points
 from skldp.mechanisms.numeric._bounded_features import (
     JOINT_MECHANISMS,
@@ -20,6 +19,7 @@ from skldp.mechanisms.numeric._bounded_features import (
     make_mechanism,
     mean_sampled_variance,
 )
+from skldp.mechanisms.numeric._duchi import Duchi
 from skldp.mechanisms.numeric._points import Points, _program
 
 EPSILONS = (0.1, 0.25, 0.7, 1.0, 2.0, 4.0)

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from skldp import mechanisms as door
+from skldp.domains._columns import Columns
 from skldp.domains._domain import FiniteSet
 from skldp.mechanisms import (
     Column,
-    Columns,
-    Duchi,
     FieldKey,
     Gaussian,
     Laplace,
@@ -38,7 +37,7 @@ from skldp.mechanisms.categorical._label_laws import (
 from skldp.mechanisms.categorical._local_hashing import LocalHashing, OneHotLocalHashing
 from skldp.mechanisms.categorical._unary import OneHotRandomizedResponse, SubsetSelection, UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
-from skldp.mechanisms.numeric._duchi import DuchiVector, ThreeOutputs
+from skldp.mechanisms.numeric._duchi import Duchi, DuchiVector, ThreeOutputs
 from skldp.mechanisms.numeric._piecewise import Hybrid, HybridThreeOutputs, SquareWave
 from skldp.mechanisms.numeric._response_on_bins import PriorQuestion, ResponseOnBins
 from skldp.mechanisms.vector._multivariate_laplace import MultivariateLaplace
