@@ -43,6 +43,7 @@ class Columns(Domain):
     """
 
     type: ClassVar[str] = "columns"
+    is_by_column: ClassVar[bool] = True
 
     parts: tuple[tuple[tuple[str, ...], Domain], ...]
 

@@ -38,6 +38,8 @@ class Domain(ABC):
     type: ClassVar[str]
     #: Whether rows hold codes of categories.
     has_codes: ClassVar[bool] = False
+    #: Whether each column has a domain of its own, so that moved values are counted by column.
+    is_by_column: ClassVar[bool] = False
     #: Whether rows hold numbers, or NaN for missing ones.
     may_be_nan: ClassVar[bool] = False
 
@@ -130,6 +132,7 @@ class Box(Domain):
     """Domain of numbers with finite bounds for each; other numbers are clipped."""
 
     type: ClassVar[str] = "box"
+    is_by_column: ClassVar[bool] = True
 
     low: tuple[float, ...] = field(repr=False)
     high: tuple[float, ...] = field(repr=False)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from skldp._arrays import Words
 from skldp._checks import check_integer, is_integer
-from skldp.domains._column import Column
+from skldp.domains._domain import Domain
 from skldp.laws._person_ids import canonical_ids, person_bytes
 from skldp.laws._release_key import ReleaseKey, joined
 from skldp.mechanisms._noise import RowNoise
@@ -189,7 +189,7 @@ def _described(value: Any) -> Any:
             return [type(value).__name__, value.integer_law.to_dict()]
         except ValueError:
             pass
-    if isinstance(value, Column):
+    if isinstance(value, Domain) and value.type == "column":
         return _described_domain(**value.to_dict())
     if is_dataclass(value):
         own = {one.name: _described(getattr(value, one.name)) for one in fields(value) if one.name not in _NO_LAW}
