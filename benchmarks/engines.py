@@ -28,7 +28,7 @@ from pyarrow import parquet
 from skldp import Collector, release_batches
 from skldp.client import Field, Policy
 from skldp.mechanisms import Column, RandomizedResponse, ReleaseKey
-from skldp.mechanisms.numeric._piecewise import SquareWave
+from skldp.mechanisms.numeric._unit_mechanisms import SquareWave
 
 CITIES = ("Bonn", "Kiel", "Ulm")
 PARTS = 4

@@ -18,7 +18,7 @@ from skldp.laws._numbers import SampledLaw
 from skldp.learning import Report
 from skldp.learning._tasks import Task
 from skldp.mechanisms import Column, RandomizedResponse
-from skldp.mechanisms.numeric._duchi import Duchi
+from skldp.mechanisms.numeric._unit_mechanisms import Duchi
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 WHOLE = st.integers(-(2**64), 2**64)

@@ -314,7 +314,7 @@ class Policy:
         >>> import os, tempfile
         >>> from skldp.client import DeviceLedger, Field, Policy
         >>> from skldp.mechanisms import Column
-        >>> from skldp.mechanisms.numeric._duchi import Duchi
+        >>> from skldp.mechanisms.numeric._unit_mechanisms import Duchi
         >>> policy, sent = Policy("age", (Field("age", Column(0, 100), Duchi(1.0).integer_law),)), []
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     account = DeviceLedger(os.path.join(folder, "account"), lifetime_epsilon=2.0)
@@ -339,7 +339,7 @@ class Policy:
         --------
         >>> from skldp.client import Field, Policy
         >>> from skldp.mechanisms import Column
-        >>> from skldp.mechanisms.numeric._duchi import Duchi
+        >>> from skldp.mechanisms.numeric._unit_mechanisms import Duchi
         >>> policy = Policy("age", (Field("age", Column(0, 100), Duchi(1.0).integer_law),))
         >>> policy.check_record({"Age": 37})
         Traceback (most recent call last):

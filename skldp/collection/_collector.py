@@ -86,7 +86,7 @@ class Collector(ReportStore):
     >>> from skldp import Collector
     >>> from skldp.client import Field, Policy
     >>> from skldp.mechanisms import Column, RandomizedResponse
-    >>> from skldp.mechanisms.numeric._piecewise import SquareWave
+    >>> from skldp.mechanisms.numeric._unit_mechanisms import SquareWave
     >>> age = Field("age", Column(0, 100), SquareWave(1.0).integer_law)
     >>> city = Field("city", Column(values=("Bonn", "Ulm")), RandomizedResponse(1.0, 2).integer_law)
     >>> policy = Policy("where people of which age live", (age, city))

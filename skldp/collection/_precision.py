@@ -180,7 +180,7 @@ def plan_survey(policy: Policy, n_people: int, *, by: str | None = None, level: 
     >>> from skldp import plan_survey
     >>> from skldp.client import Field, Policy
     >>> from skldp.mechanisms import Column, RandomizedResponse
-    >>> from skldp.mechanisms.numeric._duchi import Duchi
+    >>> from skldp.mechanisms.numeric._unit_mechanisms import Duchi
     >>> age = Field("age", Column(0, 100), Duchi(1.0).integer_law)
     >>> city = Field("city", Column(values=("Bonn", "Ulm")), RandomizedResponse(1.0, 2).integer_law)
     >>> policy = Policy("where people of which age live", (age, city))

@@ -85,7 +85,7 @@ class FieldKey:
     --------
     >>> import os
     >>> from skldp.mechanisms import FieldKey, ReleaseKey
-    >>> from skldp.mechanisms.numeric._duchi import Duchi
+    >>> from skldp.mechanisms.numeric._unit_mechanisms import Duchi
     >>> key = FieldKey(ReleaseKey(os.urandom(32)), "mood", steps=100)
     >>> first = key.release(Duchi(1.0), [[0.3], [-0.9]], ids=["ann", "bob"])
     >>> again = key.release(Duchi(1.0), [[-0.9], [0.3 + 1e-12]], ids=["bob", "ann"])

@@ -19,8 +19,8 @@ from skldp.mechanisms.numeric._bounded_features import (
     make_mechanism,
     mean_sampled_variance,
 )
-from skldp.mechanisms.numeric._duchi import Duchi
 from skldp.mechanisms.numeric._points import Points, _program
+from skldp.mechanisms.numeric._unit_mechanisms import Duchi
 
 EPSILONS = (0.1, 0.25, 0.7, 1.0, 2.0, 4.0)
 T = 2**64
