@@ -58,9 +58,10 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
     ----------
     estimator : estimator
         A linear, Poisson, gamma, Tweedie or binary logistic regression, a LinearSVC (its decision is asked), a linear
-        classifier of more classes (the predicted class is asked), or a Pipeline, a search or a
-        TransformedTargetRegressor around one, as for ``query_from_estimator``. Wrap a fitted model in
-        a :class:`~sklearn.frozen.FrozenEstimator`.
+        classifier of more classes (the predicted class is asked), or a search around one. A Pipeline may start with
+        StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler or SimpleImputer. A TransformedTargetRegressor may
+        scale the target or take its logarithm (``func=np.log, inverse_func=np.exp``). Wrap a fitted model in a
+        :class:`~sklearn.frozen.FrozenEstimator`.
     epsilon : float, default=1.0
         Budget (natural log) of one answer.
     total_epsilon : float, default=None
