@@ -20,7 +20,7 @@ from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
 from skldp.accounting.ledger._reader import declared_settings
 from skldp.accounting.ledger._records import check_key
 from skldp.accounting.losses._region import region_of
-from skldp.domains._columns import check_column_names
+from skldp.domains._columns import check_same_columns
 from skldp.domains._domain import Box, Domain
 from skldp.estimators._base import LEDGER, warn_moved_rows
 from skldp.estimators._from_estimator import imputed_values, query_from_estimator
@@ -247,7 +247,7 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
             X, y = validate_finite(self, given, y=y, y_numeric=not is_classifier(self.estimator), reset=True)
         ledger = self._find_ledger()
         region = region_of(self._find_bounds(X, ledger), n_features=X.shape[1])
-        check_column_names(region.domain, getattr(self, "feature_names_in_", None))
+        check_same_columns(region.domain, getattr(self, "feature_names_in_", None))
         # A model that was fitted on a frame takes frames without a warning.
         rows = given if hasattr(self, "feature_names_in_") else X
         model = clone(self.estimator).fit(rows, y, **self._routed(fit_params))

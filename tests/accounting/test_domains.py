@@ -14,7 +14,7 @@ from skldp.accounting.losses import _region_search as region_search
 from skldp.accounting.losses._certificate import Proof, Tree, certified_loss
 from skldp.accounting.losses._cohorts import PointTable
 from skldp.accounting.losses._region import region_of
-from skldp.accounting.losses._sampled_law import sampled_law
+from skldp.accounting.losses._sampled_law import answer_law
 from skldp.domains._columns import Categories, Integers, Interval
 from skldp.domains._constraints import Constrained, OneHot
 from skldp.domains._domain import Ball, Box
@@ -41,7 +41,7 @@ def test_the_certified_loss_of_a_finite_domain_is_that_of_all_its_records(proble
     found = realized_loss(queries, outputs, bounds=domain)
     worst = worst_sampled_loss(queries, outputs, records_of(domain))
     box = region_of(domain).box
-    room = 8 * sampled_law(queries, outputs, box).allowance + 1e-12
+    room = 8 * answer_law(queries, outputs, box).allowance + 1e-12
     assert found.lower <= worst + 1e-12
     assert worst <= found.upper <= min(worst + room, sum(query.exact_epsilon for query in queries) + 1e-12)
 
@@ -251,7 +251,7 @@ def test_no_search_goes_on_below_what_rounding_leaves_open(monkeypatch):
     domain = Columns.of({"x": Interval(0.1, 0.1 + 1e-9), "n": Integers(10**12, 10**12 + 4)})
     ends = (333333333333366.6, 333333333334699.94)
     queries = [RegressionQuery("linear", [1e3 / 3] * 2, 0.0, ends, 0.3)] * 81
-    law = sampled_law(queries, [0, 1] * 40 + [1], region_of(domain).box)
+    law = answer_law(queries, [0, 1] * 40 + [1], region_of(domain).box)
     assert law.allowance > 1e-2
     steps, one_step = [], region_search.RegionSearch.step
     monkeypatch.setattr(
@@ -316,7 +316,7 @@ def test_the_vertices_of_a_box_are_those_that_were_always_looked_at():
     rng = np.random.default_rng(0)
     box = np.array([[-1.0, 0.0, 2.0, 0.0], [1.0, 0.5, 2.0, 3.0]])
     queries = [RegressionQuery("linear", [*coef, 0.0, 0.0], 0.0, (-9, 9), 0.5) for coef in rng.normal(size=(5, 2))]
-    law = sampled_law(queries, [0, 1, 0, 1, 1], box)
+    law = answer_law(queries, [0, 1, 0, 1, 1], box)
     value, vertex = certificate.vertex_maximum(law, -1)
     corners = np.array([[a, b, 2.0, 0.0] for a in box[:, 0] for b in box[:, 1]])
     totals = sampled_losses(queries, [0, 1, 0, 1, 1], corners)
