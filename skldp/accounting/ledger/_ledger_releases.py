@@ -25,7 +25,7 @@ from skldp.mechanisms._record import CategoricalRecord
 from skldp.mechanisms._rows import RowMechanism
 from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
-from skldp.mechanisms.numeric._duchi import Duchi
+from skldp.mechanisms.numeric._unit_mechanisms import Duchi
 
 # Name of an attribute, or names of the features that declare it.
 Part = str | Sequence[str]
