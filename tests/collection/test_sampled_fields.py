@@ -127,7 +127,7 @@ def test_forged_reports_may_all_answer_the_same_field(survey):
     assert (moved <= after.moved_by(60 / (n + 60)) + 1e-12).all()
 
 
-SCHEMA = {"age": (0, 10), "city": {"type": "categories", "values": ["x", "y"], "missing": "category"}, "s": list("SML")}
+SCHEMA = {"age": (0, 10), "city": {"type": "category", "values": ["x", "y"], "missing": "category"}, "s": list("SML")}
 FRAME = pd.DataFrame({"age": [1.0, 9.0], "city": ["x", None], "s": ["S", "L"]})
 
 
