@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 
 from skldp._arrays import Floats
 from skldp._checks import check_choice, check_epsilon, check_fraction, check_integer
+from skldp._tables import text_table
 from skldp.domains._columns import Columns, OrMissing
 from skldp.domains._declared_columns import CategoryColumn, DeclaredColumn, NumberColumn
 from skldp.estimators._categorical import CategoricalPrivatizer
@@ -79,21 +80,11 @@ class Recommendation:
         tried = any(option.range for option in self.options)
         rows = [("", self.measure, "range" if tried else "")]
         for option in self.options:
-            figure = (
-                "not known"
-                if math.isnan(option.figure)
-                else f"{option.figure:.2g}"
-                if tried
-                else f"{option.figure:.3g}"
-            )
+            figure = "not known" if math.isnan(option.figure) else f"{option.figure:.{2 if tried else 3}g}"
             rows.append((option.name, figure, "{:.2g} to {:.2g}".format(*option.range) if option.range else ""))
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         counted = f"{self.n_features:,} {'features' if self.task in _MODELLED else 'declared columns'}"
-        lines = [f"{self.task}, epsilon {self.epsilon:g}, {self.n_people:,} people, {counted}"]
-        lines += [
-            f"{name:<{widths[0]}}  {figure:>{widths[1]}}  {span:>{widths[2]}}".rstrip() for name, figure, span in rows
-        ]
-        return "\n".join([*lines, self.reason])
+        title = f"{self.task}, epsilon {self.epsilon:g}, {self.n_people:,} people, {counted}"
+        return f"{text_table(title, rows)}\n{self.reason}"
 
 
 def recommend(
