@@ -183,7 +183,7 @@ def federated_learning(
         if perturbs == "features":
             X, X_test = _release_features(mechanism, X, X_test)
             parts.append(mechanism.privacy_guarantee_)
-        X, X_test = (np.concatenate([rows, np.ones((len(rows), 1))], axis=1) for rows in (X, X_test))
+        X, X_test = _with_intercept(X), _with_intercept(X_test)
         one_hot = y if y.ndim == 2 else (y[:, None] == classes).astype(np.float64)
         loss = "linear" if model == "linear" else "sigmoid" if of_attributes else "softmax"
         layers = tuple(map(int, hidden)) if model == "network" else ()
@@ -323,6 +323,10 @@ def _release_features(mechanism: Any, X: np.ndarray, X_test: np.ndarray) -> tupl
     if X_test.shape[1] != released.shape[1]:
         raise ValueError(f"A mechanism that changes the number of features must have transform_noise; got {mechanism}.")
     return released, np.asarray(X_test, dtype=np.float64)
+
+
+def _with_intercept(X: np.ndarray) -> np.ndarray:
+    return np.concatenate([X, np.ones((len(X), 1))], axis=1)
 
 
 def _evaluated(scores: np.ndarray, y: np.ndarray, classes: np.ndarray) -> tuple[float, float]:
