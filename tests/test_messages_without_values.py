@@ -30,7 +30,7 @@ from skldp.learning import Person, RegressionProtocol
 from skldp.learning._person import simulate
 from skldp.learning._tasks import Task
 from skldp.mechanisms._noise import noise_from
-from skldp.mechanisms._record import CategoricalRecord, MixedRecord, NumberOrMissing
+from skldp.mechanisms._record import CategoricalRecord, MixedRecord
 from skldp.mechanisms.categorical._frequency import clean_probabilities
 from skldp.mechanisms.categorical._hadamard import HadamardResponse, OneHotHadamard
 from skldp.mechanisms.categorical._label_laws import (
@@ -40,7 +40,12 @@ from skldp.mechanisms.categorical._label_laws import (
 )
 from skldp.mechanisms.categorical._local_hashing import LocalHashing, OneHotLocalHashing
 from skldp.mechanisms.categorical._unary import OneHotRandomizedResponse, SubsetSelection, UnaryEncoding
-from skldp.mechanisms.numeric._bounded_features import NUMERIC_MECHANISMS, BoundedFeatures, make_mechanism
+from skldp.mechanisms.numeric._bounded_features import (
+    NUMERIC_MECHANISMS,
+    BoundedFeatures,
+    NumberOrMissing,
+    make_mechanism,
+)
 from skldp.mechanisms.numeric._response_on_bins import PriorQuestion, ResponseOnBins
 from skldp.mechanisms.vector._multivariate_laplace import MultivariateLaplace
 from skldp.mechanisms.vector._privunit import PrivUnitBall, ScaledRows

@@ -26,10 +26,10 @@ from skldp.estimators._private_logistic import PrivateLogisticRegression
 from skldp.estimators._table import TablePrivatizer
 from skldp.estimators._vector import PrivUnitTransformer
 from skldp.laws._odds import split_epsilon
-from skldp.mechanisms._record import NumberOrMissing, number_of_sampled_columns
+from skldp.mechanisms._shares import number_of_sampled_columns
 from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS, make_categorical_mechanism
 from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
-from skldp.mechanisms.numeric._bounded_features import best_mechanism, worst_sampled_variance
+from skldp.mechanisms.numeric._bounded_features import NumberOrMissing, best_mechanism, worst_sampled_variance
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 from skldp.study._declared_table import DeclaredTable
 

@@ -18,9 +18,8 @@ from skldp.mechanisms.categorical._hadamard import HadamardResponse
 from skldp.mechanisms.categorical._local_hashing import LocalHashing
 from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
-from skldp.mechanisms.numeric._duchi import DuchiVector, ThreeOutputs
-from skldp.mechanisms.numeric._piecewise import Hybrid, HybridThreeOutputs
 from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
+from skldp.mechanisms.numeric._unit_mechanisms import DuchiVector, Hybrid, HybridThreeOutputs, ThreeOutputs
 
 VECTORS = Path(skldp.__file__).parent / "client" / "vectors.json"
 UNIT = ([0.0], [1.0])

@@ -13,9 +13,8 @@ from skldp.mechanisms.categorical._hadamard import HadamardResponse
 from skldp.mechanisms.categorical._local_hashing import LocalHashing
 from skldp.mechanisms.categorical._unary import SubsetSelection
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
-from skldp.mechanisms.numeric._duchi import DuchiVector
-from skldp.mechanisms.numeric._piecewise import Hybrid
 from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
+from skldp.mechanisms.numeric._unit_mechanisms import DuchiVector, Hybrid
 
 N_CODES = 11
 MECHANISMS = [

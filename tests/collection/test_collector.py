@@ -26,8 +26,7 @@ from skldp.mechanisms import Duchi, Piecewise, RandomizedResponse
 from skldp.mechanisms.categorical._hadamard import HadamardResponse
 from skldp.mechanisms.categorical._local_hashing import LocalHashing
 from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
-from skldp.mechanisms.numeric._duchi import DuchiVector
-from skldp.mechanisms.numeric._piecewise import SquareWave
+from skldp.mechanisms.numeric._unit_mechanisms import DuchiVector, SquareWave
 
 T = float(t.ppf(0.975, 599))
 CITIES = ("Bonn", "Ulm", None)

@@ -18,7 +18,7 @@ from skldp.client._fields import NumberField, NumbersField, PairField
 from skldp.domains._declared_columns import NumberColumn
 from skldp.exceptions import OutOfDomainWarning
 from skldp.mechanisms import Duchi, RandomizedResponse
-from skldp.mechanisms.numeric._duchi import DuchiVector
+from skldp.mechanisms.numeric._unit_mechanisms import DuchiVector
 from skldp.study import recommend
 from skldp.study._comparison import ComparisonSettings, compare_mechanisms
 from skldp.study._datasets import StudyInputError, load_study_data
