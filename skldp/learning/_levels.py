@@ -40,8 +40,8 @@ class NormLevels:
 
     Shapes: `shares` (N_LEVELS,).
 
-    The reference is a chi distribution, whose scale is expected within a level of `expected` and whose tail is as likely
-    normal as exponential. Reported shares replace the reference where they differ significantly, at a level or in sum
+    The reference is a chi distribution, whose scale is within a level of `expected` and whose tail is as likely normal
+    as exponential. Reported shares replace the reference where they differ significantly, at a level or in sum
     with levels above it. Radii follow light tails while people are few, and any distribution when they are many.
 
     Notes
