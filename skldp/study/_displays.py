@@ -10,7 +10,7 @@ import numpy.typing as npt
 from skldp._checks import check_choice
 from skldp._tables import require
 from skldp.accounting.losses._realized_loss import realized_loss
-from skldp.study._results import columns_of
+from skldp.study._results import result_columns
 
 _AXES = {
     "stated": ("stated_epsilon", "Stated epsilon"),
@@ -106,7 +106,7 @@ class PrivacyUtilityDisplay:
         """
         check_choice("epsilon_axis", self.epsilon_axis, _AXES)
         column, label = _AXES[self.epsilon_axis]
-        table = columns_of(self.frame)
+        table = result_columns(self.frame)
         mechanisms = np.unique(table.get("mechanism", ())).tolist()
         if len(mechanisms) > 1:
             raise ValueError(f"frame must hold the curve of one mechanism; got {mechanisms}.")
