@@ -84,7 +84,7 @@ class Task:
     - `form`: what is made of u. ``"linear"``: u. ``"squares"``: its squares. ``"products"``: products of all pairs, of
       different numbers times :math:`\sqrt 2`, so that their norm is :math:`\|u\|^2`. ``"gradient"``: u without its last
       number, times that number. ``"class_gradient"``: :math:`C^T (e_y - \mathrm{softmax}(v)) \otimes w`, with v the
-      last K numbers of u, w the others, and C the K - 1 contrasts. ``"loss"``: the squared error of the one number of u,
+      last K numbers of u, w the others, and C the K - 1 contrasts. ``"loss"``: the squared error of u, one number,
       clipped to [-1, 1], or the negative log likelihood of class y with the logits u. Losses up to the radius are
       mapped to [-1, 1].
     - `answer`: what is released. ``"vector"``: the vector, by ``PrivUnitBall``, or its products, by

@@ -188,15 +188,7 @@ def count_gradients(
         published = product_above(published, times)
     elif release.one_by_one:
         times, what = n_rounds * n_coordinates, "coordinates and rounds"
-    total = replace(
-        once,
-        epsilon=product_above(once.epsilon, times),
-        delta=min(1.0, product_above(once.delta, times)),
-        per_feature=None,
-        stated=None,
-        figures=(),
-        basis=f"{times:,} {what}, each: {once.basis}",
-    )
+    total = _repeated(once, times, what)
     if release.perturbs == "gradients" or once.delta or once.unit == "distance":
         return total, published, None, math.nan
     n_sampled = n_clients if n_sampled is None else n_sampled
@@ -208,6 +200,19 @@ def count_gradients(
     except ValueError:
         closed_form = math.nan
     return total, published, mixed, closed_form
+
+
+def _repeated(guarantee: PrivacyGuarantee, times: int, what: str) -> PrivacyGuarantee:
+    """Basic composition of one guarantee with itself."""
+    return replace(
+        guarantee,
+        epsilon=product_above(guarantee.epsilon, times),
+        delta=min(1.0, product_above(guarantee.delta, times)),
+        per_feature=None,
+        stated=None,
+        figures=(),
+        basis=f"{times:,} {what}, each: {guarantee.basis}",
+    )
 
 
 def _stated(guarantee: PrivacyGuarantee) -> float:
