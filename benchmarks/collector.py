@@ -36,6 +36,7 @@ from pathlib import Path
 import numpy as np
 from scipy.special import betaincinv
 from scipy.stats import beta, norm
+from skldp.mechanisms.categorical._hadamard import HadamardResponse
 
 from skldp import Collector
 from skldp.client import CategoryColumn, CategoryField, NumberColumn, NumberField, PairField, Policy, VectorField
@@ -45,8 +46,7 @@ from skldp.collection._survey_estimates import Sums, quotients
 from skldp.collection._survey_fields import distribution_of
 from skldp.exceptions import SeededNoiseWarning
 from skldp.mechanisms import Duchi, Hybrid, LocalHashing, Piecewise, RandomizedResponse, SquareWave, noise_from
-from skldp.mechanisms.categorical._hadamard import HadamardResponse
-from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import SubsetSelection, UnaryEncoding
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 
 MECHANISMS = {

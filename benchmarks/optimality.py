@@ -18,14 +18,13 @@ import number_laws
 import numpy as np
 import ranges
 import shuffling
+from skldp.mechanisms.categorical._local_hashing import LocalHashing
 
 from skldp import CategoricalPrivatizer, Policy
 from skldp.accounting import shuffled
 from skldp.client import VectorField
 from skldp.exceptions import SeededNoiseWarning
-from skldp.mechanisms.categorical._catalogue import best_categorical_mechanism
-from skldp.mechanisms.categorical._local_hashing import LocalHashing
-from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import SubsetSelection, UnaryEncoding, best_categorical_mechanism
 from skldp.mechanisms.numeric._bounded_features import best_mechanism, mean_sampled_variance, worst_sampled_variance
 from skldp.mechanisms.numeric._points import Points
 from skldp.mechanisms.numeric._privunit_box import PrivUnitBox

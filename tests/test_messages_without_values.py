@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from marked_values import MARKED_LABELS, MARKED_ROWS, NUMBER, TEXT, WHOLE, found_in, stored_in, told_by
+from skldp.mechanisms.categorical._hadamard import HadamardResponse, OneHotHadamard
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -29,14 +30,17 @@ from skldp.learning._person import simulate
 from skldp.mechanisms._noise import noise_from
 from skldp.mechanisms._record import CategoricalRecord, MixedRecord, NumberOrMissing
 from skldp.mechanisms.categorical._frequency import clean_probabilities
-from skldp.mechanisms.categorical._hadamard import HadamardResponse, OneHotHadamard
 from skldp.mechanisms.categorical._label_laws import (
     LabelLaplaceMechanism,
     LabelLaplaceVectorMechanism,
     RandomizedResponseWithPrior,
 )
-from skldp.mechanisms.categorical._local_hashing import OneHotLocalHashing
-from skldp.mechanisms.categorical._unary import OneHotRandomizedResponse, SubsetSelection, UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import (
+    OneHotLocalHashing,
+    OneHotRandomizedResponse,
+    SubsetSelection,
+    UnaryEncoding,
+)
 from skldp.mechanisms.numeric._bounded_features import NUMERIC_MECHANISMS, BoundedFeatures, make_mechanism
 from skldp.mechanisms.numeric._response_on_bins import PriorQuestion, ResponseOnBins
 from skldp.mechanisms.vector._privunit import PrivUnitBall, ScaledRows

@@ -15,7 +15,7 @@ from skldp.estimators._private_moments import PrivateMoments
 from skldp.estimators._table import TablePrivatizer
 from skldp.estimators._targets import TargetPrivatizer
 from skldp.exceptions import PrivacyGuaranteeWarning, SeededNoiseWarning, TooFewPeopleWarning
-from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS
+from skldp.mechanisms.categorical._one_hot import CATEGORICAL_MECHANISMS
 from skldp.study._audited_pairs import audit_estimator
 from skldp.study._pipelines import (
     FEATURE_MECHANISMS,

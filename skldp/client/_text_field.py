@@ -9,7 +9,7 @@ from skldp._checks import check_epsilon, check_integer
 from skldp._reading import TextReader, Unread
 from skldp.client._fields import Field, check_text
 from skldp.laws._bloom_law import BloomLaw
-from skldp.laws._categories import MOST_BITS
+from skldp.laws._integers import MOST_BITS
 from skldp.laws._odds import least_count
 
 _MOST_LETTERS, _READER = 1000, TextReader()

@@ -15,7 +15,8 @@ from skldp._checks import check_fraction
 from skldp._tables import as_frame, html_table, text_table
 from skldp._texts import escaped
 from skldp._value_labels import number_label
-from skldp.collection._answer_scores import Answers, PartScores, Scores
+from skldp.collection._answer_scores import PartScores, Scores
+from skldp.laws._integers import Answers
 from skldp.mechanisms.categorical._frequency import project_onto_simplex
 from skldp.mechanisms.numeric._distribution import DistributionEstimate
 

@@ -17,10 +17,10 @@ from skldp.client._fields import AnyField
 from skldp.collection._answer_scores import (
     Answers,
     CellScores,
+    CodeScores,
     PartScores,
     Scores,
     StepScores,
-    code_scores,
     lattice_of,
     number_response,
 )
@@ -192,7 +192,7 @@ def category_codes(field: CategoryColumn, wanted: Any) -> list[int]:
 def parts_of(field: CategoryField | NumberField, n_reports: int) -> tuple[tuple[str, ...], PartScores]:
     """Return the labels and scores of categories or default bins."""
     if isinstance(field, CategoryField):
-        return value_labels(field.values), code_scores(field.law)
+        return value_labels(field.values), CodeScores(field.law)
     bins = bins_of(field, None, n_reports)
     return bins.labels, bins.scores
 
@@ -208,7 +208,7 @@ def weights_of(
     for name, wanted in where.items():
         field = fields[name]
         if isinstance(field, CategoryField):
-            one = code_scores(field.law).of(answers[name], category_codes(field, wanted))
+            one = CodeScores(field.law).of(answers[name], category_codes(field, wanted))
         else:
             if not isinstance(wanted, tuple) or len(wanted) != 2 or not all(map(is_number, wanted)):
                 raise ValueError(f"A filter of {name!r} must be (low, high), for dates as days; got {wanted!r}.")

@@ -13,8 +13,8 @@ from scipy.linalg import solve_triangular
 from scipy.optimize import nnls
 
 from skldp.client import TextField
-from skldp.collection._answer_scores import bits
 from skldp.collection._survey_estimates import Sums, SurveyEstimate, made_consistent, quotients
+from skldp.laws._bits_of_codes import bits
 from skldp.laws._bloom_law import BloomLaw
 from skldp.laws._odds import TWO_64
 

@@ -25,8 +25,8 @@ from skldp.estimators._validation import (
     validate_mixed,
 )
 from skldp.mechanisms._record import CategoricalRecord, number_of_sampled_columns
-from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS
 from skldp.mechanisms.categorical._frequency import FrequencyEstimate, estimate_frequencies
+from skldp.mechanisms.categorical._one_hot import CATEGORICAL_MECHANISMS
 
 
 class CategoricalPrivatizer(LocalTransformer):

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from skldp.laws._categories import MOST_BITS
-from skldp.laws._integers import IntegerLaw, uniform_below
+from skldp.laws._integers import MOST_BITS, IntegerLaw, uniform_below
 from skldp.laws._odds import TWO_64, log_ratio
 
 

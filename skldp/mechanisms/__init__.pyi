@@ -8,7 +8,6 @@ from skldp.mechanisms._rows import Release, RowMechanism, SampledFeatures
 from skldp.mechanisms.bits._bit_flip import bitrand, latent, ome
 from skldp.mechanisms.bits._fixed_point import FixedPoint
 from skldp.mechanisms.categorical._frequency import estimate_frequencies
-from skldp.mechanisms.categorical._local_hashing import LocalHashing
 from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
 from skldp.mechanisms.numeric._additive import Gaussian, Laplace
 from skldp.mechanisms.numeric._duchi import Duchi, DuchiVector
@@ -34,7 +33,6 @@ __all__ = [
     "Integers",
     "Interval",
     "Laplace",
-    "LocalHashing",
     "MultivariateLaplace",
     "Noise",
     "OneHot",

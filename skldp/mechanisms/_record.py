@@ -17,18 +17,20 @@ from skldp._arrays import Floats
 from skldp._checks import check_choice, check_epsilon, check_integer, check_positive
 from skldp.domains._columns import Categories, Columns, Integers, Interval, OrMissing
 from skldp.domains._domain import Codes, Domain
+from skldp.laws._categories import bernoulli
 from skldp.laws._odds import TWO_64, log_ratio, round_down, round_up, split_epsilon, sum_above
 from skldp.mechanisms._guarantee import PrivacyGuarantee
-from skldp.mechanisms._noise import Noise, bernoulli
+from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._rows import RowMechanism, Workspace
-from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS, make_categorical_mechanism
 from skldp.mechanisms.categorical._frequency import unbiased_share
-from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
-from skldp.mechanisms.categorical._unary import (
+from skldp.mechanisms.categorical._one_hot import (
+    CATEGORICAL_MECHANISMS,
     OneHotMechanism,
     OneHotRandomizedResponse,
+    make_categorical_mechanism,
     original_second_moment_of,
 )
+from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
 from skldp.mechanisms.numeric._bounded_features import (
     NUMERIC_MECHANISMS,
     BoundedFeatures,
@@ -586,10 +588,8 @@ class MixedRecord(_Record):
 def _part(domain: Domain, epsilon: float, mechanism: str) -> RowMechanism:
     size = n_categories(domain)
     if size is not None:
-        if mechanism == "krr":
-            return RandomizedResponse(float(epsilon), size)
         made = make_categorical_mechanism(mechanism, float(epsilon), size)
-        return made.law if isinstance(made, OneHotRandomizedResponse) else made
+        return RandomizedResponse(float(epsilon), size) if isinstance(made, OneHotRandomizedResponse) else made
     if isinstance(domain, OrMissing):
         return NumberOrMissing.of(domain, float(epsilon), mechanism)
     assert isinstance(domain, Interval | Integers)

@@ -7,14 +7,13 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 from accounting.released import UNITS, weight
+from skldp.mechanisms.categorical._hadamard import HadamardResponse
 
 from skldp.accounting import ClassQuery, PrivacyLedger, RegressionQuery, SoftmaxQuery, realized_loss
 from skldp.accounting._query import ReleaseQuery
 from skldp.accounting.losses._region import region_of
 from skldp.mechanisms import Columns, Interval, LocalHashing, OneHot, RandomizedResponse
-from skldp.mechanisms.categorical._hadamard import HadamardResponse
-from skldp.mechanisms.categorical._local_hashing import OneHotLocalHashing
-from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import OneHotLocalHashing, SubsetSelection, UnaryEncoding
 
 TWO_64 = 2**64
 

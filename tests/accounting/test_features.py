@@ -12,7 +12,7 @@ from skldp.accounting import PrivacyLedger, RegressionQuery, realized_loss
 from skldp.accounting._units import units_above
 from skldp.accounting.ledger._ledger_releases import FeatureQuestion
 from skldp.mechanisms import Columns, Constrained, Duchi, Integers, Interval, Laplace, OneHot, noise_from
-from skldp.mechanisms.categorical._unary import UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 
 KEY = "a key that nobody can guess"

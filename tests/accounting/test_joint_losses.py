@@ -23,7 +23,7 @@ from skldp.accounting.losses import _realized_loss as losses
 from skldp.accounting.losses._joint import JointRegion
 from skldp.accounting.losses._region import region_of
 from skldp.mechanisms import Columns, Constrained, Duchi, Integers, Interval, OneHot, RandomizedResponse
-from skldp.mechanisms.categorical._unary import UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 
 JOBS = ("a", "b", "c")

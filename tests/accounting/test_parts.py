@@ -21,7 +21,7 @@ from skldp.accounting.ledger import _verification as established
 from skldp.exceptions import LedgerError
 from skldp.mechanisms import Laplace, PrivUnit, RandomizedResponse, noise_from
 from skldp.mechanisms._record import CategoricalRecord
-from skldp.mechanisms.categorical._unary import UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 
 LAWS = {

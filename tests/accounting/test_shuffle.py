@@ -29,7 +29,7 @@ from skldp.mechanisms import (
 from skldp.mechanisms._record import CategoricalRecord
 from skldp.mechanisms.bits._bit_flip import BitFlip
 from skldp.mechanisms.categorical._label_laws import LabelLaplaceMechanism, RandomizedResponseWithPrior
-from skldp.mechanisms.categorical._unary import OneHotRandomizedResponse, SubsetSelection, UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import OneHotRandomizedResponse, SubsetSelection, UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 from skldp.mechanisms.numeric._duchi import ThreeOutputs
 from skldp.mechanisms.numeric._piecewise import HybridThreeOutputs

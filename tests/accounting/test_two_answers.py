@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom
 
 from skldp.accounting import FiniteQuery, shuffled
-from skldp.mechanisms import Duchi, Laplace, Piecewise, RandomizedResponse
+from skldp.mechanisms import Duchi, RandomizedResponse
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 from skldp.shuffle import _two_answers
 from skldp.shuffle._blanket_laws import pair_laws

@@ -5,6 +5,8 @@ import json
 import struct
 from pathlib import Path
 
+from skldp.mechanisms.categorical._hadamard import HadamardResponse
+
 import skldp
 from skldp.client import (
     CategoryColumn,
@@ -29,8 +31,7 @@ from skldp.mechanisms import (
     RandomizedResponse,
     bitrand,
 )
-from skldp.mechanisms.categorical._hadamard import HadamardResponse
-from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import SubsetSelection, UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 from skldp.mechanisms.numeric._duchi import ThreeOutputs
 from skldp.mechanisms.numeric._piecewise import HybridThreeOutputs

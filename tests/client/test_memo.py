@@ -16,7 +16,7 @@ from skldp.client import CategoryField, DeviceLedger, NumberColumn, NumberField,
 from skldp.client._memo import KeptField, _Answer, kept_report
 from skldp.exceptions import BudgetExhaustedError
 from skldp.mechanisms import Duchi, DuchiVector, Piecewise, RandomizedResponse
-from skldp.mechanisms.categorical._unary import UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 
 SECRET = ReleaseKey(bytes(range(100, 132))[::-1])

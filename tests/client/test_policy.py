@@ -17,7 +17,7 @@ from skldp.client._report_bytes import pack
 from skldp.exceptions import BudgetExhaustedError
 from skldp.laws._categories import UnaryLaw
 from skldp.mechanisms import Duchi, DuchiVector, Hybrid, RandomizedResponse
-from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import SubsetSelection, UnaryEncoding
 from skldp.mechanisms.numeric._duchi import ThreeOutputs
 from skldp.mechanisms.numeric._piecewise import HybridThreeOutputs
 

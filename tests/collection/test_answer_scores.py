@@ -4,12 +4,13 @@ import itertools
 
 import numpy as np
 import pytest
+from skldp.mechanisms.categorical._hadamard import HadamardResponse
 
 from skldp.collection._answer_scores import (
     CellScores,
+    CodeScores,
     Scores,
     StepScores,
-    code_scores,
     grouped_sums,
     number_response,
     numbers,
@@ -19,8 +20,7 @@ from skldp.laws._categories import ResponseLaw
 from skldp.laws._integers import UnitLaw
 from skldp.laws._numbers import BinsLaw, BitsLaw, KnotsLaw, MixtureLaw, SampledLaw, TwoAnswersLaw
 from skldp.mechanisms import Duchi, DuchiVector, Hybrid, LocalHashing, Piecewise, RandomizedResponse, SquareWave
-from skldp.mechanisms.categorical._hadamard import HadamardResponse
-from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import SubsetSelection, UnaryEncoding
 from skldp.mechanisms.numeric._distribution import Ramps
 from skldp.mechanisms.numeric._duchi import ThreeOutputs
 from skldp.mechanisms.numeric._piecewise import HybridThreeOutputs
@@ -143,7 +143,7 @@ def code_chances(law, code, mechanism):
 @pytest.mark.parametrize("mechanism", CODES, ids=repr)
 def test_scores_of_codes_are_without_bias(mechanism):
     law = mechanism.integer_law
-    parts, n = code_scores(law), law.n_codes
+    parts, n = CodeScores(law), law.n_codes
     answers = np.arange(law.n_answers, dtype=np.uint8 if law.n_answers <= 256 else np.uint16)
     table = np.array([parts.scores(answers, code) for code in range(n)])
     np.testing.assert_allclose(table.min(axis=1), parts.low)
@@ -168,7 +168,7 @@ def test_bits_are_read_in_their_order(n):
     else:
         data = b"".join(number.to_bytes(size, "big") for number in numbers_of)
         answers = np.frombuffer(data, np.uint8).reshape(-1, size)
-    parts = code_scores(UnaryEncoding(1.0, n).integer_law)
+    parts = CodeScores(UnaryEncoding(1.0, n).integer_law)
     weights = rng.normal(size=7)
     for code in range(n):
         np.testing.assert_array_equal(parts.scores(answers, code) > 0, table[:, code] == 1)
@@ -182,7 +182,7 @@ def test_sums_are_those_of_scores():
     rng = np.random.default_rng(0)
     weights = rng.normal(size=50)
     law = Hybrid(2.0, 6).integer_law
-    cases = [(code_scores(one.integer_law), one.integer_law.n_answers) for one in CODES]
+    cases = [(CodeScores(one.integer_law), one.integer_law.n_answers) for one in CODES]
     cases.append((CellScores(*number_response(law, np.linspace(-1, 1, 5))), law.n_answers))
     ramps = Ramps(law.lattice, np.array([-0.5, 0.2, 0.7]), np.full(3, 0.1), law.lattice_count / 2**64)
     cases += [(StepScores(ramps), law.n_answers)]
@@ -237,7 +237,7 @@ def test_means_of_bins_are_refused():
 def test_a_law_that_tells_nothing_is_refused():
     law = RandomizedResponse(1.0, 4).integer_law
     with pytest.raises(ValueError, match="must depend on the category"):
-        code_scores(type(law)(4, 2**62))
+        CodeScores(type(law)(4, 2**62))
 
 
 def test_products_lie_between_products():

@@ -9,7 +9,7 @@ from skldp import Collector, ReleaseKey, release_batches
 from skldp.client import CategoryField, NumberField, Policy
 from skldp.collection._report_tables import report_schema
 from skldp.mechanisms import Duchi, RandomizedResponse
-from skldp.mechanisms.categorical._unary import SubsetSelection
+from skldp.mechanisms.categorical._one_hot import SubsetSelection
 
 pa = pytest.importorskip("pyarrow")
 

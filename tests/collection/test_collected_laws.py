@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from skldp.mechanisms.categorical._hadamard import HadamardResponse
 
 from skldp import Collector
 from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField, Policy
-from skldp.collection._answer_scores import code_scores
+from skldp.collection._answer_scores import CodeScores
 from skldp.mechanisms import DuchiVector, Hybrid, LocalHashing, bitrand
-from skldp.mechanisms.categorical._hadamard import HadamardResponse
-from skldp.mechanisms.categorical._unary import SubsetSelection
+from skldp.mechanisms.categorical._one_hot import SubsetSelection
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
 
@@ -28,7 +28,7 @@ def test_the_mean_score_of_a_code_is_1_for_its_own_and_0_for_all_others(mechanis
     chances = np.array(
         [np.exp(mechanism.log_likelihood(reports, np.full(len(answers), code))) for code in range(N_CODES)]
     )
-    scores = code_scores(law)
+    scores = CodeScores(law)
     each = np.array([scores.scores(answers, code) for code in range(N_CODES)])
     np.testing.assert_allclose(chances @ each.T, np.eye(N_CODES), atol=1e-9)
     assert (each >= scores.low[:, None] - 1e-12).all()

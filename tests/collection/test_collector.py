@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import binomtest, t
+from skldp.mechanisms.categorical._hadamard import HadamardResponse
 
 from skldp import Collector
 from skldp.client import CategoryColumn, CategoryField, NumberColumn, NumberField, NumbersField, Policy
@@ -28,8 +29,7 @@ from skldp.mechanisms import (
     RandomizedResponse,
     SquareWave,
 )
-from skldp.mechanisms.categorical._hadamard import HadamardResponse
-from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import SubsetSelection, UnaryEncoding
 
 T = float(t.ppf(0.975, 599))
 CITIES = ("Bonn", "Ulm", None)

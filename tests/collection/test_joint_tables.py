@@ -13,7 +13,7 @@ from laws import THRESHOLD, chi_square_pvalue
 from skldp import CategoricalPrivatizer, Collector, NumericPrivatizer, Policy, TablePrivatizer
 from skldp.client import CategoryColumn, CategoryField, NumberColumn, PairField, ReleaseKey
 from skldp.mechanisms import RandomizedResponse
-from skldp.mechanisms.categorical._catalogue import make_categorical_mechanism
+from skldp.mechanisms.categorical._one_hot import make_categorical_mechanism
 
 AGE, PAY = NumberColumn("age", 0.0, 100.0), NumberColumn("pay", -1.0, 3.0, whole=True)
 CITY, SEX = CategoryColumn("city", ("Bonn", "Köln", None)), CategoryColumn("sex", ("f", "m"))

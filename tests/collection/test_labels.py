@@ -9,7 +9,7 @@ from skldp import Collector
 from skldp.client import CategoryField, NumberField, Policy
 from skldp.collection._page import _bars
 from skldp.mechanisms import RandomizedResponse, SquareWave
-from skldp.mechanisms.categorical._unary import UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import UnaryEncoding
 
 ALIKE = (1, "1", None, "missing", True, "True")
 LABELS = ("1", "'1'", "missing", "'missing'", "True", "'True'")

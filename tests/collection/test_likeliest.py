@@ -1,13 +1,13 @@
 import numpy as np
 import pytest
+from skldp.mechanisms.categorical._hadamard import HadamardResponse
 
 from skldp.collection import _likeliest
-from skldp.collection._answer_scores import code_scores
+from skldp.collection._answer_scores import CodeScores
 from skldp.collection._likeliest import _products, likeliest_codes
 from skldp.mechanisms import LocalHashing, RandomizedResponse, noise_from
 from skldp.mechanisms.categorical._frequency import project_onto_simplex
-from skldp.mechanisms.categorical._hadamard import HadamardResponse
-from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import SubsetSelection, UnaryEncoding
 
 # Hash functions of one digit, of digits that the categories fill or hardly fill, and of small and large primes.
 LAWS = [
@@ -37,7 +37,7 @@ def test_products_are_those_of_each_report(mechanism):
     """Against the table of what each report supports, with weights that differ between reports."""
     rng, k = np.random.default_rng(1), mechanism.n_classes
     answers = answers_of(mechanism, 300, rng)
-    scores = code_scores(mechanism.integer_law)
+    scores = CodeScores(mechanism.integer_law)
     table = np.array([scores.supports(answers, code) for code in range(k)], dtype=float)
     found = _products(mechanism.integer_law, answers)
     assert found.counts.sum() == 300
@@ -62,7 +62,7 @@ def test_no_shares_are_likelier_than_the_certificate_allows(mechanism):
     rng, k = np.random.default_rng(2), mechanism.n_classes
     answers = answers_of(mechanism, 3_000, rng)
     law = mechanism.integer_law
-    scores = code_scores(law)
+    scores = CodeScores(law)
     table = np.array([scores.supports(answers, code) for code in range(k)], dtype=float)
     more = np.expm1(law.epsilon)
     found = likeliest_codes(law, answers)
@@ -95,7 +95,7 @@ def test_shares_stay_as_even_as_the_certificate_allows():
     rows = mechanism.release(np.arange(4_000)[:, None] % 400, noise_from(np.random.default_rng(6))).rows
     law = mechanism.integer_law
     answers = np.packbits(rows, axis=1)
-    projected = project_onto_simplex(code_scores(law).sums(answers, np.ones(4_000))[0][None] / 4_000)[0]
+    projected = project_onto_simplex(CodeScores(law).sums(answers, np.ones(4_000))[0][None] / 4_000)[0]
     found = likeliest_codes(law, answers)
     assert ((found - 1 / 400) ** 2).sum() < 0.7 * ((projected - 1 / 400) ** 2).sum()
 

@@ -10,7 +10,7 @@ from skldp import CategoricalPrivatizer, Collector, NumericPrivatizer, Policy, T
 from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField
 from skldp.collection._report_tables import asked_of
 from skldp.mechanisms import Duchi, Piecewise, RandomizedResponse
-from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import SubsetSelection, UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 
 CITY = CategoryField("city", ("Bonn", "Köln", "Ulm", None), RandomizedResponse(2.0, 4).integer_law, unknown=None)

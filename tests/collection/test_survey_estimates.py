@@ -9,10 +9,10 @@ from scipy import special
 from scipy.stats import binom
 from sklearn.isotonic import isotonic_regression
 
-from skldp.collection._answer_scores import Scores, code_scores
+from skldp.collection._answer_scores import CodeScores, Scores
 from skldp.collection._survey_estimates import Sums, _ascending, quantile_estimate, quotients, variance
 from skldp.mechanisms import RandomizedResponse
-from skldp.mechanisms.categorical._unary import UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import UnaryEncoding
 from skldp.mechanisms.numeric._distribution import DistributionEstimate
 
 SHARES = [0.0, 0.001, 0.01, 0.1, 0.3, 0.5, 0.9, 1.0]
@@ -35,7 +35,7 @@ def test_an_interval_of_a_share_holds_it_at_its_level_for_any_number_of_reports(
     """By the chances of all counts. By normal means it was .905 of .95 at 25 reports, epsilon 4 and a share of .01."""
     for mechanism in (RandomizedResponse, UnaryEncoding):
         law = mechanism(epsilon, n_codes).integer_law
-        codes = code_scores(law)
+        codes = CodeScores(law)
         assert codes.two_valued
         hits = np.arange(n + 1)
         low, high = (np.full(n + 1, end[0]) for end in (codes.low, codes.high))

@@ -24,7 +24,7 @@ from sklearn.utils.estimator_checks import check_estimator, parametrize_with_che
 from skldp import LabelPrivateClassifier, LabelPrivateRegressor, TargetPrivatizer, privacy_guarantee
 from skldp.exceptions import ChangedAfterFitError, LearntDomainWarning, OutOfDomainWarning, SeededNoiseWarning
 from skldp.mechanisms._record import share_out
-from skldp.mechanisms.categorical._unary import UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import UnaryEncoding
 from skldp.mechanisms.numeric._response_on_bins import PriorQuestion
 
 seeds_expected = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")

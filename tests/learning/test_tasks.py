@@ -14,7 +14,7 @@ from skldp.exceptions import BudgetExhaustedError
 from skldp.learning import Person, Report, Task
 from skldp.learning._vectors import contrasts, symmetric_matrix
 from skldp.mechanisms import Noise, noise_from
-from skldp.mechanisms.categorical._unary import SubsetSelection
+from skldp.mechanisms.categorical._one_hot import SubsetSelection
 from skldp.mechanisms.vector._privunit_products import PrivUnitProducts
 
 RNG = np.random.default_rng(0)

@@ -12,7 +12,7 @@ from skldp.laws._categories import ResponseLaw, UnaryLaw
 from skldp.laws._integers import LAWS, IntegerLaw, law_from_dict, secure_words, words_of
 from skldp.laws._numbers import LatticeLaw, MixtureLaw, ThreeAnswersLaw, TwoAnswersLaw
 from skldp.mechanisms import Duchi, Hybrid, Laplace, Piecewise, RandomizedResponse
-from skldp.mechanisms.categorical._unary import OneHotRandomizedResponse, UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import OneHotRandomizedResponse, UnaryEncoding
 from skldp.mechanisms.numeric._duchi import ThreeOutputs
 from skldp.mechanisms.numeric._piecewise import HybridThreeOutputs
 

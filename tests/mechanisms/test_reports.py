@@ -10,13 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from laws import PicksThenDraw, assert_is_the_guarantee, intervals, lengths
+from skldp.mechanisms.categorical._hadamard import HadamardResponse, OneHotHadamard
 
 from skldp.exceptions import SeededNoiseWarning
 from skldp.mechanisms import LocalHashing, RandomizedResponse, noise_from
 from skldp.mechanisms._noise import Noise
-from skldp.mechanisms.categorical._hadamard import HadamardResponse, OneHotHadamard
-from skldp.mechanisms.categorical._local_hashing import OneHotLocalHashing
-from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import OneHotLocalHashing, SubsetSelection, UnaryEncoding
 
 WORD = 2**64
 KINDS = [LocalHashing, HadamardResponse]

@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+from skldp.mechanisms.categorical._hadamard import HadamardResponse, OneHotHadamard
 
 from skldp import mechanisms as door
 from skldp.domains._columns import OrMissing
@@ -36,15 +37,18 @@ from skldp.mechanisms import (
 from skldp.mechanisms._noise import RowNoise
 from skldp.mechanisms._record import CategoricalRecord, MixedRecord, NumberOrMissing
 from skldp.mechanisms._rows import Workspace
-from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS
-from skldp.mechanisms.categorical._hadamard import HadamardResponse, OneHotHadamard
 from skldp.mechanisms.categorical._label_laws import (
     LabelLaplaceMechanism,
     LabelLaplaceVectorMechanism,
     RandomizedResponseWithPrior,
 )
-from skldp.mechanisms.categorical._local_hashing import OneHotLocalHashing
-from skldp.mechanisms.categorical._unary import OneHotRandomizedResponse, SubsetSelection, UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import (
+    CATEGORICAL_MECHANISMS,
+    OneHotLocalHashing,
+    OneHotRandomizedResponse,
+    SubsetSelection,
+    UnaryEncoding,
+)
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 from skldp.mechanisms.numeric._duchi import ThreeOutputs
 from skldp.mechanisms.numeric._piecewise import HybridThreeOutputs

@@ -12,7 +12,7 @@ from skldp.mechanisms._record import CategoricalRecord
 from skldp.mechanisms._rows import Workspace
 from skldp.mechanisms.categorical import _randomized_response as randomized_response
 from skldp.mechanisms.categorical._label_laws import LabelLaplaceMechanism, RandomizedResponseWithPrior
-from skldp.mechanisms.categorical._unary import OneHotRandomizedResponse, UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import OneHotRandomizedResponse, UnaryEncoding
 
 WORD = 2**64
 # 16 bits decide most draws, 48 more the others.

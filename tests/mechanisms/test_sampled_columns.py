@@ -21,7 +21,7 @@ from skldp.mechanisms._record import (
     number_of_sampled_columns,
     sampled_shares,
 )
-from skldp.mechanisms.categorical._unary import OneHotRandomizedResponse
+from skldp.mechanisms.categorical._one_hot import OneHotRandomizedResponse
 from skldp.shuffle._blanket_laws import pair_laws
 from tests.laws import THRESHOLD, chi_square_pvalue
 

@@ -14,7 +14,7 @@ from laws import THRESHOLD, PicksThenDraw, assert_is_the_guarantee, chi_square_p
 from skldp.exceptions import SeededNoiseWarning
 from skldp.mechanisms import RandomizedResponse, noise_from
 from skldp.mechanisms._record import CategoricalRecord
-from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import SubsetSelection, UnaryEncoding
 
 WORD = 2**64
 # Sets of one and of two categories, of a few and of nearly half of them.

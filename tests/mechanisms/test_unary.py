@@ -16,7 +16,7 @@ from skldp.laws._odds import split_epsilon
 from skldp.mechanisms import RandomizedResponse, estimate_frequencies, noise_from
 from skldp.mechanisms._record import CategoricalRecord
 from skldp.mechanisms.categorical._label_laws import LabelLaplaceMechanism
-from skldp.mechanisms.categorical._unary import OneHotRandomizedResponse, SubsetSelection, UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import OneHotRandomizedResponse, SubsetSelection, UnaryEncoding
 
 epsilons = st.floats(1e-3, 20)
 variants = st.sampled_from(["sue", "oue"])

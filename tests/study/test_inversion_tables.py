@@ -11,7 +11,7 @@ from skldp import TablePrivatizer
 from skldp.domains._columns import OrMissing
 from skldp.mechanisms import Duchi, Hybrid, Interval, Laplace, Piecewise, RandomizedResponse, SquareWave
 from skldp.mechanisms._record import NumberOrMissing
-from skldp.mechanisms.categorical._catalogue import make_categorical_mechanism
+from skldp.mechanisms.categorical._one_hot import make_categorical_mechanism
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 from skldp.mechanisms.numeric._duchi import ThreeOutputs
 from skldp.mechanisms.numeric._piecewise import HybridThreeOutputs
